@@ -174,7 +174,8 @@ func (a *announcer) commit(ctx context.Context) error {
 		return a.refused(err)
 	}
 	// Until the node's own state has applied the announcement, it lacks settings of the
-	// cluster, such as how many databases may have server-side ids.
+	// cluster, such as how many databases may have server-side ids, and what the cluster
+	// knows of these.
 	if err := a.cfg.StateMachine.WaitApplied(ctx, result.GetMember().GetSession()); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/idnode/idnode/cluster/raftlogger"
 	"github.com/idnode/idnode/cluster/readindex"
 	"github.com/idnode/idnode/cluster/transport"
+	"github.com/idnode/idnode/fsm/op"
 )
 
 const (
@@ -221,7 +222,7 @@ func (e *engine) startCommit(stuck *stuckTransfer) (err error) {
 	})
 	e.gatherer, err = commit.New(commit.Config{
 		Sender: e.sender, Opener: e.announcer, Logger: c.Logger,
-		InFlight: c.Commit.GroupsInFlight, QueueLength: c.Commit.QueueLength, LeaderWait: c.LeaderWait,
+		InFlight: c.Commit.GroupsInFlight, QueueLength: c.Commit.QueueLength, LeaderWait: c.LeaderWait, ResultBound: op.ResultBound,
 		Linger: c.Commit.Linger, LingerMin: lingerMin, CallLimit: c.Commit.CallLimit, Events: c.Events.Groups,
 	})
 	if err != nil {

@@ -264,7 +264,7 @@ func checkClaim(o *op.Operation, id string) *refusal {
 // each of them. Deleting an identity does not take back issued values.
 func (s *claimStore) checkFree(item claimItem, identities *identityStore, floor floor) *refusal {
 	if s.has(item) {
-		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id", "%q is claimed already", item.id)
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id", "%.200q is claimed already", item.id)
 	}
 	n, ok := item.numbered()
 	if !ok || s.isFree(item, n.value, floor) {
@@ -273,7 +273,7 @@ func (s *claimStore) checkFree(item claimItem, identities *identityStore, floor 
 	// An unknown identity may have issued values up to the floor, if there is one.
 	if f := identities.find(n.db, n.name, floor); (f.exists || f.last > 0) && n.value <= f.last {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id",
-			"%q was issued: identity %q is at %d", item.id, n.name, f.last)
+			"%.200q was issued: identity %.200q is at %d", item.id, n.name, f.last)
 	}
 	return nil
 }
@@ -289,7 +289,7 @@ func (c *contents) release(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	}
 	item := claimItem{db: c.databases.numberOf(o.Database), id: release.GetId()}
 	if !c.claims.release(item) {
-		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CLAIM_NOT_FOUND, "id", "%q is not claimed", release.GetId())
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CLAIM_NOT_FOUND, "id", "%.200q is not claimed", release.GetId())
 	}
 	return dst, nil
 }

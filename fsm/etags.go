@@ -32,7 +32,7 @@ type etagCounter struct {
 	database string
 	// ceiling is above every etag that was reserved with the cluster's knowledge.
 	ceiling uint64
-	// last is the last etag that was used, if the node stopped cleanly.
+	// last is the last etag that was used before the newest clean stop.
 	last uint64
 	// floor is below every etag that the node may use; see etagRecord.
 	floor uint64
@@ -127,31 +127,21 @@ func (e *etagRecord) state() *raftlogv1.EtagState {
 	return s
 }
 
-// start records that a node started. It returns what was known before, with
-// the number of this start: whether the node had stopped cleanly counts for this
-// start only.
+// start records that a node started. It returns the number of this start, and whether
+// the node had stopped cleanly, which counts for this start only. The counters are not
+// in the answer: there may be a million, and the node's own state has them.
 func (s *etagStore) start(node nodeid.ID) *raftlogv1.EtagState {
 	before := s.of(node)
-	now := &etagRecord{node: node, start: before.start + 1, floor: before.floor, counters: before.withoutLast()}
+	now := before.with(before.counters)
+	now.start, now.clean = before.start+1, false
 	s.put(now)
-	state := before.state()
-	state.Start = now.start
-	return state
+	return &raftlogv1.EtagState{Start: now.start, Clean: before.clean}
 }
 
 // with returns the record with other counters.
 func (e etagRecord) with(counters []etagCounter) *etagRecord {
 	e.counters = counters
 	return &e
-}
-
-// withoutLast returns a copy of the counters without the values of a clean stop.
-func (e *etagRecord) withoutLast() []etagCounter {
-	counters := slices.Clone(e.counters)
-	for i := range counters {
-		counters[i].last = 0
-	}
-	return counters
 }
 
 // etagRaise raises ceilings. None is ever lowered. Databases beyond the limit get none:

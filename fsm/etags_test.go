@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -64,9 +65,40 @@ func TestACleanStopComesInParts(t *testing.T) {
 	l.announce("A")
 	l.mustApplied(l.do(opPartialStop("A", 2, map[string]uint64{"a": 50})))
 	l.announce("A")
-	for _, d := range l.state.Etags(nodeNamed("node A")).GetDatabases() {
-		if d.GetLast() != 0 {
-			t.Errorf("a stop that was not complete counts after the next start: %v", d)
+	if l.state.Etags(nodeNamed("node A")).GetClean() {
+		t.Error("a stop that was not complete counts after the next start")
+	}
+}
+
+// TestAStartIsAnsweredShortly, however many databases the node has, and leaves little in the
+// window of request ids: the databases are in the node's own state.
+func TestAStartIsAnsweredShortly(t *testing.T) {
+	l := newFormedLog(t)
+	last := map[string]uint64{}
+	for i := range 1000 {
+		last[fmt.Sprintf("database-%0100d", i)] = uint64(i)
+	}
+	l.mustApplied(l.do(opSet("max-databases", 1_000_000)))
+	l.announce("A")
+	l.mustApplied(l.do(opCleanStop("A", 1, last)))
+	announcement := op.AppendRequest(announceOperation(testMember("A")), op.RequestKey{Key: [16]byte{1}})
+	for range 2 { // The second time it is a copy.
+		said := l.mustApplied(l.raw(announcement)).GetMember().GetEtags()
+		if said.GetStart() != 2 || !said.GetClean() || len(said.GetDatabases()) > 0 {
+			t.Errorf("%v", said)
+		}
+	}
+	_, e := l.state.contents.requests.at(l.state.contents.requests.next - 1)
+	if e.bytes > 1000 {
+		t.Errorf("%d bytes are remembered of a start", e.bytes)
+	}
+	known := l.state.Etags(nodeNamed("node A"))
+	if known.GetClean() || len(known.GetDatabases()) != len(last) {
+		t.Errorf("%d databases are known, clean: %t", len(known.GetDatabases()), known.GetClean())
+	}
+	for _, d := range known.GetDatabases() {
+		if d.GetLast() != last[d.GetDatabase()] {
+			t.Errorf("%v, want %d", d, last[d.GetDatabase()])
 		}
 	}
 }

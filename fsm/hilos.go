@@ -172,7 +172,7 @@ func (c *contents) hiloNext(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	}
 	if next.GetMaxHigh() > 0 && issued.High > next.GetMaxHigh() {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED, "tag",
-			"the next range of %q would end at %d, above the %d that the caller allows", found.tag, issued.High, next.GetMaxHigh())
+			"the next range of %.200q would end at %d, above the %d that the caller allows", found.tag, issued.High, next.GetMaxHigh())
 	}
 	c.databases.use(o.Database)
 	c.hilos.put(found, counter)
@@ -267,13 +267,13 @@ func refuseHiLo(err error, f foundHiLo) *refusal {
 	switch {
 	case errors.Is(err, hilo.ErrExhausted):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED, "tag",
-			"the counter of %q is at %d; no range is left", f.tag, f.counter.Max)
+			"the counter of %.200q is at %d; no range is left", f.tag, f.counter.Max)
 	case errors.Is(err, hilo.ErrLastMax):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_LAST_MAX_INVALID, "last_max",
-			"is more than %d above %d, where the counter of %q stands", int64(hilo.MaxAhead), f.counter.Max, f.tag)
+			"is more than %d above %d, where the counter of %.200q stands", int64(hilo.MaxAhead), f.counter.Max, f.tag)
 	case errors.Is(err, hilo.ErrConflict):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected",
-			"the counter of %q is at %d", f.tag, f.counter.Max)
+			"the counter of %.200q is at %d", f.tag, f.counter.Max)
 	default:
 		return invalid("", "%v", err)
 	}

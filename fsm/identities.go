@@ -258,7 +258,7 @@ func (c *contents) identityDelete(dst []byte, o *op.Operation) ([]byte, *refusal
 	}
 	found := c.identities.find(c.databases.numberOf(o.Database), del.GetName(), c.floor)
 	if !found.exists || found.hidden && !del.GetForget() {
-		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_IDENTITY_NOT_FOUND, "name", "there is no identity %q", del.GetName())
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_IDENTITY_NOT_FOUND, "name", "there is no identity %.200q", del.GetName())
 	}
 	if del.GetForget() {
 		c.identities.forget(found)
@@ -274,10 +274,10 @@ func refuseIdentity(err error, f foundIdentity) *refusal {
 	switch {
 	case errors.Is(err, identity.ErrExhausted):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED, "count",
-			"identity %q is at %d; not enough values are left", f.name, f.last)
+			"identity %.200q is at %d; not enough values are left", f.name, f.last)
 	case errors.Is(err, identity.ErrConflict):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected",
-			"identity %q is at %d", f.name, f.last)
+			"identity %.200q is at %d", f.name, f.last)
 	default:
 		return invalid("", "%v", err)
 	}

@@ -176,7 +176,7 @@ func newMember(m *raftlogv1.Member, tag string) *raftlogv1.Member {
 }
 
 // memberAnnounce records a member's start: its addresses, and the formats it reads. It
-// opens a session, and answers with the previous record of the node's etags.
+// opens a session, and answers with the number of the start and how the one before ended.
 func (c *contents) memberAnnounce(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var announce raftlogv1.MemberAnnounce
 	if err := decodePayload(o, &announce); err != nil {
@@ -256,7 +256,7 @@ func (c *contents) memberRemove(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	}
 	m := c.members.byTag(remove.GetTag())
 	if m == nil {
-		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "tag", "there is no member %q", remove.GetTag())
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "tag", "there is no member %.200q", remove.GetTag())
 	}
 	if !m.GetRemoved() {
 		if judged := remove.GetMembershipIndex(); judged != 0 && (judged != c.members.index || c.members.moved) {

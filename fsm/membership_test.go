@@ -1,8 +1,13 @@
 package fsm
 
 import (
+	"math"
+	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -103,4 +108,16 @@ func TestARecoveryChangesTheMembership(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantMembership(t, "after the recovery", l.state, before+1)
+}
+
+// TestAllMembersFitIntoAMessage between nodes, removed ones too, with the longest addresses.
+func TestAllMembersFitIntoAMessage(t *testing.T) {
+	address := strings.Repeat("a", maxAddressBytes)
+	largest := &raftlogv1.Member{
+		Id: make([]byte, nodeid.Size), Tag: "ABCD", GrpcAddress: address, RaftAddress: address, HttpAddress: address,
+		Watcher: true, Voter: true, Removed: true, LogFormat: math.MaxUint32, Starts: math.MaxUint64, Process: 1,
+	}
+	if size := maxMembers * (proto.Size(largest) + 4); size > raftlog.MaxMessageBytes {
+		t.Errorf("%d members have %d bytes", maxMembers, size)
+	}
 }

@@ -104,9 +104,9 @@ func (m *model) announce(o *raftlogv1.Member) *raftlogv1.Result {
 	m.sessions[string(o.GetId())] = &modelSession{number: m.index, results: map[uint64][]*raftlogv1.Result{}}
 	e := m.etagsOf(o.GetId())
 	e.start++
-	state := e.state()
-	e.clean, e.last = false, map[string]uint64{}
-	return m.member(&raftlogv1.MemberResult{Member: have, Session: m.index, Etags: state})
+	clean := e.clean
+	e.clean = false
+	return m.member(&raftlogv1.MemberResult{Member: have, Session: m.index, Etags: &raftlogv1.EtagState{Start: e.start, Clean: clean}})
 }
 
 func (m *model) promote(id []byte) *raftlogv1.Result {

@@ -40,8 +40,8 @@ func (s *State) Membership() (members []*raftlogv1.Member, index uint64) {
 func (s *State) Etags(nodeID []byte) *raftlogv1.EtagState {
 	node, err := nodeid.FromBytes(nodeID)
 	s.mu.RLock()
-	defer s.mu.RUnlock()
-	e := s.contents.etags.byNode[node]
+	e := s.contents.etags.byNode[node] // It is never changed.
+	s.mu.RUnlock()
 	if err != nil || e == nil {
 		return nil
 	}

@@ -67,7 +67,7 @@ func (c *contents) rolesSet(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	}
 	if !allows(table, o, rights.Cluster, nil, nil) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID, "table",
-			"it would shut its author out: no role gives %q the right cluster on every database", o.Principal)
+			"it would shut its author out: no role gives %.200q the right cluster on every database", o.Principal)
 	}
 	if table.Empty() {
 		c.roles = nil

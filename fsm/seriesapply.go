@@ -62,7 +62,7 @@ func (s *seriesStore) define(dst []byte, now moment, o *op.Operation, floor floo
 func (s *seriesStore) begin(dst []byte, o *op.Operation, m *raftlogv1.SeriesDefine, d series.Definition, floor floor) ([]byte, *refusal) {
 	if m.GetExpectedVersion() != 0 {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected_version",
-			"is %d, and there is no series %q", m.GetExpectedVersion(), m.GetName())
+			"is %d, and there is no series %.200q", m.GetExpectedVersion(), m.GetName())
 	}
 	if err := s.checkNew(o.Database, m.GetName()); err != nil {
 		return dst, err

@@ -114,7 +114,7 @@ func (c *contents) settingSet(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	}
 	id, ok := settingByKey(set.GetKey())
 	if !ok {
-		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SETTING_INVALID, "key", "there is no setting %q", set.GetKey())
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SETTING_INVALID, "key", "there is no setting %.200q", set.GetKey())
 	}
 	if err := checkSetting(id, set.GetValue()); err != nil {
 		return dst, err

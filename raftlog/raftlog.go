@@ -20,6 +20,12 @@ const (
 	// MaxOperations is the largest number of operations in an entry, over all
 	// its groups, and so also in one group.
 	MaxOperations = 1 << 17
+	// MaxResultBytes is the most that the results of the operations have that a node puts
+	// into one group, and those of any single operation: fsm/op.ResultBound.
+	MaxResultBytes = 2 << 20
+	// MaxMessageBytes is the largest message between nodes. It is above the results of a
+	// group, and above the largest list of members.
+	MaxMessageBytes = 128 << 20
 	// MaxOriginBytes is the largest origin of a group; Raft ids have 16 bytes.
 	MaxOriginBytes = 64
 	// MaxClusterIDBytes is the largest cluster id; ours have 16 bytes.

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/transfer/counterfile"
 )
@@ -76,7 +77,8 @@ func (m *Merger) merge(ctx context.Context, counters func(counterfile.Each) erro
 
 // add takes one counter; the batch before it may be sent.
 func (m *Merger) add(ctx context.Context, c counterfile.Counter) error {
-	full := m.names >= mergeNames || m.bytes+len(c.Name) > mergeBytes
+	bytes := len(docid.Fold(c.Name)) // As the server counts them: folding may lengthen a name.
+	full := m.names >= mergeNames || m.bytes+bytes > mergeBytes
 	if full || m.batch.GetDatabase() != c.Database {
 		if err := m.send(ctx); err != nil {
 			return err
@@ -85,7 +87,7 @@ func (m *Merger) add(ctx context.Context, c counterfile.Counter) error {
 	if m.batch == nil {
 		m.batch = &idnodev1.MergeCountersRequest{Database: c.Database, DryRun: m.DryRun}
 	}
-	m.names, m.bytes = m.names+1, m.bytes+len(c.Name)
+	m.names, m.bytes = m.names+1, m.bytes+bytes
 	switch c.Kind {
 	case counterfile.Claim:
 		m.batch.Claims = append(m.batch.Claims, c.Name)

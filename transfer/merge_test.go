@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/idnode/idnode/backup"
+	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/transfer/counterfile"
@@ -64,6 +66,32 @@ func TestABatchIsOfOneDatabase(t *testing.T) {
 	}
 	if diff := cmp.Diff([]int64{1, 1001, 1002, 1003}, told); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+// TestABatchIsMeasuredAsTheServerDoes: it counts folded names, and folding makes some longer.
+func TestABatchIsMeasuredAsTheServerDoes(t *testing.T) {
+	var r recorder
+	var counters []counterfile.Counter
+	for i := range 60 {
+		counters = append(counters, counterfile.Counter{Database: "a", Kind: counterfile.Identity, Name: fmt.Sprint(i, strings.Repeat("Ⱥ", 660))})
+	}
+	m := Merger{Call: r.call}
+	if _, err := m.Merge(t.Context(), counters); err != nil {
+		t.Fatal(err)
+	}
+	names := 0
+	for _, request := range r.requests {
+		bytes, batch := 0, request.(*idnodev1.MergeCountersRequest).GetIdentities()
+		for _, i := range batch {
+			bytes += len(docid.Fold(i.GetName()))
+		}
+		if names += len(batch); bytes > mergeBytes {
+			t.Errorf("a batch of %d bytes", bytes)
+		}
+	}
+	if names != len(counters) {
+		t.Errorf("%d names of %d", names, len(counters))
 	}
 }
 

@@ -14,8 +14,9 @@ const (
 	maxPrincipals = 10_000
 	maxGrants     = 10_000
 	maxNameBytes  = 1_000
-	// MaxEncodedBytes bounds the encoding of a table.
-	MaxEncodedBytes = 1 << 20
+	// MaxEncodedBytes bounds the encoding of a table: an operation of the log has room
+	// for it, with the name of its caller.
+	MaxEncodedBytes = 60_000
 )
 
 // validate refuses what means nothing, and what is too much.

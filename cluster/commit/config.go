@@ -74,6 +74,11 @@ type Config struct {
 	// must take groups of that size: see BatcherConfig.MaxEntryBytes.
 	MaxOperations int
 	MaxGroupBytes int
+	// ResultBound returns how many bytes the result of an operation has at most, and
+	// MaxResultBytes cuts a group by their sum, so that its answer is not too large to be
+	// sent; a single operation is always sent. nil: results do not count.
+	ResultBound    func(operation []byte) int
+	MaxResultBytes int
 	// QueueLength and QueueBytes bound the operations that wait.
 	QueueLength int
 	QueueBytes  int
@@ -111,9 +116,13 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.ResultBound == nil {
+		c.ResultBound = func([]byte) int { return 0 }
+	}
 	c.InFlight = cmp.Or(c.InFlight, 1)
 	c.MaxOperations = cmp.Or(c.MaxOperations, DefaultMaxOperations)
 	c.MaxGroupBytes = cmp.Or(c.MaxGroupBytes, DefaultMaxGroupBytes)
+	c.MaxResultBytes = cmp.Or(c.MaxResultBytes, raftlog.MaxResultBytes)
 	c.QueueLength = cmp.Or(c.QueueLength, DefaultQueueLength)
 	c.QueueBytes = cmp.Or(c.QueueBytes, DefaultQueueBytes)
 	c.LingerMin = cmp.Or(c.LingerMin, max(2, c.MaxOperations/4))

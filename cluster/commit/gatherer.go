@@ -66,7 +66,7 @@ func (g *Gatherer) Propose(ctx context.Context, operation []byte) ([]byte, error
 	if err := ctx.Err(); err != nil {
 		return nil, outcome.NewNotApplied(outcome.Deadline, err)
 	}
-	w := g.pool.get(ctx, operation)
+	w := g.waiter(ctx, operation)
 	if err := g.enqueue(w); err != nil {
 		g.pool.put(w)
 		return nil, err
@@ -77,6 +77,13 @@ func (g *Gatherer) Propose(ctx context.Context, operation []byte) ([]byte, error
 	result, err := w.result, w.err
 	g.pool.put(w)
 	return result, err
+}
+
+// waiter returns a waiter for an operation.
+func (g *Gatherer) waiter(ctx context.Context, operation []byte) *waiter {
+	w := g.pool.get(ctx, operation)
+	w.resultBound = g.cfg.ResultBound(operation)
+	return w
 }
 
 // await waits until w is answered. An error means that ctx ended first; then w no longer

@@ -89,6 +89,8 @@ func TestGroupsAreCut(t *testing.T) {
 	}{
 		{"by operations", func(c *Config) { c.MaxOperations = 3 }, "x", []int{3, 3, 1}},
 		{"by bytes", func(c *Config) { c.MaxGroupBytes = 250 }, strings.Repeat("x", 96), []int{2, 2, 2, 1}},
+		{"by results", func(c *Config) { c.ResultBound, c.MaxResultBytes = func([]byte) int { return 40 }, 100 }, "x", []int{2, 2, 2, 1}},
+		{"by results that are too large alone", func(c *Config) { c.ResultBound, c.MaxResultBytes = func([]byte) int { return 400 }, 100 }, "x", []int{1, 1, 1, 1, 1, 1, 1}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -111,6 +113,25 @@ func TestGroupsAreCut(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAnAnswerThatIsTooLarge is the error of its group's callers: it would be too large again,
+// and those behind it would wait for ever.
+func TestAnAnswerThatIsTooLarge(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, nil)
+		first := r.propose(bg, "first")
+		s := r.next()
+		second := r.propose(bg, "second")
+		s.fail(outcome.NewUnknown(outcome.TooLarge, nil))
+		want(t, get(t, first).err, outcome.Unknown, outcome.TooLarge)
+		s = r.next()
+		if s.group.Sequence != 2 || s.group.Acknowledged != 1 {
+			t.Errorf("group %d acknowledges %d", s.group.Sequence, s.group.Acknowledged)
+		}
+		s.apply()
+		wantOK(t, get(t, second), "second")
+	})
 }
 
 func TestAFullQueueRefusesAtOnce(t *testing.T) {

@@ -97,7 +97,8 @@ func (g *Group) Failed(err error, late bool) Verdict {
 	refused := outcome.Of(err) == outcome.NotApplied
 	g.tainted = g.tainted || !refused
 	switch {
-	case refused && final(err):
+	case refused && final(err), outcome.ReasonOf(err) == outcome.TooLarge:
+		// What is too large to send, the group or its answer, is so the next time too.
 		return Verdict{Next: GiveUp, Err: g.outcome(outcome.ReasonOf(err), err)}
 	case !g.tainted:
 		return Verdict{Next: PutBack, Err: err}
@@ -121,7 +122,7 @@ func Abandoned(inGroup bool, cause error) error {
 // retry would add to an overload.
 func final(err error) bool {
 	switch outcome.ReasonOf(err) {
-	case outcome.Overloaded, outcome.StorageFull, outcome.TooLarge, outcome.Invalid:
+	case outcome.Overloaded, outcome.StorageFull, outcome.Invalid:
 		return true
 	default:
 		return false

@@ -20,7 +20,7 @@ func (g *Gatherer) ProposeAll(ctx context.Context, operations [][]byte) (results
 	}
 	waiters := make([]*waiter, len(operations))
 	for i, operation := range operations {
-		waiters[i] = g.pool.get(ctx, operation)
+		waiters[i] = g.waiter(ctx, operation)
 	}
 	g.enqueueAll(waiters, errs)
 	for i, w := range waiters {

@@ -20,8 +20,14 @@ func TestQueueIsASlice(t *testing.T) {
 			}
 			return n
 		}
+		results := func(ws []*waiter) (n int) {
+			for _, w := range ws {
+				n += w.resultBound
+			}
+			return n
+		}
 		fresh := func(t *rapid.T) *waiter {
-			return &waiter{operation: make([]byte, rapid.IntRange(0, 20).Draw(t, "size"))}
+			return &waiter{operation: make([]byte, rapid.IntRange(0, 20).Draw(t, "size")), resultBound: rapid.IntRange(0, 20).Draw(t, "result")}
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
@@ -44,11 +50,12 @@ func TestQueueIsASlice(t *testing.T) {
 			},
 			"take": func(t *rapid.T) {
 				limit, most := rapid.IntRange(1, 5).Draw(t, "limit"), rapid.IntRange(1, 60).Draw(t, "bytes")
+				mostResults := rapid.IntRange(1, 60).Draw(t, "results")
 				n := 0
-				for n < len(model) && n < limit && (n == 0 || bytes(model[:n+1]) <= most) {
+				for n < len(model) && n < limit && (n == 0 || bytes(model[:n+1]) <= most && results(model[:n+1]) <= mostResults) {
 					n++
 				}
-				got, size := q.take(nil, limit, most)
+				got, size := q.take(nil, limit, most, mostResults)
 				if !slices.Equal(got, model[:n]) || size != bytes(model[:n]) {
 					t.Fatalf("took %d of %d bytes, want %d", len(got), size, n)
 				}

@@ -1,6 +1,9 @@
 package commit
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // queue holds the operations that wait, oldest first. It is a linked list through the
 // waiters, so that a caller that gives up is removed at once. It has no lock: the
@@ -66,15 +69,17 @@ func (q *queue) count(w *waiter, sign int) {
 	q.bytes += sign * cost(w.operation)
 }
 
-// take appends the oldest operations to dst, at most limit of them and at most
-// bytes in size; it returns them and their size. The oldest is always taken.
-func (q *queue) take(dst []*waiter, limit, bytes int) ([]*waiter, int) {
+// take appends the oldest operations to dst, at most limit of them, at most bytes in
+// size, and with results of at most that many bytes; it returns them and their size. The
+// oldest is always taken.
+func (q *queue) take(dst []*waiter, limit, bytes, results int) ([]*waiter, int) {
 	size := 0
 	for w := q.head; w != nil && limit > 0; w = q.head {
 		c := cost(w.operation)
-		if size > 0 && size+c > bytes {
+		if size > 0 && (size+c > bytes || w.resultBound > results) {
 			break
 		}
+		results -= w.resultBound
 		q.remove(w)
 		w.state = taken
 		dst = append(dst, w)
@@ -86,6 +91,6 @@ func (q *queue) take(dst []*waiter, limit, bytes int) ([]*waiter, int) {
 
 // drain takes everything out.
 func (q *queue) drain() []*waiter {
-	all, _ := q.take(make([]*waiter, 0, q.length), q.length, q.bytes)
+	all, _ := q.take(make([]*waiter, 0, q.length), q.length, q.bytes, math.MaxInt)
 	return all
 }

@@ -28,6 +28,8 @@ const (
 type waiter struct {
 	prev, next *waiter
 	operation  []byte
+	// resultBound is Config.ResultBound of the operation.
+	resultBound int
 	// caller is the context of the caller, for spans of groups.
 	caller context.Context
 	state  waiterState

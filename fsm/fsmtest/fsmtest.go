@@ -60,8 +60,18 @@ func (c *Cluster) Propose(_ context.Context, operation []byte) ([]byte, error) {
 		c.t.Errorf("apply: %v", err)
 		return nil, err
 	}
-	return slices.Clone(results[0].Results[0]), nil
+	result := slices.Clone(results[0].Results[0])
+	if bound := op.ResultBound(operation); len(result) > bound {
+		c.t.Errorf("a result of %d bytes, said to have at most %d", len(result), bound)
+	}
+	if _, err := op.DecodeResult(result); len(op.RefusalOf(err).GetDetail()) > maxWords {
+		c.t.Errorf("the words of a refusal have more than %d bytes, and some clients read no more than 8 KiB of an error: %v", maxWords, err)
+	}
+	return result, nil
 }
+
+// maxWords is above the words of every refusal.
+const maxWords = 1500
 
 // Must applies an operation that the test itself needs, and returns its result.
 func (c *Cluster) Must(e op.Envelope, payload proto.Message) *raftlogv1.Result {

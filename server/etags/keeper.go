@@ -188,15 +188,11 @@ func (k *Keeper) Has(database string) bool { return k.cfg.Counters.Has(database)
 // Ready says whether etags are given.
 func (k *Keeper) Ready() bool { return k.phase.Load() == serving }
 
-// Announced takes the answer to an announcement of this node. The first one
-// decides where the counters go on; of a later one only the start number counts,
-// since the cluster then no longer knows how the run before ended. It does not
-// block.
-func (k *Keeper) Announced(m *raftlogv1.MemberResult) {
-	state := m.GetEtags()
-	if state == nil {
-		state = &raftlogv1.EtagState{}
-	}
+// Announced takes what the cluster knows of this node's etags after an announcement of
+// it. The first one decides where the counters go on; of a later one only the start
+// number counts, since the cluster then no longer knows how the run before ended. It
+// does not block.
+func (k *Keeper) Announced(state *raftlogv1.EtagState) {
 	k.Floors(state)
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -368,5 +368,5 @@ func TestStopIsBounded(t *testing.T) {
 	if err := r.keeper.Stop(context.Background()); err == nil {
 		t.Error("a clean stop before the first announcement")
 	}
-	r.keeper.Announced(&raftlogv1.MemberResult{})
+	r.keeper.Announced(&raftlogv1.EtagState{})
 }

@@ -37,11 +37,15 @@ func newWorld(t testing.TB) *world {
 	return &world{Cluster: c, t: t, state: c.State}
 }
 
-// announce starts the node again, as far as the cluster knows.
-func (w *world) announce() *raftlogv1.MemberResult {
+// announce starts the node again, as far as the cluster knows, and returns what the node
+// hears of it.
+func (w *world) announce() *raftlogv1.EtagState {
 	w.t.Helper()
 	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401"}
-	return w.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member}).GetMember()
+	said := w.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member}).GetMember().GetEtags()
+	known := w.state.Etags(nodeA)
+	known.Start, known.Clean = said.GetStart(), said.GetClean()
+	return known
 }
 
 // Propose implements Proposer.

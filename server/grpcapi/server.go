@@ -18,8 +18,9 @@ import (
 // Defaults of Config.
 const (
 	// DefaultMaxMessageBytes is what clients accept by default, so a larger
-	// answer would not be read; answers are bounded far below it. Groups that
-	// other nodes forward come through the same port and are smaller too.
+	// answer would not be read; answers are bounded below it. Groups that
+	// other nodes forward come through the same port and are smaller too; answers
+	// to other nodes may be larger.
 	DefaultMaxMessageBytes = 4 << 20
 	// DefaultMaxStreams is the calls one connection may have in flight.
 	DefaultMaxStreams = 4096

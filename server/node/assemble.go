@@ -20,6 +20,7 @@ import (
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/grpcapi"
 	"github.com/idnode/idnode/server/metrics"
@@ -151,8 +152,16 @@ func (n *Node) introduce() peer.Introduction {
 }
 
 // announced passes on what the cluster knows of this node's etags. The cluster
-// node announces itself only after Start, when there is a keeper.
-func (n *Node) announced(m *raftlogv1.MemberResult) { n.keeper.Announced(m) }
+// node announces itself only after Start, when there is a keeper. The node's own state
+// has the announcement, and so the counters, which are too many for an answer.
+func (n *Node) announced(m *raftlogv1.MemberResult) {
+	known := n.state.Etags(m.GetMember().GetId())
+	if known == nil {
+		known = &raftlogv1.EtagState{}
+	}
+	known.Start, known.Clean = m.GetEtags().GetStart(), m.GetEtags().GetClean()
+	n.keeper.Announced(known)
+}
 
 // disconnect ends the connections with a member that was removed, on the gRPC port.
 func (n *Node) disconnect(m *raftlogv1.Member) {
@@ -259,7 +268,8 @@ func (n *Node) openServer() {
 	creds = n.callers.grpc.Credentials(creds)
 	guard := peer.NewGuard(n.cluster.PeerSide(), authorize)
 	n.server = grpcapi.NewServer(grpcapi.Config{
-		MaxStreams: uint32(max(grpcapi.DefaultMaxStreams, n.cfg.MaxInFlight)), Logger: n.log, Observer: n.metrics,
+		MaxSendBytes: raftlog.MaxMessageBytes, // What callers are answered is bounded where it is made.
+		MaxStreams:   uint32(max(grpcapi.DefaultMaxStreams, n.cfg.MaxInFlight)), Logger: n.log, Observer: n.metrics,
 		Options: append(n.tracing.ServerOptions(), grpc.ChainUnaryInterceptor(guard.Unary), grpc.ChainStreamInterceptor(guard.Stream)),
 	}, creds, n.service, n.readiness.health)
 	peer.NewServer(peerSide{n.cluster.PeerSide(), n.service}, n.tracing.Peer()).Register(n.server)

@@ -97,8 +97,10 @@ type pair struct {
 	// self is who the pool says it is.
 	mu   sync.Mutex
 	self Introduction
-	// last is the newest connection dialled.
-	last net.Conn
+	// last is the newest connection dialled, of so many.
+	last  net.Conn
+	dials int
+	peers *Server
 }
 
 func newPair(t *testing.T, authorize Authorize) *pair {
@@ -109,7 +111,8 @@ func newPair(t *testing.T, authorize Authorize) *pair {
 	}
 	guard := NewGuard(p.node, authorize)
 	p.server = grpc.NewServer(grpc.Creds(p.connections.Credentials(nil)), grpc.UnaryInterceptor(guard.Unary), grpc.StreamInterceptor(guard.Stream))
-	NewServer(p.node, withTraceparent).Register(p.server)
+	p.peers = NewServer(p.node, withTraceparent)
+	p.peers.Register(p.server)
 	listener := bufconn.Listen(1 << 20)
 	served := make(chan struct{})
 	go func() {
@@ -123,6 +126,7 @@ func newPair(t *testing.T, authorize Authorize) *pair {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.last = conn
+			p.dials++
 			return conn, err
 		},
 	})

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
@@ -38,6 +39,8 @@ type Server struct {
 	node Node
 	// trace may be nil.
 	trace Trace
+	// most is the largest answer that is sent.
+	most int
 }
 
 // Trace returns ctx with the trace that a W3C traceparent names, so that what is
@@ -47,7 +50,9 @@ type Trace func(ctx context.Context, traceparent string) context.Context
 var _ peerv1.PeerServiceServer = (*Server)(nil)
 
 // NewServer returns a Server for the node. trace may be nil.
-func NewServer(node Node, trace Trace) *Server { return &Server{node: node, trace: trace} }
+func NewServer(node Node, trace Trace) *Server {
+	return &Server{node: node, trace: trace, most: raftlog.MaxMessageBytes}
+}
 
 // Register adds the service to a gRPC server.
 func (s *Server) Register(r grpc.ServiceRegistrar) { peerv1.RegisterPeerServiceServer(r, s) }
@@ -141,6 +146,9 @@ func (s *Server) Forward(stream grpc.BidiStreamingServer[peerv1.ForwardRequest, 
 // errNoMember means that the caller was removed after its stream was taken.
 var errNoMember = errors.New("the caller is no member any more")
 
+// errTooLarge means that the group was applied.
+var errTooLarge = errors.New("the results are too large to be sent")
+
 // forward handles one group. The guard has seen the stream's beginning only, so
 // whether the caller is a member is asked for each group.
 func (s *Server) forward(ctx context.Context, caller []byte, req *peerv1.ForwardRequest) *peerv1.ForwardResponse {
@@ -157,7 +165,12 @@ func (s *Server) forward(ctx context.Context, caller []byte, req *peerv1.Forward
 	if err == nil {
 		response.Status = peerv1.ForwardResponse_STATUS_DONE
 		response.Result = raftlog.GroupResultToProto(result)
-		return response
+		if proto.Size(response) <= s.most {
+			return response
+		}
+		// It would end the stream, and every group on it. Groups are cut so that none
+		// has such an answer.
+		response.Result, err = nil, outcome.NewUnknown(outcome.TooLarge, errTooLarge)
 	}
 	response.Status = peerv1.ForwardResponse_STATUS_UNKNOWN
 	if outcome.Of(err) == outcome.NotApplied {

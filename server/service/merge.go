@@ -19,7 +19,7 @@ const (
 	// MaxMergeNames is how many names one call merges.
 	MaxMergeNames = 1000
 	// MaxMergeBytes is how many bytes these names have together.
-	MaxMergeBytes = 40_000
+	MaxMergeBytes = 36_000
 	// MaxMergeTags is how many given tags one call has.
 	MaxMergeTags = 100
 	// maxRecordBytes is above what a group has room for.

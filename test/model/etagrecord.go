@@ -52,28 +52,20 @@ func (r *record) raise(ceilings Counters) {
 	}
 }
 
-// Announced has the cluster count a start of the node. It answers with what it knew: the
-// clean stop before counts for this start only.
-func (e *Etags) Announced(start uint64, clean bool, ceilings, last Counters) error {
+// Announced has the cluster count a start of the node. It says how the one before ended: a
+// clean stop counts for this start only. The node reads the rest from its own state.
+func (e *Etags) Announced(start uint64, clean bool) error {
 	if want := e.record.starts + 1; start != want {
 		return fmt.Errorf("counts start %d of a node, after %d", start, want-1)
 	}
 	if clean != e.record.clean {
 		return fmt.Errorf("says that start %d follows a clean stop: %t, and it was %t", start, clean, e.record.clean)
 	}
-	if clean && (!within(last, e.record.last) || !within(e.record.last, last)) {
-		return fmt.Errorf("says of the clean stop before start %d that it was at %v, and it was at %v", start, last, e.record.last)
-	}
-	for database, ceiling := range e.record.ceilings {
-		if ceilings[database] < ceiling {
-			return fmt.Errorf("says that the ceiling of %s is %d, and it was %d", database, ceilings[database], ceiling)
-		}
-	}
 	if e.views == nil {
 		e.views = map[uint64]record{}
 	}
-	e.views[start] = record{starts: start, clean: clean, ceilings: ceilings, last: last}
-	e.record.starts, e.record.clean, e.record.last = start, false, nil
+	e.views[start] = record{starts: start, clean: clean, ceilings: maps.Clone(e.record.ceilings), last: maps.Clone(e.record.last)}
+	e.record.starts, e.record.clean = start, false
 	return nil
 }
 

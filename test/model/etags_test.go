@@ -10,7 +10,7 @@ import (
 func crashed(t *testing.T) *Etags {
 	t.Helper()
 	e := &Etags{}
-	must(t, errors.Join(e.Open(EtagDisk{}, false), e.Announced(1, false, nil, nil), reserve(e, 1, 10)))
+	must(t, errors.Join(e.Open(EtagDisk{}, false), e.Announced(1, false), reserve(e, 1, 10)))
 	e.Raised(Counters{"db": 100})
 	must(t, e.Open(e.disk, false))
 	return e
@@ -20,7 +20,7 @@ func crashed(t *testing.T) *Etags {
 func stopped(t *testing.T) *Etags {
 	t.Helper()
 	e := &Etags{}
-	must(t, errors.Join(e.Open(EtagDisk{}, false), e.Announced(1, false, nil, nil), reserve(e, 1, 10)))
+	must(t, errors.Join(e.Open(EtagDisk{}, false), e.Announced(1, false), reserve(e, 1, 10)))
 	e.Raised(Counters{"db": 100})
 	must(t, errors.Join(e.Give(e.Ask(), "db", 1, 5), stop(e, 5), e.CleanStop(1, Counters{"db": 5}, false)))
 	must(t, e.Open(e.disk, false))
@@ -29,11 +29,7 @@ func stopped(t *testing.T) *Etags {
 
 // heard has the node hear of its start, compare its disk, and reserve a block.
 func heard(e *Etags, start uint64, clean bool, limit uint64) error {
-	last := Counters{}
-	if clean {
-		last = Counters{"db": 5}
-	}
-	if err := e.Announced(start, clean, Counters{"db": 100}, last); err != nil {
+	if err := e.Announced(start, clean); err != nil {
 		return err
 	}
 	return reserve(e, start, limit)
@@ -81,10 +77,8 @@ func TestEtags(t *testing.T) {
 		{"one at another etag does not", "a ceiling of 100", stopped, func(e *Etags) error {
 			return errors.Join(reserve(e, 0, 20), stop(e, 6), e.Open(e.disk, false), heard(e, 2, true, 120), give(e, 7, 7))
 		}},
-		{"a clean stop counts for one start", "follows a clean stop: true", stopped, func(e *Etags) error { return errors.Join(heard(e, 2, true, 20), e.Announced(3, true, nil, nil)) }},
-		{"with the etags that it had", "it was at map[db:5]", stopped, func(e *Etags) error { return e.Announced(2, true, Counters{"db": 100}, Counters{"db": 4}) }},
-		{"a ceiling does not fall", "the ceiling of db is 99", crashed, func(e *Etags) error { return e.Announced(2, false, Counters{"db": 99}, nil) }},
-		{"each start has a number", "counts start 3", crashed, func(e *Etags) error { return e.Announced(3, false, nil, nil) }},
+		{"a clean stop counts for one start", "follows a clean stop: true", stopped, func(e *Etags) error { return errors.Join(heard(e, 2, true, 20), e.Announced(3, true)) }},
+		{"each start has a number", "counts start 3", crashed, func(e *Etags) error { return e.Announced(3, false) }},
 		{"a clean stop is recorded for the present start", "", crashed, func(e *Etags) error {
 			return errors.Join(heard(e, 2, false, 120), give(e, 101, 102), stop(e, 102), e.CleanStop(2, Counters{"db": 102}, false))
 		}},
@@ -93,7 +87,7 @@ func TestEtags(t *testing.T) {
 			return errors.Join(heard(e, 2, false, 120), e.CleanStop(2, Counters{"db": 102}, false))
 		}},
 		{"one of a disk that was not compared does not count", "was not compared", crashed, func(e *Etags) error {
-			return errors.Join(e.Announced(2, false, Counters{"db": 100}, nil), stop(e, 10), e.CleanStop(2, Counters{"db": 10}, false))
+			return errors.Join(e.Announced(2, false), stop(e, 10), e.CleanStop(2, Counters{"db": 10}, false))
 		}},
 		{"a clean stop has all that was given", "has given 20", crashed, func(e *Etags) error {
 			return errors.Join(reserve(e, 0, 20), give(e, 11, 20), e.Stop(Counters{"db": 19}))

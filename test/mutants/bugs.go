@@ -147,6 +147,13 @@ var bugs = []bug{
 	{name: "name-forgotten", others: test("cluster", "TestTheLastAddressesOfAName")},
 	{name: "recovery-asks-registered", others: test("server/recovery", "TestOnlyALostQuorumIsRecovered")},
 
+	// What is too large to send. No call of the simulation is answered with so much.
+	{name: "results-unbounded", others: test("fsm/op", "TestResultBound")},
+	{name: "too-large-sent-again", others: test("cluster/commit", "TestAnAnswerThatIsTooLarge")},
+
+	// The audit log, which the simulation's nodes do not keep.
+	{name: "audit-stays-failed", others: test("access/audit", "TestAFullDiskIsTriedAgain")},
+
 	// The log on disk.
 	{name: "log-not-synced", quick: true},
 	{name: "log-sum-ignored"},

@@ -102,11 +102,7 @@ func (t *tracer) announced(m *raftlogv1.MemberResult) error {
 	if err := t.cluster.Tags().Join(string(m.GetMember().GetId()), m.GetMember().GetTag()); err != nil {
 		return err
 	}
-	state, ceilings, last := m.GetEtags(), model.Counters{}, model.Counters{}
-	for _, d := range state.GetDatabases() {
-		ceilings[d.GetDatabase()], last[d.GetDatabase()] = d.GetCeiling(), d.GetLast()
-	}
-	return t.cluster.Etags(m.GetMember().GetId()).Announced(state.GetStart(), state.GetClean(), ceilings, last)
+	return t.cluster.Etags(m.GetMember().GetId()).Announced(m.GetEtags().GetStart(), m.GetEtags().GetClean())
 }
 
 func (t *tracer) raised(raise *raftlogv1.EtagRaise, result *raftlogv1.Result) error {

@@ -445,7 +445,7 @@ func (x *DatabaseCounts) GetSeriesNumbers() int64 {
 }
 
 // MergeCountersRequest says what counters are raised to: at most 1,000 names,
-// and 40,000 bytes of them.
+// and 36,000 bytes of them.
 type MergeCountersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty for "default".

@@ -1527,7 +1527,7 @@ type EtagCeiling struct {
 	// No etag above this was reserved on the node's disk with the cluster's
 	// knowledge.
 	Ceiling uint64 `protobuf:"varint,2,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
-	// The last etag used at the clean stop; only if the node stopped cleanly.
+	// The last etag used before the newest clean stop.
 	Last uint64 `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
 	// Every etag is above this; 0 for none.
 	Floor         uint64 `protobuf:"varint,4,opt,name=floor,proto3" json:"floor,omitempty"`

@@ -3694,7 +3694,8 @@ type MemberResult struct {
 	Member *Member `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
 	// Of MemberAnnounce: the session it opened.
 	Session uint64 `protobuf:"varint,2,opt,name=session,proto3" json:"session,omitempty"`
-	// Of MemberAnnounce: the etag bookkeeping as it stood before.
+	// Of MemberAnnounce: the number of the start, and how the one before ended. The
+	// databases are in the state of every node.
 	Etags         *EtagState `protobuf:"bytes,3,opt,name=etags,proto3" json:"etags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3758,7 +3759,7 @@ type EtagState struct {
 	Start uint64 `protobuf:"varint,1,opt,name=start,proto3" json:"start,omitempty"`
 	// The node had stopped cleanly.
 	Clean bool `protobuf:"varint,2,opt,name=clean,proto3" json:"clean,omitempty"`
-	// Per database: ceiling and, after a clean stop, last.
+	// Per database.
 	Databases []*EtagDatabase `protobuf:"bytes,3,rep,name=databases,proto3" json:"databases,omitempty"`
 	// Every etag is above this, in every database.
 	Floor         uint64 `protobuf:"varint,4,opt,name=floor,proto3" json:"floor,omitempty"`
@@ -3831,7 +3832,7 @@ type EtagDatabase struct {
 	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
 	// The ceiling.
 	Ceiling uint64 `protobuf:"varint,2,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
-	// The last etag used, after a clean stop.
+	// The last etag used before the newest clean stop.
 	Last uint64 `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
 	// Every etag is above this.
 	Floor         uint64 `protobuf:"varint,4,opt,name=floor,proto3" json:"floor,omitempty"`

@@ -1,0 +1,168 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/fsmtest"
+	"github.com/idnode/idnode/fsm/op"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/series/format"
+)
+
+// groupBytes is what a group of calls has at most, and a call with it: see
+// commit.DefaultMaxGroupBytes.
+const groupBytes = 64<<10 - 4
+
+// measuring is a world that remembers the largest operation and result.
+type measuring struct {
+	*world
+	operation, result, bound int
+}
+
+func (m *measuring) Propose(ctx context.Context, operation []byte) ([]byte, error) {
+	result, err := m.world.Propose(ctx, operation)
+	m.operation, m.result, m.bound = max(m.operation, len(operation)), max(m.result, len(result)), max(m.bound, op.ResultBound(operation))
+	return result, err
+}
+
+// texts returns n different texts of a size.
+func texts(n, size int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("%0*d", size, i))
+	}
+	return all
+}
+
+// TestTheLargestCallsFit into a group of the log, and their results into its answer: calls at
+// the limits that docs/operations.md has.
+func TestTheLargestCallsFit(t *testing.T) {
+	w := &measuring{world: newWorld(t)}
+	n := newNode(t, w.world, func(c *Config) { c.Proposer = w })
+	ctx, longest := as(strings.Repeat("o", 1000)), strings.Repeat("ü", docid.MaxNameBytes/2)
+	everyone := everything()
+	everyone.Principals = []string{rights.Any}
+	n.setRoles(t, everyone)
+	id := func(text string) *RequestID { return &RequestID{ID: strings.Repeat(text, MaxRequestIDBytes)} }
+	database := strings.Repeat("d", docid.MaxDatabaseBytes)
+	keys := texts(series.MaxKeys, MaxSeriesKeyBytes/series.MaxKeys)
+	// Seven values fill a text; with a label, and with a reason later.
+	values, template := map[string]string{}, ""
+	for _, name := range "abcdefg" {
+		values[string(name)] = strings.Repeat("X", format.MaxValueBytes)
+		template += fmt.Sprintf("{%c:%d}", name, format.MaxValueBytes)
+	}
+	take := TakeNumbersRequest{Database: database, Series: longest, Keys: keys, Values: values, Label: strings.Repeat("L", series.MaxLabelBytes)}
+	var bounds []series.Bound
+	for i, key := range keys {
+		bounds = append(bounds, series.Bound{Key: key, Number: int64(i + 1)})
+	}
+	merged := func(names []string) (all []HiLoValue) {
+		for _, name := range names {
+			all = append(all, HiLoValue{Tag: name, Max: math.MaxInt64 - 1, Peak: math.MaxInt64})
+		}
+		return all
+	}
+	identities := func(names []string) (all []IdentityValue) {
+		for _, name := range names {
+			all = append(all, IdentityValue{Name: name, Value: -1, Deleted: true})
+		}
+		return all
+	}
+	names := texts(MaxMergeNames, MaxMergeBytes/MaxMergeNames)
+	for _, c := range []struct {
+		name string
+		call func() error
+	}{
+		{"identities", func() error {
+			_, err := n.NextIdentity(ctx, NextIdentityRequest{Database: database, Name: longest, Count: 1_000_000, RequestID: id("a")})
+			return err
+		}},
+		{"a range", func() error {
+			_, err := n.NextRange(ctx, NextRangeRequest{Database: database, Tag: longest, Label: strings.Repeat("L", 64), RequestID: id("b")})
+			return err
+		}},
+		{"a claim", func() error {
+			_, err := n.Claim(ctx, ClaimRequest{Database: database, ID: strings.Repeat("i", docid.MaxIDBytes), RequestID: id("c")})
+			return err
+		}},
+		{"a claim that is refused", func() error {
+			_, err := n.Claim(ctx, ClaimRequest{Database: database, ID: strings.Repeat("i", docid.MaxIDBytes)})
+			if err == nil {
+				t.Error("claimed twice")
+			}
+			return nil
+		}},
+		{"a series", func() error {
+			_, err := n.DefineSeries(ctx, DefineSeriesRequest{Database: database, Name: longest, Definition: series.Definition{Format: template + "{number:16}"}})
+			return err
+		}},
+		{"numbers", func() error { _, err := n.TakeNumbers(ctx, take); return err }},
+		{"numbers again", func() error { _, err := n.TakeNumbers(ctx, take); return err }},
+		{"numbers that are voided", func() error {
+			_, err := n.VoidNumbers(ctx, EndNumbersRequest{Database: database, Series: longest, Keys: bounds, Reason: strings.Repeat("R", series.MaxReasonBytes)})
+			return err
+		}},
+		{"a merge of HiLo counters", func() error {
+			_, err := n.MergeCounters(ctx, MergeCountersRequest{Database: database, HiLos: merged(names)})
+			return err
+		}},
+		{"a merge of identities", func() error {
+			_, err := n.MergeCounters(ctx, MergeCountersRequest{Database: database, Identities: identities(names)})
+			return err
+		}},
+		{"a merge of claims", func() error {
+			_, err := n.MergeCounters(ctx, MergeCountersRequest{Database: database, Claims: names})
+			return err
+		}},
+		{"roles", func() error {
+			roles := Roles{Roles: []rights.Role{everyone, {Name: "many", Grants: everyone.Grants}}}
+			for _, principal := range texts(590, 98) { // 100 bytes each.
+				roles.Roles[1].Principals = append(roles.Roles[1].Principals, principal)
+			}
+			_, err := n.SetRoles(ctx, SetRolesRequest{Roles: roles})
+			return err
+		}},
+		{"a record of a backup", func() error {
+			record := &raftlogv1.SeriesNumbersRecord{Name: "receipts", Scope: []string{}, First: 1}
+			for _, key := range texts(128, series.MaxKeyBytes) {
+				record.Numbers = append(record.Numbers, &raftlogv1.SeriesStored{
+					Key: key, Label: strings.Repeat("L", series.MaxLabelBytes), State: uint32(series.Voided), Lapsed: true, Date: math.MaxInt32 / 2,
+					TakenUnixNano: math.MaxInt64, ExpiresUnixNano: math.MaxInt64, Reason: strings.Repeat("R", series.MaxReasonBytes),
+				})
+			}
+			imported, err := proto.Marshal(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: record}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = n.ImportSeries(ctx, ImportSeriesRequest{Database: database, Record: imported}) // There is no such series.
+			return nil
+		}},
+	} {
+		w.operation, w.result, w.bound = 0, 0, 0
+		if err := c.call(); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		t.Logf("%s: %d bytes, answered with %d of at most %d", c.name, w.operation, w.result, w.bound)
+		if w.operation == 0 || w.operation > groupBytes {
+			t.Errorf("%s: an operation of %d bytes, more than a group of %d", c.name, w.operation, groupBytes)
+		}
+		if w.result > w.bound || w.bound > raftlog.MaxResultBytes {
+			t.Errorf("%s: a result of %d bytes, said to have at most %d, of %d for a group", c.name, w.result, w.bound, raftlog.MaxResultBytes)
+		}
+	}
+}
+
+// ProposeAll implements Proposer.
+func (m *measuring) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte, []error) {
+	return fsmtest.Each(ctx, m.Propose, operations)
+}
