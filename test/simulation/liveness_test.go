@@ -12,7 +12,7 @@ import (
 )
 
 // speeds are those of disks for which liveness is judged: a sync takes so long at most.
-var speeds = [...]time.Duration{250 * time.Millisecond, 750 * time.Millisecond}
+var speeds = [...]time.Duration{250 * time.Millisecond}
 
 const (
 	// syncsToAnIdentity is how many syncs, one after another, may pass until a majority that
