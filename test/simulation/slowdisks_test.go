@@ -75,7 +75,7 @@ func TestASlowLeaderServes(t *testing.T) {
 		least, most       uint64 // elections
 		answered          int
 	}{
-		{"two nodes", 2, 0, 0, 900 * time.Millisecond, 0, 0, 10},
+		{"two nodes", 2, 0, 0, 900 * time.Millisecond, 0, 0, 8}, // A call takes a write of each, one after another.
 		{"one of three is down", 3, 1, 0, 900 * time.Millisecond, 0, 0, 10},
 		{"two of five are down", 5, 2, 0, 900 * time.Millisecond, 0, 0, 10},
 		{"one of five is down", 5, 1, 0, 900 * time.Millisecond, 1, 1, 10},
