@@ -150,14 +150,6 @@ func (m *model) etagsOf(id []byte) *modelEtags {
 	return m.etags[string(id)]
 }
 
-func (e *modelEtags) state() *raftlogv1.EtagState {
-	s := &raftlogv1.EtagState{Start: e.start, Clean: e.clean}
-	for _, db := range sortedKeys(e.ceiling) {
-		s.Databases = append(s.Databases, &raftlogv1.EtagDatabase{Database: db, Ceiling: e.ceiling[db], Last: e.last[db]})
-	}
-	return s
-}
-
 // beyond returns those of the databases, in order, for which a node may not count etags too.
 func (m *model) beyond(e *modelEtags, dbs []string) (beyond []string) {
 	room := m.settings["max-databases"] - int64(len(e.ceiling))

@@ -126,9 +126,7 @@ func TestTheLargestCallsFit(t *testing.T) {
 		}},
 		{"roles", func() error {
 			roles := Roles{Roles: []rights.Role{everyone, {Name: "many", Grants: everyone.Grants}}}
-			for _, principal := range texts(590, 98) { // 100 bytes each.
-				roles.Roles[1].Principals = append(roles.Roles[1].Principals, principal)
-			}
+			roles.Roles[1].Principals = texts(590, 98) // 100 bytes each.
 			_, err := n.SetRoles(ctx, SetRolesRequest{Roles: roles})
 			return err
 		}},
