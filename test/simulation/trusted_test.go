@@ -72,7 +72,7 @@ func (c *client) setBackToThreeMoments(t *testing.T) (last int64, start []func()
 	for i, s := range nodes {
 		start = append(start, s.hold())
 		s.disk.putBack(copies[i])
-		s.trusted.Store(i < len(nodes)-1)
+		s.trusts.Store(i < len(nodes)-1)
 		s.current().kill(false)
 	}
 	return last, start

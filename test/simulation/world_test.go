@@ -124,8 +124,6 @@ type server struct {
 	// trusts says that an operator vouches for the disk, and empty that it is not the
 	// machine's own, but an empty one.
 	trusts, empty atomic.Bool
-	// trusted says that an operator trusts the disk.
-	trusted atomic.Bool
 	// ceilings are those that the cluster keeps for the node's server-side ids.
 	ceilings ceilings
 
@@ -330,7 +328,6 @@ func (p *process) config() *config.Config {
 	default:
 		c.SingleNode = true
 	}
-	c.TrustData = s.trusted.Load()
 	c.HeartbeatTimeout, c.ReserveFor, c.TrustData = plan.heartbeat, plan.reserve, s.trusts.Load()
 	if s.empty.Load() {
 		c.ClusterID = *s.world.clusterID.Load() // An operator has put it in after the first start.
