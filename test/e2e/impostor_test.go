@@ -267,6 +267,9 @@ func TestForeignCertificate(t *testing.T) {
 	c.Agree(t)
 }
 
+// diskBytes is how long the end of a greeting is, which says how far the disk is.
+const diskBytes = 1 + 6*8
+
 // greeting is what a Raft connection begins with.
 type greeting struct{ cluster, dialler, target string }
 
@@ -313,7 +316,7 @@ func (g greeting) say(t *testing.T, addr string, cfg *tls.Config, name string) t
 		}
 		hello = append(hello, raw...)
 	}
-	progress := make([]byte, 1+4*8) // trusted, and the number of starts, and no log
+	progress := make([]byte, diskBytes) // trusted, and the number of starts, and no log
 	progress[0], progress[8] = 1, 1
 	if _, err := conn.Write(append(append(hello, "instance"...), progress...)); err != nil {
 		t.Fatal(err)

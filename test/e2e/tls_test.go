@@ -122,7 +122,7 @@ func asMember(ctx context.Context, t *testing.T, c *harness.Cluster, tag string)
 func letsIn(t *testing.T, c *harness.Cluster, n *harness.Node, tag string, cfg *tls.Config) bool {
 	t.Helper()
 	cluster, ids := identities(t.Context(), t, c)
-	greeting := slices.Concat([]byte("idnraft\x01\x01"), cluster, ids[tag], ids[n.Tag], make([]byte, 8+1+4*8)) // Of a process without a number, an empty disk.
+	greeting := slices.Concat([]byte("idnraft\x01\x01"), cluster, ids[tag], ids[n.Tag], make([]byte, 8+diskBytes)) // Of a process without a number, an empty disk.
 	raw, err := net.Dial("tcp", n.Raft)
 	if err != nil {
 		t.Fatal(err)
