@@ -87,7 +87,7 @@ type Readiness interface {
 }
 
 // readyEvery is how often Follow looks for what has no channel.
-const readyEvery = time.Second
+const readyEvery = 100 * time.Millisecond
 
 // Follow keeps the health service up to date until ctx ends. It blocks.
 func (h *Health) Follow(ctx context.Context, r Readiness) {
