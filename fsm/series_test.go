@@ -36,7 +36,7 @@ func seriesOperations() [][]byte {
 		onSeries(&raftlogv1.SeriesTake{Name: "s", Values: []string{"A"}, Keys: []string{"a", "b"}, Label: "x"}),
 		onSeries(&raftlogv1.SeriesEnd{Name: "s", State: uint32(series.Confirmed), Keys: []*raftlogv1.SeriesKey{{Key: "a", Number: 1}}}),
 		onSeries(&raftlogv1.SeriesCloseScope{Name: "s", Scope: []string{"A"}}),
-		onSeries(&raftlogv1.SeriesResume{Name: "s", Lasts: []*raftlogv1.SeriesLast{{Scope: []string{"B"}, Last: 3}}}),
+		onSeries(&raftlogv1.SeriesResume{Name: "s", Books: []*raftlogv1.SeriesInBooks{{Scope: []string{"B"}, Last: 3}}}),
 		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
 			Name: "t", Definition: op.SeriesDefinition(reusing), Version: 1,
 		}}}),
@@ -96,7 +96,7 @@ func (r *seriesRun) step() {
 		r.same(&raftlogv1.SeriesCloseScope{Name: "s", Scope: []string{"C"}}, last, err)
 	case 2:
 		lasts := []series.Last{{Scope: []string{"B"}, Last: 1 + r.Int64N(4)}}
-		r.same(&raftlogv1.SeriesResume{Name: "s", Lasts: []*raftlogv1.SeriesLast{{Scope: lasts[0].Scope, Last: lasts[0].Last}}}, 0, r.beside.Resume(now, lasts))
+		r.same(&raftlogv1.SeriesResume{Name: "s", Books: []*raftlogv1.SeriesInBooks{{Scope: lasts[0].Scope, Last: lasts[0].Last}}}, 0, r.beside.Resume(now, lasts))
 	case 3, 4, 5, 6:
 		r.take(now, keys)
 	default:
@@ -241,7 +241,7 @@ func TestASeriesIsImported(t *testing.T) {
 	from, to := withHistory(t), newFormedLog(t)
 	// Some of its numbers have no key.
 	from.mustApplied(from.raw(encodePayload(&raftlogv1.MergeCluster{Floor: 1})))
-	from.mustApplied(from.raw(onSeries(&raftlogv1.SeriesResume{Name: "s", Lasts: []*raftlogv1.SeriesLast{{Scope: []string{"A"}, Last: 305}}})))
+	from.mustApplied(from.raw(onSeries(&raftlogv1.SeriesResume{Name: "s", Books: []*raftlogv1.SeriesInBooks{{Scope: []string{"A"}, Last: 305}}})))
 	operations := importOf(t, from.state)
 	if len(operations) != 5 { // The series, two records of A, one of B, and the lost key.
 		t.Fatalf("%d records", len(operations))
@@ -268,7 +268,7 @@ func TestASeriesIsImported(t *testing.T) {
 	if r := to.raw(take); r.GetRefusal().GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SUSPENDED {
 		t.Errorf("a restored series gave %v", r)
 	}
-	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesResume{Name: "s", Lasts: []*raftlogv1.SeriesLast{{Scope: []string{"A"}, Last: 310}}})))
+	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesResume{Name: "s", Books: []*raftlogv1.SeriesInBooks{{Scope: []string{"A"}, Last: 310}}})))
 	to.mustApplied(to.raw(take))
 	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesEnd{Name: "s", State: uint32(series.Confirmed), Keys: []*raftlogv1.SeriesKey{{Key: "k9"}}})))
 	// The backup again, at the limit: the series has gone on since, and goes on.

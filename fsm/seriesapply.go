@@ -30,8 +30,10 @@ func (s *seriesStore) apply(dst []byte, now moment, o *op.Operation, floor floor
 		return s.closeScope(dst, now, o)
 	case op.KindSeriesResume:
 		return s.resume(dst, now, o)
-	default:
+	case op.KindSeriesImport:
 		return s.importRecord(dst, now, o)
+	default:
+		return dst, invalid("kind", "is of no operation on series")
 	}
 }
 
@@ -194,9 +196,9 @@ func (s *seriesStore) resume(dst []byte, now moment, o *op.Operation) ([]byte, *
 	if err := decodePayload(o, &m); err != nil {
 		return dst, err
 	}
-	lasts := make([]series.Last, len(m.GetLasts()))
-	for i, l := range m.GetLasts() {
-		lasts[i] = op.LastOf(l)
+	lasts := make([]series.Last, len(m.GetBooks()))
+	for i, l := range m.GetBooks() {
+		lasts[i] = op.InBooksOf(l)
 	}
 	return dst, s.in(o, m.GetName(), func(i *series.Series) error { return i.Resume(now.unixNano, lasts) })
 }

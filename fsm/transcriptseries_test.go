@@ -39,7 +39,7 @@ func (p *transcript) series(l line) *raftlogv1.Operation {
 		for _, name := range l.names[1:] {
 			scope, last, _ := strings.Cut(name, ":")
 			n, _ := strconv.ParseInt(last, 10, 64)
-			resume.Lasts = append(resume.Lasts, &raftlogv1.SeriesLast{Scope: strings.Split(scope, ","), Last: n})
+			resume.Books = append(resume.Books, &raftlogv1.SeriesInBooks{Scope: strings.Split(scope, ","), Last: n})
 		}
 		o.Op = &raftlogv1.Operation_SeriesResume{SeriesResume: resume}
 	default:

@@ -181,7 +181,7 @@ func TestSeriesScopes(t *testing.T) {
 		{
 			"series resume invoices --last 2026-W07,BERLIN=41 --last -=5 --yes",
 			&idnodev1.ResumeSeriesResponse{LogIndex: 3},
-			&idnodev1.ResumeSeriesRequest{Series: "invoices", Lasts: []*idnodev1.ScopeLast{{Scope: []string{"2026-W07", "BERLIN"}, Last: 41}, {Last: 5}}},
+			&idnodev1.ResumeSeriesRequest{Series: "invoices", Books: []*idnodev1.ScopeInBooks{{Scope: []string{"2026-W07", "BERLIN"}, Last: 41}, {Last: 5}}},
 			"invoices resumed\n", `{"logIndex":"3"}`,
 		},
 	}

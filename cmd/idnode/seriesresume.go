@@ -59,7 +59,7 @@ comes again, so the command asks first.`,
 			if err != nil {
 				return err
 			}
-			msg.Lasts = append(msg.Lasts, last)
+			msg.Books = append(msg.Books, last)
 		}
 		if err := sure.of(cmd).ask(resumeQuestion(args[0], lasts)); err != nil {
 			return err
@@ -69,7 +69,7 @@ comes again, so the command asks first.`,
 	})
 }
 
-func parseLast(text string) (*idnodev1.ScopeLast, error) {
+func parseLast(text string) (*idnodev1.ScopeInBooks, error) {
 	name, number, ok := strings.Cut(text, "=")
 	if !ok {
 		return nil, usagef("--last must be SCOPE=NUMBER, not %q", text)
@@ -79,7 +79,7 @@ func parseLast(text string) (*idnodev1.ScopeLast, error) {
 		return nil, err
 	}
 	last, err := parseNumber("the number of --last", number)
-	return &idnodev1.ScopeLast{Scope: scope, Last: last}, err
+	return &idnodev1.ScopeInBooks{Scope: scope, Last: last}, err
 }
 
 func resumeQuestion(name string, lasts []string) string {

@@ -137,7 +137,7 @@ func operations() map[string]operation {
 		"series take, least":      &raftlogv1.SeriesTake{Name: "invoices", Keys: []string{"a"}},
 		"series end":              &raftlogv1.SeriesEnd{Name: "invoices", State: 3, Keys: []*raftlogv1.SeriesKey{{Key: "a", Number: 7}, {Key: "b"}}, Reason: "torn"},
 		"series close scope":      &raftlogv1.SeriesCloseScope{Name: "invoices", Scope: []string{"2026", "BERLIN"}},
-		"series resume":           &raftlogv1.SeriesResume{Name: "invoices", Lasts: []*raftlogv1.SeriesLast{{Scope: []string{"2026", "BERLIN"}, Last: 7}}},
+		"series resume":           &raftlogv1.SeriesResume{Name: "invoices", Books: []*raftlogv1.SeriesInBooks{{Scope: []string{"2026", "BERLIN"}, Last: 7}}},
 		"series import":           &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Database: 3, Name: "invoices", Definition: definition, Version: 2, Suspended: true, TimeUnixNano: 1 << 60}}},
 		"series import, numbers":  &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Database: 3, Name: "invoices", Scope: []string{"2026"}, Closed: true, LastDate: 20000, First: 257, Numbers: []*raftlogv1.SeriesStored{stored, {Key: "b", State: 2}}}}},
 		"series import, lost":     &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{Database: 3, Name: "invoices", Key: "z", Number: 9, Released: true}}},

@@ -41,15 +41,17 @@ const (
 	KindSeriesClose     Kind = 35
 	KindSeriesResume    Kind = 36
 	KindSeriesImport    Kind = 37
+	KindSeriesReconcile Kind = 38
+	KindSeriesDelete    Kind = 39
 )
 
 // known reports whether an operation may have the kind.
 func (k Kind) known() bool {
-	return k >= KindIdentityNext && k <= KindMergeCluster || k >= KindRolesSet && k <= KindSeriesImport
+	return k >= KindIdentityNext && k <= KindMergeCluster || k >= KindRolesSet && k <= KindSeriesDelete
 }
 
 // OfSeries reports whether an operation of the kind is on series of document numbers.
-func (k Kind) OfSeries() bool { return k >= KindSeriesDefine && k <= KindSeriesImport }
+func (k Kind) OfSeries() bool { return k >= KindSeriesDefine && k <= KindSeriesDelete }
 
 // The other field numbers of raftlog.v1.Operation.
 const (

@@ -66,6 +66,16 @@ func LastOf(m *raftlogv1.SeriesLast) series.Last {
 	return series.Last{Scope: m.GetScope(), Last: m.GetLast()}
 }
 
+// SeriesInBooks returns what the books have of a scope as it is in the log.
+func SeriesInBooks(l series.Last) *raftlogv1.SeriesInBooks {
+	return &raftlogv1.SeriesInBooks{Scope: l.Scope, Last: l.Last}
+}
+
+// InBooksOf returns what the books have of a scope in the log.
+func InBooksOf(m *raftlogv1.SeriesInBooks) series.Last {
+	return series.Last{Scope: m.GetScope(), Last: m.GetLast()}
+}
+
 // FillSeriesPiece sets the numbers of a record, and reuses its memory: a snapshot has very
 // many.
 func FillSeriesPiece(m *raftlogv1.SeriesNumbersRecord, p series.Piece) {

@@ -45,7 +45,7 @@ func TestMessagesOfManyParts(t *testing.T) {
 	resume := func() error {
 		request := &idnodev1.ResumeSeriesRequest{}
 		for range 1000 {
-			request.Lasts = append(request.Lasts, &idnodev1.ScopeLast{})
+			request.Books = append(request.Books, &idnodev1.ScopeInBooks{})
 		}
 		_, err := idnodev1.NewSeriesServiceClient(r.conn).ResumeSeries(bounded(t), request)
 		return err

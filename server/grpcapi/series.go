@@ -253,7 +253,7 @@ func (s seriesServer) CloseScope(ctx context.Context, req *idnodev1.CloseScopeRe
 
 func (s seriesServer) ResumeSeries(ctx context.Context, req *idnodev1.ResumeSeriesRequest) (*idnodev1.ResumeSeriesResponse, error) {
 	resume := service.ResumeSeriesRequest{Database: req.GetDatabase(), Series: req.GetSeries()}
-	for _, l := range req.GetLasts() {
+	for _, l := range req.GetBooks() {
 		resume.Lasts = append(resume.Lasts, series.Last{Scope: l.GetScope(), Last: l.GetLast()})
 	}
 	index, err := s.service.ResumeSeries(ctx, resume)

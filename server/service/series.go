@@ -295,7 +295,7 @@ func (n *numbers) resumeSeries(ctx context.Context, req ResumeSeriesRequest) (in
 	}
 	resume := &raftlogv1.SeriesResume{Name: name}
 	for _, l := range req.Lasts {
-		resume.Lasts = append(resume.Lasts, op.SeriesLast(l))
+		resume.Books = append(resume.Books, op.SeriesInBooks(l))
 	}
 	err = n.recorded(ctx, audit.EventSeriesResume, database, name, req.Lasts, func() (uint64, error) {
 		// Not repeatable: another restore may have suspended it since, for a reason of its own.

@@ -275,6 +275,8 @@ const (
 	NumberState_NUMBER_STATE_VOIDED NumberState = 3
 	// It was given back, and another key may get it.
 	NumberState_NUMBER_STATE_RELEASED NumberState = 4
+	// A restore or a recovery left open whether a document has it. Nobody else gets it.
+	NumberState_NUMBER_STATE_UNKNOWN NumberState = 5
 )
 
 // Enum value maps for NumberState.
@@ -285,6 +287,7 @@ var (
 		2: "NUMBER_STATE_CONFIRMED",
 		3: "NUMBER_STATE_VOIDED",
 		4: "NUMBER_STATE_RELEASED",
+		5: "NUMBER_STATE_UNKNOWN",
 	}
 	NumberState_value = map[string]int32{
 		"NUMBER_STATE_UNSPECIFIED": 0,
@@ -292,6 +295,7 @@ var (
 		"NUMBER_STATE_CONFIRMED":   2,
 		"NUMBER_STATE_VOIDED":      3,
 		"NUMBER_STATE_RELEASED":    4,
+		"NUMBER_STATE_UNKNOWN":     5,
 	}
 )
 
@@ -344,7 +348,10 @@ type SeriesDefinition struct {
 	// How many keys the series may know; 0 is without limit.
 	MaxKeys int64 `protobuf:"varint,8,opt,name=max_keys,json=maxKeys,proto3" json:"max_keys,omitempty"`
 	// The zone of dates that callers do not give, by its IANA name; empty is UTC.
-	TimeZone      string `protobuf:"bytes,9,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	TimeZone string `protobuf:"bytes,9,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	// How many days a date may be after the present one in the series' zone; 0 is 1 where
+	// dates have an order, else 366. At most 3650.
+	MaxAheadDays  int32 `protobuf:"varint,10,opt,name=max_ahead_days,json=maxAheadDays,proto3" json:"max_ahead_days,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -442,6 +449,13 @@ func (x *SeriesDefinition) GetTimeZone() string {
 	return ""
 }
 
+func (x *SeriesDefinition) GetMaxAheadDays() int32 {
+	if x != nil {
+		return x.MaxAheadDays
+	}
+	return 0
+}
+
 // Series is a series without its numbers.
 type Series struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -527,7 +541,8 @@ func (x *Series) GetKeys() int64 {
 // SeriesNumber is what is known of a number.
 type SeriesNumber struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The document's key; empty if a restore voided the number.
+	// The document's key; empty if it has none. Of an unknown number, the last one that is
+	// known.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// The number in the series' format.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
@@ -671,8 +686,12 @@ type DefineSeriesRequest struct {
 	Definition *SeriesDefinition `protobuf:"bytes,3,opt,name=definition,proto3" json:"definition,omitempty"`
 	// The version of the present definition; 0 begins the series.
 	ExpectedVersion int64 `protobuf:"varint,4,opt,name=expected_version,json=expectedVersion,proto3" json:"expected_version,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Scopes whose numbers do not begin at 1, and that have given none.
+	Begins []*ScopeBegin `protobuf:"bytes,5,rep,name=begins,proto3" json:"begins,omitempty"`
+	// Nothing changes: the answer says what would be.
+	DryRun        bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DefineSeriesRequest) Reset() {
@@ -733,20 +752,168 @@ func (x *DefineSeriesRequest) GetExpectedVersion() int64 {
 	return 0
 }
 
+func (x *DefineSeriesRequest) GetBegins() []*ScopeBegin {
+	if x != nil {
+		return x.Begins
+	}
+	return nil
+}
+
+func (x *DefineSeriesRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+// ScopeBegin is where the numbers of a scope begin.
+type ScopeBegin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The period, where numbers begin again, and the values in the order of the format.
+	Scope []string `protobuf:"bytes,1,rep,name=scope,proto3" json:"scope,omitempty"`
+	// The first number, from 2. Those before it are no numbers of the series.
+	First         int64 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScopeBegin) Reset() {
+	*x = ScopeBegin{}
+	mi := &file_idnode_v1_series_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScopeBegin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScopeBegin) ProtoMessage() {}
+
+func (x *ScopeBegin) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScopeBegin.ProtoReflect.Descriptor instead.
+func (*ScopeBegin) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ScopeBegin) GetScope() []string {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
+func (x *ScopeBegin) GetFirst() int64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+// SeriesPreview is what a definition means.
+type SeriesPreview struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The texts of two numbers: the first two of today's scope, with samples of the values.
+	Texts []string `protobuf:"bytes,1,rep,name=texts,proto3" json:"texts,omitempty"`
+	// The names of the values that callers give, in the order of the format.
+	Values []string `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty"`
+	// The first day of the next period, as 2027-01-01; empty where numbers never begin again.
+	BeginsAgain string `protobuf:"bytes,3,opt,name=begins_again,json=beginsAgain,proto3" json:"begins_again,omitempty"`
+	// How many open numbers the new definition forgets, because the format or the periods are
+	// others.
+	Forgets       int64 `protobuf:"varint,4,opt,name=forgets,proto3" json:"forgets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SeriesPreview) Reset() {
+	*x = SeriesPreview{}
+	mi := &file_idnode_v1_series_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SeriesPreview) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SeriesPreview) ProtoMessage() {}
+
+func (x *SeriesPreview) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SeriesPreview.ProtoReflect.Descriptor instead.
+func (*SeriesPreview) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SeriesPreview) GetTexts() []string {
+	if x != nil {
+		return x.Texts
+	}
+	return nil
+}
+
+func (x *SeriesPreview) GetValues() []string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *SeriesPreview) GetBeginsAgain() string {
+	if x != nil {
+		return x.BeginsAgain
+	}
+	return ""
+}
+
+func (x *SeriesPreview) GetForgets() int64 {
+	if x != nil {
+		return x.Forgets
+	}
+	return 0
+}
+
 // DefineSeriesResponse says what the series is now.
 type DefineSeriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of the definition.
 	Version int64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// The index of the log entry.
-	LogIndex      uint64 `protobuf:"varint,2,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// The index of the log entry; 0 of a dry run.
+	LogIndex uint64 `protobuf:"varint,2,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// The series gives no numbers until ResumeSeries: after a restore, one of its name may
+	// have given some.
+	Suspended bool `protobuf:"varint,3,opt,name=suspended,proto3" json:"suspended,omitempty"`
+	// What the definition means.
+	Preview       *SeriesPreview `protobuf:"bytes,4,opt,name=preview,proto3" json:"preview,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DefineSeriesResponse) Reset() {
 	*x = DefineSeriesResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[4]
+	mi := &file_idnode_v1_series_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -758,7 +925,7 @@ func (x *DefineSeriesResponse) String() string {
 func (*DefineSeriesResponse) ProtoMessage() {}
 
 func (x *DefineSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[4]
+	mi := &file_idnode_v1_series_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -771,7 +938,7 @@ func (x *DefineSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefineSeriesResponse.ProtoReflect.Descriptor instead.
 func (*DefineSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{4}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DefineSeriesResponse) GetVersion() int64 {
@@ -782,6 +949,130 @@ func (x *DefineSeriesResponse) GetVersion() int64 {
 }
 
 func (x *DefineSeriesResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
+func (x *DefineSeriesResponse) GetSuspended() bool {
+	if x != nil {
+		return x.Suspended
+	}
+	return false
+}
+
+func (x *DefineSeriesResponse) GetPreview() *SeriesPreview {
+	if x != nil {
+		return x.Preview
+	}
+	return nil
+}
+
+// DeleteSeriesRequest names a series without final numbers.
+type DeleteSeriesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty for "default".
+	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// The name.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The version of the present definition.
+	ExpectedVersion int64 `protobuf:"varint,3,opt,name=expected_version,json=expectedVersion,proto3" json:"expected_version,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *DeleteSeriesRequest) Reset() {
+	*x = DeleteSeriesRequest{}
+	mi := &file_idnode_v1_series_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteSeriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteSeriesRequest) ProtoMessage() {}
+
+func (x *DeleteSeriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteSeriesRequest.ProtoReflect.Descriptor instead.
+func (*DeleteSeriesRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *DeleteSeriesRequest) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *DeleteSeriesRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DeleteSeriesRequest) GetExpectedVersion() int64 {
+	if x != nil {
+		return x.ExpectedVersion
+	}
+	return 0
+}
+
+// DeleteSeriesResponse says that there is no such series.
+type DeleteSeriesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The index of the log entry.
+	LogIndex      uint64 `protobuf:"varint,1,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteSeriesResponse) Reset() {
+	*x = DeleteSeriesResponse{}
+	mi := &file_idnode_v1_series_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteSeriesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteSeriesResponse) ProtoMessage() {}
+
+func (x *DeleteSeriesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteSeriesResponse.ProtoReflect.Descriptor instead.
+func (*DeleteSeriesResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *DeleteSeriesResponse) GetLogIndex() uint64 {
 	if x != nil {
 		return x.LogIndex
 	}
@@ -803,7 +1094,7 @@ type GetSeriesRequest struct {
 
 func (x *GetSeriesRequest) Reset() {
 	*x = GetSeriesRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[5]
+	mi := &file_idnode_v1_series_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -815,7 +1106,7 @@ func (x *GetSeriesRequest) String() string {
 func (*GetSeriesRequest) ProtoMessage() {}
 
 func (x *GetSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[5]
+	mi := &file_idnode_v1_series_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -828,7 +1119,7 @@ func (x *GetSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSeriesRequest.ProtoReflect.Descriptor instead.
 func (*GetSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{5}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetSeriesRequest) GetDatabase() string {
@@ -865,7 +1156,7 @@ type GetSeriesResponse struct {
 
 func (x *GetSeriesResponse) Reset() {
 	*x = GetSeriesResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[6]
+	mi := &file_idnode_v1_series_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +1168,7 @@ func (x *GetSeriesResponse) String() string {
 func (*GetSeriesResponse) ProtoMessage() {}
 
 func (x *GetSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[6]
+	mi := &file_idnode_v1_series_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +1181,7 @@ func (x *GetSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSeriesResponse.ProtoReflect.Descriptor instead.
 func (*GetSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{6}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetSeriesResponse) GetSeries() *Series {
@@ -926,7 +1217,7 @@ type ListSeriesRequest struct {
 
 func (x *ListSeriesRequest) Reset() {
 	*x = ListSeriesRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[7]
+	mi := &file_idnode_v1_series_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +1229,7 @@ func (x *ListSeriesRequest) String() string {
 func (*ListSeriesRequest) ProtoMessage() {}
 
 func (x *ListSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[7]
+	mi := &file_idnode_v1_series_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +1242,7 @@ func (x *ListSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSeriesRequest.ProtoReflect.Descriptor instead.
 func (*ListSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{7}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListSeriesRequest) GetDatabase() string {
@@ -1004,7 +1295,7 @@ type ListSeriesResponse struct {
 
 func (x *ListSeriesResponse) Reset() {
 	*x = ListSeriesResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[8]
+	mi := &file_idnode_v1_series_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1016,7 +1307,7 @@ func (x *ListSeriesResponse) String() string {
 func (*ListSeriesResponse) ProtoMessage() {}
 
 func (x *ListSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[8]
+	mi := &file_idnode_v1_series_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1029,7 +1320,7 @@ func (x *ListSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSeriesResponse.ProtoReflect.Descriptor instead.
 func (*ListSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{8}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListSeriesResponse) GetSeries() []*Series {
@@ -1071,7 +1362,8 @@ type TakeNumbersRequest struct {
 	Date string `protobuf:"bytes,5,opt,name=date,proto3" json:"date,omitempty"`
 	// Is stored with each new number; at most 64 bytes.
 	Label string `protobuf:"bytes,6,opt,name=label,proto3" json:"label,omitempty"`
-	// Replaces that of the definition, if it is set.
+	// Replaces that of the definition, if it is set: at least a minute, and at most that of
+	// the definition.
 	ExpiresIn     *durationpb.Duration `protobuf:"bytes,7,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1079,7 +1371,7 @@ type TakeNumbersRequest struct {
 
 func (x *TakeNumbersRequest) Reset() {
 	*x = TakeNumbersRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[9]
+	mi := &file_idnode_v1_series_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1091,7 +1383,7 @@ func (x *TakeNumbersRequest) String() string {
 func (*TakeNumbersRequest) ProtoMessage() {}
 
 func (x *TakeNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[9]
+	mi := &file_idnode_v1_series_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1104,7 +1396,7 @@ func (x *TakeNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeNumbersRequest.ProtoReflect.Descriptor instead.
 func (*TakeNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{9}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TakeNumbersRequest) GetDatabase() string {
@@ -1172,7 +1464,7 @@ type TakeNumbersResponse struct {
 
 func (x *TakeNumbersResponse) Reset() {
 	*x = TakeNumbersResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[10]
+	mi := &file_idnode_v1_series_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1184,7 +1476,7 @@ func (x *TakeNumbersResponse) String() string {
 func (*TakeNumbersResponse) ProtoMessage() {}
 
 func (x *TakeNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[10]
+	mi := &file_idnode_v1_series_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1197,7 +1489,7 @@ func (x *TakeNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeNumbersResponse.ProtoReflect.Descriptor instead.
 func (*TakeNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{10}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TakeNumbersResponse) GetNumbers() []*SeriesNumber {
@@ -1234,7 +1526,7 @@ type NumberOf struct {
 
 func (x *NumberOf) Reset() {
 	*x = NumberOf{}
-	mi := &file_idnode_v1_series_proto_msgTypes[11]
+	mi := &file_idnode_v1_series_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1246,7 +1538,7 @@ func (x *NumberOf) String() string {
 func (*NumberOf) ProtoMessage() {}
 
 func (x *NumberOf) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[11]
+	mi := &file_idnode_v1_series_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1259,7 +1551,7 @@ func (x *NumberOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumberOf.ProtoReflect.Descriptor instead.
 func (*NumberOf) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{11}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NumberOf) GetKey() string {
@@ -1291,7 +1583,7 @@ type ConfirmNumbersRequest struct {
 
 func (x *ConfirmNumbersRequest) Reset() {
 	*x = ConfirmNumbersRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[12]
+	mi := &file_idnode_v1_series_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1595,7 @@ func (x *ConfirmNumbersRequest) String() string {
 func (*ConfirmNumbersRequest) ProtoMessage() {}
 
 func (x *ConfirmNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[12]
+	mi := &file_idnode_v1_series_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1608,7 @@ func (x *ConfirmNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmNumbersRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{12}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ConfirmNumbersRequest) GetDatabase() string {
@@ -1353,7 +1645,7 @@ type ConfirmNumbersResponse struct {
 
 func (x *ConfirmNumbersResponse) Reset() {
 	*x = ConfirmNumbersResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[13]
+	mi := &file_idnode_v1_series_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1365,7 +1657,7 @@ func (x *ConfirmNumbersResponse) String() string {
 func (*ConfirmNumbersResponse) ProtoMessage() {}
 
 func (x *ConfirmNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[13]
+	mi := &file_idnode_v1_series_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1378,7 +1670,7 @@ func (x *ConfirmNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmNumbersResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{13}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ConfirmNumbersResponse) GetNumbers() []*SeriesNumber {
@@ -1412,7 +1704,7 @@ type VoidNumbersRequest struct {
 
 func (x *VoidNumbersRequest) Reset() {
 	*x = VoidNumbersRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[14]
+	mi := &file_idnode_v1_series_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1716,7 @@ func (x *VoidNumbersRequest) String() string {
 func (*VoidNumbersRequest) ProtoMessage() {}
 
 func (x *VoidNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[14]
+	mi := &file_idnode_v1_series_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1729,7 @@ func (x *VoidNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoidNumbersRequest.ProtoReflect.Descriptor instead.
 func (*VoidNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{14}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *VoidNumbersRequest) GetDatabase() string {
@@ -1481,7 +1773,7 @@ type VoidNumbersResponse struct {
 
 func (x *VoidNumbersResponse) Reset() {
 	*x = VoidNumbersResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[15]
+	mi := &file_idnode_v1_series_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1493,7 +1785,7 @@ func (x *VoidNumbersResponse) String() string {
 func (*VoidNumbersResponse) ProtoMessage() {}
 
 func (x *VoidNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[15]
+	mi := &file_idnode_v1_series_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1506,7 +1798,7 @@ func (x *VoidNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoidNumbersResponse.ProtoReflect.Descriptor instead.
 func (*VoidNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{15}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *VoidNumbersResponse) GetNumbers() []*SeriesNumber {
@@ -1538,7 +1830,7 @@ type ReleaseNumbersRequest struct {
 
 func (x *ReleaseNumbersRequest) Reset() {
 	*x = ReleaseNumbersRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[16]
+	mi := &file_idnode_v1_series_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1550,7 +1842,7 @@ func (x *ReleaseNumbersRequest) String() string {
 func (*ReleaseNumbersRequest) ProtoMessage() {}
 
 func (x *ReleaseNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[16]
+	mi := &file_idnode_v1_series_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1563,7 +1855,7 @@ func (x *ReleaseNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseNumbersRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{16}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReleaseNumbersRequest) GetDatabase() string {
@@ -1600,7 +1892,7 @@ type ReleaseNumbersResponse struct {
 
 func (x *ReleaseNumbersResponse) Reset() {
 	*x = ReleaseNumbersResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[17]
+	mi := &file_idnode_v1_series_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1612,7 +1904,7 @@ func (x *ReleaseNumbersResponse) String() string {
 func (*ReleaseNumbersResponse) ProtoMessage() {}
 
 func (x *ReleaseNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[17]
+	mi := &file_idnode_v1_series_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1625,7 +1917,7 @@ func (x *ReleaseNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseNumbersResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{17}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReleaseNumbersResponse) GetNumbers() []*SeriesNumber {
@@ -1661,7 +1953,7 @@ type ReportSeriesRequest struct {
 
 func (x *ReportSeriesRequest) Reset() {
 	*x = ReportSeriesRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[18]
+	mi := &file_idnode_v1_series_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1673,7 +1965,7 @@ func (x *ReportSeriesRequest) String() string {
 func (*ReportSeriesRequest) ProtoMessage() {}
 
 func (x *ReportSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[18]
+	mi := &file_idnode_v1_series_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1686,7 +1978,7 @@ func (x *ReportSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportSeriesRequest.ProtoReflect.Descriptor instead.
 func (*ReportSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{18}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReportSeriesRequest) GetDatabase() string {
@@ -1724,14 +2016,15 @@ func (x *ReportSeriesRequest) GetConsistency() Consistency {
 	return Consistency_CONSISTENCY_UNSPECIFIED
 }
 
-// ScopeReport is what a scope has. Open, confirmed, voided and released together are last.
+// ScopeReport is what a scope has. Before, open, confirmed, voided, released and unknown
+// together are last.
 type ScopeReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The period, where numbers begin again, and the values in the order of the format.
 	Scope []string `protobuf:"bytes,1,rep,name=scope,proto3" json:"scope,omitempty"`
 	// The last number.
 	Last int64 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
-	// The date of the last number, as 2026-12-31.
+	// The greatest date of a number that is not voided, as 2026-12-31; empty if there is none.
 	LastDate string `protobuf:"bytes,3,opt,name=last_date,json=lastDate,proto3" json:"last_date,omitempty"`
 	// It gives no more numbers.
 	Closed bool `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
@@ -1744,14 +2037,18 @@ type ScopeReport struct {
 	// Numbers that belong to no document.
 	Voided int64 `protobuf:"varint,8,opt,name=voided,proto3" json:"voided,omitempty"`
 	// Numbers that another key may get.
-	Released      int64 `protobuf:"varint,9,opt,name=released,proto3" json:"released,omitempty"`
+	Released int64 `protobuf:"varint,9,opt,name=released,proto3" json:"released,omitempty"`
+	// Numbers below the first one of the series.
+	Before int64 `protobuf:"varint,10,opt,name=before,proto3" json:"before,omitempty"`
+	// Numbers of which nobody has said yet whether a document has them.
+	Unknown       int64 `protobuf:"varint,11,opt,name=unknown,proto3" json:"unknown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ScopeReport) Reset() {
 	*x = ScopeReport{}
-	mi := &file_idnode_v1_series_proto_msgTypes[19]
+	mi := &file_idnode_v1_series_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1763,7 +2060,7 @@ func (x *ScopeReport) String() string {
 func (*ScopeReport) ProtoMessage() {}
 
 func (x *ScopeReport) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[19]
+	mi := &file_idnode_v1_series_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1776,7 +2073,7 @@ func (x *ScopeReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScopeReport.ProtoReflect.Descriptor instead.
 func (*ScopeReport) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{19}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ScopeReport) GetScope() []string {
@@ -1842,6 +2139,20 @@ func (x *ScopeReport) GetReleased() int64 {
 	return 0
 }
 
+func (x *ScopeReport) GetBefore() int64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *ScopeReport) GetUnknown() int64 {
+	if x != nil {
+		return x.Unknown
+	}
+	return 0
+}
+
 // ReportSeriesResponse is a page of scopes.
 type ReportSeriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1857,7 +2168,7 @@ type ReportSeriesResponse struct {
 
 func (x *ReportSeriesResponse) Reset() {
 	*x = ReportSeriesResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[20]
+	mi := &file_idnode_v1_series_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1869,7 +2180,7 @@ func (x *ReportSeriesResponse) String() string {
 func (*ReportSeriesResponse) ProtoMessage() {}
 
 func (x *ReportSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[20]
+	mi := &file_idnode_v1_series_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1882,7 +2193,7 @@ func (x *ReportSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportSeriesResponse.ProtoReflect.Descriptor instead.
 func (*ReportSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{20}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReportSeriesResponse) GetScopes() []*ScopeReport {
@@ -1929,7 +2240,7 @@ type ListNumbersRequest struct {
 
 func (x *ListNumbersRequest) Reset() {
 	*x = ListNumbersRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[21]
+	mi := &file_idnode_v1_series_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1941,7 +2252,7 @@ func (x *ListNumbersRequest) String() string {
 func (*ListNumbersRequest) ProtoMessage() {}
 
 func (x *ListNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[21]
+	mi := &file_idnode_v1_series_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1954,7 +2265,7 @@ func (x *ListNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNumbersRequest.ProtoReflect.Descriptor instead.
 func (*ListNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{21}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListNumbersRequest) GetDatabase() string {
@@ -2022,7 +2333,7 @@ type ListNumbersResponse struct {
 
 func (x *ListNumbersResponse) Reset() {
 	*x = ListNumbersResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[22]
+	mi := &file_idnode_v1_series_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2034,7 +2345,7 @@ func (x *ListNumbersResponse) String() string {
 func (*ListNumbersResponse) ProtoMessage() {}
 
 func (x *ListNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[22]
+	mi := &file_idnode_v1_series_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2047,7 +2358,7 @@ func (x *ListNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNumbersResponse.ProtoReflect.Descriptor instead.
 func (*ListNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{22}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListNumbersResponse) GetNumbers() []*SeriesNumber {
@@ -2093,7 +2404,7 @@ type WhoHasRequest struct {
 
 func (x *WhoHasRequest) Reset() {
 	*x = WhoHasRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[23]
+	mi := &file_idnode_v1_series_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2416,7 @@ func (x *WhoHasRequest) String() string {
 func (*WhoHasRequest) ProtoMessage() {}
 
 func (x *WhoHasRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[23]
+	mi := &file_idnode_v1_series_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2429,7 @@ func (x *WhoHasRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoHasRequest.ProtoReflect.Descriptor instead.
 func (*WhoHasRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{23}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WhoHasRequest) GetDatabase() string {
@@ -2198,7 +2509,7 @@ type WhoHasResponse struct {
 
 func (x *WhoHasResponse) Reset() {
 	*x = WhoHasResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[24]
+	mi := &file_idnode_v1_series_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2210,7 +2521,7 @@ func (x *WhoHasResponse) String() string {
 func (*WhoHasResponse) ProtoMessage() {}
 
 func (x *WhoHasResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[24]
+	mi := &file_idnode_v1_series_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2223,7 +2534,7 @@ func (x *WhoHasResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoHasResponse.ProtoReflect.Descriptor instead.
 func (*WhoHasResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{24}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WhoHasResponse) GetNumber() *SeriesNumber {
@@ -2264,7 +2575,7 @@ type FormatNumberRequest struct {
 
 func (x *FormatNumberRequest) Reset() {
 	*x = FormatNumberRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[25]
+	mi := &file_idnode_v1_series_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2276,7 +2587,7 @@ func (x *FormatNumberRequest) String() string {
 func (*FormatNumberRequest) ProtoMessage() {}
 
 func (x *FormatNumberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[25]
+	mi := &file_idnode_v1_series_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2289,7 +2600,7 @@ func (x *FormatNumberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormatNumberRequest.ProtoReflect.Descriptor instead.
 func (*FormatNumberRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{25}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *FormatNumberRequest) GetDatabase() string {
@@ -2374,7 +2685,7 @@ type FormatNumberResponse struct {
 
 func (x *FormatNumberResponse) Reset() {
 	*x = FormatNumberResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[26]
+	mi := &file_idnode_v1_series_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +2697,7 @@ func (x *FormatNumberResponse) String() string {
 func (*FormatNumberResponse) ProtoMessage() {}
 
 func (x *FormatNumberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[26]
+	mi := &file_idnode_v1_series_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2710,7 @@ func (x *FormatNumberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormatNumberResponse.ProtoReflect.Descriptor instead.
 func (*FormatNumberResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{26}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FormatNumberResponse) GetText() string {
@@ -2429,7 +2740,7 @@ type ParseNumberRequest struct {
 
 func (x *ParseNumberRequest) Reset() {
 	*x = ParseNumberRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[27]
+	mi := &file_idnode_v1_series_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2441,7 +2752,7 @@ func (x *ParseNumberRequest) String() string {
 func (*ParseNumberRequest) ProtoMessage() {}
 
 func (x *ParseNumberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[27]
+	mi := &file_idnode_v1_series_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2454,7 +2765,7 @@ func (x *ParseNumberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParseNumberRequest.ProtoReflect.Descriptor instead.
 func (*ParseNumberRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{27}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ParseNumberRequest) GetDatabase() string {
@@ -2533,7 +2844,7 @@ type ParseNumberResponse struct {
 
 func (x *ParseNumberResponse) Reset() {
 	*x = ParseNumberResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[28]
+	mi := &file_idnode_v1_series_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2545,7 +2856,7 @@ func (x *ParseNumberResponse) String() string {
 func (*ParseNumberResponse) ProtoMessage() {}
 
 func (x *ParseNumberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[28]
+	mi := &file_idnode_v1_series_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2558,7 +2869,7 @@ func (x *ParseNumberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParseNumberResponse.ProtoReflect.Descriptor instead.
 func (*ParseNumberResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{28}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ParseNumberResponse) GetValid() bool {
@@ -2604,7 +2915,7 @@ type VerifySeriesRequest struct {
 
 func (x *VerifySeriesRequest) Reset() {
 	*x = VerifySeriesRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[29]
+	mi := &file_idnode_v1_series_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2616,7 +2927,7 @@ func (x *VerifySeriesRequest) String() string {
 func (*VerifySeriesRequest) ProtoMessage() {}
 
 func (x *VerifySeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[29]
+	mi := &file_idnode_v1_series_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2629,7 +2940,7 @@ func (x *VerifySeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifySeriesRequest.ProtoReflect.Descriptor instead.
 func (*VerifySeriesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{29}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *VerifySeriesRequest) GetDatabase() string {
@@ -2672,7 +2983,7 @@ type VerifySeriesResponse struct {
 
 func (x *VerifySeriesResponse) Reset() {
 	*x = VerifySeriesResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[30]
+	mi := &file_idnode_v1_series_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2684,7 +2995,7 @@ func (x *VerifySeriesResponse) String() string {
 func (*VerifySeriesResponse) ProtoMessage() {}
 
 func (x *VerifySeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[30]
+	mi := &file_idnode_v1_series_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2697,7 +3008,7 @@ func (x *VerifySeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifySeriesResponse.ProtoReflect.Descriptor instead.
 func (*VerifySeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{30}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *VerifySeriesResponse) GetOk() bool {
@@ -2750,7 +3061,7 @@ type CloseScopeRequest struct {
 
 func (x *CloseScopeRequest) Reset() {
 	*x = CloseScopeRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[31]
+	mi := &file_idnode_v1_series_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2762,7 +3073,7 @@ func (x *CloseScopeRequest) String() string {
 func (*CloseScopeRequest) ProtoMessage() {}
 
 func (x *CloseScopeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[31]
+	mi := &file_idnode_v1_series_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2775,7 +3086,7 @@ func (x *CloseScopeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseScopeRequest.ProtoReflect.Descriptor instead.
 func (*CloseScopeRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{31}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CloseScopeRequest) GetDatabase() string {
@@ -2812,7 +3123,7 @@ type CloseScopeResponse struct {
 
 func (x *CloseScopeResponse) Reset() {
 	*x = CloseScopeResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[32]
+	mi := &file_idnode_v1_series_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2824,7 +3135,7 @@ func (x *CloseScopeResponse) String() string {
 func (*CloseScopeResponse) ProtoMessage() {}
 
 func (x *CloseScopeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[32]
+	mi := &file_idnode_v1_series_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2837,7 +3148,7 @@ func (x *CloseScopeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseScopeResponse.ProtoReflect.Descriptor instead.
 func (*CloseScopeResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{32}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CloseScopeResponse) GetLast() int64 {
@@ -2854,7 +3165,7 @@ func (x *CloseScopeResponse) GetLogIndex() uint64 {
 	return 0
 }
 
-// ScopeLast is the last number of a scope that is in the books.
+// ScopeLast is the last number of a scope.
 type ScopeLast struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The period, where numbers begin again, and the values in the order of the format.
@@ -2867,7 +3178,7 @@ type ScopeLast struct {
 
 func (x *ScopeLast) Reset() {
 	*x = ScopeLast{}
-	mi := &file_idnode_v1_series_proto_msgTypes[33]
+	mi := &file_idnode_v1_series_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2879,7 +3190,7 @@ func (x *ScopeLast) String() string {
 func (*ScopeLast) ProtoMessage() {}
 
 func (x *ScopeLast) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[33]
+	mi := &file_idnode_v1_series_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2892,7 +3203,7 @@ func (x *ScopeLast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScopeLast.ProtoReflect.Descriptor instead.
 func (*ScopeLast) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{33}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ScopeLast) GetScope() []string {
@@ -2916,17 +3227,18 @@ type ResumeSeriesRequest struct {
 	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
 	// The series.
 	Series string `protobuf:"bytes,2,opt,name=series,proto3" json:"series,omitempty"`
-	// The last numbers, of scopes in which they may be above those that the series knows.
-	// Numbers between are voided: they belong to documents, or to none. At most 100,000
-	// of a scope, and 1,000,000 in one call.
-	Lasts         []*ScopeLast `protobuf:"bytes,3,rep,name=lasts,proto3" json:"lasts,omitempty"`
+	// What the books have of scopes. Numbers beyond those that the series knows become
+	// unknown: at most 100,000 of a scope, and 1,000,000 in one call.
+	Books []*ScopeInBooks `protobuf:"bytes,3,rep,name=books,proto3" json:"books,omitempty"`
+	// Another call follows: the series stays suspended.
+	More          bool `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ResumeSeriesRequest) Reset() {
 	*x = ResumeSeriesRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[34]
+	mi := &file_idnode_v1_series_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2938,7 +3250,7 @@ func (x *ResumeSeriesRequest) String() string {
 func (*ResumeSeriesRequest) ProtoMessage() {}
 
 func (x *ResumeSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[34]
+	mi := &file_idnode_v1_series_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2951,7 +3263,7 @@ func (x *ResumeSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeSeriesRequest.ProtoReflect.Descriptor instead.
 func (*ResumeSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{34}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ResumeSeriesRequest) GetDatabase() string {
@@ -2968,11 +3280,92 @@ func (x *ResumeSeriesRequest) GetSeries() string {
 	return ""
 }
 
-func (x *ResumeSeriesRequest) GetLasts() []*ScopeLast {
+func (x *ResumeSeriesRequest) GetBooks() []*ScopeInBooks {
 	if x != nil {
-		return x.Lasts
+		return x.Books
 	}
 	return nil
+}
+
+func (x *ResumeSeriesRequest) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+// ScopeInBooks is what the books have of a scope.
+type ScopeInBooks struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The period, where numbers begin again, and the values in the order of the format.
+	Scope []string `protobuf:"bytes,1,rep,name=scope,proto3" json:"scope,omitempty"`
+	// The last number.
+	Last int64 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
+	// The greatest date, as 2026-12-31. It is needed where dates have an order, and last is
+	// beyond the numbers that the series knows.
+	LastDate string `protobuf:"bytes,3,opt,name=last_date,json=lastDate,proto3" json:"last_date,omitempty"`
+	// The scope was closed.
+	Closed        bool `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScopeInBooks) Reset() {
+	*x = ScopeInBooks{}
+	mi := &file_idnode_v1_series_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScopeInBooks) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScopeInBooks) ProtoMessage() {}
+
+func (x *ScopeInBooks) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScopeInBooks.ProtoReflect.Descriptor instead.
+func (*ScopeInBooks) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *ScopeInBooks) GetScope() []string {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
+func (x *ScopeInBooks) GetLast() int64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *ScopeInBooks) GetLastDate() string {
+	if x != nil {
+		return x.LastDate
+	}
+	return ""
+}
+
+func (x *ScopeInBooks) GetClosed() bool {
+	if x != nil {
+		return x.Closed
+	}
+	return false
 }
 
 // ResumeSeriesResponse says that the series goes on.
@@ -2986,7 +3379,7 @@ type ResumeSeriesResponse struct {
 
 func (x *ResumeSeriesResponse) Reset() {
 	*x = ResumeSeriesResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[35]
+	mi := &file_idnode_v1_series_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2998,7 +3391,7 @@ func (x *ResumeSeriesResponse) String() string {
 func (*ResumeSeriesResponse) ProtoMessage() {}
 
 func (x *ResumeSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[35]
+	mi := &file_idnode_v1_series_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3011,10 +3404,202 @@ func (x *ResumeSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeSeriesResponse.ProtoReflect.Descriptor instead.
 func (*ResumeSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{35}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ResumeSeriesResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
+// ReconcileNumbersRequest says what the books have of unknown numbers of a scope.
+type ReconcileNumbersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty for "default".
+	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// The series.
+	Series string `protobuf:"bytes,2,opt,name=series,proto3" json:"series,omitempty"`
+	// The period, where numbers begin again, and the values in the order of the format.
+	Scope []string `protobuf:"bytes,3,rep,name=scope,proto3" json:"scope,omitempty"`
+	// The numbers: 1 to 1,000, all or none.
+	Numbers []*ReconciledNumber `protobuf:"bytes,4,rep,name=numbers,proto3" json:"numbers,omitempty"`
+	// Why those without a document are voided; empty is "not in the books". At most 128 bytes.
+	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReconcileNumbersRequest) Reset() {
+	*x = ReconcileNumbersRequest{}
+	mi := &file_idnode_v1_series_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReconcileNumbersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReconcileNumbersRequest) ProtoMessage() {}
+
+func (x *ReconcileNumbersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReconcileNumbersRequest.ProtoReflect.Descriptor instead.
+func (*ReconcileNumbersRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *ReconcileNumbersRequest) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *ReconcileNumbersRequest) GetSeries() string {
+	if x != nil {
+		return x.Series
+	}
+	return ""
+}
+
+func (x *ReconcileNumbersRequest) GetScope() []string {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
+func (x *ReconcileNumbersRequest) GetNumbers() []*ReconciledNumber {
+	if x != nil {
+		return x.Numbers
+	}
+	return nil
+}
+
+func (x *ReconcileNumbersRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ReconciledNumber is what the books have of a number.
+type ReconciledNumber struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number in its scope.
+	Number int64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// The document that has it, which confirms it; empty if none has, which voids it.
+	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReconciledNumber) Reset() {
+	*x = ReconciledNumber{}
+	mi := &file_idnode_v1_series_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReconciledNumber) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReconciledNumber) ProtoMessage() {}
+
+func (x *ReconciledNumber) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReconciledNumber.ProtoReflect.Descriptor instead.
+func (*ReconciledNumber) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *ReconciledNumber) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *ReconciledNumber) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+// ReconcileNumbersResponse holds the numbers.
+type ReconcileNumbersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the request.
+	Numbers []*SeriesNumber `protobuf:"bytes,1,rep,name=numbers,proto3" json:"numbers,omitempty"`
+	// The index of the log entry.
+	LogIndex      uint64 `protobuf:"varint,2,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReconcileNumbersResponse) Reset() {
+	*x = ReconcileNumbersResponse{}
+	mi := &file_idnode_v1_series_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReconcileNumbersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReconcileNumbersResponse) ProtoMessage() {}
+
+func (x *ReconcileNumbersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReconcileNumbersResponse.ProtoReflect.Descriptor instead.
+func (*ReconcileNumbersResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *ReconcileNumbersResponse) GetNumbers() []*SeriesNumber {
+	if x != nil {
+		return x.Numbers
+	}
+	return nil
+}
+
+func (x *ReconcileNumbersResponse) GetLogIndex() uint64 {
 	if x != nil {
 		return x.LogIndex
 	}
@@ -3025,7 +3610,7 @@ var File_idnode_v1_series_proto protoreflect.FileDescriptor
 
 const file_idnode_v1_series_proto_rawDesc = "" +
 	"\n" +
-	"\x16idnode/v1/series.proto\x12\tidnode.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bidnode/v1/consistency.proto\"\x8b\x03\n" +
+	"\x16idnode/v1/series.proto\x12\tidnode.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bidnode/v1/consistency.proto\"\xb1\x03\n" +
 	"\x10SeriesDefinition\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\tR\x06format\x121\n" +
 	"\breset_by\x18\x02 \x01(\x0e2\x16.idnode.v1.SeriesResetR\aresetBy\x12,\n" +
@@ -3037,7 +3622,9 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"expires_in\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x12\x19\n" +
 	"\bmax_open\x18\a \x01(\x03R\amaxOpen\x12\x19\n" +
 	"\bmax_keys\x18\b \x01(\x03R\amaxKeys\x12\x1b\n" +
-	"\ttime_zone\x18\t \x01(\tR\btimeZone\"\xa5\x01\n" +
+	"\ttime_zone\x18\t \x01(\tR\btimeZone\x12$\n" +
+	"\x0emax_ahead_days\x18\n" +
+	" \x01(\x05R\fmaxAheadDays\"\xa5\x01\n" +
 	"\x06Series\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12;\n" +
 	"\n" +
@@ -3058,17 +3645,36 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\aexpires\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x12\x14\n" +
 	"\x05label\x18\n" +
 	" \x01(\tR\x05label\x12\x16\n" +
-	"\x06reason\x18\v \x01(\tR\x06reason\"\xad\x01\n" +
+	"\x06reason\x18\v \x01(\tR\x06reason\"\xf5\x01\n" +
 	"\x13DefineSeriesRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12;\n" +
 	"\n" +
 	"definition\x18\x03 \x01(\v2\x1b.idnode.v1.SeriesDefinitionR\n" +
 	"definition\x12)\n" +
-	"\x10expected_version\x18\x04 \x01(\x03R\x0fexpectedVersion\"M\n" +
+	"\x10expected_version\x18\x04 \x01(\x03R\x0fexpectedVersion\x12-\n" +
+	"\x06begins\x18\x05 \x03(\v2\x15.idnode.v1.ScopeBeginR\x06begins\x12\x17\n" +
+	"\adry_run\x18\x06 \x01(\bR\x06dryRun\"8\n" +
+	"\n" +
+	"ScopeBegin\x12\x14\n" +
+	"\x05scope\x18\x01 \x03(\tR\x05scope\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\x03R\x05first\"z\n" +
+	"\rSeriesPreview\x12\x14\n" +
+	"\x05texts\x18\x01 \x03(\tR\x05texts\x12\x16\n" +
+	"\x06values\x18\x02 \x03(\tR\x06values\x12!\n" +
+	"\fbegins_again\x18\x03 \x01(\tR\vbeginsAgain\x12\x18\n" +
+	"\aforgets\x18\x04 \x01(\x03R\aforgets\"\x9f\x01\n" +
 	"\x14DefineSeriesResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x03R\aversion\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"|\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\x12\x1c\n" +
+	"\tsuspended\x18\x03 \x01(\bR\tsuspended\x122\n" +
+	"\apreview\x18\x04 \x01(\v2\x18.idnode.v1.SeriesPreviewR\apreview\"p\n" +
+	"\x13DeleteSeriesRequest\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12)\n" +
+	"\x10expected_version\x18\x03 \x01(\x03R\x0fexpectedVersion\"3\n" +
+	"\x14DeleteSeriesResponse\x12\x1b\n" +
+	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\"|\n" +
 	"\x10GetSeriesRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x128\n" +
@@ -3134,7 +3740,7 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\x128\n" +
-	"\vconsistency\x18\x05 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\"\xec\x01\n" +
+	"\vconsistency\x18\x05 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\"\x9e\x02\n" +
 	"\vScopeReport\x12\x14\n" +
 	"\x05scope\x18\x01 \x03(\tR\x05scope\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x03R\x04last\x12\x1b\n" +
@@ -3144,7 +3750,10 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\aoverdue\x18\x06 \x01(\x03R\aoverdue\x12\x1c\n" +
 	"\tconfirmed\x18\a \x01(\x03R\tconfirmed\x12\x16\n" +
 	"\x06voided\x18\b \x01(\x03R\x06voided\x12\x1a\n" +
-	"\breleased\x18\t \x01(\x03R\breleased\"\x8b\x01\n" +
+	"\breleased\x18\t \x01(\x03R\breleased\x12\x16\n" +
+	"\x06before\x18\n" +
+	" \x01(\x03R\x06before\x12\x18\n" +
+	"\aunknown\x18\v \x01(\x03R\aunknown\"\x8b\x01\n" +
 	"\x14ReportSeriesResponse\x12.\n" +
 	"\x06scopes\x18\x01 \x03(\v2\x16.idnode.v1.ScopeReportR\x06scopes\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
@@ -3215,13 +3824,31 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"5\n" +
 	"\tScopeLast\x12\x14\n" +
 	"\x05scope\x18\x01 \x03(\tR\x05scope\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\x03R\x04last\"u\n" +
+	"\x04last\x18\x02 \x01(\x03R\x04last\"\x8c\x01\n" +
 	"\x13ResumeSeriesRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x16\n" +
-	"\x06series\x18\x02 \x01(\tR\x06series\x12*\n" +
-	"\x05lasts\x18\x03 \x03(\v2\x14.idnode.v1.ScopeLastR\x05lasts\"3\n" +
+	"\x06series\x18\x02 \x01(\tR\x06series\x12-\n" +
+	"\x05books\x18\x03 \x03(\v2\x17.idnode.v1.ScopeInBooksR\x05books\x12\x12\n" +
+	"\x04more\x18\x04 \x01(\bR\x04more\"m\n" +
+	"\fScopeInBooks\x12\x14\n" +
+	"\x05scope\x18\x01 \x03(\tR\x05scope\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\x03R\x04last\x12\x1b\n" +
+	"\tlast_date\x18\x03 \x01(\tR\blastDate\x12\x16\n" +
+	"\x06closed\x18\x04 \x01(\bR\x06closed\"3\n" +
 	"\x14ResumeSeriesResponse\x12\x1b\n" +
-	"\tlog_index\x18\x01 \x01(\x04R\blogIndex*\xbd\x01\n" +
+	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\"\xb2\x01\n" +
+	"\x17ReconcileNumbersRequest\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x16\n" +
+	"\x06series\x18\x02 \x01(\tR\x06series\x12\x14\n" +
+	"\x05scope\x18\x03 \x03(\tR\x05scope\x125\n" +
+	"\anumbers\x18\x04 \x03(\v2\x1b.idnode.v1.ReconciledNumberR\anumbers\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"<\n" +
+	"\x10ReconciledNumber\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\"j\n" +
+	"\x18ReconcileNumbersResponse\x121\n" +
+	"\anumbers\x18\x01 \x03(\v2\x17.idnode.v1.SeriesNumberR\anumbers\x12\x1b\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex*\xbd\x01\n" +
 	"\vSeriesReset\x12\x1c\n" +
 	"\x18SERIES_RESET_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12SERIES_RESET_NEVER\x10\x01\x12\x15\n" +
@@ -3243,15 +3870,18 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\x1cSERIES_ON_EXPIRY_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17SERIES_ON_EXPIRY_REPORT\x10\x01\x12\x19\n" +
 	"\x15SERIES_ON_EXPIRY_VOID\x10\x02\x12!\n" +
-	"\x1dSERIES_ON_EXPIRY_REUSE_LOWEST\x10\x03*\x92\x01\n" +
+	"\x1dSERIES_ON_EXPIRY_REUSE_LOWEST\x10\x03*\xac\x01\n" +
 	"\vNumberState\x12\x1c\n" +
 	"\x18NUMBER_STATE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11NUMBER_STATE_OPEN\x10\x01\x12\x1a\n" +
 	"\x16NUMBER_STATE_CONFIRMED\x10\x02\x12\x17\n" +
 	"\x13NUMBER_STATE_VOIDED\x10\x03\x12\x19\n" +
-	"\x15NUMBER_STATE_RELEASED\x10\x042\xa7\t\n" +
+	"\x15NUMBER_STATE_RELEASED\x10\x04\x12\x18\n" +
+	"\x14NUMBER_STATE_UNKNOWN\x10\x052\xd5\n" +
+	"\n" +
 	"\rSeriesService\x12O\n" +
-	"\fDefineSeries\x12\x1e.idnode.v1.DefineSeriesRequest\x1a\x1f.idnode.v1.DefineSeriesResponse\x12F\n" +
+	"\fDefineSeries\x12\x1e.idnode.v1.DefineSeriesRequest\x1a\x1f.idnode.v1.DefineSeriesResponse\x12O\n" +
+	"\fDeleteSeries\x12\x1e.idnode.v1.DeleteSeriesRequest\x1a\x1f.idnode.v1.DeleteSeriesResponse\x12F\n" +
 	"\tGetSeries\x12\x1b.idnode.v1.GetSeriesRequest\x1a\x1c.idnode.v1.GetSeriesResponse\x12I\n" +
 	"\n" +
 	"ListSeries\x12\x1c.idnode.v1.ListSeriesRequest\x1a\x1d.idnode.v1.ListSeriesResponse\x12L\n" +
@@ -3267,7 +3897,8 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\fVerifySeries\x12\x1e.idnode.v1.VerifySeriesRequest\x1a\x1f.idnode.v1.VerifySeriesResponse\x12I\n" +
 	"\n" +
 	"CloseScope\x12\x1c.idnode.v1.CloseScopeRequest\x1a\x1d.idnode.v1.CloseScopeResponse\x12O\n" +
-	"\fResumeSeries\x12\x1e.idnode.v1.ResumeSeriesRequest\x1a\x1f.idnode.v1.ResumeSeriesResponseB3Z1github.com/idnode/idnode/proto/idnode/v1;idnodev1b\x06proto3"
+	"\fResumeSeries\x12\x1e.idnode.v1.ResumeSeriesRequest\x1a\x1f.idnode.v1.ResumeSeriesResponse\x12[\n" +
+	"\x10ReconcileNumbers\x12\".idnode.v1.ReconcileNumbersRequest\x1a#.idnode.v1.ReconcileNumbersResponseB3Z1github.com/idnode/idnode/proto/idnode/v1;idnodev1b\x06proto3"
 
 var (
 	file_idnode_v1_series_proto_rawDescOnce sync.Once
@@ -3282,125 +3913,141 @@ func file_idnode_v1_series_proto_rawDescGZIP() []byte {
 }
 
 var file_idnode_v1_series_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_idnode_v1_series_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_idnode_v1_series_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_idnode_v1_series_proto_goTypes = []any{
-	(SeriesReset)(0),               // 0: idnode.v1.SeriesReset
-	(SeriesOrder)(0),               // 1: idnode.v1.SeriesOrder
-	(SeriesOnRelease)(0),           // 2: idnode.v1.SeriesOnRelease
-	(SeriesOnExpiry)(0),            // 3: idnode.v1.SeriesOnExpiry
-	(NumberState)(0),               // 4: idnode.v1.NumberState
-	(*SeriesDefinition)(nil),       // 5: idnode.v1.SeriesDefinition
-	(*Series)(nil),                 // 6: idnode.v1.Series
-	(*SeriesNumber)(nil),           // 7: idnode.v1.SeriesNumber
-	(*DefineSeriesRequest)(nil),    // 8: idnode.v1.DefineSeriesRequest
-	(*DefineSeriesResponse)(nil),   // 9: idnode.v1.DefineSeriesResponse
-	(*GetSeriesRequest)(nil),       // 10: idnode.v1.GetSeriesRequest
-	(*GetSeriesResponse)(nil),      // 11: idnode.v1.GetSeriesResponse
-	(*ListSeriesRequest)(nil),      // 12: idnode.v1.ListSeriesRequest
-	(*ListSeriesResponse)(nil),     // 13: idnode.v1.ListSeriesResponse
-	(*TakeNumbersRequest)(nil),     // 14: idnode.v1.TakeNumbersRequest
-	(*TakeNumbersResponse)(nil),    // 15: idnode.v1.TakeNumbersResponse
-	(*NumberOf)(nil),               // 16: idnode.v1.NumberOf
-	(*ConfirmNumbersRequest)(nil),  // 17: idnode.v1.ConfirmNumbersRequest
-	(*ConfirmNumbersResponse)(nil), // 18: idnode.v1.ConfirmNumbersResponse
-	(*VoidNumbersRequest)(nil),     // 19: idnode.v1.VoidNumbersRequest
-	(*VoidNumbersResponse)(nil),    // 20: idnode.v1.VoidNumbersResponse
-	(*ReleaseNumbersRequest)(nil),  // 21: idnode.v1.ReleaseNumbersRequest
-	(*ReleaseNumbersResponse)(nil), // 22: idnode.v1.ReleaseNumbersResponse
-	(*ReportSeriesRequest)(nil),    // 23: idnode.v1.ReportSeriesRequest
-	(*ScopeReport)(nil),            // 24: idnode.v1.ScopeReport
-	(*ReportSeriesResponse)(nil),   // 25: idnode.v1.ReportSeriesResponse
-	(*ListNumbersRequest)(nil),     // 26: idnode.v1.ListNumbersRequest
-	(*ListNumbersResponse)(nil),    // 27: idnode.v1.ListNumbersResponse
-	(*WhoHasRequest)(nil),          // 28: idnode.v1.WhoHasRequest
-	(*WhoHasResponse)(nil),         // 29: idnode.v1.WhoHasResponse
-	(*FormatNumberRequest)(nil),    // 30: idnode.v1.FormatNumberRequest
-	(*FormatNumberResponse)(nil),   // 31: idnode.v1.FormatNumberResponse
-	(*ParseNumberRequest)(nil),     // 32: idnode.v1.ParseNumberRequest
-	(*ParseNumberResponse)(nil),    // 33: idnode.v1.ParseNumberResponse
-	(*VerifySeriesRequest)(nil),    // 34: idnode.v1.VerifySeriesRequest
-	(*VerifySeriesResponse)(nil),   // 35: idnode.v1.VerifySeriesResponse
-	(*CloseScopeRequest)(nil),      // 36: idnode.v1.CloseScopeRequest
-	(*CloseScopeResponse)(nil),     // 37: idnode.v1.CloseScopeResponse
-	(*ScopeLast)(nil),              // 38: idnode.v1.ScopeLast
-	(*ResumeSeriesRequest)(nil),    // 39: idnode.v1.ResumeSeriesRequest
-	(*ResumeSeriesResponse)(nil),   // 40: idnode.v1.ResumeSeriesResponse
-	nil,                            // 41: idnode.v1.TakeNumbersRequest.ValuesEntry
-	nil,                            // 42: idnode.v1.FormatNumberRequest.ValuesEntry
-	(*durationpb.Duration)(nil),    // 43: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 44: google.protobuf.Timestamp
-	(Consistency)(0),               // 45: idnode.v1.Consistency
+	(SeriesReset)(0),                 // 0: idnode.v1.SeriesReset
+	(SeriesOrder)(0),                 // 1: idnode.v1.SeriesOrder
+	(SeriesOnRelease)(0),             // 2: idnode.v1.SeriesOnRelease
+	(SeriesOnExpiry)(0),              // 3: idnode.v1.SeriesOnExpiry
+	(NumberState)(0),                 // 4: idnode.v1.NumberState
+	(*SeriesDefinition)(nil),         // 5: idnode.v1.SeriesDefinition
+	(*Series)(nil),                   // 6: idnode.v1.Series
+	(*SeriesNumber)(nil),             // 7: idnode.v1.SeriesNumber
+	(*DefineSeriesRequest)(nil),      // 8: idnode.v1.DefineSeriesRequest
+	(*ScopeBegin)(nil),               // 9: idnode.v1.ScopeBegin
+	(*SeriesPreview)(nil),            // 10: idnode.v1.SeriesPreview
+	(*DefineSeriesResponse)(nil),     // 11: idnode.v1.DefineSeriesResponse
+	(*DeleteSeriesRequest)(nil),      // 12: idnode.v1.DeleteSeriesRequest
+	(*DeleteSeriesResponse)(nil),     // 13: idnode.v1.DeleteSeriesResponse
+	(*GetSeriesRequest)(nil),         // 14: idnode.v1.GetSeriesRequest
+	(*GetSeriesResponse)(nil),        // 15: idnode.v1.GetSeriesResponse
+	(*ListSeriesRequest)(nil),        // 16: idnode.v1.ListSeriesRequest
+	(*ListSeriesResponse)(nil),       // 17: idnode.v1.ListSeriesResponse
+	(*TakeNumbersRequest)(nil),       // 18: idnode.v1.TakeNumbersRequest
+	(*TakeNumbersResponse)(nil),      // 19: idnode.v1.TakeNumbersResponse
+	(*NumberOf)(nil),                 // 20: idnode.v1.NumberOf
+	(*ConfirmNumbersRequest)(nil),    // 21: idnode.v1.ConfirmNumbersRequest
+	(*ConfirmNumbersResponse)(nil),   // 22: idnode.v1.ConfirmNumbersResponse
+	(*VoidNumbersRequest)(nil),       // 23: idnode.v1.VoidNumbersRequest
+	(*VoidNumbersResponse)(nil),      // 24: idnode.v1.VoidNumbersResponse
+	(*ReleaseNumbersRequest)(nil),    // 25: idnode.v1.ReleaseNumbersRequest
+	(*ReleaseNumbersResponse)(nil),   // 26: idnode.v1.ReleaseNumbersResponse
+	(*ReportSeriesRequest)(nil),      // 27: idnode.v1.ReportSeriesRequest
+	(*ScopeReport)(nil),              // 28: idnode.v1.ScopeReport
+	(*ReportSeriesResponse)(nil),     // 29: idnode.v1.ReportSeriesResponse
+	(*ListNumbersRequest)(nil),       // 30: idnode.v1.ListNumbersRequest
+	(*ListNumbersResponse)(nil),      // 31: idnode.v1.ListNumbersResponse
+	(*WhoHasRequest)(nil),            // 32: idnode.v1.WhoHasRequest
+	(*WhoHasResponse)(nil),           // 33: idnode.v1.WhoHasResponse
+	(*FormatNumberRequest)(nil),      // 34: idnode.v1.FormatNumberRequest
+	(*FormatNumberResponse)(nil),     // 35: idnode.v1.FormatNumberResponse
+	(*ParseNumberRequest)(nil),       // 36: idnode.v1.ParseNumberRequest
+	(*ParseNumberResponse)(nil),      // 37: idnode.v1.ParseNumberResponse
+	(*VerifySeriesRequest)(nil),      // 38: idnode.v1.VerifySeriesRequest
+	(*VerifySeriesResponse)(nil),     // 39: idnode.v1.VerifySeriesResponse
+	(*CloseScopeRequest)(nil),        // 40: idnode.v1.CloseScopeRequest
+	(*CloseScopeResponse)(nil),       // 41: idnode.v1.CloseScopeResponse
+	(*ScopeLast)(nil),                // 42: idnode.v1.ScopeLast
+	(*ResumeSeriesRequest)(nil),      // 43: idnode.v1.ResumeSeriesRequest
+	(*ScopeInBooks)(nil),             // 44: idnode.v1.ScopeInBooks
+	(*ResumeSeriesResponse)(nil),     // 45: idnode.v1.ResumeSeriesResponse
+	(*ReconcileNumbersRequest)(nil),  // 46: idnode.v1.ReconcileNumbersRequest
+	(*ReconciledNumber)(nil),         // 47: idnode.v1.ReconciledNumber
+	(*ReconcileNumbersResponse)(nil), // 48: idnode.v1.ReconcileNumbersResponse
+	nil,                              // 49: idnode.v1.TakeNumbersRequest.ValuesEntry
+	nil,                              // 50: idnode.v1.FormatNumberRequest.ValuesEntry
+	(*durationpb.Duration)(nil),      // 51: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),    // 52: google.protobuf.Timestamp
+	(Consistency)(0),                 // 53: idnode.v1.Consistency
 }
 var file_idnode_v1_series_proto_depIdxs = []int32{
 	0,  // 0: idnode.v1.SeriesDefinition.reset_by:type_name -> idnode.v1.SeriesReset
 	1,  // 1: idnode.v1.SeriesDefinition.order:type_name -> idnode.v1.SeriesOrder
 	2,  // 2: idnode.v1.SeriesDefinition.on_release:type_name -> idnode.v1.SeriesOnRelease
 	3,  // 3: idnode.v1.SeriesDefinition.on_expiry:type_name -> idnode.v1.SeriesOnExpiry
-	43, // 4: idnode.v1.SeriesDefinition.expires_in:type_name -> google.protobuf.Duration
+	51, // 4: idnode.v1.SeriesDefinition.expires_in:type_name -> google.protobuf.Duration
 	5,  // 5: idnode.v1.Series.definition:type_name -> idnode.v1.SeriesDefinition
 	4,  // 6: idnode.v1.SeriesNumber.state:type_name -> idnode.v1.NumberState
-	44, // 7: idnode.v1.SeriesNumber.taken:type_name -> google.protobuf.Timestamp
-	44, // 8: idnode.v1.SeriesNumber.expires:type_name -> google.protobuf.Timestamp
+	52, // 7: idnode.v1.SeriesNumber.taken:type_name -> google.protobuf.Timestamp
+	52, // 8: idnode.v1.SeriesNumber.expires:type_name -> google.protobuf.Timestamp
 	5,  // 9: idnode.v1.DefineSeriesRequest.definition:type_name -> idnode.v1.SeriesDefinition
-	45, // 10: idnode.v1.GetSeriesRequest.consistency:type_name -> idnode.v1.Consistency
-	6,  // 11: idnode.v1.GetSeriesResponse.series:type_name -> idnode.v1.Series
-	45, // 12: idnode.v1.ListSeriesRequest.consistency:type_name -> idnode.v1.Consistency
-	6,  // 13: idnode.v1.ListSeriesResponse.series:type_name -> idnode.v1.Series
-	41, // 14: idnode.v1.TakeNumbersRequest.values:type_name -> idnode.v1.TakeNumbersRequest.ValuesEntry
-	43, // 15: idnode.v1.TakeNumbersRequest.expires_in:type_name -> google.protobuf.Duration
-	7,  // 16: idnode.v1.TakeNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
-	38, // 17: idnode.v1.TakeNumbersResponse.before:type_name -> idnode.v1.ScopeLast
-	16, // 18: idnode.v1.ConfirmNumbersRequest.keys:type_name -> idnode.v1.NumberOf
-	7,  // 19: idnode.v1.ConfirmNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
-	16, // 20: idnode.v1.VoidNumbersRequest.keys:type_name -> idnode.v1.NumberOf
-	7,  // 21: idnode.v1.VoidNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
-	16, // 22: idnode.v1.ReleaseNumbersRequest.keys:type_name -> idnode.v1.NumberOf
-	7,  // 23: idnode.v1.ReleaseNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
-	45, // 24: idnode.v1.ReportSeriesRequest.consistency:type_name -> idnode.v1.Consistency
-	24, // 25: idnode.v1.ReportSeriesResponse.scopes:type_name -> idnode.v1.ScopeReport
-	4,  // 26: idnode.v1.ListNumbersRequest.state:type_name -> idnode.v1.NumberState
-	45, // 27: idnode.v1.ListNumbersRequest.consistency:type_name -> idnode.v1.Consistency
-	7,  // 28: idnode.v1.ListNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
-	45, // 29: idnode.v1.WhoHasRequest.consistency:type_name -> idnode.v1.Consistency
-	7,  // 30: idnode.v1.WhoHasResponse.number:type_name -> idnode.v1.SeriesNumber
-	42, // 31: idnode.v1.FormatNumberRequest.values:type_name -> idnode.v1.FormatNumberRequest.ValuesEntry
-	45, // 32: idnode.v1.VerifySeriesRequest.consistency:type_name -> idnode.v1.Consistency
-	38, // 33: idnode.v1.ResumeSeriesRequest.lasts:type_name -> idnode.v1.ScopeLast
-	8,  // 34: idnode.v1.SeriesService.DefineSeries:input_type -> idnode.v1.DefineSeriesRequest
-	10, // 35: idnode.v1.SeriesService.GetSeries:input_type -> idnode.v1.GetSeriesRequest
-	12, // 36: idnode.v1.SeriesService.ListSeries:input_type -> idnode.v1.ListSeriesRequest
-	14, // 37: idnode.v1.SeriesService.TakeNumbers:input_type -> idnode.v1.TakeNumbersRequest
-	17, // 38: idnode.v1.SeriesService.ConfirmNumbers:input_type -> idnode.v1.ConfirmNumbersRequest
-	19, // 39: idnode.v1.SeriesService.VoidNumbers:input_type -> idnode.v1.VoidNumbersRequest
-	21, // 40: idnode.v1.SeriesService.ReleaseNumbers:input_type -> idnode.v1.ReleaseNumbersRequest
-	23, // 41: idnode.v1.SeriesService.ReportSeries:input_type -> idnode.v1.ReportSeriesRequest
-	26, // 42: idnode.v1.SeriesService.ListNumbers:input_type -> idnode.v1.ListNumbersRequest
-	28, // 43: idnode.v1.SeriesService.WhoHas:input_type -> idnode.v1.WhoHasRequest
-	30, // 44: idnode.v1.SeriesService.FormatNumber:input_type -> idnode.v1.FormatNumberRequest
-	32, // 45: idnode.v1.SeriesService.ParseNumber:input_type -> idnode.v1.ParseNumberRequest
-	34, // 46: idnode.v1.SeriesService.VerifySeries:input_type -> idnode.v1.VerifySeriesRequest
-	36, // 47: idnode.v1.SeriesService.CloseScope:input_type -> idnode.v1.CloseScopeRequest
-	39, // 48: idnode.v1.SeriesService.ResumeSeries:input_type -> idnode.v1.ResumeSeriesRequest
-	9,  // 49: idnode.v1.SeriesService.DefineSeries:output_type -> idnode.v1.DefineSeriesResponse
-	11, // 50: idnode.v1.SeriesService.GetSeries:output_type -> idnode.v1.GetSeriesResponse
-	13, // 51: idnode.v1.SeriesService.ListSeries:output_type -> idnode.v1.ListSeriesResponse
-	15, // 52: idnode.v1.SeriesService.TakeNumbers:output_type -> idnode.v1.TakeNumbersResponse
-	18, // 53: idnode.v1.SeriesService.ConfirmNumbers:output_type -> idnode.v1.ConfirmNumbersResponse
-	20, // 54: idnode.v1.SeriesService.VoidNumbers:output_type -> idnode.v1.VoidNumbersResponse
-	22, // 55: idnode.v1.SeriesService.ReleaseNumbers:output_type -> idnode.v1.ReleaseNumbersResponse
-	25, // 56: idnode.v1.SeriesService.ReportSeries:output_type -> idnode.v1.ReportSeriesResponse
-	27, // 57: idnode.v1.SeriesService.ListNumbers:output_type -> idnode.v1.ListNumbersResponse
-	29, // 58: idnode.v1.SeriesService.WhoHas:output_type -> idnode.v1.WhoHasResponse
-	31, // 59: idnode.v1.SeriesService.FormatNumber:output_type -> idnode.v1.FormatNumberResponse
-	33, // 60: idnode.v1.SeriesService.ParseNumber:output_type -> idnode.v1.ParseNumberResponse
-	35, // 61: idnode.v1.SeriesService.VerifySeries:output_type -> idnode.v1.VerifySeriesResponse
-	37, // 62: idnode.v1.SeriesService.CloseScope:output_type -> idnode.v1.CloseScopeResponse
-	40, // 63: idnode.v1.SeriesService.ResumeSeries:output_type -> idnode.v1.ResumeSeriesResponse
-	49, // [49:64] is the sub-list for method output_type
-	34, // [34:49] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	9,  // 10: idnode.v1.DefineSeriesRequest.begins:type_name -> idnode.v1.ScopeBegin
+	10, // 11: idnode.v1.DefineSeriesResponse.preview:type_name -> idnode.v1.SeriesPreview
+	53, // 12: idnode.v1.GetSeriesRequest.consistency:type_name -> idnode.v1.Consistency
+	6,  // 13: idnode.v1.GetSeriesResponse.series:type_name -> idnode.v1.Series
+	53, // 14: idnode.v1.ListSeriesRequest.consistency:type_name -> idnode.v1.Consistency
+	6,  // 15: idnode.v1.ListSeriesResponse.series:type_name -> idnode.v1.Series
+	49, // 16: idnode.v1.TakeNumbersRequest.values:type_name -> idnode.v1.TakeNumbersRequest.ValuesEntry
+	51, // 17: idnode.v1.TakeNumbersRequest.expires_in:type_name -> google.protobuf.Duration
+	7,  // 18: idnode.v1.TakeNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
+	42, // 19: idnode.v1.TakeNumbersResponse.before:type_name -> idnode.v1.ScopeLast
+	20, // 20: idnode.v1.ConfirmNumbersRequest.keys:type_name -> idnode.v1.NumberOf
+	7,  // 21: idnode.v1.ConfirmNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
+	20, // 22: idnode.v1.VoidNumbersRequest.keys:type_name -> idnode.v1.NumberOf
+	7,  // 23: idnode.v1.VoidNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
+	20, // 24: idnode.v1.ReleaseNumbersRequest.keys:type_name -> idnode.v1.NumberOf
+	7,  // 25: idnode.v1.ReleaseNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
+	53, // 26: idnode.v1.ReportSeriesRequest.consistency:type_name -> idnode.v1.Consistency
+	28, // 27: idnode.v1.ReportSeriesResponse.scopes:type_name -> idnode.v1.ScopeReport
+	4,  // 28: idnode.v1.ListNumbersRequest.state:type_name -> idnode.v1.NumberState
+	53, // 29: idnode.v1.ListNumbersRequest.consistency:type_name -> idnode.v1.Consistency
+	7,  // 30: idnode.v1.ListNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
+	53, // 31: idnode.v1.WhoHasRequest.consistency:type_name -> idnode.v1.Consistency
+	7,  // 32: idnode.v1.WhoHasResponse.number:type_name -> idnode.v1.SeriesNumber
+	50, // 33: idnode.v1.FormatNumberRequest.values:type_name -> idnode.v1.FormatNumberRequest.ValuesEntry
+	53, // 34: idnode.v1.VerifySeriesRequest.consistency:type_name -> idnode.v1.Consistency
+	44, // 35: idnode.v1.ResumeSeriesRequest.books:type_name -> idnode.v1.ScopeInBooks
+	47, // 36: idnode.v1.ReconcileNumbersRequest.numbers:type_name -> idnode.v1.ReconciledNumber
+	7,  // 37: idnode.v1.ReconcileNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
+	8,  // 38: idnode.v1.SeriesService.DefineSeries:input_type -> idnode.v1.DefineSeriesRequest
+	12, // 39: idnode.v1.SeriesService.DeleteSeries:input_type -> idnode.v1.DeleteSeriesRequest
+	14, // 40: idnode.v1.SeriesService.GetSeries:input_type -> idnode.v1.GetSeriesRequest
+	16, // 41: idnode.v1.SeriesService.ListSeries:input_type -> idnode.v1.ListSeriesRequest
+	18, // 42: idnode.v1.SeriesService.TakeNumbers:input_type -> idnode.v1.TakeNumbersRequest
+	21, // 43: idnode.v1.SeriesService.ConfirmNumbers:input_type -> idnode.v1.ConfirmNumbersRequest
+	23, // 44: idnode.v1.SeriesService.VoidNumbers:input_type -> idnode.v1.VoidNumbersRequest
+	25, // 45: idnode.v1.SeriesService.ReleaseNumbers:input_type -> idnode.v1.ReleaseNumbersRequest
+	27, // 46: idnode.v1.SeriesService.ReportSeries:input_type -> idnode.v1.ReportSeriesRequest
+	30, // 47: idnode.v1.SeriesService.ListNumbers:input_type -> idnode.v1.ListNumbersRequest
+	32, // 48: idnode.v1.SeriesService.WhoHas:input_type -> idnode.v1.WhoHasRequest
+	34, // 49: idnode.v1.SeriesService.FormatNumber:input_type -> idnode.v1.FormatNumberRequest
+	36, // 50: idnode.v1.SeriesService.ParseNumber:input_type -> idnode.v1.ParseNumberRequest
+	38, // 51: idnode.v1.SeriesService.VerifySeries:input_type -> idnode.v1.VerifySeriesRequest
+	40, // 52: idnode.v1.SeriesService.CloseScope:input_type -> idnode.v1.CloseScopeRequest
+	43, // 53: idnode.v1.SeriesService.ResumeSeries:input_type -> idnode.v1.ResumeSeriesRequest
+	46, // 54: idnode.v1.SeriesService.ReconcileNumbers:input_type -> idnode.v1.ReconcileNumbersRequest
+	11, // 55: idnode.v1.SeriesService.DefineSeries:output_type -> idnode.v1.DefineSeriesResponse
+	13, // 56: idnode.v1.SeriesService.DeleteSeries:output_type -> idnode.v1.DeleteSeriesResponse
+	15, // 57: idnode.v1.SeriesService.GetSeries:output_type -> idnode.v1.GetSeriesResponse
+	17, // 58: idnode.v1.SeriesService.ListSeries:output_type -> idnode.v1.ListSeriesResponse
+	19, // 59: idnode.v1.SeriesService.TakeNumbers:output_type -> idnode.v1.TakeNumbersResponse
+	22, // 60: idnode.v1.SeriesService.ConfirmNumbers:output_type -> idnode.v1.ConfirmNumbersResponse
+	24, // 61: idnode.v1.SeriesService.VoidNumbers:output_type -> idnode.v1.VoidNumbersResponse
+	26, // 62: idnode.v1.SeriesService.ReleaseNumbers:output_type -> idnode.v1.ReleaseNumbersResponse
+	29, // 63: idnode.v1.SeriesService.ReportSeries:output_type -> idnode.v1.ReportSeriesResponse
+	31, // 64: idnode.v1.SeriesService.ListNumbers:output_type -> idnode.v1.ListNumbersResponse
+	33, // 65: idnode.v1.SeriesService.WhoHas:output_type -> idnode.v1.WhoHasResponse
+	35, // 66: idnode.v1.SeriesService.FormatNumber:output_type -> idnode.v1.FormatNumberResponse
+	37, // 67: idnode.v1.SeriesService.ParseNumber:output_type -> idnode.v1.ParseNumberResponse
+	39, // 68: idnode.v1.SeriesService.VerifySeries:output_type -> idnode.v1.VerifySeriesResponse
+	41, // 69: idnode.v1.SeriesService.CloseScope:output_type -> idnode.v1.CloseScopeResponse
+	45, // 70: idnode.v1.SeriesService.ResumeSeries:output_type -> idnode.v1.ResumeSeriesResponse
+	48, // 71: idnode.v1.SeriesService.ReconcileNumbers:output_type -> idnode.v1.ReconcileNumbersResponse
+	55, // [55:72] is the sub-list for method output_type
+	38, // [38:55] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_idnode_v1_series_proto_init() }
@@ -3409,15 +4056,15 @@ func file_idnode_v1_series_proto_init() {
 		return
 	}
 	file_idnode_v1_consistency_proto_init()
-	file_idnode_v1_series_proto_msgTypes[23].OneofWrappers = []any{
+	file_idnode_v1_series_proto_msgTypes[27].OneofWrappers = []any{
 		(*WhoHasRequest_Key)(nil),
 		(*WhoHasRequest_Text)(nil),
 	}
-	file_idnode_v1_series_proto_msgTypes[25].OneofWrappers = []any{
+	file_idnode_v1_series_proto_msgTypes[29].OneofWrappers = []any{
 		(*FormatNumberRequest_Series)(nil),
 		(*FormatNumberRequest_Format)(nil),
 	}
-	file_idnode_v1_series_proto_msgTypes[27].OneofWrappers = []any{
+	file_idnode_v1_series_proto_msgTypes[31].OneofWrappers = []any{
 		(*ParseNumberRequest_Series)(nil),
 		(*ParseNumberRequest_Format)(nil),
 	}
@@ -3427,7 +4074,7 @@ func file_idnode_v1_series_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_idnode_v1_series_proto_rawDesc), len(file_idnode_v1_series_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   38,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

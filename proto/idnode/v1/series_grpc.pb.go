@@ -19,21 +19,23 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	SeriesService_DefineSeries_FullMethodName   = "/idnode.v1.SeriesService/DefineSeries"
-	SeriesService_GetSeries_FullMethodName      = "/idnode.v1.SeriesService/GetSeries"
-	SeriesService_ListSeries_FullMethodName     = "/idnode.v1.SeriesService/ListSeries"
-	SeriesService_TakeNumbers_FullMethodName    = "/idnode.v1.SeriesService/TakeNumbers"
-	SeriesService_ConfirmNumbers_FullMethodName = "/idnode.v1.SeriesService/ConfirmNumbers"
-	SeriesService_VoidNumbers_FullMethodName    = "/idnode.v1.SeriesService/VoidNumbers"
-	SeriesService_ReleaseNumbers_FullMethodName = "/idnode.v1.SeriesService/ReleaseNumbers"
-	SeriesService_ReportSeries_FullMethodName   = "/idnode.v1.SeriesService/ReportSeries"
-	SeriesService_ListNumbers_FullMethodName    = "/idnode.v1.SeriesService/ListNumbers"
-	SeriesService_WhoHas_FullMethodName         = "/idnode.v1.SeriesService/WhoHas"
-	SeriesService_FormatNumber_FullMethodName   = "/idnode.v1.SeriesService/FormatNumber"
-	SeriesService_ParseNumber_FullMethodName    = "/idnode.v1.SeriesService/ParseNumber"
-	SeriesService_VerifySeries_FullMethodName   = "/idnode.v1.SeriesService/VerifySeries"
-	SeriesService_CloseScope_FullMethodName     = "/idnode.v1.SeriesService/CloseScope"
-	SeriesService_ResumeSeries_FullMethodName   = "/idnode.v1.SeriesService/ResumeSeries"
+	SeriesService_DefineSeries_FullMethodName     = "/idnode.v1.SeriesService/DefineSeries"
+	SeriesService_DeleteSeries_FullMethodName     = "/idnode.v1.SeriesService/DeleteSeries"
+	SeriesService_GetSeries_FullMethodName        = "/idnode.v1.SeriesService/GetSeries"
+	SeriesService_ListSeries_FullMethodName       = "/idnode.v1.SeriesService/ListSeries"
+	SeriesService_TakeNumbers_FullMethodName      = "/idnode.v1.SeriesService/TakeNumbers"
+	SeriesService_ConfirmNumbers_FullMethodName   = "/idnode.v1.SeriesService/ConfirmNumbers"
+	SeriesService_VoidNumbers_FullMethodName      = "/idnode.v1.SeriesService/VoidNumbers"
+	SeriesService_ReleaseNumbers_FullMethodName   = "/idnode.v1.SeriesService/ReleaseNumbers"
+	SeriesService_ReportSeries_FullMethodName     = "/idnode.v1.SeriesService/ReportSeries"
+	SeriesService_ListNumbers_FullMethodName      = "/idnode.v1.SeriesService/ListNumbers"
+	SeriesService_WhoHas_FullMethodName           = "/idnode.v1.SeriesService/WhoHas"
+	SeriesService_FormatNumber_FullMethodName     = "/idnode.v1.SeriesService/FormatNumber"
+	SeriesService_ParseNumber_FullMethodName      = "/idnode.v1.SeriesService/ParseNumber"
+	SeriesService_VerifySeries_FullMethodName     = "/idnode.v1.SeriesService/VerifySeries"
+	SeriesService_CloseScope_FullMethodName       = "/idnode.v1.SeriesService/CloseScope"
+	SeriesService_ResumeSeries_FullMethodName     = "/idnode.v1.SeriesService/ResumeSeries"
+	SeriesService_ReconcileNumbers_FullMethodName = "/idnode.v1.SeriesService/ReconcileNumbers"
 )
 
 // SeriesServiceClient is the client API for SeriesService service.
@@ -48,9 +50,12 @@ const (
 // has the same number, and what has happened already changes nothing. Every call that
 // changes something needs a quorum.
 type SeriesServiceClient interface {
-	// DefineSeries begins a series, or changes its definition: policies become stricter, limits
-	// and times change either way. The same call again changes nothing.
+	// DefineSeries begins a series, or changes its definition. As long as no number was
+	// confirmed or voided, everything may change; afterwards policies become stricter, and
+	// limits and times change either way. The same call again changes nothing.
 	DefineSeries(ctx context.Context, in *DefineSeriesRequest, opts ...grpc.CallOption) (*DefineSeriesResponse, error)
+	// DeleteSeries deletes a series of which no number was confirmed or voided.
+	DeleteSeries(ctx context.Context, in *DeleteSeriesRequest, opts ...grpc.CallOption) (*DeleteSeriesResponse, error)
 	// GetSeries reads a series without its numbers.
 	GetSeries(ctx context.Context, in *GetSeriesRequest, opts ...grpc.CallOption) (*GetSeriesResponse, error)
 	// ListSeries lists series in order of their folded names.
@@ -86,6 +91,8 @@ type SeriesServiceClient interface {
 	CloseScope(ctx context.Context, in *CloseScopeRequest, opts ...grpc.CallOption) (*CloseScopeResponse, error)
 	// ResumeSeries lets a series go on that a restore or a recovery suspended.
 	ResumeSeries(ctx context.Context, in *ResumeSeriesRequest, opts ...grpc.CallOption) (*ResumeSeriesResponse, error)
+	// ReconcileNumbers says what the books have of unknown numbers: a document's key, or none.
+	ReconcileNumbers(ctx context.Context, in *ReconcileNumbersRequest, opts ...grpc.CallOption) (*ReconcileNumbersResponse, error)
 }
 
 type seriesServiceClient struct {
@@ -100,6 +107,16 @@ func (c *seriesServiceClient) DefineSeries(ctx context.Context, in *DefineSeries
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DefineSeriesResponse)
 	err := c.cc.Invoke(ctx, SeriesService_DefineSeries_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *seriesServiceClient) DeleteSeries(ctx context.Context, in *DeleteSeriesRequest, opts ...grpc.CallOption) (*DeleteSeriesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteSeriesResponse)
+	err := c.cc.Invoke(ctx, SeriesService_DeleteSeries_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -246,6 +263,16 @@ func (c *seriesServiceClient) ResumeSeries(ctx context.Context, in *ResumeSeries
 	return out, nil
 }
 
+func (c *seriesServiceClient) ReconcileNumbers(ctx context.Context, in *ReconcileNumbersRequest, opts ...grpc.CallOption) (*ReconcileNumbersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReconcileNumbersResponse)
+	err := c.cc.Invoke(ctx, SeriesService_ReconcileNumbers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SeriesServiceServer is the server API for SeriesService service.
 // All implementations must embed UnimplementedSeriesServiceServer
 // for forward compatibility.
@@ -258,9 +285,12 @@ func (c *seriesServiceClient) ResumeSeries(ctx context.Context, in *ResumeSeries
 // has the same number, and what has happened already changes nothing. Every call that
 // changes something needs a quorum.
 type SeriesServiceServer interface {
-	// DefineSeries begins a series, or changes its definition: policies become stricter, limits
-	// and times change either way. The same call again changes nothing.
+	// DefineSeries begins a series, or changes its definition. As long as no number was
+	// confirmed or voided, everything may change; afterwards policies become stricter, and
+	// limits and times change either way. The same call again changes nothing.
 	DefineSeries(context.Context, *DefineSeriesRequest) (*DefineSeriesResponse, error)
+	// DeleteSeries deletes a series of which no number was confirmed or voided.
+	DeleteSeries(context.Context, *DeleteSeriesRequest) (*DeleteSeriesResponse, error)
 	// GetSeries reads a series without its numbers.
 	GetSeries(context.Context, *GetSeriesRequest) (*GetSeriesResponse, error)
 	// ListSeries lists series in order of their folded names.
@@ -296,6 +326,8 @@ type SeriesServiceServer interface {
 	CloseScope(context.Context, *CloseScopeRequest) (*CloseScopeResponse, error)
 	// ResumeSeries lets a series go on that a restore or a recovery suspended.
 	ResumeSeries(context.Context, *ResumeSeriesRequest) (*ResumeSeriesResponse, error)
+	// ReconcileNumbers says what the books have of unknown numbers: a document's key, or none.
+	ReconcileNumbers(context.Context, *ReconcileNumbersRequest) (*ReconcileNumbersResponse, error)
 	mustEmbedUnimplementedSeriesServiceServer()
 }
 
@@ -308,6 +340,9 @@ type UnimplementedSeriesServiceServer struct{}
 
 func (UnimplementedSeriesServiceServer) DefineSeries(context.Context, *DefineSeriesRequest) (*DefineSeriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DefineSeries not implemented")
+}
+func (UnimplementedSeriesServiceServer) DeleteSeries(context.Context, *DeleteSeriesRequest) (*DeleteSeriesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteSeries not implemented")
 }
 func (UnimplementedSeriesServiceServer) GetSeries(context.Context, *GetSeriesRequest) (*GetSeriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetSeries not implemented")
@@ -351,6 +386,9 @@ func (UnimplementedSeriesServiceServer) CloseScope(context.Context, *CloseScopeR
 func (UnimplementedSeriesServiceServer) ResumeSeries(context.Context, *ResumeSeriesRequest) (*ResumeSeriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ResumeSeries not implemented")
 }
+func (UnimplementedSeriesServiceServer) ReconcileNumbers(context.Context, *ReconcileNumbersRequest) (*ReconcileNumbersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReconcileNumbers not implemented")
+}
 func (UnimplementedSeriesServiceServer) mustEmbedUnimplementedSeriesServiceServer() {}
 func (UnimplementedSeriesServiceServer) testEmbeddedByValue()                       {}
 
@@ -386,6 +424,24 @@ func _SeriesService_DefineSeries_Handler(srv interface{}, ctx context.Context, d
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(SeriesServiceServer).DefineSeries(ctx, req.(*DefineSeriesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SeriesService_DeleteSeries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteSeriesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SeriesServiceServer).DeleteSeries(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SeriesService_DeleteSeries_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SeriesServiceServer).DeleteSeries(ctx, req.(*DeleteSeriesRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -642,6 +698,24 @@ func _SeriesService_ResumeSeries_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SeriesService_ReconcileNumbers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReconcileNumbersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SeriesServiceServer).ReconcileNumbers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SeriesService_ReconcileNumbers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SeriesServiceServer).ReconcileNumbers(ctx, req.(*ReconcileNumbersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // SeriesService_ServiceDesc is the grpc.ServiceDesc for SeriesService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -652,6 +726,10 @@ var SeriesService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DefineSeries",
 			Handler:    _SeriesService_DefineSeries_Handler,
+		},
+		{
+			MethodName: "DeleteSeries",
+			Handler:    _SeriesService_DeleteSeries_Handler,
 		},
 		{
 			MethodName: "GetSeries",
@@ -708,6 +786,10 @@ var SeriesService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ResumeSeries",
 			Handler:    _SeriesService_ResumeSeries_Handler,
+		},
+		{
+			MethodName: "ReconcileNumbers",
+			Handler:    _SeriesService_ReconcileNumbers_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

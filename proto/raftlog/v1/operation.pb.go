@@ -95,6 +95,8 @@ const (
 	RefusalReason_REFUSAL_REASON_SERIES_DIFFERS RefusalReason = 34
 	// A field of an operation on a series is wrong.
 	RefusalReason_REFUSAL_REASON_SERIES_INVALID RefusalReason = 35
+	// Numbers of the series are confirmed or voided.
+	RefusalReason_REFUSAL_REASON_SERIES_IN_USE RefusalReason = 36
 	// The leader's own, which no log entry is refused for: too few of the voters that
 	// remain after a removal answer it.
 	RefusalReason_REFUSAL_REASON_LOSES_QUORUM RefusalReason = 100
@@ -140,6 +142,7 @@ var (
 		33:  "REFUSAL_REASON_SERIES_NUMBER_STATE",
 		34:  "REFUSAL_REASON_SERIES_DIFFERS",
 		35:  "REFUSAL_REASON_SERIES_INVALID",
+		36:  "REFUSAL_REASON_SERIES_IN_USE",
 		100: "REFUSAL_REASON_LOSES_QUORUM",
 		101: "REFUSAL_REASON_MEMBER_UNREACHABLE",
 	}
@@ -179,6 +182,7 @@ var (
 		"REFUSAL_REASON_SERIES_NUMBER_STATE":    33,
 		"REFUSAL_REASON_SERIES_DIFFERS":         34,
 		"REFUSAL_REASON_SERIES_INVALID":         35,
+		"REFUSAL_REASON_SERIES_IN_USE":          36,
 		"REFUSAL_REASON_LOSES_QUORUM":           100,
 		"REFUSAL_REASON_MEMBER_UNREACHABLE":     101,
 	}
@@ -255,6 +259,8 @@ type Operation struct {
 	//	*Operation_SeriesCloseScope
 	//	*Operation_SeriesResume
 	//	*Operation_SeriesImport
+	//	*Operation_SeriesReconcile
+	//	*Operation_SeriesDelete
 	Op            isOperation_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -561,6 +567,24 @@ func (x *Operation) GetSeriesImport() *SeriesImport {
 	return nil
 }
 
+func (x *Operation) GetSeriesReconcile() *SeriesReconcile {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_SeriesReconcile); ok {
+			return x.SeriesReconcile
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetSeriesDelete() *SeriesDelete {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_SeriesDelete); ok {
+			return x.SeriesDelete
+		}
+	}
+	return nil
+}
+
 type isOperation_Op interface {
 	isOperation_Op()
 }
@@ -700,6 +724,16 @@ type Operation_SeriesImport struct {
 	SeriesImport *SeriesImport `protobuf:"bytes,37,opt,name=series_import,json=seriesImport,proto3,oneof"`
 }
 
+type Operation_SeriesReconcile struct {
+	// Say what the books have of unknown numbers of a series.
+	SeriesReconcile *SeriesReconcile `protobuf:"bytes,38,opt,name=series_reconcile,json=seriesReconcile,proto3,oneof"`
+}
+
+type Operation_SeriesDelete struct {
+	// Delete a series.
+	SeriesDelete *SeriesDelete `protobuf:"bytes,39,opt,name=series_delete,json=seriesDelete,proto3,oneof"`
+}
+
 func (*Operation_IdentityNext) isOperation_Op() {}
 
 func (*Operation_IdentitySeed) isOperation_Op() {}
@@ -753,6 +787,10 @@ func (*Operation_SeriesCloseScope) isOperation_Op() {}
 func (*Operation_SeriesResume) isOperation_Op() {}
 
 func (*Operation_SeriesImport) isOperation_Op() {}
+
+func (*Operation_SeriesReconcile) isOperation_Op() {}
+
+func (*Operation_SeriesDelete) isOperation_Op() {}
 
 // RequestKey identifies a call for exactly-once.
 type RequestKey struct {
@@ -3903,7 +3941,7 @@ var File_raftlog_v1_operation_proto protoreflect.FileDescriptor
 const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\n" +
 	"\x1araftlog/v1/operation.proto\x12\n" +
-	"raftlog.v1\x1a\x17raftlog/v1/series.proto\"\xf8\r\n" +
+	"raftlog.v1\x1a\x17raftlog/v1/series.proto\"\x83\x0f\n" +
 	"\tOperation\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x120\n" +
 	"\arequest\x18\x02 \x01(\v2\x16.raftlog.v1.RequestKeyR\arequest\x12!\n" +
@@ -3941,7 +3979,9 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"series_end\x18\" \x01(\v2\x15.raftlog.v1.SeriesEndH\x00R\tseriesEnd\x12L\n" +
 	"\x12series_close_scope\x18# \x01(\v2\x1c.raftlog.v1.SeriesCloseScopeH\x00R\x10seriesCloseScope\x12?\n" +
 	"\rseries_resume\x18$ \x01(\v2\x18.raftlog.v1.SeriesResumeH\x00R\fseriesResume\x12?\n" +
-	"\rseries_import\x18% \x01(\v2\x18.raftlog.v1.SeriesImportH\x00R\fseriesImportB\x04\n" +
+	"\rseries_import\x18% \x01(\v2\x18.raftlog.v1.SeriesImportH\x00R\fseriesImport\x12H\n" +
+	"\x10series_reconcile\x18& \x01(\v2\x1b.raftlog.v1.SeriesReconcileH\x00R\x0fseriesReconcile\x12?\n" +
+	"\rseries_delete\x18' \x01(\v2\x18.raftlog.v1.SeriesDeleteH\x00R\fseriesDeleteB\x04\n" +
 	"\x02opB\f\n" +
 	"\n" +
 	"_principal\"l\n" +
@@ -4172,7 +4212,7 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\aceiling\x18\x02 \x01(\x04R\aceiling\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\x04R\x04last\x12\x14\n" +
-	"\x05floor\x18\x04 \x01(\x04R\x05floor*\xae\n" +
+	"\x05floor\x18\x04 \x01(\x04R\x05floor*\xd0\n" +
 	"\n" +
 	"\rRefusalReason\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
@@ -4210,7 +4250,8 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x1dREFUSAL_REASON_SERIES_EXPIRED\x10 \x12&\n" +
 	"\"REFUSAL_REASON_SERIES_NUMBER_STATE\x10!\x12!\n" +
 	"\x1dREFUSAL_REASON_SERIES_DIFFERS\x10\"\x12!\n" +
-	"\x1dREFUSAL_REASON_SERIES_INVALID\x10#\x12\x1f\n" +
+	"\x1dREFUSAL_REASON_SERIES_INVALID\x10#\x12 \n" +
+	"\x1cREFUSAL_REASON_SERIES_IN_USE\x10$\x12\x1f\n" +
 	"\x1bREFUSAL_REASON_LOSES_QUORUM\x10d\x12%\n" +
 	"!REFUSAL_REASON_MEMBER_UNREACHABLE\x10eB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
 
@@ -4281,8 +4322,10 @@ var file_raftlog_v1_operation_proto_goTypes = []any{
 	(*SeriesCloseScope)(nil),   // 49: raftlog.v1.SeriesCloseScope
 	(*SeriesResume)(nil),       // 50: raftlog.v1.SeriesResume
 	(*SeriesImport)(nil),       // 51: raftlog.v1.SeriesImport
-	(*SeriesNumbers)(nil),      // 52: raftlog.v1.SeriesNumbers
-	(*SeriesNumber)(nil),       // 53: raftlog.v1.SeriesNumber
+	(*SeriesReconcile)(nil),    // 52: raftlog.v1.SeriesReconcile
+	(*SeriesDelete)(nil),       // 53: raftlog.v1.SeriesDelete
+	(*SeriesNumbers)(nil),      // 54: raftlog.v1.SeriesNumbers
+	(*SeriesNumber)(nil),       // 55: raftlog.v1.SeriesNumber
 }
 var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Operation.request:type_name -> raftlog.v1.RequestKey
@@ -4313,38 +4356,40 @@ var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	49, // 25: raftlog.v1.Operation.series_close_scope:type_name -> raftlog.v1.SeriesCloseScope
 	50, // 26: raftlog.v1.Operation.series_resume:type_name -> raftlog.v1.SeriesResume
 	51, // 27: raftlog.v1.Operation.series_import:type_name -> raftlog.v1.SeriesImport
-	12, // 28: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
-	12, // 29: raftlog.v1.MemberAdd.member:type_name -> raftlog.v1.Member
-	12, // 30: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
-	21, // 31: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagRaiseTo
-	23, // 32: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagLast
-	26, // 33: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
-	28, // 34: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
-	27, // 35: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
-	30, // 36: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
-	31, // 37: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
-	33, // 38: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
-	21, // 39: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagRaiseTo
-	35, // 40: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
-	37, // 41: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
-	38, // 42: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
-	39, // 43: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
-	43, // 44: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
-	40, // 45: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
-	41, // 46: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
-	42, // 47: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
-	52, // 48: raftlog.v1.Result.series_numbers:type_name -> raftlog.v1.SeriesNumbers
-	0,  // 49: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
-	53, // 50: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
-	36, // 51: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
-	12, // 52: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
-	44, // 53: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagState
-	45, // 54: raftlog.v1.EtagState.databases:type_name -> raftlog.v1.EtagDatabase
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	52, // 28: raftlog.v1.Operation.series_reconcile:type_name -> raftlog.v1.SeriesReconcile
+	53, // 29: raftlog.v1.Operation.series_delete:type_name -> raftlog.v1.SeriesDelete
+	12, // 30: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
+	12, // 31: raftlog.v1.MemberAdd.member:type_name -> raftlog.v1.Member
+	12, // 32: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
+	21, // 33: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagRaiseTo
+	23, // 34: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagLast
+	26, // 35: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
+	28, // 36: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
+	27, // 37: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
+	30, // 38: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
+	31, // 39: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
+	33, // 40: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
+	21, // 41: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagRaiseTo
+	35, // 42: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
+	37, // 43: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
+	38, // 44: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
+	39, // 45: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
+	43, // 46: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
+	40, // 47: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
+	41, // 48: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
+	42, // 49: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
+	54, // 50: raftlog.v1.Result.series_numbers:type_name -> raftlog.v1.SeriesNumbers
+	0,  // 51: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
+	55, // 52: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
+	36, // 53: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
+	12, // 54: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
+	44, // 55: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagState
+	45, // 56: raftlog.v1.EtagState.databases:type_name -> raftlog.v1.EtagDatabase
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_operation_proto_init() }
@@ -4381,6 +4426,8 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Operation_SeriesCloseScope)(nil),
 		(*Operation_SeriesResume)(nil),
 		(*Operation_SeriesImport)(nil),
+		(*Operation_SeriesReconcile)(nil),
+		(*Operation_SeriesDelete)(nil),
 	}
 	file_raftlog_v1_operation_proto_msgTypes[3].OneofWrappers = []any{}
 	file_raftlog_v1_operation_proto_msgTypes[23].OneofWrappers = []any{}

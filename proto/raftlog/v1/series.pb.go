@@ -45,7 +45,9 @@ type SeriesDefinition struct {
 	// How many keys the series may know; 0 is without limit.
 	MaxKeys int64 `protobuf:"varint,8,opt,name=max_keys,json=maxKeys,proto3" json:"max_keys,omitempty"`
 	// The IANA name of the zone of dates that callers do not give; empty is UTC.
-	TimeZone      string `protobuf:"bytes,9,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	TimeZone string `protobuf:"bytes,9,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	// How many days a date may be after the present one; 0 is the default.
+	MaxAheadDays  int32 `protobuf:"varint,10,opt,name=max_ahead_days,json=maxAheadDays,proto3" json:"max_ahead_days,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -143,6 +145,13 @@ func (x *SeriesDefinition) GetTimeZone() string {
 	return ""
 }
 
+func (x *SeriesDefinition) GetMaxAheadDays() int32 {
+	if x != nil {
+		return x.MaxAheadDays
+	}
+	return 0
+}
+
 // SeriesDefine begins a series, or changes its definition. The same definition again
 // changes nothing if it made the present version of the expected one.
 type SeriesDefine struct {
@@ -153,8 +162,10 @@ type SeriesDefine struct {
 	Definition *SeriesDefinition `protobuf:"bytes,2,opt,name=definition,proto3" json:"definition,omitempty"`
 	// The version of the present definition; 0 if there is no such series.
 	ExpectedVersion int64 `protobuf:"varint,3,opt,name=expected_version,json=expectedVersion,proto3" json:"expected_version,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Scopes whose numbers do not begin at 1.
+	Begins        []*SeriesBegin `protobuf:"bytes,4,rep,name=begins,proto3" json:"begins,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SeriesDefine) Reset() {
@@ -208,6 +219,123 @@ func (x *SeriesDefine) GetExpectedVersion() int64 {
 	return 0
 }
 
+func (x *SeriesDefine) GetBegins() []*SeriesBegin {
+	if x != nil {
+		return x.Begins
+	}
+	return nil
+}
+
+// SeriesBegin is where the numbers of a scope begin.
+type SeriesBegin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The period, where numbers begin again, and the scope values.
+	Scope []string `protobuf:"bytes,1,rep,name=scope,proto3" json:"scope,omitempty"`
+	// The first number, from 2.
+	First         int64 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SeriesBegin) Reset() {
+	*x = SeriesBegin{}
+	mi := &file_raftlog_v1_series_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SeriesBegin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SeriesBegin) ProtoMessage() {}
+
+func (x *SeriesBegin) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_series_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SeriesBegin.ProtoReflect.Descriptor instead.
+func (*SeriesBegin) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SeriesBegin) GetScope() []string {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
+func (x *SeriesBegin) GetFirst() int64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+// SeriesDelete deletes a series without final numbers.
+type SeriesDelete struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The folded name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The version of the present definition.
+	ExpectedVersion int64 `protobuf:"varint,2,opt,name=expected_version,json=expectedVersion,proto3" json:"expected_version,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *SeriesDelete) Reset() {
+	*x = SeriesDelete{}
+	mi := &file_raftlog_v1_series_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SeriesDelete) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SeriesDelete) ProtoMessage() {}
+
+func (x *SeriesDelete) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_series_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SeriesDelete.ProtoReflect.Descriptor instead.
+func (*SeriesDelete) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SeriesDelete) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SeriesDelete) GetExpectedVersion() int64 {
+	if x != nil {
+		return x.ExpectedVersion
+	}
+	return 0
+}
+
 // SeriesTake gives numbers to keys, all or none.
 type SeriesTake struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -219,7 +347,7 @@ type SeriesTake struct {
 	// time at utc_offset_seconds.
 	Date *int32 `protobuf:"zigzag32,3,opt,name=date,proto3,oneof" json:"date,omitempty"`
 	// What the series' zone is ahead of UTC, by the zone table of the node that took the
-	// call: the tables of members may differ.
+	// call: the tables of members may differ. The present day is that of the entry's time.
 	UtcOffsetSeconds int32 `protobuf:"zigzag32,4,opt,name=utc_offset_seconds,json=utcOffsetSeconds,proto3" json:"utc_offset_seconds,omitempty"`
 	// The documents.
 	Keys []string `protobuf:"bytes,5,rep,name=keys,proto3" json:"keys,omitempty"`
@@ -233,7 +361,7 @@ type SeriesTake struct {
 
 func (x *SeriesTake) Reset() {
 	*x = SeriesTake{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[2]
+	mi := &file_raftlog_v1_series_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -245,7 +373,7 @@ func (x *SeriesTake) String() string {
 func (*SeriesTake) ProtoMessage() {}
 
 func (x *SeriesTake) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[2]
+	mi := &file_raftlog_v1_series_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -258,7 +386,7 @@ func (x *SeriesTake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesTake.ProtoReflect.Descriptor instead.
 func (*SeriesTake) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{2}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SeriesTake) GetName() string {
@@ -327,7 +455,7 @@ type SeriesEnd struct {
 
 func (x *SeriesEnd) Reset() {
 	*x = SeriesEnd{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[3]
+	mi := &file_raftlog_v1_series_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -339,7 +467,7 @@ func (x *SeriesEnd) String() string {
 func (*SeriesEnd) ProtoMessage() {}
 
 func (x *SeriesEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[3]
+	mi := &file_raftlog_v1_series_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -352,7 +480,7 @@ func (x *SeriesEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesEnd.ProtoReflect.Descriptor instead.
 func (*SeriesEnd) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{3}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SeriesEnd) GetName() string {
@@ -396,7 +524,7 @@ type SeriesKey struct {
 
 func (x *SeriesKey) Reset() {
 	*x = SeriesKey{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[4]
+	mi := &file_raftlog_v1_series_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -408,7 +536,7 @@ func (x *SeriesKey) String() string {
 func (*SeriesKey) ProtoMessage() {}
 
 func (x *SeriesKey) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[4]
+	mi := &file_raftlog_v1_series_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -421,7 +549,7 @@ func (x *SeriesKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesKey.ProtoReflect.Descriptor instead.
 func (*SeriesKey) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{4}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SeriesKey) GetKey() string {
@@ -451,7 +579,7 @@ type SeriesCloseScope struct {
 
 func (x *SeriesCloseScope) Reset() {
 	*x = SeriesCloseScope{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[5]
+	mi := &file_raftlog_v1_series_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -463,7 +591,7 @@ func (x *SeriesCloseScope) String() string {
 func (*SeriesCloseScope) ProtoMessage() {}
 
 func (x *SeriesCloseScope) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[5]
+	mi := &file_raftlog_v1_series_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -476,7 +604,7 @@ func (x *SeriesCloseScope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesCloseScope.ProtoReflect.Descriptor instead.
 func (*SeriesCloseScope) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{5}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SeriesCloseScope) GetName() string {
@@ -498,15 +626,17 @@ type SeriesResume struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The folded name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The last numbers in the books.
-	Lasts         []*SeriesLast `protobuf:"bytes,2,rep,name=lasts,proto3" json:"lasts,omitempty"`
+	// What the books have of scopes.
+	Books []*SeriesInBooks `protobuf:"bytes,2,rep,name=books,proto3" json:"books,omitempty"`
+	// The series stays suspended.
+	More          bool `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SeriesResume) Reset() {
 	*x = SeriesResume{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[6]
+	mi := &file_raftlog_v1_series_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -518,7 +648,7 @@ func (x *SeriesResume) String() string {
 func (*SeriesResume) ProtoMessage() {}
 
 func (x *SeriesResume) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[6]
+	mi := &file_raftlog_v1_series_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -531,7 +661,7 @@ func (x *SeriesResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesResume.ProtoReflect.Descriptor instead.
 func (*SeriesResume) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{6}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SeriesResume) GetName() string {
@@ -541,14 +671,167 @@ func (x *SeriesResume) GetName() string {
 	return ""
 }
 
-func (x *SeriesResume) GetLasts() []*SeriesLast {
+func (x *SeriesResume) GetBooks() []*SeriesInBooks {
 	if x != nil {
-		return x.Lasts
+		return x.Books
 	}
 	return nil
 }
 
-// SeriesLast is the last number of a scope that is in the books.
+func (x *SeriesResume) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+// SeriesInBooks is what the books have of a scope.
+type SeriesInBooks struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The period, where numbers begin again, and the scope values.
+	Scope []string `protobuf:"bytes,1,rep,name=scope,proto3" json:"scope,omitempty"`
+	// The last number.
+	Last int64 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
+	// The greatest date, in days since 1970-01-01; unset if it was not said.
+	LastDate *int32 `protobuf:"zigzag32,3,opt,name=last_date,json=lastDate,proto3,oneof" json:"last_date,omitempty"`
+	// The scope was closed.
+	Closed        bool `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SeriesInBooks) Reset() {
+	*x = SeriesInBooks{}
+	mi := &file_raftlog_v1_series_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SeriesInBooks) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SeriesInBooks) ProtoMessage() {}
+
+func (x *SeriesInBooks) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_series_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SeriesInBooks.ProtoReflect.Descriptor instead.
+func (*SeriesInBooks) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *SeriesInBooks) GetScope() []string {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
+func (x *SeriesInBooks) GetLast() int64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *SeriesInBooks) GetLastDate() int32 {
+	if x != nil && x.LastDate != nil {
+		return *x.LastDate
+	}
+	return 0
+}
+
+func (x *SeriesInBooks) GetClosed() bool {
+	if x != nil {
+		return x.Closed
+	}
+	return false
+}
+
+// SeriesReconcile says what the books have of unknown numbers of a scope, all or none.
+type SeriesReconcile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The folded name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The period, where numbers begin again, and the scope values.
+	Scope []string `protobuf:"bytes,2,rep,name=scope,proto3" json:"scope,omitempty"`
+	// The numbers, and the keys of their documents; without a key, none has it.
+	Numbers []*SeriesKey `protobuf:"bytes,3,rep,name=numbers,proto3" json:"numbers,omitempty"`
+	// Why those without a document are voided.
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SeriesReconcile) Reset() {
+	*x = SeriesReconcile{}
+	mi := &file_raftlog_v1_series_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SeriesReconcile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SeriesReconcile) ProtoMessage() {}
+
+func (x *SeriesReconcile) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_series_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SeriesReconcile.ProtoReflect.Descriptor instead.
+func (*SeriesReconcile) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SeriesReconcile) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SeriesReconcile) GetScope() []string {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
+func (x *SeriesReconcile) GetNumbers() []*SeriesKey {
+	if x != nil {
+		return x.Numbers
+	}
+	return nil
+}
+
+func (x *SeriesReconcile) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// SeriesLast is the last number of a scope.
 type SeriesLast struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The period, where numbers begin again, and the scope values.
@@ -561,7 +844,7 @@ type SeriesLast struct {
 
 func (x *SeriesLast) Reset() {
 	*x = SeriesLast{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[7]
+	mi := &file_raftlog_v1_series_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -573,7 +856,7 @@ func (x *SeriesLast) String() string {
 func (*SeriesLast) ProtoMessage() {}
 
 func (x *SeriesLast) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[7]
+	mi := &file_raftlog_v1_series_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -586,7 +869,7 @@ func (x *SeriesLast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesLast.ProtoReflect.Descriptor instead.
 func (*SeriesLast) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{7}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SeriesLast) GetScope() []string {
@@ -621,7 +904,7 @@ type SeriesImport struct {
 
 func (x *SeriesImport) Reset() {
 	*x = SeriesImport{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[8]
+	mi := &file_raftlog_v1_series_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -633,7 +916,7 @@ func (x *SeriesImport) String() string {
 func (*SeriesImport) ProtoMessage() {}
 
 func (x *SeriesImport) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[8]
+	mi := &file_raftlog_v1_series_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -646,7 +929,7 @@ func (x *SeriesImport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesImport.ProtoReflect.Descriptor instead.
 func (*SeriesImport) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{8}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SeriesImport) GetRecord() isSeriesImport_Record {
@@ -729,7 +1012,7 @@ type SeriesRecord struct {
 
 func (x *SeriesRecord) Reset() {
 	*x = SeriesRecord{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[9]
+	mi := &file_raftlog_v1_series_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -741,7 +1024,7 @@ func (x *SeriesRecord) String() string {
 func (*SeriesRecord) ProtoMessage() {}
 
 func (x *SeriesRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[9]
+	mi := &file_raftlog_v1_series_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -754,7 +1037,7 @@ func (x *SeriesRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesRecord.ProtoReflect.Descriptor instead.
 func (*SeriesRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{9}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SeriesRecord) GetDatabase() uint32 {
@@ -799,7 +1082,8 @@ func (x *SeriesRecord) GetTimeUnixNano() int64 {
 	return 0
 }
 
-// SeriesNumbersRecord is a scope, and some of its numbers: 1 to 256.
+// SeriesNumbersRecord is a scope, and some of its numbers: 1 to 256, or none of a scope that
+// has given none.
 type SeriesNumbersRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The database's number.
@@ -815,14 +1099,16 @@ type SeriesNumbersRecord struct {
 	// The number of the first one.
 	First int64 `protobuf:"varint,6,opt,name=first,proto3" json:"first,omitempty"`
 	// In order, without a gap.
-	Numbers       []*SeriesStored `protobuf:"bytes,7,rep,name=numbers,proto3" json:"numbers,omitempty"`
+	Numbers []*SeriesStored `protobuf:"bytes,7,rep,name=numbers,proto3" json:"numbers,omitempty"`
+	// The first number of the scope, where that is not 1; else 0.
+	Begin         int64 `protobuf:"varint,8,opt,name=begin,proto3" json:"begin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SeriesNumbersRecord) Reset() {
 	*x = SeriesNumbersRecord{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[10]
+	mi := &file_raftlog_v1_series_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -834,7 +1120,7 @@ func (x *SeriesNumbersRecord) String() string {
 func (*SeriesNumbersRecord) ProtoMessage() {}
 
 func (x *SeriesNumbersRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[10]
+	mi := &file_raftlog_v1_series_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -847,7 +1133,7 @@ func (x *SeriesNumbersRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesNumbersRecord.ProtoReflect.Descriptor instead.
 func (*SeriesNumbersRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{10}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SeriesNumbersRecord) GetDatabase() uint32 {
@@ -899,6 +1185,13 @@ func (x *SeriesNumbersRecord) GetNumbers() []*SeriesStored {
 	return nil
 }
 
+func (x *SeriesNumbersRecord) GetBegin() int64 {
+	if x != nil {
+		return x.Begin
+	}
+	return 0
+}
+
 // SeriesStored is a number as it is stored.
 type SeriesStored struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -908,7 +1201,8 @@ type SeriesStored struct {
 	Label string `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
 	// Its state, by its number in package series.
 	State uint32 `protobuf:"varint,3,opt,name=state,proto3" json:"state,omitempty"`
-	// It is open, its time has ended, and another key may get it.
+	// It is open, its time has ended, and another key may get it; or it is unknown, and another
+	// key may have got it.
 	Lapsed bool `protobuf:"varint,4,opt,name=lapsed,proto3" json:"lapsed,omitempty"`
 	// The document's date in days since 1970-01-01.
 	Date int32 `protobuf:"zigzag32,5,opt,name=date,proto3" json:"date,omitempty"`
@@ -924,7 +1218,7 @@ type SeriesStored struct {
 
 func (x *SeriesStored) Reset() {
 	*x = SeriesStored{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[11]
+	mi := &file_raftlog_v1_series_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -936,7 +1230,7 @@ func (x *SeriesStored) String() string {
 func (*SeriesStored) ProtoMessage() {}
 
 func (x *SeriesStored) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[11]
+	mi := &file_raftlog_v1_series_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -949,7 +1243,7 @@ func (x *SeriesStored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesStored.ProtoReflect.Descriptor instead.
 func (*SeriesStored) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{11}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SeriesStored) GetKey() string {
@@ -1027,7 +1321,7 @@ type SeriesLostRecord struct {
 
 func (x *SeriesLostRecord) Reset() {
 	*x = SeriesLostRecord{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[12]
+	mi := &file_raftlog_v1_series_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1039,7 +1333,7 @@ func (x *SeriesLostRecord) String() string {
 func (*SeriesLostRecord) ProtoMessage() {}
 
 func (x *SeriesLostRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[12]
+	mi := &file_raftlog_v1_series_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1052,7 +1346,7 @@ func (x *SeriesLostRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesLostRecord.ProtoReflect.Descriptor instead.
 func (*SeriesLostRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{12}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SeriesLostRecord) GetDatabase() uint32 {
@@ -1103,7 +1397,7 @@ type SeriesNumbers struct {
 
 func (x *SeriesNumbers) Reset() {
 	*x = SeriesNumbers{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[13]
+	mi := &file_raftlog_v1_series_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1115,7 +1409,7 @@ func (x *SeriesNumbers) String() string {
 func (*SeriesNumbers) ProtoMessage() {}
 
 func (x *SeriesNumbers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[13]
+	mi := &file_raftlog_v1_series_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1128,7 +1422,7 @@ func (x *SeriesNumbers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesNumbers.ProtoReflect.Descriptor instead.
 func (*SeriesNumbers) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{13}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SeriesNumbers) GetNumbers() []*SeriesNumber {
@@ -1176,7 +1470,7 @@ type SeriesNumber struct {
 
 func (x *SeriesNumber) Reset() {
 	*x = SeriesNumber{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[14]
+	mi := &file_raftlog_v1_series_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1188,7 +1482,7 @@ func (x *SeriesNumber) String() string {
 func (*SeriesNumber) ProtoMessage() {}
 
 func (x *SeriesNumber) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[14]
+	mi := &file_raftlog_v1_series_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1201,7 +1495,7 @@ func (x *SeriesNumber) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesNumber.ProtoReflect.Descriptor instead.
 func (*SeriesNumber) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{14}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SeriesNumber) GetKey() string {
@@ -1286,7 +1580,7 @@ var File_raftlog_v1_series_proto protoreflect.FileDescriptor
 const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\n" +
 	"\x17raftlog/v1/series.proto\x12\n" +
-	"raftlog.v1\"\x94\x02\n" +
+	"raftlog.v1\"\xba\x02\n" +
 	"\x10SeriesDefinition\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\tR\x06format\x12\x19\n" +
 	"\breset_by\x18\x02 \x01(\rR\aresetBy\x12\x14\n" +
@@ -1297,13 +1591,22 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\x10expires_in_nanos\x18\x06 \x01(\x03R\x0eexpiresInNanos\x12\x19\n" +
 	"\bmax_open\x18\a \x01(\x03R\amaxOpen\x12\x19\n" +
 	"\bmax_keys\x18\b \x01(\x03R\amaxKeys\x12\x1b\n" +
-	"\ttime_zone\x18\t \x01(\tR\btimeZone\"\x8b\x01\n" +
+	"\ttime_zone\x18\t \x01(\tR\btimeZone\x12$\n" +
+	"\x0emax_ahead_days\x18\n" +
+	" \x01(\x05R\fmaxAheadDays\"\xbc\x01\n" +
 	"\fSeriesDefine\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12<\n" +
 	"\n" +
 	"definition\x18\x02 \x01(\v2\x1c.raftlog.v1.SeriesDefinitionR\n" +
 	"definition\x12)\n" +
-	"\x10expected_version\x18\x03 \x01(\x03R\x0fexpectedVersion\"\xdc\x01\n" +
+	"\x10expected_version\x18\x03 \x01(\x03R\x0fexpectedVersion\x12/\n" +
+	"\x06begins\x18\x04 \x03(\v2\x17.raftlog.v1.SeriesBeginR\x06begins\"9\n" +
+	"\vSeriesBegin\x12\x14\n" +
+	"\x05scope\x18\x01 \x03(\tR\x05scope\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\x03R\x05first\"M\n" +
+	"\fSeriesDelete\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12)\n" +
+	"\x10expected_version\x18\x02 \x01(\x03R\x0fexpectedVersion\"\xdc\x01\n" +
 	"\n" +
 	"SeriesTake\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
@@ -1324,10 +1627,23 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\x06number\x18\x02 \x01(\x03R\x06number\"<\n" +
 	"\x10SeriesCloseScope\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05scope\x18\x02 \x03(\tR\x05scope\"P\n" +
+	"\x05scope\x18\x02 \x03(\tR\x05scope\"g\n" +
 	"\fSeriesResume\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
-	"\x05lasts\x18\x02 \x03(\v2\x16.raftlog.v1.SeriesLastR\x05lasts\"6\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12/\n" +
+	"\x05books\x18\x02 \x03(\v2\x19.raftlog.v1.SeriesInBooksR\x05books\x12\x12\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more\"\x81\x01\n" +
+	"\rSeriesInBooks\x12\x14\n" +
+	"\x05scope\x18\x01 \x03(\tR\x05scope\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\x03R\x04last\x12 \n" +
+	"\tlast_date\x18\x03 \x01(\x11H\x00R\blastDate\x88\x01\x01\x12\x16\n" +
+	"\x06closed\x18\x04 \x01(\bR\x06closedB\f\n" +
+	"\n" +
+	"_last_date\"\x84\x01\n" +
+	"\x0fSeriesReconcile\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05scope\x18\x02 \x03(\tR\x05scope\x12/\n" +
+	"\anumbers\x18\x03 \x03(\v2\x15.raftlog.v1.SeriesKeyR\anumbers\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"6\n" +
 	"\n" +
 	"SeriesLast\x12\x14\n" +
 	"\x05scope\x18\x01 \x03(\tR\x05scope\x12\x12\n" +
@@ -1345,7 +1661,7 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"definition\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\x03R\aversion\x12\x1c\n" +
 	"\tsuspended\x18\x05 \x01(\bR\tsuspended\x12$\n" +
-	"\x0etime_unix_nano\x18\x06 \x01(\x03R\ftimeUnixNano\"\xda\x01\n" +
+	"\x0etime_unix_nano\x18\x06 \x01(\x03R\ftimeUnixNano\"\xf0\x01\n" +
 	"\x13SeriesNumbersRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -1353,7 +1669,8 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\x06closed\x18\x04 \x01(\bR\x06closed\x12\x1b\n" +
 	"\tlast_date\x18\x05 \x01(\x11R\blastDate\x12\x14\n" +
 	"\x05first\x18\x06 \x01(\x03R\x05first\x122\n" +
-	"\anumbers\x18\a \x03(\v2\x18.raftlog.v1.SeriesStoredR\anumbers\"\xe4\x01\n" +
+	"\anumbers\x18\a \x03(\v2\x18.raftlog.v1.SeriesStoredR\anumbers\x12\x14\n" +
+	"\x05begin\x18\b \x01(\x03R\x05begin\"\xe4\x01\n" +
 	"\fSeriesStored\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x14\n" +
@@ -1398,40 +1715,46 @@ func file_raftlog_v1_series_proto_rawDescGZIP() []byte {
 	return file_raftlog_v1_series_proto_rawDescData
 }
 
-var file_raftlog_v1_series_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_raftlog_v1_series_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_raftlog_v1_series_proto_goTypes = []any{
 	(*SeriesDefinition)(nil),    // 0: raftlog.v1.SeriesDefinition
 	(*SeriesDefine)(nil),        // 1: raftlog.v1.SeriesDefine
-	(*SeriesTake)(nil),          // 2: raftlog.v1.SeriesTake
-	(*SeriesEnd)(nil),           // 3: raftlog.v1.SeriesEnd
-	(*SeriesKey)(nil),           // 4: raftlog.v1.SeriesKey
-	(*SeriesCloseScope)(nil),    // 5: raftlog.v1.SeriesCloseScope
-	(*SeriesResume)(nil),        // 6: raftlog.v1.SeriesResume
-	(*SeriesLast)(nil),          // 7: raftlog.v1.SeriesLast
-	(*SeriesImport)(nil),        // 8: raftlog.v1.SeriesImport
-	(*SeriesRecord)(nil),        // 9: raftlog.v1.SeriesRecord
-	(*SeriesNumbersRecord)(nil), // 10: raftlog.v1.SeriesNumbersRecord
-	(*SeriesStored)(nil),        // 11: raftlog.v1.SeriesStored
-	(*SeriesLostRecord)(nil),    // 12: raftlog.v1.SeriesLostRecord
-	(*SeriesNumbers)(nil),       // 13: raftlog.v1.SeriesNumbers
-	(*SeriesNumber)(nil),        // 14: raftlog.v1.SeriesNumber
+	(*SeriesBegin)(nil),         // 2: raftlog.v1.SeriesBegin
+	(*SeriesDelete)(nil),        // 3: raftlog.v1.SeriesDelete
+	(*SeriesTake)(nil),          // 4: raftlog.v1.SeriesTake
+	(*SeriesEnd)(nil),           // 5: raftlog.v1.SeriesEnd
+	(*SeriesKey)(nil),           // 6: raftlog.v1.SeriesKey
+	(*SeriesCloseScope)(nil),    // 7: raftlog.v1.SeriesCloseScope
+	(*SeriesResume)(nil),        // 8: raftlog.v1.SeriesResume
+	(*SeriesInBooks)(nil),       // 9: raftlog.v1.SeriesInBooks
+	(*SeriesReconcile)(nil),     // 10: raftlog.v1.SeriesReconcile
+	(*SeriesLast)(nil),          // 11: raftlog.v1.SeriesLast
+	(*SeriesImport)(nil),        // 12: raftlog.v1.SeriesImport
+	(*SeriesRecord)(nil),        // 13: raftlog.v1.SeriesRecord
+	(*SeriesNumbersRecord)(nil), // 14: raftlog.v1.SeriesNumbersRecord
+	(*SeriesStored)(nil),        // 15: raftlog.v1.SeriesStored
+	(*SeriesLostRecord)(nil),    // 16: raftlog.v1.SeriesLostRecord
+	(*SeriesNumbers)(nil),       // 17: raftlog.v1.SeriesNumbers
+	(*SeriesNumber)(nil),        // 18: raftlog.v1.SeriesNumber
 }
 var file_raftlog_v1_series_proto_depIdxs = []int32{
 	0,  // 0: raftlog.v1.SeriesDefine.definition:type_name -> raftlog.v1.SeriesDefinition
-	4,  // 1: raftlog.v1.SeriesEnd.keys:type_name -> raftlog.v1.SeriesKey
-	7,  // 2: raftlog.v1.SeriesResume.lasts:type_name -> raftlog.v1.SeriesLast
-	9,  // 3: raftlog.v1.SeriesImport.series:type_name -> raftlog.v1.SeriesRecord
-	10, // 4: raftlog.v1.SeriesImport.numbers:type_name -> raftlog.v1.SeriesNumbersRecord
-	12, // 5: raftlog.v1.SeriesImport.lost:type_name -> raftlog.v1.SeriesLostRecord
-	0,  // 6: raftlog.v1.SeriesRecord.definition:type_name -> raftlog.v1.SeriesDefinition
-	11, // 7: raftlog.v1.SeriesNumbersRecord.numbers:type_name -> raftlog.v1.SeriesStored
-	14, // 8: raftlog.v1.SeriesNumbers.numbers:type_name -> raftlog.v1.SeriesNumber
-	7,  // 9: raftlog.v1.SeriesNumbers.before:type_name -> raftlog.v1.SeriesLast
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	2,  // 1: raftlog.v1.SeriesDefine.begins:type_name -> raftlog.v1.SeriesBegin
+	6,  // 2: raftlog.v1.SeriesEnd.keys:type_name -> raftlog.v1.SeriesKey
+	9,  // 3: raftlog.v1.SeriesResume.books:type_name -> raftlog.v1.SeriesInBooks
+	6,  // 4: raftlog.v1.SeriesReconcile.numbers:type_name -> raftlog.v1.SeriesKey
+	13, // 5: raftlog.v1.SeriesImport.series:type_name -> raftlog.v1.SeriesRecord
+	14, // 6: raftlog.v1.SeriesImport.numbers:type_name -> raftlog.v1.SeriesNumbersRecord
+	16, // 7: raftlog.v1.SeriesImport.lost:type_name -> raftlog.v1.SeriesLostRecord
+	0,  // 8: raftlog.v1.SeriesRecord.definition:type_name -> raftlog.v1.SeriesDefinition
+	15, // 9: raftlog.v1.SeriesNumbersRecord.numbers:type_name -> raftlog.v1.SeriesStored
+	18, // 10: raftlog.v1.SeriesNumbers.numbers:type_name -> raftlog.v1.SeriesNumber
+	11, // 11: raftlog.v1.SeriesNumbers.before:type_name -> raftlog.v1.SeriesLast
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_series_proto_init() }
@@ -1439,8 +1762,9 @@ func file_raftlog_v1_series_proto_init() {
 	if File_raftlog_v1_series_proto != nil {
 		return
 	}
-	file_raftlog_v1_series_proto_msgTypes[2].OneofWrappers = []any{}
-	file_raftlog_v1_series_proto_msgTypes[8].OneofWrappers = []any{
+	file_raftlog_v1_series_proto_msgTypes[4].OneofWrappers = []any{}
+	file_raftlog_v1_series_proto_msgTypes[9].OneofWrappers = []any{}
+	file_raftlog_v1_series_proto_msgTypes[12].OneofWrappers = []any{
 		(*SeriesImport_Series)(nil),
 		(*SeriesImport_Numbers)(nil),
 		(*SeriesImport_Lost)(nil),
@@ -1451,7 +1775,7 @@ func file_raftlog_v1_series_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_series_proto_rawDesc), len(file_raftlog_v1_series_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -68,8 +68,8 @@ func TestSeriesAfterADisaster(t *testing.T) {
 	if err := take(next.Nodes[0], "new/1"); harness.Reason(err) != "SERIES_SUSPENDED" {
 		t.Fatalf("a restored series gave a number: %v", err)
 	}
-	lasts := []*idnodev1.ScopeLast{{Last: 302}}
-	if _, err := next.Nodes[1].Series.ResumeSeries(t.Context(), &idnodev1.ResumeSeriesRequest{Series: "invoices", Lasts: lasts}); err != nil {
+	last := []*idnodev1.ScopeInBooks{{Last: 302}}
+	if _, err := next.Nodes[1].Series.ResumeSeries(t.Context(), &idnodev1.ResumeSeriesRequest{Series: "invoices", Books: last}); err != nil {
 		t.Fatal(err)
 	}
 	must(t, restore...) // It went on, and goes on.
