@@ -52,17 +52,17 @@ func (g *guard) fail(w http.ResponseWriter, r *http.Request, err *service.Error,
 
 // ownOrigin refuses what a page of another origin makes a browser send, if it
 // changes anything. One of RavenDB's calls does although it is a GET, which a
-// browser sends for a mere picture.
+// browser sends for a mere picture, and without TLS with nothing that says so.
 func (g *guard) ownOrigin(next http.Handler) http.Handler {
 	foreign := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked := r
+		asked, picture := r, false
 		if strings.HasSuffix(foldPath(r.URL.Path), nextRangePath) {
 			change := *r
 			change.Method = http.MethodPost
-			asked = &change
+			asked, picture = &change, ofBrowser(r)
 		}
-		if foreign.Check(asked) != nil {
+		if picture || foreign.Check(asked) != nil {
 			const message = "a page of another origin may change nothing"
 			g.fail(w, r, &service.Error{Code: service.PermissionDenied, Reason: service.ReasonInvalidRequest, Message: message},
 				failure{status: http.StatusForbidden, exception: operationException, message: message})
@@ -70,6 +70,18 @@ func (g *guard) ownOrigin(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// ofBrowser reports whether a GET has what only browsers send. Without TLS they mark neither
+// the site (Sec-Fetch-Site is for secure origins alone) nor, for a picture, a frame or a
+// link, the origin. RavenDB's clients say their version in a header, which a page can set
+// only after the browser has asked the node, and it says no.
+func ofBrowser(r *http.Request) bool {
+	h := r.Header
+	accept := h.Get("Accept")
+	return h.Get("Raven-Client-Version") == "" &&
+		(strings.HasPrefix(h.Get("User-Agent"), "Mozilla/") || h.Get("Referer") != "" || h.Get("Sec-Fetch-Dest") != "" ||
+			strings.Contains(accept, "text/html") || strings.Contains(accept, "image/"))
 }
 
 // strictTransport keeps a browser that was here once from asking without TLS, for a day:

@@ -3,6 +3,8 @@ package metrics
 import (
 	"io"
 	"net/http"
+
+	"github.com/idnode/idnode/server/hostcheck"
 )
 
 // Health is what a node says of itself, in words.
@@ -15,10 +17,15 @@ type Health struct {
 
 // Handle adds /metrics, /livez and /readyz by handle, which takes patterns of
 // http.ServeMux. names says whether the sender of a request may see the
-// names that callers made up; others get pseudonyms.
-func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), names func(*http.Request) bool, health Health) {
+// names that callers made up; others get pseudonyms. checkHost judges the host name of a
+// scrape; see package hostcheck.
+func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), names func(*http.Request) bool, checkHost func(string) error, health Health) {
 	named, hidden := m.Handler(), handler(nameless(m.registry))
 	handle("GET /metrics", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := hostcheck.Check(r, checkHost); err != nil {
+			say(w, http.StatusForbidden, err.Error())
+			return
+		}
 		if names(r) {
 			named.ServeHTTP(w, r)
 			return

@@ -292,11 +292,37 @@ func TestFullestCounter(t *testing.T) {
 	want(t, m, map[string]string{`idnode_counter_space_used_ratio{kind="identity"}`: "0"})
 }
 
+func anyHost(string) error { return nil }
+
+// TestScrapesUnderForeignNames: a page that has its own name lead to the node reads no names
+// of databases. Health has none.
+func TestScrapesUnderForeignNames(t *testing.T) {
+	mux := http.NewServeMux()
+	names := func(*http.Request) bool { return true }
+	checkHost := func(name string) error {
+		if name == "a.example" {
+			return nil
+		}
+		return errors.New("the node does not answer as " + name)
+	}
+	(&world{}).observed().Handle(mux.Handle, names, checkHost, Health{Alive: func() error { return nil }})
+	for target, want := range map[string]int{
+		"http://evil.example/metrics": 403, "http://a.example:7402/metrics": 200, "http://192.0.2.1:7402/metrics": 200,
+		"http://a:7402/metrics": 200, "https://evil.example/metrics": 200, "http://evil.example/livez": 200,
+	} {
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))
+		if w.Code != want || want == 403 && strings.Contains(w.Body.String(), "idnode_") {
+			t.Errorf("%s: %d %.80q, want %d", target, w.Code, w.Body, want)
+		}
+	}
+}
+
 func TestHealth(t *testing.T) {
 	var hangs, reason error
 	var warnings []string
 	mux := http.NewServeMux()
-	New("").Handle(mux.Handle, nil, Health{
+	New("").Handle(mux.Handle, nil, anyHost, Health{
 		Alive: func() error { return hangs }, Ready: func() error { return reason }, Warnings: func() []string { return warnings },
 	})
 	for _, tc := range []struct {
