@@ -135,6 +135,8 @@ func answerBytes(req any) int64 {
 		return int64(len(req.GetKeys())) * number
 	case interface{ GetKeys() []*idnodev1.NumberOf }:
 		return int64(len(req.GetKeys())) * number
+	case *idnodev1.ReconcileNumbersRequest:
+		return int64(len(req.GetNumbers())) * number
 	case interface {
 		readOfSeries
 		GetPageSize() int32

@@ -322,15 +322,22 @@ func seriesKey(database, name, field string) (foldedDatabase, foldedName string,
 
 // checkSeriesKeys bounds the keys of a call. The state judges each of them.
 func checkSeriesKeys(keys func(yield func(string) bool), count int) error {
-	if count < 1 || count > series.MaxKeys {
-		return invalid(ReasonInvalidSeries, "keys", "there are %d keys, not 1 to %d", count, series.MaxKeys)
-	}
 	size := 0
-	for key := range keys {
-		size += len(key)
+	if count <= series.MaxKeys {
+		for key := range keys {
+			size += len(key)
+		}
+	}
+	return checkSeriesSize("keys", count, size)
+}
+
+// checkSeriesSize bounds what a call has of numbers in a field, whose keys have a size together.
+func checkSeriesSize(field string, count, size int) error {
+	if count < 1 || count > series.MaxKeys {
+		return invalid(ReasonInvalidSeries, field, "there are %d %s, not 1 to %d", count, field, series.MaxKeys)
 	}
 	if size > MaxSeriesKeyBytes {
-		return invalid(ReasonInvalidSeries, "keys", "the keys have %d bytes together, at most %d are allowed", size, MaxSeriesKeyBytes)
+		return invalid(ReasonInvalidSeries, field, "the keys have %d bytes together, at most %d are allowed", size, MaxSeriesKeyBytes)
 	}
 	return nil
 }

@@ -389,6 +389,10 @@ func TestRightsOnSeries(t *testing.T) {
 			_, err := n.ResumeSeries(ctx, ResumeSeriesRequest{Series: name})
 			return err
 		},
+		"reconcile": func(ctx context.Context, name string) error {
+			_, err := n.ReconcileNumbers(ctx, ReconcileNumbersRequest{Series: name, Scope: []string{"2023", "BERLIN"}, Numbers: []series.Bound{{Number: 1}}})
+			return err
+		},
 		"define": func(ctx context.Context, name string) error {
 			_, err := n.DefineSeries(ctx, DefineSeriesRequest{Name: name, Definition: series.Definition{Format: "{number}"}})
 			return err
@@ -404,7 +408,7 @@ func TestRightsOnSeries(t *testing.T) {
 	}
 	may := map[string][]string{
 		"till invoices": {"take", "confirm"}, "till orders": nil,
-		"books invoices": {"void", "release", "close", "resume", "define"},
+		"books invoices": {"void", "release", "close", "resume", "reconcile", "define"},
 	}
 	for who, allowed := range may {
 		caller, name, _ := strings.Cut(who, " ")
