@@ -1,7 +1,5 @@
 package series
 
-import "slices"
-
 // Bound is a key, and the number that its caller believes it has; 0 is any.
 type Bound struct {
 	Key    string
@@ -136,7 +134,7 @@ func (s *Series) CloseScope(now int64, values []string) (int64, error) {
 
 func (s *Series) find(values []string) (*scope, error) {
 	i, ok := s.byName[scopeName(values)]
-	if !ok || !slices.Equal(s.scopes[i].values, values) {
+	if !ok || len(s.scopes[i].values) != len(values) { // One with a slash could have the same name.
 		return nil, &UnknownScopeError{Scope: values}
 	}
 	return s.scopes[i], nil

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ type had struct {
 
 type modelScope struct {
 	place   int      // Among the scopes, in the order in which they began.
+	branch  string   // In the spelling of the first number.
 	entries []*entry // Of number 1, 2, …
 	date    format.Date
 	closed  bool
@@ -44,6 +46,9 @@ type entry struct {
 	expires int64
 	date    format.Date
 }
+
+// scopeName is that of a scope in all spellings.
+func scopeName(values ...string) string { return strings.ToUpper(strings.Join(values, "/")) }
 
 func (m *model) at(now int64) {
 	m.now = max(m.now, now)
@@ -97,10 +102,10 @@ func (m *model) take(now int64, branch string, date format.Date, given bool, key
 		return nil, "suspended"
 	}
 	m.at(now)
-	name := fmt.Sprintf("%s/%s", date.String()[:4], branch)
+	name := scopeName(date.String()[:4], branch)
 	c := m.scopes[name]
 	if c == nil {
-		c = &modelScope{place: len(m.scopes), date: format.FirstDate}
+		c = &modelScope{place: len(m.scopes), branch: branch, date: format.FirstDate}
 	}
 	numbers, kept, fresh := map[string]int64{}, map[*entry]*modelScope{}, []string(nil)
 	for _, key := range keys {
@@ -109,7 +114,7 @@ func (m *model) take(now int64, branch string, date format.Date, given bool, key
 		case e == nil || e.state == series.Released:
 			fresh = append(fresh, key)
 			continue
-		case scope[5:] != branch, given && (date != e.date || scope != name):
+		case scope[5:] != strings.ToUpper(branch), given && (date != e.date || scope != name):
 			return nil, "conflict"
 		case m.free(e):
 			kept[e] = m.scopes[scope]
@@ -279,7 +284,7 @@ func (m *model) end(now int64, keys []series.Bound, state series.State, reason s
 // resume goes on behind the last numbers of years and branches.
 func (m *model) resume(now int64, lasts []series.Last) string {
 	for _, l := range lasts {
-		c := m.scopes[l.Scope[0]+"/"+l.Scope[1]]
+		c := m.scopes[scopeName(l.Scope...)]
 		switch {
 		case l.Last > 99:
 			return "lasts have a number that is none of the format"
@@ -293,9 +298,9 @@ func (m *model) resume(now int64, lasts []series.Last) string {
 	m.at(now)
 	m.suspended = false
 	for _, l := range lasts {
-		name := l.Scope[0] + "/" + l.Scope[1]
+		name := scopeName(l.Scope...)
 		if m.scopes[name] == nil {
-			m.scopes[name] = &modelScope{place: len(m.scopes), date: format.FirstDate}
+			m.scopes[name] = &modelScope{place: len(m.scopes), branch: l.Scope[1], date: format.FirstDate}
 		}
 		c := m.scopes[name]
 		year, _ := strconv.Atoi(l.Scope[0])
@@ -379,6 +384,9 @@ func (h *history) definition() series.Definition {
 
 func (h *history) key() string { return fmt.Sprintf("doc-%d", h.IntN(30)) }
 
+// branch is one of two branches, in any spelling.
+func (h *history) branch() string { return []string{"Ab", "aB", "AB", "B"}[h.IntN(4)] }
+
 func (h *history) keys() (keys []string) {
 	for range h.one(1, 1, 1, 2, 3, 12) {
 		if key := h.key(); !slices.Contains(keys, key) {
@@ -422,7 +430,7 @@ func (h *history) step() {
 
 func (h *history) take() {
 	q := series.Request{
-		Values: []string{[]string{"A", "B"}[h.IntN(2)]}, Date: format.DateOf(2026, 12, 29) + format.Date(h.IntN(5)),
+		Values: []string{h.branch()}, Date: format.DateOf(2026, 12, 29) + format.Date(h.IntN(5)),
 		DateGiven: h.IntN(2) == 0, Keys: h.keys(), ExpiresIn: time.Duration(h.one(0, 0, 7)), Label: []string{"", "till 7"}[h.IntN(2)],
 	}
 	want, why := h.m.take(h.now, q.Values[0], q.Date, q.DateGiven, q.Keys, q.ExpiresIn)
@@ -470,9 +478,9 @@ func (h *history) end() {
 }
 
 func (h *history) close() {
-	values := []string{"2026", []string{"A", "B"}[h.IntN(2)]}
+	values := []string{"2026", h.branch()}
 	h.m.at(h.now)
-	c := h.m.scopes[values[0]+"/"+values[1]]
+	c := h.m.scopes[scopeName(values...)]
 	last, err := h.s.CloseScope(h.now, values)
 	if c == nil {
 		if kind(err) != "scope" {
@@ -518,7 +526,7 @@ func (h *history) resume() {
 	var lasts []series.Last
 	for _, year := range []string{"2026", "2027"} {
 		if h.IntN(2) == 0 {
-			lasts = append(lasts, series.Last{Scope: []string{year, []string{"A", "B"}[h.IntN(2)]}, Last: h.one(1, 2, 4, 8, 16, 16, 100)})
+			lasts = append(lasts, series.Last{Scope: []string{year, h.branch()}, Last: h.one(1, 2, 4, 8, 16, 16, 100)})
 		}
 	}
 	why := h.m.resume(h.now, lasts)
@@ -552,7 +560,10 @@ func (h *history) compare() {
 		h.fail("%d scopes, want %d", len(sums), len(h.m.scopes))
 	}
 	for _, x := range sums {
-		c := h.m.scopes[x.Scope[0]+"/"+x.Scope[1]]
+		c := h.m.scopes[scopeName(x.Scope...)]
+		if x.Scope[1] != c.branch {
+			h.fail("%v is spelled as %s", x.Scope, c.branch)
+		}
 		numbers, next, err := h.s.Numbers(later, x.Scope, 0, 0, 1000)
 		if paged := h.pages(later, x.Scope, 0); next != 0 || !slices.EqualFunc(paged, numbers, func(a, b series.Number) bool { return a.Text == b.Text }) {
 			h.fail("%v in pages is %+v, and %+v at once", x.Scope, paged, numbers)
@@ -573,7 +584,8 @@ func (h *history) compare() {
 			if text := fmt.Sprintf("%s-%s-%02d", x.Scope[1], x.Scope[0], i+1); n.Text != text {
 				h.fail("the text is %s, want %s", n.Text, text)
 			}
-			if found, ok, err := h.s.Find(later, n.Text); err != nil || !ok || found.Key != n.Key || found.Number != n.Number {
+			text := []string{n.Text, strings.ToLower(n.Text), strings.ToUpper(n.Text)}[h.IntN(3)]
+			if found, ok, err := h.s.Find(later, text); err != nil || !ok || found.Key != n.Key || found.Number != n.Number {
 				h.fail("%s is %+v, %t, %v", n.Text, found, ok, err)
 			}
 			*map[series.State]*int64{

@@ -1,8 +1,7 @@
 package series
 
 import (
-	"slices"
-
+	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/series/format"
 )
 
@@ -54,7 +53,7 @@ func (s *Series) Before(values []string) (last Last, ok bool) {
 		return Last{}, false
 	}
 	s.periods.Descend(c, func(d *scope) bool {
-		if d != c && slices.Equal(d.given, c.given) {
+		if d != c && sameValues(d.given, c.given) {
 			last, ok = Last{Scope: d.values, Last: d.last}, true
 		}
 		return d == c
@@ -119,7 +118,7 @@ func (s *Series) Find(now int64, text string) (Number, bool, error) {
 	}
 	n := s.number(c, parsed.Number, max(now, s.now))
 	// Dates of one scope have several texts where the format shows more of them.
-	return n, n.Text == text, nil
+	return n, docid.Fold(n.Text) == docid.Fold(text), nil
 }
 
 // VerifyCursor is where a verification goes on. The zero value is the beginning.

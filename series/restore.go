@@ -54,11 +54,12 @@ func (s *Series) scopeOf(values []string) (*scope, error) {
 	if len(s.scopes) >= MaxScopes {
 		return nil, &InvalidError{Field: "scope", Detail: "is one too many"}
 	}
-	_, given, err := s.format.ParseScope(values)
+	date, given, err := s.format.ParseScope(values)
 	if err != nil {
 		return nil, err
 	}
-	return newScope(len(s.scopes), slices.Clone(values), slices.Clone(given), &s.hash), nil
+	values, err = s.format.Scope(date, given)
+	return newScope(len(s.scopes), values, slices.Clone(given), &s.hash), err
 }
 
 // checkPiece finds what does not fit into a scope.

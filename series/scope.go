@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/internal/statehash"
 	"github.com/idnode/idnode/series/format"
 )
@@ -85,7 +86,7 @@ type deadline struct {
 // ones whose time ends.
 type scope struct {
 	index  int
-	values []string // As Format.Scope gives them.
+	values []string // As Format.Scope gives them, in the spelling of the first number.
 	// given has the values of callers, without the period.
 	given []string
 	// begins is the first date of the period.
@@ -120,11 +121,31 @@ func newScope(index int, values, given []string, hash *statehash.Sum) *scope {
 
 // before orders scopes by the values of callers, and then by time.
 func (c *scope) before(d *scope) bool {
-	return cmp.Or(slices.Compare(c.given, d.given), cmp.Compare(c.begins, d.begins)) < 0
+	return cmp.Or(slices.CompareFunc(c.given, d.given, compareFolded), cmp.Compare(c.begins, d.begins)) < 0
 }
 
-// scopeName joins values, none of which has a slash.
-func scopeName(values []string) string { return strings.Join(values, "/") }
+// scopeName joins values, none of which has a slash. A scope's spellings have one name.
+func scopeName(values []string) string { return docid.Fold(strings.Join(values, "/")) }
+
+// compareFolded orders values as their folded forms: they have ASCII letters and digits.
+func compareFolded(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if c := cmp.Compare(lower(a[i]), lower(b[i])); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+// sameValues reports whether values are a spelling of others.
+func sameValues(a, b []string) bool { return slices.CompareFunc(a, b, compareFolded) == 0 }
 
 // at returns a number's record, to read it.
 func (c *scope) at(number int64) *record {

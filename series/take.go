@@ -135,7 +135,7 @@ func (s *Series) sort(t *taking) error {
 			t.fresh = append(t.fresh, key)
 			continue
 		}
-		if t.DateGiven && (t.Date != r.date || c != t.scope) || !slices.Equal(c.given, t.Values) {
+		if t.DateGiven && (t.Date != r.date || c != t.scope) || !sameValues(c.given, t.Values) {
 			return &ConflictError{First: s.number(c, at.number(), t.now)}
 		}
 		if r.lapsed {

@@ -5,10 +5,13 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/idnode/idnode/docid"
 )
 
 // ParseScope returns the first date of a scope that Scope gave, and its values. Where
-// numbers never begin again, that is the first day of 2000. The error is a *Error.
+// numbers never begin again, that is the first day of 2000. The period may have small
+// letters. The error is a *Error.
 func (f *Format) ParseScope(scope []string) (Date, []string, error) {
 	wrong := &Error{Field: "scope", Detail: "is not one of the format"}
 	date, values := DateOf(cycleStart, time.January, 1), scope
@@ -16,7 +19,7 @@ func (f *Format) ParseScope(scope []string) (Date, []string, error) {
 		if len(scope) == 0 {
 			return 0, nil, wrong
 		}
-		begin, ok := f.begin(scope[0])
+		begin, ok := f.begin(docid.Fold(scope[0]))
 		if !ok {
 			return 0, nil, wrong
 		}
@@ -25,20 +28,20 @@ func (f *Format) ParseScope(scope []string) (Date, []string, error) {
 	}
 	if same, err := f.Scope(date, values); err != nil {
 		return 0, nil, err
-	} else if !slices.Equal(same, scope) {
+	} else if !slices.EqualFunc(same, scope, func(a, b string) bool { return docid.Fold(a) == docid.Fold(b) }) {
 		return 0, nil, wrong
 	}
 	return date, values, nil
 }
 
-// begin returns the first day of a period, if its name has the form of one.
+// begin returns the first day of a period, if its folded name has the form of one.
 func (f *Format) begin(period string) (Date, bool) {
 	layout := map[Reset]string{ResetYear: "2006", ResetMonth: "2006-01", ResetDay: time.DateOnly}[f.reset]
 	if layout != "" {
 		t, err := time.Parse(layout, period)
 		return DateOf(t.Date()), err == nil
 	}
-	year, rest, _ := strings.Cut(strings.TrimPrefix(period, "FY"), "-W")
+	year, rest, _ := strings.Cut(strings.TrimPrefix(period, "fy"), "-w")
 	t, err := time.Parse("2006", year)
 	if err != nil {
 		return 0, false
