@@ -33,6 +33,7 @@ const (
 	EventJoinToken    = "join-token.create"
 	// Those of series of document numbers: Name is the series.
 	EventSeriesDefine    = "series.define"
+	EventSeriesDelete    = "series.delete"
 	EventSeriesVoid      = "series.void"
 	EventSeriesRelease   = "series.release"
 	EventSeriesClose     = "series.close"

@@ -33,7 +33,7 @@ var seriesDefinition = &idnodev1.SeriesDefinition{
 }
 
 const definedJSON = `{"format":"INV-{branch}-{year}-{number:6}","resetBy":"SERIES_RESET_FISCAL_YEAR","order":"SERIES_ORDER_DATES_DO_NOT_GO_BACK",` +
-	`"onRelease":"SERIES_ON_RELEASE_VOID","onExpiry":"SERIES_ON_EXPIRY_VOID","expiresIn":"259200s","maxOpen":"5","maxKeys":"9","timeZone":"Europe/Berlin"}`
+	`"onRelease":"SERIES_ON_RELEASE_VOID","onExpiry":"SERIES_ON_EXPIRY_VOID","expiresIn":"259200s","maxOpen":"5","maxKeys":"9","timeZone":"Europe/Berlin","maxAheadDays":0}`
 
 // TestSeriesDefinitions: what is defined is sent as a whole, and shown as it was said.
 func TestSeriesDefinitions(t *testing.T) {
@@ -45,19 +45,19 @@ func TestSeriesDefinitions(t *testing.T) {
 			"series define invoices --format {number}",
 			&idnodev1.DefineSeriesResponse{Version: 1, LogIndex: 7},
 			&idnodev1.DefineSeriesRequest{Name: "invoices", Definition: least},
-			"1\n", `{"version":"1","logIndex":"7"}`,
+			"1\n", `{"version":"1","logIndex":"7","suspended":false}`,
 		},
 		{
 			"series define invoices --format {number} --reset-by week --on-release reuse-lowest --on-expiry reuse-lowest --expected-version 3",
 			&idnodev1.DefineSeriesResponse{Version: 4},
 			&idnodev1.DefineSeriesRequest{Name: "invoices", Definition: reuse, ExpectedVersion: 3},
-			"4\n", `{"version":"4","logIndex":"0"}`,
+			"4\n", `{"version":"4","logIndex":"0","suspended":false}`,
 		},
 		{
 			"series define invoices --database shop --format INV-{branch}-{year}-{number:6} --reset-by fiscal-year --order dates-do-not-go-back --on-release void --on-expiry void --expires-in 72h --max-open 5 --max-keys 9 --time-zone Europe/Berlin",
 			&idnodev1.DefineSeriesResponse{Version: 1},
 			&idnodev1.DefineSeriesRequest{Database: "shop", Name: "invoices", Definition: seriesDefinition},
-			"1\n", `{"version":"1","logIndex":"0"}`,
+			"1\n", `{"version":"1","logIndex":"0","suspended":false}`,
 		},
 		{
 			"series show invoices",
@@ -73,7 +73,7 @@ func TestSeriesDefinitions(t *testing.T) {
 			&idnodev1.GetSeriesRequest{Name: "orders", Consistency: stale},
 			"name        orders\nstate       active\nkeys        0\nversion     1\nformat      {number}\nreset-by    never\n" +
 				"order       any\non-release  void\non-expiry   report\nexpires-in  never\nmax-open    none\nmax-keys    none\ntime-zone   UTC\n",
-			`{"name":"orders","definition":{"format":"{number}","resetBy":"SERIES_RESET_NEVER","order":"SERIES_ORDER_ANY","onRelease":"SERIES_ON_RELEASE_VOID","onExpiry":"SERIES_ON_EXPIRY_REPORT","maxOpen":"0","maxKeys":"0","timeZone":""},"version":"1","suspended":false,"keys":"0"}`,
+			`{"name":"orders","definition":{"format":"{number}","resetBy":"SERIES_RESET_NEVER","order":"SERIES_ORDER_ANY","onRelease":"SERIES_ON_RELEASE_VOID","onExpiry":"SERIES_ON_EXPIRY_REPORT","maxOpen":"0","maxKeys":"0","timeZone":"","maxAheadDays":0},"version":"1","suspended":false,"keys":"0"}`,
 		},
 		{
 			"series list --prefix inv --limit 3",
@@ -274,7 +274,7 @@ func TestSeriesReport(t *testing.T) {
 		}
 	}
 	got := command(t, "series", "report", "invoices", "--endpoint", node.addr, "-o", "json", "--limit", "1")
-	if want := `{"scope":["2025","X"],"last":"3","lastDate":"2025-12-31","closed":true,"open":"2","overdue":"1","confirmed":"0","voided":"1","released":"0"}` + "\n"; !strings.HasPrefix(got.stdout, want) {
+	if want := `{"scope":["2025","X"],"last":"3","lastDate":"2025-12-31","closed":true,"open":"2","overdue":"1","confirmed":"0","voided":"1","released":"0","before":"0","unknown":"0"}` + "\n"; !strings.HasPrefix(got.stdout, want) {
 		t.Errorf("json: %+v", got)
 	}
 	got = command(t, "series", "report", "invoices", "--endpoint", node.addr, "-o", "json", "--state", "open", "--limit", "1")

@@ -34,6 +34,8 @@ var mostOf = map[protoreflect.FullName]int{
 	"idnode.v1.AccessRole.principals":           0,
 	"idnode.v1.AccessRole.grants":               1,
 	"idnode.v1.RoleGrant.rights":                1,
+	"idnode.v1.SeriesPreview.texts":             2,
+	"idnode.v1.SeriesPreview.values":            format.MaxTemplateBytes / len("{a}"),
 }
 
 // sizeOf has how long a text in an answer is at most, by its field, or else by its name.
@@ -43,6 +45,8 @@ var sizeOf = map[protoreflect.FullName]int{
 	"idnode.v1.CounterChange.name":              service.MaxMergeBytes / service.MaxMergeNames,
 	"idnode.v1.RoleGrant.prefix":                3 * rights.MaxEncodedBytes, // The words of the API for what the table has as numbers.
 	"idnode.v1.SeriesNumber.key":                series.MaxKeyBytes,
+	"idnode.v1.SeriesPreview.texts":             format.MaxTextBytes,
+	"idnode.v1.SeriesPreview.values":            format.MaxValueBytes,
 	"idnode.v1.Setting.key":                     64,
 	"idnode.v1.Member.tag":                      4, "idnode.v1.Member.id": 32,
 }
@@ -50,7 +54,7 @@ var sizeOf = map[protoreflect.FullName]int{
 var sizeOfName = map[protoreflect.Name]int{
 	"database": docid.MaxDatabaseBytes, "name": docid.MaxNameBytes, "tag": docid.MaxNameBytes, "ids": docid.MaxIDBytes, "id": docid.MaxIDBytes,
 	"text": format.MaxTextBytes, "label": series.MaxLabelBytes, "reason": series.MaxReasonBytes, "format": format.MaxTemplateBytes,
-	"time_zone": series.MaxTimeZoneBytes, "scope": 2, "date": 10, "last_date": 10, "principal": 1000, "node": 4, "next_page_token": 4 * docid.MaxIDBytes,
+	"time_zone": series.MaxTimeZoneBytes, "scope": 2, "date": 10, "last_date": 10, "begins_again": 10, "principal": 1000, "node": 4, "next_page_token": 4 * docid.MaxIDBytes,
 	"prefix": docid.MaxNameBytes, "suffix": 8, "node_tag": 4, "leader_tag": 4, "shared": 4, "token": 200, "cluster_id": 32,
 	"warnings": 2000, "resume": docid.MaxNameBytes + 32, "description": 2000, "detail": 2000, "grpc_address": 512, "raft_address": 512, "http_address": 512, "version": 64,
 }

@@ -83,6 +83,16 @@ func (s seriesServer) DefineSeries(ctx context.Context, req *idnodev1.DefineSeri
 	return &idnodev1.DefineSeriesResponse{Version: res.Value, LogIndex: res.LogIndex}, nil
 }
 
+func (s seriesServer) DeleteSeries(ctx context.Context, req *idnodev1.DeleteSeriesRequest) (*idnodev1.DeleteSeriesResponse, error) {
+	index, err := s.service.DeleteSeries(ctx, service.DeleteSeriesRequest{
+		Database: req.GetDatabase(), Name: req.GetName(), ExpectedVersion: req.GetExpectedVersion(),
+	})
+	if err != nil {
+		return nil, statusError(err)
+	}
+	return &idnodev1.DeleteSeriesResponse{LogIndex: index}, nil
+}
+
 func (s seriesServer) GetSeries(ctx context.Context, req *idnodev1.GetSeriesRequest) (*idnodev1.GetSeriesResponse, error) {
 	res, err := s.service.GetSeries(ctx, service.SeriesRequest{Database: req.GetDatabase(), Series: req.GetName(), Consistency: consistencyOf(req.GetConsistency())})
 	if err != nil {

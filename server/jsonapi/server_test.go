@@ -48,6 +48,7 @@ var requests = map[string]string{
 
 	series + "ReconcileNumbers": `{"series":"invoices","scope":["2026"],"numbers":[{"number":"1","key":"orders/1-A"},{"number":"2"}]}`,
 	series + "DefineSeries":     `{"name":"invoices","definition":{"format":"INV-{year}-{number:6}","resetBy":"SERIES_RESET_YEAR"}}`,
+	series + "DeleteSeries":     `{"name":"invoices","expectedVersion":"1"}`,
 	series + "GetSeries":        `{"name":"invoices"}`,
 	series + "ListSeries":       `{}`,
 	series + "TakeNumbers":      `{"series":"invoices","keys":["orders/1-A"]}`,

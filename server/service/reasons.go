@@ -83,6 +83,7 @@ const (
 	// These are of series of document numbers.
 	ReasonSeriesSuspended    = "SERIES_SUSPENDED"
 	ReasonSeriesDiffers      = "SERIES_DIFFERS"
+	ReasonSeriesInUse        = "SERIES_IN_USE"
 	ReasonScopeClosed        = "SCOPE_CLOSED"
 	ReasonDateGoesBack       = "DATE_GOES_BACK"
 	ReasonTooManyOpen        = "TOO_MANY_OPEN"

@@ -142,6 +142,7 @@ var refusalKinds = map[raftlogv1.RefusalReason]refusalKind{
 	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_FULL:            {OutOfRange, ReasonSeriesFull},
 	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_EXPIRED:         {FailedPrecondition, ReasonReservationExpired},
 	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_NUMBER_STATE:    {FailedPrecondition, ReasonNumberState},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_IN_USE:          {FailedPrecondition, ReasonSeriesInUse},
 	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DIFFERS:         {FailedPrecondition, ReasonSeriesDiffers},
 }
 
