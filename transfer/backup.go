@@ -24,6 +24,9 @@ type Backup struct {
 	// Info says what it holds.
 	Info *idnodev1.BackupInfo
 
+	// Series are those of the file, in its order.
+	Series []SeriesName
+
 	// databases are by number.
 	databases []string
 	members   []*raftlogv1.Member
@@ -150,6 +153,7 @@ func (b *Backup) countSeries(m *raftlogv1.SnapshotRecord) error {
 	in := b.Info.Databases[database]
 	switch r := record.GetRecord().(type) {
 	case *raftlogv1.SeriesImport_Series:
+		b.Series = append(b.Series, SeriesName{b.databases[database], r.Series.GetName()})
 		in.Series++
 		b.Info.Counts.Series++
 	case *raftlogv1.SeriesImport_Numbers:

@@ -148,7 +148,7 @@ func TestRestore(t *testing.T) {
 		Backup: aBackup(t), Call: r.call, SkipAhead: 100, ShareTags: true, Settings: true,
 		Floors: []counterfile.Counter{{Database: "shop", Kind: counterfile.Identity, Name: "i", Value: 3}},
 	}
-	if _, _, err := restore.Run(t.Context()); err != nil {
+	if _, err := restore.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want := []proto.Message{

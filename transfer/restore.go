@@ -31,23 +31,32 @@ type Restore struct {
 	Merged func(names int64)
 }
 
+// Restored is what a restore did.
+type Restored struct {
+	Cluster  *idnodev1.MergeClusterResponse
+	Counters *idnodev1.MergeCountersResponse
+	// Refused are series that were not merged, or not all of them. All else was.
+	Refused []RefusedSeries
+}
+
 // Run restores. After an error a part of the backup may have been merged.
-func (r *Restore) Run(ctx context.Context) (*idnodev1.MergeClusterResponse, *idnodev1.MergeCountersResponse, error) {
-	cluster, err := r.mergeCluster(ctx)
-	if err != nil {
-		return nil, nil, err
+func (r *Restore) Run(ctx context.Context) (done Restored, err error) {
+	if done.Cluster, err = r.mergeCluster(ctx); err != nil {
+		return Restored{}, err
 	}
 	m := &Merger{Call: r.Call, Merged: r.Merged, skip: r.SkipAhead}
 	if err := m.merge(ctx, r.Backup.Counters); err != nil {
-		return nil, nil, err
+		return Restored{}, err
 	}
-	if err := r.importSeries(ctx); err != nil {
-		return nil, nil, err
+	if done.Refused, err = r.importSeries(ctx); err != nil {
+		return Restored{}, err
 	}
 	m.skip = 0
-	total, err := m.Merge(ctx, r.Floors)
-	total.LogIndex = max(total.GetLogIndex(), cluster.GetLogIndex())
-	return cluster, total, err
+	if done.Counters, err = m.Merge(ctx, r.Floors); err != nil {
+		return Restored{}, err
+	}
+	done.Counters.LogIndex = max(done.Counters.GetLogIndex(), done.Cluster.GetLogIndex())
+	return done, nil
 }
 
 // mergeCluster takes over tags and floor: first, so that from then on no name is

@@ -62,23 +62,6 @@ func writeNumbers(w *csv.Writer, database string, r *raftlogv1.SeriesNumbersReco
 	return nil
 }
 
-// importSeries puts the series of the backup into the cluster, record by record: some of a
-// series' numbers fit behind those before them alone.
-func (r *Restore) importSeries(ctx context.Context) error {
-	return r.Backup.each(func(m *raftlogv1.SnapshotRecord) error {
-		database, record := seriesRecord(m)
-		if record == nil {
-			return nil
-		}
-		for _, part := range parts(record) {
-			if err := r.importRecord(ctx, r.Backup.databases[database], part); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 // importedAtOnce is how many numbers one call imports. The largest have some 360 bytes, and
 // what a call says must fit into 64 KiB of the log.
 const importedAtOnce = 128

@@ -24,6 +24,7 @@ type fakeNode struct {
 	idnodev1.UnimplementedIdsServiceServer
 	idnodev1.UnimplementedClusterServiceServer
 	idnodev1.UnimplementedSeriesServiceServer
+	idnodev1.UnimplementedAdminServiceServer
 	healthpb.UnimplementedHealthServer
 
 	addr string
@@ -48,6 +49,7 @@ func newFakeNode(t *testing.T, handle func(req proto.Message) (proto.Message, er
 	idnodev1.RegisterIdsServiceServer(srv, n)
 	idnodev1.RegisterClusterServiceServer(srv, n)
 	idnodev1.RegisterSeriesServiceServer(srv, n)
+	idnodev1.RegisterAdminServiceServer(srv, n)
 	healthpb.RegisterHealthServer(srv, n)
 	done := make(chan struct{})
 	go func() {

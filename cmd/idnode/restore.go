@@ -31,11 +31,15 @@ func newRestoreCommand(a *app) *cobra.Command {
 		GroupID: groupData,
 		Short:   "Merge a backup into a running cluster; nothing goes back",
 		Long: `Raises every counter of the cluster to what the backup has, and adds its claims and
-series. A series that is new, or that learns of numbers, is suspended: somebody must
-look into the books, and 'idnode series resume'.
-Nothing is lowered or removed, so restoring twice is restoring once, and callers
-may go on meanwhile. Node tags that were given stay given. Remembered request ids
-are not restored.
+series. Nothing is lowered or removed, so restoring twice is restoring once, and
+callers may go on meanwhile. Node tags that were given stay given. Remembered
+request ids are not restored.
+
+A series that is new, or lacks something of the backup, is suspended: it gives no
+numbers until somebody looks into the books, and calls 'idnode series resume'. The
+question and the result name these series; no other one is suspended. One that
+cannot be merged is listed at the end with the reason, all else is merged all the
+same, and the exit code is 1.
 
 Ids that another cluster gave after the backup was taken are not in it. So unless
 the backup is of this very cluster, say how far its counters may have come since:
@@ -48,7 +52,8 @@ the backup is of this very cluster, say how far its counters may have come since
   --floor FILE     a CSV (database,kind,name,value) with values that are taken,
                    such as the highest ones in the applications' own database
 
-With both, the higher value counts. A new cluster must not use tags that the
+With both, the higher value counts, and with either, every series that is defined
+later begins suspended: one of its name may have given numbers. A new cluster must not use tags that the
 backup's cluster gave: start it under others (--tag D), or, if the old nodes are
 gone for good, restore with --share-tags, before it gives server-side ids.`,
 		Example: `  idnode restore today.backup --skip-ahead 1000000
@@ -102,19 +107,31 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 		fmt.Fprintf(r.sure.err, "warning: --skip-ahead %d is too little: the counter %s moves by %d if each client that the backup knows takes one more range\n",
 			r.skip, quote(r.backup.RangesOf), r.backup.NextRanges)
 	}
-	if err := r.sure.ask(r.question()); err != nil {
-		return err
-	}
 	merge := transfer.Restore{
 		Backup: r.backup, Call: s.insist, SkipAhead: r.skip, Floors: floors, ShareTags: r.shareTags, Settings: r.settings,
 		Merged: newProgress(r.sure.err).merged,
 	}
-	cluster, total, err := merge.Run(ctx)
+	before, err := seriesHere(ctx, &merge)
 	if err != nil {
 		return err
 	}
-	s.out.result(total, func(w io.Writer) { r.print(w, cluster, total) })
-	return nil
+	if err := r.sure.ask(r.question() + seriesQuestion(before) + r.laterSeries()); err != nil {
+		return err
+	}
+	done, err := merge.Run(ctx)
+	if err != nil {
+		return err
+	}
+	after, err := seriesHere(ctx, &merge)
+	if err != nil {
+		return err
+	}
+	s.out.result(done.Counters, func(w io.Writer) {
+		r.print(w, done)
+		printMerged(w, done.Counters, false)
+		printRestoredSeries(w, before, after)
+	})
+	return r.refused(s.out, done.Refused)
 }
 
 // clusterOf asks the first node that answers for its status.
@@ -145,13 +162,12 @@ func (r *restore) question() string {
 	return text
 }
 
-func (r *restore) print(w io.Writer, cluster *idnodev1.MergeClusterResponse, total *idnodev1.MergeCountersResponse) {
+func (r *restore) print(w io.Writer, done transfer.Restored) {
 	fields(w, [][2]string{
 		{"restored", fmt.Sprintf("%s of log index %d into cluster %s", r.backup.Path, r.backup.Info.GetLogIndex(), r.status.GetClusterId())},
-		{"tags", fmt.Sprintf("%d newly known as given; shared: %s", cluster.GetGiven(), orNone(cluster.GetShared()))},
-		{"floor", fmt.Sprintf("unknown names begin above %d", cluster.GetFloor())},
+		{"tags", fmt.Sprintf("%d newly known as given; shared: %s", done.Cluster.GetGiven(), orNone(done.Cluster.GetShared()))},
+		{"floor", fmt.Sprintf("unknown names begin above %d", done.Cluster.GetFloor())},
 	})
-	printMerged(w, total, false)
 }
 
 func orNone(list []string) string {

@@ -76,7 +76,7 @@ func TestWrongUsage(t *testing.T) {
 		{"series void invoices --key a", "--reason is required"},
 		{"series report invoices --limit -1", "--limit must not be negative"},
 		{"series report invoices --limit -1 --state open", "--limit must not be negative"},
-		{"series report invoices --state overdue", `--state must be open, confirmed, voided or released, not "overdue"`},
+		{"series report invoices --state overdue", `--state must be open, confirmed, voided, released or unknown, not "overdue"`},
 		{"series report invoices --state=", "--state must be open"},
 		{"series who-has invoices", "exactly one of --key and --text is required"},
 		{"series who-has invoices --key a --text b", "exactly one of --key and --text is required"},

@@ -98,12 +98,12 @@ func TestManyDatabasesAreBackedUpAndRestored(t *testing.T) {
 	call := func(ctx context.Context, call func(context.Context, grpc.ClientConnInterface) error) error {
 		return call(ctx, to.conn)
 	}
-	restored, _, err := (&transfer.Restore{Backup: b, Call: call, SkipAhead: skip, ShareTags: true, Settings: true}).Run(t.Context())
+	restored, err := (&transfer.Restore{Backup: b, Call: call, SkipAhead: skip, ShareTags: true, Settings: true}).Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if restored.GetGiven() != 1 || !slices.Equal(restored.GetShared(), []string{"A"}) {
-		t.Errorf("%d tags are given, and %s shared", restored.GetGiven(), restored.GetShared())
+	if restored.Cluster.GetGiven() != 1 || !slices.Equal(restored.Cluster.GetShared(), []string{"A"}) {
+		t.Errorf("%d tags are given, and %s shared", restored.Cluster.GetGiven(), restored.Cluster.GetShared())
 	}
 	etags := to.State.Etags(fsmtest.NodeID("A")).GetDatabases()
 	if len(etags) != databases || slices.ContainsFunc(etags, func(e *raftlogv1.EtagDatabase) bool { return e.GetFloor() != ceiling+skip }) {

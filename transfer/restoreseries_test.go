@@ -1,0 +1,127 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/transfer/counterfile"
+)
+
+// judge is a cluster that refuses records, and has some series already.
+type judge struct {
+	recorder
+	refuse func(database, name string, numbers bool) error
+	// series are by database; true is suspended.
+	series map[string]map[string]bool
+}
+
+func (j *judge) Invoke(ctx context.Context, method string, req, res any, opts ...grpc.CallOption) error {
+	if err := j.recorder.Invoke(ctx, method, req, res, opts...); err != nil {
+		return err
+	}
+	switch req := req.(type) {
+	case *idnodev1.ImportSeriesRequest:
+		record := &raftlogv1.SeriesImport{}
+		if err := proto.Unmarshal(req.GetRecord(), record); err != nil {
+			return err
+		}
+		return j.refuse(req.GetDatabase(), nameIn(record), record.GetNumbers() != nil)
+	case *idnodev1.ListSeriesRequest:
+		list := res.(*idnodev1.ListSeriesResponse)
+		for name, suspended := range j.series[req.GetDatabase()] {
+			if name > req.GetPageToken() && (list.GetNextPageToken() == "" || name < list.GetNextPageToken()) {
+				list.Series, list.NextPageToken = []*idnodev1.Series{{Name: name, Suspended: suspended}}, name
+			}
+		}
+	}
+	return nil
+}
+
+func (j *judge) call(ctx context.Context, call func(context.Context, grpc.ClientConnInterface) error) error {
+	return call(ctx, j)
+}
+
+// manySeries is a backup of three series in two databases.
+func manySeries(t *testing.T) *Backup {
+	t.Helper()
+	records := []*raftlogv1.SnapshotRecord{
+		{Record: &raftlogv1.SnapshotRecord_Database{Database: "default"}}, {Record: &raftlogv1.SnapshotRecord_Database{Database: "shop"}},
+	}
+	for database, names := range [][]string{{"bills"}, {"bills", "orders"}} {
+		for _, name := range names {
+			records = append(records,
+				&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Series{Series: &raftlogv1.SeriesRecord{Database: uint32(database), Name: name}}},
+				&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesNumbers{SeriesNumbers: &raftlogv1.SeriesNumbersRecord{
+					Database: uint32(database), Name: name, First: 1, Numbers: []*raftlogv1.SeriesStored{{Key: "a", State: 1}},
+				}}},
+				&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesLost{SeriesLost: &raftlogv1.SeriesLostRecord{Database: uint32(database), Name: name, Key: "z", Number: 1}}})
+		}
+	}
+	return open(t, records...)
+}
+
+// TestARefusedSeriesDoesNotStopTheRest: the others are merged, and all floors. Of the refused
+// one nothing more is tried.
+func TestARefusedSeriesDoesNotStopTheRest(t *testing.T) {
+	differs := status.Error(codes.FailedPrecondition, "number 1 has another key")
+	cluster := &judge{refuse: func(database, name string, numbers bool) error {
+		if database == "default" && name == "bills" && numbers {
+			return fmt.Errorf("tried 2 nodes: %w", differs)
+		}
+		return nil
+	}}
+	floors := []counterfile.Counter{{Database: "shop", Kind: counterfile.Identity, Name: "i", Value: 9000}}
+	done, err := (&Restore{Backup: manySeries(t), Call: cluster.call, Floors: floors}).Run(t.Context())
+	if err != nil || len(done.Refused) != 1 || done.Refused[0].SeriesName != (SeriesName{"default", "bills"}) || status.Code(done.Refused[0].Reason) != codes.FailedPrecondition {
+		t.Fatalf("%+v, %v", done.Refused, err)
+	}
+	records, floor := map[SeriesName]int{}, false
+	for _, m := range cluster.requests {
+		switch req := m.(type) {
+		case *idnodev1.ImportSeriesRequest:
+			record := &raftlogv1.SeriesImport{}
+			if err := proto.Unmarshal(req.GetRecord(), record); err != nil {
+				t.Fatal(err)
+			}
+			records[SeriesName{req.GetDatabase(), nameIn(record)}]++
+		case *idnodev1.MergeCountersRequest:
+			floor = floor || req.GetIdentities()[0].GetValue() == 9000
+		}
+	}
+	want := map[SeriesName]int{{"default", "bills"}: 2, {"shop", "bills"}: 3, {"shop", "orders"}: 3}
+	if diff := cmp.Diff(want, records); diff != "" || !floor || done.Counters == nil {
+		t.Errorf("the floor was merged: %t; records of the series (-want +got):\n%s", floor, diff)
+	}
+}
+
+// TestWhatIsNoRefusalStopsARestore: the next series would meet it too.
+func TestWhatIsNoRefusalStopsARestore(t *testing.T) {
+	for _, code := range []codes.Code{codes.Unavailable, codes.PermissionDenied, codes.Unauthenticated, codes.Internal, codes.DeadlineExceeded, codes.ResourceExhausted} {
+		cluster := &judge{refuse: func(string, string, bool) error { return status.Error(code, "no") }}
+		if _, err := (&Restore{Backup: manySeries(t), Call: cluster.call}).Run(t.Context()); status.Code(err) != code {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+}
+
+// TestSeriesHere: the series of a backup by what the cluster has of them, over all pages of
+// each database.
+func TestSeriesHere(t *testing.T) {
+	cluster := &judge{series: map[string]map[string]bool{
+		"default": {"aaa": true, "bills": false, "zzz": true}, "shop": {"aaa": false, "orders": true},
+	}}
+	here, err := (&Restore{Backup: manySeries(t), Call: cluster.call}).SeriesHere(t.Context())
+	want := SeriesOfBackup{New: []SeriesName{{"shop", "bills"}}, Active: []SeriesName{{"default", "bills"}}, Suspended: []SeriesName{{"shop", "orders"}}}
+	if diff := cmp.Diff(want, here); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
