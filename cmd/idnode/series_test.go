@@ -393,3 +393,12 @@ func TestSeriesRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestSeriesThatBeginsSuspended: the command says so, and which one goes on.
+func TestSeriesThatBeginsSuspended(t *testing.T) {
+	node := newFakeNode(t, answer(&idnodev1.DefineSeriesResponse{Version: 1, Suspended: true}))
+	got := command(t, "series", "define", "bills", "--format", "{number}", "--endpoint", node.addr)
+	if got.code != exitOK || got.stdout != "1\n" || !strings.HasPrefix(got.stderr, `"bills" is suspended`) || !strings.HasSuffix(got.stderr, "'idnode series resume bills'\n") {
+		t.Errorf("%+v", got)
+	}
+}

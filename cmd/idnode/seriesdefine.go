@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -48,6 +49,10 @@ as a whole: what is not said is the default, and not what it was.`,
 		}
 		msg := &idnodev1.DefineSeriesRequest{Database: s.database, Name: args[0], Definition: definition, ExpectedVersion: expected}
 		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.DefineSeries, msg)
+		if res.GetSuspended() {
+			fmt.Fprintf(a.stderr, "%s is suspended: after a restore, a series of this name may have given numbers. Look into the books, then 'idnode series resume %s'\n",
+				docid.Escape(quote(args[0])), docid.Escape(args[0]))
+		}
 		return s.out.value(err, res, res.GetVersion())
 	})
 }

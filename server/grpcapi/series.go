@@ -80,7 +80,7 @@ func (s seriesServer) DefineSeries(ctx context.Context, req *idnodev1.DefineSeri
 	if err != nil {
 		return nil, statusError(err)
 	}
-	return &idnodev1.DefineSeriesResponse{Version: res.Value, LogIndex: res.LogIndex}, nil
+	return &idnodev1.DefineSeriesResponse{Version: res.Version, LogIndex: res.LogIndex, Suspended: res.Suspended}, nil
 }
 
 func (s seriesServer) DeleteSeries(ctx context.Context, req *idnodev1.DeleteSeriesRequest) (*idnodev1.DeleteSeriesResponse, error) {

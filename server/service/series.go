@@ -42,31 +42,35 @@ type DefineSeriesRequest struct {
 	ExpectedVersion int64
 }
 
-// DefineSeries begins a series, or changes its definition, and returns its version.
-func (n *numbers) DefineSeries(ctx context.Context, req DefineSeriesRequest) (Value, error) {
+// DefineSeries begins a series, or changes its definition.
+func (n *numbers) DefineSeries(ctx context.Context, req DefineSeriesRequest) (DefineSeriesResponse, error) {
 	return call(ctx, n.calls, "DefineSeries", req, n.defineSeries)
 }
 
-func (n *numbers) defineSeries(ctx context.Context, req DefineSeriesRequest) (Value, error) {
+func (n *numbers) defineSeries(ctx context.Context, req DefineSeriesRequest) (DefineSeriesResponse, error) {
 	database, name, err := seriesKey(req.Database, req.Name, "name")
 	if err != nil {
-		return Value{}, err
+		return DefineSeriesResponse{}, err
 	}
 	if !n.zones.has(req.Definition.TimeZone) {
-		return Value{}, invalid(ReasonInvalidSeries, "definition.time_zone", "there is no zone %.80q", req.Definition.TimeZone)
+		return DefineSeriesResponse{}, invalid(ReasonInvalidSeries, "definition.time_zone", "there is no zone %.80q", req.Definition.TimeZone)
 	}
 	if err := n.authorize(ctx, rights.Series, database, name); err != nil {
-		return Value{}, err
+		return DefineSeriesResponse{}, err
 	}
 	// The state refuses such a format too. To find the two numbers may take long, and it is
 	// not to do that while everything else waits for it.
 	var collides *format.CollisionError
 	if _, err := format.Define(req.Definition.Format, req.Definition.Reset); errors.As(err, &collides) {
-		return Value{}, invalid(ReasonInvalidSeries, "definition.format", "%v", err)
+		return DefineSeriesResponse{}, invalid(ReasonInvalidSeries, "definition.format", "%v", err)
 	}
-	return n.change(ctx, audit.EventSeriesDefine, database, name, req.Definition, "DefineSeries", &raftlogv1.SeriesDefine{
+	done, err := n.change(ctx, audit.EventSeriesDefine, database, name, req.Definition, "DefineSeries", &raftlogv1.SeriesDefine{
 		Name: name, Definition: op.SeriesDefinition(req.Definition), ExpectedVersion: req.ExpectedVersion,
 	})
+	if err != nil {
+		return DefineSeriesResponse{}, err
+	}
+	return n.defined(ctx, database, name, done)
 }
 
 // change proposes and records a change of a series that answers with a number.

@@ -507,3 +507,23 @@ func TestRecordsThatAreTooLarge(t *testing.T) {
 		t.Errorf("%d bytes for a record of %d", taken, len(record))
 	}
 }
+
+// TestADefinedSeriesSaysThatItIsSuspended: where a restore has left a floor. The
+// same call again says it too.
+func TestADefinedSeriesSaysThatItIsSuspended(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	define := DefineSeriesRequest{Name: "receipts", Definition: series.Definition{Format: "{number}"}}
+	before, err := n.DefineSeries(t.Context(), define)
+	if err != nil || before.Suspended || before.Version != 1 {
+		t.Errorf("%+v, %v", before, err)
+	}
+	if _, err := n.MergeCluster(t.Context(), MergeClusterRequest{Floor: 7}); err != nil {
+		t.Fatal(err)
+	}
+	define.Name = "later"
+	for range 2 {
+		if after, err := n.DefineSeries(t.Context(), define); err != nil || !after.Suspended || after.Version != 1 {
+			t.Errorf("%+v, %v", after, err)
+		}
+	}
+}
