@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/idnode/idnode/docid"
 )
 
 // reading is where one way to read a text stands: the part that took the last byte, how
@@ -30,13 +32,32 @@ type step struct {
 // count as any digits: only tokens of fixed width follow them, so both ways see the same
 // text before the check. Tokens of the date count as any digits too, which may refuse a
 // format whose dates exclude the second way, and accepts none that has one.
-func (f *Format) readTwoWays() error {
+//
+// Texts that differ in case alone count as one, for they are one as ids.
+func (f *Format) readTwoWays() error { return f.folded().search(f) }
+
+// folded returns the format of the folded texts.
+func (f *Format) folded() *Format {
+	folded := *f
+	folded.parts = slices.Clone(f.parts)
+	for i := range folded.parts {
+		if p := &folded.parts[i]; p.kind == literal {
+			p.text = docid.Fold(p.text)
+			p.least, p.most = len(p.text), len(p.text)
+		}
+	}
+	return &folded
+}
+
+// search finds a text that can be read in two ways, and tells of it by the format that was
+// not folded.
+func (f *Format) search(spelled *Format) error {
 	start := two{one: reading{part: -1}, other: reading{part: -1}}
 	reached := map[two]step{start: {}}
 	letters := f.letters()
 	for queue := []two{start}; len(queue) > 0; queue = queue[1:] {
 		if at := queue[0]; at.differ && f.complete(at.one) && f.complete(at.other) {
-			return f.collision(reached, at)
+			return f.collision(spelled, reached, at)
 		}
 		for i, c := range letters {
 			if i >= anyLetters && !f.expects(queue[0].one, c) && !f.expects(queue[0].other, c) {
@@ -122,7 +143,7 @@ func (f *Format) complete(r reading) bool {
 }
 
 // collision tells of the two ways to read a text.
-func (f *Format) collision(reached map[two]step, at two) error {
+func (f *Format) collision(spelled *Format, reached map[two]step, at two) error {
 	var text []byte
 	one, other := make([]int, len(f.parts)), make([]int, len(f.parts))
 	found := &CollisionError{}
@@ -141,7 +162,8 @@ func (f *Format) collision(reached map[two]step, at two) error {
 	if !okA || !okB {
 		return found
 	}
-	if same := f.text(a.Date, a.Values, a.Number); same == f.text(b.Date, b.Values, b.Number) {
+	same := spelled.text(a.Date, a.Values, a.Number)
+	if docid.Fold(same) == docid.Fold(spelled.text(b.Date, b.Values, b.Number)) {
 		found.Text, found.One, found.Other = same, a, b
 	}
 	return found
@@ -167,11 +189,11 @@ func (f *Format) periodUnknown() error {
 	}
 	type shown [fiscalYear + 1]int16
 	seen := make(map[shown]Date, cycle*366)
-	for d := DateOf(cycleStart, time.January, 1); d < DateOf(cycleStart+cycle, time.January, 1); d++ {
+	for d := max(DateOf(cycleStart, time.January, 1), f.first()); d < DateOf(cycleStart+cycle, time.January, 1); d++ {
 		var s shown
 		t := d.time()
 		for i := range f.parts {
-			if k := f.parts[i].kind; k.ofDate() {
+			if k := f.parts[i].kind.whole(); k.ofDate() {
 				s[k] = int16(f.numeral(k, t)) // At most 9999.
 			}
 		}

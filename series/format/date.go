@@ -64,36 +64,42 @@ const (
 	ResetMonth
 	ResetDay
 	ResetWeek
-	// ResetFiscalYear takes its first day from the token {fiscal-year}.
+	// ResetFiscalYear takes its first day from the tokens of the fiscal year.
 	ResetFiscalYear
 )
 
-// fiscal is the fiscal year of a token.
+// fiscal is the first day of fiscal years.
 type fiscal struct {
 	month time.Month
 	day   int
-	// end means that the year is named after the one in which it ends.
-	end bool
 }
 
-// year returns the name of the fiscal year that a day is in.
-func (f fiscal) year(t time.Time) int {
+// year returns the year in which the fiscal year of a day begins, or ends.
+func (f fiscal) year(t time.Time, end bool) int {
 	year := t.Year()
 	if t.Month() < f.month || t.Month() == f.month && t.Day() < f.day {
 		year--
 	}
-	if f.end && (f.month != time.January || f.day != 1) {
-		year++
+	if end {
+		year += f.later()
 	}
 	return year
 }
 
-// begin returns the first day of the fiscal year with a name.
-func (f fiscal) begin(year int) Date {
-	if f.end && (f.month != time.January || f.day != 1) {
-		year--
+// begin returns the first day of the fiscal year that begins, or ends, in a year.
+func (f fiscal) begin(year int, end bool) Date {
+	if end {
+		year -= f.later()
 	}
 	return DateOf(year, f.month, f.day)
+}
+
+// later returns how many years after the one in which it begins a fiscal year ends.
+func (f fiscal) later() int {
+	if f.month == time.January && f.day == 1 {
+		return 0
+	}
+	return 1
 }
 
 // periodOf returns what tells the period of a day from others.
@@ -108,7 +114,7 @@ func (f *Format) periodOf(t time.Time) (p [3]int) {
 	case ResetWeek:
 		p[0], p[1] = t.ISOWeek()
 	case ResetFiscalYear:
-		p[0] = f.fiscal.year(t)
+		p[0] = f.fiscal.year(t, f.byEnd)
 	}
 	return p
 }

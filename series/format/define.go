@@ -18,14 +18,18 @@ type Format struct {
 	parts    []part
 	names    []string
 	fiscal   fiscal
-	check    check
-	most     int64
+	// byEnd means that fiscal years are named after the year in which they end.
+	byEnd bool
+	check check
+	most  int64
 }
 
-// fixed has the tokens that stand alone, and their widths.
-var fixed = map[string]part{
+// dateTokens has the tokens of the date, and their widths.
+var dateTokens = map[string]part{
 	"year": {kind: year, least: 4}, "yy": {kind: yy, least: 2}, "month": {kind: month, least: 2}, "day": {kind: day, least: 2},
 	"week": {kind: week, least: 2}, "week-year": {kind: weekYear, least: 4},
+	"fiscal-year": {kind: fiscalYear, least: 4}, "fiscal-year-end": {kind: fiscalYearEnd, least: 4},
+	"fiscal-yy": {kind: fiscalYY, least: 2}, "fiscal-yy-end": {kind: fiscalYYEnd, least: 2},
 }
 
 // Define reads a template, of a series whose numbers begin again as told. The errors are
@@ -108,18 +112,18 @@ func (f *Format) read() error {
 // token reads what is between braces.
 func (f *Format) token(at int, token string) (part, error) {
 	name, option, hasOption := strings.Cut(token, ":")
-	p, known := fixed[name]
+	p, known := dateTokens[name]
 	p.at, p.most = at, p.least
 	if slices.ContainsFunc(f.parts, func(q part) bool { return q.kind == p.kind && known }) {
 		return p, wrong(at, "has {%s} twice", name)
 	}
 	switch {
+	case p.kind.ofFiscal():
+		return p, f.fiscalOption(at, name, option)
 	case known && hasOption:
 		return p, wrong(at, "has an option that {%s} does not know", name)
 	case known:
 		return p, nil
-	case name == "fiscal-year":
-		return f.fiscalToken(at, option)
 	case name == "number":
 		return f.numberToken(at, option, hasOption)
 	case name == "check":
@@ -133,18 +137,19 @@ func (f *Format) has(k kind) bool {
 	return slices.ContainsFunc(f.parts, func(p part) bool { return p.kind == k })
 }
 
-func (f *Format) fiscalToken(at int, option string) (part, error) {
-	if f.has(fiscalYear) {
-		return part{}, wrong(at, "has {fiscal-year} twice")
-	}
-	start, name, named := strings.Cut(option, ":")
+// fiscalOption reads the first day of the fiscal year, of which a format has one.
+func (f *Format) fiscalOption(at int, name, option string) error {
 	// A leap year is no year to begin on its extra day.
-	t, err := time.Parse(time.DateOnly, "2001-"+start)
-	if err != nil || named && name != "end" {
-		return part{}, wrong(at, "needs the first day of the fiscal year, as in {fiscal-year:04-01} or {fiscal-year:04-01:end}")
+	t, err := time.Parse(time.DateOnly, "2001-"+option)
+	if err != nil {
+		return wrong(at, "needs the first day of the fiscal year, as in {%s:04-01}", name)
 	}
-	f.fiscal = fiscal{month: t.Month(), day: t.Day(), end: named}
-	return part{kind: fiscalYear, at: at, least: 4, most: 4}, nil
+	first := fiscal{month: t.Month(), day: t.Day()}
+	if f.fiscal != (fiscal{}) && f.fiscal != first {
+		return wrong(at, "has another first day of the fiscal year than before")
+	}
+	f.fiscal = first
+	return nil
 }
 
 // width reads a width without sign or leading zero.
@@ -193,6 +198,9 @@ func (f *Format) checkToken(at int, option string) (part, error) {
 }
 
 func (f *Format) valueToken(at int, name, option string, hasOption bool) (part, error) {
+	if hint, found := likeDate(name); found {
+		return part{}, wrong(at, "has {%s}, which is no token: %s", name, hint)
+	}
 	for i := range len(name) {
 		if c := name[i]; (c < 'a' || c > 'z') && (i == 0 || !isDigit(c) && c != '-') {
 			return part{}, wrong(at, "has a name that is not of small letters, digits and -")
@@ -221,9 +229,10 @@ func (f *Format) rules() error {
 	if !f.has(number) {
 		return wrong(len(f.template), "has no {number}")
 	}
-	if f.reset == ResetFiscalYear && !f.has(fiscalYear) {
-		return wrong(len(f.template), "has no {fiscal-year}, by which the numbers begin again")
+	if f.reset == ResetFiscalYear && f.fiscal == (fiscal{}) {
+		return wrong(len(f.template), "has no {fiscal-year} or {fiscal-yy}, by which the numbers begin again")
 	}
+	f.byEnd = !f.has(fiscalYear) && !f.has(fiscalYY)
 	length, counted, checked := 0, false, false
 	for i := range f.parts {
 		p := &f.parts[i]

@@ -10,7 +10,9 @@
 //	{month} {day}           two digits each
 //	{week} {week-year}      the week of ISO 8601 and the year that it belongs to
 //	{fiscal-year:04-01}     the year in which the fiscal year begins, here on 1 April
-//	{fiscal-year:04-01:end} the year in which it ends
+//	{fiscal-year-end:04-01} the year in which it ends
+//	{fiscal-yy:04-01}       the year in which it begins, with two digits, as {yy}
+//	{fiscal-yy-end:04-01}   the year in which it ends, so too
 //	{branch} {branch:3}     a scope value of that name, of any width or of this one
 //	{number}                the number without leading zeros
 //	{number:6} {number:6+}  the number with six digits; with + it may grow beyond them

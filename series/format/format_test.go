@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"pgregory.net/rapid"
 
@@ -42,8 +43,14 @@ func TestTexts(t *testing.T) {
 		{"{year}/{month}/{number}", format.ResetMonth, "2026-01-09", nil, 12, "2026/01/12", "2026-01"},
 		{"{week-year}-W{week}-{number}", format.ResetWeek, "2027-01-01", nil, 3, "2026-W53-3", "2026-W53"},
 		{"{fiscal-year:04-01}-{number}", format.ResetFiscalYear, "2026-03-31", nil, 3, "2025-3", "FY2025"},
-		{"{fiscal-year:04-01:end}-{number}", format.ResetFiscalYear, "2026-04-01", nil, 3, "2027-3", "FY2027"},
-		{"{fiscal-year:01-01:end}-{number}", format.ResetFiscalYear, "2026-04-01", nil, 3, "2026-3", "FY2026"},
+		{"{fiscal-year-end:04-01}-{number}", format.ResetFiscalYear, "2026-04-01", nil, 3, "2027-3", "FY2027"},
+		{"{fiscal-year-end:01-01}-{number}", format.ResetFiscalYear, "2026-04-01", nil, 3, "2026-3", "FY2026"},
+		{"{fiscal-yy:04-01}/{number}", format.ResetFiscalYear, "2026-03-31", nil, 3, "25/3", "FY2025"},
+		{"{fiscal-yy-end:04-06}/{number}", format.ResetFiscalYear, "2026-04-05", nil, 3, "26/3", "FY2026"},
+		{"{fiscal-yy:04-06}-{fiscal-yy-end:04-06}/{number}", format.ResetFiscalYear, "2026-04-06", nil, 3, "26-27/3", "FY2026"},
+		{"{fiscal-yy:01-01}{fiscal-yy-end:01-01}/{number}", format.ResetFiscalYear, "2026-04-06", nil, 3, "2626/3", "FY2026"},
+		{"{fiscal-year:04-01}-{fiscal-year-end:04-01}/{number}", format.ResetFiscalYear, "2099-04-01", nil, 3, "2099-2100/3", "FY2099"},
+		{"{fiscal-year:04-01}{fiscal-yy:04-01}{month}-{number}", format.ResetMonth, "2026-03-01", nil, 3, "20252503-3", "2026-03"},
 		{"{shop:2}{till:3}{number:5}{check:luhn}", format.ResetNever, "2026-04-01", []string{"B7", "K01"}, 3, "B7K01000036", "B7 K01"},
 		{"№ {number:2}", format.ResetNever, "2026-04-01", nil, 3, "№ 03", ""},
 		{"RF{number:10}{check:mod97-10}/A", format.ResetNever, "2026-04-01", nil, 3, "RF000000000342/A", ""},
@@ -100,7 +107,10 @@ func TestTemplatesThatAreWrong(t *testing.T) {
 		{"{number:3}{check:luhn}{branch}", 0, 22, "behind the check"},
 		{"{fiscal-year}-{number}", 0, 0, "first day"},
 		{"{fiscal-year:02-29}-{number}", 0, 0, "first day"},
-		{"{fiscal-year:04-01:START}-{number}", 0, 0, "first day"},
+		{"{fiscal-year:04-01:end}-{number}", 0, 0, "first day"},
+		{"A{fiscal-yy-end}-{number}", 0, 1, "as in {fiscal-yy-end:04-01}"},
+		{"{fiscal-yy:04-01}{fiscal-yy:04-01}-{number}", 0, 17, "{fiscal-yy} twice"},
+		{"{fiscal-yy:04-01}{fiscal-yy-end:04-06}-{number}", 0, 17, "another first day"},
 		{"{year}-{number}", format.ResetFiscalYear, 15, "no {fiscal-year}"},
 		{strings.Repeat("A", 120) + "{number}", 0, 120, "more than 128 bytes"},
 		{strings.Repeat("A", 300), 0, 256, "longer"},
@@ -133,6 +143,11 @@ func TestTemplatesThatCollide(t *testing.T) {
 		{"{week-year}-{week}-{number}", format.ResetYear, 27},
 		{"{year}-{week}-{number}", format.ResetWeek, 22},
 		{"{year}-{fiscal-year:04-01}-{number}", format.ResetMonth, 35},
+		{"{fiscal-yy:04-01}-{number}", format.ResetYear, 26},
+		{"{fiscal-yy:04-06}-{month}-{number}", format.ResetMonth, 34},
+		{"{fiscal-yy:04-01}-{fiscal-yy-end:04-01}-{number}", format.ResetMonth, 48},
+		{"{number}{fiscal-yy:04-01}{a}", 0, 0},
+		{"{a}\u212A{b}-{number}", 0, 0},
 	} {
 		_, err := format.Define(tt.template, tt.reset)
 		var found *format.CollisionError
@@ -197,6 +212,24 @@ func TestWhatHasNoText(t *testing.T) {
 	}
 }
 
+// TestValuesAreOfLettersAndDigits, so that nothing in them is invisible or looks like
+// another one.
+func TestValuesAreOfLettersAndDigits(t *testing.T) {
+	f, err := format.Define("{branch}-{number}", format.ResetNever)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []string{
+		"", "A B", "A\u00a0B", "A\u200bB", "\ufeffA", "A\u00adB", "A\u200d", "A\u202eB", "A\u0301", "A\ufe0f", "A\U000e0041",
+		"\u3164", "\u0410", "\uff21", "A\x00", "A/B", "A\xff", strings.Repeat("A", 17),
+	} {
+		_, err := f.Format(date(t, "2026-01-01"), []string{v}, 1)
+		if wrong := (*format.Error)(nil); !errors.As(err, &wrong) || wrong.Field != "scope" {
+			t.Errorf("%+q: %v", v, err)
+		}
+	}
+}
+
 func TestTextsWithWrongDatesAndChecks(t *testing.T) {
 	f, err := format.Define("{year}{month}{day}-{number}{check:damm}", format.ResetNever)
 	if err != nil {
@@ -219,8 +252,9 @@ func TestTextsWithWrongDatesAndChecks(t *testing.T) {
 }
 
 var tokens = []string{
-	"{year}", "{yy}", "{month}", "{day}", "{week}", "{week-year}", "{fiscal-year:04-01}", "{fiscal-year:10-15:end}", "{a}", "{b}", "{c:2}",
-	"-", "/", "A", "1", "0", "é",
+	"{year}", "{yy}", "{month}", "{day}", "{week}", "{week-year}",
+	"{fiscal-year:04-01}", "{fiscal-year-end:04-01}", "{fiscal-yy:04-01}", "{fiscal-yy-end:04-01}", "{a}", "{b}", "{c:2}",
+	"-", "/", "A", "a", "1", "0", "é", "\u212A",
 }
 
 func templates() *rapid.Generator[string] {
@@ -233,22 +267,22 @@ func templates() *rapid.Generator[string] {
 		}
 		n := rapid.SampledFrom([]string{"{number}", "{number:4}", "{number:2+}"}).Draw(t, "number")
 		parts = slices.Insert(parts, rapid.IntRange(0, len(parts)).Draw(t, "at"), n)
-		return strings.Join(parts, "") + rapid.SampledFrom([]string{"", "", "{check:luhn}", "{check:mod97-10}", "{check:damm}-{d:1}"}).Draw(t, "check")
+		return strings.Join(parts, "") + rapid.SampledFrom([]string{"", "", "{check:luhn}", "{check:mod97-10}", "{check:damm}-{e:1}"}).Draw(t, "check")
 	})
 }
 
 func numbered(t *rapid.T, f *format.Format) format.Numbered {
 	n := format.Numbered{
-		Date:   format.Date(rapid.IntRange(10958, 47480).Draw(t, "date")), // 2000-01-02 to 2099-12-30
+		Date:   format.Date(rapid.IntRange(11323, 47115).Draw(t, "date")), // 2001-01-01 to 2098-12-30
 		Number: rapid.OneOf(rapid.Int64Range(1, 130), rapid.Int64Range(1, f.Most())).Draw(t, "number"),
 	}
 	n.Number = min(n.Number, f.Most())
 	for i := range f.Names() {
 		width := rapid.SampledFrom([]int{1, 2, 1, 2, 3}).Draw(t, "width")
-		if name := f.Names()[i]; name == "c" || name == "d" {
-			width = map[string]int{"c": 2, "d": 1}[name]
+		if name := f.Names()[i]; name == "c" || name == "e" {
+			width = map[string]int{"c": 2, "e": 1}[name]
 		}
-		n.Values = append(n.Values, rapid.StringOfN(rapid.RuneFrom([]rune("A10")), width, width, -1).Draw(t, "value"))
+		n.Values = append(n.Values, rapid.StringOfN(rapid.RuneFrom([]rune("Ak10")), width, width, -1).Draw(t, "value"))
 	}
 	return n
 }
@@ -280,8 +314,22 @@ func TestEveryNumberHasItsText(t *testing.T) {
 			if scope, err := f.Scope(got.Date, got.Values); err != nil || !slices.Equal(scope, want) {
 				t.Fatalf("%s: %s of %v is read as of %v, %v", template, text, want, scope, err)
 			}
+			other, err := f.Parse(respelled(t, text))
+			if err == nil && (other.Number != n.Number || !slices.EqualFunc(other.Values, n.Values, strings.EqualFold)) {
+				t.Fatalf("%s: %s of %+v is read as %+v in another spelling", template, text, n, other)
+			}
 		}
 	})
+}
+
+// respelled is a text that differs in case alone.
+func respelled(t *rapid.T, text string) string {
+	return strings.Map(func(r rune) rune {
+		for range rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "case") {
+			r = unicode.SimpleFold(r)
+		}
+		return r
+	}, text)
 }
 
 // collides checks that an example has two numbers. Only where many tokens of the date

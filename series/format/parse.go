@@ -89,13 +89,15 @@ const cycleStart, cycle = 2000, 28
 func (f *Format) dateOf(dates []dated) (Date, bool) {
 	from, to := cycleStart, cycleStart+cycle-1
 	for _, d := range dates {
-		switch d.kind {
-		case year:
-			from, to = d.numeral, d.numeral
-		case yy:
-			from, to = 2000+d.numeral, 2000+d.numeral
-		case weekYear, fiscalYear:
-			from, to = d.numeral-1, d.numeral+1
+		if !d.kind.ofYear() {
+			continue
+		}
+		from = d.numeral
+		if d.kind.ofTwoDigits() {
+			from += 2000
+		}
+		if to = from; d.kind != year && d.kind != yy {
+			from, to = from-1, to+1
 		}
 	}
 	for d := max(FirstDate, DateOf(from, time.January, 1)); d <= min(LastDate, DateOf(to, time.December, 31)); d++ {
@@ -109,7 +111,7 @@ func (f *Format) dateOf(dates []dated) (Date, bool) {
 func (f *Format) shows(d Date, dates []dated) bool {
 	t := d.time()
 	for _, x := range dates {
-		if f.numeral(x.kind, t) != x.numeral || x.kind == yy && t.Year()/100 != 20 {
+		if f.numeral(x.kind, t) != x.numeral || !f.hasYear(x.kind, t) {
 			return false
 		}
 	}

@@ -12,13 +12,49 @@ const (
 	week
 	weekYear
 	fiscalYear
+	fiscalYearEnd
+	fiscalYY
+	fiscalYYEnd
 	number
 	checkDigits
 	value
 )
 
 // ofDate reports whether a part shows something of the date.
-func (k kind) ofDate() bool { return k >= year && k <= fiscalYear }
+func (k kind) ofDate() bool { return k >= year && k <= fiscalYYEnd }
+
+// whole returns the kind of four digits that tells, within a century, what this one tells.
+func (k kind) whole() kind {
+	switch {
+	case k == yy:
+		return year
+	case k.ofFiscal():
+		return fiscalYear
+	}
+	return k
+}
+
+// ofFiscal reports whether a part shows a fiscal year.
+func (k kind) ofFiscal() bool { return k >= fiscalYear && k <= fiscalYYEnd }
+
+// ofEnd reports whether a part shows the year in which a fiscal year ends.
+func (k kind) ofEnd() bool { return k == fiscalYearEnd || k == fiscalYYEnd }
+
+// ofTwoDigits reports whether a part shows a year of 2000 to 2099 by its last two digits.
+func (k kind) ofTwoDigits() bool { return k == yy || k == fiscalYY || k == fiscalYYEnd }
+
+// ofYear reports whether a part shows a year.
+func (k kind) ofYear() bool { return k == year || k == yy || k == weekYear || k.ofFiscal() }
+
+// name returns the name of a token of the date.
+func (k kind) name() string {
+	for name, p := range dateTokens {
+		if p.kind == k {
+			return name
+		}
+	}
+	return ""
+}
 
 // part is a literal text or a token.
 type part struct {

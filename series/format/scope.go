@@ -10,11 +10,11 @@ import (
 )
 
 // ParseScope returns the first date of a scope that Scope gave, and its values. Where
-// numbers never begin again, that is the first day of 2000. The period may have small
-// letters. The error is a *Error.
+// numbers never begin again, that is the first day from 2000 on that has a text. The
+// period may have small letters. The error is a *Error.
 func (f *Format) ParseScope(scope []string) (Date, []string, error) {
 	wrong := &Error{Field: "scope", Detail: "is not one of the format"}
-	date, values := DateOf(cycleStart, time.January, 1), scope
+	date, values := max(DateOf(cycleStart, time.January, 1), f.first()), scope
 	if f.reset != ResetNever {
 		if len(scope) == 0 {
 			return 0, nil, wrong
@@ -47,7 +47,7 @@ func (f *Format) begin(period string) (Date, bool) {
 		return 0, false
 	}
 	if f.reset == ResetFiscalYear {
-		return f.fiscal.begin(t.Year()), true
+		return f.fiscal.begin(t.Year(), f.byEnd), true
 	}
 	var week int
 	if _, err := fmt.Sscanf(rest, "%2d", &week); err != nil {
@@ -58,14 +58,20 @@ func (f *Format) begin(period string) (Date, bool) {
 	return DateOf(t.Year(), time.January, 4-int(fourth.Weekday()+6)%7+7*(week-1)), true
 }
 
-// first returns the first date that has a text, as checkScope judges it.
+// first returns the first date that has a text, as checkDate judges it.
 func (f *Format) first() Date {
 	first := FirstDate
-	if f.has(yy) {
-		first = DateOf(2000, time.January, 1)
-	}
-	if f.has(fiscalYear) {
-		first = max(first, f.fiscal.begin(1))
+	for i := range f.parts {
+		k, least := f.parts[i].kind, 1
+		if k.ofTwoDigits() {
+			least = 2000
+		}
+		switch {
+		case k.ofFiscal():
+			first = max(first, f.fiscal.begin(least, k.ofEnd()))
+		case k.ofYear():
+			first = max(first, DateOf(least, time.January, 1))
+		}
 	}
 	return first
 }

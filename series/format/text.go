@@ -25,31 +25,53 @@ func (f *Format) scope(d Date, values []string) []string {
 }
 
 func (f *Format) checkScope(d Date, values []string) error {
-	if !d.Valid() {
-		return &Error{Field: "date", Detail: "is not in the years 1 to 9999"}
+	if err := f.checkDate(d); err != nil {
+		return err
 	}
 	if len(values) != len(f.names) {
 		return &Error{Field: "scope", Detail: fmt.Sprintf("has %d values, the format has %d", len(values), len(f.names))}
 	}
 	n := 0
 	for i := range f.parts {
-		switch p := &f.parts[i]; p.kind {
-		case value:
+		if p := &f.parts[i]; p.kind == value {
 			if err := p.checkValue(values[n]); err != nil {
 				return err
 			}
 			n++
-		case yy:
-			if y := d.time().Year(); y < 2000 || y > 2099 {
-				return &Error{Field: "date", Detail: "is not in the years 2000 to 2099, of which {yy} is the end"}
-			}
-		case weekYear, fiscalYear:
-			if y := f.numeral(p.kind, d.time()); y < 1 || y > 9999 {
-				return &Error{Field: "date", Detail: "is in a week or fiscal year that has no name of four digits"}
-			}
 		}
 	}
 	return nil
+}
+
+// checkDate refuses a date that has no text.
+func (f *Format) checkDate(d Date) error {
+	if !d.Valid() {
+		return &Error{Field: "date", Detail: "is not in the years 1 to 9999"}
+	}
+	t := d.time()
+	for i := range f.parts {
+		k := f.parts[i].kind
+		switch {
+		case f.hasYear(k, t):
+		case k.ofTwoDigits():
+			return &Error{Field: "date", Detail: "is not in the years 2000 to 2099, of which {" + k.name() + "} is the end"}
+		default:
+			return &Error{Field: "date", Detail: "is in a week or fiscal year that has no name of four digits"}
+		}
+	}
+	return nil
+}
+
+// hasYear reports whether a part can show its year of a date.
+func (f *Format) hasYear(k kind, t time.Time) bool {
+	if !k.ofYear() {
+		return true
+	}
+	y := f.yearOf(k, t)
+	if k.ofTwoDigits() {
+		return y >= 2000 && y <= 2099
+	}
+	return y >= 1 && y <= 9999
 }
 
 func (p *part) checkValue(v string) error {
@@ -111,21 +133,28 @@ func pad(b *strings.Builder, n int64, least int) {
 
 // numeral returns what a token of the date shows.
 func (f *Format) numeral(k kind, t time.Time) int {
-	switch k {
-	case year:
-		return t.Year()
-	case yy:
-		return t.Year() % 100
-	case month:
+	switch {
+	case k.ofTwoDigits():
+		return f.yearOf(k, t) % 100
+	case k.ofYear():
+		return f.yearOf(k, t)
+	case k == month:
 		return int(t.Month())
-	case day:
+	case k == day:
 		return t.Day()
-	case fiscalYear:
-		return f.fiscal.year(t)
 	}
-	isoYear, isoWeek := t.ISOWeek()
-	if k == week {
-		return isoWeek
+	_, isoWeek := t.ISOWeek()
+	return isoWeek
+}
+
+// yearOf returns the year of a date that a token is about.
+func (f *Format) yearOf(k kind, t time.Time) int {
+	switch {
+	case k.ofFiscal():
+		return f.fiscal.year(t, k.ofEnd())
+	case k == weekYear:
+		isoYear, _ := t.ISOWeek()
+		return isoYear
 	}
-	return isoYear
+	return t.Year()
 }
