@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"context"
 	"errors"
 	"os"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -75,41 +73,6 @@ func TestADirectoryThatWasSetBack(t *testing.T) {
 			c.Agree(t)
 		})
 	}
-}
-
-// TestTheFurthestCopyLeads: all nodes come back with copies of three moments, the two older
-// ones trusted, and up before the newest. Nothing is lost that the newest has.
-func TestTheFurthestCopyLeads(t *testing.T) {
-	c := harness.StartCluster(t, harness.Config{})
-	ledger := harness.NewLedger(t)
-	var copies []string
-	for _, n := range c.Nodes {
-		takeMany(t, n, ledger)
-		c.Agree(t)
-		copies = append(copies, n.CopyData(t))
-	}
-	for i, n := range c.Nodes {
-		killed(t, n)
-		if err := errors.Join(os.RemoveAll(n.DataDir), os.CopyFS(n.DataDir, os.DirFS(copies[i]))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	older, newest := c.Nodes[:2], c.Nodes[2]
-	for _, n := range older {
-		n.Start(t, "--trust-data")
-	}
-	harness.Eventually(t, changed, "the older ones would elect a leader", func(context.Context) error {
-		for _, n := range older {
-			if _, now, _ := strings.Cut(n.Process.Output(), "IS TRUSTED"); !strings.Contains(now, "heartbeat timeout reached") {
-				return errors.New(n.Tag + " is not up")
-			}
-		}
-		return nil
-	})
-	newest.Start(t)
-	c.WaitReady(t)
-	takeMany(t, older[0], ledger) // The ledger has each value once.
-	c.Agree(t)
 }
 
 // takeMany takes twenty identities.

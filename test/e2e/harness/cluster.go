@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +35,8 @@ type Config struct {
 	// Direct leaves the relays out, so that nodes reach each other where they
 	// say they are.
 	Direct bool
+	// Domain makes the nodes say that they are at TAG.Domain, for a name service to resolve.
+	Domain string
 	// Tuning is what no flag changes.
 	Tuning failpoint.Tuning
 }
@@ -64,6 +67,8 @@ type Node struct {
 	// its next start; first that of the cluster.
 	Env    []string
 	Tuning failpoint.Tuning
+	// under are the commands that run its program, each with its arguments.
+	under []string
 	*Client
 	cluster *Cluster
 	index   int
@@ -141,8 +146,11 @@ func (n *Node) Args() []string {
 	}
 	if n.place == nil {
 		for _, peer := range n.cluster.Nodes[:n.cluster.cfg.Size] {
-			args = append(args, "--peer", peer.Tag+"="+peer.GRPC)
+			args = append(args, "--peer", peer.Tag+"="+peer.named(peer.GRPC))
 		}
+	}
+	if n.cluster.cfg.Domain != "" {
+		args = append(args, "--advertise-raft", n.named(n.Raft))
 	}
 	if certs := n.cluster.cfg.Certs; certs != "" {
 		cert := cmp.Or(n.cert, n.Tag)
@@ -159,6 +167,16 @@ func (n *Node) Args() []string {
 	return append(args, strings.Fields(os.Getenv("IDNODE_E2E_FLAGS"))...)
 }
 
+// named is an address of the node by its name, where it has one.
+func (n *Node) named(address string) string {
+	domain := n.cluster.cfg.Domain
+	_, port, found := strings.Cut(address, ":")
+	if domain == "" || !found {
+		return address
+	}
+	return n.Tag + "." + domain + ":" + port
+}
+
 // Start starts the node's process.
 func (n *Node) Start(t testing.TB, flags ...string) {
 	t.Helper()
@@ -166,14 +184,18 @@ func (n *Node) Start(t testing.TB, flags ...string) {
 	if program == "" {
 		program = Binary(t)
 	}
-	n.Process = startProcess(t, program, append(slices.Clone(n.Env), n.tuning(t)), n.DataDir+".log", append(n.Args(), flags...))
+	command := slices.Concat(n.under, []string{program}, n.Args(), flags)
+	n.Process = startProcess(t, command[0], append(slices.Clone(n.Env), n.tuning(t)), n.DataDir+".log", command[1:])
 }
 
 // tuning is the variable that changes the node by its Tuning, and leads it over the relays.
 func (n *Node) tuning(t testing.TB) string {
 	t.Helper()
 	tuned := n.Tuning
-	tuned.Dial, tuned.DialPeer = map[string]string{}, map[string]string{}
+	tuned.DialPeer = map[string]string{}
+	if tuned.Dial = maps.Clone(n.Tuning.Dial); tuned.Dial == nil {
+		tuned.Dial = map[string]string{}
+	}
 	for j, peer := range n.cluster.Nodes[:n.cluster.cfg.Size] {
 		if e := n.cluster.edges[[2]int{n.index, j}]; e != nil {
 			tuned.Dial[peer.Tag], tuned.DialPeer[peer.Tag] = e[0].Addr(), e[1].Addr()

@@ -20,6 +20,27 @@ func (p *Process) StallDisk(t testing.TB, d time.Duration) (release func()) {
 	return p.inject(t, "fdatasync", "delay_enter="+strconv.Itoa(int(d.Microseconds())))
 }
 
+// SlowDisk makes every fdatasync of the node take d longer from its next start on. It skips
+// the test where strace is not there, or may not trace. The node is its own process, and
+// other calls of it are not stopped at.
+func (n *Node) SlowDisk(t testing.TB, d time.Duration) {
+	t.Helper()
+	n.runUnder(
+		t, "strace", "-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null",
+		"-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter="+strconv.Itoa(int(d.Microseconds())),
+	)
+}
+
+// runUnder lets a command run the node's program from its next start on. It skips the test
+// where the command runs none.
+func (n *Node) runUnder(t testing.TB, command ...string) {
+	t.Helper()
+	if out, err := exec.Command(command[0], append(command[1:], "true")...).CombinedOutput(); err != nil {
+		t.Skipf("%s runs no program here: %v: %s", command[0], err, out)
+	}
+	n.under = append(n.under, command...)
+}
+
 // FailDisk makes every fdatasync of the process fail with EIO from now on.
 func (p *Process) FailDisk(t testing.TB) (release func()) {
 	t.Helper()

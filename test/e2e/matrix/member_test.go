@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func TestF20SnapshotUnderLoad(t *testing.T) {
 		r.c.WaitReady(t)
 		r.traffic.Thick(t)
 	}
-	names := manyNames(t, r.c)
+	names := manyNames(t, r.c.Nodes)
 	n := r.c.Add(t, "", "--join", r.c.Nodes[0].GRPC)
 	begin := time.Now()
 	n.Start(t)
@@ -52,13 +53,13 @@ func TestF20SnapshotUnderLoad(t *testing.T) {
 
 // manyNames takes a value of each of many identities, a million in a full run, and
 // returns how many they are.
-func manyNames(t *testing.T, c *harness.Cluster) int {
+func manyNames(t *testing.T, nodes []*harness.Node) int {
 	t.Helper()
 	const batch = 500
 	names := map[string]int{"full": 1_000_000, "medium": 200_000}[form()]
 	names = max(names, 10_000)
 	harness.StreamLoad{
-		Nodes: c.Nodes, Streams: 1, Batch: batch, InFlight: 2, Messages: names / batch,
+		Nodes: nodes, Streams: 1, Batch: batch, InFlight: 2, Messages: names / batch,
 		Call: func(i int) *idnodev1.Call { return harness.CallIdentity(fmt.Sprintf("name-%07d", i)) },
 	}.Complete(t)
 	return names
@@ -100,12 +101,90 @@ func otherThan(c *harness.Cluster, nodes ...*harness.Node) *harness.Node {
 // removed removes a node, asking n, and waits until it has ended.
 func removed(t *testing.T, n, gone *harness.Node) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), deadline)
-	defer cancel()
-	if _, err := n.Cluster.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: gone.Tag}); err != nil {
+	if err := removes(n, gone); err != nil {
 		t.Fatalf("removing %s through node %s: %v", gone.Tag, n.Tag, err)
 	}
 	if code := gone.Process.Wait(t, 20*time.Second); code == 0 {
 		t.Errorf("the removed node %s ended with exit code 0", gone.Tag)
 	}
+}
+
+// TestF33VoterRemovedLeaderFrozen removes one of four voters, and stops the leader's process before
+// Raft's configuration has followed: the other two elect the next one, with the removed one's vote.
+func TestF33VoterRemovedLeaderFrozen(t *testing.T) {
+	tier.Long(t)
+	r := start(t, harness.Config{}, silent)
+	for range r.cycles(t, 2, 100) {
+		gone := r.c.Add(t, "", "--join", r.c.Leader(t).GRPC)
+		gone.Start(t)
+		gone.Settled(t)
+		r.traffic.Joined(gone, 2)
+		leader := r.votes(t, gone)
+		others := slices.DeleteFunc(r.c.Others(leader), func(n *harness.Node) bool { return n == gone || !n.Process.Running() })
+		r.traffic.Thick(t)
+		asked := make(chan struct{})
+		go func() {
+			defer close(asked)
+			removes(others[0], gone)
+		}()
+		awaitRemoval(t, others[1], gone)
+		leader.Process.Signal(t, syscall.SIGSTOP)
+		r.failsOver(t, others[1])
+		r.traffic.Thick(t)
+		leader.Process.Signal(t, syscall.SIGCONT)
+		<-asked
+		harness.Eventually(t, 20*time.Second, "the removed node has ended", func(context.Context) error {
+			if !gone.Process.Running() {
+				return nil
+			}
+			return removes(others[0], gone)
+		})
+		endedAfter(t, gone, "removed from the cluster")
+		r.wakes(t, leader)
+	}
+	r.inTime(t, 2*time.Second, 5*time.Second, 10*time.Second)
+	r.ends(t)
+}
+
+// awaitRemoval waits until n has applied the removal of a node, no longer.
+func awaitRemoval(t *testing.T, n, gone *harness.Node) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	is := func(m *idnodev1.Member) bool { return m.GetTag() == gone.Tag }
+	for {
+		s, err := n.Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(s.GetMembers(), is) {
+			return
+		}
+	}
+}
+
+// votes waits until a node that joined votes, and another one leads. It returns the leader.
+func (r *row) votes(t *testing.T, joined *harness.Node) (leader *harness.Node) {
+	t.Helper()
+	harness.Eventually(t, 20*time.Second, joined.Tag+" votes", func(ctx context.Context) error {
+		if leader = r.c.Leader(t); leader == joined {
+			return transfer(joined, otherThan(r.c, joined))
+		}
+		s, err := leader.Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+		for _, m := range s.GetMembers() {
+			if m.GetTag() == joined.Tag && m.GetRole() == idnodev1.Role_ROLE_FOLLOWER {
+				return err
+			}
+		}
+		return fmt.Errorf("it does not yet: %w", err)
+	})
+	return leader
+}
+
+// removes asks n to remove a node.
+func removes(n, gone *harness.Node) error {
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	_, err := n.Cluster.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: gone.Tag})
+	return err
 }

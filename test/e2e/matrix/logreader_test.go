@@ -1,72 +1,66 @@
-package e2e
+package matrix
 
 import (
-	"context"
 	"errors"
 	"os"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
 )
 
-// TestTheLogsReader: what becomes of the log stops nothing but the log. The reader of the
+// TestF36LogUnread: what becomes of the log stops nothing but the log. The reader of the
 // leader's stops reading (etcd-io/etcd #22326), that of a follower's goes away
 // (influxdata/influxdb #9210); then the other follower, whose end the leader logs on Raft's main
 // goroutine, crashes and comes back. A hang-up ends no node either.
-func TestTheLogsReader(t *testing.T) {
+func TestF36LogUnread(t *testing.T) {
 	c := harness.NewCluster(t, harness.Config{})
 	logs := map[*harness.Node]*logPipe{}
+	remove := func() { // What a failed test prints would wait for a pipe's end.
+		for _, n := range c.Nodes {
+			os.Remove(n.DataDir + ".log")
+		}
+	}
 	start := func(n *harness.Node) {
+		os.Remove(n.DataDir + ".log")
+		logs[n] = newLogPipe(t, n.DataDir+".log")
 		n.Start(t)
-		t.Cleanup(func() { os.Remove(n.DataDir + ".log") }) // What a failed test prints would wait for its end.
+		t.Cleanup(remove)
 	}
 	for _, n := range c.Nodes {
-		logs[n] = newLogPipe(t, n.DataDir+".log")
 		start(n)
 	}
 	c.WaitReady(t)
-	leader := c.Leader(t)
-	others := slices.DeleteFunc(slices.Clone(c.Nodes), func(n *harness.Node) bool { return n == leader })
-	alone, crashed := others[0], others[1]
-
-	before := oneID(t, alone, "users/").GetBlocks()[0].GetLast()
-	alone.Process.Signal(t, syscall.SIGHUP)
-	logs[alone].close()
-	alone.Process.Signal(t, syscall.SIGHUP) // It logs this, to nobody.
-	logs[leader].stop(t)
-	crashed.Process.Kill()
-	start(crashed)
-	for _, n := range c.Nodes {
-		harness.Eventually(t, changed, "an identity at "+n.Tag, func(ctx context.Context) error {
-			_, err := n.Ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "orders|"})
-			return err
-		})
+	r := record(t, c, deadline)
+	t.Cleanup(remove)
+	for i := range r.cycles(t, 2, 50) {
+		leader := c.Leader(t)
+		alone, crashed := c.Others(leader)[i%2], c.Others(leader)[1-i%2]
+		r.traffic.Thick(t)
+		alone.Process.Signal(t, syscall.SIGHUP)
+		logs[alone].close()
+		alone.Process.Signal(t, syscall.SIGHUP) // It logs this, to nobody.
+		logs[leader].stop(t)
+		crashed.Process.Kill()
+		start(crashed)
+		r.figures.gaps = append(r.figures.gaps, r.traffic.Probes(t, c.Nodes...)...)
+		r.traffic.Thick(t)
+		if !alone.Process.Running() {
+			t.Fatal("a node has ended because nobody can read its log, or of a hang-up")
+		}
+		for _, n := range []*harness.Node{leader, alone} {
+			n.Process.Signal(t, syscall.SIGTERM)
+			if code := n.Process.Wait(t, 25*time.Second); code != 0 {
+				t.Errorf("a node whose log nobody reads ended with %d", code)
+			}
+			start(n)
+			c.WaitReady(t)
+		}
 	}
-	if !alone.Process.Running() {
-		t.Fatal("a node has ended because nobody can read its log, or of a hang-up")
-	}
-	if after := oneID(t, alone, "users/").GetBlocks()[0].GetFirst(); after != before+1 {
-		t.Errorf("its server-side ids went from %d to %d", before, after)
-	}
-	leader.Process.Signal(t, syscall.SIGTERM)
-	if code := leader.Process.Wait(t, drained); code != 0 {
-		t.Errorf("a node whose log nobody reads ended with %d", code)
-	}
-}
-
-func oneID(t *testing.T, n *harness.Node, template string) *idnodev1.GenerateResponse {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), changed)
-	defer cancel()
-	r, err := n.Ids.Generate(ctx, &idnodev1.GenerateRequest{Template: template})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	remove()
+	r.inTime(t, 3*time.Second, 5*time.Second, 10*time.Second)
+	r.ends(t)
 }
 
 // logPipe is a pipe in the place of a node's log, and its reader.
