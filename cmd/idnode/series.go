@@ -27,7 +27,7 @@ has neither.`,
 	}, newSeriesDefineCommand(a), newSeriesListCommand(a), newSeriesShowCommand(a),
 		newSeriesTakeCommand(a), newSeriesConfirmCommand(a), newSeriesVoidCommand(a), newSeriesReleaseCommand(a),
 		newSeriesReportCommand(a), newSeriesWhoHasCommand(a), newSeriesVerifyCommand(a),
-		newSeriesCloseCommand(a), newSeriesResumeCommand(a))
+		newSeriesCloseCommand(a), newSeriesResumeCommand(a), newSeriesReconcileCommand(a))
 }
 
 func newSeriesListCommand(a *app) *cobra.Command {

@@ -23,6 +23,7 @@ const (
 	confirmed    = idnodev1.NumberState_NUMBER_STATE_CONFIRMED
 	voided       = idnodev1.NumberState_NUMBER_STATE_VOIDED
 	released     = idnodev1.NumberState_NUMBER_STATE_RELEASED
+	unknown      = idnodev1.NumberState_NUMBER_STATE_UNKNOWN
 )
 
 // seriesDefinition is the definition of the answers, and definedJSON what is printed of it.
@@ -179,9 +180,11 @@ func TestSeriesScopes(t *testing.T) {
 			"invoices resumed\n", `{"logIndex":"3"}`,
 		},
 		{
-			"series resume invoices --last 2026-W07,BERLIN=41 --last -=5 --yes",
+			"series resume invoices --last 2026-W07,BERLIN=41@2026-02-11 --last -=5 --closed 2026-W07,BERLIN --yes",
 			&idnodev1.ResumeSeriesResponse{LogIndex: 3},
-			&idnodev1.ResumeSeriesRequest{Series: "invoices", Books: []*idnodev1.ScopeInBooks{{Scope: []string{"2026-W07", "BERLIN"}, Last: 41}, {Last: 5}}},
+			&idnodev1.ResumeSeriesRequest{Series: "invoices", Books: []*idnodev1.ScopeInBooks{
+				{Scope: []string{"2026-W07", "BERLIN"}, Last: 41, LastDate: "2026-02-11", Closed: true}, {Last: 5},
+			}},
 			"invoices resumed\n", `{"logIndex":"3"}`,
 		},
 	}
@@ -224,16 +227,17 @@ func booksOf(t *testing.T) *fakeNode {
 			{Key: "a", Text: "X-1", State: open, Date: "2025-01-01"},
 			{Key: "d", Text: "X-4", State: voided, Reason: "lost"},
 			{Key: "b", Text: "X-2", State: open, Overdue: true},
+			{Text: "X-5", State: unknown},
 		},
 		"2025,Y": {{Key: "e", Text: "Y-1", State: confirmed}, {Key: "f", Text: "Y-2", State: released}},
 		"2026,X": {{Key: "c", Text: "X-3", State: open}},
 	}
 	pages := map[string]*idnodev1.ReportSeriesResponse{
 		"": {NextPageToken: "p2", Scopes: []*idnodev1.ScopeReport{
-			{Scope: []string{"2025", "X"}, Last: 3, LastDate: "2025-12-31", Closed: true, Open: 2, Overdue: 1, Voided: 1},
+			{Scope: []string{"2025", "X"}, Last: 4, LastDate: "2025-12-31", Closed: true, Open: 2, Overdue: 1, Voided: 1, Unknown: 1},
 			{Scope: []string{"2025", "Y"}, Last: 2, LastDate: "2025-12-31", Confirmed: 1, Released: 1},
 		}},
-		"p2": {Scopes: []*idnodev1.ScopeReport{{Scope: []string{"2026", "X"}, Last: 1, Open: 1}}},
+		"p2": {Scopes: []*idnodev1.ScopeReport{{Scope: []string{"2026", "X"}, Last: 9, Before: 8, Open: 1}}},
 	}
 	return newFakeNode(t, func(req proto.Message) (proto.Message, error) {
 		list, ok := req.(*idnodev1.ListNumbersRequest)
@@ -255,16 +259,17 @@ func booksOf(t *testing.T) *fakeNode {
 // TestSeriesReport follows the pages of scopes and numbers, up to the limit.
 func TestSeriesReport(t *testing.T) {
 	node := booksOf(t)
-	const header = "SCOPE   LAST  DATE        OPEN  OVERDUE  CONFIRMED  VOIDED  RELEASED  CLOSED\n"
+	const header = "SCOPE   LAST  DATE        BEFORE  OPEN  OVERDUE  CONFIRMED  VOIDED  RELEASED  UNKNOWN  CLOSED\n"
 	tests := []struct {
 		flags string
 		want  string
 	}{
-		{"", header + "2025,X  3     2025-12-31  2     1        0          1       0         yes\n2025,Y  2     2025-12-31  0     0        1          0       1         no\n2026,X  1  -  1  0  0  0  0  no\n"},
+		{"", header + "2025,X  4     2025-12-31  0       2     1        0          1       0         1        yes\n2025,Y  2     2025-12-31  0       0     0        1          0       1         0        no\n2026,X  9  -  8  1  0  0  0  0  0  no\n"},
 		{"--state open", "X-1\topen\ta\t2025-01-01\t\nX-2\topen, overdue\tb\t\t\nX-3\topen\tc\t\t\n"},
 		{"--state open --limit 2", "X-1\topen\ta\t2025-01-01\t\nX-2\topen, overdue\tb\t\t\n"},
 		{"--state confirmed", "Y-1\tconfirmed\te\t\t\n"},
 		{"--state voided", "X-4\tvoided\td\t\tlost\n"},
+		{"--state unknown", "X-5\tunknown\t\t\t\n"},
 		{"--state released", "Y-2\treleased\tf\t\t\n"},
 	}
 	for _, tt := range tests {
@@ -274,7 +279,7 @@ func TestSeriesReport(t *testing.T) {
 		}
 	}
 	got := command(t, "series", "report", "invoices", "--endpoint", node.addr, "-o", "json", "--limit", "1")
-	if want := `{"scope":["2025","X"],"last":"3","lastDate":"2025-12-31","closed":true,"open":"2","overdue":"1","confirmed":"0","voided":"1","released":"0","before":"0","unknown":"0"}` + "\n"; !strings.HasPrefix(got.stdout, want) {
+	if want := `{"scope":["2025","X"],"last":"4","lastDate":"2025-12-31","closed":true,"open":"2","overdue":"1","confirmed":"0","voided":"1","released":"0","before":"0","unknown":"1"}` + "\n"; !strings.HasPrefix(got.stdout, want) {
 		t.Errorf("json: %+v", got)
 	}
 	got = command(t, "series", "report", "invoices", "--endpoint", node.addr, "-o", "json", "--state", "open", "--limit", "1")
@@ -294,7 +299,7 @@ func TestSeriesReportAsks(t *testing.T) {
 		return &idnodev1.ListNumbersRequest{Database: "shop", Series: "invoices", Scope: strings.Split(scope, ","), State: open, PageSize: size, PageToken: token, Consistency: stale}
 	}
 	got := command(t, "series", "report", "invoices", "--state", "open", "--limit", "3", "--stale", "--database", "shop", "--endpoint", node.addr)
-	want := []proto.Message{scopes(""), numbers("2025,X", "", 3), numbers("2025,X", "x", 2), numbers("2025,X", "xx", 2), scopes("p2"), numbers("2026,X", "", 1)}
+	want := []proto.Message{scopes(""), numbers("2025,X", "", 3), numbers("2025,X", "x", 2), numbers("2025,X", "xx", 2), numbers("2025,X", "xxx", 1), scopes("p2"), numbers("2026,X", "", 1)}
 	if diff := cmp.Diff(want, node.requests(), protocmp.Transform()); got.code != exitOK || diff != "" {
 		t.Errorf("%+v; requests differ (-want +got):\n%s", got, diff)
 	}
@@ -306,7 +311,7 @@ func TestSeriesCallsAreRepeated(t *testing.T) {
 	lines := map[string]bool{
 		"series list": true, "series show x": true, "series verify x": true, "series report x": true, "series report x --state open": true, "series who-has x --key k": true,
 		"series take x --key k": true, "series confirm x --key k": true, "series void x --key k --reason r": true, "series release x --key k": true, "series close x - --yes": true,
-		"series define x --format {number}": true, "series resume x --yes": false,
+		"series define x --format {number}": true, "series resume x --yes": false, "series reconcile x - --number 1=a": true,
 	}
 	for line, want := range lines {
 		first := newFakeNode(t, refuse(failure(t, codes.Unavailable, reasonUnknown, "leader lost")))
@@ -323,14 +328,14 @@ func TestSeriesCallsAreRepeated(t *testing.T) {
 func TestSeriesOutcomeUnknown(t *testing.T) {
 	lost := newFakeNode(t, refuse(failure(t, codes.Unavailable, "", "connection lost")))
 	nobody := newFakeNode(t, refuse(failure(t, codes.Unavailable, "NO_QUORUM", "no leader")))
-	const unknown = "; whether it took effect is not known"
+	const notKnown = "; whether it took effect is not known"
 	for line, want := range map[string]string{
-		"series take x --key k":    unknown + "; repeat the same command: it counts once\n",
-		"series resume x --yes":    unknown + "\n",
+		"series take x --key k":    notKnown + "; repeat the same command: it counts once\n",
+		"series resume x --yes":    notKnown + "\n",
 		"series who-has x --key k": "cluster status'\n",
 	} {
 		args := append(strings.Fields(line), "--endpoint", lost.addr, "--endpoint", nobody.addr)
-		if !strings.HasPrefix(want, unknown) {
+		if !strings.HasPrefix(want, notKnown) {
 			want = " (tried " + lost.addr + ", " + nobody.addr + ")\n"
 		}
 		if got := command(t, args...); got.code != exitUnavailable || !strings.HasSuffix(got.stderr, want) {
@@ -343,7 +348,8 @@ func TestSeriesOutcomeUnknown(t *testing.T) {
 func TestSeriesAsksFirst(t *testing.T) {
 	for line, want := range map[string]string{
 		"series close x 2026":            `Closes scope "2026" of "x" for good`,
-		"series resume x":                `the series knows all numbers that are in the books`,
+		"series resume x":                `the series knows all numbers that are in the books, and no scope was closed since the backup`,
+		"series resume x --closed 2025":  `no scope but "2025" was closed since the backup`,
 		"series resume x --last 2026=41": `no number of the books is above "2026=41"`,
 	} {
 		node := newFakeNode(t, answer(&idnodev1.CloseScopeResponse{}))
@@ -361,14 +367,15 @@ func TestSeriesControlsNoTerminal(t *testing.T) {
 	x := &idnodev1.Series{Name: bad, Definition: &idnodev1.SeriesDefinition{Format: bad}}
 	numbers := []*idnodev1.SeriesNumber{number}
 	for line, res := range map[string]proto.Message{
-		"series list":                     &idnodev1.ListSeriesResponse{Series: []*idnodev1.Series{x}},
-		"series show x":                   &idnodev1.GetSeriesResponse{Series: x},
-		"series take x --key k":           &idnodev1.TakeNumbersResponse{Numbers: numbers},
-		"series confirm x --key k":        &idnodev1.ConfirmNumbersResponse{Numbers: numbers},
-		"series who-has x --key k":        &idnodev1.WhoHasResponse{Number: number},
-		"series verify x":                 &idnodev1.VerifySeriesResponse{Scope: []string{bad}, Detail: bad},
-		"series report x":                 &idnodev1.ReportSeriesResponse{Scopes: []*idnodev1.ScopeReport{{Scope: []string{bad}}}},
-		"series resume " + bad + " --yes": &idnodev1.ResumeSeriesResponse{},
+		"series list":                      &idnodev1.ListSeriesResponse{Series: []*idnodev1.Series{x}},
+		"series show x":                    &idnodev1.GetSeriesResponse{Series: x},
+		"series take x --key k":            &idnodev1.TakeNumbersResponse{Numbers: numbers},
+		"series reconcile x - --number 1=": &idnodev1.ReconcileNumbersResponse{Numbers: numbers},
+		"series confirm x --key k":         &idnodev1.ConfirmNumbersResponse{Numbers: numbers},
+		"series who-has x --key k":         &idnodev1.WhoHasResponse{Number: number},
+		"series verify x":                  &idnodev1.VerifySeriesResponse{Scope: []string{bad}, Detail: bad},
+		"series report x":                  &idnodev1.ReportSeriesResponse{Scopes: []*idnodev1.ScopeReport{{Scope: []string{bad}}}},
+		"series resume " + bad + " --yes":  &idnodev1.ResumeSeriesResponse{},
 	} {
 		for _, format := range []string{"text", "json"} {
 			node := newFakeNode(t, answer(res))

@@ -31,12 +31,14 @@ func newSeriesReportCommand(a *app) *cobra.Command {
 		Use:   "report NAME",
 		Short: "Count a series' numbers by scope and state, or list those of one state",
 		Long: `Prints a line for each scope, in the order in which they began: how many numbers are in
-which state. With --state it prints the numbers of that state in all scopes, a line
-for each: text, state, key, date, reason.`,
+which state; BEFORE counts those below the first one of the series. With --state it
+prints the numbers of that state in all scopes, a line for each: text, state, key,
+date, reason. Unknown ones are those that a restore or a recovery left open, with the
+last key that is known.`,
 		Example: "  idnode series report invoices\n  idnode series report invoices --state open",
 		Args:    cobra.ExactArgs(1),
 	}
-	cmd.Flags().StringVar(&state, "state", "", "list the numbers that are open, confirmed, voided or released")
+	cmd.Flags().StringVar(&state, "state", "", "list the numbers that are open, confirmed, voided, released or unknown")
 	r.registerPages(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		if err := r.check(); err != nil {
@@ -81,12 +83,12 @@ func (r *seriesReport) scopes(ctx context.Context, s *clusterClient, p page) (st
 func printScopes(w io.Writer, scopes []*idnodev1.ScopeReport, first bool) {
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	if first {
-		fmt.Fprintln(tw, "SCOPE\tLAST\tDATE\tOPEN\tOVERDUE\tCONFIRMED\tVOIDED\tRELEASED\tCLOSED")
+		fmt.Fprintln(tw, "SCOPE\tLAST\tDATE\tBEFORE\tOPEN\tOVERDUE\tCONFIRMED\tVOIDED\tRELEASED\tUNKNOWN\tCLOSED")
 	}
 	for _, x := range scopes {
 		closed := map[bool]string{true: "yes", false: "no"}[x.GetClosed()]
-		fmt.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", docid.Escape(scopeText(x.GetScope())), x.GetLast(), cmp.Or(x.GetLastDate(), "-"),
-			x.GetOpen(), x.GetOverdue(), x.GetConfirmed(), x.GetVoided(), x.GetReleased(), closed)
+		fmt.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", docid.Escape(scopeText(x.GetScope())), x.GetLast(), cmp.Or(x.GetLastDate(), "-"),
+			x.GetBefore(), x.GetOpen(), x.GetOverdue(), x.GetConfirmed(), x.GetVoided(), x.GetReleased(), x.GetUnknown(), closed)
 	}
 	_ = tw.Flush()
 }
@@ -141,8 +143,10 @@ func countOf(x *idnodev1.ScopeReport, state idnodev1.NumberState) int64 {
 		return x.GetConfirmed()
 	case idnodev1.NumberState_NUMBER_STATE_VOIDED:
 		return x.GetVoided()
-	default:
+	case idnodev1.NumberState_NUMBER_STATE_RELEASED:
 		return x.GetReleased()
+	default:
+		return x.GetUnknown()
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,81 +12,235 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-func newSeriesCloseCommand(a *app) *cobra.Command {
-	var sure confirmation
-	cmd := &cobra.Command{
-		Use:   "close NAME SCOPE",
-		Short: "End a scope: it gives no more numbers",
-		Long: `Closes a scope, and prints its last number. Its open numbers can still be confirmed,
-voided and released. A closed scope stays closed, so the command asks first. SCOPE is
-as 'series report' shows it.`,
-		Example: "  idnode series close invoices 2026,BERLIN\n  idnode series close orders -",
-		Args:    cobra.ExactArgs(2),
-	}
-	sure.register(cmd.Flags())
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		scope, err := parseScope(args[1])
-		if err != nil {
-			return err
-		}
-		if err := sure.of(cmd).ask(fmt.Sprintf("Closes scope %s of %s for good: it gives no more numbers.", quote(args[1]), quote(args[0]))); err != nil {
-			return err
-		}
-		msg := &idnodev1.CloseScopeRequest{Database: s.database, Series: args[0], Scope: scope}
-		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.CloseScope, msg)
-		return s.out.value(err, res, res.GetLast())
-	})
+// Bounds of one call: the server's for numbers that the series does not know, and one for
+// scopes, which have room in an entry of the log.
+const (
+	resumedInScope = 100_000
+	resumedAtOnce  = 1_000_000
+	scopesAtOnce   = 300
+)
+
+// shownScopes is how many scopes the question lists.
+const shownScopes = 50
+
+// seriesResume is one resume.
+type seriesResume struct {
+	name          string
+	lasts, closed []string
+	sure          confirmation
+	// known has the scopes of the series, once somebody needed them.
+	known []*idnodev1.ScopeReport
 }
 
 func newSeriesResumeCommand(a *app) *cobra.Command {
-	var lasts []string
-	var sure confirmation
+	var r seriesResume
 	cmd := &cobra.Command{
 		Use:   "resume NAME",
 		Short: "Let a series go on that a restore or a recovery suspended",
 		Long: `Lets a suspended series give numbers again. It may lack the newest ones: look at the
-books first, and say with --last what the last number of each scope is there. Numbers
-between are voided, without a key. A number that is in the books and is not said
-comes again, so the command asks first.`,
-		Example: "  idnode series resume invoices --last 2026,BERLIN=4711 --last 2026,PARIS=312\n  idnode series resume orders --last -=99",
-		Args:    cobra.ExactArgs(1),
+books first, and say with --last what the last number of each scope is there, with the
+greatest date where the dates of the series have an order. Numbers between become
+unknown: 'idnode series report NAME --state unknown' lists them, and 'idnode series
+reconcile' says what the books have of each. --closed names scopes that were closed
+after the backup.
+
+A number that is in the books and is not said comes again, so the command first shows
+what the series has, and asks.`,
+		Example: `  idnode series resume invoices --last 2026,BERLIN=4711@2026-12-30 --closed 2025,BERLIN
+  idnode series resume orders --last -=99`,
+		Args: cobra.ExactArgs(1),
 	}
-	cmd.Flags().StringArrayVar(&lasts, "last", nil, "SCOPE=NUMBER: the last number of a scope that is in the books; one flag for each")
-	sure.register(cmd.Flags())
+	f := cmd.Flags()
+	f.StringArrayVar(&r.lasts, "last", nil, "SCOPE=NUMBER[@DATE]: the last number of a scope that is in the books, and the greatest date; one flag for each")
+	f.StringArrayVar(&r.closed, "closed", nil, "SCOPE: one that was closed; one flag for each")
+	r.sure.register(f)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		msg := &idnodev1.ResumeSeriesRequest{Database: s.database, Series: args[0]}
-		for _, text := range lasts {
-			last, err := parseLast(text)
-			if err != nil {
-				return err
-			}
-			msg.Books = append(msg.Books, last)
-		}
-		if err := sure.of(cmd).ask(resumeQuestion(args[0], lasts)); err != nil {
-			return err
-		}
-		res, err := invoke(ctx, s.change, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ResumeSeries, msg)
-		return s.out.value(err, res, docid.Escape(args[0])+" resumed")
+		r.name = args[0]
+		r.sure.of(cmd)
+		return r.run(ctx, s)
 	})
 }
 
+func (r *seriesResume) run(ctx context.Context, s *clusterClient) error {
+	books, err := r.books()
+	if err != nil {
+		return err
+	}
+	if err := r.ask(ctx, s); err != nil {
+		return err
+	}
+	if books, err = r.complete(ctx, s, books); err != nil {
+		return err
+	}
+	calls := r.calls(books)
+	for i, msg := range calls {
+		msg.Database, msg.Series, msg.More = s.database, r.name, i < len(calls)-1
+		send := s.change // Another restore may have suspended it since, for a reason of its own.
+		if msg.GetMore() {
+			send = s.keyed
+		}
+		res, err := invoke(ctx, send, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ResumeSeries, msg)
+		if err != nil {
+			return withoutDate(err)
+		}
+		if !msg.GetMore() {
+			s.out.result(res, func(w io.Writer) { fmt.Fprintln(w, docid.Escape(r.name)+" resumed") })
+		}
+	}
+	return nil
+}
+
+// books reads the flags. A scope that is only closed has the last number 0 for now.
+func (r *seriesResume) books() (books []*idnodev1.ScopeInBooks, err error) {
+	named := map[string]*idnodev1.ScopeInBooks{}
+	for _, text := range r.lasts {
+		b, err := parseLast(text)
+		if err != nil {
+			return nil, err
+		}
+		if named[scopeText(b.GetScope())] != nil {
+			return nil, usagef("--last has the scope %s twice", quote(scopeText(b.GetScope())))
+		}
+		named[scopeText(b.GetScope())] = b
+		books = append(books, b)
+	}
+	for _, text := range r.closed {
+		scope, err := parseScope(text)
+		if err != nil {
+			return nil, err
+		}
+		b := named[scopeText(scope)]
+		if b == nil {
+			b = &idnodev1.ScopeInBooks{Scope: scope}
+			named[scopeText(scope)] = b
+			books = append(books, b)
+		}
+		b.Closed = true
+	}
+	return books, nil
+}
+
+// parseLast reads SCOPE=NUMBER[@DATE]. Which dates there are is the cluster's business.
 func parseLast(text string) (*idnodev1.ScopeInBooks, error) {
-	name, number, ok := strings.Cut(text, "=")
+	name, rest, ok := strings.Cut(text, "=")
 	if !ok {
-		return nil, usagef("--last must be SCOPE=NUMBER, not %q", text)
+		return nil, usagef("--last must be SCOPE=NUMBER[@DATE], not %q", text)
 	}
 	scope, err := parseScope(name)
 	if err != nil {
 		return nil, err
 	}
+	number, date, dated := strings.Cut(rest, "@")
+	if dated && date == "" {
+		return nil, usagef("--last %s has no date behind the @", quote(text))
+	}
 	last, err := parseNumber("the number of --last", number)
-	return &idnodev1.ScopeInBooks{Scope: scope, Last: last}, err
+	if err == nil && last < 1 {
+		err = usagef("the number of --last must be above zero, not %d", last)
+	}
+	return &idnodev1.ScopeInBooks{Scope: scope, Last: last, LastDate: date}, err
 }
 
-func resumeQuestion(name string, lasts []string) string {
-	known := "the series knows all numbers that are in the books"
-	if len(lasts) > 0 {
-		known = "no number of the books is above " + quote(strings.Join(lasts, " ")) + ", or unknown in another scope"
+// ask shows to a person what the series has, and asks.
+func (r *seriesResume) ask(ctx context.Context, s *clusterClient) error {
+	if r.sure.person && !r.sure.yes {
+		if err := r.read(ctx, s); err != nil {
+			return err
+		}
+		printScopes(r.sure.err, r.known[:min(shownScopes, len(r.known))], true)
+		if more := len(r.known) - shownScopes; more > 0 {
+			fmt.Fprintf(r.sure.err, "and %d more: idnode series report %s\n", more, docid.Escape(r.name))
+		}
 	}
-	return fmt.Sprintf("Resumes %s: %s. If that is wrong, numbers come twice.", quote(name), known)
+	return r.sure.ask(r.question())
+}
+
+func (r *seriesResume) question() string {
+	last, closed := "the series knows all numbers that are in the books", "no scope was closed since the backup"
+	if len(r.lasts) > 0 {
+		last = "no number of the books is above " + quote(strings.Join(r.lasts, " ")) + ", or unknown in another scope"
+	}
+	if len(r.closed) > 0 {
+		closed = "no scope but " + quote(strings.Join(r.closed, " ")) + " was closed since the backup"
+	}
+	return fmt.Sprintf("Resumes %s: %s, and %s. If that is wrong, numbers come twice, or in a scope that was closed.", quote(r.name), last, closed)
+}
+
+// read asks for the scopes of the series, once.
+func (r *seriesResume) read(ctx context.Context, s *clusterClient) error {
+	if r.known != nil {
+		return nil
+	}
+	report := seriesReport{series: r.name}
+	return report.pages(ctx, s, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
+		res, err := report.page(ctx, s, p)
+		r.known = append(r.known, res.GetScopes()...)
+		return res.GetNextPageToken(), len(res.GetScopes()), err
+	})
+}
+
+// complete adds the last numbers of scopes that are only closed: those that the series has.
+func (r *seriesResume) complete(ctx context.Context, s *clusterClient, books []*idnodev1.ScopeInBooks) ([]*idnodev1.ScopeInBooks, error) {
+	for _, b := range books {
+		if b.GetLast() != 0 && b.GetLast() <= resumedInScope {
+			continue
+		}
+		if err := r.read(ctx, s); err != nil {
+			return nil, err
+		}
+		if b.GetLast() == 0 {
+			if b.Last = r.knownOf(b.GetScope()); b.GetLast() == 0 {
+				return nil, usagef("the series knows no scope %s: say its last number with --last", quote(scopeText(b.GetScope())))
+			}
+		}
+	}
+	return books, nil
+}
+
+// knownOf returns the last number of a scope that the series knows.
+func (r *seriesResume) knownOf(scope []string) int64 {
+	for _, x := range r.known {
+		if scopeText(x.GetScope()) == scopeText(scope) {
+			return x.GetLast()
+		}
+	}
+	return 0
+}
+
+// calls cuts what the books have into calls that the cluster takes: at least one, and each
+// has a scope once.
+func (r *seriesResume) calls(books []*idnodev1.ScopeInBooks) (calls []*idnodev1.ResumeSeriesRequest) {
+	reached := map[string]int64{}
+	for _, b := range books {
+		reached[scopeText(b.GetScope())] = r.knownOf(b.GetScope())
+	}
+	for len(calls) == 0 || len(books) > 0 {
+		call, unknown := &idnodev1.ResumeSeriesRequest{}, int64(0)
+		calls = append(calls, call)
+		var rest []*idnodev1.ScopeInBooks
+		for _, b := range books {
+			name := scopeText(b.GetScope())
+			next := min(b.GetLast(), reached[name]+resumedInScope)
+			if len(call.GetBooks()) == scopesAtOnce || unknown+next-reached[name] > resumedAtOnce {
+				call, unknown = &idnodev1.ResumeSeriesRequest{}, 0
+				calls = append(calls, call)
+			}
+			unknown += max(0, next-reached[name])
+			part := &idnodev1.ScopeInBooks{Scope: b.GetScope(), Last: next, LastDate: b.GetLastDate(), Closed: b.GetClosed()}
+			if reached[name] = next; next < b.GetLast() {
+				part.Closed, rest = false, append(rest, b)
+			}
+			call.Books = append(call.Books, part)
+		}
+		books = rest
+	}
+	return calls
+}
+
+// withoutDate says how the date is written that the cluster misses.
+func withoutDate(err error) error {
+	if reasonOf(err) == "INVALID_SERIES" && strings.Contains(err.Error(), "no last date") {
+		return usagef("%s; write it behind the number, as in --last 2026,BERLIN=4711@2026-12-30", describe(err))
+	}
+	return err
 }

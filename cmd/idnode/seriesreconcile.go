@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// Bounds of one call, below what a server takes.
+const (
+	reconciledAtOnce = 1_000
+	reconciledBytes  = 32_000
+)
+
+const standardInput = "-"
+
+// seriesReconcile is what the books have of unknown numbers.
+type seriesReconcile struct {
+	numbers      []string
+	file, reason string
+	// stderr hears how far a command came that failed.
+	stderr io.Writer
+}
+
+func newSeriesReconcileCommand(a *app) *cobra.Command {
+	r := seriesReconcile{stderr: a.stderr}
+	cmd := &cobra.Command{
+		Use:   "reconcile NAME SCOPE",
+		Short: "Say what the books have of unknown numbers",
+		Long: `Says of unknown numbers of a scope which document has each, which confirms it, or that
+none has it, which voids it. 'idnode series report NAME --state unknown' lists them.
+What is said cannot be taken back. It prints a line for each number: text, state, key,
+date, reason. The same command again changes nothing.
+
+--file reads a CSV: a line "number,key", and then a line for each number, without a
+key if no document has it. - is the standard input. The file is read to its end
+before anything is changed; then the numbers go out in calls of 1,000, each of which
+counts whole or not at all.`,
+		Example: `  idnode series reconcile invoices 2026,BERLIN --number 7=cart-3 --number 8=
+  idnode series reconcile orders - --file books.csv --reason 'not in the books of 31 March'`,
+		Args: cobra.ExactArgs(2),
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&r.numbers, "number", nil, "NUMBER=KEY: the document that has a number; NUMBER= if none has it; one flag for each")
+	f.StringVar(&r.file, "file", "", "CSV (number,key) of what the books have; - is the standard input")
+	f.StringVar(&r.reason, "reason", "", `why numbers without a document are voided, at most 128 bytes (default "not in the books")`)
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		scope, err := parseScope(args[1])
+		if err != nil {
+			return err
+		}
+		numbers, err := r.read(cmd.InOrStdin())
+		if err != nil {
+			return err
+		}
+		msg := &idnodev1.ReconcileNumbersRequest{Database: s.database, Series: args[0], Scope: scope, Reason: r.reason}
+		return r.send(ctx, s, msg, numbers)
+	})
+}
+
+// read returns what the flags or the file say.
+func (r *seriesReconcile) read(in io.Reader) (numbers []*idnodev1.ReconciledNumber, err error) {
+	if (len(r.numbers) == 0) == (r.file == "") {
+		return nil, usagef("exactly one of --number and --file is required")
+	}
+	if r.file != "" {
+		return readBooks(r.file, in)
+	}
+	for _, text := range r.numbers {
+		number, key, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, usagef("--number must be NUMBER=KEY, or NUMBER= if no document has it, not %q", text)
+		}
+		n, err := parseNumber("the number of --number", number)
+		if err != nil {
+			return nil, err
+		}
+		numbers = append(numbers, &idnodev1.ReconciledNumber{Number: n, Key: key})
+	}
+	return numbers, nil
+}
+
+func readBooks(path string, in io.Reader) ([]*idnodev1.ReconciledNumber, error) {
+	if path != standardInput {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }() // It is only read.
+		in = file
+	}
+	numbers, err := parseBooks(in)
+	if err == nil && len(numbers) == 0 {
+		err = errors.New("it has no numbers")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return numbers, nil
+}
+
+// send makes the calls, one after the other, and prints what became of the numbers.
+func (r *seriesReconcile) send(ctx context.Context, s *clusterClient, msg *idnodev1.ReconcileNumbersRequest, numbers []*idnodev1.ReconciledNumber) error {
+	send := s.keyed
+	if r.file != "" {
+		send = s.insist
+	}
+	done := 0
+	for _, part := range partsOf(numbers) {
+		msg.Numbers = part
+		res, err := invoke(ctx, send, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ReconcileNumbers, msg)
+		if err != nil && done > 0 {
+			fmt.Fprintf(r.stderr, "%d numbers were reconciled before this: the same command again is safe\n", done)
+		}
+		if err := s.out.numbers(err, res); err != nil {
+			return err
+		}
+		done += len(part)
+	}
+	return nil
+}
+
+// partsOf cuts what the books have into what calls hold.
+func partsOf(numbers []*idnodev1.ReconciledNumber) (parts [][]*idnodev1.ReconciledNumber) {
+	for rest := numbers; len(rest) > 0; {
+		size, n := 0, 0
+		for n < min(len(rest), reconciledAtOnce) && size <= reconciledBytes {
+			size += len(rest[n].GetKey())
+			n++
+		}
+		parts, rest = append(parts, slices.Clip(rest[:n])), rest[n:]
+	}
+	return parts
+}
