@@ -59,6 +59,15 @@ func (s *seriesStore) add(db uint32, name string, is *series.Series) *seriesItem
 	return i
 }
 
+// remove forgets a series.
+func (s *seriesStore) remove(i *seriesItem) {
+	s.byName.Delete(i)
+	s.hash.Remove(i.hash)
+	s.keys -= i.keys
+	s.databases.grow(i.db, -i.keys, -i.bytes)
+	s.databases.count(i.db, i.name, -1)
+}
+
 // changed takes what a series is now into the sums.
 func (s *seriesStore) changed(i *seriesItem) {
 	s.hash.Remove(i.hash)

@@ -44,6 +44,13 @@ func seriesOperations() [][]byte {
 		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
 			Name: "s", Scope: []string{"B"}, First: 1, Numbers: []*raftlogv1.SeriesStored{{Key: "c", State: 1}},
 		}}}),
+		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
+			Name: "s", Scope: []string{"D"}, First: 7, Begin: 7,
+		}}}),
+		onSeries(&raftlogv1.SeriesDefine{
+			Name: "u", Definition: op.SeriesDefinition(reusing), Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"A"}, First: 7}},
+		}),
+		onSeries(&raftlogv1.SeriesDelete{Name: "s", ExpectedVersion: 1}),
 	}
 }
 
@@ -88,7 +95,11 @@ func (r *seriesRun) step() {
 	for _, i := range r.Perm(8)[:1+r.IntN(3)] {
 		keys = append(keys, fmt.Sprint("k", i))
 	}
-	switch r.IntN(10) {
+	switch r.IntN(12) {
+	case 10:
+		r.define(now)
+	case 11:
+		r.delete(now)
 	case 0:
 		r.state = restored(r.t, snapshotOf(r.t, r.state))
 	case 1:
@@ -102,6 +113,37 @@ func (r *seriesRun) step() {
 	default:
 		r.end(now, keys)
 	}
+}
+
+// define changes the definition, and where scopes begin.
+func (r *seriesRun) define(now int64) {
+	d, version := r.beside.Definition()
+	begin := series.Begin{Scope: []string{[]string{"A", "B", "C"}[r.IntN(3)]}, First: 1 + r.Int64N(5)}
+	d.MaxOpen = r.Int64N(3) + 9
+	if r.IntN(4) == 0 {
+		d.Format = []string{"{branch}-{number:3}", "{branch}/{number:3}"}[r.IntN(2)]
+	}
+	m := &raftlogv1.SeriesDefine{
+		Name: "s", Definition: op.SeriesDefinition(d), ExpectedVersion: version, Begins: op.SeriesBegins([]series.Begin{begin}),
+	}
+	err := r.beside.Redefine(now, d, version, begin)
+	for range 2 { // The same call again changes nothing.
+		r.same(m, version+1, err)
+	}
+}
+
+// delete deletes the series, if it may, and begins another of its name.
+func (r *seriesRun) delete(now int64) {
+	d, version := r.beside.Definition()
+	err := r.beside.CheckDelete(now, version)
+	r.same(&raftlogv1.SeriesDelete{Name: "s", ExpectedVersion: version}, nil, err)
+	if err != nil {
+		return
+	}
+	if r.beside, err = series.New(d); err != nil {
+		r.t.Fatal(err)
+	}
+	r.same(&raftlogv1.SeriesDefine{Name: "s", Definition: op.SeriesDefinition(d)}, int64(1), nil)
 }
 
 func (r *seriesRun) take(now int64, keys []string) {
@@ -171,11 +213,14 @@ func TestEveryErrorOfASeriesHasAReason(t *testing.T) {
 	for _, err := range []error{
 		&series.SuspendedError{}, &series.ConflictError{}, &series.UnknownKeyError{}, &series.UnknownScopeError{}, &series.ClosedError{},
 		&series.DateBackError{}, &series.TooManyOpenError{}, &series.FullError{}, &format.FullError{}, &series.ExpiredError{},
-		&series.StateError{}, &series.OtherNumberError{}, &series.VersionError{}, &series.DiffersError{}, &format.CollisionError{},
+		&series.StateError{}, &series.OtherNumberError{}, &series.InUseError{}, &series.VersionError{}, &series.DiffersError{}, &format.CollisionError{},
 	} {
 		if r := refuseSeries(err); r.reason <= raftlogv1.RefusalReason_REFUSAL_REASON_INVALID || r.reason == raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID && r.field == "" {
 			t.Errorf("%T is refused with %s, %q", err, r.reason, r.field)
 		}
+	}
+	if r := refuseSeries(&series.InUseError{}); r.reason != raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_IN_USE {
+		t.Errorf("a series in use is refused with %s", r.reason)
 	}
 	for field, want := range map[string]string{"reset": "definition.reset_by", "keys": "keys"} {
 		if r := refuseSeries(&series.InvalidError{Field: field}); r.field != want {
@@ -374,6 +419,30 @@ func TestSeriesAreSuspended(t *testing.T) {
 			t.Error("above a floor a series began that may be known elsewhere")
 		}
 	})
+}
+
+// TestADeletedSeriesLeavesNothing: its name and its keys count no more, and the state is the one
+// from before it.
+func TestADeletedSeriesLeavesNothing(t *testing.T) {
+	l := newFormedLog(t)
+	l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesDefine{Name: "other", Definition: op.SeriesDefinition(reusing)})))
+	before, hash := l.state.Counts(), l.state.contents.series.hash
+	for range 2 {
+		l.mustApplied(l.raw(seriesOperations()[0]))
+		l.mustApplied(l.raw(seriesOperations()[1]))
+		l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesEnd{Name: "s", State: uint32(series.Released), Keys: []*raftlogv1.SeriesKey{{Key: "a"}}})))
+		l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesTake{Name: "s", Values: []string{"A"}, Keys: []string{"c"}})))
+		if counts := l.state.Counts(); counts.SeriesKeys != 3 {
+			t.Fatalf("%+v", counts)
+		}
+		l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesDelete{Name: "s", ExpectedVersion: 1})))
+		if counts := l.state.Counts(); counts != before || l.state.contents.series.hash != hash {
+			t.Errorf("after the deletion: %+v, want %+v", counts, before)
+		}
+		if used := l.state.contents.databases.used[0]; used != (databaseUse{names: 1, bytes: int64(len("other"))}) {
+			t.Errorf("the database uses %+v", used)
+		}
+	}
 }
 
 // TestASnapshotWithAWrongSeries is corrupt.

@@ -32,6 +32,8 @@ func (s *seriesStore) apply(dst []byte, now moment, o *op.Operation, floor floor
 		return s.resume(dst, now, o)
 	case op.KindSeriesImport:
 		return s.importRecord(dst, now, o)
+	case op.KindSeriesDelete:
+		return s.delete(dst, now, o)
 	default:
 		return dst, invalid("kind", "is of no operation on series")
 	}
@@ -46,22 +48,22 @@ func (s *seriesStore) define(dst []byte, now moment, o *op.Operation, floor floo
 	if err := checkText("name", m.GetName(), docid.MaxNameBytes); err != nil {
 		return dst, err
 	}
-	d, db := op.DefinitionOf(m.GetDefinition()), s.databases.numberOf(o.Database)
-	i := s.find(db, m.GetName())
+	i := s.find(s.databases.numberOf(o.Database), m.GetName())
 	if i == nil {
-		return s.begin(dst, o, &m, d, floor)
+		return s.begin(dst, o, &m, floor)
 	}
-	if present, version := i.series.Definition(); present == d && version == m.GetExpectedVersion()+1 {
-		return op.AppendValue(dst, version), nil
+	d, begins := op.DefinitionOf(m.GetDefinition()), op.BeginsOf(m.GetBegins())
+	if i.series.Repeats(d, m.GetExpectedVersion(), begins...) {
+		return op.AppendValue(dst, m.GetExpectedVersion()+1), nil
 	}
-	err := i.series.Redefine(now.unixNano, d, m.GetExpectedVersion())
+	err := i.series.Redefine(now.unixNano, d, m.GetExpectedVersion(), begins...)
 	s.changed(i)
 	return op.AppendValue(dst, m.GetExpectedVersion()+1), refuseSeries(err)
 }
 
 // begin begins a series. Where names may have been used that the state does not know, one
 // of this name may have given numbers: it begins suspended.
-func (s *seriesStore) begin(dst []byte, o *op.Operation, m *raftlogv1.SeriesDefine, d series.Definition, floor floor) ([]byte, *refusal) {
+func (s *seriesStore) begin(dst []byte, o *op.Operation, m *raftlogv1.SeriesDefine, floor floor) ([]byte, *refusal) {
 	if m.GetExpectedVersion() != 0 {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected_version",
 			"is %d, and there is no series %.200q", m.GetExpectedVersion(), m.GetName())
@@ -69,7 +71,7 @@ func (s *seriesStore) begin(dst []byte, o *op.Operation, m *raftlogv1.SeriesDefi
 	if err := s.checkNew(o.Database, m.GetName()); err != nil {
 		return dst, err
 	}
-	fresh, err := series.New(d)
+	fresh, err := series.New(op.DefinitionOf(m.GetDefinition()), op.BeginsOf(m.GetBegins())...)
 	if err != nil {
 		return dst, refuseSeries(err)
 	}
@@ -82,15 +84,36 @@ func (s *seriesStore) begin(dst []byte, o *op.Operation, m *raftlogv1.SeriesDefi
 	return op.AppendValue(dst, version), nil
 }
 
+func noSeries(name string) *refusal {
+	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_NOT_FOUND, "series", "there is no series %.200q", name)
+}
+
 // in changes a series.
 func (s *seriesStore) in(o *op.Operation, name string, change func(*series.Series) error) *refusal {
 	i := s.find(s.databases.numberOf(o.Database), name)
 	if i == nil {
-		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_NOT_FOUND, "series", "there is no series %.200q", name)
+		return noSeries(name)
 	}
 	err := change(i.series)
 	s.changed(i)
 	return refuseSeries(err)
+}
+
+// delete forgets a series without final numbers.
+func (s *seriesStore) delete(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
+	var m raftlogv1.SeriesDelete
+	if err := decodePayload(o, &m); err != nil {
+		return dst, err
+	}
+	i := s.find(s.databases.numberOf(o.Database), m.GetName())
+	if i == nil {
+		return dst, noSeries(m.GetName())
+	}
+	if err := i.series.CheckDelete(now.unixNano, m.GetExpectedVersion()); err != nil {
+		return dst, refuseSeries(err)
+	}
+	s.remove(i)
+	return dst, nil
 }
 
 // take gives numbers to keys.
@@ -117,14 +140,8 @@ func (s *seriesStore) take(dst []byte, now moment, o *op.Operation) ([]byte, *re
 		}
 		numbers, err := i.Take(now.unixNano, q)
 		given = op.SeriesNumbers(numbers)
-		var newest format.Date // A number of an earlier period may be among them too.
-		for _, n := range numbers {
-			if n.Number != 1 || given.Before != nil && n.Date < newest {
-				continue
-			}
-			if before, ok := i.Before(n.Scope); ok {
-				newest, given.Before = n.Date, op.SeriesLast(before)
-			}
+		if before, ok := i.Before(numbers); ok {
+			given.Before = op.SeriesLast(before)
 		}
 		return err
 	})

@@ -31,6 +31,7 @@ var seriesRefusals = []struct {
 	{isError[*series.OtherNumberError], raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "keys"},
 	{isError[*series.VersionError], raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected_version"},
 	{isError[*series.DiffersError], raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DIFFERS, "record"},
+	{isError[*series.InUseError], raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_IN_USE, "name"},
 	{isError[*format.CollisionError], raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID, "definition.format"},
 }
 

@@ -19,8 +19,10 @@ func (p *transcript) series(l line) *raftlogv1.Operation {
 	switch l.verb {
 	case "define":
 		o.Op = &raftlogv1.Operation_SeriesDefine{SeriesDefine: &raftlogv1.SeriesDefine{
-			Name: l.name(0), ExpectedVersion: l.int("expected"), Definition: p.definition(l),
+			Name: l.name(0), ExpectedVersion: l.int("expected"), Definition: p.definition(l), Begins: l.begins(),
 		}}
+	case "undefine":
+		o.Op = &raftlogv1.Operation_SeriesDelete{SeriesDelete: &raftlogv1.SeriesDelete{Name: l.name(0), ExpectedVersion: l.int("expected")}}
 	case "take":
 		o.Op = &raftlogv1.Operation_SeriesTake{SeriesTake: p.take(l)}
 	case "confirm", "void", "give-back":
@@ -46,6 +48,20 @@ func (p *transcript) series(l line) *raftlogv1.Operation {
 		return nil
 	}
 	return o
+}
+
+// begins are behind the name, each as 2026,BERLIN:543.
+func (l line) begins() (all []*raftlogv1.SeriesBegin) {
+	for _, name := range l.names[1:] {
+		scope, first, _ := strings.Cut(name, ":")
+		n, _ := strconv.ParseInt(first, 10, 64)
+		b := &raftlogv1.SeriesBegin{First: n}
+		if scope != "" {
+			b.Scope = strings.Split(scope, ",")
+		}
+		all = append(all, b)
+	}
+	return all
 }
 
 func (p *transcript) definition(l line) *raftlogv1.SeriesDefinition {
@@ -119,7 +135,11 @@ func (p *transcript) readSeries(db string, l line) string {
 			if err != nil {
 				p.t.Error(err)
 			}
-			all = append(all, fmt.Sprintf("%v closed %t: %s", scope.Scope, scope.Closed, showNumbers(numbers)))
+			before := ""
+			if scope.Before > 0 {
+				before = fmt.Sprintf(" behind %d", scope.Before)
+			}
+			all = append(all, fmt.Sprintf("%v closed %t%s: %s", scope.Scope, scope.Closed, before, showNumbers(numbers)))
 		}
 	})
 	return fmt.Sprint(strings.Join(all, "; "), " ", found)

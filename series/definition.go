@@ -91,10 +91,10 @@ func (d Definition) check() error {
 	return nil
 }
 
-// follows finds what a definition may not change: what was promised of numbers that are
-// in the books. Limits and times of later numbers may change either way.
-func (d Definition) follows(old Definition) error {
-	looser := func(field string) error {
+// follows finds what a definition does not change once numbers are in the books: what was
+// promised of them. Limits and times of later numbers may change either way.
+func (d Definition) follows(old Definition) *InvalidError {
+	looser := func(field string) *InvalidError {
 		return &InvalidError{Field: field, Detail: "is less strict than it was"}
 	}
 	switch {
@@ -110,6 +110,12 @@ func (d Definition) follows(old Definition) error {
 		return looser("on_expiry")
 	}
 	return nil
+}
+
+// renumbers reports whether a definition has other texts, or counts in other periods, than
+// an old one.
+func (d Definition) renumbers(old Definition) bool {
+	return d.Format != old.Format || d.Reset != old.Reset
 }
 
 // openLimit returns how many numbers of a scope may be open; 0 is without limit.

@@ -32,6 +32,8 @@ const (
 	MaxUnknown = 100_000
 	// MaxUnknownAtOnce is how many numbers one Resume voids at most.
 	MaxUnknownAtOnce = 1_000_000
+	// MaxBegins is how many scopes one definition has begin above 1.
+	MaxBegins = 1000
 	// MaxScopes is the greatest number of scopes of a series.
 	MaxScopes = 1 << 20
 	// MaxExpiresIn is the longest reservation that ends.

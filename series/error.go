@@ -10,7 +10,7 @@ import (
 // InvalidError is a field that is wrong whatever the series' state is.
 type InvalidError struct {
 	Field, Detail string
-	// Index is that of the key at fault, where the field is "keys".
+	// Index is that of the one at fault, where the field is "keys" or "begins".
 	Index int
 }
 
@@ -30,15 +30,31 @@ func (*SuspendedError) Error() string {
 	return "the series was restored, and gives no numbers until somebody has looked at the books and resumes it"
 }
 
+// InUseError means that numbers are final, so the series cannot be deleted.
+type InUseError struct {
+	// Scope is one that has such numbers.
+	Scope []string
+}
+
+func (e *InUseError) Error() string {
+	return name(e.Scope) + " has numbers that are confirmed or voided"
+}
+
 // DiffersError means that a number of a backup is that of a key that the series does not
-// know: it is another series of that name.
+// know, or that a scope begins elsewhere: it is another series of that name.
 type DiffersError struct {
 	Scope  []string
 	Number int64
 	Key    string
+	// Begins is where the scope begins here, and BackupBegins where in the backup; 0 if the key
+	// differs.
+	Begins, BackupBegins int64
 }
 
 func (e *DiffersError) Error() string {
+	if e.Begins > 0 {
+		return fmt.Sprintf("%s begins at %d in the backup, and at %d here", name(e.Scope), e.BackupBegins, e.Begins)
+	}
 	return fmt.Sprintf("number %d of %s is in the backup that of key %q, which the series does not know", e.Number, name(e.Scope), e.Key)
 }
 

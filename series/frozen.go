@@ -18,12 +18,15 @@ type Stored struct {
 	Reason         string
 }
 
-// Piece is a scope, and some of its numbers: at least one, and at most 256.
+// Piece is a scope, and some of its numbers: at most 256. Only a scope without numbers has a
+// piece without.
 type Piece struct {
 	// Scope has the period, where numbers begin again, and the scope values.
 	Scope    []string
 	Closed   bool
 	LastDate format.Date
+	// Begin is the scope's first number, where it is not 1.
+	Begin int64
 	// First is the number of the first one.
 	First   int64
 	Numbers []Stored
@@ -52,6 +55,7 @@ type frozenScope struct {
 	values   []string
 	closed   bool
 	lastDate format.Date
+	offset   int64
 	slabs    [][]record
 }
 
@@ -68,7 +72,7 @@ func (s *Series) Freeze() Frozen {
 			c.slabs[j].frozen = true
 			slabs[j] = c.slabs[j].records
 		}
-		f.scopes[i] = frozenScope{values: c.values, closed: c.closed, lastDate: c.lastDate, slabs: slabs}
+		f.scopes[i] = frozenScope{values: c.values, closed: c.closed, lastDate: c.lastDate, offset: c.offset, slabs: slabs}
 	}
 	return f
 }
@@ -82,19 +86,28 @@ func (f Frozen) Suspended() bool { return f.suspended }
 // Now returns the newest time of a call.
 func (f Frozen) Now() int64 { return f.now }
 
-// Pieces yields all numbers: the scopes in the order in which they began, each from 1 on.
+// Pieces yields all numbers: the scopes in the order in which they began, each from its
+// first on.
 // A piece's numbers are valid until the next one.
 func (f Frozen) Pieces(yield func(Piece) bool) {
 	numbers := make([]Stored, 0, slabSize)
 	for _, c := range f.scopes {
-		for i, slab := range c.slabs {
+		p := Piece{Scope: c.values, Closed: c.closed, LastDate: c.lastDate, First: c.offset + 1}
+		if c.offset > 0 {
+			p.Begin = c.offset + 1
+		}
+		if len(c.slabs) == 0 && !yield(p) {
+			return
+		}
+		for _, slab := range c.slabs {
 			numbers = numbers[:0]
 			for j := range slab {
 				numbers = append(numbers, slab[j].stored())
 			}
-			if !yield(Piece{Scope: c.values, Closed: c.closed, LastDate: c.lastDate, First: int64(i)*slabSize + 1, Numbers: numbers}) {
+			if p.Numbers = numbers; !yield(p) {
 				return
 			}
+			p.First += slabSize
 		}
 	}
 }

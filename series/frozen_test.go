@@ -160,8 +160,12 @@ func TestAPieceIsTakenAsAWhole(t *testing.T) {
 		change func(p *series.Piece, n *series.Stored)
 		want   string
 	}{
-		"no numbers":         {func(p *series.Piece, _ *series.Stored) { p.Numbers = nil }, "numbers are not 1 to 256"},
-		"too many":           {func(p *series.Piece, _ *series.Stored) { p.Numbers = make([]series.Stored, 257) }, "numbers are not 1 to 256"},
+		"no numbers of some": {func(p *series.Piece, _ *series.Stored) { p.Numbers, p.First = nil, 2 }, "numbers are none"},
+		"too many":           {func(p *series.Piece, _ *series.Stored) { p.Numbers = make([]series.Stored, 257) }, "numbers are more than 256"},
+		"a begin below 1":    {func(p *series.Piece, _ *series.Stored) { p.Begin = -1 }, "begin is none of the format"},
+		"a begin too wide":   {func(p *series.Piece, _ *series.Stored) { p.Begin = 1_000_000 }, "begin is none of the format"},
+		"before the begin":   {func(p *series.Piece, _ *series.Stored) { p.Begin = 2 }, "numbers do not follow those before them"},
+		"behind the begin":   {func(p *series.Piece, _ *series.Stored) { p.Begin, p.First = 2, 3 }, "numbers do not follow those before them"},
 		"no first":           {func(p *series.Piece, _ *series.Stored) { p.First = 0 }, "numbers do not follow those before them"},
 		"no scope":           {func(p *series.Piece, _ *series.Stored) { p.Scope[0] = "26" }, "scope is not one of the format"},
 		"a last date beyond": {func(p *series.Piece, _ *series.Stored) { p.LastDate = format.DateOf(2027, 1, 1) }, "last_date is not in the scope"},

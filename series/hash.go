@@ -33,7 +33,7 @@ func hashScopeName(values []string) uint64 {
 
 func (c *scope) hashHeader() uint64 {
 	var space statehash.Space
-	return space.Begin(recordScope).Number(c.name).Number(uint64(c.lastDate)).Flag(c.closed).Hash()
+	return space.Begin(recordScope).Number(c.name).Number(uint64(c.offset)).Number(uint64(c.lastDate)).Flag(c.closed).Hash()
 }
 
 // hashRecord is 0 for a record that has no state yet.

@@ -51,8 +51,8 @@ func pieceFromScratch(p series.Piece) (hash uint64) {
 		name = name.text(v)
 	}
 	scope := int64(name.sum())
-	if p.First == 1 {
-		hash += encoded{2}.number(scope).number(int64(p.LastDate)).flag(p.Closed).sum()
+	if begin := max(p.Begin, 1); p.First == begin {
+		hash += encoded{2}.number(scope).number(begin - 1).number(int64(p.LastDate)).flag(p.Closed).sum()
 	}
 	for i, n := range p.Numbers {
 		e := encoded{3}.number(scope).number(p.First + int64(i)).number(n.Taken).number(n.Expires).number(int64(n.Date)).flag(n.Lapsed)

@@ -34,7 +34,8 @@ type had struct {
 type modelScope struct {
 	place   int      // Among the scopes, in the order in which they began.
 	branch  string   // In the spelling of the first number.
-	entries []*entry // Of number 1, 2, …
+	offset  int64    // The last number from before the series.
+	entries []*entry // Of the numbers behind it.
 	date    format.Date
 	closed  bool
 }
@@ -65,6 +66,9 @@ func (m *model) expired(e *entry) bool {
 	return e.state == series.Open && e.expires != 0 && e.expires <= m.now
 }
 
+// last is the last number of the scope.
+func (c *modelScope) last() int64 { return c.offset + int64(len(c.entries)) }
+
 // free reports whether another key can get an entry's number.
 func (m *model) free(e *entry) bool {
 	return e.state == series.Released || m.expired(e) && m.d.OnExpiry == series.ExpiryReuses
@@ -89,7 +93,7 @@ func (m *model) find(key string) (scope string, number int64, e *entry) {
 	for name, c := range m.scopes {
 		for i, e := range c.entries {
 			if e.key == key {
-				return name, int64(i + 1), e
+				return name, c.offset + int64(i+1), e
 			}
 		}
 	}
@@ -153,10 +157,10 @@ func (m *model) take(now int64, branch string, date format.Date, given bool, key
 		}
 		e := c.entries[at]
 		if e.key != "" {
-			m.had[e.key] = had{int64(at + 1), e.state == series.Released}
+			m.had[e.key] = had{c.offset + int64(at+1), e.state == series.Released}
 		}
 		*e = entry{key: key, state: series.Open, expires: expires, date: date}
-		numbers[key] = int64(at + 1)
+		numbers[key] = c.offset + int64(at+1)
 	}
 	return numbers, ""
 }
@@ -202,7 +206,7 @@ func (m *model) refuse(c *modelScope, date format.Date, fresh []string, kept map
 		return "date back"
 	case m.d.MaxKeys > 0 && keys > int(m.d.MaxKeys):
 		return "full"
-	case first+len(fresh) > 99:
+	case int(c.offset)+first+len(fresh) > 99:
 		return "width"
 	}
 	return ""
@@ -288,7 +292,7 @@ func (m *model) resume(now int64, lasts []series.Last) string {
 		switch {
 		case l.Last > 99:
 			return "lasts have a number that is none of the format"
-		case !m.suspended && (c == nil || l.Last > int64(len(c.entries))):
+		case !m.suspended && (c == nil || l.Last > c.last()):
 			return "lasts are beyond the numbers of a series that is not suspended"
 		}
 	}
@@ -304,7 +308,7 @@ func (m *model) resume(now int64, lasts []series.Last) string {
 		}
 		c := m.scopes[name]
 		year, _ := strconv.Atoi(l.Scope[0])
-		for int64(len(c.entries)) < l.Last {
+		for c.last() < l.Last {
 			date := max(c.date, format.DateOf(year, time.January, 1))
 			c.entries = append(c.entries, &entry{state: series.Voided, reason: series.ReasonUnknown, date: date})
 		}
@@ -331,6 +335,7 @@ func kind(err error) string {
 		{"scope", is[*series.UnknownScopeError](err)},
 		{"suspended", is[*series.SuspendedError](err)},
 		{"differs", is[*series.DiffersError](err)},
+		{"in use", is[*series.InUseError](err)},
 	} {
 		if k.is() {
 			return k.name
@@ -372,7 +377,7 @@ func (h *history) one(of ...int64) int64 { return of[h.IntN(len(of))] }
 
 func (h *history) definition() series.Definition {
 	d := series.Definition{
-		Format: "{branch}-{year}-{number:2}", Reset: format.ResetYear,
+		Format: []string{"{branch}-{year}-{number:2}", "{branch}/{year}-{number:2}"}[h.IntN(5)/4], Reset: format.ResetYear,
 		ExpiresIn: time.Duration(h.one(0, 5, 20)), MaxOpen: h.one(0, 0, 6), MaxKeys: h.one(0, 0, 25),
 		OnRelease: series.OnRelease(h.IntN(2)), OnExpiry: series.OnExpiry(h.IntN(3)),
 	}
@@ -423,6 +428,8 @@ func (h *history) step() {
 		h.m.suspended = true
 	case 5:
 		h.resume()
+	case 6:
+		h.delete()
 	default:
 		h.end()
 	}
@@ -490,35 +497,158 @@ func (h *history) close() {
 	}
 	c.closed = true
 	h.log = append(h.log, fmt.Sprintf("%d: close %v", h.now, values))
-	if err != nil || last != int64(len(c.entries)) {
+	if err != nil || last != c.last() {
 		h.fail("closing gave %d, %v", last, err)
 	}
 }
 
-func (h *history) redefine() {
-	d, version := h.s.Definition()
-	next := h.definition()
-	next.OnRelease, next.OnExpiry, next.Order = min(d.OnRelease, next.OnRelease), min(d.OnExpiry, next.OnExpiry), max(d.Order, next.Order)
-	h.log = append(h.log, fmt.Sprintf("%d: redefine %+v", h.now, next))
-	err := h.s.Redefine(h.now, next, version)
-	if next.Order != series.OrderAny && (next.OnRelease == series.ReleaseReuses || next.OnExpiry == series.ExpiryReuses) {
-		if err == nil {
-			h.fail("numbers are given again, in the order of dates")
-		}
-		return
-	}
-	if err != nil {
-		h.fail("%v", err)
-	}
-	h.m.at(h.now)
-	h.m.d = next
-	h.m.at(h.now)
-	for _, c := range h.m.scopes {
+// final reports whether a number is neither open nor released.
+func (m *model) final(now int64) bool {
+	for _, c := range m.scopes {
 		for _, e := range c.entries {
-			if e.state == series.Released && next.OnRelease == series.ReleaseVoids {
+			ended := e.state == series.Open && e.expires != 0 && e.expires <= max(now, m.now)
+			if ended && m.d.OnExpiry == series.ExpiryVoids || e.state != series.Open && e.state != series.Released {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wrongField names the part of a definition that may not be as it is asked to be, or "begins".
+func (m *model) wrongField(now int64, d series.Definition, begins []series.Begin) string {
+	fixed := m.suspended || m.final(now)
+	switch {
+	case fixed && d.Format != m.d.Format:
+		return "format"
+	case fixed && d.Order < m.d.Order:
+		return "order"
+	case fixed && d.OnRelease > m.d.OnRelease:
+		return "on_release"
+	case fixed && d.OnExpiry > m.d.OnExpiry:
+		return "on_expiry"
+	case d.Order != series.OrderAny && d.OnRelease == series.ReleaseReuses:
+		return "on_release"
+	case d.Order != series.OrderAny && d.OnExpiry == series.ExpiryReuses:
+		return "on_expiry"
+	}
+	for _, b := range begins {
+		c := m.scopes[scopeName(b.Scope...)]
+		as := c == nil || d.Format != m.d.Format || c.offset == b.First-1 || len(c.entries) == 0 && !c.closed
+		if b.First > 99 || !as {
+			return "begins"
+		}
+	}
+	return ""
+}
+
+// redefine changes the definition, and returns how many open numbers it forgets.
+func (m *model) redefine(now int64, d series.Definition, begins []series.Begin) (forgets int64) {
+	m.at(now)
+	if d.Format != m.d.Format {
+		for _, c := range m.scopes {
+			for _, e := range c.entries {
+				if e.state == series.Open {
+					forgets++
+				}
+			}
+		}
+		m.scopes, m.had = map[string]*modelScope{}, map[string]had{}
+	}
+	m.d = d
+	m.at(now)
+	for _, c := range m.scopes {
+		for _, e := range c.entries {
+			if e.state == series.Released && d.OnRelease == series.ReleaseVoids {
 				e.state, e.reason = series.Voided, series.ReasonReleased
 			}
 		}
+	}
+	m.begin(begins)
+	return forgets
+}
+
+func (m *model) begin(begins []series.Begin) {
+	for _, b := range begins {
+		name := scopeName(b.Scope...)
+		if m.scopes[name] == nil && b.First > 1 {
+			m.scopes[name] = &modelScope{place: len(m.scopes), branch: b.Scope[1], date: format.FirstDate}
+		}
+		if c := m.scopes[name]; c != nil {
+			c.offset = b.First - 1
+		}
+	}
+}
+
+// separator is what follows the branch in the texts.
+func separator(d series.Definition) string { return d.Format[len("{branch}"):][:1] }
+
+func (h *history) begins() (begins []series.Begin) {
+	for _, year := range []string{"2026", "2027"} {
+		if h.IntN(4) == 0 {
+			begins = append(begins, series.Begin{Scope: []string{year, h.branch()}, First: h.one(1, 2, 3, 60, 90, 100)})
+		}
+	}
+	return begins
+}
+
+func (h *history) redefine() {
+	d, version := h.s.Definition()
+	next, begins := h.definition(), h.begins()
+	if h.IntN(2) == 0 { // A stricter one.
+		next.Format = d.Format
+		next.OnRelease, next.OnExpiry, next.Order = min(d.OnRelease, next.OnRelease), min(d.OnExpiry, next.OnExpiry), max(d.Order, next.Order)
+	}
+	field := h.m.wrongField(h.now, next, begins)
+	h.log = append(h.log, fmt.Sprintf("%d: redefine %+v, %+v: %s", h.now, next, begins, field))
+	forgets, preview := h.s.Preview(h.now, next, version, begins...)
+	err := h.s.Redefine(h.now, next, version, begins...)
+	if kind(err) != kind(preview) {
+		h.fail("the preview said %v, and then it was %v", preview, err)
+	}
+	if field != "" {
+		if wrong := (*series.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != field {
+			h.fail("got %v, want %s to be wrong", err, field)
+		}
+		return
+	}
+	if want := h.m.redefine(h.now, next, begins); err != nil || forgets != want {
+		h.fail("forgets %d, %v, want %d", forgets, err, want)
+	}
+	if !h.s.Repeats(next, version, begins...) {
+		h.fail("the same call again would change something")
+	}
+}
+
+// delete has another series take the place of one that may be deleted.
+func (h *history) delete() {
+	_, version := h.s.Definition()
+	why := ""
+	switch {
+	case h.m.suspended:
+		why = "suspended"
+	case h.m.final(h.now):
+		why = "in use"
+	}
+	d, begins := h.definition(), h.begins()
+	h.log = append(h.log, fmt.Sprintf("%d: delete, define %+v, %+v: %s", h.now, d, begins, why))
+	if err := h.s.CheckDelete(h.now, version); kind(err) != why {
+		h.fail("got %v, want %q", err, why)
+	}
+	if why == "" {
+		h.define(d, begins)
+	}
+}
+
+// define begins a series anew, unless a begin is wrong.
+func (h *history) define(d series.Definition, begins []series.Begin) {
+	s, err := series.New(d, begins...)
+	if wrong := slices.ContainsFunc(begins, func(b series.Begin) bool { return b.First > 99 }); wrong != (err != nil) {
+		h.fail("%+v: %v", begins, err)
+	}
+	if err == nil {
+		h.s, h.m = s, &model{d: d, scopes: map[string]*modelScope{}, had: map[string]had{}}
+		h.m.begin(begins)
 	}
 }
 
@@ -568,7 +698,7 @@ func (h *history) compare() {
 		if paged := h.pages(later, x.Scope, 0); next != 0 || !slices.EqualFunc(paged, numbers, func(a, b series.Number) bool { return a.Text == b.Text }) {
 			h.fail("%v in pages is %+v, and %+v at once", x.Scope, paged, numbers)
 		}
-		if err != nil || len(numbers) != len(c.entries) || x.Last != int64(len(c.entries)) || x.Closed != c.closed || x.LastDate != c.date {
+		if err != nil || len(numbers) != len(c.entries) || x.Before != c.offset || x.Last != c.last() || x.Closed != c.closed || x.LastDate != c.date {
 			h.fail("%+v has %d numbers, %v, want %d", x, len(numbers), err, len(c.entries))
 		}
 		var counted series.Summary
@@ -581,7 +711,7 @@ func (h *history) compare() {
 			if n.Key != e.key || n.State != e.state || n.Reason != e.reason || n.Overdue != overdue || n.Date != e.date {
 				h.fail("number %d of %v is %+v, want %+v", i+1, x.Scope, n, e)
 			}
-			if text := fmt.Sprintf("%s-%s-%02d", x.Scope[1], x.Scope[0], i+1); n.Text != text {
+			if text := fmt.Sprintf("%s%s-%02d", x.Scope[1], separator(h.m.d)+x.Scope[0], c.offset+int64(i+1)); n.Text != text {
 				h.fail("the text is %s, want %s", n.Text, text)
 			}
 			text := []string{n.Text, strings.ToLower(n.Text), strings.ToUpper(n.Text)}[h.IntN(3)]
@@ -653,13 +783,9 @@ func play(t *testing.T, seed uint64) *series.Series {
 	t.Helper()
 	h := &history{Rand: rand.New(rand.NewPCG(seed, 15)), t: t, seed: seed, now: 1_000}
 	d := h.definition()
-	s, err := series.New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.frozen = s.Freeze()
+	h.define(d, nil)
+	h.frozen = h.s.Freeze()
 	h.then = dump(h.frozen)
-	h.s, h.m = s, &model{d: d, scopes: map[string]*modelScope{}, had: map[string]had{}}
 	h.log = append(h.log, fmt.Sprintf("%+v", d))
 	for range 40 {
 		h.step()

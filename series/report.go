@@ -1,6 +1,8 @@
 package series
 
 import (
+	"slices"
+
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/series/format"
 )
@@ -11,8 +13,10 @@ type Summary struct {
 	Last     int64
 	LastDate format.Date
 	Closed   bool
-	// Open counts the overdue ones too. Open, Confirmed, Voided and Released together are
-	// Last.
+	// Before is the last number from before this series; 0 if the scope begins at 1.
+	Before int64
+	// Open counts the overdue ones too. Before, Open, Confirmed, Voided and Released together
+	// are Last.
 	Open, Overdue, Confirmed, Voided, Released int64
 }
 
@@ -31,7 +35,7 @@ func (s *Series) Report(now int64, skip, limit int) []Summary {
 
 func (s *Series) summary(c *scope, now int64) Summary {
 	x := Summary{
-		Scope: c.values, Last: c.last, LastDate: c.lastDate, Closed: c.closed,
+		Scope: c.values, Last: c.last, LastDate: c.lastDate, Closed: c.closed, Before: c.offset,
 		Open: c.count[Open] + c.lapsed, Overdue: c.lapsed,
 		Confirmed: c.count[Confirmed], Voided: c.count[Voided], Released: c.count[Released],
 	}
@@ -45,20 +49,35 @@ func (s *Series) summary(c *scope, now int64) Summary {
 	return x
 }
 
-// Before returns the last number so far of the period before that of a scope, with the
-// same values; false if there is none.
-func (s *Series) Before(values []string) (last Last, ok bool) {
-	c, err := s.find(values)
-	if err != nil {
-		return Last{}, false
+// Before returns, where the first number of a scope is among some, the last one so far of
+// the period before it with the same values. Of several such periods it is the newest.
+func (s *Series) Before(numbers []Number) (last Last, ok bool) {
+	var c *scope
+	var newest format.Date
+	for _, n := range numbers {
+		if c == nil || !slices.Equal(c.values, n.Scope) {
+			c, _ = s.find(n.Scope)
+		}
+		if c == nil || n.Number != c.offset+1 || ok && n.Date < newest {
+			continue
+		}
+		if before := s.periodBefore(c); before != nil {
+			last, newest, ok = Last{Scope: before.values, Last: before.last}, n.Date, true
+		}
 	}
+	return last, ok
+}
+
+// periodBefore returns the scope of the period before that of another, with the same
+// values; nil if there is none.
+func (s *Series) periodBefore(c *scope) (before *scope) {
 	s.periods.Descend(c, func(d *scope) bool {
 		if d != c && sameValues(d.given, c.given) {
-			last, ok = Last{Scope: d.values, Last: d.last}, true
+			before = d
 		}
 		return d == c
 	})
-	return last, ok
+	return before
 }
 
 // maxLooked is how many numbers one call looks at: it holds up all others.
@@ -73,11 +92,9 @@ func (s *Series) Numbers(now int64, values []string, state State, above int64, l
 		return nil, 0, err
 	}
 	now = max(now, s.now)
-	last := c.last
-	if from := min(max(above, 0), c.last); last-from > maxLooked {
-		last = from + maxLooked
-	}
-	for n := min(max(above, 0), c.last) + 1; n <= last; n++ {
+	from := min(max(above, c.offset), c.last)
+	last := min(c.last, from+maxLooked)
+	for n := from + 1; n <= last; n++ {
 		if state != 0 && s.stateOf(c, n, now) != state {
 			continue
 		}
@@ -113,7 +130,7 @@ func (s *Series) Find(now int64, text string) (Number, bool, error) {
 		return Number{}, false, err
 	}
 	c, err := s.find(values)
-	if err != nil || parsed.Number > c.last {
+	if err != nil || parsed.Number <= c.offset || parsed.Number > c.last {
 		return Number{}, false, nil
 	}
 	n := s.number(c, parsed.Number, max(now, s.now))
@@ -135,9 +152,10 @@ type VerifyCursor struct {
 func (s *Series) VerifySome(at VerifyCursor, limit int) (next VerifyCursor, more bool, err error) {
 	for limit > 0 && at.scope < len(s.scopes) {
 		c := s.scopes[at.scope]
-		if sum := c.count[Open] + c.lapsed + c.count[Confirmed] + c.count[Voided] + c.count[Released]; sum != c.last {
+		if sum := c.offset + c.count[Open] + c.lapsed + c.count[Confirmed] + c.count[Voided] + c.count[Released]; sum != c.last {
 			return at, false, &VerifyError{Scope: c.values, Number: c.last, Detail: "is the last, and the sums of the states are wrong"}
 		}
+		at.number = max(at.number, c.offset)
 		for ; at.number < c.last && limit > 0; limit-- {
 			at.number++
 			if detail := s.wrong(c, at.number, c.at(at.number)); detail != "" {
@@ -193,7 +211,7 @@ func (s *Series) verifyLost(from string, limit int) (next string, more bool, err
 func (s *Series) verify(c *scope) (keys int64, err error) {
 	var count [Released + 1]int64
 	var free, deadlines, lapsed int64
-	for n := int64(1); n <= c.last; n++ {
+	for n := c.offset + 1; n <= c.last; n++ {
 		r := c.at(n)
 		if detail := s.wrong(c, n, r); detail != "" {
 			return 0, &VerifyError{Scope: c.values, Number: n, Detail: detail}

@@ -36,6 +36,9 @@ func (s *Series) PutNumbers(p Piece) error {
 		return err
 	}
 	s.begin(c)
+	if c.empty() {
+		c.moveTo(p.offset(c))
+	}
 	for i := c.last + 1 - p.First; i < int64(len(p.Numbers)); i++ {
 		s.put(c, &p.Numbers[i])
 	}
@@ -44,6 +47,15 @@ func (s *Series) PutNumbers(p Piece) error {
 		c.close()
 	}
 	return nil
+}
+
+// offset returns the last number from before the scope. A piece that says nothing of a scope
+// has that of the scope.
+func (p *Piece) offset(c *scope) int64 {
+	if p.Begin == 0 && len(p.Numbers) == 0 {
+		return c.offset
+	}
+	return max(p.Begin, 1) - 1
 }
 
 // scopeOf returns the scope with some values; a new one is not begun yet.
@@ -65,11 +77,19 @@ func (s *Series) scopeOf(values []string) (*scope, error) {
 // checkPiece finds what does not fit into a scope.
 func (s *Series) checkPiece(c *scope, p Piece) error {
 	invalid := func(field, detail string) error { return &InvalidError{Field: field, Detail: detail} }
-	count := int64(len(p.Numbers))
+	count, offset := int64(len(p.Numbers)), p.offset(c)
 	switch {
-	case count < 1 || count > slabSize:
-		return invalid("numbers", "are not 1 to 256")
-	case p.First < 1 || p.First > c.last+1:
+	case p.Begin < 0 || p.Begin > s.most():
+		return invalid("begin", "is none of the format")
+	case offset != c.offset && (!c.empty() || c.offset > 0):
+		return &DiffersError{Scope: p.Scope, Begins: c.offset + 1, BackupBegins: offset + 1}
+	case count > slabSize:
+		return invalid("numbers", "are more than 256")
+	case count == 0 && p.First == max(p.Begin, 1):
+		return nil
+	case count == 0:
+		return invalid("numbers", "are none")
+	case p.First <= offset || p.First > c.last-c.offset+offset+1:
 		return invalid("numbers", "do not follow those before them")
 	case p.First+count-1 > s.most():
 		return invalid("numbers", "are more than the format has")

@@ -80,7 +80,8 @@ type deadline struct {
 // scope is the numbers that count together: those of a branch in a year. Its records
 // change in change and add alone, which keep the hash.
 //
-// Invariant: every number from 1 to last has a record, and its state is one of four.
+// Invariant: every number above offset, up to last, has a record, and its state is one of
+// four.
 //
 // Invariant: free has the released and the lapsed numbers; deadlines has the other open
 // ones whose time ends.
@@ -90,7 +91,10 @@ type scope struct {
 	// given has the values of callers, without the period.
 	given []string
 	// begins is the first date of the period.
-	begins   format.Date
+	begins format.Date
+	// offset is the last number from before this series, and 0 without one: the scope's
+	// first is the next. It changes in moveTo, while there are no numbers.
+	offset   int64
 	last     int64
 	lastDate format.Date
 	closed   bool
@@ -149,16 +153,18 @@ func sameValues(a, b []string) bool { return slices.CompareFunc(a, b, compareFol
 
 // at returns a number's record, to read it.
 func (c *scope) at(number int64) *record {
-	return &c.slabs[(number-1)/slabSize].records[(number-1)%slabSize]
+	i := number - c.offset - 1
+	return &c.slabs[i/slabSize].records[i%slabSize]
 }
 
 // change changes a number's record.
 func (c *scope) change(number int64, f func(r *record)) {
-	s := &c.slabs[(number-1)/slabSize]
+	i := number - c.offset - 1
+	s := &c.slabs[i/slabSize]
 	if s.frozen {
 		s.records, s.frozen = append(make([]record, 0, cap(s.records)), s.records...), false
 	}
-	r := &s.records[(number-1)%slabSize]
+	r := &s.records[i%slabSize]
 	c.hash.Remove(c.hashRecord(number, r))
 	f(r)
 	c.hash.Add(c.hashRecord(number, r))
@@ -166,7 +172,7 @@ func (c *scope) change(number int64, f func(r *record)) {
 
 // add adds the next number, without a state, for which change is called next.
 func (c *scope) add() (number int64) {
-	if c.last%slabSize == 0 {
+	if (c.last-c.offset)%slabSize == 0 {
 		c.slabs = append(c.slabs, slab{})
 	}
 	c.last++
@@ -178,6 +184,16 @@ func (c *scope) add() (number int64) {
 	s.records = append(s.records, record{})
 	return c.last
 }
+
+// moveTo has the first number be the one behind offset. There are no numbers yet.
+func (c *scope) moveTo(offset int64) {
+	c.hash.Remove(c.hashHeader())
+	c.offset, c.last, c.lowestOpen = offset, offset, offset+1
+	c.hash.Add(c.hashHeader())
+}
+
+// empty reports whether the scope has no numbers.
+func (c *scope) empty() bool { return c.last == c.offset }
 
 // reach notes the date of a new number.
 func (c *scope) reach(date format.Date) {

@@ -36,9 +36,9 @@ type lostKey struct {
 	released bool
 }
 
-// New returns an empty series, of version 1. The errors are *InvalidError and those of
-// format.Define.
-func New(d Definition) (*Series, error) {
+// New returns an empty series, of version 1, with scopes that begin above 1. The errors are
+// *InvalidError, *FullError and those of format.Define.
+func New(d Definition, begins ...Begin) (*Series, error) {
 	f, err := format.Define(d.Format, d.Reset)
 	if err != nil {
 		return nil, err
@@ -46,10 +46,21 @@ func New(d Definition) (*Series, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	s := &Series{definition: d, format: f, version: 1, byName: map[string]int{}, lost: &btree.Map[string, lostKey]{}}
+	s := &Series{definition: d, format: f, version: 1}
+	s.clear()
+	if err := s.checkBegins(begins); err != nil {
+		return nil, err
+	}
+	s.moveTo(begins)
+	return s, nil
+}
+
+// clear forgets all scopes, numbers and keys. Frozen copies keep theirs.
+func (s *Series) clear() {
+	s.scopes, s.byName, s.hash = nil, map[string]int{}, 0
+	s.lost, s.lostBytes = &btree.Map[string, lostKey]{}, 0
 	s.periods = btree.NewBTreeGOptions((*scope).before, btree.Options{NoLocks: true})
 	s.index = newIndex(func(r ref) string { return s.scopes[r.scope()].at(r.number()).key() })
-	return s, nil
 }
 
 // Definition returns what the series was last asked to be, and how often.
@@ -57,48 +68,6 @@ func (s *Series) Definition() (Definition, int64) { return s.definition, s.versi
 
 // Format returns the format of the series' texts.
 func (s *Series) Format() *format.Format { return s.format }
-
-// Redefine changes the definition, if it has the expected version. The errors are
-// *VersionError and *InvalidError.
-func (s *Series) Redefine(now int64, d Definition, expected int64) error {
-	if expected != s.version {
-		return &VersionError{Version: s.version, Expected: expected}
-	}
-	if err := d.follows(s.definition); err != nil {
-		return err
-	}
-	if err := d.check(); err != nil {
-		return err
-	}
-	// What has expired did so under the rules that held then.
-	now = s.advance(now)
-	for _, c := range s.scopes {
-		c.settle(now, s.definition.OnExpiry)
-		if s.definition.OnExpiry == ExpiryReuses && d.OnExpiry != ExpiryReuses || d.OnRelease != s.definition.OnRelease {
-			s.fix(c, d)
-		}
-	}
-	s.definition = d
-	s.version++
-	return nil
-}
-
-// fix ends what waits for another key, where numbers are not given again any more.
-func (s *Series) fix(c *scope, d Definition) {
-	c.free.Copy().Scan(func(n int64) bool {
-		switch r := c.at(n); {
-		case r.lapsed && d.OnExpiry != ExpiryReuses:
-			c.change(n, func(r *record) {
-				c.unbind(n, r)
-				c.bind(n, r)
-			})
-			c.settle(s.now, d.OnExpiry)
-		case r.state == Released && d.OnRelease == ReleaseVoids:
-			c.end(n, Voided, ReasonReleased)
-		}
-		return true
-	})
-}
 
 // advance returns the time of a call: it never goes back.
 func (s *Series) advance(now int64) int64 {

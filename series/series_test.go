@@ -66,7 +66,7 @@ func TestTheLastNumberOfThePeriodBefore(t *testing.T) {
 		"2030": {Scope: []string{"2027", "ULM"}, Last: 4}, "2031": {},
 	} {
 		for _, same := range []*series.Series{s, restored(t, s.Freeze())} {
-			got, ok := same.Before([]string{year, "ULM"})
+			got, ok := same.Before([]series.Number{{Scope: []string{year, "ULM"}, Number: 1}})
 			if ok != (want.Last > 0) || got.Last != want.Last || !slices.Equal(got.Scope, want.Scope) {
 				t.Errorf("before %s: %v, %t, want %v", year, got, ok, want)
 			}
@@ -190,6 +190,10 @@ func TestDefinitions(t *testing.T) {
 		}
 	}
 	s := newSeries(t, series.Definition{Format: "{number:2}", Order: series.OrderDates})
+	mustTake(t, s, 1, series.Request{Date: today, Keys: []string{"a"}})
+	if _, err := s.Confirm(1, []series.Bound{{Key: "a"}}); err != nil {
+		t.Fatal(err)
+	}
 	for field, change := range map[string]func(*series.Definition){
 		"format":     func(d *series.Definition) { d.Format = "{number:3}" },
 		"reset":      func(d *series.Definition) { d.Reset = format.ResetYear },

@@ -31,7 +31,7 @@ func TestSpellingsAreOneScope(t *testing.T) {
 	if n := inBranch(t, s, "aD", 2027, "new"); n.Text != "aD-2027-01" {
 		t.Errorf("the next year begins with %s", n.Text)
 	}
-	if before, ok := s.Before([]string{"2027", "AD"}); !ok || before.Last != 3 || before.Scope[1] != "Ad" {
+	if before, ok := s.Before([]series.Number{{Scope: []string{"2027", "AD"}, Number: 1}}); !ok || before.Last != 3 || before.Scope[1] != "Ad" {
 		t.Errorf("the year before ended with %+v", before)
 	}
 	if found, ok, err := s.Find(1, "AD-2026-02"); err != nil || !ok || found.Text != "Ad-2026-02" {

@@ -178,10 +178,9 @@ func (s *Series) give(t *taking, values []string) error {
 	return nil
 }
 
-// begin takes in a scope, if it has no numbers yet. Its caller adds some: one without is in
-// no frozen copy.
+// begin takes in a scope, unless it is there.
 func (s *Series) begin(c *scope) {
-	if c.last > 0 {
+	if c.index < len(s.scopes) {
 		return
 	}
 	c.begins, _, _ = s.format.ParseScope(c.values) // They are a scope's.
@@ -215,7 +214,7 @@ func (s *Series) refuse(t *taking, c *scope, first int64) error {
 	switch {
 	case c.index >= MaxScopes:
 		return &FullError{What: "scopes", Limit: MaxScopes}
-	case c.last > 0 && d.Order != OrderAny && t.Date < c.lastDate:
+	case !c.empty() && d.Order != OrderAny && t.Date < c.lastDate:
 		return &DateBackError{Date: t.Date, Last: c.lastDate}
 	case d.MaxKeys > 0 && s.tooManyKeys(t.fresh):
 		return &FullError{What: "keys", Limit: d.MaxKeys}

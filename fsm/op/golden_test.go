@@ -133,6 +133,8 @@ func operations() map[string]operation {
 		"roles set":               &raftlogv1.RolesSet{Table: table, Expected: proto.Uint64(0)},
 		"roles set, none":         &raftlogv1.RolesSet{},
 		"series define":           &raftlogv1.SeriesDefine{Name: "invoices", Definition: definition, ExpectedVersion: 2},
+		"series define, begins":   &raftlogv1.SeriesDefine{Name: "invoices", Definition: definition, Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"2026", "BERLIN"}, First: 543}, {First: 2}}},
+		"series delete":           &raftlogv1.SeriesDelete{Name: "invoices", ExpectedVersion: 2},
 		"series take":             &raftlogv1.SeriesTake{Name: "invoices", Values: []string{"BERLIN"}, Date: proto.Int32(-1), UtcOffsetSeconds: -3600, Keys: []string{"a", "größe"}, Label: "till", ExpiresInNanos: 1 << 40},
 		"series take, least":      &raftlogv1.SeriesTake{Name: "invoices", Keys: []string{"a"}},
 		"series end":              &raftlogv1.SeriesEnd{Name: "invoices", State: 3, Keys: []*raftlogv1.SeriesKey{{Key: "a", Number: 7}, {Key: "b"}}, Reason: "torn"},
@@ -140,6 +142,7 @@ func operations() map[string]operation {
 		"series resume":           &raftlogv1.SeriesResume{Name: "invoices", Books: []*raftlogv1.SeriesInBooks{{Scope: []string{"2026", "BERLIN"}, Last: 7}}},
 		"series import":           &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Database: 3, Name: "invoices", Definition: definition, Version: 2, Suspended: true, TimeUnixNano: 1 << 60}}},
 		"series import, numbers":  &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Database: 3, Name: "invoices", Scope: []string{"2026"}, Closed: true, LastDate: 20000, First: 257, Numbers: []*raftlogv1.SeriesStored{stored, {Key: "b", State: 2}}}}},
+		"series import, a begin":  &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Database: 3, Name: "invoices", Scope: []string{"2026"}, First: 543, Begin: 543}}},
 		"series import, lost":     &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{Database: 3, Name: "invoices", Key: "z", Number: 9, Released: true}}},
 		"join token create":       &raftlogv1.JoinTokenCreate{TokenHash: id, Tag: "C", Watcher: true, ExpiresUnixNano: 1 << 60},
 	}

@@ -30,6 +30,22 @@ func DefinitionOf(m *raftlogv1.SeriesDefinition) series.Definition {
 	}
 }
 
+// SeriesBegins returns the begins of scopes as they are in the log.
+func SeriesBegins(begins []series.Begin) (all []*raftlogv1.SeriesBegin) {
+	for _, b := range begins {
+		all = append(all, &raftlogv1.SeriesBegin{Scope: b.Scope, First: b.First})
+	}
+	return all
+}
+
+// BeginsOf returns the begins of scopes in the log.
+func BeginsOf(all []*raftlogv1.SeriesBegin) (begins []series.Begin) {
+	for _, m := range all {
+		begins = append(begins, series.Begin{Scope: m.GetScope(), First: m.GetFirst()})
+	}
+	return begins
+}
+
 // SeriesNumber returns a number as it is in a result.
 func SeriesNumber(n series.Number) *raftlogv1.SeriesNumber {
 	return &raftlogv1.SeriesNumber{
@@ -79,7 +95,7 @@ func InBooksOf(m *raftlogv1.SeriesInBooks) series.Last {
 // FillSeriesPiece sets the numbers of a record, and reuses its memory: a snapshot has very
 // many.
 func FillSeriesPiece(m *raftlogv1.SeriesNumbersRecord, p series.Piece) {
-	m.Scope, m.Closed, m.LastDate, m.First = p.Scope, p.Closed, int32(p.LastDate), p.First
+	m.Scope, m.Closed, m.LastDate, m.Begin, m.First = p.Scope, p.Closed, int32(p.LastDate), p.Begin, p.First
 	for len(m.Numbers) < len(p.Numbers) {
 		m.Numbers = append(m.Numbers, &raftlogv1.SeriesStored{})
 	}
@@ -94,7 +110,7 @@ func FillSeriesPiece(m *raftlogv1.SeriesNumbersRecord, p series.Piece) {
 // SeriesPieceOf returns the numbers in a record.
 func SeriesPieceOf(m *raftlogv1.SeriesNumbersRecord) series.Piece {
 	p := series.Piece{
-		Scope: m.GetScope(), Closed: m.GetClosed(), LastDate: format.Date(m.GetLastDate()), First: m.GetFirst(),
+		Scope: m.GetScope(), Closed: m.GetClosed(), LastDate: format.Date(m.GetLastDate()), Begin: m.GetBegin(), First: m.GetFirst(),
 		Numbers: make([]series.Stored, len(m.GetNumbers())),
 	}
 	for i, n := range m.GetNumbers() {

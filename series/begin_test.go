@@ -1,0 +1,163 @@
+package series_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/series/format"
+)
+
+var berlin = []string{"2026", "BERLIN"}
+
+// begun returns a series whose scope of request begins at 543.
+func begun(t *testing.T) *series.Series {
+	t.Helper()
+	s, err := series.New(series.Definition{Format: "{branch}-{year}-{number:4}", Reset: format.ResetYear}, series.Begin{Scope: berlin, First: 543})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestAScopeBeginsInMidYear: the books of another program have 1 to 542, and those numbers
+// belong to nobody here.
+func TestAScopeBeginsInMidYear(t *testing.T) {
+	s := begun(t)
+	if sum := s.Report(1, 0, 10)[0]; sum.Before != 542 || sum.Last != 542 || sum.Open != 0 {
+		t.Errorf("before the first number: %+v", sum)
+	}
+	got := texts(mustTake(t, s, 1, request("a", "b")))
+	if !slices.Equal(got, []string{"BERLIN-2026-0543", "BERLIN-2026-0544"}) {
+		t.Errorf("got %v", got)
+	}
+	if sum := s.Report(1, 0, 10)[0]; sum.Before != 542 || sum.Last != 544 || sum.Open != 2 || s.Verify() != nil {
+		t.Errorf("%+v, %v", sum, s.Verify())
+	}
+	all, _, err := s.Numbers(1, berlin, 0, 0, 10)
+	if err != nil || len(all) != 2 || all[0].Number != 543 {
+		t.Errorf("listed %+v, %v", all, err)
+	}
+	for text, want := range map[string]bool{"BERLIN-2026-0001": false, "BERLIN-2026-0542": false, "BERLIN-2026-0543": true, "BERLIN-2026-0545": false} {
+		if _, ok, err := s.Find(1, text); ok != want || err != nil {
+			t.Errorf("%s is found: %t, %v", text, ok, err)
+		}
+	}
+	next := request("c")
+	next.Date += 365
+	numbers := mustTake(t, s, 1, next)
+	if last, ok := s.Before(numbers); numbers[0].Number != 1 || !ok || last.Last != 544 {
+		t.Errorf("the next year has %+v, behind %+v", numbers, last)
+	}
+}
+
+// TestABeginIsInFrozenCopies, also of a scope that has no numbers yet: in its snapshot, and
+// in a backup that is merged. A scope of two begins is of two series.
+func TestABeginIsInFrozenCopies(t *testing.T) {
+	for _, keys := range [][]string{nil, {"a", "b"}} {
+		s := begun(t)
+		if len(keys) > 0 {
+			mustTake(t, s, 1, request(keys...))
+		}
+		f := s.Freeze()
+		for range 2 { // The same backup again changes nothing.
+			put(t, s, f)
+		}
+		next := restored(t, f)
+		if next.Hash() != s.Hash() || next.Verify() != nil {
+			t.Errorf("%v: the restored series has the hash %x, want %x: %v", keys, next.Hash(), s.Hash(), next.Verify())
+		}
+		if n := mustTake(t, next, 2, request("c"))[0].Number; n != 543+int64(len(keys)) {
+			t.Errorf("behind %v: got %d", keys, n)
+		}
+	}
+	f := begun(t).Freeze()
+	f.Pieces(func(p series.Piece) bool {
+		for name, other := range map[string]*series.Series{
+			"another begin": mustNew(t, series.Begin{Scope: berlin, First: 2}), "numbers from 1": mustNew(t),
+		} {
+			if name == "numbers from 1" {
+				mustTake(t, other, 1, request("z"))
+			}
+			hash := other.Hash()
+			if err := other.PutNumbers(p); kind(err) != "differs" || other.Hash() != hash {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		return true
+	})
+}
+
+// mustNew returns a series of the format of begun.
+func mustNew(t *testing.T, begins ...series.Begin) *series.Series {
+	t.Helper()
+	d, _ := begun(t).Definition()
+	s, err := series.New(d, begins...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestABeginThatWasWrong is said anew while the scope has no numbers, and taken back.
+func TestABeginThatWasWrong(t *testing.T) {
+	s := begun(t)
+	d, _ := s.Definition()
+	for _, first := range []int64{544, 1, 543} {
+		_, version := s.Definition()
+		if err := s.Redefine(1, d, version, series.Begin{Scope: berlin, First: first}); err != nil {
+			t.Fatal(err)
+		}
+		if got := restored(t, s.Freeze()); got.Hash() != s.Hash() {
+			t.Errorf("begun at %d, restored with another hash", first)
+		}
+		if sum := s.Report(1, 0, 10)[0]; sum.Before != first-1 {
+			t.Errorf("begun at %d: %+v", first, sum)
+		}
+	}
+}
+
+// TestBeginsThatAreRefused change nothing, and say which of them is at fault.
+func TestBeginsThatAreRefused(t *testing.T) {
+	s := begun(t)
+	mustTake(t, s, 1, request("a"))
+	d, version := s.Definition()
+	if _, err := s.CloseScope(1, berlin); err != nil {
+		t.Fatal(err)
+	}
+	ulm := []string{"2026", "ULM"}
+	if err := s.Redefine(1, d, version, series.Begin{Scope: ulm, First: 7}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CloseScope(1, ulm); err != nil {
+		t.Fatal(err)
+	}
+	paris := series.Begin{Scope: []string{"2026", "PARIS"}, First: 2}
+	for _, tt := range []struct {
+		wrong series.Begin
+		why   string
+	}{
+		{series.Begin{Scope: []string{"2026", "X"}, First: 10_000}, "have a number that is none of the format: 2026 X"},
+		{series.Begin{Scope: []string{"2026", "X"}}, "have a number that is none of the format: 2026 X"},
+		{series.Begin{Scope: []string{"BERLIN"}, First: 2}, "have a scope that is not one of the format: BERLIN"},
+		{series.Begin{First: 2}, "have a scope that is not one of the format: the series"},
+		{paris, "have a scope twice: 2026 PARIS"},
+		{series.Begin{Scope: berlin, First: 544}, "have a scope that has numbers: 2026 BERLIN"},
+		{series.Begin{Scope: ulm, First: 8}, "have a scope that is closed: 2026 ULM"},
+	} {
+		hash := s.Hash()
+		err := s.Redefine(2, d, version+1, paris, tt.wrong)
+		bad := (*series.InvalidError)(nil)
+		if !errors.As(err, &bad) || bad.Field != "begins" || bad.Index != 1 || bad.Detail != tt.why || s.Hash() != hash {
+			t.Errorf("%+v: %v, want that they %s", tt.wrong, err, tt.why)
+		}
+	}
+	if err := s.Redefine(2, d, version+1, make([]series.Begin, series.MaxBegins+1)...); kind(err) != "begins are more than 1000" {
+		t.Errorf("too many: %v", err)
+	}
+	// What is so already may be said again.
+	if err := s.Redefine(2, d, version+1, series.Begin{Scope: berlin, First: 543}, series.Begin{Scope: ulm, First: 7}); err != nil {
+		t.Error(err)
+	}
+}

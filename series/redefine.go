@@ -1,0 +1,116 @@
+package series
+
+// Redefine changes the definition, and where scopes without numbers begin, if the
+// definition has the expected version.
+//
+// As long as no number is final it may change every part; another format or period then
+// forgets all numbers, keys and scopes. Afterwards, and while the series is suspended,
+// format and period stay, and policies become stricter alone.
+//
+// The errors are *VersionError, *InvalidError, *FullError and those of format.Define.
+func (s *Series) Redefine(now int64, d Definition, expected int64, begins ...Begin) error {
+	fresh, err := s.judgeDefinition(now, d, expected, begins)
+	if err != nil {
+		return err
+	}
+	now = s.advance(now)
+	if fresh != nil {
+		s.clear()
+		s.format = fresh.format
+	}
+	// What has expired did so under the rules that held then.
+	for _, c := range s.scopes {
+		c.settle(now, s.definition.OnExpiry)
+		if s.definition.OnExpiry == ExpiryReuses && d.OnExpiry != ExpiryReuses || d.OnRelease != s.definition.OnRelease {
+			s.fix(c, d)
+		}
+	}
+	s.definition = d
+	s.version++
+	s.moveTo(begins)
+	return nil
+}
+
+// Preview returns the error that Redefine would, and how many open numbers it would forget.
+// It changes nothing.
+func (s *Series) Preview(now int64, d Definition, expected int64, begins ...Begin) (forgets int64, err error) {
+	fresh, err := s.judgeDefinition(now, d, expected, begins)
+	if err != nil || fresh == nil {
+		return 0, err
+	}
+	for _, c := range s.scopes {
+		forgets += c.count[Open] + c.lapsed
+	}
+	return forgets, nil
+}
+
+// Repeats reports whether the present definition is what such a call made.
+func (s *Series) Repeats(d Definition, expected int64, begins ...Begin) bool {
+	return d == s.definition && expected+1 == s.version && s.begun(begins)
+}
+
+// CheckDelete finds why the series may not be deleted. The errors are *VersionError,
+// *SuspendedError and *InUseError.
+func (s *Series) CheckDelete(now, expected int64) error {
+	if expected != s.version {
+		return &VersionError{Version: s.version, Expected: expected}
+	}
+	return s.inUse(now)
+}
+
+// judgeDefinition finds why the definition may not change. It returns an empty series of the new one
+// if all numbers are to be forgotten.
+func (s *Series) judgeDefinition(now int64, d Definition, expected int64, begins []Begin) (fresh *Series, err error) {
+	if expected != s.version {
+		return nil, &VersionError{Version: s.version, Expected: expected}
+	}
+	if changed := d.follows(s.definition); changed != nil {
+		if err := s.inUse(now); err != nil {
+			changed.Detail += ": " + err.Error()
+			return nil, changed
+		}
+	}
+	if d.renumbers(s.definition) {
+		return New(d, begins...)
+	}
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	return nil, s.checkBegins(begins)
+}
+
+// inUse finds why numbers cannot be forgotten: one of them is final, or there may be some
+// that a restored series does not know.
+func (s *Series) inUse(now int64) error {
+	if s.suspended {
+		return &SuspendedError{}
+	}
+	for _, c := range s.scopes {
+		if c.final(max(now, s.now), s.definition.OnExpiry) {
+			return &InUseError{Scope: c.values}
+		}
+	}
+	return nil
+}
+
+// final reports whether a number is neither open nor released.
+func (c *scope) final(now int64, policy OnExpiry) bool {
+	return c.count[Open]+c.lapsed+c.count[Released] < c.last-c.offset || policy == ExpiryVoids && c.ended(now) > 0
+}
+
+// fix ends what waits for another key, where numbers are not given again any more.
+func (s *Series) fix(c *scope, d Definition) {
+	c.free.Copy().Scan(func(n int64) bool {
+		switch r := c.at(n); {
+		case r.lapsed && d.OnExpiry != ExpiryReuses:
+			c.change(n, func(r *record) {
+				c.unbind(n, r)
+				c.bind(n, r)
+			})
+			c.settle(s.now, d.OnExpiry)
+		case r.state == Released && d.OnRelease == ReleaseVoids:
+			c.end(n, Voided, ReasonReleased)
+		}
+		return true
+	})
+}

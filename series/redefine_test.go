@@ -1,0 +1,115 @@
+package series_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/idnode/idnode/series"
+)
+
+// TestADefinitionIsUndone as long as no number is final: numbers were tried out, and none is
+// in any book.
+func TestADefinitionIsUndone(t *testing.T) {
+	s := newSeries(t, series.Definition{Format: "INV-{yyyy}-{number:4}", Order: series.OrderDates, ExpiresIn: 10})
+	mustTake(t, s, 1, series.Request{Values: []string{"x"}, Date: today, Keys: []string{"a", "b", "c"}})
+	d := series.Definition{Format: "INV-{number:4}", OnRelease: series.ReleaseReuses, OnExpiry: series.ExpiryReuses}
+	begin := series.Begin{First: 100}
+	if forgets, err := s.Preview(2, d, 1, begin); forgets != 3 || err != nil {
+		t.Errorf("%d numbers would be forgotten, %v", forgets, err)
+	}
+	if err := s.Redefine(2, d, 1, begin); err != nil || !s.Repeats(d, 1, begin) {
+		t.Fatalf("%v", err)
+	}
+	if keys, bytes := s.Keys(); keys != 0 || bytes != 0 || s.Verify() != nil {
+		t.Errorf("%d keys of %d bytes: %v", keys, bytes, s.Verify())
+	}
+	if n := mustTake(t, s, 3, series.Request{Date: today, Keys: []string{"c"}})[0]; n.Text != "INV-0100" {
+		t.Errorf("got %+v", n)
+	}
+	// With the same texts the numbers stay, and all else may change.
+	d.MaxOpen = 1
+	for _, d.OnRelease = range []series.OnRelease{series.ReleaseVoids, series.ReleaseReuses} {
+		_, version := s.Definition()
+		if forgets, err := s.Preview(4, d, version); forgets != 0 || err != nil {
+			t.Errorf("%d numbers would be forgotten, %v", forgets, err)
+		}
+		if err := s.Redefine(4, d, version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, ok := s.WhoHas(4, "c"); !ok || n.Number != 100 {
+		t.Errorf("%+v", n)
+	}
+}
+
+// TestADefinitionThatIsInTheBooks: once a number is confirmed or voided, also by its time, the
+// series keeps its texts and is not deleted. A released number is in no book.
+func TestADefinitionThatIsInTheBooks(t *testing.T) {
+	a := []series.Bound{{Key: "a"}}
+	for name, tt := range map[string]struct {
+		d   series.Definition
+		do  func(*series.Series) error
+		why string
+	}{
+		"open":      {do: func(*series.Series) error { return nil }},
+		"overdue":   {do: func(s *series.Series) error { return nil }, d: series.Definition{ExpiresIn: 1}},
+		"lapsed":    {do: func(s *series.Series) error { return nil }, d: series.Definition{ExpiresIn: 1, OnExpiry: series.ExpiryReuses}},
+		"released":  {do: func(s *series.Series) error { _, err := s.Release(2, a); return err }, d: series.Definition{OnRelease: series.ReleaseReuses}},
+		"voided":    {do: func(s *series.Series) error { _, err := s.Void(2, a, "torn"); return err }, why: "in use"},
+		"confirmed": {do: func(s *series.Series) error { _, err := s.Confirm(2, a); return err }, why: "in use"},
+		"returned":  {do: func(s *series.Series) error { _, err := s.Release(2, a); return err }, why: "in use"},
+		"expired":   {do: func(s *series.Series) error { return nil }, d: series.Definition{ExpiresIn: 1, OnExpiry: series.ExpiryVoids}, why: "in use"},
+		"suspended": {do: func(s *series.Series) error { s.Suspend(); return nil }, why: "suspended"},
+	} {
+		s := newSeries(t, tt.d)
+		mustTake(t, s, 1, request("a"))
+		if err := tt.do(s); err != nil {
+			t.Fatal(err)
+		}
+		hash := s.Hash()
+		if err := s.CheckDelete(2, 1); kind(err) != tt.why {
+			t.Errorf("%s: deleted: %v", name, err)
+		}
+		if err := s.CheckDelete(2, 2); !is[*series.VersionError](err)() {
+			t.Errorf("%s: an old version is deleted: %v", name, err)
+		}
+		d, _ := s.Definition()
+		d.Format = "X-" + d.Format
+		_, err := s.Preview(2, d, 1)
+		if s.Hash() != hash {
+			t.Errorf("%s: a preview changed the series", name)
+		}
+		if again := s.Redefine(2, d, 1); kind(again) != kind(err) {
+			t.Errorf("%s: the preview said %v, and then it was %v", name, err, again)
+		}
+		wrong := (*series.InvalidError)(nil)
+		if refused := errors.As(err, &wrong) && wrong.Field == "format"; refused != (tt.why != "") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if tt.why != "" && s.Hash() != hash {
+			t.Errorf("%s: what was refused changed the series", name)
+		}
+	}
+}
+
+// TestANewFormatIsJudgedAsAWhole: what no series can be, and a begin that is none of it,
+// change nothing.
+func TestANewFormatIsJudgedAsAWhole(t *testing.T) {
+	s := newSeries(t, series.Definition{})
+	mustTake(t, s, 1, request("a"))
+	hash := s.Hash()
+	d, _ := s.Definition()
+	for want, change := range map[string]func(*series.Definition) []series.Begin{
+		"format":   func(d *series.Definition) []series.Begin { d.Format = "{number"; return nil },
+		"max_open": func(d *series.Definition) []series.Begin { d.Format, d.MaxOpen = "{number}", -1; return nil },
+		"begins": func(d *series.Definition) []series.Begin {
+			return []series.Begin{{Scope: []string{"BERLIN"}, First: 2}}
+		},
+	} {
+		next := d
+		begins := change(&next)
+		if err := s.Redefine(2, next, 1, begins...); err == nil || s.Hash() != hash {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
