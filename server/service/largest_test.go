@@ -57,7 +57,7 @@ func TestTheLargestCallsFit(t *testing.T) {
 	keys := texts(series.MaxKeys, MaxSeriesKeyBytes/series.MaxKeys)
 	// Seven values fill a text; with a label, and with a reason later.
 	values, template := map[string]string{}, ""
-	for _, name := range "abcdefg" {
+	for _, name := range "abcefgk" {
 		values[string(name)] = strings.Repeat("X", format.MaxValueBytes)
 		template += fmt.Sprintf("{%c:%d}", name, format.MaxValueBytes)
 	}

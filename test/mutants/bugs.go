@@ -145,10 +145,13 @@ var bugs = []bug{
 	// Where members are. All nodes of a simulation must move, or all names fail.
 	{name: "listed-address-unused", others: test("cluster", "TestAllMembersMove")},
 	{name: "name-forgotten", others: test("cluster", "TestTheLastAddressesOfAName")},
+	{name: "hanging-name-waited-for", others: test("cluster", "TestTheLeaderDiesWhileNamesDoNotResolve")},
+	{name: "closed-port-unnamed", others: test("cluster", "TestAClosedRaftPortIsNamed")},
 	{name: "recovery-asks-registered", others: test("server/recovery", "TestOnlyALostQuorumIsRecovered")},
 
 	// What is too large to send. No call of the simulation is answered with so much.
 	{name: "results-unbounded", others: test("fsm/op", "TestResultBound")},
+	{name: "merge-above-a-group", others: test("server/service", "TestTheLargestCallsFit")},
 	{name: "too-large-sent-again", others: test("cluster/commit", "TestAnAnswerThatIsTooLarge")},
 
 	// The audit log, which the simulation's nodes do not keep.
