@@ -36,11 +36,14 @@ const (
 	NumberVoided NumberState = "voided"
 	// NumberReleased: it was given back, and another key may get it.
 	NumberReleased NumberState = "released"
+	// NumberUnknown: a restore or a recovery left open whether a document has it. Nobody else
+	// gets it.
+	NumberUnknown NumberState = "unknown"
 )
 
 // DocumentNumber is the number of a document.
 type DocumentNumber struct {
-	// Key is the document's.
+	// Key is the document's. Of an unknown number, it is the last one that is known.
 	Key string
 	// Text is the number in the series' format.
 	Text string
@@ -119,6 +122,20 @@ func (s Series) Release(ctx context.Context, numbers []DocumentNumber, opts ...O
 	return documentNumbers(r.GetNumbers()), err
 }
 
+// Reconcile says what the books have of unknown numbers of a scope, all or none. Of each,
+// Number and Key count: the document that has it, which confirms it, or no key if none has
+// it, which voids it for the reason; "" is "not in the books". The errors are
+// ErrKeyConflict, ErrNotFound, ErrInvalid and those of every call.
+func (s Series) Reconcile(ctx context.Context, scope []string, numbers []DocumentNumber, reason string, opts ...Option) ([]DocumentNumber, error) {
+	o := s.client.options(opts)
+	req := &idnodev1.ReconcileNumbersRequest{Database: o.database, Series: s.name, Scope: scope, Reason: reason}
+	for _, n := range numbers {
+		req.Numbers = append(req.Numbers, &idnodev1.ReconciledNumber{Number: n.Number, Key: n.Key})
+	}
+	r, err := change(ctx, s.client, idnodev1.SeriesServiceClient.ReconcileNumbers, req)
+	return documentNumbers(r.GetNumbers()), err
+}
+
 // Find returns the number of a key. The error is ErrNotFound if it has none.
 func (s Series) Find(ctx context.Context, key string, opts ...Option) (DocumentNumber, error) {
 	o := s.client.options(opts)
@@ -156,6 +173,7 @@ func documentNumber(m *idnodev1.SeriesNumber) DocumentNumber {
 var numberStates = map[idnodev1.NumberState]NumberState{
 	idnodev1.NumberState_NUMBER_STATE_OPEN: NumberOpen, idnodev1.NumberState_NUMBER_STATE_CONFIRMED: NumberConfirmed,
 	idnodev1.NumberState_NUMBER_STATE_VOIDED: NumberVoided, idnodev1.NumberState_NUMBER_STATE_RELEASED: NumberReleased,
+	idnodev1.NumberState_NUMBER_STATE_UNKNOWN: NumberUnknown,
 }
 
 // timeOf returns the zero time for a time that is not set.

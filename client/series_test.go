@@ -86,6 +86,20 @@ func (n *fakeNode) WhoHas(ctx context.Context, r *idnodev1.WhoHasRequest) (*idno
 	})
 }
 
+func (n *fakeNode) ReconcileNumbers(ctx context.Context, r *idnodev1.ReconcileNumbersRequest) (*idnodev1.ReconcileNumbersResponse, error) {
+	return serve(ctx, n, r, nil, func(index uint64) (*idnodev1.ReconcileNumbersResponse, error) {
+		got := &idnodev1.ReconcileNumbersResponse{LogIndex: index}
+		for _, b := range r.GetNumbers() {
+			m := &idnodev1.SeriesNumber{Key: b.GetKey(), Scope: r.GetScope(), Number: b.GetNumber(), State: idnodev1.NumberState_NUMBER_STATE_CONFIRMED}
+			if b.GetKey() == "" {
+				m.State, m.Reason = idnodev1.NumberState_NUMBER_STATE_VOIDED, r.GetReason()
+			}
+			got.Numbers = append(got.Numbers, m)
+		}
+		return got, nil
+	})
+}
+
 func ExampleSeries() {
 	endpoints, stop := exampleCluster() // 127.0.0.1:7400, 127.0.0.1:7410, 127.0.0.1:7420
 	defer stop()
@@ -213,5 +227,23 @@ func TestALostAnswerAboutNumbersIsNotCalledNothing(t *testing.T) {
 	f.nodes[0].hook(always(failure(codes.Unavailable, "", "")), nil)
 	if _, err := s.Find(t.Context(), "a"); !errors.Is(err, client.ErrNoEndpoint) || errors.Is(err, client.ErrOutcomeUnknown) {
 		t.Errorf("a read: %v", err)
+	}
+}
+
+// TestUnknownNumbersAreReconciled: with what the books have of each.
+func TestUnknownNumbersAreReconciled(t *testing.T) {
+	f := newCluster(t, 1)
+	s := connect(t, client.Config{Endpoints: f.addrs()}).Series("invoices")
+	f.nodes[0].values["series a"], f.nodes[0].values["state a"] = 7, 4
+	found, err := s.Find(t.Context(), "a")
+	if err != nil || found.State != client.NumberUnknown || found.Key != "a" {
+		t.Errorf("%+v, %v", found, err)
+	}
+	got, err := s.Reconcile(t.Context(), found.Scope, []client.DocumentNumber{found, {Number: 8}}, "torn", client.WithDatabase("shop"))
+	want := []client.DocumentNumber{
+		{Key: "a", Scope: []string{"2026"}, Number: 7, State: client.NumberConfirmed}, {Scope: []string{"2026"}, Number: 8, State: client.NumberVoided, Reason: "torn"},
+	}
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
 }

@@ -158,7 +158,7 @@ export interface DocumentNumber {
   scope: string[];
   /** The number in its scope. */
   number: bigint;
-  state: "open" | "confirmed" | "voided" | "released";
+  state: "open" | "confirmed" | "voided" | "released" | "unknown";
   /** It is open, and its time has ended. */
   overdue: boolean;
   /** The document's, as "2026-12-31". */

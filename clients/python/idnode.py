@@ -467,7 +467,7 @@ class DocumentNumber(NamedTuple):
     text: str  #: The number in the series' format.
     scope: Tuple[str, ...]  #: The period, where numbers begin again, and the values of the format.
     number: int  #: The number in its scope.
-    state: str  #: ``open``, ``confirmed``, ``voided`` or ``released``.
+    state: str  #: ``open``, ``confirmed``, ``voided``, ``released`` or ``unknown``.
     overdue: bool  #: It is open, and its time has ended.
     date: str  #: The document's, as ``2026-12-31``.
     label: str

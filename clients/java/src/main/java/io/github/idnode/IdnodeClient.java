@@ -459,7 +459,7 @@ public final class IdnodeClient implements AutoCloseable {
    * @param text the number in the series' format
    * @param scope the period, where numbers begin again, and the values of the format
    * @param number the number in its scope
-   * @param state {@code open}, {@code confirmed}, {@code voided} or {@code released}
+   * @param state {@code open}, {@code confirmed}, {@code voided}, {@code released} or {@code unknown}
    * @param overdue whether it is open and its time has ended
    * @param date the document's, as {@code 2026-12-31}
    * @param reason that of a voided number
