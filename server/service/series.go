@@ -3,9 +3,7 @@ package service
 import (
 	"context"
 	"errors"
-	"path"
 	"slices"
-	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -52,11 +50,12 @@ func (n *numbers) defineSeries(ctx context.Context, req DefineSeriesRequest) (De
 	if err != nil {
 		return DefineSeriesResponse{}, err
 	}
-	if !n.zones.has(req.Definition.TimeZone) {
-		return DefineSeriesResponse{}, invalid(ReasonInvalidSeries, "definition.time_zone", "there is no zone %.80q", req.Definition.TimeZone)
-	}
 	if err := n.authorize(ctx, rights.Series, database, name); err != nil {
 		return DefineSeriesResponse{}, err
+	}
+	if !n.zones.has(req.Definition.TimeZone) {
+		return DefineSeriesResponse{}, invalid(ReasonInvalidSeries, "definition.time_zone",
+			"there is no zone %.80q in the IANA table: names are written as in Europe/Berlin", req.Definition.TimeZone)
 	}
 	// The state refuses such a format too. To find the two numbers may take long, and it is
 	// not to do that while everything else waits for it.
@@ -348,41 +347,4 @@ func checkSeriesSize(field string, count, size int) error {
 
 func seriesNotFound(name string) *Error {
 	return &Error{Code: NotFound, Reason: ReasonSeriesNotFound, Field: "series", Message: "there is no series " + name}
-}
-
-// zones are the time zones by their names. The zero value is ready.
-type zones struct {
-	// loaded has those that were asked for: to load one reads a file.
-	loaded sync.Map
-}
-
-// has reports whether there is a zone; "" is UTC.
-func (z *zones) has(name string) bool { return z.of(name) != nil }
-
-// of returns a zone; nil if there is none. Local, which time knows, is another one on each
-// node. A zone has one name, or callers could have as many loaded as they like.
-func (z *zones) of(name string) *time.Location {
-	if name != "" && path.Clean(name) != name {
-		return nil
-	}
-	if zone, ok := z.loaded.Load(name); ok {
-		return zone.(*time.Location)
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil || zone == time.Local {
-		return nil
-	}
-	z.loaded.Store(name, zone)
-	return zone
-}
-
-// offset returns how many seconds a zone is ahead of UTC at a time. A zone that an older
-// table does not know counts as UTC.
-func (z *zones) offset(name string, at time.Time) int32 {
-	zone := z.of(name)
-	if zone == nil {
-		return 0
-	}
-	_, offset := at.In(zone).Zone()
-	return int32(offset)
 }

@@ -1,0 +1,55 @@
+package service
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+	"time"
+)
+
+// zoneNames has the names of the IANA time zones, one a line, between line ends. They are
+// those of Go's time/tzdata, which the program carries, so every node has each of them. The
+// files of a system have others: localtime is another zone on each node, and right/… counts
+// leap seconds.
+//
+//go:embed zonenames.txt
+var zoneNames string
+
+// zones are the time zones by their names. The zero value is ready.
+type zones struct {
+	// loaded has those that were asked for: to load one reads a file.
+	loaded sync.Map
+}
+
+// has reports whether there is a zone; "" is UTC.
+func (z *zones) has(name string) bool { return z.of(name) != nil }
+
+// of returns a zone; nil if there is none.
+func (z *zones) of(name string) *time.Location {
+	if name == "" {
+		return time.UTC
+	}
+	if zone, ok := z.loaded.Load(name); ok {
+		return zone.(*time.Location)
+	}
+	if strings.Contains(name, "\n") || !strings.Contains(zoneNames, "\n"+name+"\n") {
+		return nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil
+	}
+	z.loaded.Store(name, zone)
+	return zone
+}
+
+// offset returns how many seconds a zone is ahead of UTC at a time. A zone that an older
+// table does not know counts as UTC.
+func (z *zones) offset(name string, at time.Time) int32 {
+	zone := z.of(name)
+	if zone == nil {
+		return 0
+	}
+	_, offset := at.In(zone).Zone()
+	return int32(offset)
+}
