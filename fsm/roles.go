@@ -153,7 +153,7 @@ func needOf(o *op.Operation) (rights.Right, []byte) {
 func needOfSeries(o *op.Operation) (rights.Right, []byte) {
 	switch {
 	case o.Kind == op.KindSeriesTake || o.Confirms():
-		return rights.Generate, o.Name()
+		return rights.Number, o.Name()
 	case o.Kind == op.KindSeriesImport:
 		return rights.Cluster, nil
 	case o.Kind.OfSeries():

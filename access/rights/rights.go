@@ -18,8 +18,7 @@ type Right uint32
 
 // The rights. Their values are in the log: they are never renumbered.
 const (
-	// Generate takes identity values, server-side ids and document numbers, confirms the
-	// latter, and makes GUIDs and semantic ids.
+	// Generate takes identity values and server-side ids, and makes GUIDs and semantic ids.
 	Generate Right = 1 << iota
 	// Ranges reserves HiLo ranges and gives them back.
 	Ranges
@@ -38,18 +37,20 @@ const (
 	// Cluster changes the cluster: members, settings, roles, and the state as a
 	// whole.
 	Cluster
-	// Series defines, closes and resumes series of document numbers, and voids and
-	// releases their numbers. To take and to confirm them needs Generate.
+	// Series defines, deletes, closes and resumes series of document numbers, and voids,
+	// releases and reconciles their numbers.
 	Series
+	// Number takes document numbers and confirms them.
+	Number
 
-	all = Series<<1 - 1
+	all = Number<<1 - 1
 )
 
 // Guarded are the rights that the list of administrators guards as long as there
 // are no roles.
 const Guarded = Force | Delete | Cluster
 
-var rightNames = []string{"generate", "ranges", "seed", "force", "delete", "claims", "read", "backup", "cluster", "series"}
+var rightNames = []string{"generate", "ranges", "seed", "force", "delete", "claims", "read", "backup", "cluster", "series", "number"}
 
 // Names returns the words for all rights.
 func Names() []string { return slices.Clone(rightNames) }

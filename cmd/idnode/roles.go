@@ -203,12 +203,12 @@ roles from its own caller is refused.
           rights: [generate, ranges]
         - database: shop
           name: invoices                # this name alone
-          rights: [generate]
+          rights: [number]
     - name: operators
       principals: ["spiffe://example.org/operator"]
       grants:
         - database: "*"
-          rights: [generate, ranges, seed, force, delete, claims, read, backup, cluster, series]
+          rights: [generate, ranges, seed, force, delete, claims, read, backup, cluster, series, number]
   limits:                               # of each principal, on each node
     - principals: [shop.example.org]
       in-flight: 200

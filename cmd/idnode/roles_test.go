@@ -27,10 +27,10 @@ func TestRolesFile(t *testing.T) {
 		Roles: []*idnodev1.AccessRole{
 			{Name: "shop", Principals: []string{"shop.example.org"}, Grants: []*idnodev1.RoleGrant{
 				{Database: "shop", Prefix: "orders", Boundary: true, Rights: []idnodev1.Right{idnodev1.Right_RIGHT_GENERATE, idnodev1.Right_RIGHT_RANGES}},
-				{Database: "shop", Name: "invoices", Rights: []idnodev1.Right{idnodev1.Right_RIGHT_GENERATE}},
+				{Database: "shop", Name: "invoices", Rights: []idnodev1.Right{idnodev1.Right_RIGHT_NUMBER}},
 			}},
 			{Name: "operators", Principals: []string{"spiffe://example.org/operator"}, Grants: []*idnodev1.RoleGrant{
-				{Database: "*", Rights: []idnodev1.Right{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
+				{Database: "*", Rights: []idnodev1.Right{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
 			}},
 		},
 		Limits: []*idnodev1.CallerLimit{{Principals: []string{"shop.example.org"}, InFlight: 200, IdsPerSecond: 50000, NewNamesPerHour: 100}},

@@ -21,7 +21,7 @@ func as(principal string) context.Context {
 
 // everything is a role for operators, and shop one for those of a shop.
 func everything() rights.Role {
-	const all = rights.Series<<1 - 1
+	const all = rights.Number<<1 - 1
 	return rights.Role{Name: "operators", Principals: []string{"ops"}, Grants: []rights.Grant{{Database: rights.Any, Rights: all}}}
 }
 

@@ -11,7 +11,7 @@ func TestRightsOfACaller(t *testing.T) {
 	w := newWorld(t)
 	guarded := newNode(t, w, func(c *Config) { c.Guarded, c.Admins = true, []string{"ops"} })
 	open := newNode(t, w, nil)
-	all := everything().Grants[0].Rights | rights.Series
+	all := everything().Grants[0].Rights
 	check := func(what string, got, want rights.Right) {
 		t.Helper()
 		if got != want {

@@ -122,7 +122,7 @@ func (n *numbers) takeNumbers(ctx context.Context, req TakeNumbersRequest) (Numb
 	if err := checkSeriesKeys(slices.Values(req.Keys), len(req.Keys)); err != nil {
 		return NumbersResponse{}, err
 	}
-	if err := n.allow(ctx, rights.Generate, target{database: database, name: name}, int64(len(req.Keys))); err != nil {
+	if err := n.allow(ctx, rights.Number, target{database: database, name: name}, int64(len(req.Keys))); err != nil {
 		return NumbersResponse{}, err
 	}
 	names, zone, err := n.valuesOf(ctx, database, name)
@@ -201,7 +201,7 @@ func (n *numbers) ConfirmNumbers(ctx context.Context, req EndNumbersRequest) (Nu
 		if err != nil {
 			return NumbersResponse{}, err
 		}
-		if err := n.authorize(ctx, rights.Generate, database, end.GetName()); err != nil {
+		if err := n.authorize(ctx, rights.Number, database, end.GetName()); err != nil {
 			return NumbersResponse{}, err
 		}
 		return n.proposeNumbers(ctx, database, end)

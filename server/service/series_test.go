@@ -355,13 +355,14 @@ func TestListsOfSeriesInPages(t *testing.T) {
 	}
 }
 
-// TestRightsOnSeries: who may take numbers may not void them, and the other way around; a
-// right on some names is one on series of these names.
+// TestRightsOnSeries: who may take numbers may not void them, and the other way around; who
+// may make ids may do neither; a right on some names is one on series of these names.
 func TestRightsOnSeries(t *testing.T) {
 	n := newSeriesNode(t, nil)
-	till := rights.Role{Name: "till", Principals: []string{"till"}, Grants: []rights.Grant{{Database: "default", Name: "invoices", Rights: rights.Generate}}}
+	till := rights.Role{Name: "till", Principals: []string{"till"}, Grants: []rights.Grant{{Database: "default", Name: "invoices", Rights: rights.Number}}}
 	books := rights.Role{Name: "books", Principals: []string{"books"}, Grants: []rights.Grant{{Database: "*", Rights: rights.Series}}}
-	n.setRoles(t, everything(), till, books)
+	ids := rights.Role{Name: "ids", Principals: []string{"ids"}, Grants: []rights.Grant{{Database: "*", Rights: rights.Generate}}}
+	n.setRoles(t, everything(), till, books, ids)
 	calls := map[string]func(ctx context.Context, name string) error{
 		"take": func(ctx context.Context, name string) error {
 			req := berlin("a")
@@ -407,7 +408,7 @@ func TestRightsOnSeries(t *testing.T) {
 		},
 	}
 	may := map[string][]string{
-		"till invoices": {"take", "confirm"}, "till orders": nil,
+		"till invoices": {"take", "confirm"}, "till orders": nil, "ids invoices": nil,
 		"books invoices": {"void", "release", "close", "resume", "reconcile", "define"},
 	}
 	for who, allowed := range may {

@@ -14,9 +14,8 @@ type FormatRequest struct {
 	Database, Series, Template string
 }
 
-// format returns what is asked for. A series never changes its format, so what the node
-// knows is enough; one that it does not know may be new. A template is nobody's: it takes the right to read or to generate
-// anything of the database.
+// format returns what is asked for. A template is nobody's: it takes the right to read, to
+// generate or to take numbers of anything in the database.
 func (n *numbers) format(ctx context.Context, req FormatRequest) (f *format.Format, err error) {
 	if (req.Series == "") == (req.Template == "") {
 		return nil, invalid(ReasonInvalidSeries, "series", "give either a series or a format")
@@ -36,7 +35,7 @@ func (n *numbers) format(ctx context.Context, req FormatRequest) (f *format.Form
 	if err != nil {
 		return nil, err
 	}
-	if n.RightsWithin(ctx, database)&(rights.Read|rights.Generate) == 0 {
+	if n.RightsWithin(ctx, database)&(rights.Read|rights.Generate|rights.Number) == 0 {
 		if err = n.authorize(ctx, rights.Read, database, ""); err != nil {
 			return nil, err
 		} // The roles have changed meanwhile.

@@ -94,8 +94,7 @@ type Right int32
 const (
 	// Not set.
 	Right_RIGHT_UNSPECIFIED Right = 0
-	// Take identity values, server-side ids, GUIDs, semantic ids and document numbers, and
-	// confirm the latter.
+	// Take identity values, server-side ids, GUIDs and semantic ids.
 	Right_RIGHT_GENERATE Right = 1
 	// Reserve HiLo ranges and give them back.
 	Right_RIGHT_RANGES Right = 2
@@ -113,9 +112,11 @@ const (
 	Right_RIGHT_BACKUP Right = 8
 	// Change members, settings, roles, and the state as a whole.
 	Right_RIGHT_CLUSTER Right = 9
-	// Define, close and resume series of document numbers, and void and release their
-	// numbers.
+	// Define, delete, close and resume series of document numbers, and void, release and
+	// reconcile their numbers.
 	Right_RIGHT_SERIES Right = 10
+	// Take document numbers and confirm them.
+	Right_RIGHT_NUMBER Right = 11
 )
 
 // Enum value maps for Right.
@@ -132,6 +133,7 @@ var (
 		8:  "RIGHT_BACKUP",
 		9:  "RIGHT_CLUSTER",
 		10: "RIGHT_SERIES",
+		11: "RIGHT_NUMBER",
 	}
 	Right_value = map[string]int32{
 		"RIGHT_UNSPECIFIED": 0,
@@ -145,6 +147,7 @@ var (
 		"RIGHT_BACKUP":      8,
 		"RIGHT_CLUSTER":     9,
 		"RIGHT_SERIES":      10,
+		"RIGHT_NUMBER":      11,
 	}
 )
 
@@ -2063,7 +2066,7 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\rROLE_FOLLOWER\x10\x02\x12\x10\n" +
 	"\fROLE_JOINING\x10\x03\x12\x10\n" +
 	"\fROLE_WATCHER\x10\x04\x12\x10\n" +
-	"\fROLE_REMOVED\x10\x05*\xd0\x01\n" +
+	"\fROLE_REMOVED\x10\x05*\xe2\x01\n" +
 	"\x05Right\x12\x15\n" +
 	"\x11RIGHT_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eRIGHT_GENERATE\x10\x01\x12\x10\n" +
@@ -2078,7 +2081,8 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\fRIGHT_BACKUP\x10\b\x12\x11\n" +
 	"\rRIGHT_CLUSTER\x10\t\x12\x10\n" +
 	"\fRIGHT_SERIES\x10\n" +
-	"2\xe3\x05\n" +
+	"\x12\x10\n" +
+	"\fRIGHT_NUMBER\x10\v2\xe3\x05\n" +
 	"\x0eClusterService\x12F\n" +
 	"\tGetStatus\x12\x1b.idnode.v1.GetStatusRequest\x1a\x1c.idnode.v1.GetStatusResponse\x12L\n" +
 	"\vListMembers\x12\x1d.idnode.v1.ListMembersRequest\x1a\x1e.idnode.v1.ListMembersResponse\x12X\n" +

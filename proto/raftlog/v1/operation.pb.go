@@ -2451,7 +2451,7 @@ type Grant struct {
 	// What the folded names begin with.
 	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	// One bit for each right: generate, ranges, seed, force, delete, claims, read,
-	// backup, cluster, series, from the lowest.
+	// backup, cluster, series, number, from the lowest.
 	Rights uint32 `protobuf:"varint,3,opt,name=rights,proto3" json:"rights,omitempty"`
 	// The one folded name that it is for; there is no prefix then.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
