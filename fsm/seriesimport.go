@@ -53,7 +53,8 @@ func (s *seriesStore) importSeries(now moment, o *op.Operation, m *raftlogv1.Ser
 	if err := s.databases.roomFor(o.Database, 1, len(m.GetName())); err != nil {
 		return err
 	}
-	restored, err := series.Restore(d, m.GetVersion(), true, min(m.GetTimeUnixNano(), now.unixNano))
+	at := min(m.GetTimeUnixNano(), now.unixNano)
+	restored, err := series.Restore(d, m.GetVersion(), true, at, min(m.GetVoidedUntilUnixNano(), at))
 	if err != nil {
 		return refuseSeries(err)
 	}

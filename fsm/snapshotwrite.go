@@ -207,6 +207,7 @@ func (w *snapshotWriter) series(s *frozenSeries) {
 	d, version := s.Definition()
 	w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Series{Series: &raftlogv1.SeriesRecord{
 		Database: s.db, Name: s.name, Definition: op.SeriesDefinition(d), Version: version, Suspended: s.Suspended(), TimeUnixNano: s.Now(),
+		VoidedUntilUnixNano: s.VoidedUntil(),
 	}}})
 	numbers := &raftlogv1.SeriesNumbersRecord{Database: s.db, Name: s.name}
 	record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesNumbers{SeriesNumbers: numbers}}

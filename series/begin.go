@@ -30,7 +30,7 @@ func (s *Series) checkBegins(begins []Begin) error {
 		}
 		seen[scopeName(b.Scope)] = true
 	}
-	if len(s.scopes)+more > MaxScopes {
+	if s.scopes.len+more > MaxScopes {
 		return &FullError{What: "scopes", Limit: MaxScopes}
 	}
 	return nil
@@ -62,12 +62,12 @@ func (s *Series) wrongBegin(b Begin) (detail string, known bool) {
 func (s *Series) moveTo(begins []Begin) {
 	for _, b := range begins {
 		c, err := s.scopeOf(b.Scope)
-		if err != nil || b.First == 1 && c.index == len(s.scopes) {
+		if err != nil || b.First == 1 && c.index == s.scopes.len {
 			continue // Nothing is said of a scope that is not there.
 		}
 		s.begin(c)
 		if c.empty() {
-			c.moveTo(b.First - 1)
+			s.scopes.own(c.index).moveTo(b.First - 1)
 		}
 	}
 }

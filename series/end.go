@@ -12,7 +12,7 @@ type Bound struct {
 // The errors are *InvalidError, *UnknownKeyError, *ExpiredError, *OtherNumberError and
 // *StateError.
 func (s *Series) Confirm(now int64, keys []Bound) ([]Number, error) {
-	return s.end(now, keys, ending{state: Confirmed, allowed: func(r *record) bool { return r.state == Open || r.state == Confirmed }})
+	return s.end(now, keys, ending{state: Confirmed, allowed: func(is State, _ string) bool { return is == Open || is == Confirmed }})
 }
 
 // Void says that open numbers belong to no document, and why. The first reason stays. The
@@ -23,15 +23,15 @@ func (s *Series) Void(now int64, keys []Bound, reason string) ([]Number, error) 
 	}
 	return s.end(now, keys, ending{
 		state: Voided, reason: reason,
-		allowed: func(r *record) bool { return r.state == Open || r.state == Voided },
+		allowed: func(is State, _ string) bool { return is == Open || is == Voided },
 	})
 }
 
 // Release gives open numbers back: another key may get them, or they are voided, as the
 // policy says. The errors are those of Confirm.
 func (s *Series) Release(now int64, keys []Bound) ([]Number, error) {
-	e := ending{state: Voided, reason: ReasonReleased, release: true, allowed: func(r *record) bool {
-		return r.state == Open || r.state == Released || r.state == Voided && r.reason() == ReasonReleased
+	e := ending{state: Voided, reason: ReasonReleased, release: true, allowed: func(is State, reason string) bool {
+		return is == Open || is == Released || is == Voided && reason == ReasonReleased
 	}}
 	if s.definition.OnRelease == ReleaseReuses {
 		e.state = Released
@@ -45,8 +45,8 @@ type ending struct {
 	reason string
 	// release means that their callers give them back: those that did so before did it.
 	release bool
-	// allowed says of which records it may be asked.
-	allowed func(*record) bool
+	// allowed says of which numbers it may be asked.
+	allowed func(state State, reason string) bool
 }
 
 // end gives open numbers their last state.
@@ -74,10 +74,11 @@ func (s *Series) end(now int64, keys []Bound, e ending) ([]Number, error) {
 			numbers[i] = Number{Key: names[i], Number: lost.number, State: Released}
 			continue
 		}
-		c := s.scopes[at.scope()]
-		if c.at(at.number()).state == Open {
+		c := s.scopes.own(at.scope())
+		if state, _ := s.stateOf(c.at(at.number()), now); state == Open {
 			c.end(at.number(), e.state, e.reason)
 		}
+		s.settle(c, now, settledByKey)
 		numbers[i] = s.number(c, at.number(), now)
 	}
 	return numbers, nil
@@ -89,14 +90,13 @@ func (s *Series) judge(now int64, b Bound, e ending) (ref, error) {
 	if at == 0 {
 		return 0, s.missing(b, e.release)
 	}
-	c, number := s.scopes[at.scope()], at.number()
-	c.settle(now, s.definition.OnExpiry)
-	r := c.at(number)
+	number := at.number()
+	state, reason := s.stateOf(s.scopes.at(at.scope()).at(number), now)
 	switch {
 	case b.Number != 0 && b.Number != number:
 		return 0, &OtherNumberError{Key: b.Key, Number: number, Claimed: b.Number}
-	case !e.allowed(r):
-		return 0, &StateError{Key: b.Key, Number: number, State: r.state, Reason: r.reason()}
+	case !e.allowed(state, reason):
+		return 0, &StateError{Key: b.Key, Number: number, State: state, Reason: reason}
 	}
 	return at, nil
 }
@@ -122,20 +122,20 @@ func (s *Series) missing(b Bound, release bool) error {
 // CloseScope ends a scope: it gives no more numbers, and those that are open can still be
 // ended. It returns the last number. The error is *UnknownScopeError.
 func (s *Series) CloseScope(now int64, values []string) (int64, error) {
-	now = s.advance(now)
+	s.advance(now)
 	c, err := s.find(values)
 	if err != nil {
 		return 0, err
 	}
-	c.settle(now, s.definition.OnExpiry)
-	c.close()
+	s.scopes.own(c.index).close()
 	return c.last, nil
 }
 
+// find returns a scope, to read it. The error is *UnknownScopeError.
 func (s *Series) find(values []string) (*scope, error) {
 	i, ok := s.byName[scopeName(values)]
-	if !ok || len(s.scopes[i].values) != len(values) { // One with a slash could have the same name.
+	if !ok || len(s.scopes.at(i).values) != len(values) { // One with a slash could have the same name.
 		return nil, &UnknownScopeError{Scope: values}
 	}
-	return s.scopes[i], nil
+	return s.scopes.at(i), nil
 }

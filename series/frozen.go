@@ -8,11 +8,8 @@ import (
 
 // Stored is a number as it is stored.
 type Stored struct {
-	Key, Label string
-	State      State
-	// Lapsed means that the number is open, that its time has ended, and that another key
-	// may get it.
-	Lapsed         bool
+	Key, Label     string
+	State          State
 	Date           format.Date
 	Taken, Expires int64
 	Reason         string
@@ -46,35 +43,19 @@ type Frozen struct {
 	version    int64
 	suspended  bool
 	now        int64
-	scopes     []frozenScope
-	lost       *btree.Map[string, lostKey]
+	// voidedUntil is that of the series.
+	voidedUntil int64
+	pages       []page
+	lost        *btree.Map[string, lostKey]
 }
 
-// frozenScope has what of a scope is stored.
-type frozenScope struct {
-	values   []string
-	closed   bool
-	lastDate format.Date
-	offset   int64
-	slabs    [][]record
-}
-
-// Freeze returns the series as it is now. It takes time for each 256 numbers, and copies
-// none: the series copies those that change afterwards.
+// Freeze returns the series as it is now. It takes time for each 256 scopes, and copies
+// none: the series copies those that change afterwards, and of their numbers 256 at a time.
 func (s *Series) Freeze() Frozen {
-	f := Frozen{
-		definition: s.definition, version: s.version, suspended: s.suspended, now: s.now,
-		scopes: make([]frozenScope, len(s.scopes)), lost: s.lost.Copy(),
+	return Frozen{
+		definition: s.definition, version: s.version, suspended: s.suspended, now: s.now, voidedUntil: s.voidedUntil,
+		pages: s.scopes.freeze(), lost: s.lost.Copy(),
 	}
-	for i, c := range s.scopes {
-		slabs := make([][]record, len(c.slabs))
-		for j := range c.slabs {
-			c.slabs[j].frozen = true
-			slabs[j] = c.slabs[j].records
-		}
-		f.scopes[i] = frozenScope{values: c.values, closed: c.closed, lastDate: c.lastDate, offset: c.offset, slabs: slabs}
-	}
-	return f
 }
 
 // Definition returns what the series was asked to be, and how often.
@@ -86,12 +67,16 @@ func (f Frozen) Suspended() bool { return f.suspended }
 // Now returns the newest time of a call.
 func (f Frozen) Now() int64 { return f.now }
 
+// VoidedUntil returns when the policy last stopped to void open numbers whose time had ended; 0 is
+// never. Those that ended until then are voided, although they are stored as open.
+func (f Frozen) VoidedUntil() int64 { return f.voidedUntil }
+
 // Pieces yields all numbers: the scopes in the order in which they began, each from its
 // first on.
 // A piece's numbers are valid until the next one.
 func (f Frozen) Pieces(yield func(Piece) bool) {
 	numbers := make([]Stored, 0, slabSize)
-	for _, c := range f.scopes {
+	for c := range f.scopes {
 		p := Piece{Scope: c.values, Closed: c.closed, LastDate: c.lastDate, First: c.offset + 1}
 		if c.offset > 0 {
 			p.Begin = c.offset + 1
@@ -101,13 +86,24 @@ func (f Frozen) Pieces(yield func(Piece) bool) {
 		}
 		for _, slab := range c.slabs {
 			numbers = numbers[:0]
-			for j := range slab {
-				numbers = append(numbers, slab[j].stored())
+			for j := range slab.records {
+				numbers = append(numbers, slab.records[j].stored())
 			}
 			if p.Numbers = numbers; !yield(p) {
 				return
 			}
 			p.First += slabSize
+		}
+	}
+}
+
+// scopes yields all scopes.
+func (f Frozen) scopes(yield func(*scope) bool) {
+	for _, p := range f.pages {
+		for _, c := range p.scopes {
+			if !yield(c) {
+				return
+			}
 		}
 	}
 }
@@ -119,7 +115,7 @@ func (f Frozen) Lost(yield func(Lost) bool) {
 
 func (r *record) stored() Stored {
 	return Stored{
-		Key: r.key(), Label: r.label(), State: r.state, Lapsed: r.lapsed, Date: r.date,
+		Key: r.key(), Label: r.label(), State: r.state, Date: r.date,
 		Taken: r.taken, Expires: r.expires, Reason: r.reason(),
 	}
 }

@@ -26,7 +26,7 @@ func (h *history) restore() {
 func restored(t *testing.T, f series.Frozen) *series.Series {
 	t.Helper()
 	d, version := f.Definition()
-	s, err := series.Restore(d, version, f.Suspended(), f.Now())
+	s, err := series.Restore(d, version, f.Suspended(), f.Now(), f.VoidedUntil())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func put(t *testing.T, s *series.Series, f series.Frozen) {
 func dump(f series.Frozen) string {
 	var b strings.Builder
 	d, version := f.Definition()
-	fmt.Fprintf(&b, "%+v %d %t %d", d, version, f.Suspended(), f.Now())
+	fmt.Fprintf(&b, "%+v %d %t %d %d", d, version, f.Suspended(), f.Now(), f.VoidedUntil())
 	f.Pieces(func(p series.Piece) bool { fmt.Fprintf(&b, " %+v", p); return true })
 	f.Lost(func(l series.Lost) bool { fmt.Fprintf(&b, " %+v", l); return true })
 	return b.String()
@@ -171,9 +171,6 @@ func TestAPieceIsTakenAsAWhole(t *testing.T) {
 		"a last date beyond": {func(p *series.Piece, _ *series.Stored) { p.LastDate = format.DateOf(2027, 1, 1) }, "last_date is not in the scope"},
 		"no last date":       {func(p *series.Piece, _ *series.Stored) { p.LastDate = 0 }, "last_date is not in the scope"},
 		"no state":           {func(_ *series.Piece, n *series.Stored) { n.State = 0 }, "numbers have one without a state"},
-		"confirmed, lapsed":  {func(_ *series.Piece, n *series.Stored) { n.State, n.Lapsed = series.Confirmed, true }, "numbers have one that lapsed and is not open, or has no end"},
-		"lapsed, policy":     {func(_ *series.Piece, n *series.Stored) { n.Lapsed, n.Expires = true, 1 }, "numbers have one that waits for another key, against the policy"},
-		"released, policy":   {func(_ *series.Piece, n *series.Stored) { n.State = series.Released }, "numbers have one that waits for another key, against the policy"},
 		"voided, no reason":  {func(_ *series.Piece, n *series.Stored) { n.State = series.Voided }, "numbers have one with a wrong reason"},
 		"open with a reason": {func(_ *series.Piece, n *series.Stored) { n.Reason = "torn" }, "numbers have one with a wrong reason"},
 		"a long label":       {func(_ *series.Piece, n *series.Stored) { n.Label = strings.Repeat("x", 65) }, "numbers have one with a wrong label"},
@@ -215,19 +212,6 @@ func TestATimeAtTheEnd(t *testing.T) {
 	s := newSeries(t, series.Definition{ExpiresIn: time.Hour})
 	if n := mustTake(t, s, math.MaxInt64-1, request("a"))[0]; n.Overdue || n.Expires != math.MaxInt64 {
 		t.Errorf("%+v", n)
-	}
-}
-
-// TestLapsedWithoutATime is no state that a series can have.
-func TestLapsedWithoutATime(t *testing.T) {
-	s := newSeries(t, series.Definition{OnExpiry: series.ExpiryReuses})
-	n := series.Stored{Key: "a", State: series.Open, Lapsed: true, Date: today, Taken: 1}
-	if got := kind(s.PutNumbers(piece(1, n))); got != "numbers have one that lapsed and is not open, or has no end" {
-		t.Errorf("got %q", got)
-	}
-	n.Expires = 2
-	if err := s.PutNumbers(piece(1, n)); err != nil || s.Verify() != nil {
-		t.Errorf("%v, %v", err, s.Verify())
 	}
 }
 

@@ -18,7 +18,7 @@ func (s *Series) Hash() uint64 {
 	e := space.Begin(recordSeries).Text(d.Format).Text(d.TimeZone)
 	e = append(e, byte(d.Reset), byte(d.Order), byte(d.OnRelease), byte(d.OnExpiry))
 	e = e.Number(uint64(d.ExpiresIn)).Number(uint64(d.MaxOpen)).Number(uint64(d.MaxKeys))
-	e = e.Number(uint64(s.version)).Number(uint64(s.now)).Flag(s.suspended)
+	e = e.Number(uint64(s.version)).Number(uint64(s.now)).Number(uint64(s.voidedUntil)).Flag(s.suspended)
 	return uint64(s.hash) + e.Hash()
 }
 
@@ -43,7 +43,7 @@ func (c *scope) hashRecord(number int64, r *record) uint64 {
 	}
 	var space statehash.Space
 	e := space.Begin(recordNumber).Number(c.name).Number(uint64(number)).Number(uint64(r.taken)).Number(uint64(r.expires))
-	e = append(e.Number(uint64(r.date)).Flag(r.lapsed), byte(r.state), r.keyLen, r.labelLen)
+	e = append(e.Number(uint64(r.date)), byte(r.state), r.keyLen, r.labelLen)
 	return e.Text(r.text).Hash()
 }
 

@@ -32,7 +32,7 @@ func fromScratch(f series.Frozen) uint64 {
 	e := encoded{1}.text(d.Format).text(d.TimeZone)
 	e = append(e, byte(d.Reset), byte(d.Order), byte(d.OnRelease), byte(d.OnExpiry))
 	e = e.number(int64(d.ExpiresIn)).number(d.MaxOpen).number(d.MaxKeys)
-	hash := e.number(version).number(f.Now()).flag(f.Suspended()).sum()
+	hash := e.number(version).number(f.Now()).number(f.VoidedUntil()).flag(f.Suspended()).sum()
 	f.Pieces(func(p series.Piece) bool {
 		hash += pieceFromScratch(p)
 		return true
@@ -55,7 +55,7 @@ func pieceFromScratch(p series.Piece) (hash uint64) {
 		hash += encoded{2}.number(scope).number(begin - 1).number(int64(p.LastDate)).flag(p.Closed).sum()
 	}
 	for i, n := range p.Numbers {
-		e := encoded{3}.number(scope).number(p.First + int64(i)).number(n.Taken).number(n.Expires).number(int64(n.Date)).flag(n.Lapsed)
+		e := encoded{3}.number(scope).number(p.First + int64(i)).number(n.Taken).number(n.Expires).number(int64(n.Date))
 		e = append(e, byte(n.State), byte(len(n.Key)), byte(len(n.Label)))
 		hash += e.text(n.Key + n.Label + n.Reason).sum()
 	}

@@ -13,17 +13,11 @@ func (s *Series) Redefine(now int64, d Definition, expected int64, begins ...Beg
 	if err != nil {
 		return err
 	}
-	now = s.advance(now)
+	// What is voided stays so.
+	s.voidedUntil = s.voidedBy(s.advance(now))
 	if fresh != nil {
 		s.clear()
 		s.format = fresh.format
-	}
-	// What has expired did so under the rules that held then.
-	for _, c := range s.scopes {
-		c.settle(now, s.definition.OnExpiry)
-		if s.definition.OnExpiry == ExpiryReuses && d.OnExpiry != ExpiryReuses || d.OnRelease != s.definition.OnRelease {
-			s.fix(c, d)
-		}
 	}
 	s.definition = d
 	s.version++
@@ -38,8 +32,8 @@ func (s *Series) Preview(now int64, d Definition, expected int64, begins ...Begi
 	if err != nil || fresh == nil {
 		return 0, err
 	}
-	for _, c := range s.scopes {
-		forgets += c.count[Open] + c.lapsed
+	for c := range s.scopes.from(0) {
+		forgets += c.count[Open]
 	}
 	return forgets, nil
 }
@@ -85,32 +79,11 @@ func (s *Series) inUse(now int64) error {
 	if s.suspended {
 		return &SuspendedError{}
 	}
-	for _, c := range s.scopes {
-		if c.final(max(now, s.now), s.definition.OnExpiry) {
+	for c := range s.scopes.from(0) {
+		// All others are final.
+		if count, _ := s.count(c, max(now, s.now)); count[Open]+count[Released] < c.last-c.offset {
 			return &InUseError{Scope: c.values}
 		}
 	}
 	return nil
-}
-
-// final reports whether a number is neither open nor released.
-func (c *scope) final(now int64, policy OnExpiry) bool {
-	return c.count[Open]+c.lapsed+c.count[Released] < c.last-c.offset || policy == ExpiryVoids && c.ended(now) > 0
-}
-
-// fix ends what waits for another key, where numbers are not given again any more.
-func (s *Series) fix(c *scope, d Definition) {
-	c.free.Copy().Scan(func(n int64) bool {
-		switch r := c.at(n); {
-		case r.lapsed && d.OnExpiry != ExpiryReuses:
-			c.change(n, func(r *record) {
-				c.unbind(n, r)
-				c.bind(n, r)
-			})
-			c.settle(s.now, d.OnExpiry)
-		case r.state == Released && d.OnRelease == ReleaseVoids:
-			c.end(n, Voided, ReasonReleased)
-		}
-		return true
-	})
 }

@@ -24,29 +24,22 @@ type Summary struct {
 // without the first skip ones.
 func (s *Series) Report(now int64, skip, limit int) []Summary {
 	now = max(now, s.now)
-	scopes := s.scopes[min(skip, len(s.scopes)):]
-	scopes = scopes[:min(limit, len(scopes))]
-	all := make([]Summary, len(scopes))
-	for i, c := range scopes {
-		all[i] = s.summary(c, now)
+	var all []Summary
+	for c := range s.scopes.from(skip) {
+		if len(all) == limit {
+			break
+		}
+		all = append(all, s.summary(c, now))
 	}
 	return all
 }
 
 func (s *Series) summary(c *scope, now int64) Summary {
-	x := Summary{
-		Scope: c.values, Last: c.last, LastDate: c.lastDate, Closed: c.closed, Before: c.offset,
-		Open: c.count[Open] + c.lapsed, Overdue: c.lapsed,
-		Confirmed: c.count[Confirmed], Voided: c.count[Voided], Released: c.count[Released],
+	count, overdue := s.count(c, now)
+	return Summary{
+		Scope: c.values, Last: c.last, LastDate: c.lastDate, Closed: c.closed, Before: c.offset, Overdue: overdue,
+		Open: count[Open], Confirmed: count[Confirmed], Voided: count[Voided], Released: count[Released],
 	}
-	ended := c.ended(now)
-	if s.definition.OnExpiry == ExpiryVoids {
-		x.Open -= ended
-		x.Voided += ended
-	} else {
-		x.Overdue += ended
-	}
-	return x
 }
 
 // Before returns, where the first number of a scope is among some, the last one so far of
@@ -71,8 +64,9 @@ func (s *Series) Before(numbers []Number) (last Last, ok bool) {
 // periodBefore returns the scope of the period before that of another, with the same
 // values; nil if there is none.
 func (s *Series) periodBefore(c *scope) (before *scope) {
-	s.periods.Descend(c, func(d *scope) bool {
-		if d != c && sameValues(d.given, c.given) {
+	s.periods.Descend(c.index, func(i int) bool {
+		d := s.scopes.at(i)
+		if d != c && sameValues(d.given(), c.given()) {
 			before = d
 		}
 		return d == c
@@ -80,11 +74,11 @@ func (s *Series) periodBefore(c *scope) (before *scope) {
 	return before
 }
 
-// maxLooked is how many numbers one call looks at: it holds up all others.
-const maxLooked = 10_000
+// maxListed is how many numbers one call looks at: it holds up all others.
+const maxListed = 1_000
 
 // Numbers returns up to limit numbers of a scope above one, ascending: those in a state,
-// or all if the state is 0. It looks at 10,000 numbers at most, and goes on above next; 0
+// or all if the state is 0. It looks at 1,000 numbers at most, and goes on above next; 0
 // is the end. The error is *UnknownScopeError.
 func (s *Series) Numbers(now int64, values []string, state State, above int64, limit int) (all []Number, next int64, err error) {
 	c, err := s.find(values)
@@ -93,9 +87,9 @@ func (s *Series) Numbers(now int64, values []string, state State, above int64, l
 	}
 	now = max(now, s.now)
 	from := min(max(above, c.offset), c.last)
-	last := min(c.last, from+maxLooked)
+	last := min(c.last, from+maxListed)
 	for n := from + 1; n <= last; n++ {
-		if state != 0 && s.stateOf(c, n, now) != state {
+		if is, _ := s.stateOf(c.at(n), now); state != 0 && is != state {
 			continue
 		}
 		if len(all) == limit {
@@ -107,15 +101,6 @@ func (s *Series) Numbers(now int64, values []string, state State, above int64, l
 		return all, last, nil
 	}
 	return all, 0, nil
-}
-
-// stateOf returns the state of a number at a time.
-func (s *Series) stateOf(c *scope, number, now int64) State {
-	r := c.at(number)
-	if r.state == Open && r.expires != 0 && r.expires <= now && s.definition.OnExpiry == ExpiryVoids {
-		return Voided
-	}
-	return r.state
 }
 
 // Find returns what is known of the number with a text. The error is a *format.Error for a
@@ -150,9 +135,9 @@ type VerifyCursor struct {
 // where to go on; false at the end. It compares the sums of the states with the scopes'
 // last numbers, and does not count again. The series may change between two calls.
 func (s *Series) VerifySome(at VerifyCursor, limit int) (next VerifyCursor, more bool, err error) {
-	for limit > 0 && at.scope < len(s.scopes) {
-		c := s.scopes[at.scope]
-		if sum := c.offset + c.count[Open] + c.lapsed + c.count[Confirmed] + c.count[Voided] + c.count[Released]; sum != c.last {
+	for limit > 0 && at.scope < s.scopes.len {
+		c := s.scopes.at(at.scope)
+		if sum := c.offset + c.count[Open] + c.count[Confirmed] + c.count[Voided] + c.count[Released]; sum != c.last {
 			return at, false, &VerifyError{Scope: c.values, Number: c.last, Detail: "is the last, and the sums of the states are wrong"}
 		}
 		at.number = max(at.number, c.offset)
@@ -166,7 +151,7 @@ func (s *Series) VerifySome(at VerifyCursor, limit int) (next VerifyCursor, more
 			at = VerifyCursor{scope: at.scope + 1}
 		}
 	}
-	if at.scope < len(s.scopes) {
+	if at.scope < s.scopes.len {
 		return at, true, nil
 	}
 	at.lost, more, err = s.verifyLost(at.lost, limit)
@@ -177,7 +162,7 @@ func (s *Series) VerifySome(at VerifyCursor, limit int) (next VerifyCursor, more
 // lead to. The error is *VerifyError.
 func (s *Series) Verify() error {
 	var keys int64
-	for _, c := range s.scopes {
+	for c := range s.scopes.from(0) {
 		n, err := s.verify(c)
 		if err != nil {
 			return err
@@ -200,7 +185,7 @@ func (s *Series) verifyLost(from string, limit int) (next string, more bool, err
 			return false
 		}
 		if at := s.index.find(key); at != 0 {
-			err = &VerifyError{Scope: s.scopes[at.scope()].values, Number: at.number(), Detail: "is that of a key that has lost its number"}
+			err = &VerifyError{Scope: s.scopes.at(at.scope()).values, Number: at.number(), Detail: "is that of a key that has lost its number"}
 		}
 		return err == nil
 	})
@@ -210,30 +195,21 @@ func (s *Series) verifyLost(from string, limit int) (next string, more bool, err
 // verify checks a scope, and counts its keys.
 func (s *Series) verify(c *scope) (keys int64, err error) {
 	var count [Released + 1]int64
-	var free, deadlines, lapsed int64
+	var deadlines int64
 	for n := c.offset + 1; n <= c.last; n++ {
 		r := c.at(n)
 		if detail := s.wrong(c, n, r); detail != "" {
 			return 0, &VerifyError{Scope: c.values, Number: n, Detail: detail}
 		}
-		switch {
-		case r.lapsed:
-			lapsed++
-			free++
-		case r.state == Released:
-			free++
-			fallthrough
-		default:
-			count[r.state]++
-		}
-		if r.state == Open && !r.lapsed && r.expires != 0 {
+		count[r.state]++
+		if r.state == Open && r.expires != 0 {
 			deadlines++
 		}
 		if r.key() != "" {
 			keys++
 		}
 	}
-	if count != c.count || lapsed != c.lapsed || free != int64(c.free.Len()) || deadlines != int64(c.deadlines.Len()) {
+	if count != c.count || deadlines != c.ended(never) {
 		return 0, &VerifyError{Scope: c.values, Number: c.last, Detail: "is the last, and the sums of the states are wrong"}
 	}
 	return keys, nil
@@ -241,16 +217,13 @@ func (s *Series) verify(c *scope) (keys int64, err error) {
 
 // wrong says what is wrong with a number.
 func (s *Series) wrong(c *scope, n int64, r *record) string {
-	_, free := c.free.Get(n)
-	_, waits := c.deadlines.Get(deadline{r.expires, n})
+	leaf, whole := c.place(n)/leafSize, c.place(n)%leafSize == 0
 	switch {
 	case r.state < Open || r.state > Released:
 		return "is in no state"
-	case r.lapsed && r.state != Open:
-		return "has lapsed and is not open"
-	case free != (r.lapsed || r.state == Released):
-		return "is free and in use, or neither"
-	case waits != (r.state == Open && !r.lapsed && r.expires != 0):
+	case whole && len(c.finder.levels) > 0 && c.finder.levels[0][leaf] != c.leaf(leaf):
+		return "is one of some of which the lowest free or open one is not found"
+	case c.waits(n, r) != (r.state == Open && r.expires != 0):
 		return "has a deadline and is not open, or the other way around"
 	case (r.reason() != "") != (r.state == Voided):
 		return "has a reason and is not voided, or the other way around"

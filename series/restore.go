@@ -11,7 +11,7 @@ const maxVersion = 1 << 53
 
 // Restore returns a series without numbers, of which PutNumbers and PutLost put in what a
 // frozen one had. The errors are those of New, and *InvalidError.
-func Restore(d Definition, version int64, suspended bool, now int64) (*Series, error) {
+func Restore(d Definition, version int64, suspended bool, now, voidedUntil int64) (*Series, error) {
 	s, err := New(d)
 	if err != nil {
 		return nil, err
@@ -19,7 +19,10 @@ func Restore(d Definition, version int64, suspended bool, now int64) (*Series, e
 	if version < 1 || version > maxVersion {
 		return nil, &InvalidError{Field: "version", Detail: "is none"}
 	}
-	s.version, s.suspended, s.now = version, suspended, now
+	if voidedUntil > now {
+		return nil, &InvalidError{Field: "voided_until", Detail: "is in the future"}
+	}
+	s.version, s.suspended, s.now, s.voidedUntil = version, suspended, now, voidedUntil
 	return s, nil
 }
 
@@ -36,6 +39,7 @@ func (s *Series) PutNumbers(p Piece) error {
 		return err
 	}
 	s.begin(c)
+	c = s.scopes.own(c.index)
 	if c.empty() {
 		c.moveTo(p.offset(c))
 	}
@@ -63,7 +67,7 @@ func (s *Series) scopeOf(values []string) (*scope, error) {
 	if c, err := s.find(values); err == nil {
 		return c, nil
 	}
-	if len(s.scopes) >= MaxScopes {
+	if s.scopes.len >= MaxScopes {
 		return nil, &InvalidError{Field: "scope", Detail: "is one too many"}
 	}
 	date, given, err := s.format.ParseScope(values)
@@ -71,7 +75,7 @@ func (s *Series) scopeOf(values []string) (*scope, error) {
 		return nil, err
 	}
 	values, err = s.format.Scope(date, given)
-	return newScope(len(s.scopes), values, slices.Clone(given), &s.hash), err
+	return s.newScope(values), err
 }
 
 // checkPiece finds what does not fit into a scope.
@@ -122,7 +126,7 @@ func (s *Series) most() int64 { return min(s.format.Most(), maxNumber) }
 
 // dated reports whether a date is in a scope.
 func (s *Series) dated(c *scope, d format.Date) bool {
-	values, err := s.format.Scope(d, c.given)
+	values, err := s.format.Scope(d, c.given())
 	return err == nil && slices.Equal(values, c.values)
 }
 
@@ -130,16 +134,8 @@ func (s *Series) dated(c *scope, d format.Date) bool {
 func (s *Series) put(c *scope, n *Stored) {
 	number := c.add()
 	c.change(number, func(r *record) {
-		*r = record{taken: n.Taken, expires: n.Expires, date: n.Date}
+		*r = record{taken: n.Taken, expires: n.Expires, date: n.Date, state: n.State}
 		r.write(n.Key, n.Label, n.Reason)
-		switch {
-		case n.Lapsed:
-			c.lapse(number, r)
-		case n.State == Open:
-			c.bind(number, r)
-		default:
-			c.finish(number, r, n.State)
-		}
 	})
 	if n.Key != "" {
 		s.index.set(c.at(number).key(), refOf(c.index, number))
@@ -153,10 +149,6 @@ func (s *Series) checkStored(n *Stored, fresh map[string]bool) error {
 	switch {
 	case n.State < Open || n.State > Released:
 		return &InvalidError{Field: "numbers", Detail: "have one without a state"}
-	case n.Lapsed && (n.State != Open || n.Expires == 0):
-		return &InvalidError{Field: "numbers", Detail: "have one that lapsed and is not open, or has no end"}
-	case n.Lapsed && s.definition.OnExpiry != ExpiryReuses, n.State == Released && s.definition.OnRelease != ReleaseReuses:
-		return &InvalidError{Field: "numbers", Detail: "have one that waits for another key, against the policy"}
 	case (n.Reason != "") != (n.State == Voided) || len(n.Reason) > MaxReasonBytes || !plain(n.Reason):
 		return &InvalidError{Field: "numbers", Detail: "have one with a wrong reason"}
 	case len(n.Label) > MaxLabelBytes || !plain(n.Label):

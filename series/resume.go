@@ -32,12 +32,12 @@ func (s *Series) Resume(now int64, lasts []Last) error {
 			return err // checkLasts found none.
 		}
 		s.begin(c)
+		c = s.scopes.own(c.index)
 		for c.last < l.Last {
 			number := c.add()
 			c.change(number, func(r *record) {
-				*r = record{taken: now, date: max(c.begins, c.lastDate)}
+				*r = record{taken: now, date: max(c.begins, c.lastDate), state: Voided}
 				r.write("", "", ReasonUnknown)
-				c.finish(number, r, Voided)
 			})
 		}
 	}
@@ -75,7 +75,7 @@ func (s *Series) checkLasts(lasts []Last) error {
 	switch {
 	case unknown > MaxUnknownAtOnce:
 		return invalid("are together more than 1,000,000 beyond the numbers that are known")
-	case len(s.scopes)+begins > MaxScopes:
+	case s.scopes.len+begins > MaxScopes:
 		return invalid("have too many scopes")
 	}
 	return nil

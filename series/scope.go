@@ -9,7 +9,6 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/internal/statehash"
 	"github.com/idnode/idnode/series/format"
 )
 
@@ -42,9 +41,6 @@ type record struct {
 	date             format.Date
 	keyLen, labelLen uint8
 	state            State
-	// lapsed means that the number is open, that its time has ended, and that it may be
-	// given to another key.
-	lapsed bool
 }
 
 func (r *record) key() string    { return r.text[:r.keyLen] }
@@ -67,8 +63,7 @@ const slabSize = 256
 // slab is some consecutive records.
 type slab struct {
 	records []record
-	// frozen means that a frozen copy shares the records: who changes one copies them.
-	frozen bool
+	epoch   uint64
 }
 
 // deadline is when an open number's time ends.
@@ -77,59 +72,72 @@ type deadline struct {
 	number int64
 }
 
+func (d deadline) before(e deadline) bool { return d.at < e.at || d.at == e.at && d.number < e.number }
+
 // scope is the numbers that count together: those of a branch in a year. Its records
-// change in change and add alone, which keep the hash.
+// change in change and add alone, which keep the hash and all that is derived.
 //
 // Invariant: every number above offset, up to last, has a record, and its state is one of
 // four.
-//
-// Invariant: free has the released and the lapsed numbers; deadlines has the other open
-// ones whose time ends.
 type scope struct {
+	series *Series
 	index  int
+	epoch  uint64
 	values []string // As Format.Scope gives them, in the spelling of the first number.
-	// given has the values of callers, without the period.
-	given []string
 	// begins is the first date of the period.
 	begins format.Date
 	// offset is the last number from before this series, and 0 without one: the scope's
 	// first is the next. It changes in moveTo, while there are no numbers.
 	offset   int64
-	last     int64
 	lastDate format.Date
 	closed   bool
-
-	// count is how many numbers are in each state; lapsed ones are not open.
-	count     [Released + 1]int64
-	lapsed    int64
-	slabs     []slab
-	free      *btree.BTreeG[int64]
-	deadlines *btree.BTreeG[deadline]
-	// lowestOpen is at most the lowest open number.
-	lowestOpen int64
-	// name is a hash of the values, and hash the series' sum.
+	last     int64
+	slabs    []slab
+	// name is a hash of the values.
 	name uint64
-	hash *statehash.Sum
+
+	// What follows is derived from the records; a frozen copy does not read it. count is how
+	// many numbers are in each state, and deadlines has the open ones whose time ends; it is
+	// nil before the first.
+	count     [Released + 1]int64
+	deadlines *btree.BTreeG[deadline]
+	// finder has a leaf for each leafSize numbers, if there are several.
+	finder finder
 }
 
-func newScope(index int, values, given []string, hash *statehash.Sum) *scope {
+// newScope returns a scope without numbers.
+func (s *Series) newScope(values []string) *scope {
 	return &scope{
-		index: index, values: values, given: given, lastDate: format.FirstDate, lowestOpen: 1,
-		name: hashScopeName(values), hash: hash,
-		free: btree.NewBTreeGOptions(func(a, b int64) bool { return a < b }, btree.Options{NoLocks: true}),
-		deadlines: btree.NewBTreeGOptions(func(a, b deadline) bool {
-			return a.at < b.at || a.at == b.at && a.number < b.number
-		}, btree.Options{NoLocks: true}),
+		series: s, index: s.scopes.len, epoch: s.scopes.epoch, values: together(values),
+		lastDate: format.FirstDate, name: hashScopeName(values),
 	}
+}
+
+// given returns the values of callers, without the period.
+func (c *scope) given() []string {
+	if c.series.definition.Reset == format.ResetNever {
+		return c.values
+	}
+	return c.values[1:]
 }
 
 // before orders scopes by the values of callers, and then by time.
 func (c *scope) before(d *scope) bool {
-	return cmp.Or(slices.CompareFunc(c.given, d.given, compareFolded), cmp.Compare(c.begins, d.begins)) < 0
+	return cmp.Or(slices.CompareFunc(c.given(), d.given(), compareFolded), cmp.Compare(c.begins, d.begins)) < 0
 }
 
 // scopeName joins values, none of which has a slash. A scope's spellings have one name.
 func scopeName(values []string) string { return docid.Fold(strings.Join(values, "/")) }
+
+// together returns values in one piece of memory of their own.
+func together(values []string) []string {
+	all := strings.Join(values, "")
+	own := make([]string, len(values))
+	for i, v := range values {
+		own[i], all = all[:len(v)], all[len(v):]
+	}
+	return own
+}
 
 // compareFolded orders values as their folded forms: they have ASCII letters and digits.
 func compareFolded(a, b string) int {
@@ -151,45 +159,122 @@ func lower(c byte) byte {
 // sameValues reports whether values are a spelling of others.
 func sameValues(a, b []string) bool { return slices.CompareFunc(a, b, compareFolded) == 0 }
 
+// place returns a number's place, from 0.
+func (c *scope) place(number int64) int { return int(number - c.offset - 1) }
+
 // at returns a number's record, to read it.
 func (c *scope) at(number int64) *record {
-	i := number - c.offset - 1
+	i := c.place(number)
 	return &c.slabs[i/slabSize].records[i%slabSize]
 }
 
 // change changes a number's record.
 func (c *scope) change(number int64, f func(r *record)) {
-	i := number - c.offset - 1
+	i := c.place(number)
 	s := &c.slabs[i/slabSize]
-	if s.frozen {
-		s.records, s.frozen = append(make([]record, 0, cap(s.records)), s.records...), false
+	if s.epoch != c.epoch {
+		s.records, s.epoch = append(make([]record, 0, cap(s.records)), s.records...), c.epoch
 	}
 	r := &s.records[i%slabSize]
-	c.hash.Remove(c.hashRecord(number, r))
+	old := *r
+	c.series.hash.Remove(c.hashRecord(number, r))
 	f(r)
-	c.hash.Add(c.hashRecord(number, r))
+	c.series.hash.Add(c.hashRecord(number, r))
+	c.derive(number, &old, r)
+}
+
+// derive takes a change into what is derived.
+func (c *scope) derive(number int64, old, now *record) {
+	c.count[old.state]--
+	c.count[now.state]++
+	if old.state == Open && now.state == Open && old.expires == now.expires {
+		return
+	}
+	if old.state == Open && old.expires != 0 {
+		c.deadlines.Delete(deadline{old.expires, number})
+	}
+	if now.state == Open && now.expires != 0 {
+		if c.deadlines == nil {
+			c.deadlines = btree.NewBTreeGOptions(deadline.before, btree.Options{NoLocks: true})
+		}
+		c.deadlines.Set(deadline{now.expires, number})
+	}
+	c.find(number, spanOf(old), spanOf(now))
+}
+
+// find takes what a number has into the finder.
+func (c *scope) find(number int64, old, now span) {
+	if len(c.finder.levels) == 0 || old == now {
+		return
+	}
+	leaf := c.place(number) / leafSize
+	whole := c.finder.levels[0][leaf].join(now)
+	if whole.needs(old) {
+		whole = c.leaf(leaf)
+	}
+	c.finder.set(leaf, whole)
+}
+
+// first returns the first number of a leaf.
+func (c *scope) first(leaf int) int64 { return c.offset + 1 + int64(leaf)*leafSize }
+
+// leaf returns what the numbers of a leaf have.
+func (c *scope) leaf(i int) (s span) {
+	first := c.first(i)
+	for n := first; n < first+leafSize && n <= c.last; n++ {
+		s = s.join(spanOf(c.at(n)))
+	}
+	return s
+}
+
+// next returns the first number above one that is wanted; 0 if there is none.
+func (c *scope) next(above int64, w wanted) int64 {
+	for from := max(above, c.offset) + 1; from <= c.last; {
+		leaf := c.place(from) / leafSize
+		for end := min(c.first(leaf+1)-1, c.last); from <= end; from++ {
+			if w.is(c.at(from)) {
+				return from
+			}
+		}
+		if len(c.finder.levels) == 0 {
+			return 0
+		}
+		leaf, ok := c.finder.leaf(leaf+1, w)
+		if !ok {
+			return 0
+		}
+		from = c.first(leaf)
+	}
+	return 0
 }
 
 // add adds the next number, without a state, for which change is called next.
 func (c *scope) add() (number int64) {
 	if (c.last-c.offset)%slabSize == 0 {
-		c.slabs = append(c.slabs, slab{})
+		c.slabs = append(c.slabs, slab{epoch: c.epoch})
 	}
 	c.last++
+	c.count[0]++
 	s := &c.slabs[len(c.slabs)-1]
 	if len(s.records) == cap(s.records) {
 		// A scope of few numbers does not pay for a whole slab.
-		s.records, s.frozen = append(make([]record, 0, min(slabSize, max(4, 2*cap(s.records)))), s.records...), false
+		s.records, s.epoch = append(make([]record, 0, min(slabSize, max(1, 2*cap(s.records)))), s.records...), c.epoch
 	}
 	s.records = append(s.records, record{})
+	if i := c.place(c.last); i >= leafSize && i%leafSize == 0 {
+		if i == leafSize {
+			c.finder.set(0, c.leaf(0))
+		}
+		c.finder.set(i/leafSize, span{})
+	}
 	return c.last
 }
 
 // moveTo has the first number be the one behind offset. There are no numbers yet.
 func (c *scope) moveTo(offset int64) {
-	c.hash.Remove(c.hashHeader())
-	c.offset, c.last, c.lowestOpen = offset, offset, offset+1
-	c.hash.Add(c.hashHeader())
+	c.series.hash.Remove(c.hashHeader())
+	c.offset, c.last = offset, offset
+	c.series.hash.Add(c.hashHeader())
 }
 
 // empty reports whether the scope has no numbers.
@@ -197,135 +282,53 @@ func (c *scope) empty() bool { return c.last == c.offset }
 
 // reach notes the date of a new number.
 func (c *scope) reach(date format.Date) {
-	c.hash.Remove(c.hashHeader())
+	c.series.hash.Remove(c.hashHeader())
 	c.lastDate = max(c.lastDate, date)
-	c.hash.Add(c.hashHeader())
+	c.series.hash.Add(c.hashHeader())
 }
 
 // close ends the scope.
 func (c *scope) close() {
-	c.hash.Remove(c.hashHeader())
+	c.series.hash.Remove(c.hashHeader())
 	c.closed = true
-	c.hash.Add(c.hashHeader())
-}
-
-// bind makes a number the open one of a key.
-func (c *scope) bind(number int64, r *record) {
-	r.state, r.lapsed = Open, false
-	c.count[Open]++
-	c.lowestOpen = min(c.lowestOpen, number)
-	if r.expires != 0 {
-		c.deadlines.Set(deadline{r.expires, number})
-	}
-}
-
-// lapse makes a number one that another key may get.
-func (c *scope) lapse(number int64, r *record) {
-	r.state, r.lapsed = Open, true
-	c.lapsed++
-	c.free.Set(number)
-}
-
-// finish gives a number a state that is not open.
-func (c *scope) finish(number int64, r *record, state State) {
-	r.state = state
-	c.count[state]++
-	if state == Released {
-		c.free.Set(number)
-	}
-}
-
-// unbind takes a number out of its state.
-func (c *scope) unbind(number int64, r *record) {
-	switch {
-	case r.lapsed:
-		c.lapsed--
-		c.free.Delete(number)
-	case r.state == Open:
-		c.count[Open]--
-		if r.expires != 0 {
-			c.deadlines.Delete(deadline{r.expires, number})
-		}
-	case r.state == Released:
-		c.count[Released]--
-		c.free.Delete(number)
-	}
-	r.lapsed = false
+	c.series.hash.Add(c.hashHeader())
 }
 
 // end gives a number its last state. The reason is that of a voided one.
 func (c *scope) end(number int64, state State, reason string) {
 	c.change(number, func(r *record) {
-		c.unbind(number, r)
-		c.finish(number, r, state)
+		r.state = state
 		if state == Voided {
 			r.write(r.key(), r.label(), reason)
 		}
 	})
 }
 
-// ended returns how many numbers there are whose time has ended, and that were not judged
-// yet.
+// ended returns how many open numbers there are whose time has ended.
 func (c *scope) ended(now int64) int64 {
+	if !c.ends(now) {
+		return 0
+	}
 	return int64(sort.Search(c.deadlines.Len(), func(i int) bool {
 		d, _ := c.deadlines.GetAt(i)
 		return d.at > now
 	}))
 }
 
-// settle does what the time demands.
-func (c *scope) settle(now int64, policy OnExpiry) {
-	if policy == ExpiryReports {
-		return
+// waits reports whether a number has a deadline.
+func (c *scope) waits(number int64, r *record) bool {
+	if c.deadlines == nil {
+		return false
 	}
-	for {
-		d, ok := c.deadlines.Min()
-		if !ok || d.at > now {
-			return
-		}
-		if policy == ExpiryVoids {
-			c.end(d.number, Voided, ReasonExpired)
-			continue
-		}
-		c.change(d.number, func(r *record) {
-			c.unbind(d.number, r)
-			c.lapse(d.number, r)
-		})
-	}
+	_, ok := c.deadlines.Get(deadline{r.expires, number})
+	return ok
 }
 
-// run returns the first of the lowest count consecutive numbers that can be given: free
-// ones, but for those kept, and numbers that were never given. If the first maxLooked free
-// ones have no such run, these are the latter.
-func (c *scope) run(count int64, kept map[ref]bool) int64 {
-	var first, next int64
-	looked := 0
-	c.free.Scan(func(n int64) bool {
-		if looked++; looked > maxLooked {
-			next = first
-			return false
-		}
-		if kept[refOf(c.index, n)] {
-			return true
-		}
-		if n != next {
-			first = n
-		}
-		next = n + 1
-		return next-first < count
-	})
-	if next > first && (next-first == count || next == c.last+1) {
-		return first
+// ends reports whether there are any.
+func (c *scope) ends(now int64) bool {
+	if c.deadlines == nil {
+		return false
 	}
-	return c.last + 1
-}
-
-// oldest returns the key of the lowest open number.
-func (c *scope) oldest() string {
-	for ; c.lowestOpen <= c.last; c.lowestOpen++ {
-		if r := c.at(c.lowestOpen); r.state == Open && !r.lapsed {
-			return r.key()
-		}
-	}
-	return ""
+	d, ok := c.deadlines.Min()
+	return ok && d.at <= now
 }

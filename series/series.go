@@ -16,10 +16,15 @@ type Series struct {
 	now int64
 	// suspended means that it gives no numbers: a restored one may lack the newest.
 	suspended bool
-	scopes    []*scope
-	byName    map[string]int
+	// voidedUntil is when the policy stopped to void numbers whose time had ended. Those that
+	// ended until then are voided.
+	voidedUntil int64
+	scopes      list
+	byName      map[string]int
+	// scopeBytes is how many bytes the names of the scopes have.
+	scopeBytes int64
 	// periods has the scopes by their values, and then by time.
-	periods *btree.BTreeG[*scope]
+	periods *btree.BTreeG[int]
 	index   index
 	// lost has the keys whose numbers were given to others.
 	lost *btree.Map[string, lostKey]
@@ -57,10 +62,10 @@ func New(d Definition, begins ...Begin) (*Series, error) {
 
 // clear forgets all scopes, numbers and keys. Frozen copies keep theirs.
 func (s *Series) clear() {
-	s.scopes, s.byName, s.hash = nil, map[string]int{}, 0
+	s.scopes, s.byName, s.scopeBytes, s.hash = list{}, map[string]int{}, 0, 0
 	s.lost, s.lostBytes = &btree.Map[string, lostKey]{}, 0
-	s.periods = btree.NewBTreeGOptions((*scope).before, btree.Options{NoLocks: true})
-	s.index = newIndex(func(r ref) string { return s.scopes[r.scope()].at(r.number()).key() })
+	s.periods = btree.NewBTreeGOptions(func(i, j int) bool { return s.scopes.at(i).before(s.scopes.at(j)) }, btree.Options{NoLocks: true})
+	s.index = newIndex(func(r ref) string { return s.scopes.at(r.scope()).at(r.number()).key() })
 }
 
 // Definition returns what the series was last asked to be, and how often.
@@ -98,17 +103,12 @@ type Number struct {
 func (s *Series) number(c *scope, number, now int64) Number {
 	r := c.at(number)
 	n := Number{
-		Key: r.key(), Label: r.label(), Scope: c.values, Number: number, State: r.state, Date: r.date,
-		Taken: r.taken, Expires: r.expires, Reason: r.reason(),
+		Key: r.key(), Label: r.label(), Scope: c.values, Number: number, Date: r.date, Taken: r.taken, Expires: r.expires,
 	}
-	if r.state == Open && r.expires != 0 && r.expires <= now {
-		n.Overdue = s.definition.OnExpiry != ExpiryVoids
-		if !n.Overdue {
-			n.State, n.Reason = Voided, ReasonExpired
-		}
-	}
+	n.State, n.Reason = s.stateOf(r, now)
+	n.Overdue = n.State == Open && r.ended(now)
 	// The date and the values were checked when the number was given.
-	n.Text, _ = s.format.Format(r.date, c.given, number)
+	n.Text, _ = s.format.Format(r.date, c.given(), number)
 	return n
 }
 
@@ -118,7 +118,7 @@ func (s *Series) WhoHas(now int64, key string) (Number, bool) {
 	if r == 0 {
 		return Number{}, false
 	}
-	return s.number(s.scopes[r.scope()], r.number(), max(now, s.now)), true
+	return s.number(s.scopes.at(r.scope()), r.number(), max(now, s.now)), true
 }
 
 // Keys returns how many keys the series knows, also those whose numbers others got, and
@@ -126,6 +126,9 @@ func (s *Series) WhoHas(now int64, key string) (Number, bool) {
 func (s *Series) Keys() (count, bytes int64) {
 	return s.index.len + int64(s.lost.Len()), s.index.bytes + s.lostBytes
 }
+
+// Scopes returns how many scopes the series has, and how many bytes their names have.
+func (s *Series) Scopes() (count, bytes int64) { return int64(s.scopes.len), s.scopeBytes }
 
 // Unknown returns how many of some keys the series does not know, and how many bytes these
 // have.

@@ -60,8 +60,7 @@ func (s *Series) Take(now int64, q Request) ([]Number, error) {
 	}
 	t := &taking{Request: &q, now: s.advance(now)}
 	if i, ok := s.byName[scopeName(values)]; ok {
-		t.scope = s.scopes[i]
-		t.scope.settle(t.now, s.definition.OnExpiry)
+		t.scope = s.scopes.own(i)
 	}
 	if err := s.sort(t); err != nil {
 		return nil, err
@@ -128,17 +127,16 @@ func (s *Series) sort(t *taking) error {
 			t.fresh = append(t.fresh, key)
 			continue
 		}
-		c := s.scopes[at.scope()]
-		c.settle(t.now, s.definition.OnExpiry)
+		c := s.scopes.at(at.scope())
 		r := c.at(at.number())
-		if r.state == Released {
+		if state, _ := s.stateOf(r, t.now); state == Released {
 			t.fresh = append(t.fresh, key)
 			continue
 		}
-		if t.DateGiven && (t.Date != r.date || c != t.scope) || !sameValues(c.given, t.Values) {
+		if t.DateGiven && (t.Date != r.date || c != t.scope) || !sameValues(c.given(), t.Values) {
 			return &ConflictError{First: s.number(c, at.number(), t.now)}
 		}
-		if r.lapsed {
+		if s.lapsed(r, t.now) {
 			if t.kept == nil {
 				t.kept = map[ref]bool{}
 			}
@@ -152,20 +150,15 @@ func (s *Series) sort(t *taking) error {
 func (s *Series) give(t *taking, values []string) error {
 	c := t.scope
 	if c == nil {
-		c = newScope(len(s.scopes), values, slices.Clone(t.Values), &s.hash)
+		c = s.newScope(values)
 	}
-	first := c.run(int64(len(t.fresh)), t.kept)
+	first := s.run(c, t.now, int64(len(t.fresh)), t.kept)
 	if err := s.refuse(t, c, first); err != nil {
 		return err
 	}
 	expires := t.expires(&s.definition)
 	for at := range t.kept {
-		own := s.scopes[at.scope()]
-		own.change(at.number(), func(r *record) {
-			own.unbind(at.number(), r)
-			r.expires = expires
-			own.bind(at.number(), r)
-		})
+		s.scopes.own(at.scope()).change(at.number(), func(r *record) { r.expires = expires })
 	}
 	if len(t.fresh) == 0 {
 		return nil
@@ -175,18 +168,21 @@ func (s *Series) give(t *taking, values []string) error {
 		s.bind(t, c, key, first+int64(i), expires)
 	}
 	c.reach(t.Date)
+	s.settle(c, t.now, settledByKey*len(t.fresh))
 	return nil
 }
 
 // begin takes in a scope, unless it is there.
 func (s *Series) begin(c *scope) {
-	if c.index < len(s.scopes) {
+	if c.index < s.scopes.len {
 		return
 	}
 	c.begins, _, _ = s.format.ParseScope(c.values) // They are a scope's.
-	s.byName[scopeName(c.values)] = c.index
-	s.scopes = append(s.scopes, c)
-	s.periods.Set(c)
+	name := scopeName(c.values)
+	s.byName[name] = c.index
+	s.scopeBytes += int64(len(name))
+	s.scopes.add(c)
+	s.periods.Set(c.index)
 	s.hash.Add(c.hashHeader())
 }
 
@@ -228,18 +224,18 @@ func (s *Series) refuse(t *taking, c *scope, first int64) error {
 // those that kept ones are in.
 func (s *Series) refuseMore(t *taking, c *scope) error {
 	if len(t.kept) == 0 {
-		return s.refuseOpen(c, int64(len(t.fresh)))
+		return s.refuseOpen(t, c, int64(len(t.fresh)))
 	}
 	more := map[*scope]int64{}
 	for at := range t.kept {
-		more[s.scopes[at.scope()]]++
+		more[s.scopes.at(at.scope())]++
 	}
 	if len(t.fresh) > 0 {
 		more[c] += int64(len(t.fresh))
 	}
 	// In the scopes' order, so that every node names the same one.
 	for _, own := range slices.SortedFunc(maps.Keys(more), func(a, b *scope) int { return a.index - b.index }) {
-		if err := s.refuseOpen(own, more[own]); err != nil {
+		if err := s.refuseOpen(t, own, more[own]); err != nil {
 			return err
 		}
 	}
@@ -247,12 +243,16 @@ func (s *Series) refuseMore(t *taking, c *scope) error {
 }
 
 // refuseOpen finds why more numbers of a scope cannot be open.
-func (s *Series) refuseOpen(c *scope, more int64) error {
-	switch limit := s.definition.openLimit(); {
+func (s *Series) refuseOpen(t *taking, c *scope, more int64) error {
+	limit := s.definition.openLimit()
+	switch {
 	case c.closed:
 		return &ClosedError{Scope: c.values, Last: c.last}
-	case limit > 0 && c.count[Open]+more > limit:
-		return &TooManyOpenError{Open: c.count[Open], Limit: limit, Oldest: c.oldest()}
+	case limit == 0 || c.count[Open]+more <= limit:
+		return nil
+	}
+	if open := c.count[Open] - c.ended(s.goneBy(t.now)); open+more > limit {
+		return &TooManyOpenError{Open: open, Limit: limit, Oldest: s.oldest(c, t.now)}
 	}
 	return nil
 }
@@ -269,7 +269,7 @@ func (s *Series) bind(t *taking, c *scope, key string, number, expires int64) {
 	if at := s.index.find(key); at != 0 {
 		// The key released the number that it had.
 		s.index.drop(key)
-		s.scopes[at.scope()].change(at.number(), func(r *record) { r.write("", "", r.reason()) })
+		s.scopes.own(at.scope()).change(at.number(), func(r *record) { r.write("", "", r.reason()) })
 	}
 	s.regain(key)
 	if number > c.last {
@@ -279,10 +279,8 @@ func (s *Series) bind(t *taking, c *scope, key string, number, expires int64) {
 		s.lose(Lost{Key: strings.Clone(r.key()), Number: number, Released: r.state == Released})
 	}
 	c.change(number, func(r *record) {
-		c.unbind(number, r)
-		*r = record{taken: t.now, expires: expires, date: t.Date}
+		*r = record{taken: t.now, expires: expires, date: t.Date, state: Open}
 		r.write(key, t.Label, "")
-		c.bind(number, r)
 	})
 	s.index.set(key, refOf(c.index, number))
 }

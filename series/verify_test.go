@@ -13,16 +13,15 @@ import (
 func TestVerifyFindsDamage(t *testing.T) {
 	for detail, damage := range map[string]func(*Series, *scope){
 		"is in no state":              func(_ *Series, c *scope) { c.at(2).state = 0 },
-		"is free and in use":          func(_ *Series, c *scope) { c.free.Delete(4) },
+		"is not found":                func(_ *Series, c *scope) { c.finder.set(0, span{}) },
 		"has a deadline":              func(_ *Series, c *scope) { c.at(2).state = Open },
 		"has a reason":                func(_ *Series, c *scope) { c.at(3).write("c", "", "") },
 		"has no key":                  func(_ *Series, c *scope) { c.at(1).write("", "", "") },
-		"has lapsed and is not open":  func(_ *Series, c *scope) { c.at(2).lapsed = true },
 		"that has lost its number":    func(s *Series, _ *scope) { s.lose(Lost{Key: "a", Number: 1}) },
 		"has a key that leads":        func(s *Series, _ *scope) { s.index.set("b", refOf(0, 1)) },
 		"the sums of the states":      func(_ *Series, c *scope) { c.count[Open]++ },
 		"does not exist, and a key":   func(s *Series, _ *scope) { s.index.len++ },
-		"is the last, and the sums o": func(_ *Series, c *scope) { c.lapsed++ },
+		"is the last, and the sums o": func(_ *Series, c *scope) { c.count[Released]-- },
 	} {
 		s, err := New(Definition{Format: "{number}", OnRelease: ReleaseReuses, ExpiresIn: 100})
 		if err != nil {
@@ -35,7 +34,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		if err := errors.Join(err, err2, err3, err4, s.Verify()); err != nil {
 			t.Fatal(err)
 		}
-		damage(s, s.scopes[0])
+		damage(s, s.scopes.own(0))
 		err = s.Verify()
 		_, _, some := s.VerifySome(VerifyCursor{}, 100)
 		countedAgain := detail == "does not exist, and a key"

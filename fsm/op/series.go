@@ -102,7 +102,7 @@ func FillSeriesPiece(m *raftlogv1.SeriesNumbersRecord, p series.Piece) {
 	m.Numbers = m.Numbers[:len(p.Numbers)]
 	for i, n := range p.Numbers {
 		s := m.GetNumbers()[i]
-		s.Key, s.Label, s.State, s.Lapsed = n.Key, n.Label, uint32(n.State), n.Lapsed
+		s.Key, s.Label, s.State = n.Key, n.Label, uint32(n.State)
 		s.Date, s.TakenUnixNano, s.ExpiresUnixNano, s.Reason = int32(n.Date), n.Taken, n.Expires, n.Reason
 	}
 }
@@ -115,7 +115,7 @@ func SeriesPieceOf(m *raftlogv1.SeriesNumbersRecord) series.Piece {
 	}
 	for i, n := range m.GetNumbers() {
 		p.Numbers[i] = series.Stored{
-			Key: n.GetKey(), Label: n.GetLabel(), State: series.State(small(n.GetState())), Lapsed: n.GetLapsed(),
+			Key: n.GetKey(), Label: n.GetLabel(), State: series.State(small(n.GetState())),
 			Date: format.Date(n.GetDate()), Taken: n.GetTakenUnixNano(), Expires: n.GetExpiresUnixNano(), Reason: n.GetReason(),
 		}
 	}

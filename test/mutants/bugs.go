@@ -49,6 +49,7 @@ var bugs = []bug{
 	{name: "voided-given-again"},
 	{name: "confirm-after-reuse", others: test("series", "TestAgainstTheModel")},
 	{name: "expiry-by-own-clock"},
+	{name: "expired-is-open", others: test("series", "TestAgainstTheModel")},
 	{name: "batch-applied-in-half"},
 	// No run of the simulation is longer than a day.
 	{name: "date-judged-again", others: test("series", "TestARetryHasTheSameNumber")},

@@ -1005,9 +1005,12 @@ type SeriesRecord struct {
 	// It gives no numbers.
 	Suspended bool `protobuf:"varint,5,opt,name=suspended,proto3" json:"suspended,omitempty"`
 	// The newest time of a call, in nanoseconds since 1970 UTC.
-	TimeUnixNano  int64 `protobuf:"varint,6,opt,name=time_unix_nano,json=timeUnixNano,proto3" json:"time_unix_nano,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	TimeUnixNano int64 `protobuf:"varint,6,opt,name=time_unix_nano,json=timeUnixNano,proto3" json:"time_unix_nano,omitempty"`
+	// Until when numbers whose time had ended were voided, before the policy left them open. They
+	// are voided, also where they are stored as open.
+	VoidedUntilUnixNano int64 `protobuf:"varint,7,opt,name=voided_until_unix_nano,json=voidedUntilUnixNano,proto3" json:"voided_until_unix_nano,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *SeriesRecord) Reset() {
@@ -1078,6 +1081,13 @@ func (x *SeriesRecord) GetSuspended() bool {
 func (x *SeriesRecord) GetTimeUnixNano() int64 {
 	if x != nil {
 		return x.TimeUnixNano
+	}
+	return 0
+}
+
+func (x *SeriesRecord) GetVoidedUntilUnixNano() int64 {
+	if x != nil {
+		return x.VoidedUntilUnixNano
 	}
 	return 0
 }
@@ -1652,7 +1662,7 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\x06series\x18\x01 \x01(\v2\x18.raftlog.v1.SeriesRecordH\x00R\x06series\x12;\n" +
 	"\anumbers\x18\x02 \x01(\v2\x1f.raftlog.v1.SeriesNumbersRecordH\x00R\anumbers\x122\n" +
 	"\x04lost\x18\x03 \x01(\v2\x1c.raftlog.v1.SeriesLostRecordH\x00R\x04lostB\b\n" +
-	"\x06record\"\xda\x01\n" +
+	"\x06record\"\x8f\x02\n" +
 	"\fSeriesRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12<\n" +
@@ -1661,7 +1671,8 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"definition\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\x03R\aversion\x12\x1c\n" +
 	"\tsuspended\x18\x05 \x01(\bR\tsuspended\x12$\n" +
-	"\x0etime_unix_nano\x18\x06 \x01(\x03R\ftimeUnixNano\"\xf0\x01\n" +
+	"\x0etime_unix_nano\x18\x06 \x01(\x03R\ftimeUnixNano\x123\n" +
+	"\x16voided_until_unix_nano\x18\a \x01(\x03R\x13voidedUntilUnixNano\"\xf0\x01\n" +
 	"\x13SeriesNumbersRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +

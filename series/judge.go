@@ -1,0 +1,109 @@
+package series
+
+// What a policy makes of a number is not stored when the number's time ends: a million may
+// end at once. A number is judged when it is looked at, and settle stores a part of what is
+// judged so already. So nothing but memory depends on when it is stored.
+
+// voidedBy returns until when the time of a number that is voided for it has ended.
+func (s *Series) voidedBy(now int64) int64 {
+	if s.definition.OnExpiry == ExpiryVoids {
+		return now
+	}
+	return s.voidedUntil
+}
+
+// goneBy returns until when the time of a number that counts as open no more has ended: it
+// is voided, or waits for another key.
+func (s *Series) goneBy(now int64) int64 {
+	if s.definition.OnExpiry == ExpiryReuses {
+		return now
+	}
+	return s.voidedBy(now)
+}
+
+// stateOf returns the state of a number at a time, and the reason of a voided one.
+func (s *Series) stateOf(r *record, now int64) (State, string) {
+	switch {
+	case r.state == Open && r.ended(s.voidedBy(now)):
+		return Voided, ReasonExpired
+	case r.state == Released && s.definition.OnRelease == ReleaseVoids:
+		return Voided, ReasonReleased
+	}
+	return r.state, r.reason()
+}
+
+// lapsed reports whether a number is open, its time has ended, and another key may get it.
+func (s *Series) lapsed(r *record, now int64) bool {
+	return r.state == Open && s.definition.OnExpiry == ExpiryReuses && r.ended(now) && !r.ended(s.voidedUntil)
+}
+
+// count returns how many numbers of a scope are in each state at a time, and how many of the
+// open ones are overdue.
+func (s *Series) count(c *scope, now int64) (count [Released + 1]int64, overdue int64) {
+	count = c.count
+	voided := c.ended(s.voidedBy(now))
+	count[Open] -= voided
+	count[Voided] += voided
+	if s.definition.OnRelease == ReleaseVoids {
+		count[Voided] += count[Released]
+		count[Released] = 0
+	}
+	return count, c.ended(now) - voided
+}
+
+// settle stores that some numbers of a scope are voided.
+func (s *Series) settle(c *scope, now int64, limit int) {
+	for ; limit > 0 && c.ends(s.voidedBy(now)); limit-- {
+		d, _ := c.deadlines.Min()
+		c.end(d.number, Voided, ReasonExpired)
+	}
+	for ; limit > 0 && c.count[Released] > 0 && s.definition.OnRelease == ReleaseVoids; limit-- {
+		c.end(c.next(0, wanted{released: true}), Voided, ReasonReleased)
+	}
+}
+
+// settledByKey is how many numbers a call settles for each of its keys: more than it can
+// bring, so that fewer and fewer are left.
+const settledByKey = 2
+
+// free is what another key may get.
+func (s *Series) free(now int64) wanted {
+	return wanted{released: s.definition.OnRelease == ReleaseReuses, ended: s.definition.OnExpiry == ExpiryReuses, at: now}
+}
+
+// maxLooked is how many free numbers one call looks at: it holds up all others.
+const maxLooked = 1_000
+
+// run returns the first of the lowest count consecutive numbers that can be given: free
+// ones, but for those kept, and numbers that were never given. If the first maxLooked free
+// ones have no such run, these are the latter.
+func (s *Series) run(c *scope, now, count int64, kept map[ref]bool) int64 {
+	var first, next int64
+	free := s.free(now)
+	for n, looked := c.next(0, free), 0; n != 0; n = c.next(n, free) {
+		if looked++; looked > maxLooked {
+			return c.last + 1
+		}
+		if kept[refOf(c.index, n)] || c.at(n).state == Open && c.at(n).ended(s.voidedUntil) {
+			continue
+		}
+		if n != next {
+			first = n
+		}
+		if next = n + 1; next-first == count {
+			return first
+		}
+	}
+	if next > first && next == c.last+1 {
+		return first
+	}
+	return c.last + 1
+}
+
+// oldest returns the key of the lowest open number.
+func (s *Series) oldest(c *scope, now int64) string {
+	if n := c.next(0, wanted{lasting: true, at: s.goneBy(now)}); n != 0 {
+		return c.at(n).key()
+	}
+	return ""
+}
