@@ -151,7 +151,7 @@ func (s *Series) checkStored(n *Stored, fresh map[string]bool) error {
 		return &InvalidError{Field: "numbers", Detail: "have one without a state"}
 	case (n.Reason != "") != (n.State == Voided) || len(n.Reason) > MaxReasonBytes || !plain(n.Reason):
 		return &InvalidError{Field: "numbers", Detail: "have one with a wrong reason"}
-	case len(n.Label) > MaxLabelBytes || !plain(n.Label):
+	case len(n.Label) > MaxLabelBytes || !visible(n.Label):
 		return &InvalidError{Field: "numbers", Detail: "have one with a wrong label"}
 	case n.Key == "" && !keyless:
 		return &InvalidError{Field: "numbers", Detail: "have one without a key"}

@@ -78,8 +78,8 @@ func (s *Series) Take(now int64, q Request) ([]Number, error) {
 }
 
 func (q *Request) check() error {
-	if len(q.Label) > MaxLabelBytes || !plain(q.Label) {
-		return &InvalidError{Field: "label", Detail: "is longer than 64 bytes, or has control characters"}
+	if len(q.Label) > MaxLabelBytes || !visible(q.Label) {
+		return &InvalidError{Field: "label", Detail: "is longer than 64 bytes, or has invisible characters"}
 	}
 	if q.ExpiresIn < 0 || q.ExpiresIn > MaxExpiresIn {
 		return &InvalidError{Field: "expires_in", Detail: "is not from 0 to 3650 days"}
@@ -102,8 +102,8 @@ func checkKeys(keys []string) error {
 			return &InvalidError{Field: "keys", Index: i, Detail: "has an empty key"}
 		case len(key) > MaxKeyBytes:
 			return &InvalidError{Field: "keys", Index: i, Detail: "has a key of more than 128 bytes"}
-		case !plain(key):
-			return &InvalidError{Field: "keys", Index: i, Detail: "has a key with control characters, or that is not UTF-8"}
+		case !visible(key):
+			return &InvalidError{Field: "keys", Index: i, Detail: "has a key with invisible characters, or that is not UTF-8"}
 		case seen[key]:
 			return &InvalidError{Field: "keys", Index: i, Detail: "has a key twice"}
 		}
@@ -112,6 +112,12 @@ func checkKeys(keys []string) error {
 		}
 	}
 	return nil
+}
+
+// visible reports whether a text cannot look as another one does.
+func visible(s string) bool {
+	_, invisible := docid.FirstInvisible(s)
+	return !invisible && utf8.ValidString(s)
 }
 
 func plain(s string) bool {

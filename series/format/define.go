@@ -78,8 +78,8 @@ func (f *Format) read() error {
 	case !utf8.ValidString(f.template):
 		return wrong(0, "is not UTF-8")
 	}
-	if r, found := docid.FirstControl(f.template); found {
-		return wrong(strings.IndexRune(f.template, r), "has a control character")
+	if r, found := docid.FirstInvisible(f.template); found {
+		return wrong(strings.IndexRune(f.template, r), "has an invisible character")
 	}
 	for at := 0; at < len(f.template); {
 		rest := f.template[at:]
