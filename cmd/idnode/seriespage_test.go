@@ -49,7 +49,9 @@ func TestSeriesPageCommands(t *testing.T) {
 
 // TestSeriesPageFormats: the formats of the page, and those of the help, can be defined.
 func TestSeriesPageFormats(t *testing.T) {
-	resets := map[string]format.Reset{"": format.ResetNever, "year": format.ResetYear, "fiscal-year": format.ResetFiscalYear}
+	resets := map[string]format.Reset{
+		"": format.ResetNever, "year": format.ResetYear, "day": format.ResetDay, "fiscal-year": format.ResetFiscalYear,
+	}
 	help := command(t, "series", "define", "--help").stdout
 	found := defined.FindAllStringSubmatch(seriesPage(t)+help, -1)
 	for _, m := range found {
