@@ -31,10 +31,19 @@ func (c configuration) holds(m *raftlogv1.Member) bool {
 	return slices.ContainsFunc(c.servers(), func(s raft.Server) bool { return s.ID == member.ServerID(m.GetId()) })
 }
 
-// left reports whether a member was removed, and has left Raft's configuration. Until then
-// its vote counts, and may be needed: the configuration follows the table of members, and
-// the leader may be lost in between.
-func (c configuration) left(m *raftlogv1.Member) bool { return m.GetRemoved() && !c.holds(m) }
+// left reports whether a member was removed, and has left Raft's configuration for good. The
+// configuration follows the table of members. As long as the one without the member is not
+// committed the leader may be lost, and the others need the member's vote.
+func (c configuration) left(m *raftlogv1.Member) bool {
+	if !m.GetRemoved() || c.roster.hasLeft(m) {
+		return m.GetRemoved()
+	}
+	if c.holds(m) || c.roster.configured() > max(c.raft.CommitIndex(), c.raft.AppliedIndex()) {
+		return false
+	}
+	c.roster.leaves(m)
+	return true
+}
 
 // voters returns the raw Raft ids of the voters.
 func (c configuration) voters() []string {

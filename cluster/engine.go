@@ -144,6 +144,7 @@ func (e *engine) startRaft() error {
 	committed := func() uint64 { return max(e.witness.committed(), n.cfg.StateMachine.AppliedIndex()) }
 	store := apply.NewRaftStore(n.store, committed, n.lifecycle.fail, e.neededEntry, e.transport.Writing, e.elections.enterTerm)
 	snapshots := apply.BoundedSnapshots(n.store.Snapshots(), n.space.free, n.space.lowWater, n.cfg.Events.SnapshotRefused)
+	n.roster.configured = store.Configured
 	r, err := raft.NewRaft(config, e.machine, store, store, snapshots, e.transport)
 	if err != nil {
 		return fmt.Errorf("cluster: starting raft: %w", err)

@@ -70,26 +70,8 @@ func TestARemovedVoterVotesUntilItIsOutOfRaftsConfiguration(t *testing.T) {
 	for name, restarts := range map[string]bool{"it runs on": false, "it starts again": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tables := map[string]*slowTable{}
-			n := startNetwork(t, 4, func(c *cluster.Config) {
-				tables[c.Tag] = &slowTable{Registry: c.Registry}
-				c.Registry = tables[c.Tag]
-			})
-			n.servers[0].mustNext("users")
-			leader := n.leader()
-			tables[leader.tag].slow.Store(true)
-			stays, removed := n.others(leader)[0], n.others(leader)[2]
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			var removal sync.WaitGroup
-			defer removal.Wait()
-			defer cancel()
-			removal.Go(func() { _, _ = stays.node.RemoveMember(ctx, removed.tag, false, nil) })
-			for _, s := range n.others(leader) {
-				eventually(t, "the removal in the table of "+s.tag, func() bool {
-					return slices.ContainsFunc(s.node.Members(), func(m *raftlogv1.Member) bool { return m.GetTag() == removed.tag && m.GetRemoved() })
-				})
-			}
-			_, err := removed.next(ctx, "users")
+			n, leader, removed, table := removeOfFour(t)
+			_, err := removed.next(t.Context(), "users")
 			wantOutcome(t, err, outcome.NotApplied, outcome.Stopping)
 			leader.link.partition()
 			if restarts {
@@ -97,18 +79,75 @@ func TestARemovedVoterVotesUntilItIsOutOfRaftsConfiguration(t *testing.T) {
 				removed.open(func(c *cluster.Config) { c.PeerList = n.peers })
 				removed.startDoomed()
 			}
-			stays.eventuallyNext("users")
-			select {
-			case <-removed.node.Done():
-			case <-ctx.Done():
-				t.Fatal("the removed node does not end")
-			}
-			if err := removed.node.Err(); !errors.Is(err, member.ErrRemoved) {
-				t.Errorf("the removed node ended with %v", err)
-			}
-			tables[leader.tag].slow.Store(false)
+			n.others(leader)[0].eventuallyNext("users")
+			removed.endsRemoved()
+			table.slow.Store(false)
 			leader.link.heal()
 			leader.eventuallyNext("users")
 		})
+	}
+}
+
+// TestARemovedVoterVotesUntilRaftsConfigurationIsCommitted: the leader appends the one without
+// it, cannot commit that, and is lost. Nobody else has it, not even the removed one: its log
+// would be longer than those of the others, which need its vote.
+func TestARemovedVoterVotesUntilRaftsConfigurationIsCommitted(t *testing.T) {
+	t.Parallel()
+	n, leader, removed, table := removeOfFour(t)
+	others := n.others(leader)[:2]
+	for _, s := range others {
+		s.link.partition()
+	}
+	table.slow.Store(false)
+	eventually(t, "the end of a leadership without a quorum", func() bool { return leader.node.Status().Role != cluster.RoleLeader })
+	leader.link.partition()
+	for _, s := range others {
+		s.link.heal()
+	}
+	others[0].eventuallyNext("users")
+	removed.endsRemoved()
+	leader.link.heal()
+	leader.eventuallyNext("users")
+}
+
+// removeOfFour starts four nodes and removes one of the voters that follow. The leader's table
+// does not show the removal yet, those of all others do.
+func removeOfFour(t *testing.T) (n *network, leader, removed *server, table *slowTable) {
+	t.Helper()
+	tables := map[string]*slowTable{}
+	n = startNetwork(t, 4, func(c *cluster.Config) {
+		tables[c.Tag] = &slowTable{Registry: c.Registry}
+		c.Registry = tables[c.Tag]
+	})
+	n.servers[0].mustNext("users")
+	leader = n.leader()
+	table = tables[leader.tag]
+	table.slow.Store(true)
+	stays, removed := n.others(leader)[0], n.others(leader)[2]
+	ctx, cancel := context.WithCancel(t.Context())
+	var removal sync.WaitGroup
+	t.Cleanup(func() {
+		cancel()
+		removal.Wait()
+	})
+	removal.Go(func() { _, _ = stays.node.RemoveMember(ctx, removed.tag, false, nil) })
+	for _, s := range n.others(leader) {
+		eventually(t, "the removal in the table of "+s.tag, func() bool {
+			return slices.ContainsFunc(s.node.Members(), func(m *raftlogv1.Member) bool { return m.GetTag() == removed.tag && m.GetRemoved() })
+		})
+	}
+	return n, leader, removed, table
+}
+
+// endsRemoved waits until the node has ended because it was removed.
+func (s *server) endsRemoved() {
+	s.t.Helper()
+	select {
+	case <-s.node.Done():
+	case <-time.After(20 * time.Second):
+		s.t.Fatal("the removed node does not end")
+	}
+	if err := s.node.Err(); !errors.Is(err, member.ErrRemoved) {
+		s.t.Errorf("the removed node ended with %v", err)
 	}
 }

@@ -32,6 +32,10 @@ type roster struct {
 	view    atomic.Pointer[rosterView]
 	// moves, guarded by reading, are by raw Raft id.
 	moves map[string]move
+	// configured returns the index of Raft's newest configuration. It is set before Raft runs.
+	configured func() uint64
+	// left has the raw Raft ids of members that are out of Raft's configuration for good.
+	left sync.Map
 }
 
 // move is where a member was found that does not answer where it is registered. Once the
@@ -159,6 +163,14 @@ func (r *roster) byID(id []byte) (*raftlogv1.Member, bool) {
 func (r *roster) selfRemoved() bool {
 	m, ok := r.byID(r.record.id())
 	return ok && m.GetRemoved()
+}
+
+// leaves records that a removed member is out of Raft's configuration for good.
+func (r *roster) leaves(m *raftlogv1.Member) { r.left.Store(string(m.GetId()), nil) }
+
+func (r *roster) hasLeft(m *raftlogv1.Member) bool {
+	_, left := r.left.Load(string(m.GetId()))
+	return left
 }
 
 // byServerID returns the member with this Raft name.

@@ -37,6 +37,8 @@ type RaftStore struct {
 	// term is the current one.
 	enterTerm func(term uint64) (entered func())
 	term      uint64
+	// configured is no index before the newest entry with a configuration.
+	configured atomic.Uint64
 	// kept is the end of the log when all of it was to be deleted: see DeleteRange.
 	kept atomic.Uint64
 }
@@ -44,8 +46,15 @@ type RaftStore struct {
 // NewRaftStore returns s for a library that does not run yet.
 func NewRaftStore(s Store, committed func() uint64, fatal func(error), needed func() uint64, writing func(term uint64), enterTerm func(term uint64) (entered func())) *RaftStore {
 	term, _ := s.GetUint64([]byte(keyTerm)) // The library, which needs it, reports the error.
-	return &RaftStore{Store: s, committed: committed, fatal: fatal, needed: needed, writing: writing, enterTerm: enterTerm, term: term}
+	r := &RaftStore{Store: s, committed: committed, fatal: fatal, needed: needed, writing: writing, enterTerm: enterTerm, term: term}
+	last, _ := s.LastIndex() // The library reports the error.
+	r.configured.Store(last)
+	return r
 }
+
+// Configured returns the index of the newest entry with a configuration. After a start it may
+// be another one, and is none before it.
+func (s *RaftStore) Configured() uint64 { return s.configured.Load() }
 
 // Started says that the library runs.
 func (s *RaftStore) Started() { s.running.Store(true) }
@@ -120,6 +129,11 @@ func (s *RaftStore) StoreLogs(logs []*raft.Log) error {
 	if len(logs) > 0 {
 		s.writing(logs[len(logs)-1].Term)
 		defer s.writing(0)
+	}
+	for _, log := range logs {
+		if log.Type == raft.LogConfiguration {
+			s.configured.Store(log.Index)
+		}
 	}
 	return s.Store.StoreLogs(logs)
 }

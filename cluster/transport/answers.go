@@ -139,6 +139,7 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 	if !t.steppedDown.leads(args.Term) {
 		return errSteppedDown
 	}
+	args.Entries = t.withoutRemoval(id, args.Entries)
 	sent := t.answers.next()
 	t.unanswered.sent(id, sent, len(args.Entries))
 	if err := t.NetworkTransport.AppendEntries(id, target, args, resp); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"slices"
 	"time"
@@ -86,6 +87,9 @@ type Config struct {
 	// the voters that have accepted it are a majority. So a member that saw more of its
 	// disk has refused it before.
 	Voters func() []raft.ServerID
+	// Configured returns the index of the newest configuration in the log: a member that
+	// this is without is not sent it. Nil means that all is sent.
+	Configured func() uint64
 	// VoteAnswered is called with the term of each request for a vote that was answered, how
 	// long that took, and whether the vote was given. Nil means nothing.
 	VoteAnswered func(term uint64, took time.Duration, granted bool)
@@ -131,6 +135,9 @@ func (c Config) withDefaults() (Config, error) {
 	c.AcceptTimeout = cmp.Or(c.AcceptTimeout, DefaultAcceptTimeout)
 	c.MaxPending = cmp.Or(c.MaxPending, DefaultMaxPending)
 	c.MaxPool = cmp.Or(c.MaxPool, DefaultMaxPool)
+	if c.Configured == nil {
+		c.Configured = func() uint64 { return math.MaxUint64 }
+	}
 	if c.OnRefused == nil {
 		c.OnRefused = func(Peer, Status) {}
 	}

@@ -124,6 +124,8 @@ var bugs = []bug{
 
 	// The leader must be lost within the tick after a removal.
 	{name: "removed-voter-ends-early", others: test("cluster", "TestARemovedVoterVotesUntilItIsOutOfRaftsConfiguration")},
+	{name: "removed-voter-told-early", others: test("cluster", "TestARemovedVoterVotesUntilRaftsConfigurationIsCommitted")},
+	{name: "removal-sent-to-removed", others: test("cluster/transport", "TestAMemberIsNotSentTheConfigurationByWhichItLeaves")},
 
 	// Who leads. A node of the simulation has no priority, and a wrong choice costs it time alone.
 	{name: "slow-disk-gets-leadership", others: test("cluster", "TestFittest")},
