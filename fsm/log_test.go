@@ -43,6 +43,8 @@ type testLog struct {
 	state *State
 	index uint64
 	now   time.Time
+	// cluster is the one that the entries are of; nil is testCluster.
+	cluster []byte
 	// entries is what was applied, to be applied again elsewhere.
 	entries []testEntry
 }
@@ -90,7 +92,20 @@ func (l *testLog) encode(groups ...raftlog.Group) []byte {
 		encoded[i] = raftlog.AppendGroup(nil, g)
 	}
 	h := raftlog.Header{Format: 1, ClusterID: testCluster, TimeUnixNano: l.now.UnixNano()}
+	if l.cluster != nil {
+		h.ClusterID = l.cluster
+	}
 	return raftlog.AppendEntry(nil, h, encoded)
+}
+
+// recover has some members go on without the others.
+func (l *testLog) recover(r Recovery) {
+	l.t.Helper()
+	done, err := l.state.Recover(r)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.cluster = done.ClusterID
 }
 
 // raw applies one encoded operation in an entry of its own.

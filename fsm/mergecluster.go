@@ -32,9 +32,6 @@ func (c *contents) mergeCluster(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	if len(c.members.byID)+len(plan.retired) > maxMembers {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "", "there were %d members already", maxMembers)
 	}
-	if m.GetFloor() > c.floor.names {
-		c.series.suspendAll() // As counters are raised: the other state may lack numbers of theirs.
-	}
 	c.floor.names = max(c.floor.names, m.GetFloor())
 	plan.carryOut()
 	result := &raftlogv1.MergeClusterResult{Floor: c.floor.names, Given: int64(len(plan.retired)), Shared: plan.shared}

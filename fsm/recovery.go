@@ -64,8 +64,8 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 	if by := r.SkipAhead; by > 0 {
 		done.Raised = c.identities.skipAhead(by) + c.hilos.skipAhead(by)
 		c.etags.skipAhead(uint64(by))
-		c.series.suspendAll()
 	}
+	c.series.suspendAll()
 	c.floor = floor{names: plus(c.floor.names, r.SkipAhead), epoch: done.Epoch}
 	c.clusterID = slices.Clone(done.ClusterID)
 	return done, nil

@@ -37,6 +37,7 @@ func seriesOperations() [][]byte {
 		onSeries(&raftlogv1.SeriesEnd{Name: "s", State: uint32(series.Confirmed), Keys: []*raftlogv1.SeriesKey{{Key: "a", Number: 1}}}),
 		onSeries(&raftlogv1.SeriesCloseScope{Name: "s", Scope: []string{"A"}}),
 		onSeries(&raftlogv1.SeriesResume{Name: "s", Books: []*raftlogv1.SeriesInBooks{{Scope: []string{"B"}, Last: 3}}}),
+		onSeries(&raftlogv1.SeriesReconcile{Name: "s", Scope: []string{"A"}, Numbers: []*raftlogv1.SeriesKey{{Number: 2}}}),
 		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
 			Name: "t", Definition: op.SeriesDefinition(reusing), Version: 1,
 		}}}),
@@ -106,9 +107,17 @@ func (r *seriesRun) step() {
 		last, err := r.beside.CloseScope(now, []string{"C"})
 		r.same(&raftlogv1.SeriesCloseScope{Name: "s", Scope: []string{"C"}}, last, err)
 	case 2:
-		lasts := []series.Last{{Scope: []string{"B"}, Last: 1 + r.Int64N(4)}}
-		r.same(&raftlogv1.SeriesResume{Name: "s", Books: []*raftlogv1.SeriesInBooks{{Scope: lasts[0].Scope, Last: lasts[0].Last}}}, 0, r.beside.Resume(now, lasts))
-	case 3, 4, 5, 6:
+		books := series.InBooks{Scope: []string{"B"}, Last: 1 + r.Int64N(4), DateGiven: r.IntN(2) == 0, LastDate: format.DateOf(2026, 1, 2), Closed: r.IntN(4) == 0}
+		m := &raftlogv1.SeriesResume{Name: "s", Books: []*raftlogv1.SeriesInBooks{op.SeriesInBooks(books)}, More: r.IntN(2) == 0}
+		r.same(m, 0, r.beside.Resume(now, []series.InBooks{books}, m.GetMore()))
+	case 3:
+		if r.IntN(4) > 0 {
+			r.reconcile(now)
+			return
+		}
+		r.recover(Recovery{Keep: []string{"A", "B", "C"}})
+		r.beside.Suspend()
+	case 4, 5, 6:
 		r.take(now, keys)
 	default:
 		r.end(now, keys)
@@ -158,6 +167,16 @@ func (r *seriesRun) take(now int64, keys []string) {
 		m.ExpiresInNanos, m.Label = int64(q.ExpiresIn), q.Label
 	}
 	numbers, err := r.beside.Take(now, q)
+	r.same(m, numbers, err)
+}
+
+func (r *seriesRun) reconcile(now int64) {
+	b := series.Bound{Number: 1 + r.Int64N(5), Key: []string{"", fmt.Sprint("k", r.IntN(8))}[r.IntN(2)]}
+	m := &raftlogv1.SeriesReconcile{
+		Name: "s", Scope: []string{[]string{"A", "B", "C"}[r.IntN(3)]}, Reason: []string{"", "torn"}[r.IntN(2)],
+		Numbers: []*raftlogv1.SeriesKey{{Key: b.Key, Number: b.Number}},
+	}
+	numbers, err := r.beside.Reconcile(now, m.GetScope(), []series.Bound{b}, m.GetReason())
 	r.same(m, numbers, err)
 }
 
@@ -285,10 +304,10 @@ func withHistory(t *testing.T) *testLog {
 func TestASeriesIsImported(t *testing.T) {
 	from, to := withHistory(t), newFormedLog(t)
 	// Some of its numbers have no key.
-	from.mustApplied(from.raw(encodePayload(&raftlogv1.MergeCluster{Floor: 1})))
+	from.recover(Recovery{Keep: []string{"A", "B", "C"}})
 	from.mustApplied(from.raw(onSeries(&raftlogv1.SeriesResume{Name: "s", Books: []*raftlogv1.SeriesInBooks{{Scope: []string{"A"}, Last: 305}}})))
 	operations := importOf(t, from.state)
-	if len(operations) != 5 { // The series, two records of A, one of B, and the lost key.
+	if len(operations) != 4 { // The series, two records of A, and one of B.
 		t.Fatalf("%d records", len(operations))
 	}
 	for _, o := range operations {
@@ -315,7 +334,7 @@ func TestASeriesIsImported(t *testing.T) {
 	}
 	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesResume{Name: "s", Books: []*raftlogv1.SeriesInBooks{{Scope: []string{"A"}, Last: 310}}})))
 	to.mustApplied(to.raw(take))
-	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesEnd{Name: "s", State: uint32(series.Confirmed), Keys: []*raftlogv1.SeriesKey{{Key: "k9"}}})))
+	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesReconcile{Name: "s", Scope: []string{"A"}, Numbers: []*raftlogv1.SeriesKey{{Key: "k9", Number: 10}}})))
 	// The backup again, at the limit: the series has gone on since, and goes on.
 	to.mustApplied(to.do(opSet("max-name-bytes-total", 0)))
 	hash := got.Hash()
@@ -389,29 +408,22 @@ func TestImportRefusesWhatNoBackupHas(t *testing.T) {
 	}
 }
 
-// TestSeriesAreSuspended where the state may lack the newest numbers: a recovery that skips
-// ahead, and a floor that rises. Then a series of a new name may not be new.
+// TestSeriesAreSuspended by every recovery, which may lack the newest numbers, and not by a
+// floor that rises: a restore suspends what it changes. Above a floor a series of a new name
+// may not be new.
 func TestSeriesAreSuspended(t *testing.T) {
-	recovered := withHistory(t)
+	suspended := func(l *testLog) bool { return (&seriesRun{testLog: l}).series().Suspended() }
 	for _, skip := range []int64{0, 100} {
-		if _, err := recovered.state.Recover(Recovery{Keep: []string{"A", "B", "C"}, SkipAhead: skip}); err != nil {
-			t.Fatal(err)
-		}
-		if got := (&seriesRun{testLog: recovered}).series().Suspended(); got != (skip > 0) {
-			t.Errorf("skipped %d: suspended is %t", skip, got)
+		recovered := withHistory(t)
+		recovered.recover(Recovery{Keep: []string{"A", "B", "C"}, SkipAhead: skip})
+		if !suspended(recovered) {
+			t.Errorf("skipped %d: a recovered series goes on", skip)
 		}
 	}
 	l := withHistory(t)
-	raise := encodePayload(&raftlogv1.MergeCluster{Floor: 100})
-	suspended := func() bool { return (&seriesRun{testLog: l}).series().Suspended() }
-	l.mustApplied(l.raw(raise))
-	if !suspended() {
-		t.Error("the floor rose, and the series goes on")
-	}
-	l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesResume{Name: "s"})))
-	l.mustApplied(l.raw(raise))
-	if suspended() {
-		t.Error("the same floor suspends a series again")
+	l.mustApplied(l.raw(encodePayload(&raftlogv1.MergeCluster{Floor: 100})))
+	if suspended(l) {
+		t.Error("a floor suspended a series that lacks nothing")
 	}
 	l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesDefine{Name: "new", Definition: op.SeriesDefinition(reusing)})))
 	l.state.ReadSeries("db", "new", func(n NamedSeries, _ *series.Series) {

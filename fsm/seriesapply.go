@@ -30,6 +30,8 @@ func (s *seriesStore) apply(dst []byte, now moment, o *op.Operation, floor floor
 		return s.closeScope(dst, now, o)
 	case op.KindSeriesResume:
 		return s.resume(dst, now, o)
+	case op.KindSeriesReconcile:
+		return s.reconcile(dst, now, o)
 	case op.KindSeriesImport:
 		return s.importRecord(dst, now, o)
 	case op.KindSeriesDelete:
@@ -169,10 +171,7 @@ func (s *seriesStore) end(dst []byte, now moment, o *op.Operation) ([]byte, *ref
 	if err := decodePayload(o, &m); err != nil {
 		return dst, err
 	}
-	keys := make([]series.Bound, len(m.GetKeys()))
-	for i, k := range m.GetKeys() {
-		keys[i] = series.Bound{Key: k.GetKey(), Number: k.GetNumber()}
-	}
+	keys := op.BoundsOf(m.GetKeys())
 	var numbers []series.Number
 	refused := s.in(o, m.GetName(), func(i *series.Series) (err error) {
 		switch m.GetState() {
@@ -213,9 +212,39 @@ func (s *seriesStore) resume(dst []byte, now moment, o *op.Operation) ([]byte, *
 	if err := decodePayload(o, &m); err != nil {
 		return dst, err
 	}
-	lasts := make([]series.Last, len(m.GetBooks()))
-	for i, l := range m.GetBooks() {
-		lasts[i] = op.InBooksOf(l)
+	books := make([]series.InBooks, len(m.GetBooks()))
+	for i, b := range m.GetBooks() {
+		books[i] = op.InBooksOf(b)
 	}
-	return dst, s.in(o, m.GetName(), func(i *series.Series) error { return i.Resume(now.unixNano, lasts) })
+	return dst, s.in(o, m.GetName(), func(i *series.Series) error { return i.Resume(now.unixNano, books, m.GetMore()) })
+}
+
+// reconcile says what the books have of unknown numbers.
+func (s *seriesStore) reconcile(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
+	var m raftlogv1.SeriesReconcile
+	if err := decodePayload(o, &m); err != nil {
+		return dst, err
+	}
+	books, keys := op.BoundsOf(m.GetNumbers()), make([]string, 0, len(m.GetNumbers()))
+	for _, b := range books {
+		if b.Key != "" {
+			keys = append(keys, b.Key)
+		}
+	}
+	var numbers []series.Number
+	var full *refusal
+	refused := s.in(o, m.GetName(), func(i *series.Series) (err error) {
+		if full = s.roomForKeys(o.Database, i, keys); full != nil {
+			return nil
+		}
+		numbers, err = i.Reconcile(now.unixNano, m.GetScope(), books, m.GetReason())
+		return err
+	})
+	if full != nil {
+		return dst, full
+	}
+	if refused != nil {
+		return dst, refused
+	}
+	return op.AppendAnswer(dst, op.SeriesNumbers(numbers)), nil
 }

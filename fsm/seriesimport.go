@@ -23,7 +23,7 @@ func (s *seriesStore) importRecord(dst []byte, now moment, o *op.Operation) ([]b
 		piece := op.SeriesPieceOf(r.Numbers)
 		keys := make([]string, 0, len(piece.Numbers))
 		for _, n := range piece.Numbers {
-			if n.Key != "" {
+			if n.Key != "" && !n.Shared {
 				keys = append(keys, n.Key)
 			}
 		}

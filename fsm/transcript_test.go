@@ -22,6 +22,7 @@ import (
 //	group from=A seq=1 [ack=0]    all lines are one group of A's newest session
 //	show                          each line is a read
 //	restart                       the state goes on from its snapshot
+//	recover                       A goes on alone after a disaster
 //	tick 30s                      the leader's clock
 //
 // and the lines are those that operation and show, below, understand.
@@ -60,6 +61,8 @@ func (p *transcript) directive(d *datadriven.TestData) string {
 		p.state = restored(p.t, snapshotOf(p.t, p.state))
 		i, h := p.state.Hash()
 		fmt.Fprintf(&out, "same index %v, same hash %v\n", i == index, h == hash)
+	case "recover":
+		p.recover(Recovery{Keep: []string{"A"}})
 	case "tick":
 		by, err := time.ParseDuration(d.CmdArgs[0].Key)
 		if err != nil {

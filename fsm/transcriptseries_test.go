@@ -37,13 +37,26 @@ func (p *transcript) series(l line) *raftlogv1.Operation {
 	case "close":
 		o.Op = &raftlogv1.Operation_SeriesCloseScope{SeriesCloseScope: &raftlogv1.SeriesCloseScope{Name: l.name(0), Scope: l.list("scope")}}
 	case "resume":
-		resume := &raftlogv1.SeriesResume{Name: l.name(0)}
+		resume := &raftlogv1.SeriesResume{Name: l.name(0), More: l.int("more") == 1}
 		for _, name := range l.names[1:] {
 			scope, last, _ := strings.Cut(name, ":")
+			last, date, dated := strings.Cut(last, ":")
 			n, _ := strconv.ParseInt(last, 10, 64)
-			resume.Books = append(resume.Books, &raftlogv1.SeriesInBooks{Scope: strings.Split(scope, ","), Last: n})
+			b := &raftlogv1.SeriesInBooks{Scope: strings.Split(scope, ","), Last: n, Closed: l.int("closed") == 1}
+			if dated {
+				b.LastDate = p.date(date)
+			}
+			resume.Books = append(resume.Books, b)
 		}
 		o.Op = &raftlogv1.Operation_SeriesResume{SeriesResume: resume}
+	case "reconcile":
+		reconcile := &raftlogv1.SeriesReconcile{Name: l.name(0), Scope: l.list("scope"), Reason: l.text("reason", "")}
+		for _, name := range l.names[1:] {
+			number, key, _ := strings.Cut(name, ":")
+			n, _ := strconv.ParseInt(number, 10, 64)
+			reconcile.Numbers = append(reconcile.Numbers, &raftlogv1.SeriesKey{Key: key, Number: n})
+		}
+		o.Op = &raftlogv1.Operation_SeriesReconcile{SeriesReconcile: reconcile}
 	default:
 		return nil
 	}
@@ -64,6 +77,14 @@ func (l line) begins() (all []*raftlogv1.SeriesBegin) {
 	return all
 }
 
+func (p *transcript) date(text string) *int32 {
+	d, err := format.ParseDate(text)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return proto.Int32(int32(d))
+}
+
 func (p *transcript) definition(l line) *raftlogv1.SeriesDefinition {
 	return &raftlogv1.SeriesDefinition{
 		Format: l.text("format", "{number}"), ResetBy: uint32(l.int("reset")), Order: uint32(l.int("order")),
@@ -78,11 +99,7 @@ func (p *transcript) take(l line) *raftlogv1.SeriesTake {
 		Label: l.text("label", ""), ExpiresInNanos: p.nanos(l, "expires"),
 	}
 	if date, ok := l.options["date"]; ok {
-		d, err := format.ParseDate(date)
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		take.Date = proto.Int32(int32(d))
+		take.Date = p.date(date)
 	}
 	return take
 }

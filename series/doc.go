@@ -6,7 +6,8 @@
 // a date; package series/format has the texts.
 //
 // A number is taken for a key and is open; then it is confirmed, voided with a reason, or
-// released. The same key has the same number for as long as the number is its own, so a
+// released. After a restore it may be unknown, until somebody says what the books have. The
+// same key has the same number for as long as the number is its own, so a
 // caller that does not know whether a call counted makes it again.
 //
 // Everything here is pure: no clock, no randomness that shows, no I/O. Times are the
@@ -28,9 +29,9 @@ const (
 	MaxTimeZoneBytes = 64
 	// MaxReasonBytes is the greatest length of a reason.
 	MaxReasonBytes = 128
-	// MaxUnknown is how many numbers of a scope Resume voids at most.
+	// MaxUnknown is how many numbers of a scope one Resume adds at most.
 	MaxUnknown = 100_000
-	// MaxUnknownAtOnce is how many numbers one Resume voids at most.
+	// MaxUnknownAtOnce is how many numbers one Resume adds at most.
 	MaxUnknownAtOnce = 1_000_000
 	// MaxBegins is how many scopes one definition has begin above 1.
 	MaxBegins = 1000
@@ -44,7 +45,7 @@ const (
 const (
 	ReasonReleased = "released"
 	ReasonExpired  = "expired"
-	// ReasonUnknown is that of numbers that are in the books, and that a restored series
-	// knows nothing of.
-	ReasonUnknown = "unknown after a restore"
+	// ReasonNotInBooks is that of unknown numbers that no document has, unless another one is
+	// given.
+	ReasonNotInBooks = "not in the books"
 )

@@ -8,30 +8,38 @@ type Bound struct {
 
 // Confirm makes the numbers of keys final, or none. A number that is confirmed stays so; one whose
 // time has ended is confirmed if no other key has got it, and if the policy did not void it.
+// An unknown one is confirmed if it is the key's own.
 //
 // The errors are *InvalidError, *UnknownKeyError, *ExpiredError, *OtherNumberError and
 // *StateError.
 func (s *Series) Confirm(now int64, keys []Bound) ([]Number, error) {
-	return s.end(now, keys, ending{state: Confirmed, allowed: func(is State, _ string) bool { return is == Open || is == Confirmed }})
+	return s.end(now, keys, ending{state: Confirmed, allowed: func(is State, _ string) bool { return is.unended() || is == Confirmed }})
 }
 
 // Void says that open numbers belong to no document, and why. The first reason stays. The
 // errors are those of Confirm.
 func (s *Series) Void(now int64, keys []Bound, reason string) ([]Number, error) {
-	if reason == "" || len(reason) > MaxReasonBytes || !plain(reason) {
-		return nil, &InvalidError{Field: "reason", Detail: "is not of 1 to 128 bytes without control characters"}
+	if err := checkReason(reason); err != nil {
+		return nil, err
 	}
 	return s.end(now, keys, ending{
 		state: Voided, reason: reason,
-		allowed: func(is State, _ string) bool { return is == Open || is == Voided },
+		allowed: func(is State, _ string) bool { return is.unended() || is == Voided },
 	})
 }
 
+func checkReason(reason string) error {
+	if reason == "" || len(reason) > MaxReasonBytes || !plain(reason) {
+		return &InvalidError{Field: "reason", Detail: "is not of 1 to 128 bytes without control characters"}
+	}
+	return nil
+}
+
 // Release gives open numbers back: another key may get them, or they are voided, as the
-// policy says. The errors are those of Confirm.
+// policy says. Unknown ones are voided. The errors are those of Confirm.
 func (s *Series) Release(now int64, keys []Bound) ([]Number, error) {
 	e := ending{state: Voided, reason: ReasonReleased, release: true, allowed: func(is State, reason string) bool {
-		return is == Open || is == Released || is == Voided && reason == ReasonReleased
+		return is.unended() || is == Released || is == Voided && reason == ReasonReleased
 	}}
 	if s.definition.OnRelease == ReleaseReuses {
 		e.state = Released
@@ -75,14 +83,20 @@ func (s *Series) end(now int64, keys []Bound, e ending) ([]Number, error) {
 			continue
 		}
 		c := s.scopes.own(at.scope())
-		if state, _ := s.stateOf(c.at(at.number()), now); state == Open {
+		switch state, _ := s.stateOf(c.at(at.number()), now); state {
+		case Open:
 			c.end(at.number(), e.state, e.reason)
+		case Unknown:
+			c.end(at.number(), min(e.state, Voided), e.reason)
 		}
 		s.settle(c, now, settledByKey)
 		numbers[i] = s.number(c, at.number(), now)
 	}
 	return numbers, nil
 }
+
+// unended reports whether a number's key can still end it.
+func (s State) unended() bool { return s == Open || s == Unknown }
 
 // judge returns where a key's number is; 0 if the key released it, and is asked to again.
 func (s *Series) judge(now int64, b Bound, e ending) (ref, error) {

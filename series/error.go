@@ -27,7 +27,7 @@ func (e *VersionError) Error() string {
 type SuspendedError struct{}
 
 func (*SuspendedError) Error() string {
-	return "the series was restored, and gives no numbers until somebody has looked at the books and resumes it"
+	return "the series was restored or recovered, and gives no numbers until somebody has looked at the books and resumes it"
 }
 
 // InUseError means that numbers are final, so the series cannot be deleted.
@@ -135,10 +135,14 @@ type StateError struct {
 }
 
 func (e *StateError) Error() string {
-	if e.Reason != "" {
-		return fmt.Sprintf("number %d of key %q is %s: %s", e.Number, e.Key, e.State, e.Reason)
+	text := fmt.Sprintf("number %d of key %q is %s", e.Number, e.Key, e.State)
+	if e.Key == "" {
+		text = fmt.Sprintf("number %d is %s", e.Number, e.State)
 	}
-	return fmt.Sprintf("number %d of key %q is %s", e.Number, e.Key, e.State)
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return text
 }
 
 // OtherNumberError means that a key has another number than its caller believes.

@@ -8,8 +8,10 @@ import (
 
 // Stored is a number as it is stored.
 type Stored struct {
-	Key, Label     string
-	State          State
+	Key, Label string
+	State      State
+	// Shared means that the number is unknown, and that another key may have got it.
+	Shared         bool
 	Date           format.Date
 	Taken, Expires int64
 	Reason         string
@@ -115,7 +117,7 @@ func (f Frozen) Lost(yield func(Lost) bool) {
 
 func (r *record) stored() Stored {
 	return Stored{
-		Key: r.key(), Label: r.label(), State: r.state, Date: r.date,
+		Key: r.key(), Label: r.label(), State: r.state, Shared: r.shared, Date: r.date,
 		Taken: r.taken, Expires: r.expires, Reason: r.reason(),
 	}
 }

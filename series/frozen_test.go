@@ -220,6 +220,9 @@ func TestATimeAtTheEnd(t *testing.T) {
 func TestASuspendedSeries(t *testing.T) {
 	s := newSeries(t, series.Definition{})
 	mustTake(t, s, 1, request("a", "b"))
+	if _, err := s.Void(1, []series.Bound{{Key: "b"}}, "torn"); err != nil {
+		t.Fatal(err)
+	}
 	s.Suspend()
 	if _, err := s.Take(2, request("c")); kind(err) != "suspended" {
 		t.Fatalf("a suspended series gave a number: %v", err)
@@ -228,7 +231,7 @@ func TestASuspendedSeries(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = restored(t, s.Freeze())
-	for name, lasts := range map[string][]series.Last{
+	for name, books := range map[string][]series.InBooks{
 		"a scope of another format": {{Scope: []string{"BERLIN"}, Last: 3}},
 		"a period that is none":     {{Scope: []string{"May", "BERLIN"}, Last: 3}},
 		"a scope twice":             {{Scope: []string{"2026", "BERLIN"}, Last: 3}, {Scope: []string{"2026", "BERLIN"}, Last: 4}},
@@ -236,26 +239,26 @@ func TestASuspendedSeries(t *testing.T) {
 		"too many":                  {{Scope: []string{"2026", "BERLIN"}, Last: 3 + series.MaxUnknown}},
 		"wider than the format":     {{Scope: []string{"2026", "BERLIN"}, Last: 1_000_000}},
 	} {
-		if err := s.Resume(3, lasts); err == nil || !s.Suspended() {
+		if err := s.Resume(3, books, false); err == nil || !s.Suspended() {
 			t.Errorf("%s: resumed", name)
 		}
 	}
-	var many []series.Last
+	var many []series.InBooks
 	for year := range 11 {
-		many = append(many, series.Last{Scope: []string{strconv.Itoa(2030 + year), "BERLIN"}, Last: series.MaxUnknown})
+		many = append(many, series.InBooks{Scope: []string{strconv.Itoa(2030 + year), "BERLIN"}, Last: series.MaxUnknown})
 	}
-	if err := s.Resume(3, many); kind(err) != "lasts are together more than 1,000,000 beyond the numbers that are known" {
+	if err := s.Resume(3, many, false); kind(err) != "books are together more than 1,000,000 beyond the numbers that are known" {
 		t.Errorf("too many in all scopes: %v", err)
 	}
-	lasts := []series.Last{{Scope: []string{"2026", "BERLIN"}, Last: 4}, {Scope: []string{"2027", "ULM"}, Last: 1}}
-	if err := s.Resume(3, lasts); err != nil || s.Suspended() || s.Verify() != nil {
+	books := []series.InBooks{{Scope: []string{"2026", "BERLIN"}, Last: 4}, {Scope: []string{"2027", "ULM"}, Last: 1}}
+	if err := s.Resume(3, books, false); err != nil || s.Suspended() || s.Verify() != nil {
 		t.Fatalf("%v, %v", err, s.Verify())
 	}
 	if n := mustTake(t, s, 4, request("c"))[0]; n.Number != 5 {
 		t.Errorf("went on with %d, want 5", n.Number)
 	}
-	unknown, _, err := s.Numbers(4, []string{"2026", "BERLIN"}, series.Voided, 0, 10)
-	if err != nil || len(unknown) != 2 || unknown[1].Number != 4 || unknown[1].Reason != series.ReasonUnknown {
+	unknown, _, err := s.Numbers(4, []string{"2026", "BERLIN"}, series.Unknown, 0, 10)
+	if err != nil || len(unknown) != 2 || unknown[1].Number != 4 || unknown[1].Key != "" {
 		t.Errorf("%+v, %v", unknown, err)
 	}
 	ulm, _, err := s.Numbers(4, []string{"2027", "ULM"}, 0, 0, 10)
@@ -263,12 +266,12 @@ func TestASuspendedSeries(t *testing.T) {
 		t.Errorf("%+v, %v", ulm, err)
 	}
 	hash := s.Hash()
-	if err := s.Resume(5, lasts); err != nil {
+	if err := s.Resume(5, books, false); err != nil {
 		t.Errorf("resumed again: %v", err)
 	}
 	// Who believes that there are more is not told that all is well.
-	for _, beyond := range [][]series.Last{{{Scope: []string{"2026", "BERLIN"}, Last: 6}}, {{Scope: []string{"2028", "ULM"}, Last: 1}}} {
-		if err := s.Resume(6, beyond); !is[*series.InvalidError](err)() {
+	for _, beyond := range [][]series.InBooks{{{Scope: []string{"2026", "BERLIN"}, Last: 6}}, {{Scope: []string{"2028", "ULM"}, Last: 1}}} {
+		if err := s.Resume(6, beyond, false); !is[*series.InvalidError](err)() {
 			t.Errorf("an active series was resumed with %v: %v", beyond, err)
 		}
 	}

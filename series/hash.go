@@ -43,7 +43,7 @@ func (c *scope) hashRecord(number int64, r *record) uint64 {
 	}
 	var space statehash.Space
 	e := space.Begin(recordNumber).Number(c.name).Number(uint64(number)).Number(uint64(r.taken)).Number(uint64(r.expires))
-	e = append(e.Number(uint64(r.date)), byte(r.state), r.keyLen, r.labelLen)
+	e = append(e.Number(uint64(r.date)).Flag(r.shared), byte(r.state), r.keyLen, r.labelLen)
 	return e.Text(r.text).Hash()
 }
 

@@ -55,7 +55,7 @@ func pieceFromScratch(p series.Piece) (hash uint64) {
 		hash += encoded{2}.number(scope).number(begin - 1).number(int64(p.LastDate)).flag(p.Closed).sum()
 	}
 	for i, n := range p.Numbers {
-		e := encoded{3}.number(scope).number(p.First + int64(i)).number(n.Taken).number(n.Expires).number(int64(n.Date))
+		e := encoded{3}.number(scope).number(p.First + int64(i)).number(n.Taken).number(n.Expires).number(int64(n.Date)).flag(n.Shared)
 		e = append(e, byte(n.State), byte(len(n.Key)), byte(len(n.Label)))
 		hash += e.text(n.Key + n.Label + n.Reason).sum()
 	}

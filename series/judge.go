@@ -39,7 +39,7 @@ func (s *Series) lapsed(r *record, now int64) bool {
 
 // count returns how many numbers of a scope are in each state at a time, and how many of the
 // open ones are overdue.
-func (s *Series) count(c *scope, now int64) (count [Released + 1]int64, overdue int64) {
+func (s *Series) count(c *scope, now int64) (count [Unknown + 1]int64, overdue int64) {
 	count = c.count
 	voided := c.ended(s.voidedBy(now))
 	count[Open] -= voided

@@ -46,7 +46,22 @@ type entry struct {
 	reason  string
 	expires int64
 	date    format.Date
+	// shared means that the number is unknown, and that another key may have got it.
+	shared bool
 }
+
+// owner is the key that has the number.
+func (e *entry) owner() string {
+	if e.shared {
+		return ""
+	}
+	return e.key
+}
+
+// unended reports whether the number's key can end it.
+func (e *entry) unended() bool { return e.state == series.Open || e.state == series.Unknown }
+
+func (e *entry) final() bool { return e.state == series.Confirmed || e.state == series.Voided }
 
 // scopeName is that of a scope in all spellings.
 func scopeName(values ...string) string { return strings.ToUpper(strings.Join(values, "/")) }
@@ -81,7 +96,7 @@ func (m *model) keys() (count, bytes int64) {
 	}
 	for _, c := range m.scopes {
 		for _, e := range c.entries {
-			if e.key != "" {
+			if e.owner() != "" {
 				count, bytes = count+1, bytes+int64(len(e.key))
 			}
 		}
@@ -92,7 +107,7 @@ func (m *model) keys() (count, bytes int64) {
 func (m *model) find(key string) (scope string, number int64, e *entry) {
 	for name, c := range m.scopes {
 		for i, e := range c.entries {
-			if e.key == key {
+			if e.owner() == key {
 				return name, c.offset + int64(i+1), e
 			}
 		}
@@ -190,7 +205,7 @@ func (m *model) refuse(c *modelScope, date format.Date, fresh []string, kept map
 	keys := len(m.had)
 	for _, c := range m.scopes {
 		for _, e := range c.entries {
-			if e.key != "" {
+			if e.owner() != "" {
 				keys++
 			}
 		}
@@ -275,43 +290,133 @@ func (m *model) end(now int64, keys []series.Bound, state series.State, reason s
 		}
 	}
 	for _, b := range keys {
-		if _, _, e := m.find(b.Key); e != nil && e.state == series.Open {
-			e.state, e.reason = state, reason
-			if state != series.Voided {
-				e.reason = ""
-			}
+		_, _, e := m.find(b.Key)
+		if e == nil || !e.unended() {
+			continue
+		}
+		if e.state == series.Unknown && state == series.Released {
+			e.state, e.reason = series.Voided, reason
+			continue
+		}
+		e.state, e.reason = state, reason
+		if state != series.Voided {
+			e.reason = ""
 		}
 	}
 	return ""
 }
 
+// suspend leaves open what became of every number without a last state.
+func (m *model) suspend() {
+	m.at(m.now)
+	m.suspended = true
+	m.had = map[string]had{}
+	keep := false
+	for _, c := range m.scopes {
+		keep = keep || slices.ContainsFunc(c.entries, (*entry).final)
+	}
+	keep = keep && m.d.OnRelease == series.ReleaseVoids && m.d.OnExpiry != series.ExpiryReuses
+	for _, c := range m.scopes {
+		for _, e := range c.entries {
+			if e.state == series.Open || e.state == series.Released {
+				e.state, e.expires, e.shared = series.Unknown, 0, !keep || e.key == ""
+			}
+		}
+	}
+}
+
 // resume goes on behind the last numbers of years and branches.
-func (m *model) resume(now int64, lasts []series.Last) string {
-	for _, l := range lasts {
-		c := m.scopes[scopeName(l.Scope...)]
-		switch {
-		case l.Last > 99:
-			return "lasts have a number that is none of the format"
-		case !m.suspended && (c == nil || l.Last > c.last()):
-			return "lasts are beyond the numbers of a series that is not suspended"
+func (m *model) resume(now int64, books []series.InBooks, more bool) string {
+	for _, b := range books {
+		if why := m.refuseBooks(b); why != "" {
+			return "books " + why
 		}
 	}
 	if !m.suspended {
 		return ""
 	}
 	m.at(now)
-	m.suspended = false
-	for _, l := range lasts {
-		name := scopeName(l.Scope...)
+	m.suspended = more
+	for _, b := range books {
+		name := scopeName(b.Scope...)
 		if m.scopes[name] == nil {
-			m.scopes[name] = &modelScope{place: len(m.scopes), branch: l.Scope[1], date: format.FirstDate}
+			m.scopes[name] = &modelScope{place: len(m.scopes), branch: b.Scope[1], date: format.FirstDate}
 		}
 		c := m.scopes[name]
-		year, _ := strconv.Atoi(l.Scope[0])
-		for c.last() < l.Last {
-			date := max(c.date, format.DateOf(year, time.January, 1))
-			c.entries = append(c.entries, &entry{state: series.Voided, reason: series.ReasonUnknown, date: date})
+		c.closed = c.closed || b.Closed
+		year, _ := strconv.Atoi(b.Scope[0])
+		date := max(c.date, format.DateOf(year, time.January, 1))
+		if b.DateGiven {
+			date = b.LastDate
 		}
+		for c.last() < b.Last {
+			c.entries = append(c.entries, &entry{state: series.Unknown, date: date, shared: true})
+			c.date = max(c.date, date)
+		}
+	}
+	return ""
+}
+
+func (m *model) refuseBooks(b series.InBooks) string {
+	c := m.scopes[scopeName(b.Scope...)]
+	if c == nil {
+		c = &modelScope{date: format.FirstDate}
+	}
+	beyond, ordered := b.Last > c.last(), m.d.Order != series.OrderAny
+	switch {
+	case b.Last > 99:
+		return "have a number that is none of the format"
+	case !m.suspended && beyond:
+		return "are beyond the numbers of a series that is not suspended"
+	case !m.suspended && b.Closed && !c.closed:
+		return "close a scope of a series that is not suspended"
+	case b.DateGiven && b.LastDate.String()[:4] != b.Scope[0]:
+		return "have a last date that is not in the scope"
+	case beyond && ordered && !b.DateGiven:
+		return "have numbers beyond those that are known, and no last date"
+	case beyond && ordered && b.LastDate < c.date:
+		return "have a last date before that of a number that is known"
+	}
+	return ""
+}
+
+// reconcile ends unknown numbers as the books say.
+func (m *model) reconcile(now int64, scope []string, books []series.Bound, reason string) string {
+	c := m.scopes[scopeName(scope...)]
+	if c == nil {
+		return "scope"
+	}
+	m.at(now)
+	for _, b := range books {
+		if b.Number <= c.offset || b.Number > c.last() {
+			return "numbers have one that is none of the scope"
+		}
+		e := c.entries[b.Number-c.offset-1]
+		_, _, other := m.find(b.Key)
+		switch {
+		case b.Key != "" && other != nil && other != e && other.state != series.Released:
+			return "conflict"
+		case e.state == series.Unknown && e.owner() != "" && b.Key != "" && b.Key != e.key:
+			return "conflict"
+		case e.state == series.Unknown, e.state == series.Confirmed && b.Key == e.key, e.state == series.Voided && b.Key == "" && e.key == "":
+		default:
+			return "state"
+		}
+	}
+	for _, b := range books {
+		e := c.entries[b.Number-c.offset-1]
+		if e.state != series.Unknown {
+			continue
+		}
+		if b.Key == "" {
+			*e = entry{state: series.Voided, reason: reason, date: e.date}
+			continue
+		}
+		if _, _, other := m.find(b.Key); other != nil && other != e {
+			other.key = ""
+		}
+		delete(m.had, b.Key)
+		*e = entry{key: b.Key, state: series.Confirmed, date: e.date}
 	}
 	return ""
 }
@@ -412,7 +517,7 @@ func (h *history) step() {
 		h.take()
 		return
 	}
-	switch h.IntN(20) {
+	switch h.IntN(24) {
 	case 0:
 		h.close()
 	case 1:
@@ -425,10 +530,12 @@ func (h *history) step() {
 	case 4:
 		h.log = append(h.log, fmt.Sprintf("%d: suspend", h.now))
 		h.s.Suspend()
-		h.m.suspended = true
+		h.m.suspend()
 	case 5:
 		h.resume()
-	case 6:
+	case 6, 7, 8, 9:
+		h.reconcile()
+	case 10:
 		h.delete()
 	default:
 		h.end()
@@ -463,7 +570,7 @@ func (h *history) end() {
 	what := h.IntN(4)
 	switch what {
 	case 0:
-		why = h.m.end(h.now, bound, series.Voided, "torn", func(e *entry) bool { return e.state == series.Open || e.state == series.Voided })
+		why = h.m.end(h.now, bound, series.Voided, "torn", func(e *entry) bool { return e.unended() || e.state == series.Voided })
 		_, err = h.s.Void(h.now, bound, "torn")
 	case 1:
 		state := series.Voided
@@ -471,11 +578,11 @@ func (h *history) end() {
 			state = series.Released
 		}
 		why = h.m.end(h.now, bound, state, series.ReasonReleased, func(e *entry) bool {
-			return e.state == series.Open || e.state == series.Released || e.reason == series.ReasonReleased
+			return e.unended() || e.state == series.Released || e.reason == series.ReasonReleased
 		})
 		_, err = h.s.Release(h.now, bound)
 	default:
-		why = h.m.end(h.now, bound, series.Confirmed, "", func(e *entry) bool { return e.state == series.Open || e.state == series.Confirmed })
+		why = h.m.end(h.now, bound, series.Confirmed, "", func(e *entry) bool { return e.unended() || e.state == series.Confirmed })
 		_, err = h.s.Confirm(h.now, bound)
 	}
 	h.log = append(h.log, fmt.Sprintf("%d: end %d %+v: %s", h.now, what, bound, why))
@@ -653,16 +760,53 @@ func (h *history) define(d series.Definition, begins []series.Begin) {
 }
 
 func (h *history) resume() {
-	var lasts []series.Last
-	for _, year := range []string{"2026", "2027"} {
+	var books []series.InBooks
+	for i, year := range []string{"2026", "2027"} {
 		if h.IntN(2) == 0 {
-			lasts = append(lasts, series.Last{Scope: []string{year, h.branch()}, Last: h.one(1, 2, 4, 8, 16, 16, 100)})
+			b := series.InBooks{Scope: []string{year, h.branch()}, Last: h.one(1, 2, 4, 8, 16, 16, 100), Closed: h.IntN(12) == 0}
+			if h.IntN(4) > 0 {
+				b.DateGiven, b.LastDate = true, format.DateOf(2026+i, 1, 1)+format.Date(h.one(0, 362, 363, 364, 365))
+			}
+			books = append(books, b)
 		}
 	}
-	why := h.m.resume(h.now, lasts)
-	h.log = append(h.log, fmt.Sprintf("%d: resume %+v: %s", h.now, lasts, why))
-	if err := h.s.Resume(h.now, lasts); kind(err) != why {
+	more := h.IntN(4) == 0
+	why := h.m.resume(h.now, books, more)
+	h.log = append(h.log, fmt.Sprintf("%d: resume %+v, more %t: %s", h.now, books, more, why))
+	if err := h.s.Resume(h.now, books, more); kind(err) != why {
 		h.fail("got %v, want %q", err, why)
+	}
+}
+
+func (h *history) reconcile() {
+	scope, last := []string{[]string{"2026", "2027"}[h.IntN(2)], h.branch()}, 3
+	if c := h.m.scopes[scopeName(scope...)]; c != nil {
+		last = max(1, int(c.last()))
+	}
+	var books []series.Bound
+	for _, n := range h.Perm(last)[:h.one(1, 1, min(int64(last), 3))] {
+		b := series.Bound{Number: int64(n + 1)}
+		if h.IntN(3) > 0 {
+			b.Key = h.key()
+		}
+		if !slices.ContainsFunc(books, func(o series.Bound) bool { return o.Key == b.Key && b.Key != "" }) {
+			books = append(books, b)
+		}
+	}
+	reason, want := "", series.ReasonNotInBooks
+	if h.IntN(2) == 0 {
+		reason, want = "torn", "torn"
+	}
+	why := h.m.reconcile(h.now, scope, books, want)
+	h.log = append(h.log, fmt.Sprintf("%d: reconcile %v %+v: %s", h.now, scope, books, why))
+	numbers, err := h.s.Reconcile(h.now, scope, books, reason)
+	if kind(err) != why {
+		h.fail("got %v, want %q", err, why)
+	}
+	for i, n := range numbers {
+		if n.Number != books[i].Number || n.Key != books[i].Key {
+			h.fail("reconciled %+v, got %+v", books[i], n)
+		}
 	}
 }
 
@@ -720,7 +864,7 @@ func (h *history) compare() {
 			}
 			*map[series.State]*int64{
 				series.Open: &counted.Open, series.Confirmed: &counted.Confirmed,
-				series.Voided: &counted.Voided, series.Released: &counted.Released,
+				series.Voided: &counted.Voided, series.Released: &counted.Released, series.Unknown: &counted.Unknown,
 			}[n.State]++
 			if n.Overdue {
 				counted.Overdue++
@@ -729,7 +873,7 @@ func (h *history) compare() {
 		if voided := h.pages(later, x.Scope, series.Voided); int64(len(voided)) != x.Voided {
 			h.fail("%v has %d voided numbers, listed %d", x.Scope, x.Voided, len(voided))
 		}
-		if counted.Open != x.Open || counted.Confirmed != x.Confirmed || counted.Voided != x.Voided || counted.Released != x.Released || counted.Overdue != x.Overdue {
+		if counted.Open != x.Open || counted.Confirmed != x.Confirmed || counted.Voided != x.Voided || counted.Released != x.Released || counted.Unknown != x.Unknown || counted.Overdue != x.Overdue {
 			h.fail("%+v, counted %+v", x, counted)
 		}
 	}

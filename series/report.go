@@ -15,9 +15,9 @@ type Summary struct {
 	Closed   bool
 	// Before is the last number from before this series; 0 if the scope begins at 1.
 	Before int64
-	// Open counts the overdue ones too. Before, Open, Confirmed, Voided and Released together
-	// are Last.
-	Open, Overdue, Confirmed, Voided, Released int64
+	// Open counts the overdue ones too. Before, Open, Confirmed, Voided, Released and Unknown
+	// together are Last.
+	Open, Overdue, Confirmed, Voided, Released, Unknown int64
 }
 
 // Report returns what up to limit scopes have at a time, in the order in which they began,
@@ -38,7 +38,7 @@ func (s *Series) summary(c *scope, now int64) Summary {
 	count, overdue := s.count(c, now)
 	return Summary{
 		Scope: c.values, Last: c.last, LastDate: c.lastDate, Closed: c.closed, Before: c.offset, Overdue: overdue,
-		Open: count[Open], Confirmed: count[Confirmed], Voided: count[Voided], Released: count[Released],
+		Open: count[Open], Confirmed: count[Confirmed], Voided: count[Voided], Released: count[Released], Unknown: count[Unknown],
 	}
 }
 
@@ -137,7 +137,7 @@ type VerifyCursor struct {
 func (s *Series) VerifySome(at VerifyCursor, limit int) (next VerifyCursor, more bool, err error) {
 	for limit > 0 && at.scope < s.scopes.len {
 		c := s.scopes.at(at.scope)
-		if sum := c.offset + c.count[Open] + c.count[Confirmed] + c.count[Voided] + c.count[Released]; sum != c.last {
+		if sum := c.offset + c.count[Open] + c.count[Confirmed] + c.count[Voided] + c.count[Released] + c.count[Unknown]; sum != c.last {
 			return at, false, &VerifyError{Scope: c.values, Number: c.last, Detail: "is the last, and the sums of the states are wrong"}
 		}
 		at.number = max(at.number, c.offset)
@@ -194,7 +194,7 @@ func (s *Series) verifyLost(from string, limit int) (next string, more bool, err
 
 // verify checks a scope, and counts its keys.
 func (s *Series) verify(c *scope) (keys int64, err error) {
-	var count [Released + 1]int64
+	var count [Unknown + 1]int64
 	var deadlines int64
 	for n := c.offset + 1; n <= c.last; n++ {
 		r := c.at(n)
@@ -205,7 +205,7 @@ func (s *Series) verify(c *scope) (keys int64, err error) {
 		if r.state == Open && r.expires != 0 {
 			deadlines++
 		}
-		if r.key() != "" {
+		if r.owner() != "" {
 			keys++
 		}
 	}
@@ -219,17 +219,19 @@ func (s *Series) verify(c *scope) (keys int64, err error) {
 func (s *Series) wrong(c *scope, n int64, r *record) string {
 	leaf, whole := c.place(n)/leafSize, c.place(n)%leafSize == 0
 	switch {
-	case r.state < Open || r.state > Released:
+	case r.state < Open || r.state > Unknown:
 		return "is in no state"
+	case r.shared && r.state != Unknown:
+		return "may be another key's and is not unknown"
 	case whole && len(c.finder.levels) > 0 && c.finder.levels[0][leaf] != c.leaf(leaf):
 		return "is one of some of which the lowest free or open one is not found"
 	case c.waits(n, r) != (r.state == Open && r.expires != 0):
 		return "has a deadline and is not open, or the other way around"
 	case (r.reason() != "") != (r.state == Voided):
 		return "has a reason and is not voided, or the other way around"
-	case r.key() == "" && r.state != Released && r.reason() != ReasonReleased && r.reason() != ReasonUnknown:
+	case r.owner() == "" && r.state != Released && r.state != Voided && !r.shared:
 		return "has no key"
-	case r.key() != "" && s.index.find(r.key()) != refOf(c.index, n):
+	case r.owner() != "" && s.index.find(r.owner()) != refOf(c.index, n):
 		return "has a key that leads elsewhere"
 	}
 	return ""

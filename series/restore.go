@@ -104,13 +104,13 @@ func (s *Series) checkPiece(c *scope, p Piece) error {
 	for i := range p.Numbers {
 		number, n := p.First+int64(i), &p.Numbers[i]
 		if number <= c.last {
-			if n.Key != "" && !s.knows(n.Key) {
+			if n.Key != "" && c.at(number).state != Unknown && !s.knows(n.Key) {
 				return &DiffersError{Scope: p.Scope, Number: number, Key: n.Key}
 			}
 			continue
 		}
 		// Neighbours mostly have one date, and a date costs more than all the rest.
-		if n.Date != checked && !s.dated(c, n.Date) || n.Date > max(p.LastDate, c.lastDate) && n.Reason != ReasonUnknown {
+		if n.Date != checked && !s.dated(c, n.Date) || n.Date > max(p.LastDate, c.lastDate) {
 			return invalid("numbers", "have one with a wrong date")
 		}
 		checked = n.Date
@@ -134,21 +134,25 @@ func (s *Series) dated(c *scope, d format.Date) bool {
 func (s *Series) put(c *scope, n *Stored) {
 	number := c.add()
 	c.change(number, func(r *record) {
-		*r = record{taken: n.Taken, expires: n.Expires, date: n.Date, state: n.State}
+		*r = record{taken: n.Taken, expires: n.Expires, date: n.Date, state: n.State, shared: n.Shared}
 		r.write(n.Key, n.Label, n.Reason)
 	})
-	if n.Key != "" {
-		s.index.set(c.at(number).key(), refOf(c.index, number))
+	if key := c.at(number).owner(); key != "" {
+		s.index.set(key, refOf(c.index, number))
 	}
 }
 
 // checkStored finds what the series would not have stored. It adds the key to fresh, which
 // has those of the numbers before.
 func (s *Series) checkStored(n *Stored, fresh map[string]bool) error {
-	keyless := n.State == Released || n.Reason == ReasonReleased || n.Reason == ReasonUnknown
+	keyless := n.State == Released || n.State == Voided || n.Shared
 	switch {
-	case n.State < Open || n.State > Released:
+	case n.State < Open || n.State > Unknown:
 		return &InvalidError{Field: "numbers", Detail: "have one without a state"}
+	case n.Shared && n.State != Unknown:
+		return &InvalidError{Field: "numbers", Detail: "have one that is another key's, and not unknown"}
+	case n.State == Unknown && n.Expires != 0:
+		return &InvalidError{Field: "numbers", Detail: "have one that is unknown, and has an end"}
 	case (n.Reason != "") != (n.State == Voided) || len(n.Reason) > MaxReasonBytes || !plain(n.Reason):
 		return &InvalidError{Field: "numbers", Detail: "have one with a wrong reason"}
 	case len(n.Label) > MaxLabelBytes || !visible(n.Label):
@@ -157,6 +161,8 @@ func (s *Series) checkStored(n *Stored, fresh map[string]bool) error {
 		return &InvalidError{Field: "numbers", Detail: "have one without a key"}
 	case n.Key == "":
 		return nil
+	case n.Shared:
+		return checkKeys([]string{n.Key})
 	case fresh[n.Key]:
 		return &InvalidError{Field: "keys", Detail: "are known already"}
 	}

@@ -1,76 +1,152 @@
 package series
 
+import "github.com/idnode/idnode/series/format"
+
 // Suspended reports whether the series gives no numbers. What it has can be confirmed,
 // voided and released.
 func (s *Series) Suspended() bool { return s.suspended }
 
-// Suspend has it give no numbers until Resume: it may lack the newest ones.
-func (s *Series) Suspend() { s.suspended = true }
+// Suspend has the series give no numbers until Resume, because it may lack the newest ones.
+//
+// Every number that is open, or that waits for another key, becomes Unknown: it may be on a
+// document since. A key keeps such a number if no other key can have got it; otherwise only
+// Reconcile ends the number. Keys whose numbers others got are forgotten: they may have got
+// other ones.
+func (s *Series) Suspend() {
+	keep := s.keepsKeys()
+	for i := range s.scopes.len {
+		if c := s.scopes.at(i); c.count[Open]+c.count[Released] > 0 {
+			s.forget(s.scopes.own(i), keep)
+		}
+	}
+	s.lost.Scan(func(key string, l lostKey) bool {
+		s.hash.Remove(Lost{Key: key, Number: l.number, Released: l.released}.hash())
+		return true
+	})
+	s.lost, s.lostBytes = newLost(), 0
+	s.suspended = true
+}
 
-// Last is the last number of a scope that is in the books.
+// keepsKeys reports whether no other key can get an open number, now or after a change of
+// the definition. A series without final numbers may be redefined in every part.
+func (s *Series) keepsKeys() bool {
+	if s.definition.OnRelease == ReleaseReuses || s.definition.OnExpiry == ExpiryReuses {
+		return false
+	}
+	for c := range s.scopes.from(0) {
+		if count, _ := s.count(c, s.now); count[Confirmed]+count[Voided] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// forget makes the numbers of a scope unknown that have no last state.
+func (s *Series) forget(c *scope, keep bool) {
+	left := c.count[Open] + c.count[Released]
+	for n := c.last; left > 0; n-- {
+		r := c.at(n)
+		if r.state != Open && r.state != Released {
+			continue
+		}
+		left--
+		if state, reason := s.stateOf(r, s.now); state == Voided {
+			c.end(n, Voided, reason)
+			continue
+		}
+		shared := !keep || r.key() == ""
+		if shared && r.key() != "" {
+			s.index.drop(r.key())
+		}
+		c.change(n, func(r *record) { r.state, r.expires, r.shared = Unknown, 0, shared })
+	}
+}
+
+// Last is the last number of a scope.
 type Last struct {
 	Scope []string
 	Last  int64
 }
 
-// Resume lets a suspended series go on. Numbers of the books that it does not know are
-// voided, for ReasonUnknown; a scope that it does not know begins with them. One that is
-// not suspended does not change, and knows the numbers, or they may belong to other
-// documents already. The errors are *InvalidError, also for more than MaxUnknown numbers
-// of a scope, and *format.Error.
-func (s *Series) Resume(now int64, lasts []Last) error {
-	if err := s.checkLasts(lasts); err != nil {
+// InBooks is what the books have of a scope.
+type InBooks struct {
+	Scope []string
+	// Last is the last number.
+	Last int64
+	// LastDate is the greatest date, if DateGiven.
+	LastDate  format.Date
+	DateGiven bool
+	// Closed means that the scope was closed.
+	Closed bool
+}
+
+// Resume lets a suspended series go on; with more it stays suspended, because another call
+// follows. Numbers of the books that the series does not know become Unknown, with the last
+// date; a scope that it does not know begins with them. A series that is not suspended does
+// not change, and knows the numbers, or they may belong to other documents already. The
+// errors are *InvalidError, also for more than MaxUnknown numbers of a scope, and
+// *format.Error.
+func (s *Series) Resume(now int64, books []InBooks, more bool) error {
+	if err := s.checkBooks(books); err != nil {
 		return err
 	}
 	if !s.suspended {
 		return nil
 	}
-	now = s.advance(now)
-	for _, l := range lasts {
-		c, err := s.scopeOf(l.Scope)
+	s.advance(now)
+	for i := range books {
+		c, err := s.scopeOf(books[i].Scope)
 		if err != nil {
-			return err // checkLasts found none.
+			return err // checkBooks found none.
 		}
-		s.begin(c)
-		c = s.scopes.own(c.index)
-		for c.last < l.Last {
-			number := c.add()
-			c.change(number, func(r *record) {
-				*r = record{taken: now, date: max(c.begins, c.lastDate), state: Voided}
-				r.write("", "", ReasonUnknown)
-			})
-		}
+		s.extend(c, &books[i])
 	}
-	s.suspended = false
+	s.suspended = more
 	return nil
 }
 
-// checkLasts refuses numbers and scopes that cannot be.
-func (s *Series) checkLasts(lasts []Last) error {
-	invalid := func(detail string) error { return &InvalidError{Field: "lasts", Detail: detail} }
+// extend adds the numbers of the books that a scope does not know. They have no time at
+// which a key got them.
+func (s *Series) extend(c *scope, b *InBooks) {
+	s.begin(c)
+	c = s.scopes.own(c.index)
+	date := max(c.begins, c.lastDate)
+	if b.DateGiven {
+		date = b.LastDate
+	}
+	if c.last < b.Last {
+		c.reach(date)
+	}
+	for c.last < b.Last {
+		number := c.add()
+		c.change(number, func(r *record) { r.state, r.date, r.shared = Unknown, date, true })
+	}
+	if b.Closed {
+		c.close()
+	}
+}
+
+// checkBooks refuses numbers, dates and scopes that cannot be.
+func (s *Series) checkBooks(books []InBooks) error {
+	invalid := func(detail string) error { return &InvalidError{Field: "books", Detail: detail} }
 	seen, begins, unknown := map[string]bool{}, 0, int64(0)
-	for _, l := range lasts {
-		if seen[scopeName(l.Scope)] {
+	for i := range books {
+		b := &books[i]
+		if seen[scopeName(b.Scope)] {
 			return invalid("have a scope twice")
 		}
-		seen[scopeName(l.Scope)] = true
-		known := int64(0)
-		if c, err := s.find(l.Scope); err == nil {
-			known = c.last
-		} else if _, _, err := s.format.ParseScope(l.Scope); err != nil {
+		seen[scopeName(b.Scope)] = true
+		c, err := s.scopeOf(b.Scope)
+		if err != nil {
 			return err
-		} else {
+		}
+		if detail := s.wrongBooks(c, b); detail != "" {
+			return invalid(detail)
+		}
+		unknown += max(0, b.Last-c.last)
+		if c.index == s.scopes.len {
 			begins++
 		}
-		switch {
-		case l.Last < 1 || l.Last > s.most():
-			return invalid("have a number that is none of the format")
-		case !s.suspended && l.Last > known:
-			return invalid("are beyond the numbers of a series that is not suspended")
-		case l.Last-known > MaxUnknown:
-			return invalid("are more than 100,000 beyond a number that is known")
-		}
-		unknown += max(0, l.Last-known)
 	}
 	switch {
 	case unknown > MaxUnknownAtOnce:
@@ -79,4 +155,26 @@ func (s *Series) checkLasts(lasts []Last) error {
 		return invalid("have too many scopes")
 	}
 	return nil
+}
+
+// wrongBooks says what the books cannot have of a scope.
+func (s *Series) wrongBooks(c *scope, b *InBooks) string {
+	beyond, ordered := b.Last > c.last, s.definition.Order != OrderAny
+	switch {
+	case b.Last < 1 || b.Last > s.most():
+		return "have a number that is none of the format"
+	case !s.suspended && beyond:
+		return "are beyond the numbers of a series that is not suspended"
+	case !s.suspended && b.Closed && !c.closed:
+		return "close a scope of a series that is not suspended"
+	case b.Last-c.last > MaxUnknown:
+		return "are more than 100,000 beyond a number that is known"
+	case b.DateGiven && !s.dated(c, b.LastDate):
+		return "have a last date that is not in the scope"
+	case beyond && ordered && !b.DateGiven:
+		return "have numbers beyond those that are known, and no last date"
+	case beyond && ordered && b.LastDate < c.lastDate:
+		return "have a last date before that of a number that is known"
+	}
+	return ""
 }

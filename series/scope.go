@@ -21,11 +21,14 @@ const (
 	Confirmed
 	Voided
 	Released
+	// Unknown means that a restore or a recovery left open whether a document has the number.
+	// No policy gives it to another key, lets it expire, or voids it.
+	Unknown
 )
 
 // String returns the state in words.
 func (s State) String() string {
-	names := [...]string{"unknown", "open", "confirmed", "voided", "released"}
+	names := [...]string{"none", "open", "confirmed", "voided", "released", "unknown"}
 	if int(s) >= len(names) {
 		return names[0]
 	}
@@ -35,12 +38,23 @@ func (s State) String() string {
 // record is what is known of one number. It has 40 bytes.
 type record struct {
 	// text is the key, the label and the reason of a voided number. It has no key where the
-	// number was released, and the key has another.
+	// number was released, and the key has another; or where nobody knows of a key.
 	text             string
 	taken, expires   int64
 	date             format.Date
 	keyLen, labelLen uint8
 	state            State
+	// shared means that the number is unknown, and that another key may have got it: its own
+	// key is a hint for people.
+	shared bool
+}
+
+// owner returns the key that has the number; "" if none has it for certain.
+func (r *record) owner() string {
+	if r.shared {
+		return ""
+	}
+	return r.key()
 }
 
 func (r *record) key() string    { return r.text[:r.keyLen] }
@@ -78,7 +92,7 @@ func (d deadline) before(e deadline) bool { return d.at < e.at || d.at == e.at &
 // change in change and add alone, which keep the hash and all that is derived.
 //
 // Invariant: every number above offset, up to last, has a record, and its state is one of
-// four.
+// five.
 type scope struct {
 	series *Series
 	index  int
@@ -99,7 +113,7 @@ type scope struct {
 	// What follows is derived from the records; a frozen copy does not read it. count is how
 	// many numbers are in each state, and deadlines has the open ones whose time ends; it is
 	// nil before the first.
-	count     [Released + 1]int64
+	count     [Unknown + 1]int64
 	deadlines *btree.BTreeG[deadline]
 	// finder has a leaf for each leafSize numbers, if there are several.
 	finder finder
@@ -297,7 +311,7 @@ func (c *scope) close() {
 // end gives a number its last state. The reason is that of a voided one.
 func (c *scope) end(number int64, state State, reason string) {
 	c.change(number, func(r *record) {
-		r.state = state
+		r.state, r.shared = state, false
 		if state == Voided {
 			r.write(r.key(), r.label(), reason)
 		}

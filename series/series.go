@@ -60,10 +60,12 @@ func New(d Definition, begins ...Begin) (*Series, error) {
 	return s, nil
 }
 
+func newLost() *btree.Map[string, lostKey] { return &btree.Map[string, lostKey]{} }
+
 // clear forgets all scopes, numbers and keys. Frozen copies keep theirs.
 func (s *Series) clear() {
 	s.scopes, s.byName, s.scopeBytes, s.hash = list{}, map[string]int{}, 0, 0
-	s.lost, s.lostBytes = &btree.Map[string, lostKey]{}, 0
+	s.lost, s.lostBytes = newLost(), 0
 	s.periods = btree.NewBTreeGOptions(func(i, j int) bool { return s.scopes.at(i).before(s.scopes.at(j)) }, btree.Options{NoLocks: true})
 	s.index = newIndex(func(r ref) string { return s.scopes.at(r.scope()).at(r.number()).key() })
 }

@@ -58,12 +58,12 @@ func TestSpellingsMeetAfterARestore(t *testing.T) {
 		t.Fatalf("merged into %+v", x)
 	}
 	s.Suspend()
-	both := []series.Last{{Scope: []string{"FY2026", "Ad"}, Last: 5}, {Scope: []string{"fy2026", "aD"}, Last: 5}}
-	if err := s.Resume(1, both); err == nil || !strings.Contains(err.Error(), "twice") {
+	both := []series.InBooks{{Scope: []string{"FY2026", "Ad"}, Last: 5}, {Scope: []string{"fy2026", "aD"}, Last: 5}}
+	if err := s.Resume(1, both, false); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("a scope in two spellings: %v", err)
 	}
 	both[1].Scope = []string{"fy2027", "Ad"}
-	if err := s.Resume(1, both); err != nil {
+	if err := s.Resume(1, both, false); err != nil {
 		t.Fatal(err)
 	}
 	x := s.Report(1, 0, 9)

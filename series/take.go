@@ -272,12 +272,7 @@ func (s *Series) tooManyKeys(fresh []string) bool {
 
 // bind gives a key a number: a new one, or one that another key had.
 func (s *Series) bind(t *taking, c *scope, key string, number, expires int64) {
-	if at := s.index.find(key); at != 0 {
-		// The key released the number that it had.
-		s.index.drop(key)
-		s.scopes.own(at.scope()).change(at.number(), func(r *record) { r.write("", "", r.reason()) })
-	}
-	s.regain(key)
+	s.detach(key)
 	if number > c.last {
 		number = c.add()
 	} else if r := c.at(number); r.key() != "" {
@@ -289,6 +284,15 @@ func (s *Series) bind(t *taking, c *scope, key string, number, expires int64) {
 		r.write(key, t.Label, "")
 	})
 	s.index.set(key, refOf(c.index, number))
+}
+
+// detach takes a key's released number from it, and forgets that it had another.
+func (s *Series) detach(key string) {
+	if at := s.index.find(key); at != 0 {
+		s.index.drop(key)
+		s.scopes.own(at.scope()).change(at.number(), func(r *record) { r.write("", "", r.reason()) })
+	}
+	s.regain(key)
 }
 
 // lose notes that a key's number belongs to another.

@@ -111,8 +111,8 @@ func TestASeriesOfNoDatabaseIsDamage(t *testing.T) {
 func TestExportOfNumbers(t *testing.T) {
 	b := open(t, seriesRecords()...)
 	for database, want := range map[string]string{
-		"":        "shop,invoices,\"2026,ULM\",1,a,confirmed,2024-10-04,'=1+1,\nshop,invoices,\"2026,ULM\",2,,voided,2024-10-05,,unknown after a restore\nshop,invoices,\"2026,ULM\",3,b,unknown,1970-01-01,,\n",
-		"SHOP":    "shop,invoices,\"2026,ULM\",1,a,confirmed,2024-10-04,'=1+1,\nshop,invoices,\"2026,ULM\",2,,voided,2024-10-05,,unknown after a restore\nshop,invoices,\"2026,ULM\",3,b,unknown,1970-01-01,,\n",
+		"":        "shop,invoices,\"2026,ULM\",1,a,confirmed,2024-10-04,'=1+1,\nshop,invoices,\"2026,ULM\",2,,voided,2024-10-05,,unknown after a restore\nshop,invoices,\"2026,ULM\",3,b,none,1970-01-01,,\n",
+		"SHOP":    "shop,invoices,\"2026,ULM\",1,a,confirmed,2024-10-04,'=1+1,\nshop,invoices,\"2026,ULM\",2,,voided,2024-10-05,,unknown after a restore\nshop,invoices,\"2026,ULM\",3,b,none,1970-01-01,,\n",
 		"default": "",
 	} {
 		var out bytes.Buffer

@@ -14,6 +14,8 @@ const (
 
 	seriesTakeKeys protowire.Number = 5
 	seriesEndKeys  protowire.Number = 3
+
+	seriesReconcileNumbers protowire.Number = 3
 )
 
 // ResultBound returns how many bytes the result of an encoded operation has at most,
@@ -32,6 +34,8 @@ func ResultBound(operation []byte) int {
 			bound += numbersBound(payload, seriesTakeKeys)
 		case KindSeriesEnd:
 			bound += numbersBound(payload, seriesEndKeys)
+		case KindSeriesReconcile:
+			bound += numbersBound(payload, seriesReconcileNumbers)
 		}
 	}
 	return bound

@@ -60,6 +60,7 @@ func TestResultBound(t *testing.T) {
 		"an announcement": {&raftlogv1.MemberAnnounce{}, &raftlogv1.Result{Result: &raftlogv1.Result_Member{Member: &raftlogv1.MemberResult{Member: member, Session: math.MaxUint64, Etags: &raftlogv1.EtagState{Start: math.MaxUint64, Clean: true}}}}},
 		"numbers":         {&raftlogv1.SeriesTake{Name: "n", Keys: keys}, &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: numbers}}},
 		"ended numbers":   {&raftlogv1.SeriesEnd{Name: "n", Keys: ended}, &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: numbers}}},
+		"reconciled ones": {&raftlogv1.SeriesReconcile{Name: "n", Numbers: ended}, &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: numbers}}},
 		"a refusal":       {&raftlogv1.SeriesTake{Name: "n", Keys: []string{"k"}}, &raftlogv1.Result{Refusal: refusal}},
 	} {
 		operation, err := Envelope{}.Encode(c.payload)

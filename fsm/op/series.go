@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
@@ -83,13 +85,28 @@ func LastOf(m *raftlogv1.SeriesLast) series.Last {
 }
 
 // SeriesInBooks returns what the books have of a scope as it is in the log.
-func SeriesInBooks(l series.Last) *raftlogv1.SeriesInBooks {
-	return &raftlogv1.SeriesInBooks{Scope: l.Scope, Last: l.Last}
+func SeriesInBooks(b series.InBooks) *raftlogv1.SeriesInBooks {
+	m := &raftlogv1.SeriesInBooks{Scope: b.Scope, Last: b.Last, Closed: b.Closed}
+	if b.DateGiven {
+		m.LastDate = proto.Int32(int32(b.LastDate))
+	}
+	return m
 }
 
 // InBooksOf returns what the books have of a scope in the log.
-func InBooksOf(m *raftlogv1.SeriesInBooks) series.Last {
-	return series.Last{Scope: m.GetScope(), Last: m.GetLast()}
+func InBooksOf(m *raftlogv1.SeriesInBooks) series.InBooks {
+	return series.InBooks{
+		Scope: m.GetScope(), Last: m.GetLast(), LastDate: format.Date(m.GetLastDate()), DateGiven: m.LastDate != nil, Closed: m.GetClosed(),
+	}
+}
+
+// BoundsOf returns keys and their numbers in the log.
+func BoundsOf(keys []*raftlogv1.SeriesKey) []series.Bound {
+	all := make([]series.Bound, len(keys))
+	for i, k := range keys {
+		all[i] = series.Bound{Key: k.GetKey(), Number: k.GetNumber()}
+	}
+	return all
 }
 
 // FillSeriesPiece sets the numbers of a record, and reuses its memory: a snapshot has very
@@ -102,7 +119,7 @@ func FillSeriesPiece(m *raftlogv1.SeriesNumbersRecord, p series.Piece) {
 	m.Numbers = m.Numbers[:len(p.Numbers)]
 	for i, n := range p.Numbers {
 		s := m.GetNumbers()[i]
-		s.Key, s.Label, s.State = n.Key, n.Label, uint32(n.State)
+		s.Key, s.Label, s.State, s.Lapsed = n.Key, n.Label, uint32(n.State), n.Shared
 		s.Date, s.TakenUnixNano, s.ExpiresUnixNano, s.Reason = int32(n.Date), n.Taken, n.Expires, n.Reason
 	}
 }
@@ -115,7 +132,7 @@ func SeriesPieceOf(m *raftlogv1.SeriesNumbersRecord) series.Piece {
 	}
 	for i, n := range m.GetNumbers() {
 		p.Numbers[i] = series.Stored{
-			Key: n.GetKey(), Label: n.GetLabel(), State: series.State(small(n.GetState())),
+			Key: n.GetKey(), Label: n.GetLabel(), State: series.State(small(n.GetState())), Shared: n.GetLapsed(),
 			Date: format.Date(n.GetDate()), Taken: n.GetTakenUnixNano(), Expires: n.GetExpiresUnixNano(), Reason: n.GetReason(),
 		}
 	}

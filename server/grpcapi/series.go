@@ -262,9 +262,9 @@ func (s seriesServer) CloseScope(ctx context.Context, req *idnodev1.CloseScopeRe
 }
 
 func (s seriesServer) ResumeSeries(ctx context.Context, req *idnodev1.ResumeSeriesRequest) (*idnodev1.ResumeSeriesResponse, error) {
-	resume := service.ResumeSeriesRequest{Database: req.GetDatabase(), Series: req.GetSeries()}
+	resume := service.ResumeSeriesRequest{Database: req.GetDatabase(), Series: req.GetSeries(), More: req.GetMore()}
 	for _, l := range req.GetBooks() {
-		resume.Lasts = append(resume.Lasts, series.Last{Scope: l.GetScope(), Last: l.GetLast()})
+		resume.Books = append(resume.Books, series.InBooks{Scope: l.GetScope(), Last: l.GetLast(), Closed: l.GetClosed()})
 	}
 	index, err := s.service.ResumeSeries(ctx, resume)
 	if err != nil {

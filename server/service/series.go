@@ -282,8 +282,10 @@ func (n *numbers) CloseScope(ctx context.Context, req ScopeRequest) (Value, erro
 // ResumeSeriesRequest says which numbers are in the books.
 type ResumeSeriesRequest struct {
 	Database, Series string
-	// Lasts are the last numbers of scopes.
-	Lasts []series.Last
+	// Books is what they have of scopes.
+	Books []series.InBooks
+	// More leaves the series suspended: another call follows.
+	More bool
 }
 
 // ResumeSeries lets a suspended series go on, and returns the index of the log entry.
@@ -296,11 +298,11 @@ func (n *numbers) resumeSeries(ctx context.Context, req ResumeSeriesRequest) (in
 	if err != nil {
 		return 0, err
 	}
-	resume := &raftlogv1.SeriesResume{Name: name}
-	for _, l := range req.Lasts {
-		resume.Books = append(resume.Books, op.SeriesInBooks(l))
+	resume := &raftlogv1.SeriesResume{Name: name, More: req.More}
+	for _, b := range req.Books {
+		resume.Books = append(resume.Books, op.SeriesInBooks(b))
 	}
-	err = n.recorded(ctx, audit.EventSeriesResume, database, name, req.Lasts, func() (uint64, error) {
+	err = n.recorded(ctx, audit.EventSeriesResume, database, name, req.Books, func() (uint64, error) {
 		// Not repeatable: another restore may have suspended it since, for a reason of its own.
 		result, err := n.propose(ctx, op.Envelope{Database: database}, resume, false)
 		index = result.GetLogIndex()
