@@ -118,6 +118,9 @@ func scopeText(scope []string) string {
 	return strings.Join(scope, ",")
 }
 
+// scopeKey is a scope in any spelling.
+func scopeKey(scope []string) string { return docid.Fold(scopeText(scope)) }
+
 // parseScope reads a scope. Which ones there are is the cluster's business.
 func parseScope(text string) ([]string, error) {
 	if text == noScope {

@@ -98,10 +98,10 @@ func (r *seriesResume) books() (books []*idnodev1.ScopeInBooks, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if named[scopeText(b.GetScope())] != nil {
+		if named[scopeKey(b.GetScope())] != nil {
 			return nil, usagef("--last has the scope %s twice", quote(scopeText(b.GetScope())))
 		}
-		named[scopeText(b.GetScope())] = b
+		named[scopeKey(b.GetScope())] = b
 		books = append(books, b)
 	}
 	for _, text := range r.closed {
@@ -109,10 +109,10 @@ func (r *seriesResume) books() (books []*idnodev1.ScopeInBooks, err error) {
 		if err != nil {
 			return nil, err
 		}
-		b := named[scopeText(scope)]
+		b := named[scopeKey(scope)]
 		if b == nil {
 			b = &idnodev1.ScopeInBooks{Scope: scope}
-			named[scopeText(scope)] = b
+			named[scopeKey(scope)] = b
 			books = append(books, b)
 		}
 		b.Closed = true
@@ -200,7 +200,7 @@ func (r *seriesResume) complete(ctx context.Context, s *clusterClient, books []*
 // knownOf returns the last number of a scope that the series knows.
 func (r *seriesResume) knownOf(scope []string) int64 {
 	for _, x := range r.known {
-		if scopeText(x.GetScope()) == scopeText(scope) {
+		if scopeKey(x.GetScope()) == scopeKey(scope) {
 			return x.GetLast()
 		}
 	}
@@ -212,14 +212,14 @@ func (r *seriesResume) knownOf(scope []string) int64 {
 func (r *seriesResume) calls(books []*idnodev1.ScopeInBooks) (calls []*idnodev1.ResumeSeriesRequest) {
 	reached := map[string]int64{}
 	for _, b := range books {
-		reached[scopeText(b.GetScope())] = r.knownOf(b.GetScope())
+		reached[scopeKey(b.GetScope())] = r.knownOf(b.GetScope())
 	}
 	for len(calls) == 0 || len(books) > 0 {
 		call, unknown := &idnodev1.ResumeSeriesRequest{}, int64(0)
 		calls = append(calls, call)
 		var rest []*idnodev1.ScopeInBooks
 		for _, b := range books {
-			name := scopeText(b.GetScope())
+			name := scopeKey(b.GetScope())
 			next := min(b.GetLast(), reached[name]+resumedInScope)
 			if len(call.GetBooks()) == scopesAtOnce || unknown+next-reached[name] > resumedAtOnce {
 				call, unknown = &idnodev1.ResumeSeriesRequest{}, 0

@@ -109,6 +109,32 @@ func TestResumeWithoutADate(t *testing.T) {
 	}
 }
 
+// TestResumeInAnotherSpelling: the values of a scope have no case, in what the series knows
+// and in the flags.
+func TestResumeInAnotherSpelling(t *testing.T) {
+	node := newFakeNode(t, func(req proto.Message) (proto.Message, error) {
+		if _, ok := req.(*idnodev1.ReportSeriesRequest); ok {
+			return &idnodev1.ReportSeriesResponse{Scopes: []*idnodev1.ScopeReport{{Scope: []string{"2026", "BERLIN"}, Last: 50_000}}}, nil
+		}
+		return &idnodev1.ResumeSeriesResponse{LogIndex: 9}, nil
+	})
+	args := []string{"series", "resume", "bills", "--yes", "--endpoint", node.addr, "--last", "2026,berlin=200000", "--closed", "2026,Berlin"}
+	if got, want := command(t, args...), (outcome{stdout: "bills resumed\n"}); got != want {
+		t.Errorf("%+v", got)
+	}
+	scope := []string{"2026", "berlin"}
+	want := []proto.Message{
+		&idnodev1.ResumeSeriesRequest{Series: "bills", More: true, Books: []*idnodev1.ScopeInBooks{{Scope: scope, Last: 150_000}}},
+		&idnodev1.ResumeSeriesRequest{Series: "bills", Books: []*idnodev1.ScopeInBooks{{Scope: scope, Last: 200_000, Closed: true}}},
+	}
+	if diff := cmp.Diff(want, resumes(node), protocmp.Transform()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := command(t, append(args, "--last", "2026,Berlin=3")...); got.code != exitUsage || !strings.Contains(got.stderr, "twice") {
+		t.Errorf("a scope in two spellings: %+v", got)
+	}
+}
+
 // TestResumeShowsWhatTheSeriesHas to a person, before the question.
 func TestResumeShowsWhatTheSeriesHas(t *testing.T) {
 	node := knownScopes(t)
