@@ -13,7 +13,7 @@ type databaseStore struct {
 	names   []string
 	numbers map[string]uint32
 	// used is by number. It is derived, as is nameBytes, the size of all names:
-	// identities, hidden ones too, HiLo tags, claims, series and their keys.
+	// identities, hidden ones too, HiLo tags, claims, series, their keys and scopes.
 	used      []databaseUse
 	nameBytes int64
 	limits    *settingStore

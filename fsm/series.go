@@ -17,9 +17,10 @@ type seriesItem struct {
 	db     uint32
 	name   string
 	series *series.Series
-	// hash, keys and bytes are what of the series is in the store's sums.
-	hash        uint64
-	keys, bytes int64
+	// hash and keys are what of the series is in the store's sums, names and bytes what is in
+	// the database's use.
+	hash               uint64
+	keys, names, bytes int64
 }
 
 // less compares places.
@@ -27,8 +28,8 @@ func (i *seriesItem) less(j *seriesItem) bool {
 	return cmp.Or(cmp.Compare(i.db, j.db), cmp.Compare(i.name, j.name)) < 0
 }
 
-// seriesStore has the series of document numbers. Their keys count as names of their
-// database.
+// seriesStore has the series of document numbers. Their keys and scopes count as names of
+// their database.
 //
 // Invariant: hash, keys and the database's use have what each series is now; who calls a
 // method of one that can change it calls changed, also after an error.
@@ -64,7 +65,7 @@ func (s *seriesStore) remove(i *seriesItem) {
 	s.byName.Delete(i)
 	s.hash.Remove(i.hash)
 	s.keys -= i.keys
-	s.databases.grow(i.db, -i.keys, -i.bytes)
+	s.databases.grow(i.db, -i.names, -i.bytes)
 	s.databases.count(i.db, i.name, -1)
 }
 
@@ -74,9 +75,11 @@ func (s *seriesStore) changed(i *seriesItem) {
 	i.hash = hashSeries(i.db, i.name, i.series.Hash())
 	s.hash.Add(i.hash)
 	keys, bytes := i.series.Keys()
-	s.databases.grow(i.db, keys-i.keys, bytes-i.bytes)
+	scopes, more := i.series.Scopes()
+	names, bytes := keys+scopes, bytes+more
+	s.databases.grow(i.db, names-i.names, bytes-i.bytes)
 	s.keys += keys - i.keys
-	i.keys, i.bytes = keys, bytes
+	i.keys, i.names, i.bytes = keys, names, bytes
 }
 
 // suspendAll has no series give numbers: others may have given newer ones.

@@ -457,6 +457,30 @@ func TestADeletedSeriesLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestScopesAreNames of their database, as keys are: a limit bounds them, and a key that has its
+// number is none.
+func TestScopesAreNames(t *testing.T) {
+	l := newFormedLog(t)
+	take := func(branch, key string) *raftlogv1.Result {
+		return l.raw(onSeries(&raftlogv1.SeriesTake{Name: "s", Values: []string{branch}, Keys: []string{key}}))
+	}
+	l.mustApplied(l.raw(seriesOperations()[0]))
+	l.mustApplied(take("berlin", "key-a"))
+	want := databaseUse{names: 3, bytes: int64(len("s" + "berlin" + "key-a"))}
+	if used := l.state.contents.databases.used[0]; used != want {
+		t.Errorf("the database uses %+v, want %+v", used, want)
+	}
+	if used := restored(t, snapshotOf(t, l.state)).contents.databases.used[0]; used != want {
+		t.Errorf("after a restart the database uses %+v, want %+v", used, want)
+	}
+	l.mustApplied(l.raw(encodePayload(&raftlogv1.SettingSet{Key: "max-names-per-database", Value: 4})))
+	if why := take("paris", "key-b").GetRefusal(); why.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA {
+		t.Errorf("a scope beyond the limit: %v", why)
+	}
+	l.mustApplied(take("Berlin", "key-b"))
+	l.mustApplied(take("berlin", "key-a"))
+}
+
 // TestASnapshotWithAWrongSeries is corrupt.
 func TestASnapshotWithAWrongSeries(t *testing.T) {
 	l := withHistory(t)

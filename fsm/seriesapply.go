@@ -137,7 +137,7 @@ func (s *seriesStore) take(dst []byte, now moment, o *op.Operation) ([]byte, *re
 	var given *raftlogv1.SeriesNumbers
 	var full *refusal
 	refused := s.in(o, m.GetName(), func(i *series.Series) error {
-		if full = s.roomForKeys(o.Database, i, q.Keys); full != nil {
+		if full = s.roomForNew(o.Database, i, q.Keys, i.Begins(now.unixNano, q)); full != nil {
 			return nil
 		}
 		numbers, err := i.Take(now.unixNano, q)
@@ -156,9 +156,13 @@ func (s *seriesStore) take(dst []byte, now moment, o *op.Operation) ([]byte, *re
 	return op.AppendAnswer(dst, given), nil
 }
 
-// roomForKeys refuses keys that a series does not know if a limit of names is reached.
-func (s *seriesStore) roomForKeys(database []byte, i *series.Series, keys []string) *refusal {
+// roomForNew refuses keys that a series does not know, and a scope that begins, if a limit of
+// names is reached. The scope is "" if none begins.
+func (s *seriesStore) roomForNew(database []byte, i *series.Series, keys []string, scope string) *refusal {
 	names, bytes := i.Unknown(keys)
+	if scope != "" {
+		names, bytes = names+1, bytes+int64(len(scope))
+	}
 	if names == 0 {
 		return nil
 	}
@@ -234,7 +238,7 @@ func (s *seriesStore) reconcile(dst []byte, now moment, o *op.Operation) ([]byte
 	var numbers []series.Number
 	var full *refusal
 	refused := s.in(o, m.GetName(), func(i *series.Series) (err error) {
-		if full = s.roomForKeys(o.Database, i, keys); full != nil {
+		if full = s.roomForNew(o.Database, i, keys, ""); full != nil {
 			return nil
 		}
 		numbers, err = i.Reconcile(now.unixNano, m.GetScope(), books, m.GetReason())

@@ -67,7 +67,7 @@ func (s *seriesStore) importSeries(now moment, o *op.Operation, m *raftlogv1.Ser
 func (s *seriesStore) importPart(o *op.Operation, name string, keys []string, put func(*series.Series) error) *refusal {
 	var full *refusal
 	refused := s.in(o, name, func(i *series.Series) error {
-		if full = s.roomForKeys(o.Database, i, keys); full != nil {
+		if full = s.roomForNew(o.Database, i, keys, ""); full != nil {
 			return nil
 		}
 		before := i.Hash()

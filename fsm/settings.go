@@ -58,11 +58,11 @@ var settingTable = [settingCount]SettingInfo{
 	},
 	settingMaxNameBytes: {
 		Key: "max-name-bytes-total", Default: 1 << 30, Min: 0, Max: 1 << 40,
-		Description: "how many bytes the names of all identities, HiLo counters, claims, series and their keys may have together",
+		Description: "how many bytes the names of all identities, HiLo counters, claims, series, their keys and scopes may have together",
 	},
 	settingMaxDatabaseNames: {
 		Key: "max-names-per-database", Default: 300_000_000, Min: 0, Max: 300_000_000,
-		Description: "how many identities, HiLo counters, claims, series and keys of series one database may have together",
+		Description: "how many identities, HiLo counters, claims, series, their keys and scopes one database may have together",
 	},
 	settingMaxDatabaseNameBytes: {
 		Key: "max-name-bytes-per-database", Default: 1 << 40, Min: 0, Max: 1 << 40,

@@ -54,6 +54,16 @@ var sizes = map[string]sized{
 			return onSeries(&raftlogv1.SeriesTake{Name: "invoices", Keys: []string{shuffledName(i, n)}})
 		},
 	},
+	"series scope, one key": {
+		prepare: func(int) []byte {
+			return onSeries(&raftlogv1.SeriesDefine{Name: "invoices", Definition: op.SeriesDefinition(series.Definition{Format: "{branch}-{number}"})})
+		},
+		times: 1,
+		op: func(i, n int) []byte {
+			name := shuffledName(i, n)
+			return onSeries(&raftlogv1.SeriesTake{Name: "invoices", Keys: []string{name}, Values: []string{name[len(name)-7:]}})
+		},
+	},
 	// The window is full, and two thirds of what came are forgotten.
 	"request id": {
 		prepare: func(n int) []byte {

@@ -1,6 +1,8 @@
 package series
 
 import (
+	"slices"
+
 	"github.com/tidwall/btree"
 
 	"github.com/idnode/idnode/internal/statehash"
@@ -131,6 +133,29 @@ func (s *Series) Keys() (count, bytes int64) {
 
 // Scopes returns how many scopes the series has, and how many bytes their names have.
 func (s *Series) Scopes() (count, bytes int64) { return int64(s.scopes.len), s.scopeBytes }
+
+// Begins returns the name of the scope that a request begins; "" if it begins none.
+func (s *Series) Begins(now int64, q Request) string {
+	values, err := s.format.Scope(q.Date, q.Values)
+	if err != nil {
+		return ""
+	}
+	name := scopeName(values)
+	if _, known := s.byName[name]; known || !slices.ContainsFunc(q.Keys, func(key string) bool { return !s.keeps(now, key) }) {
+		return ""
+	}
+	return name
+}
+
+// keeps reports whether a key has a number, and has not given it back.
+func (s *Series) keeps(now int64, key string) bool {
+	at := s.index.find(key)
+	if at == 0 {
+		return false
+	}
+	state, _ := s.stateOf(s.scopes.at(at.scope()).at(at.number()), max(now, s.now))
+	return state != Released
+}
 
 // Unknown returns how many of some keys the series does not know, and how many bytes these
 // have.

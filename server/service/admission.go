@@ -88,6 +88,21 @@ func (a *admission) limit(ctx context.Context, what target, n int64) error {
 	return nil
 }
 
+// limitNames refuses new names beyond the caller's limits. It calls fresh if there is a limit,
+// and if the node can tell what is new.
+func (a *admission) limitNames(ctx context.Context, fresh func() []target) error {
+	c := a.limitsOf(ctx)
+	if c == nil || c.names == nil || !a.caughtUp() {
+		return nil
+	}
+	if names := fresh(); len(names) > 0 {
+		if err := c.names.take(time.Now(), names...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // limitsOf returns the counters of the call's caller; nil, and quickly so, if
 // there are no limits.
 func (a *admission) limitsOf(ctx context.Context) *limited {

@@ -1,9 +1,11 @@
 package service
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +28,8 @@ const (
 	targetClaim
 	// targetDatabase is one of this node's server-side ids.
 	targetDatabase
+	// targetNumber is a key of a series, or one of its scopes, behind the series' name.
+	targetNumber
 )
 
 // knows reports whether a call makes nothing new, as far as this node knows. What it has
@@ -82,23 +86,36 @@ func limitNewNames(perHour int64) *newNames {
 	}
 }
 
-// take counts a new name.
-func (n *newNames) take(now time.Time, what target) *Error {
-	name := maphash.Comparable(newNamesSeed, what)
+// take counts new names, all or none.
+func (n *newNames) take(now time.Time, all ...target) *Error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, ok := n.counted[name]; ok {
-		return nil
+	var fresh []uint64
+	for _, what := range all {
+		name := maphash.Comparable(newNamesSeed, what)
+		if _, ok := n.counted[name]; !ok {
+			fresh = append(fresh, name)
+		}
 	}
-	if !n.rate.AllowN(now, 1) {
-		after := n.rate.ReserveN(now, 1)
+	if !n.rate.AllowN(now, len(fresh)) {
+		// One call may have more than the limit: it is for its caller to make it smaller.
+		after := n.rate.ReserveN(now, min(len(fresh), n.rate.Burst()))
 		wait := after.DelayFrom(now)
 		after.CancelAt(now)
-		return exhausted(ReasonRateLimited, fmt.Sprintf("the caller's limit is %d new names an hour, and %.80q of database %.80q is new", n.perHour, what.name, what.database), max(wait, retryBusy), nil)
+		return exhausted(ReasonRateLimited, fmt.Sprintf("the caller's limit is %d new names an hour, and %d of this call are new, such as %.80q of database %.80q",
+			n.perHour, len(fresh), all[0].shown(), all[0].database), max(wait, retryBusy), nil)
 	}
-	if len(n.counted) >= maxCounted {
+	if len(n.counted)+len(fresh) > maxCounted {
 		clear(n.counted)
 	}
-	n.counted[name] = struct{}{}
+	for _, name := range fresh {
+		n.counted[name] = struct{}{}
+	}
 	return nil
+}
+
+// shown is the name for people.
+func (t target) shown() string {
+	_, key, _ := strings.Cut(t.name, "\x00")
+	return cmp.Or(key, t.name)
 }

@@ -29,6 +29,8 @@ type numbers struct {
 	*proposer
 	*reader
 	zones zones
+	// verifying lets each caller verify one series at a time.
+	verifying turns
 }
 
 // DefineSeriesRequest says what a series is to be.
@@ -140,7 +142,31 @@ func (n *numbers) takeNumbers(ctx context.Context, req TakeNumbersRequest) (Numb
 	} else {
 		take.Date = proto.Int32(int32(date))
 	}
+	if err := n.limitNames(ctx, func() []target { return n.newIn(database, take) }); err != nil {
+		return NumbersResponse{}, err
+	}
 	return n.proposeNumbers(ctx, database, take)
+}
+
+// newIn returns the keys that a series does not know, and the scope that they begin.
+func (n *numbers) newIn(database string, take *raftlogv1.SeriesTake) (fresh []target) {
+	date := format.DateAt(time.Now().UnixNano(), take.GetUtcOffsetSeconds())
+	if take.Date != nil {
+		date = format.Date(take.GetDate())
+	}
+	of := func(name string) target { return target{targetNumber, database, take.GetName() + "\x00" + name} }
+	n.state.ReadSeries(database, take.GetName(), func(_ fsm.NamedSeries, s *series.Series) {
+		for _, key := range take.GetKeys() {
+			if _, bytes := s.Unknown([]string{key}); bytes > 0 {
+				fresh = append(fresh, of(key))
+			}
+		}
+		q := series.Request{Keys: take.GetKeys(), Values: take.GetValues(), Date: date}
+		if scope := s.Begins(time.Now().UnixNano(), q); scope != "" {
+			fresh = append(fresh, of(scope))
+		}
+	})
+	return fresh
 }
 
 func (n *numbers) proposeNumbers(ctx context.Context, database string, payload proto.Message) (NumbersResponse, error) {

@@ -90,8 +90,10 @@ func (n *numbers) reportSeries(ctx context.Context, req SeriesPageRequest) (page
 	if err != nil {
 		return page, err
 	}
-	page.LogIndex, err = n.readSeries(ctx, req.SeriesRequest, func(_ SeriesInfo, s *series.Series) {
-		page.Items = s.Report(time.Now().UnixNano(), int(skip), c.size+1)
+	page.LogIndex, err = n.readPieces(ctx, req.SeriesRequest, func(s *series.Series) bool {
+		had := len(page.Items)
+		page.Items = append(page.Items, s.Report(time.Now().UnixNano(), int(skip)+had, min(scopesAtOnce, c.size+1-had))...)
+		return len(page.Items) == had+scopesAtOnce && len(page.Items) <= c.size
 	})
 	if len(page.Items) > c.size {
 		page.Items, page.NextPageToken = page.Items[:c.size], c.token(strconv.FormatInt(skip+int64(c.size), 10))
@@ -112,8 +114,13 @@ func (n *numbers) listNumbers(ctx context.Context, req SeriesPageRequest) (page 
 	}
 	var next int64
 	var unknown error
-	page.LogIndex, err = n.readSeries(ctx, req.SeriesRequest, func(_ SeriesInfo, s *series.Series) {
-		page.Items, next, unknown = s.Numbers(time.Now().UnixNano(), req.Scope, req.State, above, c.size)
+	pieces := piecesOfPage
+	page.LogIndex, err = n.readPieces(ctx, req.SeriesRequest, func(s *series.Series) bool {
+		var some []series.Number
+		some, next, unknown = s.Numbers(time.Now().UnixNano(), req.Scope, req.State, above, c.size-len(page.Items))
+		page.Items, above = append(page.Items, some...), next
+		pieces--
+		return next > 0 && pieces > 0 && len(page.Items) < c.size
 	})
 	if unknown != nil {
 		return Page[series.Number]{}, &Error{Code: NotFound, Reason: ReasonScopeNotFound, Field: "scope", Message: unknown.Error()}
@@ -122,6 +129,33 @@ func (n *numbers) listNumbers(ctx context.Context, req SeriesPageRequest) (page 
 		page.NextPageToken = c.token(strconv.FormatInt(next, 10))
 	}
 	return page, err
+}
+
+const (
+	// scopesAtOnce is how many scopes are looked at while nothing is applied.
+	scopesAtOnce = 100
+	// piecesOfPage is how often a page of numbers looks at the series.
+	piecesOfPage = 10
+)
+
+// readPieces calls read with a series until it returns false, and lets others at the state
+// between two calls. Scopes and numbers that come meanwhile are behind those that were read.
+func (n *numbers) readPieces(ctx context.Context, req SeriesRequest, read func(*series.Series) (more bool)) (index uint64, err error) {
+	more := true
+	look := func(_ SeriesInfo, s *series.Series) { more = read(s) }
+	if index, err = n.readSeries(ctx, req, look); err != nil {
+		return index, err
+	}
+	database, name, err := seriesKey(req.Database, req.Series, "series")
+	for more && err == nil {
+		if err := ctx.Err(); err != nil {
+			return index, unavailable(ReasonOverloaded, "the time of the call ended before the page was read", retryBusy, err)
+		}
+		if !n.state.ReadSeries(database, name, look) {
+			return index, seriesNotFound(name)
+		}
+	}
+	return index, err
 }
 
 // WhoHasRequest asks for a number by its key, or by its text if there is no key.
@@ -171,28 +205,39 @@ type VerifySeriesResponse struct {
 	LogIndex uint64
 }
 
-// verifiedAtOnce is how many numbers are looked at while nothing is applied: some
-// milliseconds.
-const verifiedAtOnce = 10_000
+// verifiedAtOnce is how many numbers are looked at while nothing is applied: a fraction of a
+// millisecond.
+const verifiedAtOnce = 500
 
 // VerifySeries finds the first number that is not in exactly one state, or that its key
-// does not lead to. It reads the whole series, in pieces, beside other calls.
+// does not lead to. It reads the whole series, in pieces, beside other calls: it rests as
+// long as it works. Calls of one caller wait for each other.
 func (n *numbers) VerifySeries(ctx context.Context, req SeriesRequest) (VerifySeriesResponse, error) {
 	return call(ctx, n.calls, "VerifySeries", req, n.verifySeries)
 }
 
 func (n *numbers) verifySeries(ctx context.Context, req SeriesRequest) (res VerifySeriesResponse, err error) {
+	end, err := n.verifying.wait(ctx, n.caller(ctx).Principal)
+	if err != nil {
+		return res, notWholly(err)
+	}
+	defer end()
 	var at series.VerifyCursor
 	var more bool
 	var wrong error
-	look := func(_ SeriesInfo, s *series.Series) { at, more, wrong = s.VerifySome(at, verifiedAtOnce) }
+	var worked time.Duration
+	look := func(_ SeriesInfo, s *series.Series) {
+		begin := time.Now()
+		at, more, wrong = s.VerifySome(at, verifiedAtOnce)
+		worked = time.Since(begin)
+	}
 	if res.LogIndex, err = n.readSeries(ctx, req, look); err != nil {
 		return res, err
 	}
 	database, name, err := seriesKey(req.Database, req.Series, "series")
 	for more && err == nil {
-		if err := ctx.Err(); err != nil {
-			return VerifySeriesResponse{}, unavailable(ReasonOverloaded, "the time of the call ended before the whole series was read", retryBusy, err)
+		if err := rest(ctx, worked); err != nil {
+			return VerifySeriesResponse{}, notWholly(err)
 		}
 		if !n.state.ReadSeries(database, name, look) {
 			return VerifySeriesResponse{}, seriesNotFound(name)
@@ -200,4 +245,21 @@ func (n *numbers) verifySeries(ctx context.Context, req SeriesRequest) (res Veri
 	}
 	errors.As(wrong, &res.Wrong)
 	return res, err
+}
+
+// notWholly is the error of a verification whose time has ended.
+func notWholly(err error) error {
+	return unavailable(ReasonOverloaded, "the time of the call ended before the whole series was read", retryBusy, err)
+}
+
+// rest waits, or returns the error of ctx.
+func rest(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -1,0 +1,171 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/series"
+)
+
+// pieceState calls a test before each look at a series.
+type pieceState struct {
+	State
+	before func()
+}
+
+func (s *pieceState) ReadSeries(db, name string, read func(fsm.NamedSeries, *series.Series)) bool {
+	if s.before != nil {
+		s.before()
+	}
+	return s.State.ReadSeries(db, name, read)
+}
+
+// newLongSeries is a node with a series of so many numbers.
+func newLongSeries(t *testing.T, numbers int) (node, *pieceState) {
+	t.Helper()
+	var state *pieceState
+	n := newSeriesNode(t, func(c *Config) {
+		state = &pieceState{State: c.State}
+		c.State = state
+	})
+	for i := 0; i < numbers; i += 500 {
+		var keys []string
+		for j := range 500 {
+			keys = append(keys, fmt.Sprintf("key-%d", i+j))
+		}
+		if _, err := n.TakeNumbers(t.Context(), berlin(keys...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n, state
+}
+
+var invoices = SeriesRequest{Series: "invoices"}
+
+// TestAVerificationIsInPieces: others are at the state between two of them, and its time is
+// looked at.
+func TestAVerificationIsInPieces(t *testing.T) {
+	n, state := newLongSeries(t, 3_000)
+	pieces := 0
+	state.before = func() { pieces++ }
+	if res, err := n.VerifySeries(t.Context(), invoices); err != nil || res.Wrong != nil || pieces != 3_000/verifiedAtOnce {
+		t.Errorf("%v, %v after %d pieces", res.Wrong, err, pieces)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if pieces = 0; verifiedAtOnce > 1_000 {
+		t.Errorf("a piece has %d numbers", verifiedAtOnce)
+	}
+	state.before = func() {
+		if pieces++; pieces == 3 {
+			cancel()
+		}
+	}
+	if _, err := n.VerifySeries(ctx, invoices); pieces != 3 {
+		t.Errorf("%v after %d pieces", err, pieces)
+	} else {
+		wantError(t, err, Unavailable, ReasonOverloaded, "")
+	}
+}
+
+// TestVerificationsOfACallerTakeTurns: those of others do not wait for them. One whose time
+// ends while it waits is told so.
+func TestVerificationsOfACallerTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, state := newLongSeries(t, 1_000)
+		going, go1 := atomic.Int64{}, make(chan struct{})
+		state.before = func() {
+			if going.Add(1) == 1 {
+				<-go1
+			}
+		}
+		results := make(chan error, 3)
+		verify := func(ctx context.Context) {
+			_, err := n.VerifySeries(ctx, invoices)
+			results <- err
+		}
+		ctx, cancel := context.WithCancel(as("shop"))
+		go verify(as("shop"))
+		synctest.Wait()
+		go verify(as("shop"))
+		go verify(ctx)
+		synctest.Wait()
+		if going.Load() != 1 {
+			t.Errorf("%d looks at the series while one verifies", going.Load())
+		}
+		if _, err := n.VerifySeries(as("other"), invoices); err != nil {
+			t.Errorf("another caller waits: %v", err)
+		}
+		cancel()
+		wantError(t, <-results, Unavailable, ReasonOverloaded, "")
+		close(go1)
+		for range 2 {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestAReportIsInPieces, and a page of numbers: they have all that one look would have.
+func TestAReportIsInPieces(t *testing.T) {
+	n, state := newLongSeries(t, 0)
+	for i := range 250 {
+		take := TakeNumbersRequest{Series: "invoices", Keys: []string{fmt.Sprint(i)}, Values: map[string]string{"branch": fmt.Sprint(i)}}
+		if _, err := n.TakeNumbers(t.Context(), take); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pieces := 0
+	state.before = func() { pieces++ }
+	for size, want := range map[int]int{100: 2, 249: 3, 250: 3, 1000: 3} {
+		pieces = 0
+		page, err := n.ReportSeries(t.Context(), SeriesPageRequest{SeriesRequest: invoices, PageSize: size})
+		if err != nil || len(page.Items) != min(size, 250) || (page.NextPageToken == "") != (size >= 250) || pieces != want {
+			t.Errorf("%d of 250 scopes: %d, %q, %v in %d pieces", size, len(page.Items), page.NextPageToken, err, pieces)
+		}
+	}
+	n, state = newLongSeries(t, 3_000)
+	page, err := n.ReportSeries(t.Context(), SeriesPageRequest{SeriesRequest: invoices})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state.before, pieces = func() { pieces++ }, 0
+	list := SeriesPageRequest{SeriesRequest: invoices, Scope: page.Items[0].Scope, State: series.Voided}
+	if none, err := n.ListNumbers(t.Context(), list); err != nil || len(none.Items) > 0 || none.NextPageToken != "" || pieces < 3 {
+		t.Errorf("%+v, %v in %d pieces", none, err, pieces)
+	}
+}
+
+// TestKeysAndScopesAreNewNames of their caller: a key that has its number is none.
+func TestKeysAndScopesAreNewNames(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	limits(t, n, rights.Limit{Principals: []string{"shop"}, NewNamesPerHour: 4})
+	take := func(branch string, keys ...string) error {
+		_, err := n.TakeNumbers(as("shop"), TakeNumbersRequest{Series: "invoices", Keys: keys, Values: map[string]string{"branch": branch}})
+		return err
+	}
+	if err := take("B", "a", "b"); err != nil { // And the scope.
+		t.Fatal(err)
+	}
+	before := n.world.proposals()
+	wantError(t, take("B", "c", "d"), ResourceExhausted, ReasonRateLimited, "")
+	wantError(t, take("C", "c"), ResourceExhausted, ReasonRateLimited, "")
+	if n.world.proposals() != before {
+		t.Error("a key beyond the limit was proposed")
+	}
+	for _, keys := range [][]string{{"a"}, {"b", "a"}, {"c"}, {"a", "c"}} {
+		if err := take("B", keys...); err != nil {
+			t.Errorf("%v: %v", keys, err)
+		}
+	}
+	wantError(t, take("B", "d"), ResourceExhausted, ReasonRateLimited, "")
+	if _, err := n.TakeNumbers(as("other"), berlin("d")); err != nil {
+		t.Errorf("another caller: %v", err)
+	}
+}
