@@ -54,7 +54,7 @@ func (f *Format) checkDate(d Date) error {
 		switch {
 		case f.hasYear(k, t):
 		case k.ofTwoDigits():
-			return &Error{Field: "date", Detail: "is not in the years 2000 to 2099, of which {" + k.name() + "} is the end"}
+			return &Error{Field: "date", Detail: "is of a year outside 2000 to 2099, of which {" + k.name() + "} is the end"}
 		default:
 			return &Error{Field: "date", Detail: "is in a week or fiscal year that has no name of four digits"}
 		}
