@@ -39,7 +39,7 @@ const (
 	SeriesReset_SERIES_RESET_DAY SeriesReset = 4
 	// With each week of ISO 8601.
 	SeriesReset_SERIES_RESET_WEEK SeriesReset = 5
-	// With each fiscal year, by the token {fiscal-year} of the format.
+	// With each fiscal year, by the tokens of fiscal years of the format, as {fiscal-year:04-01}.
 	SeriesReset_SERIES_RESET_FISCAL_YEAR SeriesReset = 6
 )
 
@@ -1351,16 +1351,17 @@ type TakeNumbersRequest struct {
 	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
 	// The series.
 	Series string `protobuf:"bytes,2,opt,name=series,proto3" json:"series,omitempty"`
-	// The documents, each once: 1 to 1,000, each of 1 to 128 bytes without control
+	// The documents, each once: 1 to 1,000, each of 1 to 128 bytes without invisible
 	// characters, and together at most 40,000 bytes.
 	Keys []string `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
-	// The values of the format, as branch: BERLIN.
+	// The values of the format, as branch: BERLIN. They have no case: a scope keeps the
+	// spelling of its first number.
 	Values map[string]string `protobuf:"bytes,4,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The document's date, as 2026-12-31. It decides text and period. Empty is the present
 	// day in the series' zone, by the leader's clock; a key that has a number keeps it then
 	// on any later day.
 	Date string `protobuf:"bytes,5,opt,name=date,proto3" json:"date,omitempty"`
-	// Is stored with each new number; at most 64 bytes.
+	// Is stored with each new number; at most 64 bytes without invisible characters.
 	Label string `protobuf:"bytes,6,opt,name=label,proto3" json:"label,omitempty"`
 	// Replaces that of the definition, if it is set: at least a minute, and at most that of
 	// the definition.
