@@ -63,27 +63,36 @@ func (s *seriesStore) define(dst []byte, now moment, o *op.Operation, floor floo
 	return op.AppendValue(dst, m.GetExpectedVersion()+1), refuseSeries(err)
 }
 
-// begin begins a series. Where names may have been used that the state does not know, one
-// of this name may have given numbers: it begins suspended.
+// begin begins a series.
 func (s *seriesStore) begin(dst []byte, o *op.Operation, m *raftlogv1.SeriesDefine, floor floor) ([]byte, *refusal) {
-	if m.GetExpectedVersion() != 0 {
-		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected_version",
-			"is %d, and there is no series %.200q", m.GetExpectedVersion(), m.GetName())
-	}
-	if err := s.checkNew(o.Database, m.GetName()); err != nil {
-		return dst, err
-	}
-	fresh, err := series.New(op.DefinitionOf(m.GetDefinition()), op.BeginsOf(m.GetBegins())...)
-	if err != nil {
-		return dst, refuseSeries(err)
-	}
-	if floor.names > 0 {
-		fresh.Suspend()
+	fresh, refused := s.fresh(o.Database, m, floor)
+	if refused != nil {
+		return dst, refused
 	}
 	s.databases.use(o.Database)
 	s.add(s.databases.numberOf(o.Database), m.GetName(), fresh)
 	_, version := fresh.Definition()
 	return op.AppendValue(dst, version), nil
+}
+
+// fresh returns a series that could begin. Where names may have been used that the state
+// does not know, one of this name may have given numbers: it begins suspended.
+func (s *seriesStore) fresh(database []byte, m *raftlogv1.SeriesDefine, floor floor) (*series.Series, *refusal) {
+	if m.GetExpectedVersion() != 0 {
+		return nil, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected_version",
+			"is %d, and there is no series %.200q", m.GetExpectedVersion(), m.GetName())
+	}
+	if err := s.checkNew(database, m.GetName()); err != nil {
+		return nil, err
+	}
+	fresh, err := series.New(op.DefinitionOf(m.GetDefinition()), op.BeginsOf(m.GetBegins())...)
+	if err != nil {
+		return nil, refuseSeries(err)
+	}
+	if floor.names > 0 {
+		fresh.Suspend()
+	}
+	return fresh, nil
 }
 
 func noSeries(name string) *refusal {

@@ -24,7 +24,7 @@ key has the same number, so a command whose outcome is unknown is made again.
 A scope is where numbers begin at 1: a period, values, or both. SCOPE is its period and
 its values in the order of the format, as in 2026,BERLIN; - is that of a series that
 has neither.`,
-	}, newSeriesDefineCommand(a), newSeriesListCommand(a), newSeriesShowCommand(a),
+	}, newSeriesDefineCommand(a), newSeriesDeleteCommand(a), newSeriesListCommand(a), newSeriesShowCommand(a),
 		newSeriesTakeCommand(a), newSeriesConfirmCommand(a), newSeriesVoidCommand(a), newSeriesReleaseCommand(a),
 		newSeriesReportCommand(a), newSeriesWhoHasCommand(a), newSeriesVerifyCommand(a),
 		newSeriesCloseCommand(a), newSeriesResumeCommand(a), newSeriesReconcileCommand(a))

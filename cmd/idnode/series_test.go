@@ -31,10 +31,11 @@ var seriesDefinition = &idnodev1.SeriesDefinition{
 	Format: "INV-{branch}-{year}-{number:6}", ResetBy: idnodev1.SeriesReset_SERIES_RESET_FISCAL_YEAR,
 	Order: idnodev1.SeriesOrder_SERIES_ORDER_DATES_DO_NOT_GO_BACK, OnRelease: idnodev1.SeriesOnRelease_SERIES_ON_RELEASE_VOID,
 	OnExpiry: idnodev1.SeriesOnExpiry_SERIES_ON_EXPIRY_VOID, ExpiresIn: durationpb.New(72 * time.Hour), MaxOpen: 5, MaxKeys: 9, TimeZone: "Europe/Berlin",
+	MaxAheadDays: 30,
 }
 
 const definedJSON = `{"format":"INV-{branch}-{year}-{number:6}","resetBy":"SERIES_RESET_FISCAL_YEAR","order":"SERIES_ORDER_DATES_DO_NOT_GO_BACK",` +
-	`"onRelease":"SERIES_ON_RELEASE_VOID","onExpiry":"SERIES_ON_EXPIRY_VOID","expiresIn":"259200s","maxOpen":"5","maxKeys":"9","timeZone":"Europe/Berlin","maxAheadDays":0}`
+	`"onRelease":"SERIES_ON_RELEASE_VOID","onExpiry":"SERIES_ON_EXPIRY_VOID","expiresIn":"259200s","maxOpen":"5","maxKeys":"9","timeZone":"Europe/Berlin","maxAheadDays":30}`
 
 // TestSeriesDefinitions: what is defined is sent as a whole, and shown as it was said.
 func TestSeriesDefinitions(t *testing.T) {
@@ -55,7 +56,7 @@ func TestSeriesDefinitions(t *testing.T) {
 			"4\n", `{"version":"4","logIndex":"0","suspended":false}`,
 		},
 		{
-			"series define invoices --database shop --format INV-{branch}-{year}-{number:6} --reset-by fiscal-year --order dates-do-not-go-back --on-release void --on-expiry void --expires-in 72h --max-open 5 --max-keys 9 --time-zone Europe/Berlin",
+			"series define invoices --database shop --format INV-{branch}-{year}-{number:6} --reset-by fiscal-year --order dates-do-not-go-back --on-release void --on-expiry void --expires-in 72h --max-open 5 --max-keys 9 --max-ahead-days 30 --time-zone Europe/Berlin",
 			&idnodev1.DefineSeriesResponse{Version: 1},
 			&idnodev1.DefineSeriesRequest{Database: "shop", Name: "invoices", Definition: seriesDefinition},
 			"1\n", `{"version":"1","logIndex":"0","suspended":false}`,
@@ -64,16 +65,16 @@ func TestSeriesDefinitions(t *testing.T) {
 			"series show invoices",
 			&idnodev1.GetSeriesResponse{Series: invoices},
 			&idnodev1.GetSeriesRequest{Name: "invoices", Consistency: linearizable},
-			"name        invoices\nstate       suspended\nkeys        41\nversion     2\nformat      INV-{branch}-{year}-{number:6}\nreset-by    fiscal-year\n" +
-				"order       dates-do-not-go-back\non-release  void\non-expiry   void\nexpires-in  72h0m0s\nmax-open    5\nmax-keys    9\ntime-zone   Europe/Berlin\n",
+			"name            invoices\nstate           suspended\nkeys            41\nversion         2\nformat          INV-{branch}-{year}-{number:6}\nreset-by        fiscal-year\n" +
+				"order           dates-do-not-go-back\non-release      void\non-expiry       void\nexpires-in      72h0m0s\nmax-open        5\nmax-keys        9\nmax-ahead-days  30\ntime-zone       Europe/Berlin\n",
 			`{"name":"invoices","definition":` + definedJSON + `,"version":"2","suspended":true,"keys":"41"}`,
 		},
 		{
 			"series show orders --stale",
 			&idnodev1.GetSeriesResponse{Series: &idnodev1.Series{Name: "orders", Definition: least, Version: 1}},
 			&idnodev1.GetSeriesRequest{Name: "orders", Consistency: stale},
-			"name        orders\nstate       active\nkeys        0\nversion     1\nformat      {number}\nreset-by    never\n" +
-				"order       any\non-release  void\non-expiry   report\nexpires-in  never\nmax-open    none\nmax-keys    none\ntime-zone   UTC\n",
+			"name            orders\nstate           active\nkeys            0\nversion         1\nformat          {number}\nreset-by        never\n" +
+				"order           any\non-release      void\non-expiry       report\nexpires-in      never\nmax-open        none\nmax-keys        none\nmax-ahead-days  366\ntime-zone       UTC\n",
 			`{"name":"orders","definition":{"format":"{number}","resetBy":"SERIES_RESET_NEVER","order":"SERIES_ORDER_ANY","onRelease":"SERIES_ON_RELEASE_VOID","onExpiry":"SERIES_ON_EXPIRY_REPORT","maxOpen":"0","maxKeys":"0","timeZone":"","maxAheadDays":0},"version":"1","suspended":false,"keys":"0"}`,
 		},
 		{

@@ -17,8 +17,10 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// definitionFlags say what a series is to be.
+// definitionFlags say what a series is to be, and where its scopes begin.
 type definitionFlags struct {
+	begins                            []string
+	dryRun                            bool
 	flags                             *pflag.FlagSet
 	reset, order, onRelease, onExpiry string
 	expiresIn                         time.Duration
@@ -31,12 +33,20 @@ func newSeriesDefineCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "define NAME --format F",
 		Short: "Begin a series, or change its definition",
-		Long: `Begins a series, and prints the version of its definition. With --expected-version the
-definition changes: format and --reset-by stay as they are, --order, --on-release and
---on-expiry only become stricter, and limits change either way. A definition is given
-as a whole: what is not said is the default, and not what it was.`,
-		Example: `  idnode series define invoices --format 'INV-{year}-{number:6}' --reset-by year
+		Long: `Begins a series, and prints the version of its definition; what the definition means goes
+to standard error: the texts of the first two numbers, the values that each call must
+give, and when numbers begin again. --dry-run prints that alone, and changes nothing.
+
+With --expected-version the definition changes. As long as no number was confirmed or
+voided everything may change; another format or --reset-by then forgets all open
+numbers, and --dry-run says how many. Afterwards format and --reset-by stay as they are,
+--order, --on-release and --on-expiry only become stricter, and limits change either
+way. A definition is given as a whole: what is not said is the default, and not what it
+was.`,
+		Example: `  idnode series define invoices --format 'INV-{year}-{number:6}' --reset-by year --dry-run
+  idnode series define invoices --format 'INV-{year}-{number:6}' --reset-by year
   idnode series define orders --format '{branch}-{number:6+}{check:damm}' --expires-in 72h --on-expiry void
+  idnode series define moved --format 'RE-{number:4}' --begin -=543
   idnode series define invoices --format 'INV-{year}-{number:6}' --reset-by year --max-open 100 --expected-version 1`,
 		Args: cobra.ExactArgs(1),
 	}
@@ -47,14 +57,72 @@ as a whole: what is not said is the default, and not what it was.`,
 		if err != nil {
 			return err
 		}
-		msg := &idnodev1.DefineSeriesRequest{Database: s.database, Name: args[0], Definition: definition, ExpectedVersion: expected}
+		begins, err := parseBegins(d.begins)
+		if err != nil {
+			return err
+		}
+		msg := &idnodev1.DefineSeriesRequest{
+			Database: s.database, Name: args[0], Definition: definition, ExpectedVersion: expected, Begins: begins, DryRun: d.dryRun,
+		}
 		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.DefineSeries, msg)
 		if res.GetSuspended() {
-			fmt.Fprintf(a.stderr, "%s is suspended: after a restore, a series of this name may have given numbers. Look into the books, then 'idnode series resume %s'\n",
-				docid.Escape(quote(args[0])), docid.Escape(args[0]))
+			is := map[bool]string{false: "is", true: "would be"}[d.dryRun]
+			fmt.Fprintf(a.stderr, "%s %s suspended: after a restore, a series of this name may have given numbers. Look into the books, then 'idnode series resume %s'\n",
+				docid.Escape(quote(args[0])), is, docid.Escape(args[0]))
 		}
-		return s.out.value(err, res, res.GetVersion())
+		if err != nil || s.out.json {
+			return s.out.value(err, res, nil)
+		}
+		if d.dryRun {
+			printPreview(s.out.w, res.GetPreview())
+			return nil
+		}
+		printPreview(a.stderr, res.GetPreview())
+		return s.out.value(nil, res, res.GetVersion())
 	})
+}
+
+// printPreview says what a definition means.
+func printPreview(w io.Writer, p *idnodev1.SeriesPreview) {
+	if p == nil {
+		return
+	}
+	again, forgets := p.GetBeginsAgain(), ""
+	if again == "" {
+		again = "never"
+	}
+	if p.GetForgets() > 0 {
+		forgets = fmt.Sprintf("%d open numbers", p.GetForgets())
+	}
+	fields(w, [][2]string{
+		{"texts", strings.Join(p.GetTexts(), ", ")},
+		{"values", strings.Join(p.GetValues(), ", ")},
+		{"begins again", again},
+		{"forgets", forgets},
+	})
+}
+
+// parseBegins reads where scopes begin. Which ones there are is the cluster's business.
+func parseBegins(texts []string) (begins []*idnodev1.ScopeBegin, err error) {
+	for _, text := range texts {
+		name, number, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, usagef("--begin must be SCOPE=NUMBER, not %q", text)
+		}
+		scope, err := parseScope(name)
+		if err != nil {
+			return nil, err
+		}
+		first, err := parseNumber("the number of --begin", number)
+		if err != nil {
+			return nil, err
+		}
+		if first < 1 {
+			return nil, usagef("the number of --begin must be above zero, not %d", first)
+		}
+		begins = append(begins, &idnodev1.ScopeBegin{Scope: scope, First: first})
+	}
+	return begins, nil
 }
 
 func (d *definitionFlags) register(f *pflag.FlagSet) {
@@ -67,6 +135,9 @@ func (d *definitionFlags) register(f *pflag.FlagSet) {
 	registerExpiresIn(f, &d.expiresIn, "how long a number stays open, at most 87600h (default: without end)")
 	f.Int64Var(&d.definition.MaxOpen, "max-open", 0, "how many numbers of a scope may be open; 0 is without limit")
 	f.Int64Var(&d.definition.MaxKeys, "max-keys", 0, "how many keys the series may know; 0 is without limit")
+	f.Int32Var(&d.definition.MaxAheadDays, "max-ahead-days", 0, "how many days a date may be after the present one, at most 3650; 0 is 1 with an --order, else 366")
+	f.StringArrayVar(&d.begins, "begin", nil, "SCOPE=NUMBER: the first number of a scope that has none yet, - for a series without scopes; one flag for each")
+	f.BoolVar(&d.dryRun, "dry-run", false, "print what the definition means, and change nothing")
 	f.StringVar(&d.definition.TimeZone, "time-zone", "", "IANA name of the zone of dates that callers do not give (default: UTC)")
 }
 
@@ -132,6 +203,18 @@ func choice(flag, text, prefix string, values map[string]int32) (int32, error) {
 	return 0, usagef("%s must be %s or %s, not %q", flag, strings.Join(names[:last], ", "), names[last], text)
 }
 
+// maxAhead says how many days a date may be after the present one.
+func maxAhead(d *idnodev1.SeriesDefinition) string {
+	switch days := d.GetMaxAheadDays(); {
+	case days > 0:
+		return fmt.Sprint(days)
+	case d.GetOrder() == idnodev1.SeriesOrder_SERIES_ORDER_ANY:
+		return "366"
+	default:
+		return "1"
+	}
+}
+
 func printSeries(w io.Writer, x *idnodev1.Series) {
 	d := x.GetDefinition()
 	limit := func(n int64) string {
@@ -160,6 +243,7 @@ func printSeries(w io.Writer, x *idnodev1.Series) {
 		{"expires-in", expires},
 		{"max-open", limit(d.GetMaxOpen())},
 		{"max-keys", limit(d.GetMaxKeys())},
+		{"max-ahead-days", maxAhead(d)},
 		{"time-zone", zone},
 	})
 }

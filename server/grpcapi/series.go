@@ -74,13 +74,22 @@ func seriesNumbers(numbers []series.Number) []*idnodev1.SeriesNumber {
 }
 
 func (s seriesServer) DefineSeries(ctx context.Context, req *idnodev1.DefineSeriesRequest) (*idnodev1.DefineSeriesResponse, error) {
-	res, err := s.service.DefineSeries(ctx, service.DefineSeriesRequest{
-		Database: req.GetDatabase(), Name: req.GetName(), Definition: definitionOf(req.GetDefinition()), ExpectedVersion: req.GetExpectedVersion(),
-	})
+	define := service.DefineSeriesRequest{
+		Database: req.GetDatabase(), Name: req.GetName(), Definition: definitionOf(req.GetDefinition()),
+		ExpectedVersion: req.GetExpectedVersion(), DryRun: req.GetDryRun(),
+	}
+	for _, b := range req.GetBegins() {
+		define.Begins = append(define.Begins, series.Begin{Scope: b.GetScope(), First: b.GetFirst()})
+	}
+	res, err := s.service.DefineSeries(ctx, define)
 	if err != nil {
 		return nil, statusError(err)
 	}
-	return &idnodev1.DefineSeriesResponse{Version: res.Version, LogIndex: res.LogIndex, Suspended: res.Suspended}, nil
+	p := res.Preview
+	return &idnodev1.DefineSeriesResponse{
+		Version: res.Version, LogIndex: res.LogIndex, Suspended: res.Suspended,
+		Preview: &idnodev1.SeriesPreview{Texts: p.Texts, Values: p.Values, BeginsAgain: p.BeginsAgain, Forgets: p.Forgets},
+	}, nil
 }
 
 func (s seriesServer) DeleteSeries(ctx context.Context, req *idnodev1.DeleteSeriesRequest) (*idnodev1.DeleteSeriesResponse, error) {
@@ -174,7 +183,7 @@ func (s seriesServer) ReportSeries(ctx context.Context, req *idnodev1.ReportSeri
 	for _, c := range res.Items {
 		answer.Scopes = append(answer.Scopes, &idnodev1.ScopeReport{
 			Scope: c.Scope, Last: c.Last, LastDate: c.LastDate.String(), Closed: c.Closed,
-			Open: c.Open, Overdue: c.Overdue, Confirmed: c.Confirmed, Voided: c.Voided, Released: c.Released,
+			Before: c.Before, Open: c.Open, Overdue: c.Overdue, Confirmed: c.Confirmed, Voided: c.Voided, Released: c.Released,
 		})
 	}
 	return answer, nil

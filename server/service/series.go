@@ -40,6 +40,16 @@ type DefineSeriesRequest struct {
 	Definition series.Definition
 	// ExpectedVersion is that of the present definition; 0 begins the series.
 	ExpectedVersion int64
+	// Begins are scopes whose numbers do not begin at 1.
+	Begins []series.Begin
+	// DryRun changes nothing: the response says what would be.
+	DryRun bool
+}
+
+// definedAs is what the audit log says of a definition.
+type definedAs struct {
+	series.Definition
+	Begins []series.Begin `json:",omitempty"`
 }
 
 // DefineSeries begins a series, or changes its definition.
@@ -61,17 +71,34 @@ func (n *numbers) defineSeries(ctx context.Context, req DefineSeriesRequest) (De
 	}
 	// The state refuses such a format too. To find the two numbers may take long, and it is
 	// not to do that while everything else waits for it.
-	var collides *format.CollisionError
-	if _, err := format.Define(req.Definition.Format, req.Definition.Reset); errors.As(err, &collides) {
+	f, err := format.Define(req.Definition.Format, req.Definition.Reset)
+	if collides := (*format.CollisionError)(nil); errors.As(err, &collides) {
 		return DefineSeriesResponse{}, invalid(ReasonInvalidSeries, "definition.format", "%v", err)
 	}
-	done, err := n.change(ctx, audit.EventSeriesDefine, database, name, req.Definition, "DefineSeries", &raftlogv1.SeriesDefine{
-		Name: name, Definition: op.SeriesDefinition(req.Definition), ExpectedVersion: req.ExpectedVersion,
-	})
+	var preview SeriesPreview
+	if err == nil {
+		preview = n.previewOf(f, req)
+	}
+	define := &raftlogv1.SeriesDefine{
+		Name: name, Definition: op.SeriesDefinition(req.Definition), ExpectedVersion: req.ExpectedVersion, Begins: op.SeriesBegins(req.Begins),
+	}
+	if req.DryRun {
+		would, err := n.tryDefinition(ctx, database, define)
+		preview.Forgets = would.Forgets
+		return DefineSeriesResponse{Version: req.ExpectedVersion + 1, Suspended: would.Suspended, Preview: preview}, err
+	}
+	if req.ExpectedVersion > 0 {
+		// Whether it is refused is for the state to say: it may be a repeated call.
+		would, _ := n.state.PreviewSeries(database, time.Now(), define)
+		preview.Forgets = would.Forgets
+	}
+	done, err := n.change(ctx, audit.EventSeriesDefine, database, name, definedAs{req.Definition, req.Begins}, "DefineSeries", define)
 	if err != nil {
 		return DefineSeriesResponse{}, err
 	}
-	return n.defined(ctx, database, name, done)
+	res, err := n.defined(ctx, database, name, done)
+	res.Preview = preview
+	return res, err
 }
 
 // change proposes and records a change of a series that answers with a number.

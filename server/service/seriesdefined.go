@@ -15,6 +15,8 @@ type DefineSeriesResponse struct {
 	// Suspended means that the series gives no numbers: after a restore, one of its name may
 	// have given some.
 	Suspended bool
+	// Preview is what the definition means. Forgets is by what this node knew.
+	Preview SeriesPreview
 }
 
 // defined looks at a series that was defined. If it cannot, the outcome is unknown: the

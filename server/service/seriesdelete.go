@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/fsm/op"
@@ -32,5 +33,8 @@ func (n *numbers) deleteSeries(ctx context.Context, req DeleteSeriesRequest) (in
 		index = result.GetLogIndex()
 		return index, err
 	})
+	if inUse := (*Error)(nil); errors.As(err, &inUse) && inUse.Reason == ReasonSeriesInUse {
+		inUse.Message += "; close its scopes if it is to give no more numbers"
+	}
 	return index, err
 }

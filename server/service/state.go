@@ -39,6 +39,8 @@ type State interface {
 	HiLo(database, tag string) (hilo.Counter, bool)
 	HiLos(database, prefix, after string, limit int) []fsm.NamedHiLo
 	Claims(database, prefix, after string, limit int) []string
+	// PreviewSeries says what the definition of a series would do, or why it would be refused.
+	PreviewSeries(database string, now time.Time, m *raftlogv1.SeriesDefine) (fsm.SeriesPreview, *raftlogv1.Refusal)
 	SeriesList(database, prefix, after string, limit int) []fsm.NamedSeries
 	// ReadSeries returns false if there is no such series. read keeps nothing of it, and is
 	// quick: nothing is applied until it returns.

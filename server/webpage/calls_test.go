@@ -111,7 +111,7 @@ func TestSeries(t *testing.T) {
 	walk(t, w.newServer(httpapi.Config{}), []step{
 		{get, "series?sort=keys&descending=true", "", 200, `{"items":[
 			{"name":"bills","format":"B{number:3}","keys":"4","suspended":false},{"name":"orders","keys":"0"}],"next":""}`},
-		{get, "series/scopes?name=Bills", "", 200, `{"items":[{"scope":[],"closed":true,"last":"4","open":"2","overdue":"0","confirmed":"0","voided":"1","released":"1"}],"next":""}`},
+		{get, "series/scopes?name=Bills", "", 200, `{"items":[{"scope":[],"closed":true,"last":"4","before":"0","open":"2","overdue":"0","confirmed":"0","voided":"1","released":"1"}],"next":""}`},
 		{get, "series/scopes?name=none", "", 404, `{"reason":"SERIES_NOT_FOUND"}`},
 		{get, "series/number?name=bills&of=b", "", 200, `{"text":"B002","key":"b","state":"voided","date":"2024-10-04","reason":"torn"}`},
 		{get, "series/number?name=bills&of=B002", "", 200, `{"text":"B002","key":"b"}`},

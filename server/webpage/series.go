@@ -38,6 +38,7 @@ type scope struct {
 	Scope     []string `json:"scope"`
 	Closed    bool     `json:"closed"`
 	Last      int64    `json:"last,string"`
+	Before    int64    `json:"before,string"`
 	Open      int64    `json:"open,string"`
 	Overdue   int64    `json:"overdue,string"`
 	Confirmed int64    `json:"confirmed,string"`
@@ -52,7 +53,7 @@ const shownScopes = 20
 func (p *Page) scopes(r *http.Request) (any, error) {
 	page, err := p.service.ReportSeries(r.Context(), service.SeriesPageRequest{SeriesRequest: seriesRequest(r), PageSize: shownScopes})
 	return listOf(page, func(s series.Summary) scope {
-		return scope{s.Scope, s.Closed, s.Last, s.Open, s.Overdue, s.Confirmed, s.Voided, s.Released}
+		return scope{s.Scope, s.Closed, s.Last, s.Before, s.Open, s.Overdue, s.Confirmed, s.Voided, s.Released}
 	}), err
 }
 

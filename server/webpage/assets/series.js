@@ -52,7 +52,8 @@ function line(scope) {
   const counts = ["open", "overdue", "confirmed", "voided", "released"].filter((state) => scope[state] !== "0");
   return el("li", {},
     el("strong", {}, scope.scope.join(", ") || "All numbers"),
-    `: 1 to ${number(scope.last)}, ${counts.map((state) => `${number(scope[state])} ${state}`).join(", ")}${scope.closed ? "; closed" : ""}`);
+    `: ${number(String(BigInt(scope.before) + 1n))} to ${number(scope.last)}, ${counts.map((state) => `${number(scope[state])} ${state}`).join(", ")}`,
+    scope.before === "0" ? "" : `; 1 to ${number(scope.before)} before this series`, scope.closed ? "; closed" : "");
 }
 
 function told(found) {

@@ -1,0 +1,36 @@
+package format
+
+import "strings"
+
+// Samples returns a value for each name, to show what texts look like: the name in capital
+// letters, as long as the format wants it.
+func (f *Format) Samples() []string {
+	var all []string
+	for i := range f.parts {
+		p := &f.parts[i]
+		if p.kind != value {
+			continue
+		}
+		sample := strings.ToUpper(strings.ReplaceAll(p.text, "-", ""))
+		if !p.varies() {
+			sample = strings.Repeat(sample, p.most)[:p.most]
+		}
+		all = append(all, sample)
+	}
+	return all
+}
+
+// BeginsAgain returns the first day of the period after that of a date; false if there is
+// none.
+func (f *Format) BeginsAgain(after Date) (Date, bool) {
+	if f.reset == ResetNever {
+		return 0, false
+	}
+	this := f.periodOf(after.time())
+	for d := after + 1; d.Valid(); d++ {
+		if f.periodOf(d.time()) != this {
+			return d, true
+		}
+	}
+	return 0, false
+}
