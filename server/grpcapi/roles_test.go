@@ -44,7 +44,7 @@ func TestRolesThereAndBack(t *testing.T) {
 
 // TestUnknownRightsAreRefused: a right of a later API must not be dropped.
 func TestUnknownRightsAreRefused(t *testing.T) {
-	for _, r := range []idnodev1.Right{0, 11, -1, 32, 33} {
+	for _, r := range []idnodev1.Right{0, 12, -1, 32, 33} {
 		set := rightsOf([]idnodev1.Right{idnodev1.Right_RIGHT_READ, r})
 		_, err := rights.New([]rights.Role{{Name: "a", Principals: []string{"x"}, Grants: []rights.Grant{{Database: "*", Rights: set}}}}, nil)
 		if err == nil {
