@@ -182,11 +182,19 @@ func (s seriesServer) ReportSeries(ctx context.Context, req *idnodev1.ReportSeri
 	answer := &idnodev1.ReportSeriesResponse{NextPageToken: res.NextPageToken, LogIndex: res.LogIndex}
 	for _, c := range res.Items {
 		answer.Scopes = append(answer.Scopes, &idnodev1.ScopeReport{
-			Scope: c.Scope, Last: c.Last, LastDate: c.LastDate.String(), Closed: c.Closed,
+			Scope: c.Scope, Last: c.Last, LastDate: lastDate(c.LastDate), Closed: c.Closed,
 			Before: c.Before, Open: c.Open, Overdue: c.Overdue, Confirmed: c.Confirmed, Voided: c.Voided, Released: c.Released,
 		})
 	}
 	return answer, nil
+}
+
+// lastDate is empty for a scope that has no number with a date.
+func lastDate(d format.Date) string {
+	if d == format.FirstDate {
+		return ""
+	}
+	return d.String()
 }
 
 // readOfSeries is a request that reads a series.

@@ -43,6 +43,21 @@ func TestDefinitionsThereAndBack(t *testing.T) {
 	}
 }
 
+// TestAScopeWithoutNumbersHasNoDate, also where it begins in mid-year.
+func TestAScopeWithoutNumbersHasNoDate(t *testing.T) {
+	client := idnodev1.NewSeriesServiceClient(serve(t, Config{}, nil).conn)
+	define := &idnodev1.DefineSeriesRequest{
+		Name: "s", Definition: &idnodev1.SeriesDefinition{Format: "{number}"}, Begins: []*idnodev1.ScopeBegin{{First: 543}},
+	}
+	if _, err := client.DefineSeries(t.Context(), define); err != nil {
+		t.Fatal(err)
+	}
+	res, err := client.ReportSeries(t.Context(), &idnodev1.ReportSeriesRequest{Series: "s"})
+	if err != nil || len(res.GetScopes()) != 1 || res.GetScopes()[0].GetLastDate() != "" || res.GetScopes()[0].GetBefore() != 542 {
+		t.Errorf("%v, %v", res, err)
+	}
+}
+
 // TestAConflictHasTheFirstAnswer among its details.
 func TestAConflictHasTheFirstAnswer(t *testing.T) {
 	r := serve(t, Config{}, nil)
