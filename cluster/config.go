@@ -126,6 +126,8 @@ type Config struct {
 	Watcher bool
 	// DialRaft overrides the addresses of other nodes' Raft ports, by tag.
 	DialRaft map[string]string
+	// Process is the number by which others know this process; 0 means a random one.
+	Process uint64
 	// Network opens the Raft port and connections to others; nil means TCP.
 	Network Network
 	// LookupHost returns the IP addresses of a host name. nil means the system's resolver,

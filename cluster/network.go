@@ -36,7 +36,7 @@ func openTransport(cfg Config, own *nodeRecord, members *roster, hosts *hosts, d
 		return nil, fmt.Errorf("cluster: opening the Raft port: %w", err)
 	}
 	c := transport.Config{
-		Listener: listener, ClusterID: own.get().ClusterID, LocalID: own.name(), Directory: directory{members, disks.raft.Load},
+		Process: cfg.Process, Listener: listener, ClusterID: own.get().ClusterID, LocalID: own.name(), Directory: directory{members, disks.raft.Load},
 		Witness: disks, Voters: disks.electorate, Configured: func() uint64 { return members.configured() }, VoteAnswered: voteAnswered,
 		Dial: cfg.DialRaft, DialContext: hosts.DialContext, OnRefused: own.refusedBy, Logger: cfg.Logger,
 		OnProcess: func(m transport.Peer, process uint64) { cfg.Peers.Restarted(m.Tag, process) },

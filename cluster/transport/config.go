@@ -75,6 +75,8 @@ type Witness interface {
 
 // Config is what New needs.
 type Config struct {
+	// Process is the number of this process; 0 means a random one.
+	Process uint64
 	// Listener is the Raft port. The transport closes it, also when New fails.
 	Listener net.Listener
 	// ClusterID is the cluster's 16-byte id, LocalID this node's Raft id, 32
@@ -135,6 +137,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.AcceptTimeout = cmp.Or(c.AcceptTimeout, DefaultAcceptTimeout)
 	c.MaxPending = cmp.Or(c.MaxPending, DefaultMaxPending)
 	c.MaxPool = cmp.Or(c.MaxPool, DefaultMaxPool)
+	c.Process = cmp.Or(c.Process, newInstance().number())
 	if c.Configured == nil {
 		c.Configured = func() uint64 { return math.MaxUint64 }
 	}

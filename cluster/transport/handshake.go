@@ -97,6 +97,12 @@ func newInstance() (i instance) {
 	return i
 }
 
+// instanceOf returns the instance with that number.
+func instanceOf(number uint64) (i instance) {
+	binary.BigEndian.PutUint64(i[:], number)
+	return i
+}
+
 // number returns the instance as a witness knows it.
 func (i instance) number() uint64 { return binary.BigEndian.Uint64(i[:]) }
 

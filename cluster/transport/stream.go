@@ -48,7 +48,7 @@ func newStream(cfg Config) *stream {
 	ctx, cancel := context.WithCancel(context.Background())
 	local, _ := nodeid.Parse(cfg.LocalID) // Checked by validate.
 	s := &stream{
-		cfg: cfg, cluster: clusterID(cfg.ClusterID), local: local, instance: newInstance(),
+		cfg: cfg, cluster: clusterID(cfg.ClusterID), local: local, instance: instanceOf(cfg.Process),
 		conns:   newConns(),
 		pending: newPending(cfg.MaxPending),
 		known:   newInstances(), refusals: newLimiter(refusalLogEvery), refused: newLimiter(refusalLogEvery), greeted: newGreetedNodes(),

@@ -106,7 +106,7 @@ func (n *Node) openCluster() error {
 	c, tuned := n.cfg, n.cfg.Tuning
 	var err error
 	n.cluster, err = cluster.Open(cluster.Config{
-		Storage: n.storage, Network: n.network, LookupHost: n.lookupHost, DataDir: c.DataDir, Tag: c.Tag, RaftListen: c.Raft,
+		Storage: n.storage, Process: n.process, Network: n.network, LookupHost: n.lookupHost, DataDir: c.DataDir, Tag: c.Tag, RaftListen: c.Raft,
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
 		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinTokenText, Watcher: c.Watcher, DialRaft: tuned.Dial, LogFormat: cmp.Or(uint32(c.MaxLogFormat), tuned.LogFormat), TrustData: c.TrustData, ClusterID: c.ClusterID,
 		TLS: n.certs.raftTLS(), Version: n.version, CertificateEnds: n.certs.ends(), Stats: n.metrics.Recent,

@@ -38,6 +38,8 @@ type Options struct {
 	Now func() time.Time
 	// Storage, if set, is used in place of the data directory.
 	Storage Storage
+	// Process, if not 0, is the number of this process in place of a random one.
+	Process uint64
 	// Network, if set, is used in place of TCP, and LookupHost, if set, in place of the
 	// system's resolver: see cluster.Config.
 	Network    cluster.Network
@@ -63,6 +65,7 @@ type Node struct {
 	version string
 	now     func() time.Time
 	storage Storage
+	process uint64
 	network cluster.Network
 	// lookupHost is Options.LookupHost.
 	lookupHost func(ctx context.Context, host string) ([]string, error)
@@ -98,7 +101,7 @@ type Node struct {
 // New puts a node together: it claims the data directory and the gRPC and HTTP
 // ports, and serves nothing yet. If it fails nothing is left open.
 func New(opts Options) (*Node, error) {
-	n := &Node{cfg: opts.Config, log: opts.Logger, version: opts.Version, tracing: opts.Tracing, now: opts.Now, storage: opts.Storage, network: opts.Network, lookupHost: opts.LookupHost, watch: opts.Watch}
+	n := &Node{cfg: opts.Config, log: opts.Logger, version: opts.Version, tracing: opts.Tracing, now: opts.Now, storage: opts.Storage, process: opts.Process, network: opts.Network, lookupHost: opts.LookupHost, watch: opts.Watch}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}

@@ -171,7 +171,6 @@ var bugs = []bug{
 
 	// The guard against data directories that were set back.
 	{name: "set-back-unnoticed"},
-	// No process of the simulation has a copy of its memory.
 	{name: "live-restore-unnoticed", others: test("cluster/transport", "TestAProcessSetBackWithItsMemoryIsRefusedBothWays")},
 	// No operator of the simulation's plans trusts a copy, or starts an emptied cluster.
 	{name: "trusted-elects-any", others: test(simulation, "TestTheNewestOfThreeCopiesLeads")},

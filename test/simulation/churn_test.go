@@ -20,7 +20,9 @@ const churnLimit = 40 * time.Second
 // churn changes the members of the cluster, one change at a time, amid the faults. A
 // change that has begun is brought to its end, after the faults if need be.
 type churn struct {
-	world  *world
+	world *world
+	// ctx ends what has begun: with the world, mostly.
+	ctx    context.Context
 	random *rand.Rand
 	client *client
 	// joined is what the newest voter had applied when it began to vote.
@@ -28,7 +30,7 @@ type churn struct {
 }
 
 func newChurn(w *world) *churn {
-	return &churn{world: w, random: w.plan.stream(2), client: newClient(w, w.plan.clients+4)}
+	return &churn{world: w, ctx: w.ctx, random: w.plan.stream(2), client: newClient(w, w.plan.clients+4)}
 }
 
 // run makes changes until the faults end.
@@ -79,11 +81,11 @@ func (w *world) add(token string) *server {
 // when nothing is in the way.
 func (c *churn) until(what string, done func(ctx context.Context) bool) bool {
 	var deadline time.Time
-	for c.world.ctx.Err() == nil {
+	for c.ctx.Err() == nil {
 		if c.world.healing.Load() && deadline.IsZero() {
 			deadline = time.Now().Add(churnLimit)
 		}
-		ctx, cancel := context.WithTimeout(c.world.ctx, 3*time.Second)
+		ctx, cancel := context.WithTimeout(c.ctx, 3*time.Second)
 		ok := done(ctx)
 		cancel()
 		if ok {
@@ -93,7 +95,7 @@ func (c *churn) until(what string, done func(ctx context.Context) bool) bool {
 			c.world.found("%s took more than %v after the faults", what, churnLimit)
 			return false
 		}
-		sleep(c.world.ctx, 200*time.Millisecond)
+		sleep(c.ctx, 200*time.Millisecond)
 	}
 	return false
 }

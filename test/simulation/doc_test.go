@@ -26,12 +26,14 @@
 // disks gives an identity within forty syncs. In some seeds a scenario takes the place of
 // the faults, with calm times that are long enough for that: in one, all disks are slow,
 // or some, and machines are lost beside that. In others machines move to other addresses,
-// names do not resolve, or directories are older copies, which an operator trusts, or
-// empty. Some callers use the Go client, and repeat
+// names do not resolve, directories are older copies, which an operator trusts, or empty, or a
+// voter is removed and the leader lost right after. Some callers use the Go client, and repeat
 // what failed with what its error names until they know.
 //
-// A process cannot be set back with its memory here: goroutines cannot be copied. And the
-// log of a node is written outside of what is simulated. Other tests have both.
+// Goroutines cannot be copied. So a process that is set back with its memory is a new one, with
+// an older copy of the disk, that counts no start and has the former one's number: what that
+// remembered since its start is lost. The log of a node is written outside of what is
+// simulated; other tests have one that nobody reads.
 //
 // A node's write becomes durable only when its disk has synced it; a
 // crash drops the rest, or keeps the beginning of it, and may come between any

@@ -29,10 +29,9 @@ const (
 // within syncsToAnIdentity syncs, and again within as many. The plan's true state of
 // machines, links and disks says since when, and not what nodes think of each other.
 type liveness struct {
-	world      *world
-	majorities [][]*server
-	probes     map[*server]*probe
-	asking     sync.WaitGroup
+	world  *world
+	probes map[*server]*probe
+	asking sync.WaitGroup
 }
 
 // probe asks a machine's node where callers may not.
@@ -41,13 +40,15 @@ type probe struct {
 	busy   atomic.Bool
 }
 
-// newLiveness returns the judge of a cluster whose first members stay.
-func newLiveness(w *world) *liveness {
-	l := &liveness{world: w, probes: map[*server]*probe{}}
-	if w.plan.churn || w.plan.rewinds {
-		return l // The voters, and so the majorities, change at no certain moment.
+func newLiveness(w *world) *liveness { return &liveness{world: w, probes: map[*server]*probe{}} }
+
+// majorities are the smallest of the members. One that is removed is no member from when that
+// is asked for, and one that joins is from then: nothing else happens before it votes.
+func (l *liveness) majorities() (all [][]*server) {
+	if l.world.plan.churn || l.world.plan.rewinds {
+		return nil // The voters, and so the majorities, change at no certain moment.
 	}
-	nodes := w.founders()
+	nodes := l.world.machines()
 	for set := range uint(1) << len(nodes) {
 		if bits.OnesCount(set) != len(nodes)/2+1 {
 			continue
@@ -58,12 +59,9 @@ func newLiveness(w *world) *liveness {
 				m = append(m, s)
 			}
 		}
-		l.majorities = append(l.majorities, m)
+		all = append(all, m)
 	}
-	for i, s := range nodes {
-		l.probes[s] = &probe{client: newClient(w, w.plan.clients+60+i)}
-	}
-	return l
+	return all
 }
 
 // run judges until ctx ends, or once something is wrong.
@@ -83,7 +81,7 @@ func (l *liveness) run(ctx context.Context) {
 // identity is not judged: to form a cluster takes all its nodes.
 func (l *liveness) look() bool {
 	given := l.world.history.lastGiven()
-	for _, m := range l.majorities {
+	for _, m := range l.majorities() {
 		for tier, speed := range speeds {
 			since, good := goodSince(m, tier)
 			if !good || given.IsZero() {
@@ -109,6 +107,10 @@ func (l *liveness) look() bool {
 func (l *liveness) ask(machines []*server) {
 	for _, s := range machines {
 		p := l.probes[s]
+		if p == nil {
+			p = &probe{client: newClient(l.world, l.world.plan.clients+60+len(l.probes))}
+			l.probes[s] = p
+		}
 		if !p.busy.CompareAndSwap(false, true) {
 			continue
 		}

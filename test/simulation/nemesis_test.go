@@ -96,11 +96,13 @@ func (n *nemesis) make(ctx context.Context, f fault) bool {
 	return true
 }
 
-// around are the directions between nodes on the one side and on the other.
+// around are the directions between nodes on the one side and on the other. A removed one
+// may still vote.
 func (n *nemesis) around(inside func(host string) bool) []edge {
 	var edges []edge
-	for _, a := range n.world.machines() {
-		for _, b := range n.world.machines() {
+	all := n.world.all()
+	for _, a := range all {
+		for _, b := range all {
 			if inside(a.host) != inside(b.host) {
 				edges = append(edges, edge{a.host, b.host})
 			}

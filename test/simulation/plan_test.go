@@ -41,8 +41,8 @@ type plan struct {
 	// crowd is the most databases there may be, of which callers use more; 0 is as many
 	// as by default.
 	crowd int64
-	// rewinds has whole disks set back to older copies.
-	rewinds bool
+	// rewinds has whole disks set back to older copies, live with the memory of their process.
+	rewinds, live bool
 	// imports has callers merge counters into those there are.
 	imports bool
 	// reserve is for how long nodes keep HiLo numbers in reserve; 0 is not at all.
@@ -168,8 +168,11 @@ func (p *plan) drawMore(r *rand.Rand) {
 			p.drawScenario(r, names)
 		case kind < 8:
 			p.drawScenario(r, copies)
+		case kind < 9:
+			p.drawScenario(r, removals)
 		}
 	}
+	p.live = p.rewinds && r.IntN(2) == 0
 }
 
 // drawCrowd draws many databases. Faults leave time for the ceilings of all of them:
@@ -181,6 +184,20 @@ func (p *plan) drawCrowd(r *rand.Rand) {
 	p.length, p.startWait, p.jitter, p.diskLatency = 10*time.Second, time.Hour, 0, min(p.diskLatency, time.Millisecond)
 }
 
+// draws says whether the seed has a scenario, or one of what takes no scenario's place.
+func (p plan) draws(what string) bool {
+	switch what {
+	case "repeats":
+		return p.repeats
+	case "rewinds":
+		return p.rewinds
+	case "live":
+		return p.live
+	default:
+		return string(p.scenario) == what
+	}
+}
+
 func pick[T any](r *rand.Rand, choices ...T) T { return choices[r.IntN(len(choices))] }
 
 // String describes the plan in one line.
@@ -189,7 +206,7 @@ func (p plan) String() string {
 	for _, f := range p.faults {
 		names = append(names, string(f))
 	}
-	return fmt.Sprintf("seed %d: %d nodes, %d clients, %v, a fault each %v (%s), network %v+%v, disk %v, snapshot each %v and %d entries, %d trailing, blocks of %d, window %d, churn %t, generator %t, wal %t of %d, hungry %t, slow %+v, imports %t, late %t, crowd %d, rewinds %t, reserve %v, series %t, repeats %t, scenario %q, named %t",
+	return fmt.Sprintf("seed %d: %d nodes, %d clients, %v, a fault each %v (%s), network %v+%v, disk %v, snapshot each %v and %d entries, %d trailing, blocks of %d, window %d, churn %t, generator %t, wal %t of %d, hungry %t, slow %+v, imports %t, late %t, crowd %d, rewinds %t, live %t, reserve %v, series %t, repeats %t, scenario %q, named %t",
 		p.seed, p.nodes, p.clients, p.length, p.calm, strings.Join(names, ", "), p.latency, p.jitter, p.diskLatency,
-		p.snapshotInterval, p.snapshotThreshold, p.trailingLogs, p.etagBlock, p.window, p.churn, p.generator, p.wal, p.segmentBytes, p.hungry, p.slow, p.imports, p.late, p.crowd, p.rewinds, p.reserve, p.series, p.repeats, p.scenario, p.named)
+		p.snapshotInterval, p.snapshotThreshold, p.trailingLogs, p.etagBlock, p.window, p.churn, p.generator, p.wal, p.segmentBytes, p.hungry, p.slow, p.imports, p.late, p.crowd, p.rewinds, p.live, p.reserve, p.series, p.repeats, p.scenario, p.named)
 }

@@ -44,7 +44,7 @@ func (q *quorums) heal() {
 
 // losing records which nodes have no quorum from here on.
 func (q *quorums) losing() {
-	if q.world.plan.churn {
+	if q.world.plan.churn || q.world.plan.scenario == removals {
 		return // The members, and so the majority, change at no certain moment.
 	}
 	for _, s := range q.world.servers {

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -19,6 +20,9 @@ func (p *plan) drawRewinds(r *rand.Rand) {
 	p.jitter, p.diskLatency = min(p.jitter, time.Millisecond), min(p.diskLatency, time.Millisecond)
 }
 
+// keyStarts is where the store has the number of the node's starts.
+const keyStarts = "IdnodeStarts"
+
 // lost is how many entries at least a copy lacks that is put back.
 const lost = 2
 
@@ -29,11 +33,11 @@ func (c *churn) rewind() {
 	defer c.client.close()
 	for c.pause(); !c.world.healing.Load(); c.pause() {
 		s := pick(c.random, c.world.machines()...)
-		if c.random.IntN(3) == 0 {
+		if c.random.IntN(3) == 0 && !c.world.plan.live {
 			s.current().stop()
 			<-s.current().gone
 		}
-		copied := s.disk.copy()
+		p, copied := s.current(), s.disk.copy()
 		sleep(c.world.ctx, 500*time.Millisecond) // What it has beyond what is applied is decided.
 		at := c.applied(s)
 		c.pause()
@@ -42,6 +46,9 @@ func (c *churn) rewind() {
 		}
 		sleep(c.world.ctx, 500*time.Millisecond) // The others see what it has.
 		if c.allUp() {
+			if c.world.plan.live {
+				s.resume(p, copied)
+			}
 			c.putBack(s, copied)
 		}
 	}
@@ -57,10 +64,24 @@ func (c *churn) allUp() bool {
 	return true
 }
 
+// resume has the machine's next process be one that was there before, as if the machine was set
+// back with the memory that it had when that one started: it counts no other start, and has no
+// other number. What that one remembered of the time until the copy was made is lost.
+func (s *server) resume(p *process, copied *image) {
+	starts, counted := copied.stable[keyStarts]
+	if !counted {
+		return // The process had hardly begun.
+	}
+	copied.stable[keyStarts] = binary.BigEndian.AppendUint64(nil, binary.BigEndian.Uint64(starts)-1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resumed = p.number
+}
+
 // putBack has a machine find an older copy of its disk, and waits until its node has
 // noticed.
 func (c *churn) putBack(s *server, copied *image) {
-	c.world.log.Info("fault", "kind", "rewind", "node", s.host)
+	c.world.log.Info("fault", "kind", "rewind", "node", s.host, "live", c.world.plan.live)
 	s.rewound.Store(true)
 	s.disk.putBack(copied)
 	s.current().kill(c.random.IntN(2) == 0)

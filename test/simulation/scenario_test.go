@@ -11,10 +11,11 @@ type scenario string
 
 // The scenarios.
 const (
-	weather scenario = "weather" // disks and machines are good or bad, each for a while
-	moves   scenario = "moves"   // machines move to other addresses
-	names   scenario = "names"   // questions for names are not answered
-	copies  scenario = "copies"  // older copies of disks, or empty ones
+	weather  scenario = "weather"  // disks and machines are good or bad, each for a while
+	moves    scenario = "moves"    // machines move to other addresses
+	names    scenario = "names"    // questions for names are not answered
+	copies   scenario = "copies"   // older copies of disks, or empty ones
+	removals scenario = "removals" // voters are removed, and leaders lost right after
 )
 
 // settles is how long nothing else happens, so that liveness is judged.
@@ -36,6 +37,9 @@ func (p *plan) drawScenario(r *rand.Rand, s scenario) {
 	if s == copies {
 		p.nodes, p.startWait, p.reserve, p.pause = pick(r, 3, 3, 3, 5), time.Hour, 0, 200*time.Millisecond
 	}
+	if s == removals {
+		p.nodes, p.length = 4, 40*time.Second
+	}
 }
 
 // play makes the faults of the plan, or has its scenario happen, until ctx ends.
@@ -49,6 +53,8 @@ func (n *nemesis) play(ctx context.Context) {
 		n.silenceNames(ctx)
 	case copies:
 		n.mixCopies(ctx)
+	case removals:
+		n.removeVoters(ctx)
 	default:
 		n.run(ctx)
 	}

@@ -23,7 +23,7 @@ var (
 	seedsFlag = flag.Int("seeds", 40, "how many seeds to run, after those that once failed")
 	fromFlag  = flag.Uint64("from", 1, "the first of them")
 	firstFlag = flag.Bool("first", false, "run no more seeds when one has failed")
-	onlyFlag  = flag.String("scenario", "", "of those run only the ones that draw this scenario")
+	onlyFlag  = flag.String("scenario", "", "of those run only the ones that draw this scenario, or repeats, rewinds or live")
 	seedFlag  = flag.Uint64("seed", 0, "run only this seed, and print what its nodes log")
 )
 
@@ -53,7 +53,7 @@ func TestSeeds(t *testing.T) {
 		seeds = append(seeds, *fromFlag+i)
 	}
 	if *onlyFlag != "" {
-		seeds = slices.DeleteFunc(seeds, func(seed uint64) bool { return string(drawPlan(seed).scenario) != *onlyFlag })
+		seeds = slices.DeleteFunc(seeds, func(seed uint64) bool { return !drawPlan(seed).draws(*onlyFlag) })
 	}
 	var sum tally
 	var failed atomic.Bool

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ func newWorld(ctx context.Context, p plan, log io.Writer) *world {
 // node has it as its tag at first.
 func newServer(w *world, number int) *server {
 	host := string(rune('A' + number))
-	s := &server{world: w, host: host, nodeTag: host, disk: newDisk(w.plan.stream(100 + uint64(number))), random: w.plan.stream(200 + uint64(number))}
+	s := &server{world: w, host: host, nodeTag: host, disk: newDisk(w.plan.stream(100 + uint64(number))), random: w.plan.stream(200 + uint64(number)), numbers: w.plan.stream(800 + uint64(number))}
 	s.disk.faults.latency = w.plan.diskLatency
 	w.network.moveTo(s, host)
 	if s.random.IntN(2) == 0 {
@@ -80,6 +81,13 @@ func (w *world) founders() []*server {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.servers[:w.plan.nodes:w.plan.nodes]
+}
+
+// all are the machines that there ever were.
+func (w *world) all() []*server {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.servers)
 }
 
 // machines are those that belong to the cluster, or may.
@@ -137,6 +145,9 @@ type server struct {
 	join    bool
 	// token is what it joins with. Another machine may have the same.
 	token string
+	// numbers are drawn for processes. The next one has resumed, if that is not 0.
+	numbers *rand.Rand
+	resumed uint64
 }
 
 // tag is the tag of the machine's node.
@@ -148,7 +159,9 @@ func (s *server) tag() string {
 
 // process is one run of a node.
 type process struct {
-	server  *server
+	server *server
+	// number is the process's random number.
+	number  uint64
 	port    *port
 	session *session
 	stop    context.CancelFunc
@@ -254,6 +267,7 @@ func (s *server) start() (p *process, held context.Context) {
 		p.kill,
 		func(index uint64) { s.world.found("node %s has lost entry %d of its log", s.host, index) },
 	)
+	p.number, s.resumed = cmp.Or(s.resumed, s.numbers.Uint64()), 0
 	s.process = p
 	go p.run(ctx)
 	return p, nil
@@ -274,7 +288,7 @@ func (p *process) run(ctx context.Context) {
 		lookupHost = nil
 	}
 	n, err := node.New(node.Options{
-		Config: p.config(), Logger: p.server.logger(), Version: "simulated",
+		Config: p.config(), Logger: p.server.logger(), Version: "simulated", Process: p.number,
 		Storage: storage{p.session, p.server.world.plan, p}, Network: p.port, Watch: p.watch, LookupHost: lookupHost,
 	})
 	if err == nil {
@@ -293,6 +307,16 @@ func (p *process) run(ctx context.Context) {
 func (s *server) logger() *slog.Logger {
 	h := s.world.log.Handler().WithAttrs([]slog.Attr{slog.String("node", s.host)})
 	return slog.New(ceilingHandler{Handler: h, ceilings: &s.ceilings, looks: s.world.plan.scenario == copies || slices.Contains(s.world.plan.faults, setBack)})
+}
+
+// ended says whether the machine's process has ended.
+func (s *server) ended() bool {
+	select {
+	case <-s.current().gone:
+		return true
+	default:
+		return false
+	}
 }
 
 // kill ends the process at once. What it still does reaches no other node.
