@@ -105,6 +105,33 @@ func TestAFrozenCopyIsReadBesideChanges(t *testing.T) {
 	}
 }
 
+// TestAFrozenCopyOfManyScopes: scopes begin, close and change behind it while it is read.
+func TestAFrozenCopyOfManyScopes(t *testing.T) {
+	s := newSeries(t, series.Definition{Format: "{branch}-{number}", OnExpiry: series.ExpiryVoids, ExpiresIn: 10})
+	take := func(now int64, branch int, key string) {
+		mustTake(t, s, now, series.Request{Date: today, Values: []string{fmt.Sprint(branch)}, Keys: []string{key}})
+	}
+	for branch := range 600 {
+		take(1, branch, fmt.Sprint(branch))
+	}
+	f := s.Freeze()
+	then, during := dump(f), make(chan string)
+	go func() { during <- dump(f) }()
+	for branch := 0; branch < 900; branch += 2 {
+		take(20, branch, fmt.Sprint(branch, "again"))
+		if _, err := s.CloseScope(21, []string{fmt.Sprint(branch)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	later := s.Freeze()
+	if got := restored(t, later); got.Hash() != s.Hash() || got.Verify() != nil {
+		t.Errorf("restored with hash %x, want %x: %v", got.Hash(), s.Hash(), got.Verify())
+	}
+	if <-during != then || dump(f) != then {
+		t.Error("the copy has changed")
+	}
+}
+
 // piece is one number of the scope of request.
 func piece(first int64, n series.Stored) series.Piece {
 	return series.Piece{Scope: []string{"2026", "BERLIN"}, LastDate: today, First: first, Numbers: []series.Stored{n}}
