@@ -85,23 +85,102 @@ func takeEach(b *testing.B, s *series.Series, count int) (took []time.Duration) 
 	return took
 }
 
-// BenchmarkTake takes one number a call, and confirms it.
+// BenchmarkTake takes one number a call, and confirms it: of numbers whose time does not end,
+// and of those whose time does.
 func BenchmarkTake(b *testing.B) {
 	for _, keys := range []int{0, 1_000_000} {
-		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
-			s := newSeries(b, series.Definition{Format: "{number}"})
-			fill(b, s, 0, keys)
-			b.ReportAllocs()
-			i := 0
+		for _, in := range []time.Duration{0, time.Hour} {
+			b.Run(fmt.Sprintf("keys=%d/expires=%v", keys, in), func(b *testing.B) {
+				s := newSeries(b, series.Definition{Format: "{number}", ExpiresIn: in})
+				fill(b, s, 0, keys)
+				b.ReportAllocs()
+				i := 0
+				for b.Loop() {
+					key := fmt.Sprintf("document-%d", i)
+					if _, err := s.Take(1, series.Request{Date: today, Keys: []string{key}}); err != nil {
+						b.Fatal(err)
+					}
+					if _, err := s.Confirm(1, []series.Bound{{Key: key}}); err != nil {
+						b.Fatal(err)
+					}
+					i++
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkExpired takes a number of a series all of whose numbers have expired.
+func BenchmarkExpired(b *testing.B) {
+	for _, keys := range []int{1_000, 1_000_000} {
+		for _, policy := range []series.OnExpiry{series.ExpiryReports, series.ExpiryVoids, series.ExpiryReuses} {
+			b.Run(fmt.Sprintf("keys=%d/policy=%d", keys, policy), func(b *testing.B) {
+				var longest time.Duration
+				for b.Loop() {
+					b.StopTimer()
+					s := newSeries(b, series.Definition{Format: "{number}", ExpiresIn: time.Hour, OnExpiry: policy, MaxOpen: 2_000_000})
+					fill(b, s, 0, keys)
+					b.StartTimer()
+					begin := time.Now()
+					if _, err := s.Take(int64(2*time.Hour), series.Request{Date: today, Keys: []string{"late"}}); err != nil {
+						b.Fatal(err)
+					}
+					longest = max(longest, time.Since(begin))
+				}
+				b.ReportMetric(float64(longest), "longest-ns/take")
+			})
+		}
+	}
+}
+
+// BenchmarkFreeze freezes a series of so many scopes of one number.
+func BenchmarkFreeze(b *testing.B) {
+	for _, scopes := range []int{1_000, 500_000} {
+		b.Run(fmt.Sprintf("scopes=%d", scopes), func(b *testing.B) {
+			before := heap()
+			s := newSeries(b, series.Definition{Format: "{branch}-{number}"})
+			for i := range scopes {
+				q := series.Request{Date: today, Keys: []string{fmt.Sprintf("%016d", i)}, Values: []string{fmt.Sprintf("%07d", i)}}
+				if _, err := s.Take(1, q); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(heap()-before)/float64(scopes), "bytes/scope")
 			for b.Loop() {
-				key := fmt.Sprintf("document-%d", i)
-				if _, err := s.Take(1, series.Request{Date: today, Keys: []string{key}}); err != nil {
+				s.Freeze()
+			}
+		})
+	}
+}
+
+// BenchmarkTooManyOpen refuses a call because too many numbers are open: the lowest is behind
+// many that are final, and behind one that is taken again and again.
+func BenchmarkTooManyOpen(b *testing.B) {
+	for _, keys := range []int{1_000, 1_000_000} {
+		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
+			s := newSeries(b, series.Definition{Format: "{number}", OnExpiry: series.ExpiryReuses, MaxOpen: 101})
+			take := func(now int64, key string, in time.Duration) {
+				if _, err := s.Take(now, series.Request{Keys: []string{key}, Date: today, ExpiresIn: in}); err != nil {
 					b.Fatal(err)
 				}
-				if _, err := s.Confirm(1, []series.Bound{{Key: key}}); err != nil {
-					b.Fatal(err)
+			}
+			take(1, "x", 1<<40)
+			for i := 0; i < keys; i += 100 {
+				fill(b, s, i, i+100)
+				for n := i; n < i+100; n++ {
+					if _, err := s.Confirm(1, []series.Bound{{Key: fmt.Sprintf("invoice-%08d", n)}}); err != nil {
+						b.Fatal(err)
+					}
 				}
-				i++
+			}
+			fill(b, s, keys, keys+100)
+			now := int64(1 << 41)
+			for b.Loop() {
+				now += 2
+				take(now, "x", 1)
+				if _, err := s.Take(now+1, series.Request{Keys: []string{"a", "b"}, Date: today}); err == nil {
+					b.Fatal("taken")
+				}
 			}
 		})
 	}

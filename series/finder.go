@@ -9,57 +9,43 @@ const (
 	fan      = 16
 )
 
-// never is the end of an open number whose time does not end.
-const never = math.MaxInt64
-
-// end returns when an open number's time ends.
-func (r *record) end() int64 {
-	if r.expires == 0 {
-		return never
-	}
-	return r.expires
-}
-
 // ended reports whether an open number's time has ended.
 func (r *record) ended(now int64) bool { return r.expires != 0 && r.expires <= now }
 
-// span is what some consecutive numbers have.
+// span is what some consecutive numbers have: when the time of the first and of the last open
+// one ends, how many are open without an end, and how many are released.
 type span struct {
-	// first is when the time of the first open one ends, and last that of the last.
-	first, last int64
-	// open and released say that some are so.
-	open, released bool
+	first, last       int64
+	endless, released int32
 }
+
+// nothing is the span of numbers of which none is open or released.
+var nothing = span{first: math.MaxInt64, last: math.MinInt64}
 
 // spanOf returns what one number has.
 func spanOf(r *record) span {
-	switch r.state {
-	case Open:
-		return span{open: true, first: r.end(), last: r.end()}
-	case Released:
-		return span{released: true}
-	default:
-		return span{}
+	s := nothing
+	switch {
+	case r.state == Open && r.expires == 0:
+		s.endless = 1
+	case r.state == Open:
+		s.first, s.last = r.expires, r.expires
+	case r.state == Released:
+		s.released = 1
 	}
+	return s
 }
 
 // join returns what two spans have together.
 func (a span) join(b span) span {
-	a.released = a.released || b.released
-	switch {
-	case !b.open:
-		return a
-	case !a.open:
-		b.released = a.released
-		return b
+	return span{
+		first: min(a.first, b.first), last: max(a.last, b.last), endless: a.endless + b.endless, released: a.released + b.released,
 	}
-	a.first, a.last = min(a.first, b.first), max(a.last, b.last)
-	return a
 }
 
-// needs reports whether what a span is has come from a part of it.
-func (a span) needs(part span) bool {
-	return part.released || part.open && (part.first == a.first || part.last == a.last)
+// loses reports whether the ends of a span may be others because a part of it has changed.
+func (a span) loses(old, now span) bool {
+	return old.first == a.first && now.first > old.first || old.last == a.last && now.last < old.last
 }
 
 // wanted is what a search looks for: numbers of any of three kinds.
@@ -73,7 +59,7 @@ type wanted struct {
 
 // in reports whether a span can have such a number.
 func (w wanted) in(s *span) bool {
-	return w.released && s.released || s.open && (w.ended && s.first <= w.at || w.lasting && (s.last > w.at || s.last == never))
+	return w.released && s.released > 0 || w.ended && s.first <= w.at || w.lasting && (s.last > w.at || s.endless > 0)
 }
 
 // is reports whether a record is such a number.
@@ -118,35 +104,43 @@ func (f *finder) leaf(from int, w wanted) (int, bool) {
 	}
 }
 
-// set stores what a leaf has. It may be the next one.
-func (f *finder) set(i int, s span) {
-	for level := 0; ; level++ {
+// grow adds a leaf without open or released numbers.
+func (f *finder) grow() {
+	i := len(f.levels[0])
+	f.levels[0] = append(f.levels[0], nothing)
+	for level := 1; len(f.levels[level-1]) > fan; level++ {
 		if level == len(f.levels) {
-			f.levels = append(f.levels, nil)
+			f.levels = append(f.levels, []span{f.below(level, 0)})
 		}
-		for level > 0 && len(f.levels[level]) < i {
-			f.levels[level] = append(f.levels[level], f.below(level, len(f.levels[level])))
+		if i /= fan; i == len(f.levels[level]) {
+			f.levels[level] = append(f.levels[level], nothing)
 		}
-		spans := f.levels[level]
-		switch {
-		case i == len(spans):
-			f.levels[level] = append(spans, s)
-		case spans[i] == s:
+	}
+}
+
+// change takes in what a number of a leaf has, and had. Counts change without a look at
+// others; leaf returns what the numbers of the leaf have.
+func (f *finder) change(i int, old, now span, leaf func(i int) span) {
+	for level := range f.levels {
+		s := &f.levels[level][i]
+		was := *s
+		if s.endless, s.released = s.endless+now.endless-old.endless, s.released+now.released-old.released; !was.loses(old, now) {
+			s.first, s.last = min(s.first, now.first), max(s.last, now.last)
+		} else if level == 0 {
+			*s = leaf(i)
+		} else {
+			*s = f.below(level, i)
+		}
+		if was == *s {
 			return
-		default:
-			spans[i] = s
 		}
-		if len(f.levels[level]) <= fan {
-			return
-		}
-		i /= fan
-		s = f.below(level+1, i)
+		old, now, i = was, *s, i/fan
 	}
 }
 
 // below returns what the spans below one have together.
-func (f *finder) below(level, i int) (s span) {
-	spans := f.levels[level-1]
+func (f *finder) below(level, i int) span {
+	s, spans := nothing, f.levels[level-1]
 	for _, b := range spans[i*fan : min((i+1)*fan, len(spans))] {
 		s = s.join(b)
 	}

@@ -78,8 +78,11 @@ const maxLooked = 1_000
 // ones, but for those kept, and numbers that were never given. If the first maxLooked free
 // ones have no such run, these are the latter.
 func (s *Series) run(c *scope, now, count int64, kept map[ref]bool) int64 {
-	var first, next int64
 	free := s.free(now)
+	if c.count[Released] == 0 && !(free.ended && c.ends(now)) {
+		return c.last + 1
+	}
+	var first, next int64
 	for n, looked := c.next(0, free), 0; n != 0; n = c.next(n, free) {
 		if looked++; looked > maxLooked {
 			return c.last + 1

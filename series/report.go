@@ -1,6 +1,7 @@
 package series
 
 import (
+	"math"
 	"slices"
 
 	"github.com/idnode/idnode/docid"
@@ -209,7 +210,7 @@ func (s *Series) verify(c *scope) (keys int64, err error) {
 			keys++
 		}
 	}
-	if count != c.count || deadlines != c.ended(never) {
+	if count != c.count || deadlines != c.ended(math.MaxInt64) {
 		return 0, &VerifyError{Scope: c.values, Number: c.last, Detail: "is the last, and the sums of the states are wrong"}
 	}
 	return keys, nil

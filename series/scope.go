@@ -221,22 +221,19 @@ func (c *scope) find(number int64, old, now span) {
 	if len(c.finder.levels) == 0 || old == now {
 		return
 	}
-	leaf := c.place(number) / leafSize
-	whole := c.finder.levels[0][leaf].join(now)
-	if whole.needs(old) {
-		whole = c.leaf(leaf)
-	}
-	c.finder.set(leaf, whole)
+	c.finder.change(c.place(number)/leafSize, old, now, c.leaf)
 }
 
 // first returns the first number of a leaf.
 func (c *scope) first(leaf int) int64 { return c.offset + 1 + int64(leaf)*leafSize }
 
 // leaf returns what the numbers of a leaf have.
-func (c *scope) leaf(i int) (s span) {
-	first := c.first(i)
-	for n := first; n < first+leafSize && n <= c.last; n++ {
-		s = s.join(spanOf(c.at(n)))
+func (c *scope) leaf(i int) span {
+	s, records := nothing, c.slabs[i*leafSize/slabSize].records[i*leafSize%slabSize:]
+	for j := range records[:min(leafSize, len(records))] {
+		if state := records[j].state; state == Open || state == Released {
+			s = s.join(spanOf(&records[j]))
+		}
 	}
 	return s
 }
@@ -277,9 +274,9 @@ func (c *scope) add() (number int64) {
 	s.records = append(s.records, record{})
 	if i := c.place(c.last); i >= leafSize && i%leafSize == 0 {
 		if i == leafSize {
-			c.finder.set(0, c.leaf(0))
+			c.finder.levels = [][]span{{c.leaf(0)}}
 		}
-		c.finder.set(i/leafSize, span{})
+		c.finder.grow()
 	}
 	return c.last
 }

@@ -13,7 +13,7 @@ import (
 func TestVerifyFindsDamage(t *testing.T) {
 	for detail, damage := range map[string]func(*Series, *scope){
 		"is in no state":              func(_ *Series, c *scope) { c.at(2).state = 0 },
-		"is not found":                func(_ *Series, c *scope) { c.finder.set(0, span{}) },
+		"is not found":                func(_ *Series, c *scope) { c.finder.levels = [][]span{{nothing}} },
 		"has a deadline":              func(_ *Series, c *scope) { c.at(2).state = Open },
 		"has a reason":                func(_ *Series, c *scope) { c.at(3).write("c", "", "") },
 		"has no key":                  func(_ *Series, c *scope) { c.at(1).write("", "", "") },
