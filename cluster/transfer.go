@@ -169,7 +169,8 @@ func (t *leaderTransfer) awaitNewLeader(ctx context.Context) (string, error) {
 }
 
 // targets returns the possible transfer targets: the other voters that answered the last
-// ping.
+// ping, but for those whose Raft ports were dialled in vain. One that has just ended answered
+// the last ping, too.
 func (t *leaderTransfer) targets() []transferTarget {
 	var all []transferTarget
 	for _, s := range t.configuration.servers() {
@@ -177,7 +178,8 @@ func (t *leaderTransfer) targets() []transferTarget {
 		if !known || s.Suffrage != raft.Voter || t.record.isSelf(m) {
 			continue
 		}
-		if reply, behind, ok := t.pinger.replyAndLag(m.GetId()); ok {
+		_, unreachable := t.transport.Unreachable(s.ID)
+		if reply, behind, ok := t.pinger.replyAndLag(m.GetId()); ok && unreachable == nil {
 			all = append(all, transferTarget{
 				server: s, applied: reply.GetAppliedIndex(), behind: behind, priority: reply.GetLeaderPriority(),
 				full: reply.GetStorageFull(), slow: reply.GetStorageSlow(), attempted: t.attempts.newestTo(s.ID),

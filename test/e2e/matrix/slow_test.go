@@ -54,10 +54,9 @@ func TestF32SlowLeaderOneDown(t *testing.T) {
 		leader := r.c.Leader(t)
 		down := r.c.Others(leader)[i%2]
 		r.traffic.Thick(t)
-		down.Process.Kill()
-		r.traffic.Thick(t)
 		term := highestTerm(r.c)
 		r.Outage()
+		down.Process.Kill() // It answered the leader a moment ago.
 		release := leader.Process.StallDisk(t, 700*time.Millisecond)
 		r.traffic.Thick(t)
 		r.traffic.Thick(t)

