@@ -63,7 +63,7 @@ clients: ## the clients of clients/ against clusters whose leaders are killed, t
 
 # How many invoices `make invoicing` writes.
 INVOICES ?= 1000000
-invoicing: ## INVOICES by examples/invoicing, which is killed all the time, as are the cluster's leaders
+invoicing: ## INVOICES by examples/invoicing, which is killed all the time, as are the cluster's leaders; once all nodes are lost
 	IDNODE_E2E_INVOICES=$(INVOICES) go test -count=1 -v -timeout 0 ./test/e2e/invoicing
 
 matrix: ## each kind of fault, LENGTH full or medium; writes the figures into docs/reliability.md

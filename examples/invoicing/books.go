@@ -130,18 +130,33 @@ func (b books) transaction(ctx context.Context, do func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// audit finds whether the numbers in the books are 1 to the last, each once and final. It
-// returns the last. The schema sees to it that no number is there twice, and a final
-// invoice has one.
-func (b books) audit(ctx context.Context) (last int, err error) {
+// audit finds whether the numbers in the books are 1 to the last, each once and final, but
+// for those that are on no invoice. It returns the last. The schema sees to it that no
+// number is there twice, and a final invoice has one.
+func (b books) audit(ctx context.Context, none int) (last int, err error) {
 	var all, confirmed, first int
 	err = b.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(confirmed), 0), coalesce(min(number), 1), coalesce(max(number), 0) FROM invoices`).
 		Scan(&all, &confirmed, &first, &last)
 	if err != nil {
 		return 0, err
 	}
-	if first != 1 || last != all || confirmed != all {
-		return 0, fmt.Errorf("%d invoices, %d of them final, with numbers from %d to %d", all, confirmed, first, last)
+	if first < 1 || first > 1+none || last != all+none || confirmed != all {
+		return 0, fmt.Errorf("%d invoices, %d of them final, with numbers from %d to %d, of which %d are on none", all, confirmed, first, last, none)
 	}
 	return last, nil
+}
+
+// last returns the greatest number in the books; 0 if there is none.
+func (b books) last(ctx context.Context) (last int64, err error) {
+	err = b.QueryRowContext(ctx, `SELECT coalesce(max(number), 0) FROM invoices`).Scan(&last)
+	return last, err
+}
+
+// holder returns the key of the invoice that has a number; "" if none has.
+func (b books) holder(ctx context.Context, number int64) (key string, err error) {
+	err = b.QueryRowContext(ctx, `SELECT id FROM invoices WHERE number = ?`, number).Scan(&key)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return key, err
 }

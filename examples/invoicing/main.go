@@ -2,11 +2,15 @@
 // hole. It may be killed at any moment and started again: README.md says why that is enough.
 //
 //	invoicing -db FILE -endpoints A,B,C run COUNT   until there are COUNT invoices, all numbered
-//	invoicing -db FILE audit                        are the numbers 1 to the last, each once?
+//	invoicing -db FILE audit [COUNT]                are the numbers 1 to the last, each once, but for COUNT on no invoice?
+//	invoicing -db FILE last                         the greatest number in the books
+//	invoicing -db FILE holders < NUMBERS            number,key of each number on a line of the standard input
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/csv"
 	"errors"
 	"flag"
 	"fmt"
@@ -24,7 +28,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "invoicing:", err)
 		stop()
@@ -32,7 +36,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("invoicing", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	path := flags.String("db", "invoices.db", "database file")
@@ -47,7 +51,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return fmt.Errorf("-die-at %q is none of %s", *dieAt, strings.Join(steps, ", "))
 	}
 	command := flags.Args()
-	if len(command) == 1 && command[0] == "audit" {
+	if len(command) > 0 && command[0] != "run" {
 		if _, err := os.Stat(*path); err != nil {
 			return err // It would be made, and found to be in order.
 		}
@@ -74,14 +78,68 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		fmt.Fprintf(stdout, "%d invoices are numbered and confirmed\n", count)
 		return nil
+	case len(command) > 0 && command[0] != "run":
+		return db.ask(ctx, command, stdin, stdout)
+	default:
+		return errUse
+	}
+}
+
+var errUse = errors.New("use: invoicing [flags] run COUNT, audit [COUNT], last or holders")
+
+// ask answers questions about the books, without a cluster.
+func (b books) ask(ctx context.Context, command []string, stdin io.Reader, stdout io.Writer) error {
+	switch {
 	case len(command) == 1 && command[0] == "audit":
-		last, err := db.audit(ctx)
+		last, err := b.audit(ctx, 0)
+		if err == nil {
+			fmt.Fprintf(stdout, "ok: 1 to %d, each once\n", last)
+		}
+		return err
+	case len(command) == 2 && command[0] == "audit":
+		none, err := strconv.Atoi(command[1])
+		if err != nil {
+			return errUse
+		}
+		last, err := b.audit(ctx, none)
+		if err == nil {
+			fmt.Fprintf(stdout, "ok: 1 to %d, each once, %d of them on no invoice\n", last, none)
+		}
+		return err
+	case len(command) == 1 && command[0] == "last":
+		last, err := b.last(ctx)
+		if err == nil {
+			fmt.Fprintln(stdout, last)
+		}
+		return err
+	case len(command) == 1 && command[0] == "holders":
+		return b.holders(ctx, stdin, stdout)
+	default:
+		return errUse
+	}
+}
+
+// holders writes what 'idnode series reconcile --file' reads: which invoice has each of the
+// numbers.
+func (b books) holders(ctx context.Context, numbers io.Reader, to io.Writer) error {
+	out := csv.NewWriter(to)
+	if err := out.Write([]string{"number", "key"}); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(numbers)
+	for lines.Scan() {
+		number, err := strconv.ParseInt(lines.Text(), 10, 64)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "ok: 1 to %d, each once\n", last)
-		return nil
-	default:
-		return fmt.Errorf("use: invoicing [flags] run COUNT, or invoicing [flags] audit")
+		key, err := b.holder(ctx, number)
+		if err != nil {
+			return err
+		}
+		if err := out.Write([]string{lines.Text(), key}); err != nil {
+			return err
+		}
 	}
+	out.Flush()
+	return errors.Join(lines.Err(), out.Error())
 }

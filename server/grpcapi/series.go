@@ -183,7 +183,7 @@ func (s seriesServer) ReportSeries(ctx context.Context, req *idnodev1.ReportSeri
 	for _, c := range res.Items {
 		answer.Scopes = append(answer.Scopes, &idnodev1.ScopeReport{
 			Scope: c.Scope, Last: c.Last, LastDate: lastDate(c.LastDate), Closed: c.Closed,
-			Before: c.Before, Open: c.Open, Overdue: c.Overdue, Confirmed: c.Confirmed, Voided: c.Voided, Released: c.Released,
+			Before: c.Before, Open: c.Open, Overdue: c.Overdue, Confirmed: c.Confirmed, Voided: c.Voided, Released: c.Released, Unknown: c.Unknown,
 		})
 	}
 	return answer, nil
@@ -209,7 +209,7 @@ func seriesRequest(req readOfSeries) service.SeriesRequest {
 }
 
 func (s seriesServer) ListNumbers(ctx context.Context, req *idnodev1.ListNumbersRequest) (*idnodev1.ListNumbersResponse, error) {
-	if req.GetState() < 0 || req.GetState() > idnodev1.NumberState_NUMBER_STATE_RELEASED {
+	if req.GetState() < 0 || req.GetState() > idnodev1.NumberState_NUMBER_STATE_UNKNOWN {
 		return nil, statusError(badRequest(service.ReasonInvalidSeries, "state", "there is no such state"))
 	}
 	res, err := s.service.ListNumbers(ctx, service.SeriesPageRequest{
@@ -281,7 +281,9 @@ func (s seriesServer) CloseScope(ctx context.Context, req *idnodev1.CloseScopeRe
 func (s seriesServer) ResumeSeries(ctx context.Context, req *idnodev1.ResumeSeriesRequest) (*idnodev1.ResumeSeriesResponse, error) {
 	resume := service.ResumeSeriesRequest{Database: req.GetDatabase(), Series: req.GetSeries(), More: req.GetMore()}
 	for _, l := range req.GetBooks() {
-		resume.Books = append(resume.Books, series.InBooks{Scope: l.GetScope(), Last: l.GetLast(), Closed: l.GetClosed()})
+		resume.Books = append(resume.Books, service.ScopeInBooks{
+			Scope: l.GetScope(), Last: l.GetLast(), LastDate: l.GetLastDate(), Closed: l.GetClosed(),
+		})
 	}
 	index, err := s.service.ResumeSeries(ctx, resume)
 	if err != nil {

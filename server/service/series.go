@@ -332,38 +332,6 @@ func (n *numbers) CloseScope(ctx context.Context, req ScopeRequest) (Value, erro
 	})
 }
 
-// ResumeSeriesRequest says which numbers are in the books.
-type ResumeSeriesRequest struct {
-	Database, Series string
-	// Books is what they have of scopes.
-	Books []series.InBooks
-	// More leaves the series suspended: another call follows.
-	More bool
-}
-
-// ResumeSeries lets a suspended series go on, and returns the index of the log entry.
-func (n *numbers) ResumeSeries(ctx context.Context, req ResumeSeriesRequest) (uint64, error) {
-	return call(ctx, n.calls, "ResumeSeries", req, n.resumeSeries)
-}
-
-func (n *numbers) resumeSeries(ctx context.Context, req ResumeSeriesRequest) (index uint64, err error) {
-	database, name, err := seriesKey(req.Database, req.Series, "series")
-	if err != nil {
-		return 0, err
-	}
-	resume := &raftlogv1.SeriesResume{Name: name, More: req.More}
-	for _, b := range req.Books {
-		resume.Books = append(resume.Books, op.SeriesInBooks(b))
-	}
-	err = n.recorded(ctx, audit.EventSeriesResume, database, name, req.Books, func() (uint64, error) {
-		// Not repeatable: another restore may have suspended it since, for a reason of its own.
-		result, err := n.propose(ctx, op.Envelope{Database: database}, resume, false)
-		index = result.GetLogIndex()
-		return index, err
-	})
-	return index, err
-}
-
 // seriesKey checks and folds the name of a series, which is in a field.
 func seriesKey(database, name, field string) (foldedDatabase, foldedName string, err error) {
 	if foldedDatabase, err = databaseKey(database); err != nil {

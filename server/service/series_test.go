@@ -528,3 +528,99 @@ func TestADefinedSeriesSaysThatItIsSuspended(t *testing.T) {
 		}
 	}
 }
+
+// unknownSeries is a node with a series of which the numbers 1 to 3 are unknown.
+func unknownSeries(t *testing.T, change func(*Config)) node {
+	t.Helper()
+	n := newSeriesNode(t, change)
+	if _, err := n.MergeCluster(t.Context(), MergeClusterRequest{Floor: 7}); err != nil {
+		t.Fatal(err)
+	}
+	definition := series.Definition{Format: "R{year}-{number}", Reset: format.ResetYear, Order: series.OrderDates}
+	if _, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: "receipts", Definition: definition}); err != nil {
+		t.Fatal(err)
+	}
+	books := []ScopeInBooks{{Scope: []string{"2023"}, Last: 3, LastDate: "2023-06-30"}}
+	if _, err := n.ResumeSeries(t.Context(), ResumeSeriesRequest{Series: "receipts", Books: books}); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestUnknownNumbersAreReconciled: all of a call or none, and the same again changes nothing.
+// The order of dates holds against the books, and who has a number says what is known.
+func TestUnknownNumbersAreReconciled(t *testing.T) {
+	log := &memoryAudit{}
+	n := unknownSeries(t, func(c *Config) { c.Audit = log })
+	ctx := t.Context()
+	req := ReconcileNumbersRequest{Series: "Receipts", Scope: []string{"2023"}, Numbers: []series.Bound{{Number: 1, Key: "a"}, {Number: 2}}}
+	for range 2 {
+		res, err := n.ReconcileNumbers(ctx, req)
+		if err != nil || len(res.Numbers) != 2 || res.Numbers[0].State != series.Confirmed || res.Numbers[1].State != series.Voided || res.Numbers[1].Reason != series.ReasonNotInBooks {
+			t.Fatalf("%+v, %v", res, err)
+		}
+	}
+	_, hash := n.world.state.Hash()
+	for field, bad := range map[string]ReconcileNumbersRequest{
+		"scope":   {Series: "receipts", Scope: []string{"1999"}, Numbers: []series.Bound{{Number: 1}}},
+		"numbers": {Series: "receipts", Scope: req.Scope, Numbers: []series.Bound{{Number: 3, Key: "c"}, {Number: 4}}},
+		"reason":  {Series: "receipts", Scope: req.Scope, Numbers: []series.Bound{{Number: 3}}, Reason: strings.Repeat("r", series.MaxReasonBytes+1)},
+	} {
+		_, err := n.ReconcileNumbers(ctx, bad)
+		if wrong := new(Error); !errors.As(err, &wrong) || wrong.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	for name, numbers := range map[string][]series.Bound{"none": nil, "too many": make([]series.Bound, series.MaxKeys+1), "too long": {{Number: 3, Key: strings.Repeat("k", MaxSeriesKeyBytes+1)}}} {
+		_, err := n.ReconcileNumbers(ctx, ReconcileNumbersRequest{Series: "receipts", Scope: req.Scope, Numbers: numbers})
+		t.Run(name, func(t *testing.T) { wantError(t, err, InvalidArgument, ReasonInvalidSeries, "numbers") })
+	}
+	if _, after := n.world.state.Hash(); after != hash {
+		t.Error("bad requests changed the state")
+	}
+	if found, err := n.WhoHas(ctx, WhoHasRequest{SeriesRequest: SeriesRequest{Series: "receipts"}, Text: "R2023-3"}); err != nil || found.Number.State != series.Unknown || found.Number.Key != "" {
+		t.Errorf("%+v, %v", found, err)
+	}
+	_, err := n.TakeNumbers(ctx, TakeNumbersRequest{Series: "receipts", Keys: []string{"d"}, Date: "2023-06-29"})
+	wantError(t, err, FailedPrecondition, ReasonDateGoesBack, "date")
+	done := slices.IndexFunc(log.records, func(r audit.Record) bool { return r.Event == "series.reconcile" && r.Outcome == audit.OutcomeDone })
+	if done < 0 || log.records[done].Name != "receipts" {
+		t.Fatalf("the audit log has %+v", log.records)
+	}
+	after, err := json.Marshal(log.records[done].After)
+	if want := `{"scope":["2023"],"numbers":2,"first_number":1,"without_document":1}`; err != nil || string(after) != want {
+		t.Errorf("the audit log says %s, want %s", after, want)
+	}
+}
+
+// TestResumeSaysWhatTheBooksHave: in parts, with dates, and in the audit log.
+func TestResumeSaysWhatTheBooksHave(t *testing.T) {
+	log := &memoryAudit{}
+	n := newSeriesNode(t, func(c *Config) { c.Audit = log })
+	ctx := t.Context()
+	if _, err := n.MergeCluster(ctx, MergeClusterRequest{Floor: 7}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.DefineSeries(ctx, DefineSeriesRequest{Name: "receipts", Definition: series.Definition{Format: "{year}-{number}", Reset: format.ResetYear, Order: series.OrderDates}}); err != nil {
+		t.Fatal(err)
+	}
+	resume := func(more bool, last int64, date string) error {
+		books := []ScopeInBooks{{Scope: []string{"2023"}, Last: last, LastDate: date, Closed: !more}}
+		_, err := n.ResumeSeries(ctx, ResumeSeriesRequest{Series: "receipts", Books: books, More: more})
+		return err
+	}
+	wantError(t, resume(false, 3, ""), InvalidArgument, ReasonInvalidSeries, "books")
+	wantError(t, resume(false, 3, "30 June"), InvalidArgument, ReasonInvalidSeries, "books")
+	if err := errors.Join(resume(true, 100_000, "2023-06-30"), resume(false, 100_007, "2023-06-30")); err != nil {
+		t.Fatal(err)
+	}
+	page, err := n.ReportSeries(ctx, SeriesPageRequest{SeriesRequest: SeriesRequest{Series: "receipts"}})
+	if err != nil || page.Items[0].Unknown != 100_007 || !page.Items[0].Closed || page.Items[0].LastDate.String() != "2023-06-30" {
+		t.Errorf("%+v, %v", page, err)
+	}
+	last := log.records[len(log.records)-1]
+	after, err := json.Marshal(last.After)
+	if want := `[{"scope":["2023"],"last":100007,"last_date":"2023-06-30","closed":true}]`; err != nil || string(after) != want {
+		t.Errorf("the audit log says %s, want %s", after, want)
+	}
+}

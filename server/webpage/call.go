@@ -26,7 +26,7 @@ func (p *Page) handleCalls(handle func(pattern string, handler http.Handler)) {
 	reads := map[string]read{
 		"overview": p.overview, "explain": p.explain, "identity": p.identity, "hilo": p.hilo,
 		"identities": p.identities, "hilos": p.hilos, "claims": p.claims, "etags": p.etags, "databases": p.databases,
-		"series": p.series, "series/scopes": p.scopes, "series/number": p.number,
+		"series": p.series, "series/scopes": p.scopes, "series/number": p.number, "series/unknown": p.unknown,
 		"settings": p.settings, "roles": p.roles,
 	}
 	for name, call := range reads {
@@ -36,7 +36,8 @@ func (p *Page) handleCalls(handle func(pattern string, handler http.Handler)) {
 		"ids": change(p.makeIDs), "ranges": change(p.takeRange), "ranges/return": change(p.returnRange),
 		"identities/seed": change(p.seedIdentity), "identities/delete": change(p.deleteIdentity),
 		"hilos/raise": change(p.raiseHiLo), "claims/claim": change(p.claim), "claims/release": change(p.release),
-		"members/lead": change(p.transferLeadership), "members/remove": change(p.removeMember),
+		"series/reconcile": change(p.reconcile),
+		"members/lead":     change(p.transferLeadership), "members/remove": change(p.removeMember),
 	}
 	for name, call := range changes {
 		handle("POST "+api+name, p.handler(call))

@@ -111,7 +111,8 @@ func TestSeries(t *testing.T) {
 	walk(t, w.newServer(httpapi.Config{}), []step{
 		{get, "series?sort=keys&descending=true", "", 200, `{"items":[
 			{"name":"bills","format":"B{number:3}","keys":"4","suspended":false},{"name":"orders","keys":"0"}],"next":""}`},
-		{get, "series/scopes?name=Bills", "", 200, `{"items":[{"scope":[],"closed":true,"last":"4","before":"0","open":"2","overdue":"0","confirmed":"0","voided":"1","released":"1"}],"next":""}`},
+		{get, "series/scopes?name=Bills", "", 200, `{"items":[{"scope":[],"closed":true,"last":"4","before":"0","open":"2","overdue":"0","confirmed":"0","voided":"1","released":"1","unknown":"0"}],"next":""}`},
+		{get, "series/unknown?name=bills", "", 200, `{"left":"0"}`},
 		{get, "series/scopes?name=none", "", 404, `{"reason":"SERIES_NOT_FOUND"}`},
 		{get, "series/number?name=bills&of=b", "", 200, `{"text":"B002","key":"b","state":"voided","date":"2024-10-04","reason":"torn"}`},
 		{get, "series/number?name=bills&of=B002", "", 200, `{"text":"B002","key":"b"}`},
@@ -119,6 +120,35 @@ func TestSeries(t *testing.T) {
 		{get, "series/number?name=bills&of=B009", "", 404, `{"reason":"NUMBER_NOT_FOUND"}`},
 		{get, "series/number?name=bills&of=x", "", 404, `{"reason":"NUMBER_NOT_FOUND"}`},
 		{get, "series/number?name=bills", "", 400, `{"reason":"INVALID_SERIES","field":"key"}`},
+	})
+}
+
+// TestUnknownNumbersAreReconciled one after the other, in the order of scopes and numbers.
+func TestUnknownNumbersAreReconciled(t *testing.T) {
+	w := newWorld(t)
+	shop := op.Envelope{Database: "default"}
+	w.Must(shop, &raftlogv1.SeriesDefine{Name: "bills", Definition: &raftlogv1.SeriesDefinition{Format: "B{branch}-{number:3}"}})
+	record := func(scope string, numbers ...*raftlogv1.SeriesStored) {
+		w.Must(shop, &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
+			Name: "bills", Scope: []string{scope}, First: 1, Numbers: numbers, LastDate: 20_000,
+		}}})
+	}
+	confirmed := &raftlogv1.SeriesStored{Key: "a", State: uint32(series.Confirmed), Date: 20_000, TakenUnixNano: 1}
+	open := &raftlogv1.SeriesStored{Key: "b", State: uint32(series.Open), Date: 20_000, TakenUnixNano: 1}
+	record("x", confirmed)
+	record("y", &raftlogv1.SeriesStored{Key: "c", State: uint32(series.Confirmed), Date: 20_000, TakenUnixNano: 1}, open)
+	w.Must(shop, &raftlogv1.SeriesResume{Name: "bills", Books: []*raftlogv1.SeriesInBooks{{Scope: []string{"y"}, Last: 3}}})
+	walk(t, w.newServer(httpapi.Config{}), []step{
+		{get, "series/unknown?name=bills", "", 200, `{"scope":["y"],"number":"2","text":"By-002","key":"b","state":"unknown","left":"2"}`},
+		{post, "series/reconcile", `{"name":"bills","scope":["y"],"number":"2","key":"b"}`, 200, `{"text":"By-002","key":"b","state":"confirmed"}`},
+		{post, "series/reconcile", `{"name":"bills","scope":["y"],"number":"2","key":"b"}`, 200, `{"state":"confirmed"}`},
+		{get, "series/unknown?name=bills", "", 200, `{"number":"3","text":"By-003","key":"","left":"1"}`},
+		{post, "series/reconcile", `{"name":"bills","scope":["y"],"number":"3","key":"b"}`, 409, `{"reason":"KEY_CONFLICT"}`},
+		{post, "series/reconcile", `{"name":"bills","scope":["y"],"number":"3","key":""}`, 200, `{"key":"","state":"voided","reason":"not in the books"}`},
+		{post, "series/reconcile", `{"name":"bills","scope":["x"],"number":"1","key":""}`, 412, `{"reason":"NUMBER_STATE"}`},
+		{post, "series/reconcile", `{"name":"bills","scope":["z"],"number":"1","key":""}`, 404, `{"reason":"SCOPE_NOT_FOUND"}`},
+		{get, "series/unknown?name=bills", "", 200, `{"left":"0"}`},
+		{get, "series/unknown?name=none", "", 404, `{"reason":"SERIES_NOT_FOUND"}`},
 	})
 }
 

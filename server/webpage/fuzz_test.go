@@ -14,7 +14,7 @@ import (
 var calls = []string{
 	"ids", "ranges", "ranges/return", "identities/seed", "identities/delete", "hilos/raise", "claims/claim", "claims/release",
 	"members/lead", "members/remove", "overview", "explain", "identity", "hilo", "identities", "hilos", "claims", "etags", "databases", "settings", "roles",
-	"series", "series/scopes", "series/number",
+	"series", "series/scopes", "series/number", "series/unknown",
 }
 
 const withBody = 10

@@ -44,6 +44,7 @@ type scope struct {
 	Confirmed int64    `json:"confirmed,string"`
 	Voided    int64    `json:"voided,string"`
 	Released  int64    `json:"released,string"`
+	Unknown   int64    `json:"unknown,string"`
 }
 
 // shownScopes is how many scopes of a series are seen at once.
@@ -53,7 +54,7 @@ const shownScopes = 20
 func (p *Page) scopes(r *http.Request) (any, error) {
 	page, err := p.service.ReportSeries(r.Context(), service.SeriesPageRequest{SeriesRequest: seriesRequest(r), PageSize: shownScopes})
 	return listOf(page, func(s series.Summary) scope {
-		return scope{s.Scope, s.Closed, s.Last, s.Before, s.Open, s.Overdue, s.Confirmed, s.Voided, s.Released}
+		return scope{s.Scope, s.Closed, s.Last, s.Before, s.Open, s.Overdue, s.Confirmed, s.Voided, s.Released, s.Unknown}
 	}), err
 }
 
@@ -83,6 +84,9 @@ func (p *Page) number(r *http.Request) (any, error) {
 
 func (p *Page) whoHas(ctx context.Context, req service.WhoHasRequest) (documentNumber, error) {
 	res, err := p.service.WhoHas(ctx, req)
-	n := res.Number
-	return documentNumber{n.Text, n.Key, n.State.String(), n.Overdue, n.Date.String(), n.Reason}, err
+	return numberOf(res.Number), err
+}
+
+func numberOf(n series.Number) documentNumber {
+	return documentNumber{n.Text, n.Key, n.State.String(), n.Overdue, n.Date.String(), n.Reason}
 }

@@ -1,9 +1,9 @@
 // The view of series of document numbers: the list, what their scopes have, and whose a
 // number is.
 
-import { get } from "./api.js";
-import { ask, say } from "./dialog.js";
-import { el, field } from "./dom.js";
+import { change, get } from "./api.js";
+import { ask, explain, say } from "./dialog.js";
+import { check, el, field } from "./dom.js";
 import { hold } from "./gate.js";
 import { list } from "./list.js";
 import { number } from "./text.js";
@@ -16,11 +16,14 @@ export function series(database) {
       { head: "Keys", key: "keys", text: (item) => number(item.keys) },
       { head: "State", text: (item) => item.suspended ? "suspended" : "active" },
     ],
-    actions: [{ text: "Numbers", needs: ["read"], reads: true, run: (item) => look(database, item) }],
+    actions: [
+      { text: "Numbers", needs: ["read"], reads: true, run: (item) => look(database, item) },
+      { text: "Unknown", needs: ["read", "series"], run: (item) => reconcile(database, item, all.refresh) },
+    ],
     empty: "No series yet: idnode series define begins one.",
   });
   return {
-    element: el("div", {}, el("p", { class: "lead" }, "Each gives numbers without holes to the keys of documents. A suspended one gives none until idnode series resume."), all.element),
+    element: el("div", {}, el("p", { class: "lead" }, "Each gives numbers without holes to the keys of documents. A suspended one gives none until idnode series resume. Unknown numbers are those that a restore or a recovery left open."), all.element),
     update: all.update, close: all.close,
   };
 }
@@ -49,11 +52,46 @@ async function look(database, { name, format }) {
 }
 
 function line(scope) {
-  const counts = ["open", "overdue", "confirmed", "voided", "released"].filter((state) => scope[state] !== "0");
+  const counts = ["open", "overdue", "confirmed", "voided", "released", "unknown"].filter((state) => scope[state] !== "0");
   return el("li", {},
     el("strong", {}, scope.scope.join(", ") || "All numbers"),
     `: ${number(String(BigInt(scope.before) + 1n))} to ${number(scope.last)}, ${counts.map((state) => `${number(scope[state])} ${state}`).join(", ")}`,
     scope.before === "0" ? "" : `; 1 to ${number(scope.before)} before this series`, scope.closed ? "; closed" : "");
+}
+
+// reconcile asks for one unknown number after the other what the books have of it.
+async function reconcile(database, { name }, done) {
+  let first;
+  try {
+    first = await get("series/unknown", { database, name, fresh: "true" });
+  } catch (failure) {
+    return say(explain(failure));
+  }
+  if (first.left === "0") {
+    return say(`${name} has no unknown number.`);
+  }
+  const key = field("Document's key", { maxlength: "128" }, "Which document has this number in the books.");
+  const none = check("No document has it: the number is voided.");
+  const submit = ask({
+    title: `${first.text} of ${name}`, does: "Say it", danger: true,
+    content: [
+      el("p", {}, `${number(first.left)} numbers of ${first.scope.join(", ") || "the series"} are unknown. ${first.key ? `This one was last known of ${first.key}` : "Of this one no key is known"}. What is said cannot be taken back.`),
+      key.element, none.element,
+    ],
+    act: async () => {
+      const answer = await change("series/reconcile", { database, name, scope: first.scope, number: first.number, key: none.input.checked ? "" : key.input.value });
+      say(told(answer));
+      done();
+      setTimeout(() => reconcile(database, { name }, done)); // When this dialog has closed.
+    },
+  });
+  const judge = () => {
+    key.input.disabled = none.input.checked;
+    hold(submit, none.input.checked || key.input.value ? "" : "Give the key, or say that no document has the number.");
+  };
+  key.input.addEventListener("input", judge);
+  none.input.addEventListener("change", judge);
+  judge();
 }
 
 function told(found) {
