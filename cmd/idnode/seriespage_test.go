@@ -3,17 +3,28 @@ package main
 import (
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 )
 
 // shellWord is a word of a command line, or one in quotes, which has no others in it.
 var shellWord = regexp.MustCompile(`'[^']*'|[^\s']+`)
 
+var resets = map[string]format.Reset{
+	"": format.ResetNever, "year": format.ResetYear, "day": format.ResetDay, "fiscal-year": format.ResetFiscalYear,
+}
+
 // defined is a format of the page, and when its numbers begin again.
 var defined = regexp.MustCompile(`--format '([^']+)'(?: --reset-by ([a-z-]+))?`)
+
+// begun is where a scope of the page begins.
+var begun = regexp.MustCompile(`--begin ([^= ]+)=([0-9]+)`)
 
 func seriesPage(t *testing.T) string {
 	t.Helper()
@@ -49,9 +60,6 @@ func TestSeriesPageCommands(t *testing.T) {
 
 // TestSeriesPageFormats: the formats of the page, and those of the help, can be defined.
 func TestSeriesPageFormats(t *testing.T) {
-	resets := map[string]format.Reset{
-		"": format.ResetNever, "year": format.ResetYear, "day": format.ResetDay, "fiscal-year": format.ResetFiscalYear,
-	}
 	help := command(t, "series", "define", "--help").stdout
 	found := defined.FindAllStringSubmatch(seriesPage(t)+help, -1)
 	for _, m := range found {
@@ -63,4 +71,69 @@ func TestSeriesPageFormats(t *testing.T) {
 	if len(found) < 8 {
 		t.Errorf("found %d formats", len(found))
 	}
+}
+
+// TestSeriesPageTexts: a take of the page gives the texts that the page shows. Where it
+// names no date the present one is of 2026.
+func TestSeriesPageTexts(t *testing.T) {
+	all, takes := map[string]*series.Series{}, 0
+	lines := strings.Split(seriesPage(t), "\n")
+	for i, line := range lines {
+		rest, ok := strings.CutPrefix(line, "$ idnode series ")
+		if !ok {
+			continue
+		}
+		words := shellWord.FindAllString(rest, -1)
+		switch name := words[1]; words[0] {
+		case "define":
+			m := defined.FindStringSubmatch(line)
+			var begins []series.Begin
+			for _, b := range begun.FindAllStringSubmatch(line, -1) {
+				scope, _ := parseScope(b[1])
+				first, _ := strconv.ParseInt(b[2], 10, 64)
+				begins = append(begins, series.Begin{Scope: scope, First: first})
+			}
+			s, err := series.New(series.Definition{Format: m[1], Reset: resets[m[2]]}, begins...)
+			if err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			all[name] = s
+		case "take":
+			takes++
+			numbers, err := all[name].Take(1, takeOf(t, words[2:]))
+			if err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			for j, n := range numbers {
+				if shown := lines[i+1+j]; shown != n.Text {
+					t.Errorf("%s: %s is shown, not %s", line, shown, n.Text)
+				}
+			}
+		}
+	}
+	if takes < 8 {
+		t.Errorf("the page has %d takes", takes)
+	}
+}
+
+// takeOf reads the flags of a take, whose values are in the order of the format.
+func takeOf(t *testing.T, words []string) (q series.Request) {
+	t.Helper()
+	q.Date = format.DateOf(2026, time.November, 26)
+	for flag := range slices.Chunk(words, 2) {
+		switch flag[0] {
+		case "--key":
+			q.Keys = append(q.Keys, flag[1])
+		case "--scope":
+			_, value, _ := strings.Cut(flag[1], "=")
+			q.Values = append(q.Values, value)
+		case "--date":
+			date, err := format.ParseDate(flag[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.Date = date
+		}
+	}
+	return q
 }
