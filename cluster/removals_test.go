@@ -12,6 +12,7 @@ import (
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/internal/outcome"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -100,6 +101,11 @@ func TestARemovedVoterVotesUntilRaftsConfigurationIsCommitted(t *testing.T) {
 	}
 	table.slow.Store(false)
 	eventually(t, "the end of a leadership without a quorum", func() bool { return leader.node.Status().Role != cluster.RoleLeader })
+	id := removed.node.ID()
+	reply, err := leader.node.PeerSide().HandlePing(t.Context(), id[:], &peerv1.PingRequest{})
+	if err != nil || reply.GetCallerRemoved() {
+		t.Errorf("the lost leader tells the removed voter to end: %v, %v", reply, err)
+	}
 	leader.link.partition()
 	for _, s := range others {
 		s.link.heal()
