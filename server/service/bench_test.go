@@ -2,8 +2,12 @@ package service
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm/op"
@@ -125,5 +129,45 @@ func BenchmarkRefused(b *testing.B) {
 		if _, err := n.NextIdentity(ctx, req); err == nil {
 			b.Fatal("not refused")
 		}
+	}
+}
+
+// BenchmarkIdentityBesideVerifications measures the 99th percentile of an identity's values
+// while another caller verifies a series of 300,000 numbers sixteen times at once, and without.
+func BenchmarkIdentityBesideVerifications(b *testing.B) {
+	n := newSeriesNode(b, nil)
+	for i := 0; i < 300_000; i += 500 {
+		keys := make([]string, 500)
+		for j := range keys {
+			keys[j] = strconv.Itoa(i + j)
+		}
+		if _, err := n.TakeNumbers(b.Context(), berlin(keys...)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, verifications := range []int{0, 16} {
+		b.Run(fmt.Sprintf("verifications=%d", verifications), func(b *testing.B) {
+			ctx, cancel := context.WithCancel(as("books"))
+			var done sync.WaitGroup
+			for range verifications {
+				done.Go(func() {
+					for ctx.Err() == nil {
+						_, _ = n.VerifySeries(ctx, SeriesRequest{Series: "invoices"})
+					}
+				})
+			}
+			var took []time.Duration
+			for b.Loop() {
+				begin := time.Now()
+				if _, err := n.NextIdentity(as("shop"), NextIdentityRequest{Name: "orders"}); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(begin))
+			}
+			cancel()
+			done.Wait()
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)*99/100]), "p99-ns")
+		})
 	}
 }
