@@ -21,9 +21,9 @@ func bytesPerSecond(names int) int {
 	return names / 4
 }
 
-// TestF39SnapshotOverASlowLink lets a node join whose link is slow: a leader sends its snapshot
+// TestF39SnapshotOverSlowLink lets a node join whose link is slow: a leader sends its snapshot
 // once, as long as it makes progress.
-func TestF39SnapshotOverASlowLink(t *testing.T) {
+func TestF39SnapshotOverSlowLink(t *testing.T) {
 	tier.Long(t)
 	c := harness.NewCluster(t, harness.Config{Tuning: snapshotOften})
 	joined := c.Add(t, "D", "--join", c.Nodes[0].GRPC)
