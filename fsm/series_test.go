@@ -27,7 +27,7 @@ func onSeries(payload proto.Message) []byte {
 }
 
 // reusing is a definition with which numbers change hands.
-var reusing = series.Definition{Format: "{branch}-{number:3}", OnRelease: series.ReleaseReuses, OnExpiry: series.ExpiryReuses, ExpiresIn: 30 * time.Second}
+var reusing = series.Definition{Format: "{branch}-{number:3}", OnRelease: series.ReleaseReuses, OnExpiry: series.ExpiryReuses, ExpiresIn: 90 * time.Second}
 
 // seriesOperations are one of each kind; the first two are applied.
 func seriesOperations() [][]byte {
@@ -90,7 +90,7 @@ func (r *seriesRun) series() (found *series.Series) {
 }
 
 func (r *seriesRun) step() {
-	r.now = r.now.Add(time.Duration(r.IntN(20)-2) * time.Second)
+	r.now = r.now.Add(time.Duration(r.IntN(60)-6) * time.Second)
 	now := r.now.UnixNano()
 	var keys []string
 	for _, i := range r.Perm(8)[:1+r.IntN(3)] {
@@ -156,7 +156,7 @@ func (r *seriesRun) delete(now int64) {
 }
 
 func (r *seriesRun) take(now int64, keys []string) {
-	q := series.Request{Values: []string{[]string{"A", "B", "C"}[r.IntN(3)]}, Keys: keys, Date: format.DateAt(now, 3600)}
+	q := series.Request{Values: []string{[]string{"A", "B", "C"}[r.IntN(3)]}, Keys: keys, Date: format.DateAt(now, 3600), Today: format.DateAt(now, 3600)}
 	m := &raftlogv1.SeriesTake{Name: "s", Values: q.Values, Keys: keys, UtcOffsetSeconds: 3600}
 	if r.IntN(2) == 0 {
 		q.DateGiven, q.Date = true, format.DateOf(2026, 1, 2)

@@ -138,10 +138,11 @@ func (s *seriesStore) take(dst []byte, now moment, o *op.Operation) ([]byte, *re
 	}
 	q := series.Request{
 		Values: m.GetValues(), Date: format.Date(m.GetDate()), DateGiven: m.Date != nil,
-		Keys: m.GetKeys(), Label: m.GetLabel(), ExpiresIn: time.Duration(m.GetExpiresInNanos()),
+		Today: format.DateAt(now.unixNano, m.GetUtcOffsetSeconds()),
+		Keys:  m.GetKeys(), Label: m.GetLabel(), ExpiresIn: time.Duration(m.GetExpiresInNanos()),
 	}
 	if !q.DateGiven {
-		q.Date = format.DateAt(now.unixNano, m.GetUtcOffsetSeconds())
+		q.Date = q.Today
 	}
 	var given *raftlogv1.SeriesNumbers
 	var full *refusal

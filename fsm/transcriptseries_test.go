@@ -89,7 +89,7 @@ func (p *transcript) definition(l line) *raftlogv1.SeriesDefinition {
 	return &raftlogv1.SeriesDefinition{
 		Format: l.text("format", "{number}"), ResetBy: uint32(l.int("reset")), Order: uint32(l.int("order")),
 		OnRelease: uint32(l.int("on-release")), OnExpiry: uint32(l.int("on-expiry")), ExpiresInNanos: p.nanos(l, "expires"),
-		MaxOpen: l.int("max-open"), MaxKeys: l.int("max-keys"), TimeZone: l.text("zone", ""),
+		MaxOpen: l.int("max-open"), MaxKeys: l.int("max-keys"), MaxAheadDays: int32(l.int("ahead")), TimeZone: l.text("zone", ""),
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // fill takes numbers for keys of 16 bytes, without scope values.
 func fill(tb testing.TB, s *series.Series, from, to int) {
 	for i := from; i < to; i += 100 {
-		q := series.Request{Date: today}
+		q := series.Request{Date: today, Today: today}
 		for n := i; n < i+100; n++ {
 			q.Keys = append(q.Keys, fmt.Sprintf("invoice-%08d", n))
 		}
@@ -74,7 +74,7 @@ func BenchmarkGrowth(b *testing.B) {
 // ascending.
 func takeEach(b *testing.B, s *series.Series, count int) (took []time.Duration) {
 	for i := range count {
-		q := series.Request{Date: today, Keys: []string{fmt.Sprintf("document-%d", i)}}
+		q := series.Request{Date: today, Today: today, Keys: []string{fmt.Sprintf("document-%d", i)}}
 		begin := time.Now()
 		if _, err := s.Take(1, q); err != nil {
 			b.Fatal(err)
@@ -97,7 +97,7 @@ func BenchmarkTake(b *testing.B) {
 				i := 0
 				for b.Loop() {
 					key := fmt.Sprintf("document-%d", i)
-					if _, err := s.Take(1, series.Request{Date: today, Keys: []string{key}}); err != nil {
+					if _, err := s.Take(1, series.Request{Date: today, Today: today, Keys: []string{key}}); err != nil {
 						b.Fatal(err)
 					}
 					if _, err := s.Confirm(1, []series.Bound{{Key: key}}); err != nil {
@@ -122,7 +122,7 @@ func BenchmarkExpired(b *testing.B) {
 					fill(b, s, 0, keys)
 					b.StartTimer()
 					begin := time.Now()
-					if _, err := s.Take(int64(2*time.Hour), series.Request{Date: today, Keys: []string{"late"}}); err != nil {
+					if _, err := s.Take(int64(2*time.Hour), series.Request{Date: today, Today: today, Keys: []string{"late"}}); err != nil {
 						b.Fatal(err)
 					}
 					longest = max(longest, time.Since(begin))
@@ -140,7 +140,7 @@ func BenchmarkFreeze(b *testing.B) {
 			before := heap()
 			s := newSeries(b, series.Definition{Format: "{branch}-{number}"})
 			for i := range scopes {
-				q := series.Request{Date: today, Keys: []string{fmt.Sprintf("%016d", i)}, Values: []string{fmt.Sprintf("%07d", i)}}
+				q := series.Request{Date: today, Today: today, Keys: []string{fmt.Sprintf("%016d", i)}, Values: []string{fmt.Sprintf("%07d", i)}}
 				if _, err := s.Take(1, q); err != nil {
 					b.Fatal(err)
 				}
@@ -160,11 +160,11 @@ func BenchmarkTooManyOpen(b *testing.B) {
 		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
 			s := newSeries(b, series.Definition{Format: "{number}", OnExpiry: series.ExpiryReuses, MaxOpen: 101})
 			take := func(now int64, key string, in time.Duration) {
-				if _, err := s.Take(now, series.Request{Keys: []string{key}, Date: today, ExpiresIn: in}); err != nil {
+				if _, err := s.Take(now, series.Request{Keys: []string{key}, Date: today, Today: today, ExpiresIn: in}); err != nil {
 					b.Fatal(err)
 				}
 			}
-			take(1, "x", 1<<40)
+			take(1, "x", time.Hour)
 			for i := 0; i < keys; i += 100 {
 				fill(b, s, i, i+100)
 				for n := i; n < i+100; n++ {
@@ -174,11 +174,11 @@ func BenchmarkTooManyOpen(b *testing.B) {
 				}
 			}
 			fill(b, s, keys, keys+100)
-			now := int64(1 << 41)
+			now := int64(2 * time.Hour)
 			for b.Loop() {
-				now += 2
-				take(now, "x", 1)
-				if _, err := s.Take(now+1, series.Request{Keys: []string{"a", "b"}, Date: today}); err == nil {
+				now += 2 * int64(time.Minute)
+				take(now, "x", time.Minute)
+				if _, err := s.Take(now+int64(time.Minute), series.Request{Keys: []string{"a", "b"}, Date: today, Today: today}); err == nil {
 					b.Fatal("taken")
 				}
 			}

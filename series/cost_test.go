@@ -49,7 +49,7 @@ func TestATakeDoesNotGrowWithWhatHasExpired(t *testing.T) {
 	for _, policy := range []series.OnExpiry{series.ExpiryReports, series.ExpiryVoids, series.ExpiryReuses} {
 		grows(t, 1_000, 50_000, func(count int) func() {
 			s := expired(t, count, policy)
-			return func() { mustTake(t, s, late, series.Request{Keys: []string{"late"}, Date: today}) }
+			return func() { mustTake(t, s, late, series.Request{Keys: []string{"late"}, Date: today, Today: today}) }
 		})
 	}
 }
@@ -87,7 +87,7 @@ func TestARedefinitionDoesNotGrowWithWhatHasExpired(t *testing.T) {
 func TestTooManyOpenDoesNotGrow(t *testing.T) {
 	grows(t, 1_000, 100_000, func(count int) func() {
 		s := newSeries(t, series.Definition{Format: "{number}", OnExpiry: series.ExpiryReuses, MaxOpen: 101})
-		mustTake(t, s, 1, series.Request{Keys: []string{"x"}, Date: today, ExpiresIn: 1_000_000})
+		mustTake(t, s, 1, series.Request{Keys: []string{"x"}, Date: today, Today: today, ExpiresIn: time.Hour})
 		for i := 0; i < count; i += 100 {
 			fill(t, s, i, i+100)
 			for n := i; n < i+100; n++ {
@@ -97,9 +97,9 @@ func TestTooManyOpenDoesNotGrow(t *testing.T) {
 			}
 		}
 		fill(t, s, count, count+100)
-		mustTake(t, s, late, series.Request{Keys: []string{"y"}, Date: today, ExpiresIn: 1})
+		mustTake(t, s, late, series.Request{Keys: []string{"y"}, Date: today, Today: today, ExpiresIn: time.Minute})
 		return func() {
-			_, err := s.Take(late+1, series.Request{Keys: []string{"a", "b"}, Date: today})
+			_, err := s.Take(late+int64(time.Minute), series.Request{Keys: []string{"a", "b"}, Date: today, Today: today})
 			if kind(err) != "too many open" {
 				t.Errorf("taken: %v", err)
 			}
@@ -112,7 +112,7 @@ func TestFreezingDoesNotGrow(t *testing.T) {
 	grows(t, 100, 20_000, func(count int) func() {
 		s := newSeries(t, series.Definition{Format: "{branch}-{number}"})
 		for i := range count {
-			mustTake(t, s, 1, series.Request{Keys: []string{fmt.Sprint(i)}, Values: []string{fmt.Sprint(i)}, Date: today})
+			mustTake(t, s, 1, series.Request{Keys: []string{fmt.Sprint(i)}, Values: []string{fmt.Sprint(i)}, Date: today, Today: today})
 		}
 		return func() { s.Freeze() }
 	})

@@ -58,6 +58,9 @@ type Definition struct {
 	// MaxOpen is how many numbers of a scope may be open, MaxKeys how many keys the series
 	// may know; 0 is without limit.
 	MaxOpen, MaxKeys int64
+	// MaxAheadDays is how many days a new number's date may be after the present day; 0 is 1
+	// where dates have an order, because a later one would end the scope, and else 366.
+	MaxAheadDays int32
 
 	// TimeZone is the zone of dates that callers do not give, by its IANA name; "" is UTC.
 	// The series stores it and uses nothing of it.
@@ -85,6 +88,8 @@ func (d Definition) check() error {
 		return invalid("max_open", "is below 0")
 	case d.MaxKeys < 0:
 		return invalid("max_keys", "is below 0")
+	case d.MaxAheadDays < 0 || d.MaxAheadDays > MaxAheadDays:
+		return invalid("max_ahead_days", "is not from 0 to 3650")
 	case len(d.TimeZone) > MaxTimeZoneBytes || !plain(d.TimeZone):
 		return invalid("time_zone", "is longer than 64 bytes, or has control characters")
 	}
@@ -116,6 +121,17 @@ func (d Definition) follows(old Definition) *InvalidError {
 // an old one.
 func (d Definition) renumbers(old Definition) bool {
 	return d.Format != old.Format || d.Reset != old.Reset
+}
+
+// maxAhead returns how many days a date may be after the present one.
+func (d *Definition) maxAhead() format.Date {
+	switch {
+	case d.MaxAheadDays != 0:
+		return format.Date(d.MaxAheadDays)
+	case d.Order != OrderAny:
+		return 1
+	}
+	return 366
 }
 
 // openLimit returns how many numbers of a scope may be open; 0 is without limit.

@@ -37,6 +37,11 @@ const (
 	MaxBegins = 1000
 	// MaxScopes is the greatest number of scopes of a series.
 	MaxScopes = 1 << 20
+	// MinExpiresIn is the shortest reservation that a caller may ask for, unless the
+	// definition's is shorter.
+	MinExpiresIn = time.Minute
+	// MaxAheadDays is the greatest Definition.MaxAheadDays.
+	MaxAheadDays = 3650
 	// MaxExpiresIn is the longest reservation that ends.
 	MaxExpiresIn = 3650 * 24 * time.Hour
 )

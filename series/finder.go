@@ -13,10 +13,12 @@ const (
 func (r *record) ended(now int64) bool { return r.expires != 0 && r.expires <= now }
 
 // span is what some consecutive numbers have: when the time of the first and of the last open
-// one ends, how many are open without an end, and how many are released.
+// one ends, how many are open without an end, released, and confirmed or unknown; and the
+// greatest date of those that are not voided.
 type span struct {
-	first, last       int64
-	endless, released int32
+	first, last             int64
+	endless, released, kept int32
+	day                     day
 }
 
 // nothing is the span of numbers of which none is open or released.
@@ -25,6 +27,9 @@ var nothing = span{first: math.MaxInt64, last: math.MinInt64}
 // spanOf returns what one number has.
 func spanOf(r *record) span {
 	s := nothing
+	if r.state != Voided && r.state != 0 {
+		s.day = dayOf(r.date)
+	}
 	switch {
 	case r.state == Open && r.expires == 0:
 		s.endless = 1
@@ -32,6 +37,8 @@ func spanOf(r *record) span {
 		s.first, s.last = r.expires, r.expires
 	case r.state == Released:
 		s.released = 1
+	case r.state == Confirmed || r.state == Unknown:
+		s.kept = 1
 	}
 	return s
 }
@@ -40,12 +47,13 @@ func spanOf(r *record) span {
 func (a span) join(b span) span {
 	return span{
 		first: min(a.first, b.first), last: max(a.last, b.last), endless: a.endless + b.endless, released: a.released + b.released,
+		kept: a.kept + b.kept, day: max(a.day, b.day),
 	}
 }
 
-// loses reports whether the ends of a span may be others because a part of it has changed.
+// loses reports whether the ends or the date of a span may be others because a part of it has changed.
 func (a span) loses(old, now span) bool {
-	return old.first == a.first && now.first > old.first || old.last == a.last && now.last < old.last
+	return old.first == a.first && now.first > old.first || old.last == a.last && now.last < old.last || old.day == a.day && now.day < old.day
 }
 
 // wanted is what a search looks for: numbers of any of three kinds.
@@ -124,8 +132,9 @@ func (f *finder) change(i int, old, now span, leaf func(i int) span) {
 	for level := range f.levels {
 		s := &f.levels[level][i]
 		was := *s
-		if s.endless, s.released = s.endless+now.endless-old.endless, s.released+now.released-old.released; !was.loses(old, now) {
-			s.first, s.last = min(s.first, now.first), max(s.last, now.last)
+		s.endless, s.released, s.kept = s.endless+now.endless-old.endless, s.released+now.released-old.released, s.kept+now.kept-old.kept
+		if !was.loses(old, now) {
+			s.first, s.last, s.day = min(s.first, now.first), max(s.last, now.last), max(s.day, now.day)
 		} else if level == 0 {
 			*s = leaf(i)
 		} else {

@@ -21,9 +21,8 @@ type Stored struct {
 // piece without.
 type Piece struct {
 	// Scope has the period, where numbers begin again, and the scope values.
-	Scope    []string
-	Closed   bool
-	LastDate format.Date
+	Scope  []string
+	Closed bool
 	// Begin is the scope's first number, where it is not 1.
 	Begin int64
 	// First is the number of the first one.
@@ -79,7 +78,7 @@ func (f Frozen) VoidedUntil() int64 { return f.voidedUntil }
 func (f Frozen) Pieces(yield func(Piece) bool) {
 	numbers := make([]Stored, 0, slabSize)
 	for c := range f.scopes {
-		p := Piece{Scope: c.values, Closed: c.closed, LastDate: c.lastDate, First: c.offset + 1}
+		p := Piece{Scope: c.values, Closed: c.closed, First: c.offset + 1}
 		if c.offset > 0 {
 			p.Begin = c.offset + 1
 		}

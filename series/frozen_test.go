@@ -109,7 +109,7 @@ func TestAFrozenCopyIsReadBesideChanges(t *testing.T) {
 func TestAFrozenCopyOfManyScopes(t *testing.T) {
 	s := newSeries(t, series.Definition{Format: "{branch}-{number}", OnExpiry: series.ExpiryVoids, ExpiresIn: 10})
 	take := func(now int64, branch int, key string) {
-		mustTake(t, s, now, series.Request{Date: today, Values: []string{fmt.Sprint(branch)}, Keys: []string{key}})
+		mustTake(t, s, now, series.Request{Date: today, Today: today, Values: []string{fmt.Sprint(branch)}, Keys: []string{key}})
 	}
 	for branch := range 600 {
 		take(1, branch, fmt.Sprint(branch))
@@ -134,7 +134,7 @@ func TestAFrozenCopyOfManyScopes(t *testing.T) {
 
 // piece is one number of the scope of request.
 func piece(first int64, n series.Stored) series.Piece {
-	return series.Piece{Scope: []string{"2026", "BERLIN"}, LastDate: today, First: first, Numbers: []series.Stored{n}}
+	return series.Piece{Scope: []string{"2026", "BERLIN"}, First: first, Numbers: []series.Stored{n}}
 }
 
 // TestPiecesComeAgain: a series that has them takes them again, also where they have
@@ -195,15 +195,12 @@ func TestAPieceIsTakenAsAWhole(t *testing.T) {
 		"behind the begin":   {func(p *series.Piece, _ *series.Stored) { p.Begin, p.First = 2, 3 }, "numbers do not follow those before them"},
 		"no first":           {func(p *series.Piece, _ *series.Stored) { p.First = 0 }, "numbers do not follow those before them"},
 		"no scope":           {func(p *series.Piece, _ *series.Stored) { p.Scope[0] = "26" }, "scope is not one of the format"},
-		"a last date beyond": {func(p *series.Piece, _ *series.Stored) { p.LastDate = format.DateOf(2027, 1, 1) }, "last_date is not in the scope"},
-		"no last date":       {func(p *series.Piece, _ *series.Stored) { p.LastDate = 0 }, "last_date is not in the scope"},
 		"no state":           {func(_ *series.Piece, n *series.Stored) { n.State = 0 }, "numbers have one without a state"},
 		"voided, no reason":  {func(_ *series.Piece, n *series.Stored) { n.State = series.Voided }, "numbers have one with a wrong reason"},
 		"open with a reason": {func(_ *series.Piece, n *series.Stored) { n.Reason = "torn" }, "numbers have one with a wrong reason"},
 		"a long label":       {func(_ *series.Piece, n *series.Stored) { n.Label = strings.Repeat("x", 65) }, "numbers have one with a wrong label"},
 		"no date":            {func(_ *series.Piece, n *series.Stored) { n.Date = format.LastDate + 1 }, "numbers have one with a wrong date"},
 		"another period":     {func(_ *series.Piece, n *series.Stored) { n.Date = format.DateOf(2025, 12, 31) }, "numbers have one with a wrong date"},
-		"after the last":     {func(_ *series.Piece, n *series.Stored) { n.Date++ }, "numbers have one with a wrong date"},
 		"no key":             {func(_ *series.Piece, n *series.Stored) { n.Key = "" }, "numbers have one without a key"},
 		"a long key":         {func(_ *series.Piece, n *series.Stored) { n.Key = strings.Repeat("x", 129) }, "keys has a key of more than 128 bytes"},
 		"a key twice":        {func(_ *series.Piece, n *series.Stored) { n.Key = "y" }, "keys are known already"},

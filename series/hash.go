@@ -17,7 +17,7 @@ func (s *Series) Hash() uint64 {
 	d := &s.definition
 	e := space.Begin(recordSeries).Text(d.Format).Text(d.TimeZone)
 	e = append(e, byte(d.Reset), byte(d.Order), byte(d.OnRelease), byte(d.OnExpiry))
-	e = e.Number(uint64(d.ExpiresIn)).Number(uint64(d.MaxOpen)).Number(uint64(d.MaxKeys))
+	e = e.Number(uint64(d.ExpiresIn)).Number(uint64(d.MaxOpen)).Number(uint64(d.MaxKeys)).Number(uint64(d.MaxAheadDays))
 	e = e.Number(uint64(s.version)).Number(uint64(s.now)).Number(uint64(s.voidedUntil)).Flag(s.suspended)
 	return uint64(s.hash) + e.Hash()
 }
@@ -33,7 +33,7 @@ func hashScopeName(values []string) uint64 {
 
 func (c *scope) hashHeader() uint64 {
 	var space statehash.Space
-	return space.Begin(recordScope).Number(c.name).Number(uint64(c.offset)).Number(uint64(c.lastDate)).Flag(c.closed).Hash()
+	return space.Begin(recordScope).Number(c.name).Number(uint64(c.offset)).Flag(c.closed).Hash()
 }
 
 // hashRecord is 0 for a record that has no state yet.

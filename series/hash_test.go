@@ -31,7 +31,7 @@ func fromScratch(f series.Frozen) uint64 {
 	d, version := f.Definition()
 	e := encoded{1}.text(d.Format).text(d.TimeZone)
 	e = append(e, byte(d.Reset), byte(d.Order), byte(d.OnRelease), byte(d.OnExpiry))
-	e = e.number(int64(d.ExpiresIn)).number(d.MaxOpen).number(d.MaxKeys)
+	e = e.number(int64(d.ExpiresIn)).number(d.MaxOpen).number(d.MaxKeys).number(int64(d.MaxAheadDays))
 	hash := e.number(version).number(f.Now()).number(f.VoidedUntil()).flag(f.Suspended()).sum()
 	f.Pieces(func(p series.Piece) bool {
 		hash += pieceFromScratch(p)
@@ -52,7 +52,7 @@ func pieceFromScratch(p series.Piece) (hash uint64) {
 	}
 	scope := int64(name.sum())
 	if begin := max(p.Begin, 1); p.First == begin {
-		hash += encoded{2}.number(scope).number(begin - 1).number(int64(p.LastDate)).flag(p.Closed).sum()
+		hash += encoded{2}.number(scope).number(begin - 1).flag(p.Closed).sum()
 	}
 	for i, n := range p.Numbers {
 		e := encoded{3}.number(scope).number(p.First + int64(i)).number(n.Taken).number(n.Expires).number(int64(n.Date)).flag(n.Shared)

@@ -36,7 +36,6 @@ type modelScope struct {
 	branch  string   // In the spelling of the first number.
 	offset  int64    // The last number from before the series.
 	entries []*entry // Of the numbers behind it.
-	date    format.Date
 	closed  bool
 }
 
@@ -116,7 +115,8 @@ func (m *model) find(key string) (scope string, number int64, e *entry) {
 }
 
 // errors of the model, by their types' names.
-func (m *model) take(now int64, branch string, date format.Date, given bool, keys []string, in time.Duration) (map[string]int64, string) {
+func (m *model) take(now int64, q series.Request) (map[string]int64, string) {
+	branch, date, given, keys, in := q.Values[0], q.Date, q.DateGiven, q.Keys, q.ExpiresIn
 	if m.suspended {
 		return nil, "suspended"
 	}
@@ -124,7 +124,7 @@ func (m *model) take(now int64, branch string, date format.Date, given bool, key
 	name := scopeName(date.String()[:4], branch)
 	c := m.scopes[name]
 	if c == nil {
-		c = &modelScope{place: len(m.scopes), branch: branch, date: format.FirstDate}
+		c = &modelScope{place: len(m.scopes), branch: branch}
 	}
 	numbers, kept, fresh := map[string]int64{}, map[*entry]*modelScope{}, []string(nil)
 	for _, key := range keys {
@@ -143,13 +143,15 @@ func (m *model) take(now int64, branch string, date format.Date, given bool, key
 	if len(fresh)+len(kept) == 0 {
 		return numbers, ""
 	}
+	if why := m.refuseEnd(in); why != "" {
+		return nil, why
+	}
 	first := m.first(c, len(fresh), kept)
-	if why := m.refuse(c, date, fresh, kept, first); why != "" {
+	if why := m.refuse(c, q, fresh, kept, first); why != "" {
 		return nil, why
 	}
 	if len(fresh) > 0 {
 		m.scopes[name] = c
-		c.date = max(c.date, date)
 	}
 	expires := int64(0)
 	if in == 0 {
@@ -193,7 +195,31 @@ func (m *model) first(c *modelScope, count int, kept map[*entry]*modelScope) int
 	}
 }
 
-func (m *model) refuse(c *modelScope, date format.Date, fresh []string, kept map[*entry]*modelScope, first int) string {
+// refuseEnd finds that a caller's end is not within the definition's.
+func (m *model) refuseEnd(in time.Duration) string {
+	least, most := time.Minute, series.MaxExpiresIn
+	if m.d.ExpiresIn != 0 {
+		least, most = min(least, m.d.ExpiresIn), m.d.ExpiresIn
+	}
+	if in == 0 || in >= least && in <= most {
+		return ""
+	}
+	return fmt.Sprintf("expires_in is not from %v to %v", least, most)
+}
+
+// lastDate is the greatest date of a number that is not voided at a time.
+func (m *model) lastDate(c *modelScope, now int64) format.Date {
+	last := format.FirstDate
+	for _, e := range c.entries {
+		ended := e.state == series.Open && e.expires != 0 && e.expires <= max(now, m.now)
+		if e.state != series.Voided && !(ended && m.d.OnExpiry == series.ExpiryVoids) {
+			last = max(last, e.date)
+		}
+	}
+	return last
+}
+
+func (m *model) refuse(c *modelScope, q series.Request, fresh []string, kept map[*entry]*modelScope, first int) string {
 	for place := range len(m.scopes) + 1 {
 		if why := m.refuseOpen(c, place, len(fresh), kept); why != "" {
 			return why
@@ -216,8 +242,14 @@ func (m *model) refuse(c *modelScope, date format.Date, fresh []string, kept map
 			keys++
 		}
 	}
+	ahead := format.Date(m.d.MaxAheadDays)
+	if ahead == 0 {
+		ahead = map[bool]format.Date{true: 366, false: 1}[m.d.Order == series.OrderAny]
+	}
 	switch {
-	case len(c.entries) > 0 && m.d.Order != series.OrderAny && date < c.date:
+	case q.Date > q.Today+ahead:
+		return fmt.Sprintf("date %s is after %s, and today is %s", q.Date, q.Today+ahead, q.Today)
+	case m.d.Order != series.OrderAny && q.Date < m.lastDate(c, m.now):
 		return "date back"
 	case m.d.MaxKeys > 0 && keys > int(m.d.MaxKeys):
 		return "full"
@@ -340,18 +372,17 @@ func (m *model) resume(now int64, books []series.InBooks, more bool) string {
 	for _, b := range books {
 		name := scopeName(b.Scope...)
 		if m.scopes[name] == nil {
-			m.scopes[name] = &modelScope{place: len(m.scopes), branch: b.Scope[1], date: format.FirstDate}
+			m.scopes[name] = &modelScope{place: len(m.scopes), branch: b.Scope[1]}
 		}
 		c := m.scopes[name]
 		c.closed = c.closed || b.Closed
 		year, _ := strconv.Atoi(b.Scope[0])
-		date := max(c.date, format.DateOf(year, time.January, 1))
+		date := max(m.lastDate(c, m.now), format.DateOf(year, time.January, 1))
 		if b.DateGiven {
 			date = b.LastDate
 		}
 		for c.last() < b.Last {
 			c.entries = append(c.entries, &entry{state: series.Unknown, date: date, shared: true})
-			c.date = max(c.date, date)
 		}
 	}
 	return ""
@@ -360,7 +391,7 @@ func (m *model) resume(now int64, books []series.InBooks, more bool) string {
 func (m *model) refuseBooks(b series.InBooks) string {
 	c := m.scopes[scopeName(b.Scope...)]
 	if c == nil {
-		c = &modelScope{date: format.FirstDate}
+		c = &modelScope{}
 	}
 	beyond, ordered := b.Last > c.last(), m.d.Order != series.OrderAny
 	switch {
@@ -374,7 +405,7 @@ func (m *model) refuseBooks(b series.InBooks) string {
 		return "have a last date that is not in the scope"
 	case beyond && ordered && !b.DateGiven:
 		return "have numbers beyond those that are known, and no last date"
-	case beyond && ordered && b.LastDate < c.date:
+	case beyond && ordered && b.LastDate < m.lastDate(c, m.now):
 		return "have a last date before that of a number that is known"
 	}
 	return ""
@@ -456,6 +487,9 @@ func is[E error](err error) func() bool {
 	return func() bool { var e E; return errors.As(err, &e) }
 }
 
+// tick is the unit of times: the shortest end that a caller may ask for is two.
+const tick = int64(30 * time.Second)
+
 // history is one run of random calls on a series and its model.
 type history struct {
 	*rand.Rand
@@ -483,8 +517,8 @@ func (h *history) one(of ...int64) int64 { return of[h.IntN(len(of))] }
 func (h *history) definition() series.Definition {
 	d := series.Definition{
 		Format: []string{"{branch}-{year}-{number:2}", "{branch}/{year}-{number:2}"}[h.IntN(5)/4], Reset: format.ResetYear,
-		ExpiresIn: time.Duration(h.one(0, 5, 20)), MaxOpen: h.one(0, 0, 6), MaxKeys: h.one(0, 0, 25),
-		OnRelease: series.OnRelease(h.IntN(2)), OnExpiry: series.OnExpiry(h.IntN(3)),
+		ExpiresIn: time.Duration(h.one(0, 5, 20) * tick), MaxOpen: h.one(0, 0, 6), MaxKeys: h.one(0, 0, 25),
+		OnRelease: series.OnRelease(h.IntN(2)), OnExpiry: series.OnExpiry(h.IntN(3)), MaxAheadDays: int32(h.one(0, 0, 3)),
 	}
 	if d.OnRelease == series.ReleaseVoids && d.OnExpiry != series.ExpiryReuses {
 		d.Order = series.Order(h.IntN(3))
@@ -508,7 +542,7 @@ func (h *history) keys() (keys []string) {
 
 func (h *history) step() {
 	// The clock goes back at times; the cluster's time does not.
-	h.now += h.one(0, 0, 1, 3, 10, -5)
+	h.now += h.one(0, 0, 1, 3, 10, -5) * tick
 	if h.m.suspended && h.IntN(4) == 0 {
 		h.resume()
 		return
@@ -544,10 +578,10 @@ func (h *history) step() {
 
 func (h *history) take() {
 	q := series.Request{
-		Values: []string{h.branch()}, Date: format.DateOf(2026, 12, 29) + format.Date(h.IntN(5)),
-		DateGiven: h.IntN(2) == 0, Keys: h.keys(), ExpiresIn: time.Duration(h.one(0, 0, 7)), Label: []string{"", "till 7"}[h.IntN(2)],
+		Values: []string{h.branch()}, Date: format.DateOf(2026, 12, 29) + format.Date(h.IntN(5)), Today: format.DateOf(2026, 12, 29) + format.Date(h.IntN(4)),
+		DateGiven: h.IntN(2) == 0, Keys: h.keys(), ExpiresIn: time.Duration(h.one(0, 0, 7) * tick), Label: []string{"", "till 7"}[h.IntN(2)],
 	}
-	want, why := h.m.take(h.now, q.Values[0], q.Date, q.DateGiven, q.Keys, q.ExpiresIn)
+	want, why := h.m.take(h.now, q)
 	h.log = append(h.log, fmt.Sprintf("%d: take %+v: %v %s", h.now, q, want, why))
 	got, err := h.s.Take(h.now, q)
 	if kind(err) != why {
@@ -679,7 +713,7 @@ func (m *model) begin(begins []series.Begin) {
 	for _, b := range begins {
 		name := scopeName(b.Scope...)
 		if m.scopes[name] == nil && b.First > 1 {
-			m.scopes[name] = &modelScope{place: len(m.scopes), branch: b.Scope[1], date: format.FirstDate}
+			m.scopes[name] = &modelScope{place: len(m.scopes), branch: b.Scope[1]}
 		}
 		if c := m.scopes[name]; c != nil {
 			c.offset = b.First - 1
@@ -828,7 +862,7 @@ func (h *history) compare() {
 	if gotKeys, gotBytes := h.s.Keys(); gotKeys != keys || gotBytes != bytes {
 		h.fail("%d keys of %d bytes, want %d of %d", gotKeys, gotBytes, keys, bytes)
 	}
-	later := h.now + h.one(0, 6)
+	later := h.now + h.one(0, 6)*tick
 	sums := h.s.Report(later, 0, 100)
 	if len(sums) != len(h.m.scopes) {
 		h.fail("%d scopes, want %d", len(sums), len(h.m.scopes))
@@ -842,7 +876,7 @@ func (h *history) compare() {
 		if paged := h.pages(later, x.Scope, 0); next != 0 || !slices.EqualFunc(paged, numbers, func(a, b series.Number) bool { return a.Text == b.Text }) {
 			h.fail("%v in pages is %+v, and %+v at once", x.Scope, paged, numbers)
 		}
-		if err != nil || len(numbers) != len(c.entries) || x.Before != c.offset || x.Last != c.last() || x.Closed != c.closed || x.LastDate != c.date {
+		if err != nil || len(numbers) != len(c.entries) || x.Before != c.offset || x.Last != c.last() || x.Closed != c.closed || x.LastDate != h.m.lastDate(c, later) {
 			h.fail("%+v has %d numbers, %v, want %d", x, len(numbers), err, len(c.entries))
 		}
 		var counted series.Summary

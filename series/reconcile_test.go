@@ -61,7 +61,7 @@ func TestWhoKeepsANumber(t *testing.T) {
 	} {
 		s := newSeries(t, series.Definition{OnRelease: tt.onRelease, OnExpiry: tt.onExpiry})
 		ends := request("ends")
-		ends.ExpiresIn = time.Nanosecond
+		ends.ExpiresIn = time.Minute
 		mustTake(t, s, 1, ends)
 		mustTake(t, s, 1, request("stays"))
 		var err error
@@ -73,7 +73,7 @@ func TestWhoKeepsANumber(t *testing.T) {
 		case "expire":
 			other := request("in another scope")
 			other.Values = []string{"ULM"}
-			_, err = s.Take(2, other)
+			_, err = s.Take(int64(time.Hour), other)
 		}
 		if err != nil {
 			t.Fatal(err)

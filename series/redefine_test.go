@@ -10,8 +10,8 @@ import (
 // TestADefinitionIsUndone as long as no number is final: numbers were tried out, and none is
 // in any book.
 func TestADefinitionIsUndone(t *testing.T) {
-	s := newSeries(t, series.Definition{Format: "INV-{yyyy}-{number:4}", Order: series.OrderDates, ExpiresIn: 10})
-	mustTake(t, s, 1, series.Request{Values: []string{"x"}, Date: today, Keys: []string{"a", "b", "c"}})
+	s := newSeries(t, series.Definition{Format: "INV-{shop}-{number:4}", Order: series.OrderDates, ExpiresIn: 10})
+	mustTake(t, s, 1, series.Request{Values: []string{"x"}, Date: today, Today: today, Keys: []string{"a", "b", "c"}})
 	d := series.Definition{Format: "INV-{number:4}", OnRelease: series.ReleaseReuses, OnExpiry: series.ExpiryReuses}
 	begin := series.Begin{First: 100}
 	if forgets, err := s.Preview(2, d, 1, begin); forgets != 3 || err != nil {
@@ -23,7 +23,7 @@ func TestADefinitionIsUndone(t *testing.T) {
 	if keys, bytes := s.Keys(); keys != 0 || bytes != 0 || s.Verify() != nil {
 		t.Errorf("%d keys of %d bytes: %v", keys, bytes, s.Verify())
 	}
-	if n := mustTake(t, s, 3, series.Request{Date: today, Keys: []string{"c"}})[0]; n.Text != "INV-0100" {
+	if n := mustTake(t, s, 3, series.Request{Date: today, Today: today, Keys: []string{"c"}})[0]; n.Text != "INV-0100" {
 		t.Errorf("got %+v", n)
 	}
 	// With the same texts the numbers stay, and all else may change.

@@ -10,8 +10,9 @@ import (
 
 // Summary is what a scope has.
 type Summary struct {
-	Scope    []string
-	Last     int64
+	Scope []string
+	Last  int64
+	// LastDate is the greatest date of a number that is not voided, and FirstDate without one.
 	LastDate format.Date
 	Closed   bool
 	// Before is the last number from before this series; 0 if the scope begins at 1.
@@ -38,7 +39,7 @@ func (s *Series) Report(now int64, skip, limit int) []Summary {
 func (s *Series) summary(c *scope, now int64) Summary {
 	count, overdue := s.count(c, now)
 	return Summary{
-		Scope: c.values, Last: c.last, LastDate: c.lastDate, Closed: c.closed, Before: c.offset, Overdue: overdue,
+		Scope: c.values, Last: c.last, LastDate: s.lastDate(c, now), Closed: c.closed, Before: c.offset, Overdue: overdue,
 		Open: count[Open], Confirmed: count[Confirmed], Voided: count[Voided], Released: count[Released], Unknown: count[Unknown],
 	}
 }

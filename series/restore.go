@@ -46,7 +46,6 @@ func (s *Series) PutNumbers(p Piece) error {
 	for i := c.last + 1 - p.First; i < int64(len(p.Numbers)); i++ {
 		s.put(c, &p.Numbers[i])
 	}
-	c.reach(p.LastDate)
 	if p.Closed {
 		c.close()
 	}
@@ -97,8 +96,6 @@ func (s *Series) checkPiece(c *scope, p Piece) error {
 		return invalid("numbers", "do not follow those before them")
 	case p.First+count-1 > s.most():
 		return invalid("numbers", "are more than the format has")
-	case p.LastDate != format.FirstDate && !s.dated(c, p.LastDate):
-		return invalid("last_date", "is not in the scope")
 	}
 	fresh, checked := make(map[string]bool, count), format.LastDate+1
 	for i := range p.Numbers {
@@ -110,7 +107,7 @@ func (s *Series) checkPiece(c *scope, p Piece) error {
 			continue
 		}
 		// Neighbours mostly have one date, and a date costs more than all the rest.
-		if n.Date != checked && !s.dated(c, n.Date) || n.Date > max(p.LastDate, c.lastDate) {
+		if n.Date != checked && !s.dated(c, n.Date) {
 			return invalid("numbers", "have one with a wrong date")
 		}
 		checked = n.Date

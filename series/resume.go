@@ -110,12 +110,9 @@ func (s *Series) Resume(now int64, books []InBooks, more bool) error {
 func (s *Series) extend(c *scope, b *InBooks) {
 	s.begin(c)
 	c = s.scopes.own(c.index)
-	date := max(c.begins, c.lastDate)
+	date := max(c.begins, s.lastDate(c, s.now))
 	if b.DateGiven {
 		date = b.LastDate
-	}
-	if c.last < b.Last {
-		c.reach(date)
 	}
 	for c.last < b.Last {
 		number := c.add()
@@ -173,7 +170,7 @@ func (s *Series) wrongBooks(c *scope, b *InBooks) string {
 		return "have a last date that is not in the scope"
 	case beyond && ordered && !b.DateGiven:
 		return "have numbers beyond those that are known, and no last date"
-	case beyond && ordered && b.LastDate < c.lastDate:
+	case beyond && ordered && b.LastDate < s.lastDate(c, s.now):
 		return "have a last date before that of a number that is known"
 	}
 	return ""

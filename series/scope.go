@@ -102,11 +102,10 @@ type scope struct {
 	begins format.Date
 	// offset is the last number from before this series, and 0 without one: the scope's
 	// first is the next. It changes in moveTo, while there are no numbers.
-	offset   int64
-	lastDate format.Date
-	closed   bool
-	last     int64
-	slabs    []slab
+	offset int64
+	closed bool
+	last   int64
+	slabs  []slab
 	// name is a hash of the values.
 	name uint64
 
@@ -123,7 +122,7 @@ type scope struct {
 func (s *Series) newScope(values []string) *scope {
 	return &scope{
 		series: s, index: s.scopes.len, epoch: s.scopes.epoch, values: together(values),
-		lastDate: format.FirstDate, name: hashScopeName(values),
+		name: hashScopeName(values),
 	}
 }
 
@@ -201,7 +200,7 @@ func (c *scope) change(number int64, f func(r *record)) {
 func (c *scope) derive(number int64, old, now *record) {
 	c.count[old.state]--
 	c.count[now.state]++
-	if old.state == Open && now.state == Open && old.expires == now.expires {
+	if old.state == Open && now.state == Open && old.expires == now.expires && old.date == now.date {
 		return
 	}
 	if old.state == Open && old.expires != 0 {
@@ -231,9 +230,7 @@ func (c *scope) first(leaf int) int64 { return c.offset + 1 + int64(leaf)*leafSi
 func (c *scope) leaf(i int) span {
 	s, records := nothing, c.slabs[i*leafSize/slabSize].records[i*leafSize%slabSize:]
 	for j := range records[:min(leafSize, len(records))] {
-		if state := records[j].state; state == Open || state == Released {
-			s = s.join(spanOf(&records[j]))
-		}
+		s = s.join(spanOf(&records[j]))
 	}
 	return s
 }
@@ -290,13 +287,6 @@ func (c *scope) moveTo(offset int64) {
 
 // empty reports whether the scope has no numbers.
 func (c *scope) empty() bool { return c.last == c.offset }
-
-// reach notes the date of a new number.
-func (c *scope) reach(date format.Date) {
-	c.series.hash.Remove(c.hashHeader())
-	c.lastDate = max(c.lastDate, date)
-	c.series.hash.Add(c.hashHeader())
-}
 
 // close ends the scope.
 func (c *scope) close() {

@@ -29,7 +29,7 @@ func newSeries(t testing.TB, d series.Definition) *series.Series {
 }
 
 func request(keys ...string) series.Request {
-	return series.Request{Values: []string{"BERLIN"}, Date: today, Keys: keys}
+	return series.Request{Values: []string{"BERLIN"}, Date: today, Today: today, Keys: keys}
 }
 
 func mustTake(t *testing.T, s *series.Series, now int64, q series.Request) []series.Number {
@@ -54,7 +54,7 @@ func TestTheLastNumberOfThePeriodBefore(t *testing.T) {
 	s := newSeries(t, series.Definition{})
 	for i, year := range []int{2026, 2024, 2030, 2027} {
 		for _, branch := range []string{"BERLIN", "ULM"} {
-			q := series.Request{Values: []string{branch}, Date: format.DateOf(year, time.March, 1)}
+			q := series.Request{Values: []string{branch}, Date: format.DateOf(year, time.March, 1), Today: today + 10*366}
 			for n := range i + 1 {
 				q.Keys = append(q.Keys, fmt.Sprint(year, branch, n))
 			}
@@ -190,7 +190,7 @@ func TestDefinitions(t *testing.T) {
 		}
 	}
 	s := newSeries(t, series.Definition{Format: "{number:2}", Order: series.OrderDates})
-	mustTake(t, s, 1, series.Request{Date: today, Keys: []string{"a"}})
+	mustTake(t, s, 1, series.Request{Date: today, Today: today, Keys: []string{"a"}})
 	if _, err := s.Confirm(1, []series.Bound{{Key: "a"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestManyKeys(t *testing.T) {
 	const all = 20_000
 	var bound []series.Bound
 	for i := 0; i < all; i += series.MaxKeys {
-		q := series.Request{Date: today}
+		q := series.Request{Date: today, Today: today}
 		for n := range series.MaxKeys {
 			q.Keys = append(q.Keys, fmt.Sprintf("key-%d", i+n))
 			bound = append(bound, series.Bound{Key: q.Keys[n]})
@@ -278,7 +278,7 @@ func TestManyKeys(t *testing.T) {
 		}
 	}
 	for i := 0; i < all/2; i += series.MaxKeys {
-		q := series.Request{Date: today}
+		q := series.Request{Date: today, Today: today}
 		for n := range series.MaxKeys {
 			q.Keys = append(q.Keys, fmt.Sprintf("other-%d", i+n))
 		}
@@ -313,10 +313,10 @@ func TestATakeLooksAtSoManyNumbers(t *testing.T) {
 		}
 		release(2 * alone)
 		release(2*alone + 1)
-		if got := mustTake(t, s, 1, series.Request{Date: today, Keys: []string{"a", "b"}})[0].Number; got != want {
+		if got := mustTake(t, s, 1, series.Request{Date: today, Today: today, Keys: []string{"a", "b"}})[0].Number; got != want {
 			t.Errorf("behind %d numbers that stand alone: got %d, want %d", alone, got, want)
 		}
-		if got := mustTake(t, s, 1, series.Request{Date: today, Keys: []string{"c"}})[0].Number; got != 1 {
+		if got := mustTake(t, s, 1, series.Request{Date: today, Today: today, Keys: []string{"c"}})[0].Number; got != 1 {
 			t.Errorf("a call for one got %d", got)
 		}
 	}
@@ -356,7 +356,7 @@ func TestAVerificationGoesOnAmongLostKeys(t *testing.T) {
 	s := newSeries(t, series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses})
 	for i := range 30 {
 		key := []series.Bound{{Key: fmt.Sprint("key", i)}}
-		mustTake(t, s, 1, series.Request{Date: today, Keys: []string{key[0].Key}})
+		mustTake(t, s, 1, series.Request{Date: today, Today: today, Keys: []string{key[0].Key}})
 		if _, err := s.Release(1, key); err != nil {
 			t.Fatal(err)
 		}

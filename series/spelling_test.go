@@ -13,7 +13,7 @@ import (
 // inBranch takes a number of a branch, as it is spelled.
 func inBranch(t *testing.T, s *series.Series, branch string, year int, key string) series.Number {
 	t.Helper()
-	return mustTake(t, s, 1, series.Request{Values: []string{branch}, Date: format.DateOf(year, time.May, 1), Keys: []string{key}})[0]
+	return mustTake(t, s, 1, series.Request{Values: []string{branch}, Date: format.DateOf(year, time.May, 1), Today: format.DateOf(year, time.May, 1), Keys: []string{key}})[0]
 }
 
 // TestSpellingsAreOneScope: values have no case, as all other names. A scope keeps the

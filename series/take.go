@@ -1,6 +1,8 @@
 package series
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -22,11 +24,13 @@ type Request struct {
 	// then a key that has a number of another date is refused: a retry on the next day is
 	// the same call.
 	DateGiven bool
+	// Today is the present day. Dates of new numbers are bounded by it.
+	Today format.Date
 	// Keys are the documents, each once.
 	Keys []string
 	// Label is stored with each number.
 	Label string
-	// ExpiresIn replaces that of the definition; 0 is the definition's.
+	// ExpiresIn replaces that of the definition, which is its bound; 0 is the definition's.
 	ExpiresIn time.Duration
 }
 
@@ -158,6 +162,9 @@ func (s *Series) give(t *taking, values []string) error {
 	if c == nil {
 		c = s.newScope(values)
 	}
+	if err := s.refuseEnd(t.ExpiresIn); err != nil {
+		return err
+	}
 	first := s.run(c, t.now, int64(len(t.fresh)), t.kept)
 	if err := s.refuse(t, c, first); err != nil {
 		return err
@@ -173,7 +180,6 @@ func (s *Series) give(t *taking, values []string) error {
 	for i, key := range t.fresh {
 		s.bind(t, c, key, first+int64(i), expires)
 	}
-	c.reach(t.Date)
 	s.settle(c, t.now, settledByKey*len(t.fresh))
 	return nil
 }
@@ -206,6 +212,16 @@ func (t *taking) expires(d *Definition) int64 {
 	return t.now + int64(in)
 }
 
+// refuseEnd finds why a caller's end cannot be that of its numbers: one that is over at once
+// voids them, and one that is late is not what the definition promised.
+func (s *Series) refuseEnd(in time.Duration) error {
+	most := cmp.Or(s.definition.ExpiresIn, MaxExpiresIn)
+	if least := min(MinExpiresIn, most); in != 0 && (in < least || in > most) {
+		return &InvalidError{Field: "expires_in", Detail: fmt.Sprintf("is not from %v to %v", least, most)}
+	}
+	return nil
+}
+
 // refuse finds why numbers cannot be given.
 func (s *Series) refuse(t *taking, c *scope, first int64) error {
 	if err := s.refuseMore(t, c); err != nil || len(t.fresh) == 0 {
@@ -216,8 +232,10 @@ func (s *Series) refuse(t *taking, c *scope, first int64) error {
 	switch {
 	case c.index >= MaxScopes:
 		return &FullError{What: "scopes", Limit: MaxScopes}
-	case !c.empty() && d.Order != OrderAny && t.Date < c.lastDate:
-		return &DateBackError{Date: t.Date, Last: c.lastDate}
+	case t.Date > t.Today+d.maxAhead():
+		return &InvalidError{Field: "date", Detail: fmt.Sprintf("%s is after %s, and today is %s", t.Date, t.Today+d.maxAhead(), t.Today)}
+	case d.Order != OrderAny && t.Date < s.lastDate(c, t.now):
+		return &DateBackError{Date: t.Date, Last: s.lastDate(c, t.now)}
 	case d.MaxKeys > 0 && s.tooManyKeys(t.fresh):
 		return &FullError{What: "keys", Limit: d.MaxKeys}
 	case last > s.most():

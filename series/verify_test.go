@@ -27,7 +27,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Take(1, Request{Date: format.DateOf(2026, 1, 1), Keys: []string{"a", "b", "c", "d"}})
+		_, err = s.Take(1, Request{Date: format.DateOf(2026, 1, 1), Today: format.DateOf(2026, 1, 1), Keys: []string{"a", "b", "c", "d"}})
 		_, err2 := s.Confirm(2, []Bound{{Key: "b"}})
 		_, err3 := s.Void(2, []Bound{{Key: "c"}}, "torn")
 		_, err4 := s.Release(2, []Bound{{Key: "d"}})

@@ -75,7 +75,7 @@ func parts(record *raftlogv1.SeriesImport) (all []*raftlogv1.SeriesImport) {
 	first := r.GetFirst()
 	for numbers := range slices.Chunk(r.GetNumbers(), importedAtOnce) {
 		part := &raftlogv1.SeriesNumbersRecord{
-			Database: r.GetDatabase(), Name: r.GetName(), Scope: r.GetScope(), Closed: r.GetClosed(), LastDate: r.GetLastDate(), Begin: r.GetBegin(),
+			Database: r.GetDatabase(), Name: r.GetName(), Scope: r.GetScope(), Closed: r.GetClosed(), Begin: r.GetBegin(),
 			First: first, Numbers: numbers,
 		}
 		all = append(all, &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: part}})

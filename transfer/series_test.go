@@ -67,7 +67,7 @@ func TestSeriesAreCounted(t *testing.T) {
 // TestTheLargestRecordIsCut: what one call imports fits into a group of the log.
 func TestTheLargestRecordIsCut(t *testing.T) {
 	records := seriesRecords()[:3]
-	numbers := &raftlogv1.SeriesNumbersRecord{Database: 1, Name: "invoices", Scope: []string{"2026", "ULM"}, First: 257, Closed: true, LastDate: 20_000}
+	numbers := &raftlogv1.SeriesNumbersRecord{Database: 1, Name: "invoices", Scope: []string{"2026", "ULM"}, First: 257, Closed: true, Begin: 2}
 	for i := range 256 {
 		numbers.Numbers = append(numbers.Numbers, &raftlogv1.SeriesStored{
 			Key: fmt.Sprintf("%0128d", i), Label: strings.Repeat("l", 64), Reason: strings.Repeat("r", 128), State: 3, Lapsed: true,
@@ -87,7 +87,7 @@ func TestTheLargestRecordIsCut(t *testing.T) {
 			continue
 		}
 		n := record.GetNumbers()
-		if size := len(req.GetRecord()); size > 60<<10 || n.GetFirst() != next || !n.GetClosed() || n.GetNumbers()[0].GetKey() != fmt.Sprintf("%0128d", next-257) {
+		if size := len(req.GetRecord()); size > 60<<10 || n.GetFirst() != next || !n.GetClosed() || n.GetBegin() != 2 || n.GetNumbers()[0].GetKey() != fmt.Sprintf("%0128d", next-257) {
 			t.Errorf("%d bytes from %d on, want %d", size, n.GetFirst(), next)
 		}
 		next += int64(len(n.GetNumbers()))

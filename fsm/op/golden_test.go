@@ -102,7 +102,7 @@ func operations() map[string]operation {
 		Removed: true, LogFormat: 3, Starts: 9, Process: 1 << 63, TrustData: true,
 	}
 	etags := []*raftlogv1.EtagRaiseTo{{Database: "shop", Ceiling: math.MaxUint64}, {Database: "größe", Ceiling: 0}}
-	definition := &raftlogv1.SeriesDefinition{Format: "INV-{number:6}", ResetBy: 1, Order: 1, OnRelease: 1, OnExpiry: 2, ExpiresInNanos: 1 << 40, MaxOpen: 3, MaxKeys: 1 << 33, TimeZone: "Europe/Berlin"}
+	definition := &raftlogv1.SeriesDefinition{Format: "INV-{number:6}", ResetBy: 1, Order: 1, OnRelease: 1, OnExpiry: 2, ExpiresInNanos: 1 << 40, MaxOpen: 3, MaxKeys: 1 << 33, TimeZone: "Europe/Berlin", MaxAheadDays: 7}
 	stored := &raftlogv1.SeriesStored{Key: "a", Label: "till", State: 1, Lapsed: true, Date: -1, TakenUnixNano: 1 << 60, ExpiresUnixNano: 1<<60 + 1, Reason: "torn"}
 	payloads := map[string]proto.Message{
 		"identity next":           &raftlogv1.IdentityNext{Name: "users", Count: 1, Separator: "/"},
@@ -142,7 +142,7 @@ func operations() map[string]operation {
 		"series resume":           &raftlogv1.SeriesResume{Name: "invoices", Books: []*raftlogv1.SeriesInBooks{{Scope: []string{"2026", "BERLIN"}, Last: 7}, {Scope: []string{"2025", "BERLIN"}, Last: 9, LastDate: proto.Int32(-1), Closed: true}}, More: true},
 		"series reconcile":        &raftlogv1.SeriesReconcile{Name: "invoices", Scope: []string{"2026", "BERLIN"}, Numbers: []*raftlogv1.SeriesKey{{Key: "a", Number: 7}, {Number: 8}}, Reason: "torn"},
 		"series import":           &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Database: 3, Name: "invoices", Definition: definition, Version: 2, Suspended: true, TimeUnixNano: 1 << 60}}},
-		"series import, numbers":  &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Database: 3, Name: "invoices", Scope: []string{"2026"}, Closed: true, LastDate: 20000, First: 257, Numbers: []*raftlogv1.SeriesStored{stored, {Key: "b", State: 2}}}}},
+		"series import, numbers":  &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Database: 3, Name: "invoices", Scope: []string{"2026"}, Closed: true, Begin: 2, First: 257, Numbers: []*raftlogv1.SeriesStored{stored, {Key: "b", State: 2}}}}},
 		"series import, a begin":  &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Database: 3, Name: "invoices", Scope: []string{"2026"}, First: 543, Begin: 543}}},
 		"series import, lost":     &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{Database: 3, Name: "invoices", Key: "z", Number: 9, Released: true}}},
 		"join token create":       &raftlogv1.JoinTokenCreate{TokenHash: id, Tag: "C", Watcher: true, ExpiresUnixNano: 1 << 60},

@@ -20,6 +20,7 @@ func SeriesDefinition(d series.Definition) *raftlogv1.SeriesDefinition {
 	return &raftlogv1.SeriesDefinition{
 		Format: d.Format, ResetBy: uint32(d.Reset), Order: uint32(d.Order), OnRelease: uint32(d.OnRelease), OnExpiry: uint32(d.OnExpiry),
 		ExpiresInNanos: int64(d.ExpiresIn), MaxOpen: d.MaxOpen, MaxKeys: d.MaxKeys, TimeZone: d.TimeZone,
+		MaxAheadDays: d.MaxAheadDays,
 	}
 }
 
@@ -29,6 +30,7 @@ func DefinitionOf(m *raftlogv1.SeriesDefinition) series.Definition {
 		Format: m.GetFormat(), Reset: format.Reset(small(m.GetResetBy())), Order: series.Order(small(m.GetOrder())),
 		OnRelease: series.OnRelease(small(m.GetOnRelease())), OnExpiry: series.OnExpiry(small(m.GetOnExpiry())),
 		ExpiresIn: time.Duration(m.GetExpiresInNanos()), MaxOpen: m.GetMaxOpen(), MaxKeys: m.GetMaxKeys(), TimeZone: m.GetTimeZone(),
+		MaxAheadDays: m.GetMaxAheadDays(),
 	}
 }
 
@@ -112,7 +114,7 @@ func BoundsOf(keys []*raftlogv1.SeriesKey) []series.Bound {
 // FillSeriesPiece sets the numbers of a record, and reuses its memory: a snapshot has very
 // many.
 func FillSeriesPiece(m *raftlogv1.SeriesNumbersRecord, p series.Piece) {
-	m.Scope, m.Closed, m.LastDate, m.Begin, m.First = p.Scope, p.Closed, int32(p.LastDate), p.Begin, p.First
+	m.Scope, m.Closed, m.Begin, m.First = p.Scope, p.Closed, p.Begin, p.First
 	for len(m.Numbers) < len(p.Numbers) {
 		m.Numbers = append(m.Numbers, &raftlogv1.SeriesStored{})
 	}
@@ -127,7 +129,7 @@ func FillSeriesPiece(m *raftlogv1.SeriesNumbersRecord, p series.Piece) {
 // SeriesPieceOf returns the numbers in a record.
 func SeriesPieceOf(m *raftlogv1.SeriesNumbersRecord) series.Piece {
 	p := series.Piece{
-		Scope: m.GetScope(), Closed: m.GetClosed(), LastDate: format.Date(m.GetLastDate()), Begin: m.GetBegin(), First: m.GetFirst(),
+		Scope: m.GetScope(), Closed: m.GetClosed(), Begin: m.GetBegin(), First: m.GetFirst(),
 		Numbers: make([]series.Stored, len(m.GetNumbers())),
 	}
 	for i, n := range m.GetNumbers() {

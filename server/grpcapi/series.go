@@ -35,6 +35,7 @@ func definitionOf(m *idnodev1.SeriesDefinition) series.Definition {
 		Format: m.GetFormat(), Reset: chosen[format.Reset](int32(m.GetResetBy())), Order: chosen[series.Order](int32(m.GetOrder())),
 		OnRelease: chosen[series.OnRelease](int32(m.GetOnRelease())), OnExpiry: chosen[series.OnExpiry](int32(m.GetOnExpiry())),
 		ExpiresIn: m.GetExpiresIn().AsDuration(), MaxOpen: m.GetMaxOpen(), MaxKeys: m.GetMaxKeys(), TimeZone: m.GetTimeZone(),
+		MaxAheadDays: m.GetMaxAheadDays(),
 	}
 }
 
@@ -43,7 +44,7 @@ func seriesOf(s service.SeriesInfo) *idnodev1.Series {
 	definition := &idnodev1.SeriesDefinition{
 		Format: d.Format, ResetBy: idnodev1.SeriesReset(d.Reset + 1), Order: idnodev1.SeriesOrder(d.Order + 1),
 		OnRelease: idnodev1.SeriesOnRelease(d.OnRelease + 1), OnExpiry: idnodev1.SeriesOnExpiry(d.OnExpiry + 1),
-		MaxOpen: d.MaxOpen, MaxKeys: d.MaxKeys, TimeZone: d.TimeZone,
+		MaxOpen: d.MaxOpen, MaxKeys: d.MaxKeys, TimeZone: d.TimeZone, MaxAheadDays: d.MaxAheadDays,
 	}
 	if d.ExpiresIn > 0 {
 		definition.ExpiresIn = durationpb.New(d.ExpiresIn)

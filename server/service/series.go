@@ -162,11 +162,12 @@ func (n *numbers) takeNumbers(ctx context.Context, req TakeNumbersRequest) (Numb
 	if take.Values, err = inOrder(names, req.Values); err != nil {
 		return NumbersResponse{}, err
 	}
-	if req.Date == "" {
-		take.UtcOffsetSeconds = n.zones.offset(zone, time.Now())
-	} else if date, err := format.ParseDate(req.Date); err != nil {
-		return NumbersResponse{}, invalid(ReasonInvalidSeries, "date", "%v", err)
-	} else {
+	take.UtcOffsetSeconds = n.zones.offset(zone, time.Now())
+	if req.Date != "" {
+		date, err := format.ParseDate(req.Date)
+		if err != nil {
+			return NumbersResponse{}, invalid(ReasonInvalidSeries, "date", "%v", err)
+		}
 		take.Date = proto.Int32(int32(date))
 	}
 	if err := n.limitNames(ctx, func() []target { return n.newIn(database, take) }); err != nil {

@@ -18,7 +18,7 @@ import (
 // compared, and each series is verified.
 const books, tills = "books", "tills"
 
-// brief is how long some numbers of the tills are open.
+// brief is how long the numbers of the tills are open.
 var brief = durationpb.New(300 * time.Millisecond)
 
 // bookkeepers are the callers that share the keys of the books.
@@ -31,7 +31,7 @@ func (w *world) keepBooks(ctx context.Context, number int) {
 	c.define(ctx, books, &idnodev1.SeriesDefinition{Format: "INV-{number}", MaxOpen: 20})
 	c.define(ctx, tills, &idnodev1.SeriesDefinition{
 		Format: "{till}-{number}", OnRelease: idnodev1.SeriesOnRelease_SERIES_ON_RELEASE_REUSE_LOWEST,
-		OnExpiry: idnodev1.SeriesOnExpiry_SERIES_ON_EXPIRY_REUSE_LOWEST, MaxOpen: 8,
+		OnExpiry: idnodev1.SeriesOnExpiry_SERIES_ON_EXPIRY_REUSE_LOWEST, ExpiresIn: brief, MaxOpen: 8,
 	})
 	for ctx.Err() == nil {
 		switch n := c.random.IntN(10); {
@@ -147,7 +147,7 @@ func (c *client) useTill(ctx context.Context) {
 			_, err = c.series(s).ConfirmNumbers(ctx, &idnodev1.ConfirmNumbersRequest{Series: tills, Keys: []*idnodev1.NumberOf{ends}})
 		default:
 			_, err = c.series(s).TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{
-				Series: tills, Keys: []string{key}, Values: map[string]string{"till": pick(c.random, "1", "2")}, ExpiresIn: pick(c.random, nil, brief),
+				Series: tills, Keys: []string{key}, Values: map[string]string{"till": pick(c.random, "1", "2")},
 			})
 		}
 		return err

@@ -771,7 +771,8 @@ type ScopeBegin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The period, where numbers begin again, and the values in the order of the format.
 	Scope []string `protobuf:"bytes,1,rep,name=scope,proto3" json:"scope,omitempty"`
-	// The first number, from 2. Those before it are no numbers of the series.
+	// The first number: those before it are no numbers of the series. 1 takes back what was
+	// said before.
 	First         int64 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -231,7 +231,7 @@ type SeriesBegin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The period, where numbers begin again, and the scope values.
 	Scope []string `protobuf:"bytes,1,rep,name=scope,proto3" json:"scope,omitempty"`
-	// The first number, from 2.
+	// The first number; 1 takes back what was said before.
 	First         int64 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1104,14 +1104,12 @@ type SeriesNumbersRecord struct {
 	Scope []string `protobuf:"bytes,3,rep,name=scope,proto3" json:"scope,omitempty"`
 	// The scope gives no more numbers.
 	Closed bool `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
-	// The date of the scope's last number, in days since 1970-01-01.
-	LastDate int32 `protobuf:"zigzag32,5,opt,name=last_date,json=lastDate,proto3" json:"last_date,omitempty"`
+	// The first number of the scope, where that is not 1; else 0.
+	Begin int64 `protobuf:"varint,5,opt,name=begin,proto3" json:"begin,omitempty"`
 	// The number of the first one.
 	First int64 `protobuf:"varint,6,opt,name=first,proto3" json:"first,omitempty"`
 	// In order, without a gap.
-	Numbers []*SeriesStored `protobuf:"bytes,7,rep,name=numbers,proto3" json:"numbers,omitempty"`
-	// The first number of the scope, where that is not 1; else 0.
-	Begin         int64 `protobuf:"varint,8,opt,name=begin,proto3" json:"begin,omitempty"`
+	Numbers       []*SeriesStored `protobuf:"bytes,7,rep,name=numbers,proto3" json:"numbers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1174,9 +1172,9 @@ func (x *SeriesNumbersRecord) GetClosed() bool {
 	return false
 }
 
-func (x *SeriesNumbersRecord) GetLastDate() int32 {
+func (x *SeriesNumbersRecord) GetBegin() int64 {
 	if x != nil {
-		return x.LastDate
+		return x.Begin
 	}
 	return 0
 }
@@ -1193,13 +1191,6 @@ func (x *SeriesNumbersRecord) GetNumbers() []*SeriesStored {
 		return x.Numbers
 	}
 	return nil
-}
-
-func (x *SeriesNumbersRecord) GetBegin() int64 {
-	if x != nil {
-		return x.Begin
-	}
-	return 0
 }
 
 // SeriesStored is a number as it is stored.
@@ -1672,16 +1663,15 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\aversion\x18\x04 \x01(\x03R\aversion\x12\x1c\n" +
 	"\tsuspended\x18\x05 \x01(\bR\tsuspended\x12$\n" +
 	"\x0etime_unix_nano\x18\x06 \x01(\x03R\ftimeUnixNano\x123\n" +
-	"\x16voided_until_unix_nano\x18\a \x01(\x03R\x13voidedUntilUnixNano\"\xf0\x01\n" +
+	"\x16voided_until_unix_nano\x18\a \x01(\x03R\x13voidedUntilUnixNano\"\xd3\x01\n" +
 	"\x13SeriesNumbersRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05scope\x18\x03 \x03(\tR\x05scope\x12\x16\n" +
-	"\x06closed\x18\x04 \x01(\bR\x06closed\x12\x1b\n" +
-	"\tlast_date\x18\x05 \x01(\x11R\blastDate\x12\x14\n" +
+	"\x06closed\x18\x04 \x01(\bR\x06closed\x12\x14\n" +
+	"\x05begin\x18\x05 \x01(\x03R\x05begin\x12\x14\n" +
 	"\x05first\x18\x06 \x01(\x03R\x05first\x122\n" +
-	"\anumbers\x18\a \x03(\v2\x18.raftlog.v1.SeriesStoredR\anumbers\x12\x14\n" +
-	"\x05begin\x18\b \x01(\x03R\x05begin\"\xe4\x01\n" +
+	"\anumbers\x18\a \x03(\v2\x18.raftlog.v1.SeriesStoredR\anumbers\"\xe4\x01\n" +
 	"\fSeriesStored\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x14\n" +
