@@ -27,7 +27,8 @@ func (p *Page) handleCalls(handle func(pattern string, handler http.Handler)) {
 		"overview": p.overview, "explain": p.explain, "identity": p.identity, "hilo": p.hilo,
 		"identities": p.identities, "hilos": p.hilos, "claims": p.claims, "etags": p.etags, "databases": p.databases,
 		"series": p.series, "series/scopes": p.scopes, "series/number": p.number, "series/unknown": p.unknown,
-		"settings": p.settings, "roles": p.roles,
+		"series/preview": p.previewSeries,
+		"settings":       p.settings, "roles": p.roles,
 	}
 	for name, call := range reads {
 		handle("GET "+api+name, p.handler(call))
@@ -36,8 +37,8 @@ func (p *Page) handleCalls(handle func(pattern string, handler http.Handler)) {
 		"ids": change(p.makeIDs), "ranges": change(p.takeRange), "ranges/return": change(p.returnRange),
 		"identities/seed": change(p.seedIdentity), "identities/delete": change(p.deleteIdentity),
 		"hilos/raise": change(p.raiseHiLo), "claims/claim": change(p.claim), "claims/release": change(p.release),
-		"series/reconcile": change(p.reconcile),
-		"members/lead":     change(p.transferLeadership), "members/remove": change(p.removeMember),
+		"series/define": change(p.defineSeries), "series/reconcile": change(p.reconcile),
+		"members/lead": change(p.transferLeadership), "members/remove": change(p.removeMember),
 	}
 	for name, call := range changes {
 		handle("POST "+api+name, p.handler(call))

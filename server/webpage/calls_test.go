@@ -152,6 +152,24 @@ func TestUnknownNumbersAreReconciled(t *testing.T) {
 	})
 }
 
+// TestADefinitionIsShownBeforeItCounts: what the page previews changes nothing, and is what
+// a definition then is.
+func TestADefinitionIsShownBeforeItCounts(t *testing.T) {
+	w := newWorld(t)
+	const means = `{"texts":["B-BRA-001","B-BRA-002"],"values":["branch"],"begins_again":""}`
+	const is = "name=bills&format=B-%7Bbranch:3%7D-%7Bnumber:3%7D&reset=never"
+	walk(t, w.newServer(httpapi.Config{}), []step{
+		{get, "series/preview?" + is, "", 200, means},
+		{get, "series", "", 200, `{"items":[],"next":""}`},
+		{get, "series/preview?name=bills&format=x&reset=never", "", 400, `{"reason":"INVALID_SERIES","field":"definition.format"}`},
+		{get, "series/preview?name=bills&format=%7Bmm%7D-%7Bnumber%7D&reset=never", "", 400, `{"reason":"INVALID_SERIES","field":"definition.format"}`},
+		{get, "series/preview?name=bills&format=%7Bnumber%7D&reset=x", "", 400, `{"reason":"INVALID_SERIES","field":"reset"}`},
+		{post, "series/define", `{"name":"bills","format":"B-{branch:3}-{number:3}","reset":"never"}`, 200, means},
+		{get, "series", "", 200, `{"items":[{"name":"bills","format":"B-{branch:3}-{number:3}"}],"next":""}`},
+		{get, "series/preview?name=bills&format=%7Bnumber%7D&reset=never", "", 409, `{"reason":"CONCURRENCY"}`},
+	})
+}
+
 // TestReturn: a range that nobody used can be given back, once.
 func TestReturn(t *testing.T) {
 	s := newWorld(t).newServer(httpapi.Config{})

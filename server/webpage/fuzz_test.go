@@ -13,11 +13,11 @@ import (
 // calls are the page's, those with a body first.
 var calls = []string{
 	"ids", "ranges", "ranges/return", "identities/seed", "identities/delete", "hilos/raise", "claims/claim", "claims/release",
-	"members/lead", "members/remove", "overview", "explain", "identity", "hilo", "identities", "hilos", "claims", "etags", "databases", "settings", "roles",
-	"series", "series/scopes", "series/number", "series/unknown",
+	"members/lead", "members/remove", "series/define", "overview", "explain", "identity", "hilo", "identities", "hilos", "claims", "etags", "databases", "settings", "roles",
+	"series", "series/scopes", "series/number", "series/unknown", "series/preview",
 }
 
-const withBody = 10
+const withBody = 11
 
 // FuzzCalls: whatever the page sends, or somebody in its place, is answered: with
 // JSON, without a panic, and a call that is refused changes nothing.
@@ -27,6 +27,7 @@ func FuzzCalls(f *testing.F) {
 		`{"tag":"orders","low":"1","high":"32","last":"5","token":"1"}`,
 		`{"name":"invoices","value":"42","force":true,"expected":"100"}`, `{"name":"invoices","forget":true}`,
 		`{"tag":"orders","max":"100","expected":"32"}`, `{"id":"users/Oren","request_id":"r"}`, `{"id":"users/oren"}`, `{"tag":"B"}`, `{"tag":"C"}`,
+		`{"name":"bills","format":"B{year}-{number:3}","reset":"year"}`,
 	} {
 		f.Add(byte(i), "", body)
 	}

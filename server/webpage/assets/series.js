@@ -3,7 +3,7 @@
 
 import { change, get } from "./api.js";
 import { ask, explain, say } from "./dialog.js";
-import { check, el, field } from "./dom.js";
+import { check, el, field, write } from "./dom.js";
 import { hold } from "./gate.js";
 import { list } from "./list.js";
 import { number } from "./text.js";
@@ -20,12 +20,62 @@ export function series(database) {
       { text: "Numbers", needs: ["read"], reads: true, run: (item) => look(database, item) },
       { text: "Unknown", needs: ["read", "series"], run: (item) => reconcile(database, item, all.refresh) },
     ],
-    empty: "No series yet: idnode series define begins one.",
+    tools: [{ text: "Define a series", needs: ["series"], run: () => define(database, all.refresh) }],
+    empty: "No series yet.",
   });
   return {
     element: el("div", {}, el("p", { class: "lead" }, "Each gives numbers without holes to the keys of documents. A suspended one gives none until idnode series resume. Unknown numbers are those that a restore or a recovery left open."), all.element),
     update: all.update, close: all.close,
   };
+}
+
+const resets = ["never", "year", "month", "day", "week", "fiscal-year"];
+
+// define begins a series, and shows what it means while one types. idnode series define has
+// the policies too.
+function define(database, done) {
+  const name = field("Series", { maxlength: "128", required: true });
+  const format = field("Format", { maxlength: "256", placeholder: "INV-{year}-{number:6}", required: true });
+  const reset = el("select", { "aria-label": "Numbers begin at 1 again each" }, ...resets.map((each) => el("option", { value: each }, each)));
+  const verdict = el("p", { class: "verdict", role: "status" });
+  const asked = () => ({ database, name: name.input.value, format: format.input.value, reset: reset.value });
+  const submit = ask({
+    title: "Define a series", does: "Define it",
+    content: [name.element, format.element, el("div", { class: "field" }, el("label", {}, "Numbers begin at 1 again each: ", reset)), verdict],
+    act: async () => {
+      const given = asked();
+      await change("series/define", given, { once: false });
+      say(`${given.name} gives numbers.`);
+      await done();
+    },
+  });
+  let looked = 0;
+  async function judge() {
+    const mine = ++looked;
+    let means = "", why = "Name the series and its format first.";
+    if (name.input.value && format.input.value) {
+      hold(submit, "Wait for the preview.");
+      try {
+        means = meaning(await get("series/preview", asked()));
+        why = "";
+      } catch (failure) {
+        means = why = explain(failure);
+      }
+    }
+    if (mine === looked) {
+      write(verdict, means);
+      hold(submit, why);
+    }
+  }
+  name.input.addEventListener("input", judge);
+  format.input.addEventListener("input", judge);
+  reset.addEventListener("change", judge);
+  judge();
+}
+
+function meaning({ texts, values, begins_again: again }) {
+  return `The first numbers are ${texts.join(", ")}. ${values.length ? `Each call gives ${values.join(", ")}. ` : ""}` +
+    (again ? `They begin again on ${again}.` : "They never begin again.");
 }
 
 // look shows the scopes of a series, and finds a number.
