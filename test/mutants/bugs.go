@@ -88,7 +88,6 @@ var bugs = []bug{
 	{name: "unknown-is-failed"},
 	{name: "unknown-is-answered"},
 	{name: "answers-swapped", quick: true},
-	// Callers of the simulation share no block.
 	{name: "block-named-for-a-place", others: test("client", "TestCallersRepeatUntilTheyKnow")},
 	{name: "operation-lost"},
 	{name: "batch-fails-as-one"},

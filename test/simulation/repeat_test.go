@@ -60,7 +60,16 @@ func (r *repeater) untilKnown() {
 	r.calls++
 	call := history.Op{Kind: history.Next, Client: int64(r.number), Name: "shared", Count: 1, Request: fmt.Sprintf("%d-%d", r.number, r.calls)}
 	var again []idnode.Option
+	var deadline time.Time
 	for r.world.ctx.Err() == nil {
+		switch {
+		case !r.world.healing.Load():
+		case deadline.IsZero():
+			deadline = time.Now().Add(identityLimit)
+		case time.Now().After(deadline):
+			r.world.found("a call was repeated for %v after the faults, and its caller does not know yet", identityLimit)
+			return
+		}
 		op := call
 		op.Call = r.world.history.now()
 		value, err := r.identity.Next(r.world.ctx, again...)
