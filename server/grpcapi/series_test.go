@@ -22,7 +22,7 @@ func TestDefinitionsThereAndBack(t *testing.T) {
 			m := &idnodev1.SeriesDefinition{
 				Format: "{number}", ResetBy: idnodev1.SeriesReset(reset), Order: idnodev1.SeriesOrder(order),
 				OnRelease: idnodev1.SeriesOnRelease(min(order, 2)), OnExpiry: idnodev1.SeriesOnExpiry(order),
-				ExpiresIn: durationpb.New(time.Hour), MaxOpen: 3, MaxKeys: 4, TimeZone: "Europe/Berlin",
+				ExpiresIn: durationpb.New(time.Hour), MaxOpen: 3, MaxKeys: 4, TimeZone: "Europe/Berlin", MaxAheadDays: 30,
 			}
 			want := proto.CloneOf(m)
 			want.ResetBy, want.Order = max(want.GetResetBy(), 1), max(want.GetOrder(), 1)

@@ -154,21 +154,16 @@ func (n *numbers) takeNumbers(ctx context.Context, req TakeNumbersRequest) (Numb
 	if err := n.allow(ctx, rights.Number, target{database: database, name: name}, int64(len(req.Keys))); err != nil {
 		return NumbersResponse{}, err
 	}
-	names, zone, err := n.valuesOf(ctx, database, name)
-	if err != nil {
-		return NumbersResponse{}, err
-	}
 	take := &raftlogv1.SeriesTake{Name: name, Keys: req.Keys, Label: req.Label, ExpiresInNanos: int64(req.ExpiresIn)}
-	if take.Values, err = inOrder(names, req.Values); err != nil {
-		return NumbersResponse{}, err
-	}
-	take.UtcOffsetSeconds = n.zones.offset(zone, time.Now())
 	if req.Date != "" {
 		date, err := format.ParseDate(req.Date)
 		if err != nil {
 			return NumbersResponse{}, invalid(ReasonInvalidSeries, "date", "%v", err)
 		}
 		take.Date = proto.Int32(int32(date))
+	}
+	if err := n.byDefinition(ctx, database, take, req.Values); err != nil {
+		return NumbersResponse{}, err
 	}
 	if err := n.limitNames(ctx, func() []target { return n.newIn(database, take) }); err != nil {
 		return NumbersResponse{}, err
@@ -206,20 +201,28 @@ func (n *numbers) proposeNumbers(ctx context.Context, database string, payload p
 	return NumbersResponse(given), err
 }
 
-// valuesOf returns the names of the values of a series' format, and its zone. A node that
-// does not know the series asks the cluster: it may be new.
-func (n *numbers) valuesOf(ctx context.Context, database, name string) (names []string, zone string, err error) {
-	read := func(s fsm.NamedSeries, of *series.Series) { names, zone = of.Format().Names(), s.Definition.TimeZone }
-	if n.state.ReadSeries(database, name, read) {
-		return names, zone, nil
+// byDefinition puts into a take what the definition decides: the order of the values, and
+// the zone. A node that does not know the series, or whose definition does not fit, asks the
+// cluster: either may be new.
+func (n *numbers) byDefinition(ctx context.Context, database string, take *raftlogv1.SeriesTake, values map[string]string) error {
+	try := func() (err error) {
+		var names []string
+		var zone string
+		read := func(s fsm.NamedSeries, of *series.Series) { names, zone = of.Format().Names(), s.Definition.TimeZone }
+		if !n.state.ReadSeries(database, take.GetName(), read) {
+			return seriesNotFound(take.GetName())
+		}
+		take.UtcOffsetSeconds = n.zones.offset(zone, time.Now())
+		take.Values, err = inOrder(names, values)
+		return err
+	}
+	if try() == nil {
+		return nil
 	}
 	if _, err := n.settle(ctx, Linearizable); err != nil {
-		return nil, "", err
+		return err
 	}
-	if !n.state.ReadSeries(database, name, read) {
-		return nil, "", seriesNotFound(name)
-	}
-	return names, zone, nil
+	return try()
 }
 
 // inOrder returns values by their names' order.

@@ -295,6 +295,19 @@ func TestANodeThatDoesNotKnowASeries(t *testing.T) {
 	if text, err := n.FormatNumber(t.Context(), FormatNumberRequest{FormatRequest: FormatRequest{Series: "later still"}, Number: 7}); err != nil || text != "7" {
 		t.Errorf("%q, %v", text, err)
 	}
+	// A definition that does not fit may be an old one.
+	n.world.set(func(w *world) {
+		w.catchUp = func() {
+			d := series.Definition{Format: "{till}-{number}"}
+			if _, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: "late", Definition: d, ExpectedVersion: 1}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	req := TakeNumbersRequest{Series: "late", Keys: []string{"b"}, Values: map[string]string{"till": "7"}}
+	if res, err := n.TakeNumbers(t.Context(), req); err != nil || res.Numbers[0].Text != "7-1" {
+		t.Errorf("%+v, %v", res, err)
+	}
 	n.world.set(func(w *world) {
 		w.catchUp, w.unreadable = nil, outcome.NewNotApplied(outcome.Unspecified, errors.New("none"))
 	})
