@@ -74,7 +74,8 @@ type NumberRequest struct {
 	Date string
 	// Label is stored with each new number; at most 64 bytes.
 	Label string
-	// ExpiresIn replaces that of the definition, if it is not 0.
+	// ExpiresIn replaces that of the definition, if it is not 0: at least a minute, and at most
+	// that of the definition.
 	ExpiresIn time.Duration
 }
 

@@ -830,7 +830,8 @@ class Series:
             values: Those of the format, as ``{"branch": "BERLIN"}``.
             date: The document's, as ``2026-12-31``; empty is the present day in the series' zone.
             label: Stored with each new number, at most 64 bytes.
-            expires_in: Replaces the definition's, in seconds, if it is not 0.
+            expires_in: Replaces the definition's, in seconds, if it is not 0: at
+                least 60, and at most the definition's.
         """
         request = {"keys": list(keys), "values": values or {}, "date": date, "label": label}
         if expires_in:

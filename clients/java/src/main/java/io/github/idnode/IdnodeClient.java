@@ -132,7 +132,7 @@ public final class IdnodeClient implements AutoCloseable {
     public Options date(String date) { return with("date", date); }
     /** Stored with each new number of a series, at most 64 bytes. */
     public Options label(String label) { return with("label", label); }
-    /** Replaces the time that the series' definition gives. */
+    /** Replaces the time that the series' definition gives: at least a minute, at most that. */
     public Options expiresIn(Duration time) {
       return with("expiresIn", String.format(Locale.ROOT, "%d.%09ds", time.toSeconds(), time.getNano()));
     }
