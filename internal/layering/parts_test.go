@@ -131,7 +131,7 @@ var parts = []part{
 	{folder: "client/bench", floor: 2, modules: []string{hdr, genproto, grpc, protobuf}},
 
 	// What comes from a cluster into files, and from files into a cluster.
-	{folder: "transfer", floor: 2, not: []string{"cluster", "etag", "fsm", "server"}, modules: []string{grpc, protobuf}},
+	{folder: "transfer", floor: 2, not: []string{"cluster", "etag", "fsm", "server"}, modules: []string{genproto, grpc, protobuf}},
 
 	// The use cases, which know no Raft, and the calls between nodes.
 	{folder: "server/service", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf, uuid, xsync, xtime}},
