@@ -11,12 +11,15 @@ import (
 // begin above names, as if used up to it. The merge that raises the floor raises known
 // names to it.
 //
-// Invariant: neither number ever falls.
+// Invariant: neither number ever falls, and series stays set.
 type floor struct {
 	// names is the value of unknown identities and HiLo counters, from 0.
 	names int64
 	// epoch counts the recoveries.
 	epoch uint64
+	// series means that there may have been series that are not known: a new one begins
+	// suspended.
+	series bool
 }
 
 // hilo returns the HiLo counter of an unknown tag.
@@ -24,7 +27,7 @@ func (f floor) hilo() hilo.Counter { return hilo.Counter{Max: f.names, Peak: f.n
 
 // restore takes over the floor of a snapshot.
 func (f *floor) restore(m *raftlogv1.FloorRecord) error {
-	restored := floor{names: m.GetNames(), epoch: m.GetEpoch()}
+	restored := floor{names: m.GetNames(), epoch: m.GetEpoch(), series: m.GetSeries()}
 	if *f != (floor{}) || restored == (floor{}) || restored.names < 0 {
 		return corrupt("a floor of %d in epoch %d, or two", restored.names, restored.epoch)
 	}
@@ -38,7 +41,7 @@ func hashFloor(f floor) uint64 {
 		return 0
 	}
 	var s statehash.Space
-	return s.Begin(recordFloor).Number(uint64(f.names)).Number(f.epoch).Hash()
+	return s.Begin(recordFloor).Number(uint64(f.names)).Number(f.epoch).Flag(f.series).Hash()
 }
 
 // Floor returns the value of counters of unknown names, 0 in a cluster that knows all of

@@ -80,7 +80,7 @@ func hashFromScratch(c *contents) uint64 {
 func copied(s *series.Series) *series.Series {
 	f := s.Freeze()
 	d, version := f.Definition()
-	again, err := series.Restore(d, version, f.Suspended(), f.Now(), f.VoidedUntil())
+	again, err := series.Restore(d, version, f.Since(), f.Suspended(), f.Now(), f.VoidedUntil())
 	if err != nil {
 		panic(err)
 	}

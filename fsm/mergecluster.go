@@ -33,6 +33,7 @@ func (c *contents) mergeCluster(dst []byte, o *op.Operation) ([]byte, *refusal) 
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "", "there were %d members already", maxMembers)
 	}
 	c.floor.names = max(c.floor.names, m.GetFloor())
+	c.floor.series = c.floor.series || m.GetFloor() > 0 || m.GetIncomplete()
 	plan.carryOut()
 	result := &raftlogv1.MergeClusterResult{Floor: c.floor.names, Given: int64(len(plan.retired)), Shared: plan.shared}
 	if m.GetFloor() > 0 {

@@ -70,6 +70,7 @@ func TestSeriesInTheLogAreThoseOfTheirPackage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		beside.BeginAt(testTime.UnixNano())
 		r := &seriesRun{Rand: rand.New(rand.NewPCG(seed, 1)), testLog: newFormedLog(t), beside: beside}
 		r.mustApplied(r.raw(seriesOperations()[0]))
 		for range 40 {
@@ -152,6 +153,7 @@ func (r *seriesRun) delete(now int64) {
 	if r.beside, err = series.New(d); err != nil {
 		r.t.Fatal(err)
 	}
+	r.beside.BeginAt(r.now.UnixNano())
 	r.same(&raftlogv1.SeriesDefine{Name: "s", Definition: op.SeriesDefinition(d)}, int64(1), nil)
 }
 
@@ -351,31 +353,22 @@ func TestASeriesIsImported(t *testing.T) {
 func TestAnotherSeriesIsNotImported(t *testing.T) {
 	from := withHistory(t)
 	operations := importOf(t, from.state)
-	for name, operation := range map[string]proto.Message{
-		"another key":    &raftlogv1.SeriesTake{Name: "s", Values: []string{"A"}, Keys: []string{"mine"}},
-		"another format": nil,
-	} {
-		to := newFormedLog(t)
-		d := reusing
-		if operation == nil {
-			d.Format = "{branch}/{number:3}"
-		}
-		to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesDefine{Name: "s", Definition: op.SeriesDefinition(d)})))
-		at := 0
-		if operation != nil {
-			to.mustApplied(to.raw(onSeries(operation)))
-			at = 1
-		}
-		hash := (&seriesRun{testLog: to}).series().Hash()
-		if r := to.raw(operations[at]); r.GetRefusal().GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DIFFERS {
-			t.Errorf("%s: %v", name, r)
-		}
-		if got := (&seriesRun{testLog: to}).series(); got.Hash() != hash || got.Suspended() {
-			t.Errorf("%s: the series has changed", name)
-		}
+	to := newFormedLog(t)
+	to.now = to.now.Add(time.Second)
+	to.mustApplied(to.raw(seriesOperations()[0]))
+	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesTake{Name: "s", Values: []string{"A"}, Keys: []string{"mine"}})))
+	hash := (&seriesRun{testLog: to}).series().Hash()
+	if r := to.raw(operations[0]); r.GetRefusal().GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DIFFERS {
+		t.Errorf("imported: %v", r)
+	}
+	for _, o := range operations[1:] {
+		to.raw(o) // They are not of this series.
+	}
+	if got := (&seriesRun{testLog: to}).series(); got.Hash() != hash || got.Suspended() {
+		t.Error("the series has changed")
 	}
 	// The same numbers, but the newest: this series was set back.
-	to := newFormedLog(t)
+	to = newFormedLog(t)
 	for _, o := range operations[:2] {
 		to.mustApplied(to.raw(o))
 	}
@@ -391,15 +384,20 @@ func TestAnotherSeriesIsNotImported(t *testing.T) {
 // TestImportRefusesWhatNoBackupHas.
 func TestImportRefusesWhatNoBackupHas(t *testing.T) {
 	l := withHistory(t)
+	origin := &raftlogv1.SeriesOrigin{SinceUnixNano: testTime.UnixNano()}
 	for name, m := range map[string]*raftlogv1.SeriesImport{
 		"nothing":        {},
+		"not folded":     {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "Bills", Definition: op.SeriesDefinition(reusing), Version: 1}}},
+		"a control":      {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "bills\x00", Definition: op.SeriesDefinition(reusing), Version: 1}}},
+		"the last one":   {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "x", Definition: op.SeriesDefinition(reusing), Version: 1 << 53}}},
+		"no origin":      {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Name: "s", Scope: []string{"C"}, First: 1, Numbers: []*raftlogv1.SeriesStored{{Key: "x", State: 1}}}}},
 		"no name":        {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Definition: op.SeriesDefinition(reusing), Version: 1}}},
 		"no definition":  {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "x", Version: 1}}},
 		"a last version": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "x", Definition: op.SeriesDefinition(reusing), Version: math.MaxInt64}}},
 		"no version":     {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "x", Definition: op.SeriesDefinition(reusing)}}},
 		"no such series": {Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{Name: "x", Key: "a", Number: 1}}},
-		"a hole":         {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Name: "s", Scope: []string{"A"}, First: 999, Numbers: []*raftlogv1.SeriesStored{{Key: "x", State: 1}}}}},
-		"a wide state":   {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Name: "s", Scope: []string{"C"}, First: 1, Numbers: []*raftlogv1.SeriesStored{{Key: "x", State: 257}}}}},
+		"a hole":         {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Name: "s", Scope: []string{"A"}, First: 999, Numbers: []*raftlogv1.SeriesStored{{Key: "x", State: 1}}, Origin: origin}}},
+		"a wide state":   {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Name: "s", Scope: []string{"C"}, First: 1, Numbers: []*raftlogv1.SeriesStored{{Key: "x", State: 257}}, Origin: origin}}},
 	} {
 		hash := l.state.contents.hash()
 		if r := l.raw(onSeries(m)); r.GetRefusal() == nil || l.state.contents.hash() != hash {

@@ -52,7 +52,7 @@ func (s *seriesStore) define(dst []byte, now moment, o *op.Operation, floor floo
 	}
 	i := s.find(s.databases.numberOf(o.Database), m.GetName())
 	if i == nil {
-		return s.begin(dst, o, &m, floor)
+		return s.begin(dst, now, o, &m, floor)
 	}
 	d, begins := op.DefinitionOf(m.GetDefinition()), op.BeginsOf(m.GetBegins())
 	if i.series.Repeats(d, m.GetExpectedVersion(), begins...) {
@@ -64,11 +64,12 @@ func (s *seriesStore) define(dst []byte, now moment, o *op.Operation, floor floo
 }
 
 // begin begins a series.
-func (s *seriesStore) begin(dst []byte, o *op.Operation, m *raftlogv1.SeriesDefine, floor floor) ([]byte, *refusal) {
+func (s *seriesStore) begin(dst []byte, now moment, o *op.Operation, m *raftlogv1.SeriesDefine, floor floor) ([]byte, *refusal) {
 	fresh, refused := s.fresh(o.Database, m, floor)
 	if refused != nil {
 		return dst, refused
 	}
+	fresh.BeginAt(now.unixNano)
 	s.databases.use(o.Database)
 	s.add(s.databases.numberOf(o.Database), m.GetName(), fresh)
 	_, version := fresh.Definition()
@@ -89,7 +90,7 @@ func (s *seriesStore) fresh(database []byte, m *raftlogv1.SeriesDefine, floor fl
 	if err != nil {
 		return nil, refuseSeries(err)
 	}
-	if floor.names > 0 {
+	if floor.series {
 		fresh.Suspend()
 	}
 	return fresh, nil

@@ -20,41 +20,34 @@ func (s *seriesStore) importRecord(dst []byte, now moment, o *op.Operation) ([]b
 	case *raftlogv1.SeriesImport_Series:
 		return dst, s.importSeries(now, o, r.Series)
 	case *raftlogv1.SeriesImport_Numbers:
-		piece := op.SeriesPieceOf(r.Numbers)
-		keys := make([]string, 0, len(piece.Numbers))
-		for _, n := range piece.Numbers {
-			if n.Key != "" && !n.Shared {
-				keys = append(keys, n.Key)
-			}
-		}
-		return dst, s.importPart(o, r.Numbers.GetName(), keys, func(i *series.Series) error { return i.PutNumbers(piece) })
+		return dst, s.importNumbers(o, r.Numbers)
 	case *raftlogv1.SeriesImport_Lost:
-		lost := series.Lost{Key: r.Lost.GetKey(), Number: r.Lost.GetNumber(), Released: r.Lost.GetReleased()}
-		return dst, s.importPart(o, r.Lost.GetName(), []string{lost.Key}, func(i *series.Series) error { return i.PutLost(lost) })
+		return dst, s.in(o, r.Lost.GetName(), func(*series.Series) error { return nil })
 	default:
 		return dst, invalid("record", "is empty")
 	}
 }
 
-// importSeries begins the series of a backup. One that is there must give the same texts;
-// its own definition stays. A clock that ran ahead does not come along.
+// importSeries begins the series of a backup, or merges it into that of its name. A clock
+// that ran ahead does not come along.
 func (s *seriesStore) importSeries(now moment, o *op.Operation, m *raftlogv1.SeriesRecord) *refusal {
 	if err := checkText("name", m.GetName(), docid.MaxNameBytes); err != nil {
 		return err
 	}
-	d := op.DefinitionOf(m.GetDefinition())
-	if i := s.find(s.databases.numberOf(o.Database), m.GetName()); i != nil {
-		if own, _ := i.series.Definition(); own.Format != d.Format || own.Reset != d.Reset {
-			return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DIFFERS, "record",
-				"series %.200q has the format %q, in the backup %q, or begins again at other times", m.GetName(), own.Format, d.Format)
-		}
-		return nil
+	if docid.Fold(m.GetName()) != m.GetName() {
+		return invalid("name", "is not folded: nobody could reach the series")
 	}
-	if err := s.databases.roomFor(o.Database, 1, len(m.GetName())); err != nil {
+	backup := series.Backup{
+		Definition: op.DefinitionOf(m.GetDefinition()), Version: m.GetVersion(), Since: m.GetSinceUnixNano(),
+		Now: min(m.GetTimeUnixNano(), now.unixNano), Final: m.GetFinal(),
+	}
+	if s.find(s.databases.numberOf(o.Database), m.GetName()) != nil {
+		return s.in(o, m.GetName(), func(i *series.Series) error { return i.Merge(backup) })
+	}
+	if err := s.checkNew(o.Database, m.GetName()); err != nil {
 		return err
 	}
-	at := min(m.GetTimeUnixNano(), now.unixNano)
-	restored, err := series.Restore(d, m.GetVersion(), true, at, min(m.GetVoidedUntilUnixNano(), at))
+	restored, err := backup.New()
 	if err != nil {
 		return refuseSeries(err)
 	}
@@ -63,19 +56,18 @@ func (s *seriesStore) importSeries(now moment, o *op.Operation, m *raftlogv1.Ser
 	return nil
 }
 
-// importPart puts keys and their numbers into a series.
-func (s *seriesStore) importPart(o *op.Operation, name string, keys []string, put func(*series.Series) error) *refusal {
+// importNumbers merges numbers of a backup into a series.
+func (s *seriesStore) importNumbers(o *op.Operation, m *raftlogv1.SeriesNumbersRecord) *refusal {
+	if m.GetOrigin() == nil {
+		return invalid("origin", "is missing")
+	}
+	piece, origin := op.SeriesPieceOf(m), op.SeriesOriginOf(m.GetOrigin())
 	var full *refusal
-	refused := s.in(o, name, func(i *series.Series) error {
-		if full = s.roomForNew(o.Database, i, keys, ""); full != nil {
+	refused := s.in(o, m.GetName(), func(i *series.Series) error {
+		if full = s.roomForNew(o.Database, i, piece.Owners(origin), ""); full != nil {
 			return nil
 		}
-		before := i.Hash()
-		err := put(i)
-		if i.Hash() != before {
-			i.Suspend()
-		}
-		return err
+		return i.MergeNumbers(piece, origin)
 	})
 	if full != nil {
 		return full

@@ -71,7 +71,7 @@ func (s *Snapshot) writeCluster(out *snapshotWriter) {
 		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Roles{Roles: record}})
 	}
 	if f := s.floor; f != (floor{}) {
-		record := &raftlogv1.FloorRecord{Names: f.names, Epoch: f.epoch}
+		record := &raftlogv1.FloorRecord{Names: f.names, Epoch: f.epoch, Series: f.series}
 		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Floor{Floor: record}})
 	}
 	for _, m := range s.members {
@@ -207,9 +207,9 @@ func (w *snapshotWriter) series(s *frozenSeries) {
 	d, version := s.Definition()
 	w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Series{Series: &raftlogv1.SeriesRecord{
 		Database: s.db, Name: s.name, Definition: op.SeriesDefinition(d), Version: version, Suspended: s.Suspended(), TimeUnixNano: s.Now(),
-		VoidedUntilUnixNano: s.VoidedUntil(),
+		VoidedUntilUnixNano: s.VoidedUntil(), SinceUnixNano: s.Since(), Final: s.Final(),
 	}}})
-	numbers := &raftlogv1.SeriesNumbersRecord{Database: s.db, Name: s.name}
+	numbers := &raftlogv1.SeriesNumbersRecord{Database: s.db, Name: s.name, Origin: op.SeriesOrigin(s.Origin())}
 	record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesNumbers{SeriesNumbers: numbers}}
 	s.Pieces(func(p series.Piece) bool {
 		op.FillSeriesPiece(numbers, p)

@@ -62,7 +62,7 @@ func TestABeginIsInFrozenCopies(t *testing.T) {
 		}
 		f := s.Freeze()
 		for range 2 { // The same backup again changes nothing.
-			put(t, s, f)
+			merge(t, s, f)
 		}
 		next := restored(t, f)
 		if next.Hash() != s.Hash() || next.Verify() != nil {
@@ -72,21 +72,24 @@ func TestABeginIsInFrozenCopies(t *testing.T) {
 			t.Errorf("behind %v: got %d", keys, n)
 		}
 	}
-	f := begun(t).Freeze()
-	f.Pieces(func(p series.Piece) bool {
-		for name, other := range map[string]*series.Series{
-			"another begin": mustNew(t, series.Begin{Scope: berlin, First: 2}), "numbers from 1": mustNew(t),
-		} {
-			if name == "numbers from 1" {
-				mustTake(t, other, 1, request("z"))
-			}
-			hash := other.Hash()
-			if err := other.PutNumbers(p); kind(err) != "differs" || other.Hash() != hash {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-		return true
-	})
+	s := begun(t)
+	mustTake(t, s, 1, request("a"))
+	other := mustNew(t)
+	mustTake(t, other, 1, request("z"))
+	hash := other.Hash()
+	if err := merged(other, s.Freeze()); kind(err) != "differs" || other.Hash() != hash {
+		t.Errorf("a scope of two begins: %v", err)
+	}
+	// One without numbers begins where the newer one says.
+	merge(t, other, begun(t).Freeze())
+	if other.Hash() != hash {
+		t.Error("a begin without numbers has changed a scope with some")
+	}
+	other = mustNew(t, series.Begin{Scope: berlin, First: 2})
+	merge(t, other, s.Freeze())
+	if sum := other.Report(1, 0, 10)[0]; sum.Before != 542 || sum.Last != 543 {
+		t.Errorf("merged into %+v", sum)
+	}
 }
 
 // mustNew returns a series of the format of begun.

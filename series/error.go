@@ -40,9 +40,14 @@ func (e *InUseError) Error() string {
 	return name(e.Scope) + " has numbers that are confirmed or voided"
 }
 
-// DiffersError means that a number of a backup is that of a key that the series does not
-// know, or that a scope begins elsewhere: it is another series of that name.
+// DiffersError means that a series of a backup is another one of that name, or that it went
+// on in two clusters: a number is another key's there, a scope begins elsewhere, or the texts
+// are others.
 type DiffersError struct {
+	// Format is that of the series here, and BackupFormat that in the backup; both are empty if a
+	// scope or a number differs.
+	Format, BackupFormat string
+
 	Scope  []string
 	Number int64
 	Key    string
@@ -52,10 +57,13 @@ type DiffersError struct {
 }
 
 func (e *DiffersError) Error() string {
+	if e.Format != "" {
+		return fmt.Sprintf("it is another series than that of the backup: here of the format %q, there %q", e.Format, e.BackupFormat)
+	}
 	if e.Begins > 0 {
 		return fmt.Sprintf("%s begins at %d in the backup, and at %d here", name(e.Scope), e.BackupBegins, e.Begins)
 	}
-	return fmt.Sprintf("number %d of %s is in the backup that of key %q, which the series does not know", e.Number, name(e.Scope), e.Key)
+	return fmt.Sprintf("number %d of %s is another one's here than in the backup, where it is that of key %q", e.Number, name(e.Scope), e.Key)
 }
 
 // ConflictError means that a key has a number of another scope or date.

@@ -42,6 +42,7 @@ type Lost struct {
 type Frozen struct {
 	definition Definition
 	version    int64
+	since      int64
 	suspended  bool
 	now        int64
 	// voidedUntil is that of the series.
@@ -54,13 +55,16 @@ type Frozen struct {
 // none: the series copies those that change afterwards, and of their numbers 256 at a time.
 func (s *Series) Freeze() Frozen {
 	return Frozen{
-		definition: s.definition, version: s.version, suspended: s.suspended, now: s.now, voidedUntil: s.voidedUntil,
+		definition: s.definition, version: s.version, since: s.since, suspended: s.suspended, now: s.now, voidedUntil: s.voidedUntil,
 		pages: s.scopes.freeze(), lost: s.lost.Copy(),
 	}
 }
 
 // Definition returns what the series was asked to be, and how often.
 func (f Frozen) Definition() (Definition, int64) { return f.definition, f.version }
+
+// Since returns when its numbers began.
+func (f Frozen) Since() int64 { return f.since }
 
 // Suspended reports whether it gave no numbers.
 func (f Frozen) Suspended() bool { return f.suspended }
@@ -71,6 +75,37 @@ func (f Frozen) Now() int64 { return f.now }
 // VoidedUntil returns when the policy last stopped to void open numbers whose time had ended; 0 is
 // never. Those that ended until then are voided, although they are stored as open.
 func (f Frozen) VoidedUntil() int64 { return f.voidedUntil }
+
+// Origin returns what the pieces say of themselves where they are merged.
+func (f Frozen) Origin() Origin {
+	d := &f.definition
+	o := Origin{Since: f.since, Version: f.version, VoidedBy: f.voidedUntil, ReleasedVoided: d.OnRelease == ReleaseVoids}
+	if d.OnExpiry == ExpiryVoids {
+		o.VoidedBy = f.now
+	}
+	o.KeysStay = d.OnRelease == ReleaseVoids && d.OnExpiry != ExpiryReuses && f.Final()
+	return o
+}
+
+// Final reports whether a number is confirmed or voided.
+func (f Frozen) Final() bool {
+	for c := range f.scopes {
+		if c.count[Confirmed]+c.count[Voided] > 0 {
+			return true
+		}
+	}
+	s := Series{definition: f.definition, now: f.now, voidedUntil: f.voidedUntil}
+	for c := range f.scopes {
+		for _, slab := range c.slabs {
+			for i := range slab.records {
+				if state, _ := s.stateOf(&slab.records[i], f.now); state == Confirmed || state == Voided {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
 
 // Pieces yields all numbers: the scopes in the order in which they began, each from its
 // first on.

@@ -32,7 +32,7 @@ func fromScratch(f series.Frozen) uint64 {
 	e := encoded{1}.text(d.Format).text(d.TimeZone)
 	e = append(e, byte(d.Reset), byte(d.Order), byte(d.OnRelease), byte(d.OnExpiry))
 	e = e.number(int64(d.ExpiresIn)).number(d.MaxOpen).number(d.MaxKeys).number(int64(d.MaxAheadDays))
-	hash := e.number(version).number(f.Now()).number(f.VoidedUntil()).flag(f.Suspended()).sum()
+	hash := e.number(f.Since()).number(version).number(f.Now()).number(f.VoidedUntil()).flag(f.Suspended()).sum()
 	f.Pieces(func(p series.Piece) bool {
 		hash += pieceFromScratch(p)
 		return true

@@ -788,7 +788,12 @@ func (h *history) define(d series.Definition, begins []series.Begin) {
 		h.fail("%+v: %v", begins, err)
 	}
 	if err == nil {
-		h.s, h.m = s, &model{d: d, scopes: map[string]*modelScope{}, had: map[string]had{}}
+		at := h.now
+		if h.s != nil {
+			at = max(h.now, h.s.Freeze().Now()+1) // The cluster's time does not go back.
+		}
+		s.BeginAt(at)
+		h.s, h.m = s, &model{d: d, scopes: map[string]*modelScope{}, had: map[string]had{}, now: at}
 		h.m.begin(begins)
 	}
 }

@@ -17,7 +17,7 @@ func (s *Series) Redefine(now int64, d Definition, expected int64, begins ...Beg
 	s.voidedUntil = s.voidedBy(s.advance(now))
 	if fresh != nil {
 		s.clear()
-		s.format = fresh.format
+		s.format, s.since = fresh.format, max(s.now, s.since+1)
 	}
 	s.definition = d
 	s.version++
@@ -55,8 +55,11 @@ func (s *Series) CheckDelete(now, expected int64) error {
 // judgeDefinition finds why the definition may not change. It returns an empty series of the new one
 // if all numbers are to be forgotten.
 func (s *Series) judgeDefinition(now int64, d Definition, expected int64, begins []Begin) (fresh *Series, err error) {
-	if expected != s.version {
+	switch {
+	case expected != s.version:
 		return nil, &VersionError{Version: s.version, Expected: expected}
+	case s.version == maxVersion:
+		return nil, &InvalidError{Field: "expected_version", Detail: "is the last"}
 	}
 	if changed := d.follows(s.definition); changed != nil {
 		if err := s.inUse(now); err != nil {

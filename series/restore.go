@@ -11,7 +11,7 @@ const maxVersion = 1 << 53
 
 // Restore returns a series without numbers, of which PutNumbers and PutLost put in what a
 // frozen one had. The errors are those of New, and *InvalidError.
-func Restore(d Definition, version int64, suspended bool, now, voidedUntil int64) (*Series, error) {
+func Restore(d Definition, version, since int64, suspended bool, now, voidedUntil int64) (*Series, error) {
 	s, err := New(d)
 	if err != nil {
 		return nil, err
@@ -22,14 +22,12 @@ func Restore(d Definition, version int64, suspended bool, now, voidedUntil int64
 	if voidedUntil > now {
 		return nil, &InvalidError{Field: "voided_until", Detail: "is in the future"}
 	}
-	s.version, s.suspended, s.now, s.voidedUntil = version, suspended, now, voidedUntil
+	s.version, s.since, s.suspended, s.now, s.voidedUntil = version, since, suspended, now, voidedUntil
 	return s, nil
 }
 
-// PutNumbers adds numbers of a frozen series, behind those that are there, or none. Those
-// that are there stay as they are, for they may have changed since; but the series must
-// know their keys, or it is another one. The errors are *InvalidError, *format.Error and
-// *DiffersError.
+// PutNumbers adds numbers of a frozen series, behind those that are there, or none. The errors
+// are *InvalidError and *format.Error.
 func (s *Series) PutNumbers(p Piece) error {
 	c, err := s.scopeOf(p.Scope)
 	if err != nil {
@@ -41,9 +39,9 @@ func (s *Series) PutNumbers(p Piece) error {
 	s.begin(c)
 	c = s.scopes.own(c.index)
 	if c.empty() {
-		c.moveTo(p.offset(c))
+		c.moveTo(p.offset())
 	}
-	for i := c.last + 1 - p.First; i < int64(len(p.Numbers)); i++ {
+	for i := range p.Numbers {
 		s.put(c, &p.Numbers[i])
 	}
 	if p.Closed {
@@ -52,13 +50,38 @@ func (s *Series) PutNumbers(p Piece) error {
 	return nil
 }
 
-// offset returns the last number from before the scope. A piece that says nothing of a scope
-// has that of the scope.
-func (p *Piece) offset(c *scope) int64 {
-	if p.Begin == 0 && len(p.Numbers) == 0 {
-		return c.offset
+// offset returns the last number from before the scope.
+func (p *Piece) offset() int64 { return max(p.Begin, 1) - 1 }
+
+// check finds what no piece of a series has, in a scope of it.
+func (p *Piece) check(s *Series, c *scope) error {
+	invalid := func(field, detail string) error { return &InvalidError{Field: field, Detail: detail} }
+	count := int64(len(p.Numbers))
+	switch {
+	case p.Begin < 0 || p.Begin > s.most():
+		return invalid("begin", "is none of the format")
+	case count > slabSize:
+		return invalid("numbers", "are more than 256")
+	case count == 0 && p.First != p.offset()+1:
+		return invalid("numbers", "are none")
+	case p.First <= p.offset():
+		return invalid("numbers", "do not follow those before them")
+	case p.First > s.most() || p.First+count-1 > s.most():
+		return invalid("numbers", "are more than the format has")
 	}
-	return max(p.Begin, 1) - 1
+	keys, checked := make(map[string]bool, count), format.LastDate+1
+	for i := range p.Numbers {
+		n := &p.Numbers[i]
+		// Neighbours mostly have one date, and a date costs more than all the rest.
+		if n.Date != checked && !s.dated(c, n.Date) {
+			return invalid("numbers", "have one with a wrong date")
+		}
+		checked = n.Date
+		if err := n.check(keys); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // scopeOf returns the scope with some values; a new one is not begun yet.
@@ -77,42 +100,28 @@ func (s *Series) scopeOf(values []string) (*scope, error) {
 	return s.newScope(values), err
 }
 
-// checkPiece finds what does not fit into a scope.
+// checkPiece finds what does not come next.
 func (s *Series) checkPiece(c *scope, p Piece) error {
-	invalid := func(field, detail string) error { return &InvalidError{Field: field, Detail: detail} }
-	count, offset := int64(len(p.Numbers)), p.offset(c)
-	switch {
-	case p.Begin < 0 || p.Begin > s.most():
-		return invalid("begin", "is none of the format")
-	case offset != c.offset && (!c.empty() || c.offset > 0):
-		return &DiffersError{Scope: p.Scope, Begins: c.offset + 1, BackupBegins: offset + 1}
-	case count > slabSize:
-		return invalid("numbers", "are more than 256")
-	case count == 0 && p.First == max(p.Begin, 1):
-		return nil
-	case count == 0:
-		return invalid("numbers", "are none")
-	case p.First <= offset || p.First > c.last-c.offset+offset+1:
-		return invalid("numbers", "do not follow those before them")
-	case p.First+count-1 > s.most():
-		return invalid("numbers", "are more than the format has")
+	if err := p.check(s, c); err != nil {
+		return err
 	}
-	fresh, checked := make(map[string]bool, count), format.LastDate+1
+	invalid := func(field, detail string) error { return &InvalidError{Field: field, Detail: detail} }
+	last := c.last
+	if c.empty() {
+		last = p.offset()
+	}
+	switch {
+	case !c.empty() && c.offset != p.offset():
+		return invalid("begin", "is another one than before")
+	case p.First != last+1 || c.index < s.scopes.len && len(p.Numbers) == 0:
+		return invalid("numbers", "do not follow those before them")
+	}
 	for i := range p.Numbers {
-		number, n := p.First+int64(i), &p.Numbers[i]
-		if number <= c.last {
-			if n.Key != "" && c.at(number).state != Unknown && !s.knows(n.Key) {
-				return &DiffersError{Scope: p.Scope, Number: number, Key: n.Key}
-			}
-			continue
-		}
-		// Neighbours mostly have one date, and a date costs more than all the rest.
-		if n.Date != checked && !s.dated(c, n.Date) {
-			return invalid("numbers", "have one with a wrong date")
-		}
-		checked = n.Date
-		if err := s.checkStored(n, fresh); err != nil {
-			return err
+		switch n := &p.Numbers[i]; {
+		case s.suspended && (n.State == Open || n.State == Released):
+			return invalid("numbers", "have one that is open or released, and the series is suspended")
+		case n.owner() != "" && s.knows(n.owner()):
+			return invalid("keys", "are known already")
 		}
 	}
 	return nil
@@ -130,18 +139,28 @@ func (s *Series) dated(c *scope, d format.Date) bool {
 // put adds the next number of a scope.
 func (s *Series) put(c *scope, n *Stored) {
 	number := c.add()
-	c.change(number, func(r *record) {
-		*r = record{taken: n.Taken, expires: n.Expires, date: n.Date, state: n.State, shared: n.Shared}
-		r.write(n.Key, n.Label, n.Reason)
-	})
+	c.change(number, func(r *record) { r.store(n) })
 	if key := c.at(number).owner(); key != "" {
 		s.index.set(key, refOf(c.index, number))
 	}
 }
 
-// checkStored finds what the series would not have stored. It adds the key to fresh, which
-// has those of the numbers before.
-func (s *Series) checkStored(n *Stored, fresh map[string]bool) error {
+func (r *record) store(n *Stored) {
+	*r = record{taken: n.Taken, expires: n.Expires, date: n.Date, state: n.State, shared: n.Shared}
+	r.write(n.Key, n.Label, n.Reason)
+}
+
+// owner returns the key that has the number; "" if none has it for certain.
+func (n *Stored) owner() string {
+	if n.Shared {
+		return ""
+	}
+	return n.Key
+}
+
+// check finds what no series would have stored. It adds the key to keys, which has those of the
+// numbers before.
+func (n *Stored) check(keys map[string]bool) error {
 	keyless := n.State == Released || n.State == Voided || n.Shared
 	switch {
 	case n.State < Open || n.State > Unknown:
@@ -158,24 +177,11 @@ func (s *Series) checkStored(n *Stored, fresh map[string]bool) error {
 		return &InvalidError{Field: "numbers", Detail: "have one without a key"}
 	case n.Key == "":
 		return nil
-	case n.Shared:
-		return checkKeys([]string{n.Key})
-	case fresh[n.Key]:
+	case !n.Shared && keys[n.Key]:
 		return &InvalidError{Field: "keys", Detail: "are known already"}
 	}
-	fresh[n.Key] = true
-	return s.checkNew(n.Key)
-}
-
-// checkNew refuses a key that is none, or that the series knows.
-func (s *Series) checkNew(key string) error {
-	if err := checkKeys([]string{key}); err != nil {
-		return err
-	}
-	if s.knows(key) {
-		return &InvalidError{Field: "keys", Detail: "are known already"}
-	}
-	return nil
+	keys[n.Key] = keys[n.Key] || !n.Shared
+	return checkKeys([]string{n.Key})
 }
 
 // knows reports whether a key has a number, or had one that another got.

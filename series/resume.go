@@ -24,7 +24,7 @@ func (s *Series) Suspend() {
 		return true
 	})
 	s.lost, s.lostBytes = newLost(), 0
-	s.suspended = true
+	s.suspended, s.voidedUntil = true, 0 // No number is open.
 }
 
 // keepsKeys reports whether no other key can get an open number, now or after a change of
@@ -33,12 +33,7 @@ func (s *Series) keepsKeys() bool {
 	if s.definition.OnRelease == ReleaseReuses || s.definition.OnExpiry == ExpiryReuses {
 		return false
 	}
-	for c := range s.scopes.from(0) {
-		if count, _ := s.count(c, s.now); count[Confirmed]+count[Voided] > 0 {
-			return true
-		}
-	}
-	return false
+	return s.final()
 }
 
 // forget makes the numbers of a scope unknown that have no last state.

@@ -109,7 +109,7 @@ type scope struct {
 	// name is a hash of the values.
 	name uint64
 
-	// What follows is derived from the records; a frozen copy does not read it. count is how
+	// What follows is derived from the records; a frozen copy reads count alone. It is how
 	// many numbers are in each state, and deadlines has the open ones whose time ends; it is
 	// nil before the first.
 	count     [Unknown + 1]int64

@@ -14,6 +14,8 @@ type Series struct {
 	definition Definition
 	format     *format.Format
 	version    int64
+	// since is when the numbers began, or began anew. It tells series of one name apart.
+	since int64
 	// now is the newest time that a call had.
 	now int64
 	// suspended means that it gives no numbers: a restored one may lack the newest.
@@ -71,6 +73,9 @@ func (s *Series) clear() {
 	s.periods = btree.NewBTreeGOptions(func(i, j int) bool { return s.scopes.at(i).before(s.scopes.at(j)) }, btree.Options{NoLocks: true})
 	s.index = newIndex(func(r ref) string { return s.scopes.at(r.scope()).at(r.number()).key() })
 }
+
+// BeginAt says when the series begins, of which a series of that name may be another one.
+func (s *Series) BeginAt(now int64) { s.since = s.advance(now) }
 
 // Definition returns what the series was last asked to be, and how often.
 func (s *Series) Definition() (Definition, int64) { return s.definition, s.version }

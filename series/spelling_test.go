@@ -53,7 +53,7 @@ func TestSpellingsMeetAfterARestore(t *testing.T) {
 		inBranch(t, backup, "ad", 2026, key)
 	}
 	inBranch(t, s, "AD", 2026, "1")
-	put(t, s, backup.Freeze())
+	merge(t, s, backup.Freeze())
 	if x := s.Report(1, 0, 9); len(x) != 1 || x[0].Last != 3 || x[0].Scope[1] != "AD" {
 		t.Fatalf("merged into %+v", x)
 	}

@@ -291,6 +291,10 @@ func (s *Series) tooManyKeys(fresh []string) bool {
 // bind gives a key a number: a new one, or one that another key had.
 func (s *Series) bind(t *taking, c *scope, key string, number, expires int64) {
 	s.detach(key)
+	taken := t.now
+	if number <= c.last {
+		taken = max(taken, c.at(number).taken+1) // A merge tells by it which of two keys got the number later.
+	}
 	if number > c.last {
 		number = c.add()
 	} else if r := c.at(number); r.key() != "" {
@@ -298,7 +302,7 @@ func (s *Series) bind(t *taking, c *scope, key string, number, expires int64) {
 		s.lose(Lost{Key: strings.Clone(r.key()), Number: number, Released: r.state == Released})
 	}
 	c.change(number, func(r *record) {
-		*r = record{taken: t.now, expires: expires, date: t.Date, state: Open}
+		*r = record{taken: taken, expires: expires, date: t.Date, state: Open}
 		r.write(key, t.Label, "")
 	})
 	s.index.set(key, refOf(c.index, number))

@@ -76,7 +76,7 @@ func parts(record *raftlogv1.SeriesImport) (all []*raftlogv1.SeriesImport) {
 	for numbers := range slices.Chunk(r.GetNumbers(), importedAtOnce) {
 		part := &raftlogv1.SeriesNumbersRecord{
 			Database: r.GetDatabase(), Name: r.GetName(), Scope: r.GetScope(), Closed: r.GetClosed(), Begin: r.GetBegin(),
-			First: first, Numbers: numbers,
+			First: first, Numbers: numbers, Origin: r.GetOrigin(),
 		}
 		all = append(all, &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: part}})
 		first += int64(len(numbers))

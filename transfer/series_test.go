@@ -70,7 +70,7 @@ func TestTheLargestRecordIsCut(t *testing.T) {
 	numbers := &raftlogv1.SeriesNumbersRecord{Database: 1, Name: "invoices", Scope: []string{"2026", "ULM"}, First: 257, Closed: true, Begin: 2}
 	for i := range 256 {
 		numbers.Numbers = append(numbers.Numbers, &raftlogv1.SeriesStored{
-			Key: fmt.Sprintf("%0128d", i), Label: strings.Repeat("l", 64), Reason: strings.Repeat("r", 128), State: 3, Lapsed: true,
+			Key: fmt.Sprintf("%0128d", i), Label: strings.Repeat("l", 64), Reason: strings.Repeat("r", 128), State: 3, Shared: true,
 			Date: math.MinInt32, TakenUnixNano: math.MinInt64, ExpiresUnixNano: math.MinInt64,
 		})
 	}

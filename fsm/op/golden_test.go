@@ -103,7 +103,8 @@ func operations() map[string]operation {
 	}
 	etags := []*raftlogv1.EtagRaiseTo{{Database: "shop", Ceiling: math.MaxUint64}, {Database: "größe", Ceiling: 0}}
 	definition := &raftlogv1.SeriesDefinition{Format: "INV-{number:6}", ResetBy: 1, Order: 1, OnRelease: 1, OnExpiry: 2, ExpiresInNanos: 1 << 40, MaxOpen: 3, MaxKeys: 1 << 33, TimeZone: "Europe/Berlin", MaxAheadDays: 7}
-	stored := &raftlogv1.SeriesStored{Key: "a", Label: "till", State: 1, Lapsed: true, Date: -1, TakenUnixNano: 1 << 60, ExpiresUnixNano: 1<<60 + 1, Reason: "torn"}
+	stored := &raftlogv1.SeriesStored{Key: "a", Label: "till", State: 5, Shared: true, Date: -1, TakenUnixNano: 1 << 60, ExpiresUnixNano: 1<<60 + 1, Reason: "torn"}
+	origin := &raftlogv1.SeriesOrigin{SinceUnixNano: 1 << 59, Version: 2, VoidedByUnixNano: -1, ReleasedVoided: true, KeysStay: true}
 	payloads := map[string]proto.Message{
 		"identity next":           &raftlogv1.IdentityNext{Name: "users", Count: 1, Separator: "/"},
 		"identity next, many":     &raftlogv1.IdentityNext{Name: strings.Repeat("größe", 60), Count: 1_000_000, Separator: "→"},
@@ -129,7 +130,7 @@ func operations() map[string]operation {
 		"etag raise":              &raftlogv1.EtagRaise{Node: id, Raise: etags},
 		"etag clean stop":         &raftlogv1.EtagCleanStop{Node: id, Start: 4, Last: []*raftlogv1.EtagLast{{Database: "shop", Last: 12}}, Partial: true},
 		"merge":                   &raftlogv1.Merge{Identities: []*raftlogv1.MergeIdentity{{Name: "users", Last: 9, Hidden: true}}, Hilos: []*raftlogv1.MergeHiLo{{Tag: "orders", Max: 64, Peak: 96}}, Claims: []string{"users/a", "users/b"}},
-		"merge cluster":           &raftlogv1.MergeCluster{Floor: 1000, Tags: []*raftlogv1.GivenTag{{Id: id, Tag: "C", Etags: etags}}, ShareTags: true, EtagFloor: 5, Resume: "0/0/a"},
+		"merge cluster":           &raftlogv1.MergeCluster{Floor: 1000, Tags: []*raftlogv1.GivenTag{{Id: id, Tag: "C", Etags: etags}}, ShareTags: true, EtagFloor: 5, Resume: "0/0/a", Incomplete: true},
 		"roles set":               &raftlogv1.RolesSet{Table: table, Expected: proto.Uint64(0)},
 		"roles set, none":         &raftlogv1.RolesSet{},
 		"series define":           &raftlogv1.SeriesDefine{Name: "invoices", Definition: definition, ExpectedVersion: 2},
@@ -141,8 +142,8 @@ func operations() map[string]operation {
 		"series close scope":      &raftlogv1.SeriesCloseScope{Name: "invoices", Scope: []string{"2026", "BERLIN"}},
 		"series resume":           &raftlogv1.SeriesResume{Name: "invoices", Books: []*raftlogv1.SeriesInBooks{{Scope: []string{"2026", "BERLIN"}, Last: 7}, {Scope: []string{"2025", "BERLIN"}, Last: 9, LastDate: proto.Int32(-1), Closed: true}}, More: true},
 		"series reconcile":        &raftlogv1.SeriesReconcile{Name: "invoices", Scope: []string{"2026", "BERLIN"}, Numbers: []*raftlogv1.SeriesKey{{Key: "a", Number: 7}, {Number: 8}}, Reason: "torn"},
-		"series import":           &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Database: 3, Name: "invoices", Definition: definition, Version: 2, Suspended: true, TimeUnixNano: 1 << 60}}},
-		"series import, numbers":  &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Database: 3, Name: "invoices", Scope: []string{"2026"}, Closed: true, Begin: 2, First: 257, Numbers: []*raftlogv1.SeriesStored{stored, {Key: "b", State: 2}}}}},
+		"series import":           &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Database: 3, Name: "invoices", Definition: definition, Version: 2, Suspended: true, TimeUnixNano: 1 << 60, SinceUnixNano: 1 << 59, Final: true}}},
+		"series import, numbers":  &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Database: 3, Name: "invoices", Scope: []string{"2026"}, Closed: true, Begin: 2, First: 257, Numbers: []*raftlogv1.SeriesStored{stored, {Key: "b", State: 2}}, Origin: origin}}},
 		"series import, a begin":  &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Database: 3, Name: "invoices", Scope: []string{"2026"}, First: 543, Begin: 543}}},
 		"series import, lost":     &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{Database: 3, Name: "invoices", Key: "z", Number: 9, Released: true}}},
 		"join token create":       &raftlogv1.JoinTokenCreate{TokenHash: id, Tag: "C", Watcher: true, ExpiresUnixNano: 1 << 60},

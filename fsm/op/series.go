@@ -111,6 +111,21 @@ func BoundsOf(keys []*raftlogv1.SeriesKey) []series.Bound {
 	return all
 }
 
+// SeriesOrigin returns what a piece's numbers depend on, as it is in a record.
+func SeriesOrigin(o series.Origin) *raftlogv1.SeriesOrigin {
+	return &raftlogv1.SeriesOrigin{
+		SinceUnixNano: o.Since, Version: o.Version, VoidedByUnixNano: o.VoidedBy, ReleasedVoided: o.ReleasedVoided, KeysStay: o.KeysStay,
+	}
+}
+
+// SeriesOriginOf returns what a record's numbers depend on.
+func SeriesOriginOf(m *raftlogv1.SeriesOrigin) series.Origin {
+	return series.Origin{
+		Since: m.GetSinceUnixNano(), Version: m.GetVersion(), VoidedBy: m.GetVoidedByUnixNano(),
+		ReleasedVoided: m.GetReleasedVoided(), KeysStay: m.GetKeysStay(),
+	}
+}
+
 // FillSeriesPiece sets the numbers of a record, and reuses its memory: a snapshot has very
 // many.
 func FillSeriesPiece(m *raftlogv1.SeriesNumbersRecord, p series.Piece) {
@@ -121,7 +136,7 @@ func FillSeriesPiece(m *raftlogv1.SeriesNumbersRecord, p series.Piece) {
 	m.Numbers = m.Numbers[:len(p.Numbers)]
 	for i, n := range p.Numbers {
 		s := m.GetNumbers()[i]
-		s.Key, s.Label, s.State, s.Lapsed = n.Key, n.Label, uint32(n.State), n.Shared
+		s.Key, s.Label, s.State, s.Shared = n.Key, n.Label, uint32(n.State), n.Shared
 		s.Date, s.TakenUnixNano, s.ExpiresUnixNano, s.Reason = int32(n.Date), n.Taken, n.Expires, n.Reason
 	}
 }
@@ -134,7 +149,7 @@ func SeriesPieceOf(m *raftlogv1.SeriesNumbersRecord) series.Piece {
 	}
 	for i, n := range m.GetNumbers() {
 		p.Numbers[i] = series.Stored{
-			Key: n.GetKey(), Label: n.GetLabel(), State: series.State(small(n.GetState())), Shared: n.GetLapsed(),
+			Key: n.GetKey(), Label: n.GetLabel(), State: series.State(small(n.GetState())), Shared: n.GetShared(),
 			Date: format.Date(n.GetDate()), Taken: n.GetTakenUnixNano(), Expires: n.GetExpiresUnixNano(), Reason: n.GetReason(),
 		}
 	}

@@ -851,7 +851,11 @@ type MergeClusterRequest struct {
 	// Where server-side ids of shared tags go on in databases not given.
 	EtagFloor uint64 `protobuf:"varint,4,opt,name=etag_floor,json=etagFloor,proto3" json:"etag_floor,omitempty"`
 	// The resume of the answer before, with the same floor; empty at first.
-	Resume        string `protobuf:"bytes,5,opt,name=resume,proto3" json:"resume,omitempty"`
+	Resume string `protobuf:"bytes,5,opt,name=resume,proto3" json:"resume,omitempty"`
+	// The other state may lack the newest changes, such as a backup does. From now on a new
+	// series of document numbers begins suspended, as after a floor: one of its name may have
+	// given numbers.
+	Incomplete    bool `protobuf:"varint,6,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -919,6 +923,13 @@ func (x *MergeClusterRequest) GetResume() string {
 		return x.Resume
 	}
 	return ""
+}
+
+func (x *MergeClusterRequest) GetIncomplete() bool {
+	if x != nil {
+		return x.Incomplete
+	}
+	return false
 }
 
 // GivenTag is a tag that was given to a node.
@@ -1293,7 +1304,7 @@ const file_idnode_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
 	"\acreated\x18\x03 \x01(\bR\acreated\x12\x16\n" +
 	"\x06before\x18\x04 \x01(\x03R\x06before\x12\x14\n" +
-	"\x05after\x18\x05 \x01(\x03R\x05after\"\xaa\x01\n" +
+	"\x05after\x18\x05 \x01(\x03R\x05after\"\xca\x01\n" +
 	"\x13MergeClusterRequest\x12\x14\n" +
 	"\x05floor\x18\x01 \x01(\x03R\x05floor\x12'\n" +
 	"\x04tags\x18\x02 \x03(\v2\x13.idnode.v1.GivenTagR\x04tags\x12\x1d\n" +
@@ -1301,7 +1312,10 @@ const file_idnode_v1_admin_proto_rawDesc = "" +
 	"share_tags\x18\x03 \x01(\bR\tshareTags\x12\x1d\n" +
 	"\n" +
 	"etag_floor\x18\x04 \x01(\x04R\tetagFloor\x12\x16\n" +
-	"\x06resume\x18\x05 \x01(\tR\x06resume\"Z\n" +
+	"\x06resume\x18\x05 \x01(\tR\x06resume\x12\x1e\n" +
+	"\n" +
+	"incomplete\x18\x06 \x01(\bR\n" +
+	"incomplete\"Z\n" +
 	"\bGivenTag\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12,\n" +

@@ -1599,7 +1599,9 @@ type FloorRecord struct {
 	// Identities and HiLo counters that are not known begin above this.
 	Names int64 `protobuf:"varint,1,opt,name=names,proto3" json:"names,omitempty"`
 	// How many times the cluster was recovered from the loss of its quorum.
-	Epoch         uint64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Epoch uint64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// There may have been series that are not known: a new one begins suspended.
+	Series        bool `protobuf:"varint,3,opt,name=series,proto3" json:"series,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1646,6 +1648,13 @@ func (x *FloorRecord) GetEpoch() uint64 {
 		return x.Epoch
 	}
 	return 0
+}
+
+func (x *FloorRecord) GetSeries() bool {
+	if x != nil {
+		return x.Series
+	}
+	return false
 }
 
 // SnapshotTrailer closes a snapshot.
@@ -1823,10 +1832,11 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\aceiling\x18\x02 \x01(\x04R\aceiling\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\x04R\x04last\x12\x14\n" +
-	"\x05floor\x18\x04 \x01(\x04R\x05floor\"9\n" +
+	"\x05floor\x18\x04 \x01(\x04R\x05floor\"Q\n" +
 	"\vFloorRecord\x12\x14\n" +
 	"\x05names\x18\x01 \x01(\x03R\x05names\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"G\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x16\n" +
+	"\x06series\x18\x03 \x01(\bR\x06series\"G\n" +
 	"\x0fSnapshotTrailer\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x04R\arecords\x12\x1a\n" +
 	"\bchecksum\x18\x02 \x01(\aR\bchecksumB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"

@@ -2806,7 +2806,9 @@ type MergeCluster struct {
 	// Where etags of shared tags go on in databases that are not given.
 	EtagFloor uint64 `protobuf:"varint,4,opt,name=etag_floor,json=etagFloor,proto3" json:"etag_floor,omitempty"`
 	// Known names are raised from here on; empty for the first.
-	Resume        string `protobuf:"bytes,5,opt,name=resume,proto3" json:"resume,omitempty"`
+	Resume string `protobuf:"bytes,5,opt,name=resume,proto3" json:"resume,omitempty"`
+	// The other state may lack the newest changes: from now on a new series begins suspended.
+	Incomplete    bool `protobuf:"varint,6,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2874,6 +2876,13 @@ func (x *MergeCluster) GetResume() string {
 		return x.Resume
 	}
 	return ""
+}
+
+func (x *MergeCluster) GetIncomplete() bool {
+	if x != nil {
+		return x.Incomplete
+	}
+	return false
 }
 
 // GivenTag is a tag that a node was given.
@@ -4132,7 +4141,7 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\tMergeHiLo\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\x03R\x03max\x12\x12\n" +
-	"\x04peak\x18\x03 \x01(\x03R\x04peak\"\xa4\x01\n" +
+	"\x04peak\x18\x03 \x01(\x03R\x04peak\"\xc4\x01\n" +
 	"\fMergeCluster\x12\x14\n" +
 	"\x05floor\x18\x01 \x01(\x03R\x05floor\x12(\n" +
 	"\x04tags\x18\x02 \x03(\v2\x14.raftlog.v1.GivenTagR\x04tags\x12\x1d\n" +
@@ -4140,7 +4149,10 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"share_tags\x18\x03 \x01(\bR\tshareTags\x12\x1d\n" +
 	"\n" +
 	"etag_floor\x18\x04 \x01(\x04R\tetagFloor\x12\x16\n" +
-	"\x06resume\x18\x05 \x01(\tR\x06resume\"[\n" +
+	"\x06resume\x18\x05 \x01(\tR\x06resume\x12\x1e\n" +
+	"\n" +
+	"incomplete\x18\x06 \x01(\bR\n" +
+	"incomplete\"[\n" +
 	"\bGivenTag\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12-\n" +

@@ -981,7 +981,8 @@ type SeriesImport_Numbers struct {
 }
 
 type SeriesImport_Lost struct {
-	// A key whose number another key has.
+	// A key whose number another key has. It is not stored: the key may have got another
+	// number since.
 	Lost *SeriesLostRecord `protobuf:"bytes,3,opt,name=lost,proto3,oneof"`
 }
 
@@ -1009,8 +1010,13 @@ type SeriesRecord struct {
 	// Until when numbers whose time had ended were voided, before the policy left them open. They
 	// are voided, also where they are stored as open.
 	VoidedUntilUnixNano int64 `protobuf:"varint,7,opt,name=voided_until_unix_nano,json=voidedUntilUnixNano,proto3" json:"voided_until_unix_nano,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// When its numbers began, in nanoseconds since 1970 UTC. Another series of that name has
+	// another time.
+	SinceUnixNano int64 `protobuf:"varint,8,opt,name=since_unix_nano,json=sinceUnixNano,proto3" json:"since_unix_nano,omitempty"`
+	// A number is confirmed or voided. Only an import reads it.
+	Final         bool `protobuf:"varint,9,opt,name=final,proto3" json:"final,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SeriesRecord) Reset() {
@@ -1092,6 +1098,20 @@ func (x *SeriesRecord) GetVoidedUntilUnixNano() int64 {
 	return 0
 }
 
+func (x *SeriesRecord) GetSinceUnixNano() int64 {
+	if x != nil {
+		return x.SinceUnixNano
+	}
+	return 0
+}
+
+func (x *SeriesRecord) GetFinal() bool {
+	if x != nil {
+		return x.Final
+	}
+	return false
+}
+
 // SeriesNumbersRecord is a scope, and some of its numbers: 1 to 256, or none of a scope that
 // has given none.
 type SeriesNumbersRecord struct {
@@ -1109,7 +1129,9 @@ type SeriesNumbersRecord struct {
 	// The number of the first one.
 	First int64 `protobuf:"varint,6,opt,name=first,proto3" json:"first,omitempty"`
 	// In order, without a gap.
-	Numbers       []*SeriesStored `protobuf:"bytes,7,rep,name=numbers,proto3" json:"numbers,omitempty"`
+	Numbers []*SeriesStored `protobuf:"bytes,7,rep,name=numbers,proto3" json:"numbers,omitempty"`
+	// How an import reads the record; a snapshot's restore does not.
+	Origin        *SeriesOrigin `protobuf:"bytes,8,opt,name=origin,proto3" json:"origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1193,6 +1215,96 @@ func (x *SeriesNumbersRecord) GetNumbers() []*SeriesStored {
 	return nil
 }
 
+func (x *SeriesNumbersRecord) GetOrigin() *SeriesOrigin {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
+// SeriesOrigin is what a record's numbers depend on: an import may see other records of the
+// series first.
+type SeriesOrigin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When the numbers of the series began.
+	SinceUnixNano int64 `protobuf:"varint,1,opt,name=since_unix_nano,json=sinceUnixNano,proto3" json:"since_unix_nano,omitempty"`
+	// The version of its definition.
+	Version int64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// Open numbers whose time ended until then are voided.
+	VoidedByUnixNano int64 `protobuf:"varint,3,opt,name=voided_by_unix_nano,json=voidedByUnixNano,proto3" json:"voided_by_unix_nano,omitempty"`
+	// Released numbers are voided.
+	ReleasedVoided bool `protobuf:"varint,4,opt,name=released_voided,json=releasedVoided,proto3" json:"released_voided,omitempty"`
+	// No other key can have got an open number since.
+	KeysStay      bool `protobuf:"varint,5,opt,name=keys_stay,json=keysStay,proto3" json:"keys_stay,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SeriesOrigin) Reset() {
+	*x = SeriesOrigin{}
+	mi := &file_raftlog_v1_series_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SeriesOrigin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SeriesOrigin) ProtoMessage() {}
+
+func (x *SeriesOrigin) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_series_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SeriesOrigin.ProtoReflect.Descriptor instead.
+func (*SeriesOrigin) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *SeriesOrigin) GetSinceUnixNano() int64 {
+	if x != nil {
+		return x.SinceUnixNano
+	}
+	return 0
+}
+
+func (x *SeriesOrigin) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *SeriesOrigin) GetVoidedByUnixNano() int64 {
+	if x != nil {
+		return x.VoidedByUnixNano
+	}
+	return 0
+}
+
+func (x *SeriesOrigin) GetReleasedVoided() bool {
+	if x != nil {
+		return x.ReleasedVoided
+	}
+	return false
+}
+
+func (x *SeriesOrigin) GetKeysStay() bool {
+	if x != nil {
+		return x.KeysStay
+	}
+	return false
+}
+
 // SeriesStored is a number as it is stored.
 type SeriesStored struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1202,9 +1314,8 @@ type SeriesStored struct {
 	Label string `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
 	// Its state, by its number in package series.
 	State uint32 `protobuf:"varint,3,opt,name=state,proto3" json:"state,omitempty"`
-	// It is open, its time has ended, and another key may get it; or it is unknown, and another
-	// key may have got it.
-	Lapsed bool `protobuf:"varint,4,opt,name=lapsed,proto3" json:"lapsed,omitempty"`
+	// It is unknown, and another key may have got it.
+	Shared bool `protobuf:"varint,4,opt,name=shared,proto3" json:"shared,omitempty"`
 	// The document's date in days since 1970-01-01.
 	Date int32 `protobuf:"zigzag32,5,opt,name=date,proto3" json:"date,omitempty"`
 	// When the key got it, in nanoseconds since 1970 UTC.
@@ -1219,7 +1330,7 @@ type SeriesStored struct {
 
 func (x *SeriesStored) Reset() {
 	*x = SeriesStored{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[15]
+	mi := &file_raftlog_v1_series_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1231,7 +1342,7 @@ func (x *SeriesStored) String() string {
 func (*SeriesStored) ProtoMessage() {}
 
 func (x *SeriesStored) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[15]
+	mi := &file_raftlog_v1_series_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1244,7 +1355,7 @@ func (x *SeriesStored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesStored.ProtoReflect.Descriptor instead.
 func (*SeriesStored) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{15}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SeriesStored) GetKey() string {
@@ -1268,9 +1379,9 @@ func (x *SeriesStored) GetState() uint32 {
 	return 0
 }
 
-func (x *SeriesStored) GetLapsed() bool {
+func (x *SeriesStored) GetShared() bool {
 	if x != nil {
-		return x.Lapsed
+		return x.Shared
 	}
 	return false
 }
@@ -1322,7 +1433,7 @@ type SeriesLostRecord struct {
 
 func (x *SeriesLostRecord) Reset() {
 	*x = SeriesLostRecord{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[16]
+	mi := &file_raftlog_v1_series_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1334,7 +1445,7 @@ func (x *SeriesLostRecord) String() string {
 func (*SeriesLostRecord) ProtoMessage() {}
 
 func (x *SeriesLostRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[16]
+	mi := &file_raftlog_v1_series_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1347,7 +1458,7 @@ func (x *SeriesLostRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesLostRecord.ProtoReflect.Descriptor instead.
 func (*SeriesLostRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{16}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SeriesLostRecord) GetDatabase() uint32 {
@@ -1398,7 +1509,7 @@ type SeriesNumbers struct {
 
 func (x *SeriesNumbers) Reset() {
 	*x = SeriesNumbers{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[17]
+	mi := &file_raftlog_v1_series_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1410,7 +1521,7 @@ func (x *SeriesNumbers) String() string {
 func (*SeriesNumbers) ProtoMessage() {}
 
 func (x *SeriesNumbers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[17]
+	mi := &file_raftlog_v1_series_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1423,7 +1534,7 @@ func (x *SeriesNumbers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesNumbers.ProtoReflect.Descriptor instead.
 func (*SeriesNumbers) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{17}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SeriesNumbers) GetNumbers() []*SeriesNumber {
@@ -1471,7 +1582,7 @@ type SeriesNumber struct {
 
 func (x *SeriesNumber) Reset() {
 	*x = SeriesNumber{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[18]
+	mi := &file_raftlog_v1_series_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1483,7 +1594,7 @@ func (x *SeriesNumber) String() string {
 func (*SeriesNumber) ProtoMessage() {}
 
 func (x *SeriesNumber) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[18]
+	mi := &file_raftlog_v1_series_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1496,7 +1607,7 @@ func (x *SeriesNumber) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesNumber.ProtoReflect.Descriptor instead.
 func (*SeriesNumber) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{18}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SeriesNumber) GetKey() string {
@@ -1653,7 +1764,7 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\x06series\x18\x01 \x01(\v2\x18.raftlog.v1.SeriesRecordH\x00R\x06series\x12;\n" +
 	"\anumbers\x18\x02 \x01(\v2\x1f.raftlog.v1.SeriesNumbersRecordH\x00R\anumbers\x122\n" +
 	"\x04lost\x18\x03 \x01(\v2\x1c.raftlog.v1.SeriesLostRecordH\x00R\x04lostB\b\n" +
-	"\x06record\"\x8f\x02\n" +
+	"\x06record\"\xcd\x02\n" +
 	"\fSeriesRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12<\n" +
@@ -1663,7 +1774,9 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\aversion\x18\x04 \x01(\x03R\aversion\x12\x1c\n" +
 	"\tsuspended\x18\x05 \x01(\bR\tsuspended\x12$\n" +
 	"\x0etime_unix_nano\x18\x06 \x01(\x03R\ftimeUnixNano\x123\n" +
-	"\x16voided_until_unix_nano\x18\a \x01(\x03R\x13voidedUntilUnixNano\"\xd3\x01\n" +
+	"\x16voided_until_unix_nano\x18\a \x01(\x03R\x13voidedUntilUnixNano\x12&\n" +
+	"\x0fsince_unix_nano\x18\b \x01(\x03R\rsinceUnixNano\x12\x14\n" +
+	"\x05final\x18\t \x01(\bR\x05final\"\x85\x02\n" +
 	"\x13SeriesNumbersRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -1671,12 +1784,19 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\x06closed\x18\x04 \x01(\bR\x06closed\x12\x14\n" +
 	"\x05begin\x18\x05 \x01(\x03R\x05begin\x12\x14\n" +
 	"\x05first\x18\x06 \x01(\x03R\x05first\x122\n" +
-	"\anumbers\x18\a \x03(\v2\x18.raftlog.v1.SeriesStoredR\anumbers\"\xe4\x01\n" +
+	"\anumbers\x18\a \x03(\v2\x18.raftlog.v1.SeriesStoredR\anumbers\x120\n" +
+	"\x06origin\x18\b \x01(\v2\x18.raftlog.v1.SeriesOriginR\x06origin\"\xc5\x01\n" +
+	"\fSeriesOrigin\x12&\n" +
+	"\x0fsince_unix_nano\x18\x01 \x01(\x03R\rsinceUnixNano\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x03R\aversion\x12-\n" +
+	"\x13voided_by_unix_nano\x18\x03 \x01(\x03R\x10voidedByUnixNano\x12'\n" +
+	"\x0freleased_voided\x18\x04 \x01(\bR\x0ereleasedVoided\x12\x1b\n" +
+	"\tkeys_stay\x18\x05 \x01(\bR\bkeysStay\"\xe4\x01\n" +
 	"\fSeriesStored\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x14\n" +
 	"\x05state\x18\x03 \x01(\rR\x05state\x12\x16\n" +
-	"\x06lapsed\x18\x04 \x01(\bR\x06lapsed\x12\x12\n" +
+	"\x06shared\x18\x04 \x01(\bR\x06shared\x12\x12\n" +
 	"\x04date\x18\x05 \x01(\x11R\x04date\x12&\n" +
 	"\x0ftaken_unix_nano\x18\x06 \x01(\x03R\rtakenUnixNano\x12*\n" +
 	"\x11expires_unix_nano\x18\a \x01(\x03R\x0fexpiresUnixNano\x12\x16\n" +
@@ -1716,7 +1836,7 @@ func file_raftlog_v1_series_proto_rawDescGZIP() []byte {
 	return file_raftlog_v1_series_proto_rawDescData
 }
 
-var file_raftlog_v1_series_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_raftlog_v1_series_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_raftlog_v1_series_proto_goTypes = []any{
 	(*SeriesDefinition)(nil),    // 0: raftlog.v1.SeriesDefinition
 	(*SeriesDefine)(nil),        // 1: raftlog.v1.SeriesDefine
@@ -1733,10 +1853,11 @@ var file_raftlog_v1_series_proto_goTypes = []any{
 	(*SeriesImport)(nil),        // 12: raftlog.v1.SeriesImport
 	(*SeriesRecord)(nil),        // 13: raftlog.v1.SeriesRecord
 	(*SeriesNumbersRecord)(nil), // 14: raftlog.v1.SeriesNumbersRecord
-	(*SeriesStored)(nil),        // 15: raftlog.v1.SeriesStored
-	(*SeriesLostRecord)(nil),    // 16: raftlog.v1.SeriesLostRecord
-	(*SeriesNumbers)(nil),       // 17: raftlog.v1.SeriesNumbers
-	(*SeriesNumber)(nil),        // 18: raftlog.v1.SeriesNumber
+	(*SeriesOrigin)(nil),        // 15: raftlog.v1.SeriesOrigin
+	(*SeriesStored)(nil),        // 16: raftlog.v1.SeriesStored
+	(*SeriesLostRecord)(nil),    // 17: raftlog.v1.SeriesLostRecord
+	(*SeriesNumbers)(nil),       // 18: raftlog.v1.SeriesNumbers
+	(*SeriesNumber)(nil),        // 19: raftlog.v1.SeriesNumber
 }
 var file_raftlog_v1_series_proto_depIdxs = []int32{
 	0,  // 0: raftlog.v1.SeriesDefine.definition:type_name -> raftlog.v1.SeriesDefinition
@@ -1746,16 +1867,17 @@ var file_raftlog_v1_series_proto_depIdxs = []int32{
 	6,  // 4: raftlog.v1.SeriesReconcile.numbers:type_name -> raftlog.v1.SeriesKey
 	13, // 5: raftlog.v1.SeriesImport.series:type_name -> raftlog.v1.SeriesRecord
 	14, // 6: raftlog.v1.SeriesImport.numbers:type_name -> raftlog.v1.SeriesNumbersRecord
-	16, // 7: raftlog.v1.SeriesImport.lost:type_name -> raftlog.v1.SeriesLostRecord
+	17, // 7: raftlog.v1.SeriesImport.lost:type_name -> raftlog.v1.SeriesLostRecord
 	0,  // 8: raftlog.v1.SeriesRecord.definition:type_name -> raftlog.v1.SeriesDefinition
-	15, // 9: raftlog.v1.SeriesNumbersRecord.numbers:type_name -> raftlog.v1.SeriesStored
-	18, // 10: raftlog.v1.SeriesNumbers.numbers:type_name -> raftlog.v1.SeriesNumber
-	11, // 11: raftlog.v1.SeriesNumbers.before:type_name -> raftlog.v1.SeriesLast
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	16, // 9: raftlog.v1.SeriesNumbersRecord.numbers:type_name -> raftlog.v1.SeriesStored
+	15, // 10: raftlog.v1.SeriesNumbersRecord.origin:type_name -> raftlog.v1.SeriesOrigin
+	19, // 11: raftlog.v1.SeriesNumbers.numbers:type_name -> raftlog.v1.SeriesNumber
+	11, // 12: raftlog.v1.SeriesNumbers.before:type_name -> raftlog.v1.SeriesLast
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_series_proto_init() }
@@ -1776,7 +1898,7 @@ func file_raftlog_v1_series_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_series_proto_rawDesc), len(file_raftlog_v1_series_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,210 @@
+package series_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/series/format"
+)
+
+// backupOf is the series of a backup.
+func backupOf(f series.Frozen) series.Backup {
+	d, version := f.Definition()
+	return series.Backup{Definition: d, Version: version, Since: f.Since(), Now: f.Now(), Final: f.Final()}
+}
+
+// merged merges a backup into a series.
+func merged(s *series.Series, f series.Frozen) error {
+	if err := s.Merge(backupOf(f)); err != nil {
+		return err
+	}
+	var failed error
+	f.Pieces(func(p series.Piece) bool {
+		failed = s.MergeNumbers(p, f.Origin())
+		return failed == nil
+	})
+	return failed
+}
+
+func merge(t testing.TB, s *series.Series, f series.Frozen) {
+	t.Helper()
+	if err := merged(s, f); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Verify(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fromBackups is the series that was restored from backups, in their order.
+func fromBackups(t testing.TB, backups ...series.Frozen) *series.Series {
+	t.Helper()
+	s, err := backupOf(backups[0]).New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range backups {
+		merge(t, s, f)
+	}
+	return s
+}
+
+// sorted is all that a series has, its scopes in the order of their names.
+func sorted(s *series.Series) string {
+	all := map[string]string{}
+	f := s.Freeze()
+	f.Pieces(func(p series.Piece) bool {
+		all[strings.ToUpper(fmt.Sprint(p.Scope))] += fmt.Sprintf("%+v\n", p)
+		return true
+	})
+	var lines []string
+	for _, line := range all {
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	d, version := f.Definition()
+	head := fmt.Sprintf("%+v, version %d of %d at %d, suspended %t, voided until %d\n", d, version, f.Since(), f.Now(), f.Suspended(), f.VoidedUntil())
+	f.Lost(func(l series.Lost) bool { head += fmt.Sprintf("lost %+v\n", l); return true })
+	return head + strings.Join(lines, "")
+}
+
+// TestTwoBackupsAreTheNewerOne, in whatever order they are restored, and again: the states of
+// numbers only get nearer to their last one, and of two definitions the newer one holds.
+func TestTwoBackupsAreTheNewerOne(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		h := &history{Rand: rand.New(rand.NewPCG(rapid.Uint64().Draw(r, "seed"), 35)), t: t, now: 1_000}
+		d := h.definition()
+		s, err := series.New(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.BeginAt(h.now)
+		h.frozen = s.Freeze()
+		h.then = dump(h.frozen)
+		h.s, h.m = s, &model{d: d, scopes: map[string]*modelScope{}, had: map[string]had{}, now: h.now}
+		play := func(steps int) series.Frozen {
+			for range steps {
+				h.step()
+			}
+			return h.s.Freeze()
+		}
+		older := play(rapid.IntRange(0, 40).Draw(r, "before"))
+		newer := play(rapid.IntRange(0, 40).Draw(r, "after"))
+		want := fromBackups(t, newer)
+		for name, got := range map[string]*series.Series{
+			"the older one first":  fromBackups(t, older, newer),
+			"the newer one first":  fromBackups(t, newer, older),
+			"each of them twice":   fromBackups(t, older, newer, newer, older),
+			"a restored older one": fromBackups(t, fromBackups(t, older).Freeze(), newer),
+			"a restored newer one": fromBackups(t, older, fromBackups(t, newer).Freeze()),
+		} {
+			if sorted(got) != sorted(want) || got.Hash() != want.Hash() {
+				h.fail("%s:\n%s\nthe newer one:\n%s", name, sorted(got), sorted(want))
+			}
+		}
+		// The series itself, which has gone on since, lacks nothing of its own backups.
+		hash := h.s.Hash()
+		merge(t, h.s, older)
+		merge(t, h.s, newer)
+		if h.s.Hash() != hash {
+			h.fail("own backups have changed the series")
+		}
+	})
+}
+
+// TestABackupOfAnotherSeries is refused, and changes nothing.
+func TestABackupOfAnotherSeries(t *testing.T) {
+	begin := func(at int64, d series.Definition, keys ...string) *series.Series {
+		s := newSeries(t, d)
+		s.BeginAt(at)
+		for _, key := range keys {
+			mustTake(t, s, at, request(key))
+		}
+		return s
+	}
+	confirmed := func(s *series.Series, key string) *series.Series {
+		if _, err := s.Confirm(1, []series.Bound{{Key: key}}); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	other := series.Definition{Format: "X{branch}-{year}-{number:6}", Reset: format.ResetYear}
+	for name, tt := range map[string]struct{ here, backup *series.Series }{
+		"both have final numbers":    {confirmed(begin(1, other, "a"), "a"), confirmed(begin(2, series.Definition{}, "a"), "a")},
+		"a series that goes on":      {begin(1, other, "a"), confirmed(begin(2, series.Definition{}, "a"), "a")},
+		"other texts":                {begin(1, other, "a"), begin(1, series.Definition{}, "a")},
+		"a final number of another":  {confirmed(begin(1, series.Definition{}, "a"), "a"), confirmed(begin(1, series.Definition{}, "b"), "b")},
+		"another key that has it":    {confirmed(begin(1, series.Definition{}, "a", "b"), "a"), confirmed(begin(1, series.Definition{}, "a", "c"), "a")},
+		"a key that has another one": {confirmed(begin(1, series.Definition{}, "a", "b"), "a"), confirmed(begin(1, series.Definition{}, "a", "c", "b"), "b")},
+	} {
+		hash := tt.here.Hash()
+		if err := merged(tt.here, tt.backup.Freeze()); kind(err) != "differs" || tt.here.Hash() != hash {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestASeriesThatBeganAnew: of what was tried out and of the series that has final numbers,
+// that one is restored, in any order.
+func TestASeriesThatBeganAnew(t *testing.T) {
+	s := newSeries(t, series.Definition{})
+	s.BeginAt(1)
+	mustTake(t, s, 1, request("tried", "out"))
+	older := s.Freeze()
+	d, version := s.Definition()
+	d.Format = "N{branch}-{year}-{number:4}"
+	if err := s.Redefine(2, d, version); err != nil {
+		t.Fatal(err)
+	}
+	mustTake(t, s, 3, request("a"))
+	for _, final := range []bool{false, true} {
+		if final {
+			if _, err := s.Confirm(4, []series.Bound{{Key: "a"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		newer := s.Freeze()
+		want := sorted(fromBackups(t, newer))
+		if got := sorted(fromBackups(t, older, newer)); got != want {
+			t.Errorf("the older one first: %s, want %s", got, want)
+		}
+		if got := sorted(fromBackups(t, newer, older)); got != want {
+			t.Errorf("the newer one first: %s, want %s", got, want)
+		}
+	}
+}
+
+// TestAnUnknownNumberTakesTheKeyOfABackup: numbers were resumed beyond one backup, and a
+// newer one knows whose they are.
+func TestAnUnknownNumberTakesTheKeyOfABackup(t *testing.T) {
+	s := newSeries(t, series.Definition{ExpiresIn: time.Hour, OnExpiry: series.ExpiryVoids})
+	mustTake(t, s, 1, request("k1", "k2"))
+	if _, err := s.Confirm(1, []series.Bound{{Key: "k1"}}); err != nil {
+		t.Fatal(err)
+	}
+	monday := s.Freeze()
+	mustTake(t, s, 2, request("k3", "k4"))
+	if _, err := s.Confirm(3, []series.Bound{{Key: "k3"}}); err != nil {
+		t.Fatal(err)
+	}
+	restored := fromBackups(t, monday)
+	if err := restored.Resume(5, []series.InBooks{{Scope: []string{"2026", "BERLIN"}, Last: 4}}, false); err != nil {
+		t.Fatal(err)
+	}
+	merge(t, restored, s.Freeze())
+	for key, want := range map[string]series.State{"k1": series.Confirmed, "k2": series.Unknown, "k3": series.Confirmed, "k4": series.Unknown} {
+		if n, ok := restored.WhoHas(1<<60, key); !ok || n.State != want {
+			t.Errorf("%s has %+v, %t, want it %s", key, n, ok, want)
+		}
+	}
+	if !restored.Suspended() {
+		t.Error("a series that learnt of numbers goes on")
+	}
+}
