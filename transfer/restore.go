@@ -104,7 +104,7 @@ func (r *Restore) clusterRequests() []*idnodev1.MergeClusterRequest {
 		return &idnodev1.MergeClusterRequest{ShareTags: r.ShareTags, EtagFloor: uint64(r.SkipAhead)}
 	}
 	requests := []*idnodev1.MergeClusterRequest{next()}
-	requests[0].Floor = floor
+	requests[0].Floor, requests[0].Incomplete = floor, r.SkipAhead > 0 || len(r.Floors) > 0
 	size := 0
 	add := func(tag *idnodev1.GivenTag, bytes int) {
 		last := requests[len(requests)-1]

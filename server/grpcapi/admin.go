@@ -111,7 +111,10 @@ func changesOf(changes []service.MergeChange) []*idnodev1.CounterChange {
 }
 
 func (s adminServer) MergeCluster(ctx context.Context, req *idnodev1.MergeClusterRequest) (*idnodev1.MergeClusterResponse, error) {
-	merge := service.MergeClusterRequest{Floor: req.GetFloor(), ShareTags: req.GetShareTags(), EtagFloor: req.GetEtagFloor(), Resume: req.GetResume()}
+	merge := service.MergeClusterRequest{
+		Floor: req.GetFloor(), ShareTags: req.GetShareTags(), EtagFloor: req.GetEtagFloor(),
+		Resume: req.GetResume(), Incomplete: req.GetIncomplete(),
+	}
 	for _, t := range req.GetTags() {
 		given := service.GivenTag{Tag: t.GetTag(), ID: t.GetId()}
 		for _, e := range t.GetEtags() {

@@ -134,7 +134,7 @@ func TestTheLargestCallsFit(t *testing.T) {
 			record := &raftlogv1.SeriesNumbersRecord{Name: "receipts", Scope: []string{}, First: 1}
 			for _, key := range texts(128, series.MaxKeyBytes) {
 				record.Numbers = append(record.Numbers, &raftlogv1.SeriesStored{
-					Key: key, Label: strings.Repeat("L", series.MaxLabelBytes), State: uint32(series.Voided), Lapsed: true, Date: math.MaxInt32 / 2,
+					Key: key, Label: strings.Repeat("L", series.MaxLabelBytes), State: uint32(series.Voided), Shared: true, Date: math.MaxInt32 / 2,
 					TakenUnixNano: math.MaxInt64, ExpiresUnixNano: math.MaxInt64, Reason: strings.Repeat("R", series.MaxReasonBytes),
 				})
 			}

@@ -251,6 +251,9 @@ type MergeClusterRequest struct {
 	Floor int64
 	// Resume is that of the answer before, with the same floor; empty at first.
 	Resume string
+	// Incomplete means that the other state may lack the newest changes: a new series begins
+	// suspended from now on.
+	Incomplete bool
 	Tags   []GivenTag
 	// ShareTags lets present members go on under tags that other nodes were given,
 	// with etags above the given ones, and in other databases above EtagFloor.
@@ -317,7 +320,9 @@ func mergeClusterOf(req MergeClusterRequest) (*raftlogv1.MergeCluster, error) {
 	case len(req.Tags) > MaxMergeTags:
 		return nil, invalid(ReasonInvalidMerge, "tags", "there are %d tags, at most %d are allowed", len(req.Tags), MaxMergeTags)
 	}
-	merge := &raftlogv1.MergeCluster{Floor: req.Floor, ShareTags: req.ShareTags, EtagFloor: req.EtagFloor, Resume: req.Resume}
+	merge := &raftlogv1.MergeCluster{
+		Floor: req.Floor, ShareTags: req.ShareTags, EtagFloor: req.EtagFloor, Resume: req.Resume, Incomplete: req.Incomplete,
+	}
 	for _, t := range req.Tags {
 		if err := checkNodeTag(t.Tag); err != nil {
 			return nil, err
