@@ -152,7 +152,7 @@ func TestRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []proto.Message{
-		&idnodev1.MergeClusterRequest{ShareTags: true, EtagFloor: 100, Floor: 110, Tags: []*idnodev1.GivenTag{
+		&idnodev1.MergeClusterRequest{ShareTags: true, EtagFloor: 100, Floor: 110, Incomplete: true, Tags: []*idnodev1.GivenTag{
 			{Tag: "A", Id: "aa", Etags: []*idnodev1.EtagCeiling{{Database: "shop", Ceiling: 170}}},
 		}},
 		&idnodev1.UpdateSettingRequest{Key: "max-claims", Value: 9},

@@ -254,7 +254,7 @@ type MergeClusterRequest struct {
 	// Incomplete means that the other state may lack the newest changes: a new series begins
 	// suspended from now on.
 	Incomplete bool
-	Tags   []GivenTag
+	Tags       []GivenTag
 	// ShareTags lets present members go on under tags that other nodes were given,
 	// with etags above the given ones, and in other databases above EtagFloor.
 	ShareTags bool

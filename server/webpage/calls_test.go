@@ -127,10 +127,13 @@ func TestSeries(t *testing.T) {
 func TestUnknownNumbersAreReconciled(t *testing.T) {
 	w := newWorld(t)
 	shop := op.Envelope{Database: "default"}
-	w.Must(shop, &raftlogv1.SeriesDefine{Name: "bills", Definition: &raftlogv1.SeriesDefinition{Format: "B{branch}-{number:3}"}})
+	w.Must(shop, &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
+		Name: "bills", Definition: &raftlogv1.SeriesDefinition{Format: "B{branch}-{number:3}"}, Version: 1, Final: true,
+	}}})
 	record := func(scope string, numbers ...*raftlogv1.SeriesStored) {
 		w.Must(shop, &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
-			Name: "bills", Scope: []string{scope}, First: 1, Numbers: numbers, LastDate: 20_000,
+			Name: "bills", Scope: []string{scope}, First: 1, Numbers: numbers,
+			Origin: &raftlogv1.SeriesOrigin{Version: 1, KeysStay: true},
 		}}})
 	}
 	confirmed := &raftlogv1.SeriesStored{Key: "a", State: uint32(series.Confirmed), Date: 20_000, TakenUnixNano: 1}
