@@ -120,6 +120,7 @@ func TestSeriesPageTexts(t *testing.T) {
 func takeOf(t *testing.T, words []string) (q series.Request) {
 	t.Helper()
 	q.Date = format.DateOf(2026, time.November, 26)
+	q.Today = q.Date
 	for flag := range slices.Chunk(words, 2) {
 		switch flag[0] {
 		case "--key":
