@@ -52,8 +52,8 @@ the backup is of this very cluster, say how far its counters may have come since
   --floor FILE     a CSV (database,kind,name,value) with values that are taken,
                    such as the highest ones in the applications' own database
 
-With both, the higher value counts. With --skip-ahead, every series that is defined
-later begins suspended: one of its name may have given numbers. A new cluster must not use tags that the
+With both, the higher value counts. With either, every series that is defined later
+begins suspended: one of its name may have given numbers. A new cluster must not use tags that the
 backup's cluster gave: start it under others (--tag D), or, if the old nodes are
 gone for good, restore with --share-tags, before it gives server-side ids.`,
 		Example: `  idnode restore today.backup --skip-ahead 1000000

@@ -47,7 +47,7 @@ func seriesQuestion(here *transfer.SeriesOfBackup) (text string) {
 
 // laterSeries says what becomes of series that are defined after the restore.
 func (r *restore) laterSeries() string {
-	if r.skip == 0 {
+	if r.skip == 0 && r.floor == "" {
 		return ""
 	}
 	return " Every series that is defined later begins suspended too."
