@@ -217,7 +217,8 @@ func (m *merging) ownOrigin() Origin {
 	return *m.own
 }
 
-// elsewhere reports whether a key has kept another number.
+// elsewhere reports whether a key has kept another number. One that is unknown, and that the
+// key had before, is the key's no more: somebody said so, or it could not take this one.
 func (m *merging) elsewhere(number int64, n *Stored) bool {
 	if n.owner() == "" {
 		return false
@@ -227,7 +228,7 @@ func (m *merging) elsewhere(number int64, n *Stored) bool {
 		return false
 	}
 	other := m.mine(m.series.scopes.at(at.scope()).at(at.number()))
-	return other.owner() != ""
+	return other.owner() != "" && (other.State != Unknown || other.Taken > n.Taken)
 }
 
 // known says which of two states of a number is known later.
@@ -297,6 +298,7 @@ func (m *merging) carryOut() {
 
 // replace gives a number another state, or adds it behind the last one.
 func (s *Series) replace(c *scope, number int64, n *Stored) {
+	s.disown(n.owner(), refOf(c.index, number))
 	if number > c.last {
 		s.put(c, n)
 		return
@@ -308,4 +310,14 @@ func (s *Series) replace(c *scope, number int64, n *Stored) {
 	if key := c.at(number).owner(); key != "" {
 		s.index.set(key, refOf(c.index, number))
 	}
+}
+
+// disown leaves open whose another number of a key is.
+func (s *Series) disown(key string, keeps ref) {
+	at := s.index.find(key)
+	if at == 0 || at == keeps {
+		return
+	}
+	s.index.drop(key)
+	s.scopes.own(at.scope()).change(at.number(), func(r *record) { r.shared = true })
 }

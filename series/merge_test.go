@@ -208,3 +208,31 @@ func TestAnUnknownNumberTakesTheKeyOfABackup(t *testing.T) {
 		t.Error("a series that learnt of numbers goes on")
 	}
 }
+
+// TestAKeyThatTookAgain after the books had nothing of its number has the later one, also
+// where the older backup is restored first.
+func TestAKeyThatTookAgain(t *testing.T) {
+	s := newSeries(t, series.Definition{})
+	mustTake(t, s, 1, request("a"))
+	if _, err := s.Confirm(1, []series.Bound{{Key: "a"}}); err != nil {
+		t.Fatal(err)
+	}
+	mustTake(t, s, 2, request("b"))
+	s.Suspend()
+	if err := s.Resume(3, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	older := s.Freeze()
+	scope := s.Report(3, 0, 1)[0].Scope
+	if _, err := s.Reconcile(4, scope, []series.Bound{{Number: 2}}, ""); err != nil {
+		t.Fatal(err)
+	}
+	mustTake(t, s, 5, request("b"))
+	newer := s.Freeze()
+	want := fromBackups(t, newer)
+	for name, got := range map[string]*series.Series{"older first": fromBackups(t, older, newer), "newer first": fromBackups(t, newer, older)} {
+		if n, ok := got.WhoHas(6, "b"); !ok || n.Number != 3 || got.Hash() != want.Hash() {
+			t.Errorf("%s: b has %+v\n%s\nthe newer one:\n%s", name, n, sorted(got), sorted(want))
+		}
+	}
+}
