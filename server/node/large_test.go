@@ -43,8 +43,8 @@ func TestLargeAnswersAtAFollower(t *testing.T) {
 	take := &idnodev1.TakeNumbersRequest{Series: "bills", Values: map[string]string{}, Label: strings.Repeat("L", 64)}
 	template := "{number:4}"
 	for _, name := range "abcdefg" {
-		take.Values[string(name)] = strings.Repeat("X", 16)
-		template = fmt.Sprintf("{%c:16}", name) + template
+		take.Values["v"+string(name)] = strings.Repeat("X", 16)
+		template = fmt.Sprintf("{v%c:16}", name) + template
 	}
 	for i := range 1000 {
 		take.Keys = append(take.Keys, fmt.Sprintf("%02x", i))
