@@ -80,7 +80,25 @@ func (s *BoundaryStore) forget(to boundary) error {
 	case err != nil && !errors.Is(err, raft.ErrLogNotFound):
 		return err
 	}
-	return s.DeleteRange(first, to.index)
+	return s.Store.DeleteRange(first, to.index)
+}
+
+// DeleteRange implements raft.LogStore. Of the beginning it keeps the entry that the newest
+// snapshot ends with. A leader sends a follower that snapshot, and then looks for the entry:
+// by then a newer snapshot may be the boundary, and without the entry the follower would
+// get that one, too.
+func (s *BoundaryStore) DeleteRange(first, last uint64) error {
+	begin, err := s.FirstIndex()
+	if err != nil {
+		return err
+	}
+	if at := s.at.Load(); at != nil && first == begin && first <= at.index && at.index <= last {
+		last = at.index - 1
+	}
+	if last < first {
+		return nil
+	}
+	return s.Store.DeleteRange(first, last)
 }
 
 // GetLog implements raft.LogStore. For the entry that the newest snapshot ends with it

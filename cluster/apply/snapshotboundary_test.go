@@ -192,6 +192,62 @@ func TestASurvivorTakesOverTheSnapshotOfAnother(t *testing.T) {
 	}
 }
 
+// TestTheEntryThatASnapshotEndsWithStays, also when a newer one is the boundary: a follower may
+// be getting the older one.
+func TestTheEntryThatASnapshotEndsWithStays(t *testing.T) {
+	s, err := NewBoundaryStore(openTestStore(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(first, last uint64) {
+		t.Helper()
+		for i := first; i <= last; i++ {
+			if err := s.StoreLog(&raft.Log{Index: i, Term: 3}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	snapshot := func(index uint64) {
+		t.Helper()
+		sink, err := s.Snapshots().Create(raft.SnapshotVersionMax, index, 3, raft.Configuration{}, 1, nil)
+		if err == nil {
+			err = sink.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	begins := func(want uint64) {
+		t.Helper()
+		if first, err := s.FirstIndex(); err != nil || first != want {
+			t.Errorf("the log begins at %d, %v, want %d", first, err, want)
+		}
+	}
+	write(1, 20)
+	snapshot(10)
+	for _, first := range []uint64{1, 10} {
+		if err := s.DeleteRange(first, 10); err != nil {
+			t.Fatal(err)
+		}
+		begins(10)
+	}
+	snapshot(18)
+	var log raft.Log
+	if err := s.GetLog(10, &log); err != nil || log.Term != 3 {
+		t.Errorf("entry 10: %+v, %v", log, err)
+	}
+	if err := s.DeleteRange(10, 15); err != nil {
+		t.Fatal(err)
+	}
+	begins(16)
+	if err := s.DeleteRange(19, 20); err != nil { // The end, which another leader replaces.
+		t.Fatal(err)
+	}
+	if last, err := s.LastIndex(); err != nil || last != 18 {
+		t.Errorf("the log ends at %d, %v", last, err)
+	}
+}
+
 // TestACancelledSnapshotMovesNoBoundary: nothing of the log may go for its sake.
 func TestACancelledSnapshotMovesNoBoundary(t *testing.T) {
 	a, err := NewBoundaryStore(openTestStore(t))
