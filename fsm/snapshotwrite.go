@@ -205,11 +205,12 @@ func (w *snapshotWriter) released(all table.Frozen[struct{}]) {
 // series writes a series, then its numbers, then the keys that lost theirs.
 func (w *snapshotWriter) series(s *frozenSeries) {
 	d, version := s.Definition()
+	final := s.Final()
 	w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Series{Series: &raftlogv1.SeriesRecord{
 		Database: s.db, Name: s.name, Definition: op.SeriesDefinition(d), Version: version, Suspended: s.Suspended(), TimeUnixNano: s.Now(),
-		VoidedUntilUnixNano: s.VoidedUntil(), SinceUnixNano: s.Since(), Final: s.Final(),
+		VoidedUntilUnixNano: s.VoidedUntil(), SinceUnixNano: s.Since(), Final: final,
 	}}})
-	numbers := &raftlogv1.SeriesNumbersRecord{Database: s.db, Name: s.name, Origin: op.SeriesOrigin(s.Origin())}
+	numbers := &raftlogv1.SeriesNumbersRecord{Database: s.db, Name: s.name, Origin: op.SeriesOrigin(s.Origin(final))}
 	record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesNumbers{SeriesNumbers: numbers}}
 	s.Pieces(func(p series.Piece) bool {
 		op.FillSeriesPiece(numbers, p)

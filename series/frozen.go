@@ -76,25 +76,25 @@ func (f Frozen) Now() int64 { return f.now }
 // never. Those that ended until then are voided, although they are stored as open.
 func (f Frozen) VoidedUntil() int64 { return f.voidedUntil }
 
-// Origin returns what the pieces say of themselves where they are merged.
-func (f Frozen) Origin() Origin {
-	d := &f.definition
-	o := Origin{Since: f.since, Version: f.version, VoidedBy: f.voidedUntil, ReleasedVoided: d.OnRelease == ReleaseVoids}
-	if d.OnExpiry == ExpiryVoids {
-		o.VoidedBy = f.now
-	}
-	o.KeysStay = d.OnRelease == ReleaseVoids && d.OnExpiry != ExpiryReuses && f.Final()
-	return o
+// Origin returns what the pieces say of themselves where they are merged. final is what Final
+// returns.
+func (f Frozen) Origin(final bool) Origin {
+	return f.rules().origin(func() bool { return final })
 }
 
-// Final reports whether a number is confirmed or voided.
+// rules is the series without its numbers.
+func (f Frozen) rules() *Series {
+	return &Series{definition: f.definition, version: f.version, since: f.since, now: f.now, voidedUntil: f.voidedUntil}
+}
+
+// Final reports whether a number is confirmed or voided. It may look at all of them.
 func (f Frozen) Final() bool {
 	for c := range f.scopes {
 		if c.count[Confirmed]+c.count[Voided] > 0 {
 			return true
 		}
 	}
-	s := Series{definition: f.definition, now: f.now, voidedUntil: f.voidedUntil}
+	s := f.rules()
 	for c := range f.scopes {
 		for _, slab := range c.slabs {
 			for i := range slab.records {

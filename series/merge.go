@@ -88,11 +88,11 @@ func (s *Series) replaceable() bool {
 	return true
 }
 
-// origin is that of the series itself.
-func (s *Series) origin() Origin {
+// origin is that of the series itself. final reports whether a number is confirmed or voided.
+func (s *Series) origin(final func() bool) Origin {
 	return Origin{
 		Since: s.since, Version: s.version, VoidedBy: s.voidedBy(s.now),
-		ReleasedVoided: s.definition.OnRelease == ReleaseVoids, KeysStay: s.keepsKeys(),
+		ReleasedVoided: s.definition.OnRelease == ReleaseVoids, KeysStay: s.keepsKeys(final),
 	}
 }
 
@@ -211,7 +211,7 @@ func (m *merging) mine(r *record) Stored {
 
 func (m *merging) ownOrigin() Origin {
 	if m.own == nil {
-		own := m.series.origin()
+		own := m.series.origin(m.series.final)
 		m.own = &own
 	}
 	return *m.own
@@ -300,16 +300,11 @@ func (m *merging) carryOut() {
 func (s *Series) replace(c *scope, number int64, n *Stored) {
 	s.disown(n.owner(), refOf(c.index, number))
 	if number > c.last {
-		s.put(c, n)
-		return
-	}
-	if own := c.at(number).owner(); own != "" {
+		number = c.add()
+	} else if own := c.at(number).owner(); own != "" {
 		s.index.drop(own)
 	}
-	c.change(number, func(r *record) { r.store(n) })
-	if key := c.at(number).owner(); key != "" {
-		s.index.set(key, refOf(c.index, number))
-	}
+	s.store(c, number, n)
 }
 
 // disown leaves open whose another number of a key is.

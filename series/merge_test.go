@@ -26,8 +26,9 @@ func merged(s *series.Series, f series.Frozen) error {
 		return err
 	}
 	var failed error
+	origin := f.Origin(f.Final())
 	f.Pieces(func(p series.Piece) bool {
-		failed = s.MergeNumbers(p, f.Origin())
+		failed = s.MergeNumbers(p, origin)
 		return failed == nil
 	})
 	return failed

@@ -42,7 +42,7 @@ func (s *Series) PutNumbers(p Piece) error {
 		c.moveTo(p.offset())
 	}
 	for i := range p.Numbers {
-		s.put(c, &p.Numbers[i])
+		s.store(c, c.add(), &p.Numbers[i])
 	}
 	if p.Closed {
 		c.close()
@@ -136,9 +136,8 @@ func (s *Series) dated(c *scope, d format.Date) bool {
 	return err == nil && slices.Equal(values, c.values)
 }
 
-// put adds the next number of a scope.
-func (s *Series) put(c *scope, n *Stored) {
-	number := c.add()
+// store has a number of a scope be as it is stored. No other key has it.
+func (s *Series) store(c *scope, number int64, n *Stored) {
 	c.change(number, func(r *record) { r.store(n) })
 	if key := c.at(number).owner(); key != "" {
 		s.index.set(key, refOf(c.index, number))

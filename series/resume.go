@@ -13,7 +13,14 @@ func (s *Series) Suspended() bool { return s.suspended }
 // Reconcile ends the number. Keys whose numbers others got are forgotten: they may have got
 // other ones.
 func (s *Series) Suspend() {
-	keep := s.keepsKeys()
+	if !s.suspended { // A restore suspends with each piece.
+		s.forgetAll()
+	}
+	s.suspended, s.voidedUntil = true, 0 // No number is open.
+}
+
+func (s *Series) forgetAll() {
+	keep := s.keepsKeys(s.final)
 	for i := range s.scopes.len {
 		if c := s.scopes.at(i); c.count[Open]+c.count[Released] > 0 {
 			s.forget(s.scopes.own(i), keep)
@@ -24,16 +31,12 @@ func (s *Series) Suspend() {
 		return true
 	})
 	s.lost, s.lostBytes = newLost(), 0
-	s.suspended, s.voidedUntil = true, 0 // No number is open.
 }
 
 // keepsKeys reports whether no other key can get an open number, now or after a change of
 // the definition. A series without final numbers may be redefined in every part.
-func (s *Series) keepsKeys() bool {
-	if s.definition.OnRelease == ReleaseReuses || s.definition.OnExpiry == ExpiryReuses {
-		return false
-	}
-	return s.final()
+func (s *Series) keepsKeys(final func() bool) bool {
+	return s.definition.OnRelease == ReleaseVoids && s.definition.OnExpiry != ExpiryReuses && final()
 }
 
 // forget makes the numbers of a scope unknown that have no last state.

@@ -146,20 +146,14 @@ func (s *Series) Begins(now int64, q Request) string {
 		return ""
 	}
 	name := scopeName(values)
-	if _, known := s.byName[name]; known || !slices.ContainsFunc(q.Keys, func(key string) bool { return !s.keeps(now, key) }) {
+	fresh := func(key string) bool {
+		_, kept := s.keptBy(key, max(now, s.now))
+		return !kept
+	}
+	if _, known := s.byName[name]; known || !slices.ContainsFunc(q.Keys, fresh) {
 		return ""
 	}
 	return name
-}
-
-// keeps reports whether a key has a number, and has not given it back.
-func (s *Series) keeps(now int64, key string) bool {
-	at := s.index.find(key)
-	if at == 0 {
-		return false
-	}
-	state, _ := s.stateOf(s.scopes.at(at.scope()).at(at.number()), max(now, s.now))
-	return state != Released
 }
 
 // Unknown returns how many of some keys the series does not know, and how many bytes these
