@@ -19,6 +19,9 @@ type refusal struct {
 	number *raftlogv1.SeriesNumber
 }
 
+// Error implements error, so that what changes a series can return one.
+func (r *refusal) Error() string { return r.detail }
+
 func refuse(reason raftlogv1.RefusalReason, field, format string, args ...any) *refusal {
 	return &refusal{reason: reason, field: field, detail: fmt.Sprintf(format, args...)}
 }

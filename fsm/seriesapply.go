@@ -146,10 +146,9 @@ func (s *seriesStore) take(dst []byte, now moment, o *op.Operation) ([]byte, *re
 		q.Date = q.Today
 	}
 	var given *raftlogv1.SeriesNumbers
-	var full *refusal
 	refused := s.in(o, m.GetName(), func(i *series.Series) error {
-		if full = s.roomForNew(o.Database, i, q.Keys, i.Begins(now.unixNano, q)); full != nil {
-			return nil
+		if full := s.roomForNew(o.Database, i, q.Keys, i.Begins(now.unixNano, q)); full != nil {
+			return full
 		}
 		numbers, err := i.Take(now.unixNano, q)
 		given = op.SeriesNumbers(numbers)
@@ -158,9 +157,6 @@ func (s *seriesStore) take(dst []byte, now moment, o *op.Operation) ([]byte, *re
 		}
 		return err
 	})
-	if full != nil {
-		return dst, full
-	}
 	if refused != nil {
 		return dst, refused
 	}
@@ -247,17 +243,13 @@ func (s *seriesStore) reconcile(dst []byte, now moment, o *op.Operation) ([]byte
 		}
 	}
 	var numbers []series.Number
-	var full *refusal
 	refused := s.in(o, m.GetName(), func(i *series.Series) (err error) {
-		if full = s.roomForNew(o.Database, i, keys, ""); full != nil {
-			return nil
+		if full := s.roomForNew(o.Database, i, keys, ""); full != nil {
+			return full
 		}
 		numbers, err = i.Reconcile(now.unixNano, m.GetScope(), books, m.GetReason())
 		return err
 	})
-	if full != nil {
-		return dst, full
-	}
 	if refused != nil {
 		return dst, refused
 	}

@@ -62,15 +62,10 @@ func (s *seriesStore) importNumbers(o *op.Operation, m *raftlogv1.SeriesNumbersR
 		return invalid("origin", "is missing")
 	}
 	piece, origin := op.SeriesPieceOf(m), op.SeriesOriginOf(m.GetOrigin())
-	var full *refusal
-	refused := s.in(o, m.GetName(), func(i *series.Series) error {
-		if full = s.roomForNew(o.Database, i, piece.Owners(origin), ""); full != nil {
-			return nil
+	return s.in(o, m.GetName(), func(i *series.Series) error {
+		if full := s.roomForNew(o.Database, i, piece.Owners(origin), ""); full != nil {
+			return full
 		}
 		return i.MergeNumbers(piece, origin)
 	})
-	if full != nil {
-		return full
-	}
-	return refused
 }

@@ -47,10 +47,13 @@ var definitionFields = map[string]string{
 	"max_open": "definition.max_open", "max_keys": "definition.max_keys", "max_ahead_days": "definition.max_ahead_days", "time_zone": "definition.time_zone",
 }
 
-// refuseSeries translates an error of a series; nil of nil.
+// refuseSeries translates an error of a series; nil of nil. A refusal stays as it is.
 func refuseSeries(err error) *refusal {
 	if err == nil {
 		return nil
+	}
+	if r := (*refusal)(nil); errors.As(err, &r) {
+		return r
 	}
 	for _, known := range seriesRefusals {
 		if known.is(err) {

@@ -102,6 +102,15 @@ func InBooksOf(m *raftlogv1.SeriesInBooks) series.InBooks {
 	}
 }
 
+// SeriesKeys returns keys and their numbers as they are in the log.
+func SeriesKeys(all []series.Bound) []*raftlogv1.SeriesKey {
+	keys := make([]*raftlogv1.SeriesKey, len(all))
+	for i, b := range all {
+		keys[i] = &raftlogv1.SeriesKey{Key: b.Key, Number: b.Number}
+	}
+	return keys
+}
+
 // BoundsOf returns keys and their numbers in the log.
 func BoundsOf(keys []*raftlogv1.SeriesKey) []series.Bound {
 	all := make([]series.Bound, len(keys))

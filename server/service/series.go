@@ -305,10 +305,7 @@ func endOf(req EndNumbersRequest, state series.State) (string, *raftlogv1.Series
 	if err != nil {
 		return "", nil, err
 	}
-	end := &raftlogv1.SeriesEnd{Name: name, State: uint32(state), Reason: req.Reason}
-	for _, k := range req.Keys {
-		end.Keys = append(end.Keys, &raftlogv1.SeriesKey{Key: k.Key, Number: k.Number})
-	}
+	end := &raftlogv1.SeriesEnd{Name: name, State: uint32(state), Reason: req.Reason, Keys: op.SeriesKeys(req.Keys)}
 	return database, end, checkSeriesKeys(func(yield func(string) bool) {
 		for _, k := range req.Keys {
 			if !yield(k.Key) {

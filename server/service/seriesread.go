@@ -90,7 +90,7 @@ func (n *numbers) reportSeries(ctx context.Context, req SeriesPageRequest) (page
 	if err != nil {
 		return page, err
 	}
-	page.LogIndex, err = n.readPieces(ctx, req.SeriesRequest, func(s *series.Series) bool {
+	page.LogIndex, err = n.readPieces(ctx, req.SeriesRequest, withinPage(ctx), func(s *series.Series) bool {
 		had := len(page.Items)
 		page.Items = append(page.Items, s.Report(time.Now().UnixNano(), int(skip)+had, min(scopesAtOnce, c.size+1-had))...)
 		return len(page.Items) == had+scopesAtOnce && len(page.Items) <= c.size
@@ -115,7 +115,7 @@ func (n *numbers) listNumbers(ctx context.Context, req SeriesPageRequest) (page 
 	var next int64
 	var unknown error
 	pieces := piecesOfPage
-	page.LogIndex, err = n.readPieces(ctx, req.SeriesRequest, func(s *series.Series) bool {
+	page.LogIndex, err = n.readPieces(ctx, req.SeriesRequest, withinPage(ctx), func(s *series.Series) bool {
 		var some []series.Number
 		some, next, unknown = s.Numbers(time.Now().UnixNano(), req.Scope, req.State, above, c.size-len(page.Items))
 		page.Items, above = append(page.Items, some...), next
@@ -139,8 +139,9 @@ const (
 )
 
 // readPieces calls read with a series until it returns false, and lets others at the state
-// between two calls. Scopes and numbers that come meanwhile are behind those that were read.
-func (n *numbers) readPieces(ctx context.Context, req SeriesRequest, read func(*series.Series) (more bool)) (index uint64, err error) {
+// between two calls, where it calls pause. Scopes and numbers that come meanwhile are behind
+// those that were read.
+func (n *numbers) readPieces(ctx context.Context, req SeriesRequest, pause func() error, read func(*series.Series) (more bool)) (index uint64, err error) {
 	more := true
 	look := func(_ SeriesInfo, s *series.Series) { more = read(s) }
 	if index, err = n.readSeries(ctx, req, look); err != nil {
@@ -148,14 +149,27 @@ func (n *numbers) readPieces(ctx context.Context, req SeriesRequest, read func(*
 	}
 	database, name, err := seriesKey(req.Database, req.Series, "series")
 	for more && err == nil {
-		if err := ctx.Err(); err != nil {
-			return index, unavailable(ReasonOverloaded, "the time of the call ended before the page was read", retryBusy, err)
+		if err := pause(); err != nil {
+			return index, err
 		}
 		if !n.state.ReadSeries(database, name, look) {
 			return index, seriesNotFound(name)
 		}
 	}
 	return index, err
+}
+
+// withinPage returns what ends the reading of a page whose call has no time left.
+func withinPage(ctx context.Context) func() error {
+	return func() error { return notRead("the page", ctx.Err()) }
+}
+
+// notRead is the error of a call whose time ended before it had read something; nil of nil.
+func notRead(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return unavailable(ReasonOverloaded, "the time of the call ended before "+what+" was read", retryBusy, err)
 }
 
 // WhoHasRequest asks for a number by its key, or by its text if there is no key.
@@ -219,37 +233,21 @@ func (n *numbers) VerifySeries(ctx context.Context, req SeriesRequest) (VerifySe
 func (n *numbers) verifySeries(ctx context.Context, req SeriesRequest) (res VerifySeriesResponse, err error) {
 	end, err := n.verifying.wait(ctx, n.caller(ctx).Principal)
 	if err != nil {
-		return res, notWholly(err)
+		return res, notRead("the whole series", err)
 	}
 	defer end()
 	var at series.VerifyCursor
-	var more bool
 	var wrong error
 	var worked time.Duration
-	look := func(_ SeriesInfo, s *series.Series) {
+	pause := func() error { return notRead("the whole series", rest(ctx, worked)) }
+	res.LogIndex, err = n.readPieces(ctx, req, pause, func(s *series.Series) (more bool) {
 		begin := time.Now()
 		at, more, wrong = s.VerifySome(at, verifiedAtOnce)
 		worked = time.Since(begin)
-	}
-	if res.LogIndex, err = n.readSeries(ctx, req, look); err != nil {
-		return res, err
-	}
-	database, name, err := seriesKey(req.Database, req.Series, "series")
-	for more && err == nil {
-		if err := rest(ctx, worked); err != nil {
-			return VerifySeriesResponse{}, notWholly(err)
-		}
-		if !n.state.ReadSeries(database, name, look) {
-			return VerifySeriesResponse{}, seriesNotFound(name)
-		}
-	}
+		return more
+	})
 	errors.As(wrong, &res.Wrong)
 	return res, err
-}
-
-// notWholly is the error of a verification whose time has ended.
-func notWholly(err error) error {
-	return unavailable(ReasonOverloaded, "the time of the call ended before the whole series was read", retryBusy, err)
 }
 
 // rest waits, or returns the error of ctx.

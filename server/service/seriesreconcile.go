@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/idnode/idnode/access/audit"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 )
@@ -40,10 +41,9 @@ func (n *numbers) reconcileNumbers(ctx context.Context, req ReconcileNumbersRequ
 		return res, err
 	}
 	after := reconciled{Scope: req.Scope, Numbers: len(req.Numbers)}
-	operation := &raftlogv1.SeriesReconcile{Name: name, Scope: req.Scope, Reason: req.Reason}
+	operation := &raftlogv1.SeriesReconcile{Name: name, Scope: req.Scope, Reason: req.Reason, Numbers: op.SeriesKeys(req.Numbers)}
 	size := 0
 	for _, b := range req.Numbers {
-		operation.Numbers = append(operation.Numbers, &raftlogv1.SeriesKey{Key: b.Key, Number: b.Number})
 		size += len(b.Key)
 		if b.Key == "" {
 			after.WithoutDocument++
