@@ -111,8 +111,19 @@ func addBackup(out *printer, dir string, keep int, write transfer.Write) error {
 	return nil
 }
 
-// standardOutput is the name of a file that is none.
-const standardOutput = "-"
+// standardOutput and standardInput are the name of a file that is none.
+const (
+	standardOutput = "-"
+	standardInput  = "-"
+)
+
+// openInput opens a file, or the standard input, which stays open.
+func openInput(path string, stdin io.Reader) (io.ReadCloser, error) {
+	if path == standardInput {
+		return io.NopCloser(stdin), nil
+	}
+	return os.Open(path)
+}
 
 // printBackup prints what a backup holds.
 func printBackup(w io.Writer, path string, b *idnodev1.BackupInfo) {

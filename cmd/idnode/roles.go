@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,15 +50,11 @@ const maxRolesFile = 4 << 20
 
 // readRoles reads a file of roles; "-" is the standard input.
 func readRoles(stdin io.Reader, name string) (*idnodev1.RoleTable, error) {
-	in := stdin
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, &usageError{err: err}
-		}
-		defer func() { _ = file.Close() }() // It was only read.
-		in = file
+	in, err := openInput(name, stdin)
+	if err != nil {
+		return nil, &usageError{err: err}
 	}
+	defer func() { _ = in.Close() }() // It was only read.
 	data, err := io.ReadAll(io.LimitReader(in, maxRolesFile))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)

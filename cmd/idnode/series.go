@@ -118,6 +118,25 @@ func scopeText(scope []string) string {
 	return strings.Join(scope, ",")
 }
 
+// cutScope reads a scope and what a flag says of it; form is how the flag is written.
+func cutScope(flag, form, text string) (scope []string, rest string, err error) {
+	name, rest, ok := strings.Cut(text, "=")
+	if !ok {
+		return nil, "", usagef("%s must be %s, not %q", flag, form, text)
+	}
+	scope, err = parseScope(name)
+	return scope, rest, err
+}
+
+// parseNumberOf reads a number of a scope that a flag has.
+func parseNumberOf(flag, text string) (int64, error) {
+	n, err := parseNumber("the number of "+flag, text)
+	if err == nil && n < 1 {
+		err = usagef("the number of %s must be above zero, not %d", flag, n)
+	}
+	return n, err
+}
+
 // scopeKey is a scope in any spelling.
 func scopeKey(scope []string) string { return docid.Fold(scopeText(scope)) }
 

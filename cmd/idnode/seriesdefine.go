@@ -105,20 +105,13 @@ func printPreview(w io.Writer, p *idnodev1.SeriesPreview) {
 // parseBegins reads where scopes begin. Which ones there are is the cluster's business.
 func parseBegins(texts []string) (begins []*idnodev1.ScopeBegin, err error) {
 	for _, text := range texts {
-		name, number, ok := strings.Cut(text, "=")
-		if !ok {
-			return nil, usagef("--begin must be SCOPE=NUMBER, not %q", text)
-		}
-		scope, err := parseScope(name)
+		scope, number, err := cutScope("--begin", "SCOPE=NUMBER", text)
 		if err != nil {
 			return nil, err
 		}
-		first, err := parseNumber("the number of --begin", number)
+		first, err := parseNumberOf("--begin", number)
 		if err != nil {
 			return nil, err
-		}
-		if first < 1 {
-			return nil, usagef("the number of --begin must be above zero, not %d", first)
 		}
 		begins = append(begins, &idnodev1.ScopeBegin{Scope: scope, First: first})
 	}

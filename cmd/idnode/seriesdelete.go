@@ -46,21 +46,16 @@ series stays, and so does its name: close its scopes if it is to give no more nu
 // openNumbers says how many open numbers a series has. Who may delete it need not be one who
 // may read it.
 func openNumbers(ctx context.Context, s *clusterClient, name string) (string, error) {
-	r := seriesReport{series: name}
-	var open int64
-	for p := (page{size: maxPage, consistency: consistency(false)}); ; {
-		res, err := r.page(ctx, s, p)
-		switch {
-		case reasonOf(err) == "PERMISSION_DENIED":
-			return "its open numbers", nil
-		case err != nil:
-			return "", err
-		}
-		for _, x := range res.GetScopes() {
-			open += x.GetOpen()
-		}
-		if p.token = res.GetNextPageToken(); p.token == "" {
-			return fmt.Sprintf("its %d open numbers", open), nil
-		}
+	scopes, err := scopesOf(ctx, s, name)
+	switch {
+	case reasonOf(err) == "PERMISSION_DENIED":
+		return "its open numbers", nil
+	case err != nil:
+		return "", err
 	}
+	open := int64(0)
+	for _, x := range scopes {
+		open += x.GetOpen()
+	}
+	return fmt.Sprintf("its %d open numbers", open), nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -19,8 +18,6 @@ const (
 	reconciledAtOnce = 1_000
 	reconciledBytes  = 32_000
 )
-
-const standardInput = "-"
 
 // seriesReconcile is what the books have of unknown numbers.
 type seriesReconcile struct {
@@ -89,15 +86,12 @@ func (r *seriesReconcile) read(in io.Reader) (numbers []*idnodev1.ReconciledNumb
 }
 
 func readBooks(path string, in io.Reader) ([]*idnodev1.ReconciledNumber, error) {
-	if path != standardInput {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = file.Close() }() // It is only read.
-		in = file
+	file, err := openInput(path, in)
+	if err != nil {
+		return nil, err
 	}
-	numbers, err := parseBooks(in)
+	defer func() { _ = file.Close() }() // It is only read.
+	numbers, err := parseBooks(file)
 	if err == nil && len(numbers) == 0 {
 		err = errors.New("it has no numbers")
 	}

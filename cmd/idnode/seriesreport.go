@@ -64,6 +64,17 @@ func (r *seriesReport) page(ctx context.Context, s *clusterClient, p page) (*idn
 	})
 }
 
+// scopesOf returns all scopes of a series.
+func scopesOf(ctx context.Context, s *clusterClient, name string) (all []*idnodev1.ScopeReport, err error) {
+	report := seriesReport{series: name}
+	err = report.pages(ctx, s, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
+		res, err := report.page(ctx, s, p)
+		all = append(all, res.GetScopes()...)
+		return res.GetNextPageToken(), len(res.GetScopes()), err
+	})
+	return all, err
+}
+
 // scopes prints a page of scopes.
 func (r *seriesReport) scopes(ctx context.Context, s *clusterClient, p page) (string, int, error) {
 	res, err := r.page(ctx, s, p)

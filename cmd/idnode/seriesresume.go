@@ -122,11 +122,7 @@ func (r *seriesResume) books() (books []*idnodev1.ScopeInBooks, err error) {
 
 // parseLast reads SCOPE=NUMBER[@DATE]. Which dates there are is the cluster's business.
 func parseLast(text string) (*idnodev1.ScopeInBooks, error) {
-	name, rest, ok := strings.Cut(text, "=")
-	if !ok {
-		return nil, usagef("--last must be SCOPE=NUMBER[@DATE], not %q", text)
-	}
-	scope, err := parseScope(name)
+	scope, rest, err := cutScope("--last", "SCOPE=NUMBER[@DATE]", text)
 	if err != nil {
 		return nil, err
 	}
@@ -134,10 +130,7 @@ func parseLast(text string) (*idnodev1.ScopeInBooks, error) {
 	if dated && date == "" {
 		return nil, usagef("--last %s has no date behind the @", quote(text))
 	}
-	last, err := parseNumber("the number of --last", number)
-	if err == nil && last < 1 {
-		err = usagef("the number of --last must be above zero, not %d", last)
-	}
+	last, err := parseNumberOf("--last", number)
 	return &idnodev1.ScopeInBooks{Scope: scope, Last: last, LastDate: date}, err
 }
 
@@ -167,16 +160,11 @@ func (r *seriesResume) question() string {
 }
 
 // read asks for the scopes of the series, once.
-func (r *seriesResume) read(ctx context.Context, s *clusterClient) error {
-	if r.known != nil {
-		return nil
+func (r *seriesResume) read(ctx context.Context, s *clusterClient) (err error) {
+	if r.known == nil {
+		r.known, err = scopesOf(ctx, s, r.name)
 	}
-	report := seriesReport{series: r.name}
-	return report.pages(ctx, s, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
-		res, err := report.page(ctx, s, p)
-		r.known = append(r.known, res.GetScopes()...)
-		return res.GetNextPageToken(), len(res.GetScopes()), err
-	})
+	return err
 }
 
 // complete adds the last numbers of scopes that are only closed: those that the series has.
