@@ -86,13 +86,19 @@ func (s *BoundaryStore) forget(to boundary) error {
 // DeleteRange implements raft.LogStore. Of the beginning it keeps the entry that the newest
 // snapshot ends with. A leader sends a follower that snapshot, and then looks for the entry:
 // by then a newer snapshot may be the boundary, and without the entry the follower would
-// get that one, too.
+// get that one, too. All entries at once are deleted as asked: a recovery begins with a
+// snapshot and without a log.
 func (s *BoundaryStore) DeleteRange(first, last uint64) error {
 	begin, err := s.FirstIndex()
 	if err != nil {
 		return err
 	}
-	if at := s.at.Load(); at != nil && first == begin && first <= at.index && at.index <= last {
+	end, err := s.LastIndex()
+	if err != nil {
+		return err
+	}
+	at := s.at.Load()
+	if at != nil && first == begin && last < end && first <= at.index && at.index <= last {
 		last = at.index - 1
 	}
 	if last < first {

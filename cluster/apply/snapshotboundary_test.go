@@ -246,6 +246,10 @@ func TestTheEntryThatASnapshotEndsWithStays(t *testing.T) {
 	if last, err := s.LastIndex(); err != nil || last != 18 {
 		t.Errorf("the log ends at %d, %v", last, err)
 	}
+	if err := s.DeleteRange(16, 18); err != nil { // All of it, as a recovery does.
+		t.Fatal(err)
+	}
+	begins(0)
 }
 
 // TestACancelledSnapshotMovesNoBoundary: nothing of the log may go for its sake.
