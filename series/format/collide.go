@@ -15,17 +15,35 @@ type reading struct {
 	first        byte
 }
 
-// two is two ways to read the same bytes.
+// automaton reads the texts of a format. A text may take it to several states, the
+// readings: then it can be read in several ways.
+type automaton struct {
+	// readings are numbered: 0 has taken nothing. There is one for each byte of the longest
+	// text, and another for a number with a leading zero, so a byte counts them.
+	readings []reading
+	letters  []byte
+	// moves are by reading and letter.
+	moves [][]move
+	// expected has, by reading, the letters that lead elsewhere than the first ones do.
+	expected [][]int
+}
+
+// move is where a letter leads from a reading: to one of the same part, and to one of the
+// next; 0 is nowhere.
+type move [2]uint8
+
+// two is two ways to read the same bytes, by their numbers.
 type two struct {
-	one, other reading
+	one, other uint8
 	// differ means that a byte was taken by different parts, or at different places.
 	differ bool
 }
 
-// step is how a two was reached first.
+// step is how a two was reached first: by a byte from another step.
 type step struct {
-	from two
+	two
 	c    byte
+	from uint16
 }
 
 // readTwoWays finds a text that can be read in two ways, the shortest first. Check digits
@@ -50,28 +68,77 @@ func (f *Format) folded() *Format {
 }
 
 // search finds a text that can be read in two ways, and tells of it by the format that was
-// not folded.
+// not folded. It goes breadth-first through the product of the automaton with itself, which
+// is the usual test for an ambiguous automaton. Two ways that change places are the same, so
+// there are some 11,000 pairs at most, each looked at once.
 func (f *Format) search(spelled *Format) error {
-	start := two{one: reading{part: -1}, other: reading{part: -1}}
-	reached := map[two]step{start: {}}
-	letters := f.letters()
-	for queue := []two{start}; len(queue) > 0; queue = queue[1:] {
-		if at := queue[0]; at.differ && f.complete(at.one) && f.complete(at.other) {
-			return f.collision(spelled, reached, at)
+	a := f.automaton()
+	reached := make([]bool, 2*len(a.readings)*len(a.readings))
+	steps := make([]step, 1, 4*len(a.readings))
+	for i := 0; i < len(steps); i++ {
+		at := steps[i].two
+		if at.differ && f.complete(a.readings[at.one]) && f.complete(a.readings[at.other]) {
+			return f.collision(spelled, a, steps, i)
 		}
-		for i, c := range letters {
-			if i >= anyLetters && !f.expects(queue[0].one, c) && !f.expects(queue[0].other, c) {
-				continue // Both take it as one of the first letters, or neither does.
-			}
-			for _, next := range f.both(queue[0], c) {
-				if _, ok := reached[next]; !ok {
-					reached[next] = step{queue[0], c}
-					queue = append(queue, next)
+		for _, letters := range [][]int{{0, 1, 2}, a.expected[at.one], a.expected[at.other]} {
+			for _, letter := range letters {
+				for _, next := range a.both(at, letter) {
+					if place := a.place(next); next.one > 0 && !reached[place] {
+						reached[place] = true
+						steps = append(steps, step{next, a.letters[letter], uint16(i)})
+					}
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// automaton returns what reads the format's texts.
+func (f *Format) automaton() *automaton {
+	a := &automaton{readings: []reading{{part: -1}}, letters: f.letters()}
+	numbers := map[reading]int{}
+	var all []reading
+	for i := 0; i < len(a.readings); i++ {
+		moves, expected := make([]move, len(a.letters)), []int(nil)
+		for letter, c := range a.letters {
+			if letter >= anyLetters && f.expects(a.readings[i], c) {
+				expected = append(expected, letter)
+			}
+			all = f.after(all[:0], a.readings[i], c)
+			for j, next := range all {
+				if numbers[next] == 0 {
+					numbers[next] = len(a.readings)
+					a.readings = append(a.readings, next)
+				}
+				moves[letter][j] = uint8(numbers[next])
+			}
+		}
+		a.moves, a.expected = append(a.moves, moves), append(a.expected, expected)
+	}
+	return a
+}
+
+// both returns where two ways may stand after one more letter; those of which one is 0 do
+// not exist.
+func (a *automaton) both(at two, letter int) (all [4]two) {
+	for i, to := range a.moves[at.one][letter] {
+		for j, too := range a.moves[at.other][letter] {
+			if to > 0 && too > 0 {
+				all[2*i+j] = two{to, too, at.differ || to != too}
+			}
+		}
+	}
+	return all
+}
+
+// place is the place of two ways, in either order, among all pairs.
+func (a *automaton) place(t two) int {
+	place := 2 * (int(min(t.one, t.other))*len(a.readings) + int(max(t.one, t.other)))
+	if t.differ {
+		place++
+	}
+	return place
 }
 
 // anyLetters is how many of the letters stand for all that no literal text has.
@@ -103,8 +170,8 @@ func (f *Format) letters() []byte {
 	return slices.Compact(letters)
 }
 
-// after returns where a reading may stand after one more byte.
-func (f *Format) after(r reading, c byte) (all []reading) {
+// after appends where a reading may stand after one more byte.
+func (f *Format) after(all []reading, r reading, c byte) []reading {
 	if r.part >= 0 {
 		p := &f.parts[r.part]
 		if r.length < p.longest(r.first) && p.allows(r.length, c) {
@@ -128,43 +195,33 @@ func (p *part) remember(c byte) byte {
 	return '1'
 }
 
-func (f *Format) both(at two, c byte) (all []two) {
-	others := f.after(at.other, c)
-	for _, one := range f.after(at.one, c) {
-		for _, other := range others {
-			all = append(all, two{one, other, at.differ || one != other})
-		}
-	}
-	return all
-}
-
 func (f *Format) complete(r reading) bool {
 	return r.part == len(f.parts)-1 && r.length >= f.parts[r.part].least
 }
 
 // collision tells of the two ways to read a text.
-func (f *Format) collision(spelled *Format, reached map[two]step, at two) error {
+func (f *Format) collision(spelled *Format, a *automaton, steps []step, at int) error {
 	var text []byte
 	one, other := make([]int, len(f.parts)), make([]int, len(f.parts))
 	found := &CollisionError{}
-	for at.one.part >= 0 {
-		text = append(text, reached[at].c)
-		one[at.one.part]++
-		other[at.other.part]++
-		if at.differ {
-			found.Position = f.parts[min(at.one.part, at.other.part)].at
+	for ; at > 0; at = int(steps[at].from) {
+		text = append(text, steps[at].c)
+		here, there := a.readings[steps[at].one].part, a.readings[steps[at].other].part
+		one[here]++
+		other[there]++
+		if steps[at].differ {
+			found.Position = f.parts[min(here, there)].at
 		}
-		at = reached[at].from
 	}
 	slices.Reverse(text)
-	a, okA := f.example(string(text), one)
-	b, okB := f.example(string(text), other)
-	if !okA || !okB {
+	n, ok := f.example(string(text), one)
+	m, too := f.example(string(text), other)
+	if !ok || !too {
 		return found
 	}
-	same := spelled.text(a.Date, a.Values, a.Number)
-	if docid.Fold(same) == docid.Fold(spelled.text(b.Date, b.Values, b.Number)) {
-		found.Text, found.One, found.Other = same, a, b
+	same := spelled.text(n.Date, n.Values, n.Number)
+	if docid.Fold(same) == docid.Fold(spelled.text(m.Date, m.Values, m.Number)) {
+		found.Text, found.One, found.Other = same, n, m
 	}
 	return found
 }

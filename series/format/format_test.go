@@ -356,6 +356,25 @@ func BenchmarkDefine(b *testing.B) {
 	}
 }
 
+// hardest is a template of which many pairs of readings go on to the end.
+const hardest = "{number}{v0}{v1:2}{v2}{v3}IEN1DPWGHSZPWULdZSWEG0Ac{v4:1}XBLRX1QIeHYcUC0O1NBeUbB1KUYS"
+
+// TestTheSearchForTwoReadingsIsSmall: a caller may give any template. Some took megabytes.
+func TestTheSearchForTwoReadingsIsSmall(t *testing.T) {
+	for _, template := range []string{hardest, "{a}A{b}A{c}A{p}A{e}A{f}A{number}", "{a}-{b}-{c}-{p}-{e}-{f}-{number}"} {
+		if n := testing.AllocsPerRun(1, func() { _, _ = format.Define(template, format.ResetNever) }); n > 2_000 {
+			t.Errorf("%s: %.0f allocations", template, n)
+		}
+	}
+}
+
+func BenchmarkDefineTheHardest(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = format.Define(hardest, format.ResetNever)
+	}
+}
+
 func BenchmarkFormat(b *testing.B) {
 	f, err := format.Define("INV-{branch}-{year}-{number:6}{check:damm}", format.ResetYear)
 	if err != nil {

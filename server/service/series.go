@@ -31,6 +31,7 @@ type numbers struct {
 	zones zones
 	// verifying lets each caller verify one series at a time.
 	verifying turns
+	templates templates
 }
 
 // DefineSeriesRequest says what a series is to be.

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/series"
@@ -40,11 +41,47 @@ func (n *numbers) format(ctx context.Context, req FormatRequest) (f *format.Form
 			return nil, err
 		} // The roles have changed meanwhile.
 	}
-	// Without scopes: what a number's text does not show is none of this format's concern.
-	if f, err = format.Define(req.Template, format.ResetNever); err != nil {
+	if f, err = n.templates.define(req.Template); err != nil {
 		return nil, invalid(ReasonInvalidSeries, "format", "%v", err)
 	}
 	return f, nil
+}
+
+// templates keeps what templates mean: callers ask with the same few again and again.
+type templates struct {
+	mu   sync.Mutex
+	kept map[string]defined
+}
+
+// defined is what came of a template.
+type defined struct {
+	format *format.Format
+	err    error
+}
+
+// maxTemplates bounds what is kept: beyond it all begins again. One takes some kilobytes.
+const maxTemplates = 256
+
+// define reads a template, without scopes: what a number's text does not show is none of
+// its concern.
+func (t *templates) define(template string) (*format.Format, error) {
+	t.mu.Lock()
+	d, ok := t.kept[template]
+	t.mu.Unlock()
+	if ok {
+		return d.format, d.err
+	}
+	d.format, d.err = format.Define(template, format.ResetNever)
+	if len(template) > format.MaxTemplateBytes {
+		return nil, d.err // What is kept is short.
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.kept == nil || len(t.kept) >= maxTemplates {
+		t.kept = map[string]defined{}
+	}
+	t.kept[template] = d
+	return d.format, d.err
 }
 
 // FormatNumberRequest names a number.

@@ -2,7 +2,9 @@ package service
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/idnode/idnode/fsm"
@@ -30,6 +32,26 @@ func TestATextThereAndBack(t *testing.T) {
 		if err != nil || res.Wrong == "" || res.Number != 0 {
 			t.Errorf("%+v, %v", res, err)
 		}
+	}
+}
+
+// TestATemplateIsReadOnce: what came of it is kept, also that it is wrong, for a bounded
+// number of templates.
+func TestATemplateIsReadOnce(t *testing.T) {
+	var kept templates
+	for _, template := range []string{"{number:4}", "{a}{b}{number}"} {
+		once, wrong := kept.define(template)
+		again, wrongAgain := kept.define(template)
+		if once != again || wrong != wrongAgain {
+			t.Errorf("%s is read twice", template)
+		}
+	}
+	for i := range 2 * maxTemplates {
+		_, _ = kept.define(fmt.Sprintf("%d{number}", i))
+	}
+	_, _ = kept.define(strings.Repeat("x", 1<<20))
+	if len(kept.kept) > maxTemplates || kept.kept[strings.Repeat("x", 1<<20)] != (defined{}) {
+		t.Errorf("%d templates are kept", len(kept.kept))
 	}
 }
 
