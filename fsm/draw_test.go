@@ -85,10 +85,15 @@ func (r *randomRun) drawHiLo(t *rapid.T) *raftlogv1.Operation {
 		Label:   rapid.SampledFrom([]string{"", "", "", "till 3", "a\nb", strings.Repeat("ü", 32), strings.Repeat("x", 65)}).Draw(t, "label"),
 		Reserve: rapid.IntRange(0, 9).Draw(t, "reserve") == 0,
 	})
-	if rapid.Bool().Draw(t, "named") {
-		op.Principal = proto.String(rapid.SampledFrom([]string{"", "CN=größe"}).Draw(t, "principal"))
-	}
+	op.Principal = drawHolder(t)
 	return op
+}
+
+func drawHolder(t *rapid.T) *string {
+	if !rapid.Bool().Draw(t, "named") {
+		return nil
+	}
+	return proto.String(rapid.SampledFrom([]string{"", "CN=größe"}).Draw(t, "principal"))
 }
 
 // drawReturn mostly returns a range that is or was outstanding.
@@ -104,6 +109,7 @@ func (r *randomRun) drawReturn(t *rapid.T) *raftlogv1.Operation {
 	if rapid.IntRange(0, 4).Draw(t, "without low") == 0 {
 		ret.Low = 0
 	}
+	op.Principal = drawHolder(t)
 	return op
 }
 

@@ -215,7 +215,8 @@ func idleTime(now, then int64) time.Duration {
 }
 
 // hiloReturn takes a range back if that is possible. Otherwise it does not refuse, but
-// answers that nothing was done.
+// answers that nothing was done. Without a token only the range's holder may return it: a
+// forged return would give numbers twice.
 func (c *contents) hiloReturn(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var ret raftlogv1.HiLoReturn
 	if err := decodePayload(o, &ret); err != nil {
@@ -226,7 +227,10 @@ func (c *contents) hiloReturn(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	}
 	found := c.hilos.find(c.databases.numberOf(o.Database), ret.GetTag(), c.floor)
 	r := hilo.Range{Low: ret.GetLow(), High: ret.GetHigh()}
-	counter, returned := found.counter.Return(r, ret.GetLast(), ret.GetToken(), ret.GetCheckToken())
+	counter, returned := found.counter, false
+	if ret.GetCheckToken() || newestIsOf(counter, o.Principal) {
+		counter, returned = counter.Return(r, ret.GetLast(), ret.GetToken(), ret.GetCheckToken())
+	}
 	if returned {
 		c.hilos.put(found, counter)
 	}

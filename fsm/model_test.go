@@ -208,7 +208,7 @@ func (m *model) run(op *raftlogv1.Operation) *raftlogv1.Result {
 	case *raftlogv1.Operation_HiloNext:
 		return m.hiloNext(db, op.GetPrincipal(), o.HiloNext)
 	case *raftlogv1.Operation_HiloReturn:
-		return m.hiloReturn(db, o.HiloReturn)
+		return m.hiloReturn(db, op.GetPrincipal(), o.HiloReturn)
 	case *raftlogv1.Operation_HiloSet:
 		return m.hiloSet(db, o.HiloSet)
 	case *raftlogv1.Operation_Claim:
@@ -406,16 +406,16 @@ func (m *model) holder(principal string, o *raftlogv1.HiLoNext) *RangeHolder {
 	return h
 }
 
-func (m *model) hiloReturn(db string, o *raftlogv1.HiLoReturn) *raftlogv1.Result {
+func (m *model) hiloReturn(db, principal string, o *raftlogv1.HiLoReturn) *raftlogv1.Result {
 	answer := &raftlogv1.HiLoReturnResult{Max: m.names}
 	if h := m.hilos[place(db, o.GetTag())]; h != nil {
-		answer.Returned = h.giveBack(o)
+		answer.Returned = h.giveBack(principal, o)
 		answer.Max = h.max
 	}
 	return &raftlogv1.Result{LogIndex: m.index, Result: &raftlogv1.Result_HiloReturn{HiloReturn: answer}}
 }
 
-func (h *modelHiLo) giveBack(o *raftlogv1.HiLoReturn) bool {
+func (h *modelHiLo) giveBack(principal string, o *raftlogv1.HiLoReturn) bool {
 	n := len(h.outstanding)
 	if n == 0 {
 		return false
@@ -427,7 +427,7 @@ func (h *modelHiLo) giveBack(o *raftlogv1.HiLoReturn) bool {
 	if o.GetCheckToken() && (o.GetToken() != r.token || o.GetLow() != r.low) {
 		return false
 	}
-	if !o.GetCheckToken() && o.GetLow() != 0 && o.GetLow() != r.low {
+	if !o.GetCheckToken() && (o.GetLow() != 0 && o.GetLow() != r.low || r.holder.Reserve || r.holder.Principal != principal) {
 		return false
 	}
 	h.max = o.GetLast()

@@ -74,6 +74,17 @@ func holderOf(now moment, o *op.Operation, next *raftlogv1.HiLoNext) (hilo.Holde
 	}.packed(), nil
 }
 
+// newestIsOf reports whether the newest outstanding range of a counter belongs to a
+// principal: a return without a token proves nothing else. A node's reserve belongs to no
+// caller. A principal that is kept only in part may be another one.
+func newestIsOf(c hilo.Counter, principal []byte) bool {
+	if len(c.Outstanding) == 0 {
+		return false
+	}
+	h, _ := HolderOf(c.Outstanding[len(c.Outstanding)-1])
+	return !h.Reserve && len(principal) <= maxHolderPrincipal && h.Principal == string(principal)
+}
+
 // holderMessage returns the holder of a range as a record has it.
 func holderMessage(o hilo.Outstanding) *raftlogv1.RangeHolder {
 	h, ok := HolderOf(o)

@@ -145,8 +145,8 @@ func newHiloReturnCommand(a *app) *cobra.Command {
 		Long: `Gives back the numbers above --last of the range --low to --high. Only the newest
 range of a tag can come back, once; anything else changes nothing and says so.
 
-Without the range's --token it is matched by its numbers alone: then be sure that
-no program still uses it.`,
+Without the range's --token it is matched by its numbers, and only if it was issued to
+the name in this certificate: then be sure that no program still uses it.`,
 		Example: "  idnode hilo return users --low 1 --high 32 --last 7",
 		Args:    cobra.ExactArgs(1),
 	}

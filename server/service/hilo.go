@@ -271,7 +271,8 @@ type ReturnRangeRequest struct {
 	Last int64
 	// Token came with the range. A caller that has none must say so: by
 	// WithoutToken, or by LowUnknown if its protocol knows neither. The range is
-	// then matched by its numbers alone, and a forged return is not excluded.
+	// then matched by its numbers and its holder: callers with one name, as all have
+	// without TLS, can return each other's.
 	Token        []byte
 	WithoutToken bool
 	RequestID    *RequestID
@@ -311,7 +312,7 @@ func (r *ranges) returnRange(ctx context.Context, req ReturnRangeRequest) (Retur
 	if len(req.Token) > 0 {
 		ret.CheckToken, ret.Token = true, binary.BigEndian.Uint64(req.Token)
 	}
-	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, req.fingerprint)}
+	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, req.fingerprint), Principal: r.holder(ctx)}
 	result, err := r.propose(ctx, e, ret, req.RequestID != nil)
 	if err != nil {
 		return ReturnRangeResponse{}, err

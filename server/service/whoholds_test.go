@@ -49,7 +49,8 @@ func TestWhoHolds(t *testing.T) {
 	next("")
 	check(1, WhoHoldsResponse{State: RangeNotRemembered})
 
-	w.Must(op.Envelope{Database: "default"}, &raftlogv1.HiLoReturn{Tag: "users", Low: 41, High: 50, Last: 45})
+	till := "CN=till"
+	w.Must(op.Envelope{Database: "default", Principal: &till}, &raftlogv1.HiLoReturn{Tag: "users", Low: 41, High: 50, Last: 45})
 	check(last.Low, WhoHoldsResponse{State: RangeNotRemembered})
 	check(46, WhoHoldsResponse{State: RangeNotIssued})
 

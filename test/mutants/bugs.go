@@ -28,6 +28,8 @@ var bugs = []bug{
 	// HiLo ranges, and the generator of a client.
 	{name: "return-late", quick: true},
 	{name: "return-foreign"},
+	// In the simulation all callers have one name.
+	{name: "return-by-anybody", others: test("fsm", "TestTranscripts")},
 	{name: "return-below-low"},
 	{name: "peak-forgotten"},
 	{name: "merge-keeps-ranges"},

@@ -1534,9 +1534,10 @@ type ReturnRangeRequest struct {
 	Token []byte `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"`
 	// Makes the call count once.
 	RequestId *RequestId `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// There is no token: match the range by its numbers alone. The caller
-	// guarantees that the range's owner no longer uses it; otherwise numbers come
-	// twice. Without it a missing token is refused.
+	// There is no token: match the range by its numbers, where it is the caller's
+	// by the name in its certificate. The caller guarantees that nobody uses the
+	// range any more; otherwise numbers come twice. Without it a missing token is
+	// refused.
 	WithoutToken  bool `protobuf:"varint,8,opt,name=without_token,json=withoutToken,proto3" json:"without_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
