@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/idnode/idnode/internal/logqueue"
 	"github.com/idnode/idnode/server/config"
 )
 
@@ -56,7 +57,7 @@ func (a *app) run(ctx context.Context, args []string, stdin io.Reader) int {
 		err = usagef("%s; usage: %s", plainly(err.Error()), cmd.UseLine())
 	}
 	code := a.report(err)
-	a.log.close()
+	a.log.Close()
 	return code
 }
 
@@ -68,7 +69,7 @@ type app struct {
 	// entered says that cobra accepted the command line.
 	entered bool
 	// log is what stderr has become in a command that runs nodes; nil in others.
-	log *logQueue
+	log *logqueue.Queue
 }
 
 // newRootCommand builds the tree of commands.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/idnode/idnode/internal/logqueue"
 )
 
 const (
@@ -82,7 +84,7 @@ func TestUnit(t *testing.T) {
 
 // TestTimeForAStop: what runs a node waits for its stop, and for the last lines of its log.
 func TestTimeForAStop(t *testing.T) {
-	const needed = stopLimit + logFlushLimit
+	const needed = stopLimit + logqueue.FlushLimit
 	for file, setting := range map[string]string{
 		units + "/idnode.service":             `TimeoutStopSec=(\d+)s`,
 		"../../deploy/docker-compose.yml":     `stop_grace_period: (\d+)s`,

@@ -77,6 +77,7 @@ var parts = []part{
 	{folder: "internal/freeport", floor: 0},
 	{folder: "internal/bytesize", floor: 0},
 	{folder: "internal/logbuffer", floor: 0},
+	{folder: "internal/logqueue", floor: 0},
 	{folder: "internal/cputime", floor: 0, modules: []string{xsys}},
 	{folder: "server/budget", floor: 0},
 	{folder: "server/hostcheck", floor: 0},

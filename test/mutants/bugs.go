@@ -144,8 +144,8 @@ var bugs = []bug{
 	{name: "pre-vote-beside-vote", others: test("cluster", "TestNoPreVoteWhereTheVoteIsGiven")},
 	{name: "heartbeat-waits-for-write", others: test(simulation, "TestSlowFollowersAreServed")},
 
-	// What a node says of itself, and its own log. The simulation's has a reader.
-	{name: "log-waits-for-its-reader", others: test("cmd/idnode", "TestALogThatNobodyReadsStopsNothing")},
+	// What a node says of itself, and its own log.
+	{name: "log-waits-for-its-reader", others: test("internal/logqueue", "TestALogThatNobodyReadsStopsNothing")},
 	{name: "main-goroutine-unwatched", others: test("cluster", "TestMainGoroutineThatHangs")},
 	{name: "unannounced-is-ready", others: test("cluster", "TestAnAnnouncementThatTheLogDoesNotTake")},
 

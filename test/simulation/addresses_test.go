@@ -128,14 +128,7 @@ func (n *nemesis) silenceNames(ctx context.Context) {
 	for ctx.Err() == nil {
 		sleep(ctx, settles)
 		how := pick(n.random, refuses, hangs)
-		lost := n.shuffled()
-		all := n.random.IntN(4) == 0
-		if !all {
-			lost = lost[:1]
-			if leader := n.leader(ctx); leader != nil && n.random.IntN(4) > 0 {
-				lost[0] = leader
-			}
-		}
+		lost, all := n.leaderOrAll(ctx)
 		n.world.log.Info("fault", "kind", "names", "how", how, "down", hosts(lost))
 		n.world.network.answerNames(how)
 		n.made++
@@ -147,6 +140,19 @@ func (n *nemesis) silenceNames(ctx context.Context) {
 		n.world.network.answerNames(resolves)
 		release()
 	}
+}
+
+// leaderOrAll is one machine, the leader's mostly, or all.
+func (n *nemesis) leaderOrAll(ctx context.Context) (machines []*server, all bool) {
+	machines = n.shuffled()
+	if n.random.IntN(4) == 0 {
+		return machines, true
+	}
+	machines = machines[:1]
+	if leader := n.leader(ctx); leader != nil && n.random.IntN(4) > 0 {
+		machines[0] = leader
+	}
+	return machines, false
 }
 
 // shuffled are the machines in any order.

@@ -170,6 +170,8 @@ func (p *plan) drawMore(r *rand.Rand) {
 			p.drawScenario(r, copies)
 		case kind < 9:
 			p.drawScenario(r, removals)
+		case kind < 10:
+			p.drawScenario(r, unread)
 		}
 	}
 	p.live = p.rewinds && r.IntN(2) == 0

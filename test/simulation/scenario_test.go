@@ -16,6 +16,7 @@ const (
 	names    scenario = "names"    // questions for names are not answered
 	copies   scenario = "copies"   // older copies of disks, or empty ones
 	removals scenario = "removals" // voters are removed, and leaders lost right after
+	unread   scenario = "unread"   // nobody reads a node's log
 )
 
 // settles is how long nothing else happens, so that liveness is judged.
@@ -55,6 +56,8 @@ func (n *nemesis) play(ctx context.Context) {
 		n.mixCopies(ctx)
 	case removals:
 		n.removeVoters(ctx)
+	case unread:
+		n.leaveLogs(ctx)
 	default:
 		n.run(ctx)
 	}

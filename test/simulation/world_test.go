@@ -17,6 +17,7 @@ import (
 
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/internal/failpoint"
+	"github.com/idnode/idnode/internal/logqueue"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/node"
 	"github.com/idnode/idnode/test/model"
@@ -137,6 +138,8 @@ type server struct {
 
 	mu      sync.Mutex
 	process *process
+	// unread, if set, is over when somebody reads what the machine's processes log.
+	unread context.Context
 	// held, if set, is over before the next process starts.
 	held context.Context
 	// nodeTag is the node's tag. join says that it is to join a cluster that is
@@ -283,12 +286,14 @@ func (s *server) current() *process {
 // run is a node's process from its beginning to its end.
 func (p *process) run(ctx context.Context) {
 	defer p.kill(false)
+	log, endLog := p.server.logger()
+	defer endLog()
 	lookupHost := p.server.world.network.lookupHost
 	if !p.server.world.plan.named {
 		lookupHost = nil
 	}
 	n, err := node.New(node.Options{
-		Config: p.config(), Logger: p.server.logger(), Version: "simulated", Process: p.number,
+		Config: p.config(), Logger: log, Version: "simulated", Process: p.number,
 		Storage: storage{p.session, p.server.world.plan, p}, Network: p.port, Watch: p.watch, LookupHost: lookupHost,
 	})
 	if err == nil {
@@ -303,10 +308,14 @@ func (p *process) run(ctx context.Context) {
 	}
 }
 
-// logger is where the machine's processes log.
-func (s *server) logger() *slog.Logger {
-	h := s.world.log.Handler().WithAttrs([]slog.Attr{slog.String("node", s.host)})
-	return slog.New(ceilingHandler{Handler: h, ceilings: &s.ceilings, looks: s.world.plan.scenario == copies || slices.Contains(s.world.plan.faults, setBack)})
+// logger is where a process of the machine logs, until end is called.
+func (s *server) logger() (log *slog.Logger, end func()) {
+	h, end := s.world.log.Handler().WithAttrs([]slog.Attr{slog.String("node", s.host)}), func() {}
+	if s.world.plan.scenario == unread {
+		q := logqueue.New(logReader{s}, func(int) error { return nil })
+		h, end = slog.NewMultiHandler(h, messages{q}), q.Close
+	}
+	return slog.New(ceilingHandler{Handler: h, ceilings: &s.ceilings, looks: s.world.plan.scenario == copies || slices.Contains(s.world.plan.faults, setBack)}), end
 }
 
 // ended says whether the machine's process has ended.
