@@ -178,6 +178,7 @@ var bugs = []bug{
 	{name: "live-restore-unnoticed", others: test("cluster/transport", "TestAProcessSetBackWithItsMemoryIsRefusedBothWays")},
 	// No operator of the simulation's plans trusts a copy, or starts an emptied cluster.
 	{name: "trusted-elects-any", others: test(simulation, "TestTheNewestOfThreeCopiesLeads")},
+	{name: "trusted-waits-for-nobody", others: test(simulation, "TestTheNewestOfThreeCopiesLeads")},
 	{name: "emptied-cluster-forms", others: test("server/node", "TestClusterIDBeginsNothing")},
 }
 
