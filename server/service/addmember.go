@@ -85,7 +85,9 @@ func (m *members) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte) (m
 	if member, err := judge(); err == nil {
 		return member, nil
 	}
-	if _, err := m.settle(ctx, Linearizable); err != nil {
+	within := m.within(ctx)
+	defer within.over()
+	if _, err := m.settle(within, Linearizable); err != nil {
 		return false, err
 	}
 	return judge()

@@ -106,7 +106,7 @@ func (a *auditing) recordDenial(ctx context.Context, call, message string) {
 		Event: audit.EventDenied, Outcome: audit.OutcomeRefused, Reason: ReasonPermissionDenied,
 		Call: call, After: message, LeftOut: a.denialsLeftOut.Swap(0),
 	}
-	if err := a.record(ctx, &r); err != nil {
+	if err := a.record(context.WithoutCancel(ctx), &r); err != nil {
 		a.logger.ErrorContext(ctx, "a denied call is not in the audit log", "call", call, "error", err)
 	}
 }

@@ -33,14 +33,16 @@ type backups struct {
 // Backup writes a backup file: the state at one log index, while the node goes on
 // serving. What was written counts only if the error is nil.
 func (b *backups) Backup(ctx context.Context, consistency Consistency, to io.Writer) error {
-	_, err := call(ctx, b.calls, "Backup", consistency, func(ctx context.Context, consistency Consistency) (struct{}, error) {
+	_, err := longCall(ctx, b.calls, "Backup", consistency, func(ctx context.Context, consistency Consistency) (struct{}, error) {
 		return struct{}{}, b.backup(ctx, consistency, to)
 	})
 	return err
 }
 
 func (b *backups) backup(ctx context.Context, consistency Consistency, to io.Writer) error {
-	if _, err := b.settle(ctx, consistency); err != nil {
+	within := b.within(ctx)
+	defer within.over()
+	if _, err := b.settle(within, consistency); err != nil {
 		return err
 	}
 	// Settled first, so that roles that were set meanwhile guard the state.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 )
 
 // calls lets calls in, and tells their callers, the log and the metrics how they fail.
@@ -12,10 +13,21 @@ type calls struct {
 	*auditing
 	events *Events
 	logger *slog.Logger
+	// timeout is Config.CallTimeout.
+	timeout time.Duration
 }
 
-// call makes one call of a use case.
+// call makes one call of a use case, within the time of a call.
 func call[Request, Response any](
+	ctx context.Context, c *calls, useCase string, req Request, do func(context.Context, Request) (Response, error),
+) (Response, error) {
+	within := c.within(ctx)
+	defer within.over()
+	return longCall(within, c, useCase, req, do)
+}
+
+// longCall makes a call that bounds its time by itself.
+func longCall[Request, Response any](
 	ctx context.Context, c *calls, useCase string, req Request, do func(context.Context, Request) (Response, error),
 ) (res Response, err error) {
 	caller, refused := c.enter(ctx)

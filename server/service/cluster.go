@@ -171,9 +171,8 @@ type members struct {
 	*calls
 	*proposer
 	*reader
-	cluster     Cluster
-	callTimeout time.Duration
-	version     string
+	cluster Cluster
+	version string
 	// hosts is Config.Hosts.
 	hosts []string
 	// reserve is Config.ReserveTotal.
@@ -288,6 +287,8 @@ func (m *members) listMembers(ctx context.Context, req ListMembersRequest) (Page
 // RemoveMember removes a member for good and returns the index of the log entry. Without
 // force it is refused if too few voters would answer afterwards.
 func (m *members) RemoveMember(ctx context.Context, tag string, force bool) (uint64, error) {
+	ctx, cancel := m.boundedChange(ctx)
+	defer cancel()
 	index, err := m.remove(ctx, tag, force)
 	return index, m.finish(ctx, "RemoveMember", err)
 }
@@ -299,8 +300,6 @@ func (m *members) remove(ctx context.Context, tag string, force bool) (uint64, e
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return 0, err
 	}
-	ctx, cancel := m.boundedChange(ctx)
-	defer cancel()
 	var index uint64
 	err := m.audited(ctx, audit.Record{Event: audit.EventRemoveMember, Name: tag, Force: force}, func() (done change, err error) {
 		done.before = m.memberByTag(tag)
@@ -334,6 +333,8 @@ func (m *members) memberByTag(tag string) any {
 // Transfer transfers leadership to the voter with this tag, or to any if it is
 // empty, and returns the new leader's tag.
 func (m *members) Transfer(ctx context.Context, tag string) (string, error) {
+	ctx, cancel := m.boundedChange(ctx)
+	defer cancel()
 	leader, err := m.transfer(ctx, tag)
 	return leader, m.finish(ctx, "Transfer", err)
 }
@@ -347,8 +348,6 @@ func (m *members) transfer(ctx context.Context, tag string) (string, error) {
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return "", err
 	}
-	ctx, cancel := m.boundedChange(ctx)
-	defer cancel()
 	leader, err := m.cluster.Transfer(ctx, tag)
 	if err != nil {
 		return "", proposalError(err, false)
@@ -361,7 +360,7 @@ func (m *members) transfer(ctx context.Context, tag string) (string, error) {
 const changeTimeout = 20 * time.Second
 
 func (m *members) boundedChange(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, max(m.callTimeout, changeTimeout))
+	return context.WithTimeout(ctx, max(m.timeout, changeTimeout))
 }
 
 func checkNodeTag(tag string) error {

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"time"
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
@@ -15,8 +14,6 @@ type reader struct {
 	auth       *authorizer
 	linearizer Linearizer
 	state      State
-	// timeout bounds the wait of a caller without a deadline.
-	timeout time.Duration
 }
 
 // settle makes the local state as new as the consistency asks for, and returns
@@ -53,21 +50,10 @@ func (r *reader) settleFor(ctx context.Context, consistency Consistency, databas
 }
 
 func (r *reader) linearize(ctx context.Context) error {
-	ctx, cancel := r.bounded(ctx)
-	defer cancel()
 	if err := r.linearizer.Linearize(ctx); err != nil {
 		return readError(err)
 	}
 	return nil
-}
-
-// bounded gives ctx the deadline of the server, unless its own is sooner: a
-// context of its own costs more than the rest of a small call.
-func (r *reader) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= r.timeout {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, r.timeout)
 }
 
 // page checks the request for a page and settles the state for it.

@@ -113,8 +113,8 @@ type Config struct {
 	// ServerPrefix, if set, stands in the ids of this node's HiLo ranges in
 	// place of the node tag.
 	ServerPrefix string
-	// CallTimeout bounds reads and changes of the membership; operations are bounded
-	// by the Proposer. It must be longer than the time the cluster waits for a
+	// CallTimeout bounds every call, but for changes of the membership, which may take
+	// longer, and backups; operations are bounded by the Proposer as well. It must be longer than the time the cluster waits for a
 	// leader. 0 means DefaultCallTimeout.
 	CallTimeout time.Duration
 	// MaxInFlight is how many calls may be in flight at once; one more is
@@ -211,9 +211,9 @@ func New(cfg Config) (*Service, error) {
 		log: cfg.Audit, auth: auth, tag: tag, logger: cfg.Logger,
 		denials: rate.NewLimiter(denialsPerSecond, denialsAtOnce),
 	}
-	calls := &calls{admission: &admission{authorizer: auth, etags: cfg.Etags, caughtUp: cfg.CaughtUp, most: cfg.MaxInFlight}, auditing: audit, events: &cfg.Events, logger: cfg.Logger}
-	proposer := &proposer{log: cfg.Proposer, auth: auth, applied: cfg.State.AppliedIndex, caughtUp: cfg.CaughtUp}
-	reader := &reader{auth: auth, linearizer: cfg.Linearizer, state: cfg.State, timeout: cfg.CallTimeout}
+	calls := &calls{admission: &admission{authorizer: auth, etags: cfg.Etags, caughtUp: cfg.CaughtUp, most: cfg.MaxInFlight}, auditing: audit, events: &cfg.Events, logger: cfg.Logger, timeout: cfg.CallTimeout}
+	proposer := &proposer{log: untimed{cfg.Proposer}, auth: auth, applied: cfg.State.AppliedIndex, caughtUp: cfg.CaughtUp}
+	reader := &reader{auth: auth, linearizer: cfg.Linearizer, state: cfg.State}
 	identities := &identities{calls, proposer, reader}
 	claims := &claims{calls, proposer, reader}
 	return &Service{
@@ -228,7 +228,7 @@ func New(cfg Config) (*Service, error) {
 		backups:    &backups{calls: calls, reader: reader, tag: tag, version: cfg.Version},
 		members: &members{
 			calls: calls, proposer: proposer, reader: reader,
-			cluster: cfg.Cluster, callTimeout: cfg.CallTimeout, version: cfg.Version, hosts: cfg.Hosts, reserve: cfg.ReserveTotal,
+			cluster: cfg.Cluster, version: cfg.Version, hosts: cfg.Hosts, reserve: cfg.ReserveTotal,
 			refusals: rate.Sometimes{First: 10, Interval: time.Second},
 		},
 		roles:    &roles{calls, proposer, reader},

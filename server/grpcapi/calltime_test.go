@@ -1,0 +1,87 @@
+package grpcapi
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/access/rights"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/service"
+)
+
+// changesOfMembers shows the contexts of what changes the membership.
+type changesOfMembers struct {
+	*backend
+	seen func(context.Context) service.Caller
+}
+
+func (c changesOfMembers) RemoveMember(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
+	c.seen(ctx)
+	return c.backend.RemoveMember(ctx, tag, force, principal)
+}
+
+func (c changesOfMembers) Transfer(ctx context.Context, tag string) (string, error) {
+	c.seen(ctx)
+	return c.backend.Transfer(ctx, tag)
+}
+
+// TestEveryCallHasAnEnd: whatever a method does, it does before an end, also for a caller
+// that gave none. GetStatus alone has none: it waits for nothing, and is what operators ask
+// when all else hangs.
+func TestEveryCallHasAnEnd(t *testing.T) {
+	b := newBackend(t)
+	var ends []time.Time
+	endless := 0
+	caller := func(ctx context.Context) service.Caller {
+		if end, ok := ctx.Deadline(); ok {
+			ends = append(ends, end)
+		} else {
+			endless++
+		}
+		return service.Caller{}
+	}
+	svc, err := service.New(service.Config{
+		Proposer: b, Linearizer: b, State: b.state, Etags: b, Cluster: changesOfMembers{b, caller}, Tag: func() (string, bool) { return "A", true },
+		Caller: caller,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := service.SetRolesRequest{Roles: service.Roles{Limits: []rights.Limit{{Principals: []string{"*"}, InFlight: 1}}}}
+	server := NewServer(Config{}, nil, svc, NewHealth(func() error { return nil }))
+	defer server.Stop()
+	// These may take longer, as a leader that is removed first transfers leadership.
+	changes := map[string]proto.Message{
+		idnodev1.ClusterService_RemoveMember_FullMethodName:       &idnodev1.RemoveMemberRequest{Tag: "B"},
+		idnodev1.ClusterService_TransferLeadership_FullMethodName: &idnodev1.TransferLeadershipRequest{Tag: "B"},
+	}
+	for method := range server.unary {
+		if _, err := svc.SetRoles(t.Context(), limited); err != nil {
+			t.Fatal(err) // With limits, each call asks for its caller.
+		}
+		ends, endless = nil, 0
+		within, start := service.DefaultCallTimeout, time.Now()
+		decode := func(request any) error {
+			if change := changes[method]; change != nil {
+				proto.Merge(request.(proto.Message), change)
+				within = 20 * time.Second
+			}
+			return nil
+		}
+		_, _ = server.Unary(t.Context(), method, nil, decode, func(proto.Message) ([]byte, error) { return nil, nil })
+		switch {
+		case method == idnodev1.ClusterService_GetStatus_FullMethodName:
+		case endless > 0 || len(ends) == 0:
+			t.Errorf("%s: %d ends, and %d without", method[strings.LastIndexByte(method, '/')+1:], len(ends), endless)
+		case ends[0].After(start.Add(within + time.Minute)):
+			t.Errorf("%s ends after %s", method, ends[0].Sub(start))
+		}
+	}
+	if len(server.unary) < 30 {
+		t.Errorf("%d methods", len(server.unary))
+	}
+}
