@@ -241,7 +241,7 @@ func (f *Format) example(text string, lengths []int) (Numbered, bool) {
 // a cycle are all that can differ where the year has a name; where it has none, two years
 // are enough.
 func (f *Format) periodUnknown() error {
-	if f.reset == ResetNever {
+	if f.showsPeriod() {
 		return nil
 	}
 	type shown [fiscalYear + 1]int16
@@ -266,6 +266,17 @@ func (f *Format) periodUnknown() error {
 		}
 	}
 	return nil
+}
+
+// showsPeriod reports whether the tokens of the date name the period by themselves, as
+// nearly always.
+func (f *Format) showsPeriod() bool {
+	name := map[Reset][]kind{
+		ResetYear: {year}, ResetMonth: {year, month}, ResetDay: {year, month, day}, ResetWeek: {weekYear, week}, ResetFiscalYear: {fiscalYear},
+	}[f.reset]
+	return !slices.ContainsFunc(name, func(k kind) bool {
+		return !slices.ContainsFunc(f.parts, func(p part) bool { return p.kind.whole() == k })
+	})
 }
 
 // anyValues returns values for an example.
