@@ -409,7 +409,7 @@ func TestPrincipalsHaveAKind(t *testing.T) {
 }
 
 // opRoles gives principals the right to the cluster on a database each.
-func opRoles(t *testing.T, databases map[string]string) *raftlogv1.Operation {
+func opRoles(t testing.TB, databases map[string]string) *raftlogv1.Operation {
 	t.Helper()
 	var roles []rights.Role
 	for who, database := range databases {

@@ -251,7 +251,7 @@ func TestEveryErrorOfASeriesHasAReason(t *testing.T) {
 }
 
 // importOf returns the operations that put the series of a state into another.
-func importOf(t *testing.T, s *State) (operations [][]byte) {
+func importOf(t testing.TB, s *State) (operations [][]byte) {
 	t.Helper()
 	snapshot := s.Snapshot()
 	defer snapshot.Close()
