@@ -178,6 +178,7 @@ func (c *contents) hiloNext(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	c.hilos.put(found, counter)
 	if issued.Low-1 > found.counter.Max {
 		c.hilos.tell(found.db, found.tag, issued.Low-1)
+		dst = op.AppendBefore(dst, found.counter.Max) // The caller's limit counts what is skipped.
 	}
 	return op.AppendAnswer(dst, &raftlogv1.HiLoNextResult{
 		Low: issued.Low, High: issued.High, Size: size,

@@ -234,16 +234,10 @@ func (c *contents) identitySeed(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	}
 	c.databases.use(o.Database)
 	c.identities.put(found, counter)
-	return op.AppendValue(appendBefore(dst, &seed, found), counter.Last), nil
-}
-
-// appendBefore appends, for a seed by force, the identity's previous state, which the
-// audit log records.
-func appendBefore(dst []byte, seed *raftlogv1.IdentitySeed, found foundIdentity) []byte {
-	if !seed.GetForce() || !found.exists {
-		return dst
+	if found.exists {
+		dst = op.AppendBefore(dst, found.last) // The audit log records it.
 	}
-	return op.AppendBefore(dst, found.last)
+	return op.AppendValue(dst, counter.Last), nil
 }
 
 // identityDelete hides an identity, or forgets it. Only forgetting finds one

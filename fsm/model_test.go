@@ -325,7 +325,7 @@ func (m *model) seed(db string, o *raftlogv1.IdentitySeed) *raftlogv1.Result {
 		m.passedElsewhere(db, o.GetName(), id.last+1, value)
 	}
 	result := m.value(value)
-	if _, known := m.ids[place(db, o.GetName())]; known && o.GetForce() {
+	if _, known := m.ids[place(db, o.GetName())]; known {
 		result.Before = proto.Int64(id.last)
 	}
 	m.use(db)
@@ -381,8 +381,9 @@ func (m *model) hiloNext(db, principal string, o *raftlogv1.HiLoNext) *raftlogv1
 	size := modelSize(o, m.now)
 	base := max(h.max, o.GetLastMax())
 	issued := modelRange{base + 1, max(base+size, h.peak+1), o.GetToken(), m.holder(principal, o)}
+	var before *int64
 	if base != h.max {
-		h.outstanding = nil
+		h.outstanding, before = nil, proto.Int64(h.max)
 	}
 	h.outstanding = append(h.outstanding, issued)
 	if len(h.outstanding) > 4 {
@@ -391,7 +392,7 @@ func (m *model) hiloNext(db, principal string, o *raftlogv1.HiLoNext) *raftlogv1
 	h.max, h.peak = issued.high, issued.high
 	m.use(db)
 	m.hilos[place(db, o.GetTag())] = h
-	return &raftlogv1.Result{LogIndex: m.index, Result: &raftlogv1.Result_HiloNext{HiloNext: &raftlogv1.HiLoNextResult{
+	return &raftlogv1.Result{LogIndex: m.index, Before: before, Result: &raftlogv1.Result_HiloNext{HiloNext: &raftlogv1.HiLoNextResult{
 		Low: issued.low, High: issued.high, Size: size, TimeUnixNano: m.now, Token: o.GetToken(),
 		ServerTag: o.GetServerTag(), ServerPrefix: o.GetServerPrefix(),
 	}}}

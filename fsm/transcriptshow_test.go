@@ -51,6 +51,9 @@ func (p *transcript) answer(r *raftlogv1.Result) string {
 		if n.GetServerPrefix() != "" {
 			s += " prefix " + n.GetServerPrefix()
 		}
+		if r.Before != nil {
+			s += fmt.Sprintf(", was %d", r.GetBefore())
+		}
 		return s
 	case *raftlogv1.Result_HiloReturn:
 		if a.HiloReturn.GetReturned() {

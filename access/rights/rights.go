@@ -47,8 +47,8 @@ const (
 )
 
 // Guarded are the rights that the list of administrators guards as long as there
-// are no roles.
-const Guarded = Force | Delete | Cluster
+// are no roles. A seed that takes very many numbers needs Force then.
+const Guarded = Force | Delete | Cluster | Series
 
 var rightNames = []string{"generate", "ranges", "seed", "force", "delete", "claims", "read", "backup", "cluster", "series", "number"}
 

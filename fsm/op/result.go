@@ -35,7 +35,8 @@ func AppendLogIndex(dst []byte, index uint64) []byte {
 	return appendNumber(dst, resultLogIndex, index)
 }
 
-// AppendBefore appends the value before an IdentitySeed by force.
+// AppendBefore appends the value before an IdentitySeed, or before a HiLoNext that skipped
+// numbers.
 func AppendBefore(dst []byte, value int64) []byte {
 	return appendPresent(dst, resultBefore, uint64(value))
 }

@@ -68,7 +68,7 @@ func newAuditedNode(t *testing.T) (node, *auditor) {
 	return newNode(t, w, func(c *Config) { c.Audit = a }), a
 }
 
-// TestWhatIsRecorded: what takes numbers back or changes the cluster is recorded
+// TestWhatIsRecorded: what sets counters, takes numbers back or changes the cluster is recorded
 // twice, before and after.
 func TestWhatIsRecorded(t *testing.T) {
 	n, a := newAuditedNode(t)
@@ -80,9 +80,24 @@ func TestWhatIsRecorded(t *testing.T) {
 		}
 		return res.LogIndex
 	}
-	seed(10, false)
-	first := audit.Record{Event: audit.EventSeed, Outcome: audit.OutcomeIntended, Database: "default", Name: "orders", After: int64(3)}
+	first := audit.Record{Event: audit.EventSeed, Outcome: audit.OutcomeIntended, Database: "default", Name: "orders", After: int64(10)}
 	second := first
+	second.Outcome, second.Index = audit.OutcomeDone, seed(10, false)
+	if diff := cmp.Diff([]audit.Record{first, second}, a.take(t)); diff != "" {
+		t.Error(diff)
+	}
+	set, err := n.SetHiLo(ctx, SetHiLoRequest{Tag: "Users", Max: 70})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first = audit.Record{Event: audit.EventSetHiLo, Outcome: audit.OutcomeIntended, Database: "default", Name: "users", Before: int64(0), After: int64(70)}
+	second = first
+	second.Outcome, second.Index = audit.OutcomeDone, set.LogIndex
+	if diff := cmp.Diff([]audit.Record{first, second}, a.take(t)); diff != "" {
+		t.Error(diff)
+	}
+	first = audit.Record{Event: audit.EventSeed, Outcome: audit.OutcomeIntended, Database: "default", Name: "orders", After: int64(3), Force: true}
+	second = first
 	second.Outcome, second.Before, second.Index = audit.OutcomeDone, int64(10), seed(3, true)
 	if diff := cmp.Diff([]audit.Record{first, second}, a.take(t)); diff != "" {
 		t.Error(diff)
@@ -188,13 +203,13 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	n, a := newAuditedNode(t)
 	a.fail = errors.New("the disk is full")
 	before := n.world.proposals()
-	for _, name := range []string{"seed by force", "delete", "forget", "setting", "create join token", "remove", "set roles"} {
+	for _, name := range []string{"seed", "seed by force", "hilo", "delete", "forget", "setting", "create join token", "remove", "set roles"} {
 		wantError(t, useCases[name].make(as("ops"), n), Unavailable, ReasonAuditFailed, "")
 	}
 	if n.world.proposals() != before || n.cluster.asked != "" {
 		t.Error("it was done all the same")
 	}
-	for _, name := range []string{"next", "seed", "range", "claim"} {
+	for _, name := range []string{"next", "range", "claim"} {
 		if err := useCases[name].make(as("ops"), n); err != nil {
 			t.Errorf("%s, which is not recorded: %v", name, err)
 		}

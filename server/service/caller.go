@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/hilo"
 )
 
 // Caller identifies the caller of a call.
@@ -73,6 +74,13 @@ func (a *authorizer) authorizeGuarded(ctx context.Context, need rights.Right) er
 		return nil
 	}
 	return forbidden("%.80q is not among the administrators of this node, to whom the right %s is kept", who, need)
+}
+
+// toRaise returns the rights to raise a counter by so many numbers. Without roles a raise by
+// more than NextRange takes is guarded like force: no numbers may be left after it, and
+// nothing lowers a HiLo counter. With roles the right to seed says how it is meant.
+func (a *authorizer) toRaise(by uint64) rights.Right {
+	return withForce(rights.Seed, by > hilo.MaxAhead && !a.state.Roles().Table.Set())
 }
 
 // principal returns the caller's name for an operation, or nil as long as there

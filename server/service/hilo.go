@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm"
@@ -63,6 +64,8 @@ type NextRangeResponse struct {
 	// Token proves ownership when the range is returned.
 	Token    [tokenBytes]byte
 	LogIndex uint64
+	// Skipped is how many numbers before Low the caller's LastMax took.
+	Skipped int64
 	// FromReserve says that the range came from this node's reserve: LogIndex is then
 	// 0, and RangeAt this node's time.
 	FromReserve bool
@@ -118,7 +121,7 @@ func (r *ranges) nextRange(ctx context.Context, req NextRangeRequest) (NextRange
 		return NextRangeResponse{}, err
 	}
 	if fresh || res.LogIndex > before { // Otherwise it was counted the first time.
-		r.limitsOf(ctx).debit(time.Now(), res.High-res.Low)
+		r.limitsOf(ctx).debit(time.Now(), res.High-res.Low+res.Skipped)
 	}
 	r.events.rangeIssued(database, res.High-res.Low+1)
 	return res, nil
@@ -242,6 +245,9 @@ func rangeResponse(tag, separator string, result *raftlogv1.Result) (NextRangeRe
 		Low:    next.GetLow(), High: next.GetHigh(), Size: next.GetSize(),
 		RangeAt:  time.Unix(0, next.GetTimeUnixNano()).UTC(),
 		LogIndex: result.GetLogIndex(),
+	}
+	if result.Before != nil {
+		res.Skipped = res.Low - 1 - result.GetBefore()
 	}
 	if next.GetServerPrefix() == "" {
 		res.NodeTag = next.GetServerTag()
@@ -394,14 +400,20 @@ func (r *ranges) setHiLo(ctx context.Context, req SetHiLoRequest) (Value, error)
 	if req.RequestID, err = r.accept(req.RequestID, 0); err != nil {
 		return Value{}, err
 	}
-	if err := r.allow(ctx, rights.Seed, target{targetTag, database, tag}, 1); err != nil {
+	need := r.toRaise(uint64(req.Max - req.Expected))
+	if err := r.allow(ctx, need, target{targetTag, database, tag}, 1); err != nil {
 		return Value{}, err
 	}
 	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, func() fingerprint {
 		return newFingerprint("SetHiLo").text(req.Database).text(req.Tag).number(req.Max).number(req.Expected)
 	})}
-	result, err := r.propose(ctx, e, &raftlogv1.HiLoSet{Tag: tag, Max: req.Max, Expected: req.Expected}, req.RequestID != nil)
-	return value("SetHiLo", result, err)
+	var res Value
+	err = r.audited(ctx, audit.Record{Event: audit.EventSetHiLo, Database: database, Name: tag, Before: req.Expected, After: req.Max}, func() (change, error) {
+		result, err := r.propose(ctx, e, &raftlogv1.HiLoSet{Tag: tag, Max: req.Max, Expected: req.Expected}, req.RequestID != nil)
+		res, err = value("SetHiLo", result, err)
+		return change{index: res.LogIndex, before: req.Expected, after: res.Value}, err
+	})
+	return res, err
 }
 
 // hiloKey checks and folds database and tag of a call that names no separator.

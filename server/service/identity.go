@@ -155,15 +155,12 @@ func (i *identities) seedIdentity(ctx context.Context, req SeedIdentityRequest) 
 	if req.RequestID, err = i.accept(req.RequestID, 0); err != nil {
 		return Value{}, err
 	}
-	if err := i.allow(ctx, withForce(rights.Seed, req.Force), target{targetIdentity, database, name}, 1); err != nil {
+	need := withForce(i.toRaise(i.raisedBy(req, database, name)), req.Force)
+	if err := i.allow(ctx, need, target{targetIdentity, database, name}, 1); err != nil {
 		return Value{}, err
 	}
-	if !req.Force {
-		res, _, err := i.seed(ctx, req, database, name)
-		return res, err
-	}
 	var res Value
-	err = i.audited(ctx, audit.Record{Event: audit.EventSeed, Database: database, Name: name, After: req.Value}, func() (change, error) {
+	err = i.audited(ctx, audit.Record{Event: audit.EventSeed, Database: database, Name: name, After: req.Value, Force: req.Force}, func() (change, error) {
 		var before any
 		res, before, err = i.seed(ctx, req, database, name)
 		return change{index: res.LogIndex, before: before, after: res.Value}, err
@@ -171,8 +168,22 @@ func (i *identities) seedIdentity(ctx context.Context, req SeedIdentityRequest) 
 	return res, err
 }
 
-// seed is SeedIdentity of a request that was checked. By force, it also returns
-// the value before; nil if there was none, or it is not known.
+// raisedBy returns how many numbers a seed takes, as far as this node knows where the
+// identity stands: at worst too many.
+func (i *identities) raisedBy(req SeedIdentityRequest, database, name string) uint64 {
+	stands := req.Expected // Otherwise nothing happens.
+	if stands == nil {
+		counter, _ := i.state.Identity(database, name)
+		stands = &counter.Last
+	}
+	if req.Value <= *stands {
+		return 0
+	}
+	return uint64(req.Value) - uint64(*stands)
+}
+
+// seed is SeedIdentity of a request that was checked. It also returns the value before; nil
+// if there was none.
 func (i *identities) seed(ctx context.Context, req SeedIdentityRequest, database, name string) (res Value, before any, err error) {
 	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, func() fingerprint {
 		return newFingerprint("SeedIdentity").text(req.Database).text(req.Name).

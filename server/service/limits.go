@@ -28,6 +28,8 @@ type limited struct {
 	// ids is nil without a limit on ids, names without one on new names.
 	ids   *rate.Limiter
 	names *newNames
+	// debiting is held while ids may have another burst.
+	debiting sync.Mutex
 }
 
 // maxLimited bounds the memory of callers that share one limit for every principal:
@@ -49,7 +51,7 @@ func (l *limiter) of(roles fsm.Roles, principal string) *limited {
 	if c == nil {
 		c = &limited{limit: limit, names: limitNewNames(limit.NewNamesPerHour)}
 		if limit.IDsPerSecond > 0 {
-			c.ids = rate.NewLimiter(rate.Limit(limit.IDsPerSecond), int(min(max(limit.IDsPerSecond, minBurst), maxBurst)))
+			c.ids = rate.NewLimiter(rate.Limit(limit.IDsPerSecond), int(c.burst()))
 		}
 		l.callers[principal] = c
 	}
@@ -86,7 +88,7 @@ func (c *limited) takeIDs(now time.Time, n int64) *Error {
 	if c == nil || c.ids == nil || n <= 0 {
 		return nil
 	}
-	burst := int64(c.ids.Burst())
+	burst := c.burst()
 	if first := int(min(n, burst)); !c.ids.AllowN(now, first) {
 		after := c.ids.ReserveN(now, first)
 		wait := after.DelayFrom(now)
@@ -102,10 +104,20 @@ func (c *limited) debit(now time.Time, n int64) {
 	if c == nil || c.ids == nil {
 		return
 	}
-	for burst := int64(c.ids.Burst()); n > 0; n -= burst {
-		c.ids.ReserveN(now, int(min(n, burst)))
+	c.debiting.Lock()
+	defer c.debiting.Unlock()
+	if burst := c.burst(); n > burst {
+		// A range can skip 2^32 numbers: a Limiter takes no more than its burst in a step.
+		c.ids.SetBurstAt(now, maxBurst)
+		defer c.ids.SetBurstAt(now, int(burst))
+	}
+	for ; n > 0; n -= maxBurst {
+		c.ids.ReserveN(now, int(min(n, maxBurst)))
 	}
 }
+
+// burst is how many ids the caller may be ahead.
+func (c *limited) burst() int64 { return min(max(c.limit.IDsPerSecond, minBurst), maxBurst) }
 
 // giveBack takes ids off what was counted. No caller comes to be further ahead by it
 // than takeIDs allows.

@@ -2957,8 +2957,8 @@ type Result struct {
 	LogIndex uint64 `protobuf:"varint,1,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
 	// Set if it was refused: nothing changed.
 	Refusal *Refusal `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"`
-	// Of an IdentitySeed with force: the value before; unset if there
-	// was no such identity.
+	// Of an IdentitySeed: the value before; unset if there was no such identity. Of a
+	// HiLoNext that skipped numbers: Max before.
 	Before *int64 `protobuf:"varint,3,opt,name=before,proto3,oneof" json:"before,omitempty"`
 	// The answer.
 	//
