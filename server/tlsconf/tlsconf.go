@@ -15,6 +15,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/asn1"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -283,7 +284,8 @@ func (m *Material) getClientCertificate(*tls.CertificateRequestInfo) (*tls.Certi
 
 // Principal returns the name of the other side, with its kind, as its verified
 // certificate has it: the first URI, else the first DNS name, else the first mail
-// address among its alternative names. It is empty without any, or without a
+// address among its alternative names. A URI is as it stands there, byte for byte: what
+// RFC 3986 takes for the same is another principal. It is empty without any, or without a
 // certificate that was verified. The common name does not count, and neither does
 // the URI of a node, which is called by its tag.
 func Principal(state tls.ConnectionState) string {
@@ -292,11 +294,14 @@ func Principal(state tls.ConnectionState) string {
 	}
 	cert := state.VerifiedChains[0][0]
 	name := ""
-	isNodes := func(uri *url.URL) bool { return uri.Scheme == nodeScheme }
-	uris := slices.DeleteFunc(slices.Clone(cert.URIs), isNodes)
+	callers := slices.IndexFunc(cert.URIs, func(uri *url.URL) bool { return uri.Scheme != nodeScheme })
 	switch {
-	case len(uris) > 0:
-		name = rights.URI + uris[0].String()
+	case callers >= 0:
+		uris := rawURIs(cert)
+		if len(uris) != len(cert.URIs) {
+			return ""
+		}
+		name = rights.URI + uris[callers]
 	case len(cert.DNSNames) > 0:
 		name = rights.DNS + cert.DNSNames[0]
 	case len(cert.EmailAddresses) > 0:
@@ -306,6 +311,28 @@ func Principal(state tls.ConnectionState) string {
 		return ""
 	}
 	return name
+}
+
+// rawURIs returns the URIs among the alternative names of a certificate, in their order. A
+// url.URL keeps neither the case of a scheme nor an empty fragment.
+func rawURIs(cert *x509.Certificate) (uris []string) {
+	subjectAltName := asn1.ObjectIdentifier{2, 5, 29, 17}
+	const uniformResourceIdentifier = 6 // RFC 5280, 4.2.1.6
+	for _, extension := range cert.Extensions {
+		var names []asn1.RawValue
+		if !extension.Id.Equal(subjectAltName) {
+			continue
+		}
+		if _, err := asn1.Unmarshal(extension.Value, &names); err != nil {
+			return nil
+		}
+		for _, name := range names {
+			if name.Class == asn1.ClassContextSpecific && name.Tag == uniformResourceIdentifier {
+				uris = append(uris, string(name.Bytes))
+			}
+		}
+	}
+	return uris
 }
 
 // isTag says whether a DNS name has the form of a node tag: one to four ASCII

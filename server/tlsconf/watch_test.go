@@ -2,12 +2,17 @@ package tlsconf_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/pem"
 	"errors"
 	"log/slog"
-	"net/url"
+	"math/big"
 	"os"
 	"path/filepath"
 	"testing"
@@ -210,9 +215,10 @@ func TestPrincipal(t *testing.T) {
 // TestPrincipalsHaveAKind: a name of one kind is not taken for the same text of
 // another.
 func TestPrincipalsHaveAKind(t *testing.T) {
-	op := &url.URL{Scheme: "spiffe", Host: "example.org", Path: "/op"}
+	op := withURIs(t, "spiffe://example.org/op")
+	op.DNSNames = []string{"op"}
 	for want, leaf := range map[string]*x509.Certificate{
-		"uri:spiffe://example.org/op": {URIs: []*url.URL{op}, DNSNames: []string{"op"}},
+		"uri:spiffe://example.org/op": op,
 		"dns:spiffe://example.org/op": {DNSNames: []string{"spiffe://example.org/op"}},
 		"email:op@example.org":        {EmailAddresses: []string{"op@example.org"}},
 		"dns:op@example.org":          {DNSNames: []string{"op@example.org"}},
@@ -222,6 +228,50 @@ func TestPrincipalsHaveAKind(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+}
+
+// TestURIsAreComparedByteForByte: a CA may check an application's URI so, or by its
+// beginning; what is the same to a parser is another principal.
+func TestURIsAreComparedByteForByte(t *testing.T) {
+	for _, uri := range []string{
+		"spiffe://ex.org/op", "SPIFFE://ex.org/op", "spiffe://ex.org/op#", "spiffe://ex.org/op?", "spiffe://EX.org/op", "spiffe://ex.org/%6fp",
+		"spiffe://ex.org//op", "spiffe://ex.org:/op", "spiffe://@ex.org/op", "urn:op", "URN:op",
+	} {
+		for name, uris := range map[string][]string{"alone": {uri}, "behind a node's": {"idnode://*/node/A", "IDNODE://*/node/B", uri, "spiffe://ex.org/other"}} {
+			leaf := withURIs(t, uris...)
+			if got := tlsconf.Principal(tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{leaf}}}); got != "uri:"+uri {
+				t.Errorf("%s, %s: %q", uri, name, got)
+			}
+		}
+	}
+}
+
+func BenchmarkPrincipalOfAURI(b *testing.B) {
+	state := tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{withURIs(b, "spiffe://ex.org/op")}}}
+	for b.Loop() {
+		tlsconf.Principal(state)
+	}
+}
+
+// withURIs returns a certificate whose alternative names are URIs as they are written.
+func withURIs(t testing.TB, uris ...string) *x509.Certificate {
+	t.Helper()
+	var names []asn1.RawValue
+	for _, uri := range uris {
+		names = append(names, asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: 6, Bytes: []byte(uri)})
+	}
+	value, err := asn1.Marshal(names)
+	must(t, err)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), ExtraExtensions: []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 17}, Value: value}},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	must(t, err)
+	cert, err := x509.ParseCertificate(der)
+	must(t, err)
+	return cert
 }
 
 // TestAClientIsNoNode whatever names its certificate has.
