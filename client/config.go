@@ -51,7 +51,7 @@ type Config struct {
 	// see IDFor.
 	Conventions map[reflect.Type]Convention
 	// Label is what the cluster tells those who ask who holds a HiLo range: at most 64
-	// bytes without control characters. Empty means the names of the host and of the
+	// bytes without invisible characters. Empty means the names of the host and of the
 	// program.
 	Label string
 	// Unshared sends every call in a message of its own. By default calls made
@@ -74,8 +74,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Label == "" {
 		c.Label = defaultLabel()
 	}
-	if _, control := docid.FirstControl(c.Label); control || len(c.Label) > maxLabelBytes || !utf8.ValidString(c.Label) {
-		return c, invalidField("INVALID_LABEL", "label", "the label is longer than 64 bytes, has control characters, or is not UTF-8")
+	if _, invisible := docid.FirstInvisible(c.Label); invisible || len(c.Label) > maxLabelBytes || !utf8.ValidString(c.Label) {
+		return c, invalidField("INVALID_LABEL", "label", "the label is longer than 64 bytes, has invisible characters, or is not UTF-8")
 	}
 	if c.Timeout < 0 || c.TryTimeout < 0 {
 		return c, errors.New("client: a negative timeout")

@@ -20,7 +20,7 @@ func defaultLabel() string {
 // labelOf makes a label of two names, which may have any characters and any length.
 func labelOf(host, program string) string {
 	label := strings.Map(func(r rune) rune {
-		if _, control := docid.FirstControl(string(r)); control {
+		if _, invisible := docid.FirstInvisible(string(r)); invisible {
 			return -1
 		}
 		return r

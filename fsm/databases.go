@@ -66,11 +66,11 @@ func (d *databaseStore) grow(db uint32, names, bytes int64) {
 	d.nameBytes += bytes
 }
 
-// checkNew refuses a new name, tag or claimed id if it has a control character, or if
+// checkNew refuses a new name, tag or claimed id if it has an invisible character, or if
 // room refuses it. A merge skips the former check.
 func (d *databaseStore) checkNew(database []byte, limit settingID, used int, field, text string) *refusal {
-	if r, found := docid.FirstControl(text); found {
-		return invalid(field, "has the character %U, which controls how text is shown: not allowed in new names", r)
+	if r, found := docid.FirstInvisible(text); found {
+		return invalid(field, "has the character %U, which cannot be seen: not allowed in new names", r)
 	}
 	if err := d.roomIn(d.numberOf(database), 1, len(text)); err != nil {
 		return err

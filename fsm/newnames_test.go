@@ -15,10 +15,16 @@ func making(name string) map[string][]*raftlogv1.Operation {
 	}
 }
 
-// A control character in a name is refused where the name is new. What a restore brings
+// An invisible character in a name is refused where the name is new. What a restore brings
 // back goes on.
-func TestNoNewNameHasAControlCharacter(t *testing.T) {
-	const name = "\u202eusers"
+func TestNoNewNameHasAnInvisibleCharacter(t *testing.T) {
+	for _, name := range []string{"\u202eusers", "us\u200bers", "users\u00ad", "\ufeffusers", "users\U000e0041"} {
+		noNewName(t, name)
+	}
+}
+
+func noNewName(t *testing.T, name string) {
+	t.Helper()
 	l := newFormedLog(t)
 	for field, ops := range making(name) {
 		for _, op := range ops {

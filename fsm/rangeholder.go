@@ -63,8 +63,8 @@ func (h RangeHolder) packed() hilo.Holder {
 
 // holderOf returns who asks for a range.
 func holderOf(now moment, o *op.Operation, next *raftlogv1.HiLoNext) (hilo.Holder, *refusal) {
-	if _, control := docid.FirstControl(next.GetLabel()); control || len(next.GetLabel()) > MaxLabelBytes {
-		return hilo.Holder{}, invalid("label", "is longer than %d bytes, or has control characters", MaxLabelBytes)
+	if _, invisible := docid.FirstInvisible(next.GetLabel()); invisible || len(next.GetLabel()) > MaxLabelBytes {
+		return hilo.Holder{}, invalid("label", "is longer than %d bytes, or has invisible characters", MaxLabelBytes)
 	}
 	// What is cut off may be a part of a character, which a snapshot could not store.
 	principal := strings.ToValidUTF8(string(o.Principal[:min(len(o.Principal), maxHolderPrincipal)]), "")

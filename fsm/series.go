@@ -93,8 +93,8 @@ func (s *seriesStore) suspendAll() {
 
 // checkNew refuses a new series if its name is none, or a limit is reached.
 func (s *seriesStore) checkNew(database []byte, name string) *refusal {
-	if r, found := docid.FirstControl(name); found {
-		return invalid("name", "has the character %U, which controls how text is shown", r)
+	if r, found := docid.FirstInvisible(name); found {
+		return invalid("name", "has the character %U, which cannot be seen", r)
 	}
 	return s.databases.roomFor(database, 1, len(name))
 }

@@ -90,8 +90,8 @@ func (d Definition) check() error {
 		return invalid("max_keys", "is below 0")
 	case d.MaxAheadDays < 0 || d.MaxAheadDays > MaxAheadDays:
 		return invalid("max_ahead_days", "is not from 0 to 3650")
-	case len(d.TimeZone) > MaxTimeZoneBytes || !plain(d.TimeZone):
-		return invalid("time_zone", "is longer than 64 bytes, or has control characters")
+	case len(d.TimeZone) > MaxTimeZoneBytes || !visible(d.TimeZone):
+		return invalid("time_zone", "is longer than 64 bytes, or has invisible characters")
 	}
 	return nil
 }

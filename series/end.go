@@ -29,8 +29,8 @@ func (s *Series) Void(now int64, keys []Bound, reason string) ([]Number, error) 
 }
 
 func checkReason(reason string) error {
-	if reason == "" || len(reason) > MaxReasonBytes || !plain(reason) {
-		return &InvalidError{Field: "reason", Detail: "is not of 1 to 128 bytes without control characters"}
+	if reason == "" || len(reason) > MaxReasonBytes || !visible(reason) {
+		return &InvalidError{Field: "reason", Detail: "is not of 1 to 128 bytes without invisible characters"}
 	}
 	return nil
 }

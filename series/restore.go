@@ -168,7 +168,7 @@ func (n *Stored) check(keys map[string]bool) error {
 		return &InvalidError{Field: "numbers", Detail: "have one that is another key's, and not unknown"}
 	case n.State == Unknown && n.Expires != 0:
 		return &InvalidError{Field: "numbers", Detail: "have one that is unknown, and has an end"}
-	case (n.Reason != "") != (n.State == Voided) || len(n.Reason) > MaxReasonBytes || !plain(n.Reason):
+	case (n.Reason != "") != (n.State == Voided) || len(n.Reason) > MaxReasonBytes || !visible(n.Reason):
 		return &InvalidError{Field: "numbers", Detail: "have one with a wrong reason"}
 	case len(n.Label) > MaxLabelBytes || !visible(n.Label):
 		return &InvalidError{Field: "numbers", Detail: "have one with a wrong label"}

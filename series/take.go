@@ -124,11 +124,6 @@ func visible(s string) bool {
 	return !invisible && utf8.ValidString(s)
 }
 
-func plain(s string) bool {
-	_, control := docid.FirstControl(s)
-	return !control && utf8.ValidString(s)
-}
-
 // sort finds the keys that have no number, and those that may not have this one.
 func (s *Series) sort(t *taking) error {
 	for _, key := range t.Keys {

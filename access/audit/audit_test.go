@@ -107,9 +107,9 @@ func TestTheLongestRecordIsReadAgain(t *testing.T) {
 
 // TestALineControlsNoTerminal, whatever the names are that it holds, and holds them all the same.
 func TestALineControlsNoTerminal(t *testing.T) {
-	const name = "\x1b[2J\r\n\x7f\u009b\u2028\u202e"
+	const name = "\x1b[2J\r\n\x7f\u009b\u2028\u202e\u200b\u00ad\ufeff\U000e0041"
 	text := content(t, written(t, name))
-	if r, found := docid.FirstControl(strings.TrimSuffix(string(text), "\n")); found {
+	if r, found := docid.FirstInvisible(strings.TrimSuffix(string(text), "\n")); found {
 		t.Errorf("%q has %U", text, r)
 	}
 	var l line

@@ -346,7 +346,7 @@ func TestOtherLists(t *testing.T) {
 // TestNothingControlsTheTerminal: names with control characters, and errors that hold
 // some, are printed escaped, also as JSON.
 func TestNothingControlsTheTerminal(t *testing.T) {
-	const name, shown = "a\x1b[2J\r\n\u009b\u2028\u202eb", `a\u001b[2J\u000d\u000a\u009b\u2028\u202eb`
+	const name, shown = "a\x1b[2J\r\n\u009b\u2028\u202e\u200b\u00ad\ufeffb", `a\u001b[2J\u000d\u000a\u009b\u2028\u202e\u200b\u00ad\ufeffb`
 	check := func(res proto.Message, want string, args ...string) {
 		t.Helper()
 		node := newFakeNode(t, answer(res))
@@ -355,7 +355,7 @@ func TestNothingControlsTheTerminal(t *testing.T) {
 			t.Errorf("%v: %+v, want %q", args, got, want)
 		}
 		got := command(t, append(args, "-o", "json")...)
-		if r, found := docid.FirstControl(strings.ReplaceAll(got.stdout, "\n", "")); got.code != exitOK || found {
+		if r, found := docid.FirstInvisible(strings.ReplaceAll(got.stdout, "\n", "")); got.code != exitOK || found {
 			t.Errorf("%v: %+v has %U", args, got, r)
 		}
 	}
@@ -379,7 +379,7 @@ func TestNothingControlsTheTerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		log.Info("a name", "name", name)
-		if r, found := docid.FirstControl(strings.TrimSuffix(text.String(), "\n")); found {
+		if r, found := docid.FirstInvisible(strings.TrimSuffix(text.String(), "\n")); found {
 			t.Errorf("%s: %q has %U", format, text.String(), r)
 		}
 	}

@@ -382,7 +382,7 @@ func TestSeriesControlsNoTerminal(t *testing.T) {
 			node := newFakeNode(t, answer(res))
 			got := command(t, append(strings.Fields(line), "--endpoint", node.addr, "-o", format)...)
 			printed := strings.NewReplacer("\n", "", "\t", "").Replace(got.stdout + got.stderr)
-			if r, found := docid.FirstControl(printed); found || printed == "" {
+			if r, found := docid.FirstInvisible(printed); found || printed == "" {
 				t.Errorf("%q: %+v has %U", line, got, r)
 			}
 		}

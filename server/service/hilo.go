@@ -155,8 +155,8 @@ func (r *ranges) checkRangeText(req NextRangeRequest) (string, error) {
 	if err := docid.ValidateTag(req.Tag, separator); err != nil {
 		return "", badForm(err, "")
 	}
-	if _, control := docid.FirstControl(req.Label); control || len(req.Label) > fsm.MaxLabelBytes || !utf8.ValidString(req.Label) {
-		return "", invalid(ReasonInvalidLabel, "label", "the label is longer than %d bytes, or has control characters", fsm.MaxLabelBytes)
+	if _, invisible := docid.FirstInvisible(req.Label); invisible || len(req.Label) > fsm.MaxLabelBytes || !utf8.ValidString(req.Label) {
+		return "", invalid(ReasonInvalidLabel, "label", "the label is longer than %d bytes, or has invisible characters", fsm.MaxLabelBytes)
 	}
 	if err := checkFolded(docid.Fold(req.Tag), docid.MaxNameBytes, ReasonInvalidTag, "tag"); err != nil {
 		return "", err

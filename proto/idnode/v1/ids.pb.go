@@ -1294,7 +1294,7 @@ type NextRangeRequest struct {
 	// Makes the call count once.
 	RequestId *RequestId `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// What the caller calls itself, for people who ask who holds a range: at most 64
-	// bytes without control characters. A range from a reserve does not keep it.
+	// bytes without invisible characters. A range from a reserve does not keep it.
 	Label         string `protobuf:"bytes,9,opt,name=label,proto3" json:"label,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

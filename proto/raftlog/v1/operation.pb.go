@@ -1083,7 +1083,7 @@ type HiLoNext struct {
 	ServerPrefix string `protobuf:"bytes,9,opt,name=server_prefix,json=serverPrefix,proto3" json:"server_prefix,omitempty"`
 	// The highest number that the caller can tell from the next one; 0 for all.
 	MaxHigh int64 `protobuf:"varint,10,opt,name=max_high,json=maxHigh,proto3" json:"max_high,omitempty"`
-	// What the caller calls itself; at most 64 bytes without control characters.
+	// What the caller calls itself; at most 64 bytes without invisible characters.
 	Label string `protobuf:"bytes,11,opt,name=label,proto3" json:"label,omitempty"`
 	// The node asks for its own reserve; then the label is not kept.
 	Reserve       bool `protobuf:"varint,12,opt,name=reserve,proto3" json:"reserve,omitempty"`

@@ -3,11 +3,11 @@
 
 const svgNames = new Set(["svg", "path", "line", "circle", "title"]);
 
-// shown escapes what docid.FirstControl looks for in a name: it would turn or break
-// the text around it.
+// shown escapes what docid.FirstInvisible looks for in a name: it would turn or break the
+// text around it, or make it look like another.
 const shown = (text) => typeof text !== "string" ? text : text.replace(
-  /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-  (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  /[\p{Cc}\p{Zl}\p{Zp}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu,
+  (c) => c.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
 );
 
 // el makes an element. A property that is a function listens to the event of its
