@@ -79,7 +79,7 @@ var parts = []part{
 	{folder: "internal/logbuffer", floor: 0},
 	{folder: "internal/logqueue", floor: 0},
 	{folder: "internal/cputime", floor: 0, modules: []string{xsys}},
-	{folder: "server/budget", floor: 0},
+	{folder: "server/budget", floor: 0, modules: []string{xtime}},
 	{folder: "server/hostcheck", floor: 0},
 	{folder: "server/heap", floor: 0},
 	{folder: "server/sdnotify", floor: 0},

@@ -1,11 +1,14 @@
-// Package budget bounds what a node holds for its callers: bytes, for all of them and
-// for each, and the connections of each. It knows neither what is held nor why.
+// Package budget bounds what a node holds for its callers, and what they make it do: bytes
+// and calls, for all of them and for each, and the connections of each. It knows neither
+// what is held nor why.
 package budget
 
 import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // Limits are the bounds of a Budget.
@@ -15,6 +18,9 @@ type Limits struct {
 	Bytes int64
 	// Connections is how many one caller has open.
 	Connections int
+	// Calls is how many are in flight for all callers, shared as the bytes are; 0 does not
+	// bound them. A caller resets as many at once, and a resetRate-th of them a second.
+	Calls int
 }
 
 const (
@@ -28,22 +34,28 @@ const (
 	// the part of its share up to which that harms no other caller.
 	stallTime = 30 * time.Second
 	idle      = 4
+	// resetRate leaves room for callers that give up all their calls every few seconds, and
+	// keeps the processor that resets take to some percent.
+	resetRate = 4
 )
 
 // Budget counts what is held. It is safe for concurrent use.
 type Budget struct {
 	limits Limits
 	held   atomic.Int64
+	calls  atomic.Int64
 
 	mu sync.Mutex
-	// callers have connections.
+	// callers have connections, or had: see gone.
 	callers map[string]*caller
 }
 
 // caller is one principal, or one address.
 type caller struct {
-	name string
-	held atomic.Int64
+	name   string
+	held   atomic.Int64
+	calls  atomic.Int64
+	resets *rate.Limiter
 	// connections is guarded by Budget.mu.
 	connections int
 }
@@ -77,7 +89,11 @@ func (b *Budget) Open(name string) *Connection {
 	defer b.mu.Unlock()
 	c := b.callers[name]
 	if c == nil {
-		c = &caller{name: name}
+		b.forget()
+		c = &caller{name: name, resets: rate.NewLimiter(rate.Limit(b.limits.Calls)/resetRate, b.limits.Calls)}
+		if b.limits.Calls == 0 {
+			c.resets.SetLimit(rate.Inf)
+		}
 		b.callers[name] = c
 	}
 	if c.connections >= b.limits.Connections {
@@ -104,9 +120,54 @@ func (c *Connection) Close() {
 	}
 	c.budget.mu.Lock()
 	defer c.budget.mu.Unlock()
-	if c.caller.connections--; c.caller.connections == 0 {
-		delete(c.budget.callers, c.caller.name)
+	c.caller.connections--
+	c.budget.forget()
+}
+
+// forget forgets callers of whom nothing is left. b.mu is held.
+func (b *Budget) forget() {
+	for name, c := range b.callers {
+		if c.gone() {
+			delete(b.callers, name)
+		}
 	}
+}
+
+// gone says that nothing is left of a caller: a new connection must not make it forget the
+// calls that go on, nor the resets of late.
+func (c *caller) gone() bool {
+	return c.connections == 0 && c.calls.Load() == 0 && (c.resets.Limit() == rate.Inf || c.resets.Tokens() >= float64(c.resets.Burst()))
+}
+
+// Begin counts one more call in flight, unless the caller has half of what the others
+// leave; of its calls, one always begins. It is ended by End, also when the connection is
+// closed meanwhile: what was begun goes on.
+func (c *Connection) Begin() bool {
+	if c == nil {
+		return true
+	}
+	mine, all := c.caller.calls.Add(1), c.budget.calls.Add(1)
+	most := int64(c.budget.limits.Calls)
+	if most > 0 && mine > max(1, (most-(all-mine)+1)/2) {
+		c.End()
+		return false
+	}
+	return true
+}
+
+// End ends a call that Begin counted.
+func (c *Connection) End() {
+	if c == nil {
+		return
+	}
+	c.caller.calls.Add(-1)
+	c.budget.calls.Add(-1)
+}
+
+// Resets counts calls that the caller has taken back; false says that it does so faster
+// than anybody who means them. What such a call began goes on for a while.
+func (c *Connection) Resets(now time.Time, n int) bool {
+	return c == nil || n == 0 || c.caller.resets.AllowN(now, n)
 }
 
 // Take takes bytes, if the caller's share is not exceeded by that. They are given back

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -133,6 +134,69 @@ func TestClosedConnections(t *testing.T) {
 	}
 }
 
+// TestCallsInFlight are shared as bytes are, and one of a caller always begins. A caller that
+// connects again has those still that go on.
+func TestCallsInFlight(t *testing.T) {
+	b := New(Limits{Connections: 2, Calls: 8})
+	begin := func(of *Connection) (n int) {
+		for of.Begin() {
+			n++
+		}
+		return n
+	}
+	shop, shop2, books := b.Open("shop"), b.Open("shop"), b.Open("books")
+	if n := begin(shop) + begin(shop2); n != 4 {
+		t.Errorf("one caller has %d of 8", n)
+	}
+	if n := begin(books); n != 2 {
+		t.Errorf("another has %d of the other 4", n)
+	}
+	for _, late := range []string{"c", "d", "e"} {
+		if n := begin(b.Open(late)); n != 1 {
+			t.Errorf("the caller %s has %d", late, n)
+		}
+	}
+	shop.Close()
+	shop2.Close()
+	if again := b.Open("shop"); again.Begin() {
+		t.Error("calls are forgotten with their connections")
+	}
+	for range 4 {
+		shop.End()
+	}
+	if n := begin(b.Open("shop")); n == 0 {
+		t.Error("calls that ended take places")
+	}
+}
+
+// TestResets: a caller resets calls at a bounded rate, over all its connections, also one
+// after the other. Others are not touched, and what is over is forgotten.
+func TestResets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Limits{Connections: 2, Calls: 100})
+		shop, shop2, books := b.Open("shop"), b.Open("shop"), b.Open("books")
+		if !shop.Resets(time.Now(), 60) || shop2.Resets(time.Now(), 41) || !shop2.Resets(time.Now(), 40) {
+			t.Error("a caller resets another number at once than 100")
+		}
+		shop.Close()
+		shop2.Close()
+		if shop = b.Open("shop"); shop.Resets(time.Now(), 1) || !shop.Resets(time.Now(), 0) || !books.Resets(time.Now(), 100) {
+			t.Error("a new connection makes good, or another caller pays")
+		}
+		time.Sleep(time.Second)
+		if !shop.Resets(time.Now(), 25) || shop.Resets(time.Now(), 1) {
+			t.Error("a caller resets another number a second than 25")
+		}
+		shop.Close()
+		books.Close()
+		time.Sleep(4 * time.Second)
+		b.Open("other")
+		if len(b.callers) != 1 {
+			t.Errorf("%d callers are remembered", len(b.callers))
+		}
+	})
+}
+
 // TestNil counts nothing, and refuses nothing.
 func TestNil(t *testing.T) {
 	var c *Connection
@@ -140,7 +204,8 @@ func TestNil(t *testing.T) {
 	c.Sent(1)
 	c.Give(1)
 	c.Close()
-	if !c.Take(1<<62) || !c.TakeLast(1<<62) || c.Full() || c.Stalled(time.Now()) {
+	c.End()
+	if !c.Begin() || !c.Resets(time.Now(), 1<<30) || !c.Take(1<<62) || !c.TakeLast(1<<62) || c.Full() || c.Stalled(time.Now()) {
 		t.Error("nothing refuses")
 	}
 }

@@ -51,6 +51,23 @@ func takeFor(method string, to *budget.Connection, bytes int64) bool {
 	return to.Take(bytes)
 }
 
+// beginCall counts a call among those of its caller that are in flight, or refuses it. It
+// returns what ends it. A health check is not counted: a supervisor would end a node that is
+// merely busy, and what it costs is bounded by bytes.
+func (l *requestLog) beginCall(to *budget.Connection, method string) (end func(), err error) {
+	switch {
+	case strings.HasPrefix(method, healthPrefix):
+		return func() {}, nil
+	case !to.Begin():
+		return nil, l.refuse(service.ErrOverloaded)
+	default:
+		return to.End, nil
+	}
+}
+
+// healthPrefix begins the methods of the health service.
+const healthPrefix = "/grpc.health.v1.Health/"
+
 // countedUnary counts what a call holds for its caller. The answer is encoded here, so
 // that it is counted until gRPC has sent it.
 func (l *requestLog) countedUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -58,6 +75,11 @@ func (l *requestLog) countedUnary(ctx context.Context, req any, info *grpc.Unary
 	if to == nil || strings.HasPrefix(info.FullMethod, peerPrefix) {
 		return handler(ctx, req)
 	}
+	end, err := l.beginCall(to, info.FullMethod)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	return l.counted(ctx, to, req, info.FullMethod, handler, func(answer proto.Message) (any, error) {
 		e, err := encode(answer, to)
 		return &e, err
@@ -94,6 +116,11 @@ func (l *requestLog) countedStream(srv any, stream grpc.ServerStream, info *grpc
 	if to == nil || strings.HasPrefix(info.FullMethod, peerPrefix) {
 		return handler(srv, stream)
 	}
+	end, err := l.beginCall(to, info.FullMethod)
+	if err != nil {
+		return err
+	}
+	defer end()
 	if !to.Take(streamBytes) {
 		return l.refuse(service.ErrOverloaded)
 	}

@@ -215,7 +215,7 @@ func (m *message) refuse(correlation uint64, why *refusal) {
 func (m *message) run(call *idnodev1.Call) {
 	defer m.x.calls.Done()
 	reply := m.x.server.answer(m.x.stream.Context(), call, m.start)
-	m.x.server.exchanges.ran(1)
+	m.x.ran(1)
 	m.x.put(reply)
 }
 
@@ -231,16 +231,28 @@ func (x *exchange) enter(bytes int64) bool {
 	if !x.server.exchanges.enter() {
 		return false
 	}
-	if !x.to.Take(bytes) {
+	if !x.to.Begin() {
 		x.server.exchanges.ran(1)
+		return false
+	}
+	if !x.to.Take(bytes) {
+		x.ran(1)
 		return false
 	}
 	return true
 }
 
 func (x *exchange) turnAway(bytes int64) {
-	x.server.exchanges.ran(1)
+	x.ran(1)
 	x.to.Give(bytes)
+}
+
+// ran says that n calls have their replies.
+func (x *exchange) ran(n int) {
+	x.server.exchanges.ran(n)
+	for range n {
+		x.to.End()
+	}
 }
 
 // admit counts a call, for which bytes were taken, among those in flight, or returns

@@ -32,7 +32,7 @@ func (m *message) runTogether() {
 func (m *message) runAll(calls []*idnodev1.Call) {
 	defer m.x.calls.Add(-len(calls))
 	replies := m.x.server.answerTogether(m.x.stream.Context(), calls, m.start)
-	m.x.server.exchanges.ran(len(calls))
+	m.x.ran(len(calls))
 	m.x.put(replies...)
 }
 

@@ -113,13 +113,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if conn, ok := r.Context().Value(connection{}).(net.Conn); ok && g.held != nil {
 		response.held = g.held(conn)
 	}
-	if !response.held.TakeLast(requestBytes) {
+	end, ok := begin(response.held, r)
+	if !ok {
 		response.held = nil
 		g.refused(service.ErrOverloaded.Reason, 1)
 		g.fail(response, r, service.ErrOverloaded, failureOf(service.ErrOverloaded))
 		return
 	}
-	defer response.held.Give(requestBytes)
+	defer end()
 	if r.ContentLength > g.maxBody {
 		message := fmt.Sprintf("the body has more than %s", bytesize.Size(g.maxBody))
 		g.fail(response, r, &service.Error{Code: service.ResourceExhausted, Reason: service.ReasonQuota, Message: message},
@@ -138,6 +139,25 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// later, however small, would hold all of it without being counted.
 		_ = http.NewResponseController(w).Flush()
 	}
+}
+
+// begin counts a request for its caller, in flight and in bytes, or refuses it. It returns what
+// ends it. Health is not in flight: a supervisor would end a node that is merely busy.
+func begin(held *budget.Connection, r *http.Request) (end func(), ok bool) {
+	if !held.TakeLast(requestBytes) {
+		return nil, false
+	}
+	if r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
+		return func() { held.Give(requestBytes) }, true
+	}
+	if !held.Begin() {
+		held.Give(requestBytes)
+		return nil, false
+	}
+	return func() {
+		held.Give(requestBytes)
+		held.End()
+	}, true
 }
 
 // withCaller returns a request whose calls are those of its sender.

@@ -137,3 +137,39 @@ func TestAListWithoutRoom(t *testing.T) {
 		t.Errorf("%d bytes are held", b.Held())
 	}
 }
+
+// TestRequestsInFlight: a request of whatever kind asks for a place among those of its caller;
+// health does not.
+func TestRequestsInFlight(t *testing.T) {
+	b := budget.New(budget.Limits{Bytes: 2 << 20, Connections: 1, Calls: 2})
+	shop := b.Open("shop")
+	s := newWorld(t).newServer("A", Config{Held: func(net.Conn) *budget.Connection { return shop }}, "")
+	for _, path := range []string{"/livez", "/readyz", "/metrics", "/page/api/overview"} {
+		s.Handle("GET "+path, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	}
+	ask := func(path string) int {
+		c, _ := net.Pipe()
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), connection{}, c), http.MethodGet, path, nil)
+		r.Host = "127.0.0.1"
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w.Code
+	}
+	shop.Begin()
+	for path, want := range map[string]int{
+		"/livez": 200, "/readyz": 200, "/metrics": 503, "/page/api/overview": 503, "/databases/default/debug/identities": 503,
+	} {
+		if got := ask(path); got != want {
+			t.Errorf("%s: %d while the caller has its share in flight", path, got)
+		}
+	}
+	shop.End()
+	for range 3 {
+		if got := ask("/metrics"); got != 200 {
+			t.Errorf("%d afterwards", got)
+		}
+	}
+	if b.Held() != 0 {
+		t.Errorf("%d bytes are held", b.Held())
+	}
+}

@@ -129,17 +129,27 @@ type conn struct {
 	members map[string]struct{}
 }
 
-// errUnfinished ends a connection; the other end only sees that it ended.
-var errUnfinished = errors.New("the caller has sent too much that is not whole")
+// These end a connection; the other end only sees that it ended.
+var (
+	errUnfinished = errors.New("the caller has sent too much that is not whole")
+	errResets     = errors.New("the caller resets calls faster than it may")
+)
 
 // Read implements net.Conn. What is not whole is counted, and ends the connection of a
-// caller for whom there is no more room; a member's stays.
+// caller for whom there is no more room. So are calls that are reset, because a handler that
+// was begun does not end with its stream (CVE-2023-44487): gRPC sees nothing of those that
+// are too many. A member's connection stays.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if c.held == nil {
 		return n, err
 	}
-	switch more, held := c.unfinished.read(b[:n], time.Now()); {
+	now := time.Now()
+	more, held, resets := c.unfinished.read(b[:n], now)
+	if !c.held.Resets(now, resets) && !c.isMembers() {
+		return 0, errResets
+	}
+	switch {
 	case more < 0:
 		c.held.Sent(-more)
 	case more > 0:

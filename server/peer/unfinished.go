@@ -103,8 +103,9 @@ type message struct {
 	since time.Time
 }
 
-// read records what the transport reads, and says how much more is held since.
-func (u *unfinished) read(b []byte, now time.Time) (more, held int64) {
+// read records what the transport reads, and says how much more is held since, and how many
+// streams were reset.
+func (u *unfinished) read(b []byte, now time.Time) (more, held int64, resets int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	before := u.held
@@ -120,8 +121,11 @@ func (u *unfinished) read(b []byte, now time.Time) (more, held int64) {
 		if ended && u.in.endStream() {
 			u.forget(u.in.stream)
 		}
+		if ended && u.in.kind == frameReset {
+			resets++
+		}
 	}
-	return u.held - before, u.held
+	return u.held - before, u.held, resets
 }
 
 // wrote records what the transport writes, and says how much less is held since.

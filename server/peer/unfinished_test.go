@@ -92,7 +92,7 @@ func TestStreamsThatTheServerEnds(t *testing.T) {
 			if held == 0 || less != held || u.held != 0 {
 				t.Errorf("%s in pieces of %d: of %d bytes %d are given back", name, piece, held, less)
 			}
-			if more, held := u.read(frame(frameData, 0, 1, make([]byte, 100)), time.Time{}); more != 0 || held != 0 {
+			if more, held, _ := u.read(frame(frameData, 0, 1, make([]byte, 100)), time.Time{}); more != 0 || held != 0 {
 				t.Errorf("%s: %d bytes are held of what comes later", name, held)
 			}
 		}
@@ -174,5 +174,38 @@ func TestMessagesThatAreNotWhole(t *testing.T) {
 	known.Close()
 	if b.Held() != 0 {
 		t.Errorf("%d bytes are held", b.Held())
+	}
+}
+
+// TestResetsEndTheirConnection where they are too many; a member's stays.
+func TestResetsEndTheirConnection(t *testing.T) {
+	for name, member := range map[string]bool{"a caller": false, "a member": true} {
+		t.Run(name, func(t *testing.T) {
+			b := budget.New(budget.Limits{Bytes: 4 << 20, Connections: 1, Calls: 8})
+			connections := NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return b.Open("shop") })
+			server, client := net.Pipe()
+			known, _, err := connections.Credentials(nil).ServerHandshake(server)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer known.Close()
+			if member {
+				known.(*conn).note(idA)
+			}
+			go func() {
+				defer client.Close()
+				_, _ = client.Write(make([]byte, prefaceBytes))
+				for stream := uint32(1); stream < 2*20; stream += 2 {
+					if _, err := client.Write(bytes.Join([][]byte{frame(frameHeaders, 4, stream, nil), frame(frameReset, 0, stream, make([]byte, 4))}, nil)); err != nil {
+						return
+					}
+				}
+			}()
+			const call = frameHead + frameHead + 4
+			n, err := io.Copy(io.Discard, struct{ io.Reader }{known})
+			if !member && (!errors.Is(err, errResets) || n != prefaceBytes+8*call) || member && (err != nil || n != prefaceBytes+20*call) {
+				t.Errorf("after %d bytes: %v", n, err)
+			}
+		})
 	}
 }

@@ -436,6 +436,15 @@ func (h *hostile) hugeMessages(t *testing.T) {
 	}
 }
 
+// resetters are the connections that reset calls at a time, resetsEach how many each resets,
+// over as many more as the node ends: as many in all as kept a node without the bound busy
+// for seconds. resetMemory is what the node may take for them.
+const (
+	resetters   = 24
+	resetsEach  = 100_000
+	resetMemory = 150 << 20
+)
+
 // rapidResets begins calls and takes them back before they can be answered.
 func (h *hostile) rapidResets(t *testing.T) {
 	path := idnodev1.IdsService_NextIdentity_FullMethodName
@@ -445,33 +454,55 @@ func (h *hostile) rapidResets(t *testing.T) {
 	block = append(block, literal(0x01, "", "x")...)
 	block = append(block, literal(0, "content-type", "application/grpc")...)
 	block = append(block, literal(0, "te", "trailers")...)
+	begin := append([]byte(preface), frame(frameSettings, 0, 0, nil)...)
+	conn := h.secured(t, h.node.GRPC)
+	conn.Write(begin)
+	conn.Write(frame(frameHeaders, 0x4, 1, block))
+	conn.Write(frame(frameData, 0x1, 1, []byte{0, 0, 0, 0, 3, 0x12, 1, 'x'}))
+	if !answered(conn, 1) {
+		t.Error("a call that is not taken back is not answered: this attack is none")
+	}
+	most := max(h.node.Process.PeakMemory(t), h.node.Process.Memory(t)+resetMemory)
+	cfg := h.stranger(t, "client")
+	cfg.NextProtos = []string{"h2"}
 	var attackers sync.WaitGroup
-	defer attackers.Wait()
-	for range 4 {
-		conn := h.secured(t, h.node.GRPC)
-		conn.Write(append([]byte(preface), frame(frameSettings, 0, 0, nil)...))
-		conn.Write(frame(frameHeaders, 0x4, 1, block))
-		conn.Write(frame(frameData, 0x1, 1, []byte{0, 0, 0, 0, 3, 0x12, 1, 'x'}))
-		if !answered(conn, 1) {
-			t.Error("a call that is not taken back is not answered: this attack is none")
-		}
-		attackers.Go(func() { _, _ = io.Copy(io.Discard, conn) })
+	for range resetters {
 		attackers.Go(func() {
-			defer conn.Close()
-			var burst []byte
-			for call := range uint32(25_000) {
-				stream := 2*call + 3
-				burst = append(burst, frame(frameHeaders, 0x4, stream, block)...)
-				burst = append(burst, frame(frameReset, 0, stream, []byte{0, 0, 0, 8})...)
-				if len(burst) > 64<<10 {
-					if _, err := conn.Write(burst); err != nil {
-						return // The node has had enough.
-					}
-					burst = burst[:0]
+			for left := resetsEach; left > 0; {
+				conn, err := tls.Dial("tcp", h.node.GRPC, cfg)
+				if err != nil {
+					left -= resetsEach / 100 // It is as good as closed.
+					continue
 				}
+				conn.SetDeadline(time.Now().Add(30 * time.Second))
+				_, _ = conn.Write(begin)
+				go func() { _, _ = io.Copy(io.Discard, conn) }()
+				left -= reset(conn, block, left)
+				conn.Close()
 			}
 		})
 	}
+	attackers.Wait()
+	if peak := h.node.Process.PeakMemory(t); peak > most {
+		t.Errorf("the node took %d MB, want %d at most", peak>>20, most>>20)
+	}
+}
+
+// reset resets so many calls, or as many as the node takes, and returns how many.
+func reset(conn net.Conn, block []byte, most int) (done int) {
+	var burst []byte
+	for done < most {
+		stream := uint32(2*done + 1)
+		burst = append(burst, frame(frameHeaders, 0x4, stream, block)...)
+		burst = append(burst, frame(frameReset, 0, stream, []byte{0, 0, 0, 8})...)
+		if done++; len(burst) > 64<<10 || done == most {
+			if _, err := conn.Write(burst); err != nil {
+				break // The node has had enough.
+			}
+			burst = burst[:0]
+		}
+	}
+	return done
 }
 
 // answered reads frames until the headers of an answer come on a stream.
