@@ -62,17 +62,23 @@ type seriesRun struct {
 	beside *series.Series
 }
 
+func newSeriesRun(t *testing.T, seed uint64) *seriesRun {
+	t.Helper()
+	beside, err := series.New(reusing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside.BeginAt(testTime.UnixNano())
+	r := &seriesRun{Rand: rand.New(rand.NewPCG(seed, 1)), testLog: newFormedLog(t), beside: beside}
+	r.mustApplied(r.raw(seriesOperations()[0]))
+	return r
+}
+
 // TestSeriesInTheLogAreThoseOfTheirPackage: whatever is asked of a series through the log,
 // also after restarts, it does what one does that is called directly.
 func TestSeriesInTheLogAreThoseOfTheirPackage(t *testing.T) {
 	for seed := range uint64(60) {
-		beside, err := series.New(reusing)
-		if err != nil {
-			t.Fatal(err)
-		}
-		beside.BeginAt(testTime.UnixNano())
-		r := &seriesRun{Rand: rand.New(rand.NewPCG(seed, 1)), testLog: newFormedLog(t), beside: beside}
-		r.mustApplied(r.raw(seriesOperations()[0]))
+		r := newSeriesRun(t, seed)
 		for range 40 {
 			r.step()
 			if got := r.series().Hash(); got != r.beside.Hash() {
@@ -130,6 +136,9 @@ func (r *seriesRun) define(now int64) {
 	d, version := r.beside.Definition()
 	begin := series.Begin{Scope: []string{[]string{"A", "B", "C"}[r.IntN(3)]}, First: 1 + r.Int64N(5)}
 	d.MaxOpen = r.Int64N(3) + 9
+	if r.IntN(3) == 0 {
+		d.OnRelease, d.OnExpiry = series.OnRelease(r.IntN(2)), series.OnExpiry(r.IntN(3))
+	}
 	if r.IntN(4) == 0 {
 		d.Format = []string{"{branch}-{number:3}", "{branch}/{number:3}"}[r.IntN(2)]
 	}
@@ -154,6 +163,9 @@ func (r *seriesRun) delete(now int64) {
 		r.t.Fatal(err)
 	}
 	r.beside.BeginAt(r.now.UnixNano())
+	if r.state.contents.floor.series {
+		r.beside.Suspend()
+	}
 	r.same(&raftlogv1.SeriesDefine{Name: "s", Definition: op.SeriesDefinition(d)}, int64(1), nil)
 }
 

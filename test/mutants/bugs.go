@@ -55,6 +55,10 @@ var bugs = []bug{
 	{name: "batch-applied-in-half"},
 	{name: "voided-date-binds", others: test("series", "TestAVoidedDateDoesNotBindTheOrder")},
 	{name: "begin-forgotten-by-snapshot", others: test("series", "TestABeginIsInFrozenCopies")},
+	// No cluster of the simulation restores a backup.
+	{name: "released-given-after-restore", others: test("fsm", "TestTwoBackupsInAnyOrder")},
+	{name: "older-backup-wins", others: test("fsm", "TestTwoBackupsInAnyOrder")},
+	{name: "unknown-forgotten-by-snapshot", others: test("series", "TestAgainstTheModel")},
 	{name: "final-series-redefined", others: test("series", "TestADefinitionThatIsInTheBooks")},
 	// No run of the simulation is longer than a day.
 	{name: "date-judged-again", others: test("series", "TestARetryHasTheSameNumber")},
