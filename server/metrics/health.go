@@ -3,6 +3,7 @@ package metrics
 import (
 	"io"
 	"net/http"
+	"sync"
 
 	"github.com/idnode/idnode/server/hostcheck"
 )
@@ -17,15 +18,23 @@ type Health struct {
 
 // Handle adds /metrics, /livez and /readyz by handle, which takes patterns of
 // http.ServeMux. names says whether the sender of a request may see the
-// names that callers made up; others get pseudonyms. checkHost judges the host name of a
-// scrape; see package hostcheck.
-func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), names func(*http.Request) bool, checkHost func(string) error, health Health) {
+// names that callers made up; others get pseudonyms. caller returns a name of the sender, of
+// whom one scrape is answered at a time: there are few places for all. checkHost judges the
+// host name of a scrape; see package hostcheck.
+func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), names func(*http.Request) bool, caller func(*http.Request) string, checkHost func(string) error, health Health) {
+	var scraping sync.Map // by caller
 	named, hidden := m.Handler(), handler(nameless(m.registry))
 	handle("GET /metrics", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := hostcheck.Check(r, checkHost); err != nil {
 			say(w, http.StatusForbidden, err.Error())
 			return
 		}
+		who := caller(r)
+		if _, busy := scraping.LoadOrStore(who, nil); busy {
+			say(w, http.StatusServiceUnavailable, "a scrape of this caller is answered now")
+			return
+		}
+		defer scraping.Delete(who)
 		if names(r) {
 			named.ServeHTTP(w, r)
 			return

@@ -305,7 +305,7 @@ func TestScrapesUnderForeignNames(t *testing.T) {
 		}
 		return errors.New("the node does not answer as " + name)
 	}
-	(&world{}).observed().Handle(mux.Handle, names, checkHost, Health{Alive: func() error { return nil }})
+	(&world{}).observed().Handle(mux.Handle, names, sameCaller, checkHost, Health{Alive: func() error { return nil }})
 	for target, want := range map[string]int{
 		"http://evil.example/metrics": 403, "http://a.example:7402/metrics": 200, "http://192.0.2.1:7402/metrics": 200,
 		"http://a:7402/metrics": 200, "https://evil.example/metrics": 200, "http://evil.example/livez": 200,
@@ -322,7 +322,7 @@ func TestHealth(t *testing.T) {
 	var hangs, reason error
 	var warnings []string
 	mux := http.NewServeMux()
-	New("").Handle(mux.Handle, nil, anyHost, Health{
+	New("").Handle(mux.Handle, nil, sameCaller, anyHost, Health{
 		Alive: func() error { return hangs }, Ready: func() error { return reason }, Warnings: func() []string { return warnings },
 	})
 	for _, tc := range []struct {

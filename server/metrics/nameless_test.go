@@ -21,7 +21,7 @@ func TestNamesAreHidden(t *testing.T) {
 	m.Service().Issued("shop", docid.GUID, 3)
 	m.Service().Issued("depot", docid.GUID, 5)
 	mux, read := http.NewServeMux(), false
-	m.Handle(mux.Handle, func(*http.Request) bool { return read }, anyHost, Health{})
+	m.Handle(mux.Handle, func(*http.Request) bool { return read }, sameCaller, anyHost, Health{})
 	databases := func() (lines []string) {
 		t.Helper()
 		got := httptest.NewRecorder()

@@ -86,20 +86,34 @@ func (c *callers) countHTTP() (state func(net.Conn, http.ConnState), held func(n
 	return state, held
 }
 
-// count counts a connection for a principal, or else for the address it is from; nil
-// says that there are too many.
+// count counts a connection for its caller; nil says that there are too many.
 func (c *callers) count(conn net.Conn, principal string) *budget.Connection {
-	if principal == "" {
-		principal = conn.RemoteAddr().String()
-		if host, _, err := net.SplitHostPort(principal); err == nil {
-			principal = host
-		}
-	}
-	held := c.budget.Open(principal)
+	caller := nameOf(principal, conn.RemoteAddr().String())
+	held := c.budget.Open(caller)
 	if held == nil {
-		c.refuse("caller", "a connection was refused: the caller has as many as one may have", "caller", principal)
+		c.refuse("caller", "a connection was refused: the caller has as many as one may have", "caller", caller)
 	}
 	return held
+}
+
+// nameOf is the name of a caller: its principal, or else the host of its address.
+func nameOf(principal, address string) string {
+	if principal != "" {
+		return principal
+	}
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
+}
+
+// senderOf is the name of the caller of a request.
+func senderOf(r *http.Request) string {
+	principal := ""
+	if r.TLS != nil {
+		principal = tlsconf.Principal(*r.TLS)
+	}
+	return nameOf(principal, r.RemoteAddr)
 }
 
 // callersListener takes no connection while descriptors are short: those that are left

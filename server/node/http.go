@@ -98,7 +98,7 @@ func (n *Node) openMetrics() (err error) {
 		on, names = n.metricsPort.server, func(*http.Request) bool { return true }
 	}
 	if on != nil {
-		n.metrics.Handle(on.Handle, names, n.service.CheckHost,
+		n.metrics.Handle(on.Handle, names, senderOf, n.service.CheckHost,
 			metrics.Health{Alive: n.Alive, Ready: n.readiness.reason, Warnings: n.readiness.warnings})
 	}
 	return nil
