@@ -491,6 +491,49 @@ func TestScopesAreNames(t *testing.T) {
 	l.mustApplied(take("berlin", "key-a"))
 }
 
+// TestScopesThatBeginAreNames, too: a definition and the books are refused at the limit. A restore
+// never is.
+func TestScopesThatBeginAreNames(t *testing.T) {
+	from, l := newFormedLog(t), newFormedLog(t)
+	define := func(name, branch string, version int64) []byte {
+		return onSeries(&raftlogv1.SeriesDefine{
+			Name: name, Definition: op.SeriesDefinition(reusing), ExpectedVersion: version,
+			Begins: []*raftlogv1.SeriesBegin{{Scope: []string{branch}, First: 7}},
+		})
+	}
+	resume := func(branch string) []byte {
+		return onSeries(&raftlogv1.SeriesResume{Name: "s", Books: []*raftlogv1.SeriesInBooks{{Scope: []string{branch}, Last: 9}}})
+	}
+	from.mustApplied(from.raw(define("s", "A", 0)))
+	from.mustApplied(from.raw(onSeries(&raftlogv1.SeriesTake{Name: "s", Values: []string{"B"}, Keys: []string{"a", "b"}})))
+	l.mustApplied(l.do(opSet("max-names-per-database", 1)))
+	l.mustApplied(l.do(opSet("max-name-bytes-total", 1)))
+	for _, o := range importOf(t, from.state) {
+		l.mustApplied(l.raw(o))
+	}
+	full := func(what string, o []byte) {
+		t.Helper()
+		hash := l.state.contents.hash()
+		if r := l.raw(o).GetRefusal(); r.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA || l.state.contents.hash() != hash {
+			t.Errorf("%s at the limit: %v", what, r)
+		}
+	}
+	full("the books begin a scope", resume("C"))
+	l.mustApplied(l.raw(resume("B")))
+	full("a definition begins a scope", define("s", "C", 1))
+	l.mustApplied(l.raw(define("s", "A", 1)))
+	m := &raftlogv1.SeriesDefine{Name: "s", Definition: op.SeriesDefinition(reusing), ExpectedVersion: 2, Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"C"}, First: 7}}}
+	if _, r := l.state.PreviewSeries("db", l.now, m); r.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA {
+		t.Errorf("the preview at the limit: %v", r)
+	}
+	// There is room for the name of a series, and not for that of its scope.
+	used := l.state.contents.databases.used[0]
+	l.mustApplied(l.do(opSet("max-name-bytes-total", 1<<20)))
+	l.mustApplied(l.do(opSet("max-names-per-database", used.names+1)))
+	full("a series begins with a scope", define("t", "A", 0))
+	l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesDefine{Name: "t", Definition: op.SeriesDefinition(reusing)})))
+}
+
 // TestASnapshotWithAWrongSeries is corrupt.
 func TestASnapshotWithAWrongSeries(t *testing.T) {
 	l := withHistory(t)

@@ -58,6 +58,9 @@ func (s *seriesStore) define(dst []byte, now moment, o *op.Operation, floor floo
 	if i.series.Repeats(d, m.GetExpectedVersion(), begins...) {
 		return op.AppendValue(dst, m.GetExpectedVersion()+1), nil
 	}
+	if full := s.roomForScopes(o.Database, i.series, begun(begins)); full != nil {
+		return dst, full
+	}
 	err := i.series.Redefine(now.unixNano, d, m.GetExpectedVersion(), begins...)
 	s.changed(i)
 	return op.AppendValue(dst, m.GetExpectedVersion()+1), refuseSeries(err)
@@ -83,12 +86,16 @@ func (s *seriesStore) fresh(database []byte, m *raftlogv1.SeriesDefine, floor fl
 		return nil, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected_version",
 			"is %d, and there is no series %.200q", m.GetExpectedVersion(), m.GetName())
 	}
-	if err := s.checkNew(database, m.GetName()); err != nil {
+	if err := checkSeriesName(m.GetName()); err != nil {
 		return nil, err
 	}
 	fresh, err := series.New(op.DefinitionOf(m.GetDefinition()), op.BeginsOf(m.GetBegins())...)
 	if err != nil {
 		return nil, refuseSeries(err)
+	}
+	scopes, bytes := fresh.Scopes()
+	if full := s.databases.roomFor(database, 1+int(scopes), len(m.GetName())+int(bytes)); full != nil {
+		return nil, full
 	}
 	if floor.series {
 		fresh.Suspend()
@@ -176,6 +183,25 @@ func (s *seriesStore) roomForNew(database []byte, i *series.Series, keys []strin
 	return s.databases.roomFor(database, int(names), int(bytes))
 }
 
+// begun returns the scopes that some begins make.
+func begun(begins []series.Begin) (scopes [][]string) {
+	for _, b := range begins {
+		if b.First > 1 {
+			scopes = append(scopes, b.Scope)
+		}
+	}
+	return scopes
+}
+
+// roomForScopes refuses scopes that a series does not have, if a limit of names is reached.
+func (s *seriesStore) roomForScopes(database []byte, i *series.Series, scopes [][]string) *refusal {
+	names, bytes := i.NewScopes(scopes)
+	if names == 0 {
+		return nil
+	}
+	return s.databases.roomFor(database, int(names), int(bytes))
+}
+
 // end gives open numbers their last state.
 func (s *seriesStore) end(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var m raftlogv1.SeriesEnd
@@ -223,11 +249,16 @@ func (s *seriesStore) resume(dst []byte, now moment, o *op.Operation) ([]byte, *
 	if err := decodePayload(o, &m); err != nil {
 		return dst, err
 	}
-	books := make([]series.InBooks, len(m.GetBooks()))
+	books, scopes := make([]series.InBooks, len(m.GetBooks())), make([][]string, len(m.GetBooks()))
 	for i, b := range m.GetBooks() {
-		books[i] = op.InBooksOf(b)
+		books[i], scopes[i] = op.InBooksOf(b), b.GetScope()
 	}
-	return dst, s.in(o, m.GetName(), func(i *series.Series) error { return i.Resume(now.unixNano, books, m.GetMore()) })
+	return dst, s.in(o, m.GetName(), func(i *series.Series) error {
+		if full := s.roomForScopes(o.Database, i, scopes); full != nil {
+			return full
+		}
+		return i.Resume(now.unixNano, books, m.GetMore())
+	})
 }
 
 // reconcile says what the books have of unknown numbers.

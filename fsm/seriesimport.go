@@ -7,7 +7,8 @@ import (
 	"github.com/idnode/idnode/series"
 )
 
-// importRecord puts a record of a backup into a series. It may be repeated.
+// importRecord puts a record of a backup into a series. It may be repeated. No limit of names
+// refuses it: what a cluster had, another can have again.
 //
 // Invariant: a series that a record changes is suspended. The backup may lack the newest
 // numbers, or the series did.
@@ -44,7 +45,7 @@ func (s *seriesStore) importSeries(now moment, o *op.Operation, m *raftlogv1.Ser
 	if s.find(s.databases.numberOf(o.Database), m.GetName()) != nil {
 		return s.in(o, m.GetName(), func(i *series.Series) error { return i.Merge(backup) })
 	}
-	if err := s.checkNew(o.Database, m.GetName()); err != nil {
+	if err := checkSeriesName(m.GetName()); err != nil {
 		return err
 	}
 	restored, err := backup.New()
@@ -62,10 +63,5 @@ func (s *seriesStore) importNumbers(o *op.Operation, m *raftlogv1.SeriesNumbersR
 		return invalid("origin", "is missing")
 	}
 	piece, origin := op.SeriesPieceOf(m), op.SeriesOriginOf(m.GetOrigin())
-	return s.in(o, m.GetName(), func(i *series.Series) error {
-		if full := s.roomForNew(o.Database, i, piece.Owners(origin), ""); full != nil {
-			return full
-		}
-		return i.MergeNumbers(piece, origin)
-	})
+	return s.in(o, m.GetName(), func(i *series.Series) error { return i.MergeNumbers(piece, origin) })
 }

@@ -35,6 +35,9 @@ func (s *seriesStore) preview(database []byte, now int64, m *raftlogv1.SeriesDef
 	if i.series.Repeats(d, m.GetExpectedVersion(), begins...) {
 		return p, nil
 	}
+	if full := s.roomForScopes(database, i.series, begun(begins)); full != nil {
+		return p, full
+	}
 	forgets, err := i.series.Preview(now, d, m.GetExpectedVersion(), begins...)
 	p.Forgets = forgets
 	return p, refuseSeries(err)

@@ -109,16 +109,6 @@ func (o Origin) left(n Stored) Stored {
 	return n
 }
 
-// Owners returns the keys that have a piece's numbers once they are merged.
-func (p Piece) Owners(o Origin) (keys []string) {
-	for _, n := range p.Numbers {
-		if n = o.left(n); n.owner() != "" {
-			keys = append(keys, n.Key)
-		}
-	}
-	return keys
-}
-
 // MergeNumbers merges a piece of a backup, or nothing of it. A number gets the state that is
 // known last: unknown, then the one that its key has kept, then voided or confirmed. The
 // series is suspended if that changes it. A piece of a series that began at another time is

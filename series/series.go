@@ -150,10 +150,26 @@ func (s *Series) Begins(now int64, q Request) string {
 		_, kept := s.keptBy(key, max(now, s.now))
 		return !kept
 	}
-	if _, known := s.byName[name]; known || !slices.ContainsFunc(q.Keys, fresh) {
+	if s.has(name) || !slices.ContainsFunc(q.Keys, fresh) {
 		return ""
 	}
 	return name
+}
+
+// NewScopes returns how many of some scopes the series does not have, and how many bytes
+// their names have.
+func (s *Series) NewScopes(scopes [][]string) (count, bytes int64) {
+	for _, values := range scopes {
+		if name := scopeName(values); !s.has(name) {
+			count, bytes = count+1, bytes+int64(len(name))
+		}
+	}
+	return count, bytes
+}
+
+func (s *Series) has(scope string) bool {
+	_, ok := s.byName[scope]
+	return ok
 }
 
 // Unknown returns how many of some keys the series does not know, and how many bytes these
