@@ -16,6 +16,10 @@ const (
 	voteWrites = 2
 	// maxElectionTimeout bounds the timeout on a disk that takes ever longer.
 	maxElectionTimeout = 16 * time.Second
+	// voterTerms is for how many terms a voter that answers no more counts with its last
+	// answer. In the next term the quick voters answer first: without the slow ones the
+	// timeout would be too short for the majority again.
+	voterTerms = 2
 )
 
 // electionTimeout raises Raft's election timeout while the disks take long to write a term:
@@ -32,17 +36,24 @@ type electionTimeout struct {
 	mu sync.Mutex
 	// current is the one in force, base at least.
 	current time.Duration
-	// write is how long the last term took to write here, and vote the longest that a voter
-	// took to answer since voteTerm, the newest in which one gave its vote: a refusal may take
-	// no writes.
+	// write is how long the last term took to write here, and vote the longest of the voters'
+	// last answers.
 	write, vote time.Duration
-	voteTerm    uint64
+	voters      map[raft.ServerID]voter
+	// voteTerm is the newest term in which a voter gave its vote.
+	voteTerm uint64
 	// raft is unset until the library runs.
 	raft *raft.Raft
 }
 
+// voter is how long a voter took to answer last, and voteTerm then.
+type voter struct {
+	took time.Duration
+	term uint64
+}
+
 func newElectionTimeout(base time.Duration, log *slog.Logger) *electionTimeout {
-	return &electionTimeout{base: base, current: base, log: log}
+	return &electionTimeout{base: base, current: base, voters: map[raft.ServerID]voter{}, log: log}
 }
 
 // enterTerm is called before a new term is written, and what it returns after that.
@@ -62,15 +73,24 @@ func (e *electionTimeout) written(took time.Duration) time.Duration {
 	return e.current
 }
 
-// voteAnswered takes in how long a voter took to answer a request for its vote.
-func (e *electionTimeout) voteAnswered(term uint64, took time.Duration, granted bool) {
+// voteAnswered takes in how long a voter took to answer a request for its vote, in a term that
+// may be over. A refusal may take no writes: it tells of none that is quicker.
+func (e *electionTimeout) voteAnswered(id raft.ServerID, term uint64, took time.Duration, granted bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if granted && term > e.voteTerm {
-		e.voteTerm, e.vote = term, 0
+	if granted {
+		e.voteTerm = max(e.voteTerm, term)
+	} else {
+		took = max(took, e.voters[id].took)
 	}
-	if term >= e.voteTerm {
-		e.vote = max(e.vote, took)
+	e.voters[id] = voter{took, e.voteTerm}
+	e.vote = 0
+	for other, v := range e.voters {
+		if v.term+voterTerms < e.voteTerm {
+			delete(e.voters, other)
+		} else {
+			e.vote = max(e.vote, v.took)
+		}
 	}
 	e.follow()
 }

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/raft"
 )
 
 // TestTheElectionTimeoutFollowsTheDisk: it holds four writes, stays while it is enough and
@@ -27,26 +29,33 @@ func TestTheElectionTimeoutFollowsTheDisk(t *testing.T) {
 	}
 }
 
-// TestTheElectionTimeoutFollowsTheVoters: the slowest answer since the newest term with a vote
-// counts as a voter's two writes.
+// TestTheElectionTimeoutFollowsTheVoters: the slowest voter's last answer counts as its two
+// writes, until it has given its vote more quickly, or answered nothing while others gave theirs
+// in more than two terms.
 func TestTheElectionTimeoutFollowsTheVoters(t *testing.T) {
-	e := newElectionTimeout(250*time.Millisecond, slog.New(slog.DiscardHandler))
+	const ms = time.Millisecond
+	e := newElectionTimeout(250*ms, slog.New(slog.DiscardHandler))
 	for _, tt := range []struct {
+		voter      raft.ServerID
 		term       uint64
 		took, want time.Duration
 		granted    bool
 	}{
-		{2, time.Millisecond, 250 * time.Millisecond, true},
-		{2, time.Second, 2 * time.Second, true},
-		{2, time.Millisecond, 2 * time.Second, true},
-		{3, time.Millisecond, 2 * time.Second, false},
-		{3, 1500 * time.Millisecond, 3 * time.Second, false},
-		{4, 900 * time.Millisecond, 3 * time.Second, true},
-		{3, 5 * time.Second, 3 * time.Second, true},
-		{5, time.Millisecond, 250 * time.Millisecond, true},
+		{"b", 2, ms, 250 * ms, true},
+		{"c", 2, 1000 * ms, 2000 * ms, true},
+		{"b", 3, ms, 2000 * ms, true}, // The quick one is first in the next term.
+		{"c", 3, ms, 2000 * ms, false},
+		{"c", 3, 1500 * ms, 3000 * ms, false},
+		{"c", 4, 900 * ms, 3000 * ms, true},
+		{"c", 4, ms, 250 * ms, true},
+		{"b", 7, ms, 250 * ms, true},
+		{"c", 4, 600 * ms, 1200 * ms, true}, // Late, and the newest that is known of it.
+		{"b", 8, ms, 1200 * ms, true},
+		{"b", 9, ms, 1200 * ms, true},
+		{"b", 10, ms, 250 * ms, true}, // The slow one is lost.
 	} {
-		if e.voteAnswered(tt.term, tt.took, tt.granted); e.current != tt.want {
-			t.Errorf("after an answer in term %d after %v it is %v, want %v", tt.term, tt.took, e.current, tt.want)
+		if e.voteAnswered(tt.voter, tt.term, tt.took, tt.granted); e.current != tt.want {
+			t.Errorf("after %s's answer in term %d after %v it is %v, want %v", tt.voter, tt.term, tt.took, e.current, tt.want)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (tcp) DialContext(ctx context.Context, address string) (net.Conn, error) {
 }
 
 // openTransport opens the Raft port.
-func openTransport(cfg Config, own *nodeRecord, members *roster, hosts *hosts, disks *diskWitness, voteAnswered func(uint64, time.Duration, bool)) (*transport.Transport, error) {
+func openTransport(cfg Config, own *nodeRecord, members *roster, hosts *hosts, disks *diskWitness, voteAnswered func(raft.ServerID, uint64, time.Duration, bool)) (*transport.Transport, error) {
 	listener, err := cfg.Network.Listen(cfg.RaftListen)
 	if err != nil {
 		return nil, fmt.Errorf("cluster: opening the Raft port: %w", err)

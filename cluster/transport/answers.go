@@ -174,7 +174,7 @@ func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, arg
 	err := t.retryOnClosedConn(func() error { return t.NetworkTransport.RequestVote(id, target, args, resp) })
 	if err == nil {
 		t.acknowledged(id, resp.Term, 0, 0)
-		t.stream.cfg.VoteAnswered(args.Term, time.Since(begin), resp.Granted)
+		t.stream.cfg.VoteAnswered(id, args.Term, time.Since(begin), resp.Granted)
 	}
 	return err
 }

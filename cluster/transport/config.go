@@ -92,9 +92,9 @@ type Config struct {
 	// Configured returns the index of the newest configuration in the log: a member that
 	// this is without is not sent it. Nil means that all is sent.
 	Configured func() uint64
-	// VoteAnswered is called with the term of each request for a vote that was answered, how
-	// long that took, and whether the vote was given. Nil means nothing.
-	VoteAnswered func(term uint64, took time.Duration, granted bool)
+	// VoteAnswered is called with the voter and the term of each request for a vote that was
+	// answered, how long that took, and whether the vote was given. Nil means nothing.
+	VoteAnswered func(voter raft.ServerID, term uint64, took time.Duration, granted bool)
 	// Dial overrides a node's Address, by tag.
 	Dial map[string]string
 
@@ -148,7 +148,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.OnProcess = func(Peer, uint64) {}
 	}
 	if c.VoteAnswered == nil {
-		c.VoteAnswered = func(uint64, time.Duration, bool) {}
+		c.VoteAnswered = func(raft.ServerID, uint64, time.Duration, bool) {}
 	}
 	if c.DialContext == nil {
 		c.DialContext = DialTCP

@@ -145,6 +145,7 @@ var bugs = []bug{
 	{name: "slow-leader-calls-in-vain", others: test(simulation, "TestASlowLeaderServes")},
 	{name: "election-timeout-fixed", others: test(simulation, "TestSlowDisksElectALeader")},
 	{name: "election-timeout-of-own-disk", others: test(simulation, "TestSlowDisksElectALeader")},
+	{name: "election-timeout-of-quick-voters", others: test("cluster", "TestTheElectionTimeoutFollowsTheVoters")},
 	{name: "pre-vote-beside-vote", others: test("cluster", "TestNoPreVoteWhereTheVoteIsGiven")},
 	{name: "heartbeat-waits-for-write", others: test(simulation, "TestSlowFollowersAreServed")},
 
