@@ -309,6 +309,17 @@ func TestANodeThatDoesNotKnowASeries(t *testing.T) {
 		t.Errorf("%+v, %v", res, err)
 	}
 	n.world.set(func(w *world) {
+		w.catchUp = func() {
+			d := series.Definition{Format: "N{number}"}
+			if _, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: "later still", Definition: d, ExpectedVersion: 1}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if text, err := n.FormatNumber(t.Context(), FormatNumberRequest{FormatRequest: FormatRequest{Series: "later still"}, Number: 7}); err != nil || text != "N7" {
+		t.Errorf("the text in an old format: %q, %v", text, err)
+	}
+	n.world.set(func(w *world) {
 		w.catchUp, w.unreadable = nil, outcome.NewNotApplied(outcome.Unspecified, errors.New("none"))
 	})
 	_, err := n.TakeNumbers(t.Context(), TakeNumbersRequest{Series: "later", Keys: []string{"a"}})

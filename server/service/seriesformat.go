@@ -15,21 +15,16 @@ type FormatRequest struct {
 	Database, Series, Template string
 }
 
-// format returns what is asked for. A template is nobody's: it takes the right to read, to
-// generate or to take numbers of anything in the database.
+// format returns what is asked for. That of a series is the cluster's, for a node may know
+// an old one. A template is nobody's: it takes the right to read, to generate or to take
+// numbers of anything in the database.
 func (n *numbers) format(ctx context.Context, req FormatRequest) (f *format.Format, err error) {
 	if (req.Series == "") == (req.Template == "") {
 		return nil, invalid(ReasonInvalidSeries, "series", "give either a series or a format")
 	}
 	if req.Series != "" {
-		for _, consistency := range []Consistency{Stale, Linearizable} {
-			_, err = n.readSeries(ctx, SeriesRequest{Database: req.Database, Series: req.Series, Consistency: consistency},
-				func(_ SeriesInfo, s *series.Series) { f = s.Format() })
-			var unknown *Error
-			if !errors.As(err, &unknown) || unknown.Reason != ReasonSeriesNotFound {
-				break
-			}
-		}
+		_, err = n.readSeries(ctx, SeriesRequest{Database: req.Database, Series: req.Series, Consistency: Linearizable},
+			func(_ SeriesInfo, s *series.Series) { f = s.Format() })
 		return f, err
 	}
 	database, err := databaseKey(req.Database)
