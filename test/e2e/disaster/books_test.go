@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/idnode/idnode/test/e2e/harness"
@@ -134,4 +135,35 @@ func TestTheBooksDecideAfterADisaster(t *testing.T) {
 	for _, name := range []string{"orders", "bills", "notes", "late"} {
 		says(t, n, 0, "series verify "+name, "ok")
 	}
+}
+
+// TestTheBooksDecideAfterARecovery: the one node that is left does not know what the others
+// agreed on while it stood still. No number is on two documents, also without a skip.
+func TestTheBooksDecideAfterARecovery(t *testing.T) {
+	tier.Long(t)
+	c := harness.StartCluster(t, harness.Config{Direct: true})
+	a, left := c.Nodes[0], c.Nodes[2]
+	lines(t, left, `
+		series define orders --format W{number:6+} --on-release reuse-lowest --on-expiry reuse-lowest --expires-in 1ms
+		series take orders --key cart-1 --key cart-2
+		series release orders --key cart-1`)
+	left.Process.Signal(t, syscall.SIGSTOP)
+	lines(t, a, `
+		series take orders --key cart-3
+		series confirm orders --key cart-3 --number 1
+		series take orders --key cart-2
+		series confirm orders --key cart-2 --number 2`)
+	for _, n := range c.Nodes {
+		n.Process.Kill()
+	}
+	must(t, "recover", "--data-dir", left.DataDir, "--members", left.Tag, "--skip-ahead", "0", "--yes")
+	left.Start(t)
+	left.WaitReady(t)
+
+	says(t, left, 1, "series take orders --key cart-8", "SERIES_SUSPENDED")
+	says(t, left, 0, "series resume orders --last -=2 --yes", "orders resumed")
+	says(t, left, 0, "series take orders --key cart-8 --key cart-9", "W000003\nW000004\n")
+	says(t, left, 0, "series report orders --state unknown", "W000001\tunknown", "W000002\tunknown\tcart-2\t")
+	says(t, left, 0, "series reconcile orders - --number 1=cart-3 --number 2=cart-2", "W000001\tconfirmed\tcart-3", "W000002\tconfirmed\tcart-2")
+	says(t, left, 0, "series verify orders", "ok")
 }
