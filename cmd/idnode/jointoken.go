@@ -17,10 +17,10 @@ func newClusterJoinTokenCommand(a *app) *cobra.Command {
 		Use:   "join-token",
 		Short: "Make a token with which one node can join, and print it",
 		Long: `Makes a token and prints it. One node can join with it, once, and until its time is
-over: 'idnode serve --join ... --join-token TOKEN', or IDNODE_JOIN_TOKEN, or
---join-token @FILE. The cluster keeps the token's hash alone, so it cannot be shown
-again. Where joining needs no right, it needs no token either.`,
-		Example: "  idnode cluster join-token --tag D\n  idnode cluster join-token --watcher --for 10m",
+over: 'idnode serve --join ... --join-token-file FILE', where - is the standard input.
+The cluster keeps the token's hash alone, so it cannot be shown again. Where joining
+needs no right, it needs no token either.`,
+		Example: "  idnode cluster join-token --tag D > token\n  idnode cluster join-token --watcher --for 10m > token",
 		Args:    cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&msg.Tag, "tag", "", "node tag that the node must have (default: any)")

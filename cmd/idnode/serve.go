@@ -63,6 +63,7 @@ values are given by repeating the flag, or with commas between them.`,
 		Example: `  idnode serve --tag A --data-dir a --grpc 127.0.0.1:7400 --raft 127.0.0.1:7401 \
     --peer A=127.0.0.1:7400 --peer B=127.0.0.1:7410 --peer C=127.0.0.1:7420
   idnode serve --data-dir d --grpc 127.0.0.1:7430 --raft 127.0.0.1:7431 --join 127.0.0.1:7400
+  idnode cluster join-token --tag D | idnode serve --config D.yaml --join-token-file -
   idnode serve --config /etc/idnode.yaml --print-config`,
 		Args: cobra.NoArgs,
 	}
@@ -74,6 +75,7 @@ values are given by repeating the flag, or with commas between them.`,
 		if err != nil {
 			return &usageError{err: err}
 		}
+		cfg.Stdin = cmd.InOrStdin()
 		if printConfig {
 			return cfg.Print(a.stdout)
 		}

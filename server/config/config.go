@@ -11,6 +11,7 @@
 package config
 
 import (
+	"io"
 	"time"
 
 	"github.com/idnode/idnode/internal/bytesize"
@@ -49,9 +50,12 @@ type Config struct {
 	// ClusterID is the id of the node's cluster, 32 hexadecimal digits; empty where it does not
 	// exist yet. With it a node never begins a cluster.
 	ClusterID string
-	// JoinToken is the token to join by, or @ and the file that holds it; empty for
-	// none. See JoinTokenText.
-	JoinToken string
+	// JoinTokenFile is the file with the token to join by, or - for Stdin; empty for none.
+	// The token itself is in no setting: others on the machine can see what is on a command
+	// line. See JoinToken.
+	JoinTokenFile string
+	// Stdin is the standard input; no setting.
+	Stdin io.Reader
 	// SingleNode says that a list of peers which names no other node is meant: this one is
 	// a cluster by itself, until others join.
 	SingleNode bool

@@ -49,7 +49,7 @@ func groups(c *Config) []group {
 			{peerName, "TAG=HOST:PORT, the gRPC address of a first node; give all of them, this one included, the same on all nodes", "operator of a new cluster", &c.Peer},
 			{joinName, "HOST:PORT, the gRPC address of a member of the cluster to join; several allowed; with --peer, for nodes that are not among the peers", "operator who adds a node", &c.Join},
 			{"cluster-id", "id of this node's cluster, which the log of the first start prints: from then on no node begins a cluster, also when all have lost their data", "every operator: after the first start", &c.ClusterID},
-			{"join-token", "token to join by, from 'idnode cluster join-token', or @FILE that holds it", "operator who adds a node whose certificate lacks the right `cluster`", &c.JoinToken},
+			{"join-token-file", "file with the token to join by, from 'idnode cluster join-token'; - is the standard input", "operator who adds a node whose certificate lacks the right `cluster`", &c.JoinTokenFile},
 			{"single-node", "a cluster of this node alone is meant, with no other that could go on without it; needed to begin one where --peer names no other", "evaluator, or operator of a cluster of one", &c.SingleNode},
 			{"watcher", "never vote; only for a node that joins", "operator who adds a remote or forwarding node: commits do not wait for it", &c.Watcher},
 			{"max-log-format", "newest log format this node says it reads, which holds the cluster there (0: all that it does read)", "operator during an upgrade: keeps the way back open", &c.MaxLogFormat},

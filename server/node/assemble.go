@@ -108,7 +108,7 @@ func (n *Node) openCluster() error {
 	n.cluster, err = cluster.Open(cluster.Config{
 		Storage: n.storage, Process: n.process, Network: n.network, LookupHost: n.lookupHost, DataDir: c.DataDir, Tag: c.Tag, RaftListen: c.Raft,
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
-		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinTokenText, Watcher: c.Watcher, DialRaft: tuned.Dial, LogFormat: cmp.Or(uint32(c.MaxLogFormat), tuned.LogFormat), TrustData: c.TrustData, ClusterID: c.ClusterID,
+		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinToken, Watcher: c.Watcher, DialRaft: tuned.Dial, LogFormat: cmp.Or(uint32(c.MaxLogFormat), tuned.LogFormat), TrustData: c.TrustData, ClusterID: c.ClusterID,
 		TLS: n.certs.raftTLS(), Version: n.version, CertificateEnds: n.certs.ends(), Stats: n.metrics.Recent,
 		Timings:          cluster.Timings{Heartbeat: c.HeartbeatTimeout},
 		SnapshotInterval: tuned.SnapshotInterval, SnapshotThreshold: tuned.SnapshotThreshold, SnapshotBytes: int64(c.SnapshotBytes), TrailingLogs: tuned.TrailingLogs,

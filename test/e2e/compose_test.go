@@ -232,7 +232,10 @@ func TestComposeReplaced(t *testing.T) {
 	everyoneGives(t, c, ledger)
 	c.Operator(t, a, "cluster", "remove", "C", "--yes")
 	c.MakeCertificate(t, "D")
-	c.Setenv("TOKEN", c.Operator(t, a, "cluster", "join-token", "--tag", "D"))
+	token := filepath.Join(c.Certs, "D.token")
+	if err := errors.Join(os.WriteFile(token, []byte(c.Operator(t, a, "cluster", "join-token", "--tag", "D")), 0o600), os.Chmod(token, 0o644)); err != nil {
+		t.Fatal(err)
+	}
 	c.Also(replaced)
 	c.Run(t, "rm", "--stop", "--force", old.Service)
 	c.RemoveVolume(t, "c")

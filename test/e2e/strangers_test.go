@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -110,6 +111,13 @@ func TestJoiningNeedsATokenOrTheRight(t *testing.T) {
 	c := harness.StartCluster(t, harness.Config{Certs: certs})
 	harness.SetRoles(t, c.Nodes[0], harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER), harness.Role("deployer", "F", idnodev1.Right_RIGHT_CLUSTER))
 	through := func(n *harness.Node, flags ...string) []string { return append([]string{"--join", n.GRPC}, flags...) }
+	with := func(token string) string {
+		file := filepath.Join(t.TempDir(), "token")
+		if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return "--join-token-file=" + file
+	}
 	turnedAway := func(tag, why string, place []string) {
 		n := c.Stranger(t, tag, place...)
 		n.Start(t)
@@ -119,23 +127,26 @@ func TestJoiningNeedsATokenOrTheRight(t *testing.T) {
 		ends(t, n, why)
 	}
 	turnedAway("D", "idnode cluster join-token", through(c.Nodes[0]))
-	turnedAway("D", "there is no such token", through(c.Nodes[1], "--join-token", "guessed"))
+	turnedAway("D", "there is no such token", through(c.Nodes[1], with("guessed")))
 
 	token := createJoinToken(t, c.Nodes[1], &idnodev1.CreateJoinTokenRequest{Tag: "D"})
-	turnedAway("E", "the token is for node D", through(c.Nodes[0], "--join-token", token))
+	turnedAway("E", "the token is for node D", through(c.Nodes[0], with(token)))
 	d := c.Add(t, "D", through(c.Nodes[2])...)
-	d.Env = []string{"IDNODE_JOIN_TOKEN=" + token}
+	_, file, _ := strings.Cut(with(token), "=")
+	d.Env = []string{"IDNODE_JOIN_TOKEN_FILE=" + file}
 	d.Start(t)
 	d.Settled(t)
 	awaitVote(t, c.Nodes[0], "D")
-	turnedAway("E", "a node has joined by it", through(c.Nodes[0], "--join-token", token))
+	turnedAway("E", "a node has joined by it", through(c.Nodes[0], with(token)))
 
 	f := c.Add(t, "F", through(c.Nodes[0])...)
 	f.Start(t)
 	f.Settled(t)
 
 	d.Process.Stop(t)
-	d.Env = nil // A member needs its token no more.
+	if err := os.Remove(file); err != nil { // A member needs its token no more.
+		t.Fatal(err)
+	}
 	d.Start(t)
 	d.WaitReady(t)
 	hasMembers(t, c, "A", "B", "C", "D", "F")

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -347,7 +348,9 @@ func (p *process) config() *config.Config {
 	c.AdvertiseGRPC, c.AdvertiseRaft = s.grpcAddress(), s.advertised()+raftPort
 	switch {
 	case s.joins():
-		c.JoinToken = s.joinToken()
+		if token := s.joinToken(); token != "" {
+			c.JoinTokenFile, c.Stdin = "-", strings.NewReader(token)
+		}
 		for _, other := range s.world.machines() {
 			if other != s {
 				c.Join = append(c.Join, other.grpcAddress())

@@ -157,9 +157,6 @@ func (c *Compose) MakeCertificate(t testing.TB, tag string) {
 	}
 }
 
-// Setenv sets a variable that the compose files name.
-func (c *Compose) Setenv(name, value string) { c.env = append(c.env, name+"="+value) }
-
 // Also lets a further compose file count from now on.
 func (c *Compose) Also(file string) { c.command = append(c.command, "-f", file) }
 
