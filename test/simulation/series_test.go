@@ -18,6 +18,9 @@ import (
 // compared, and each series is verified.
 const books, tills = "books", "tills"
 
+// before is the last number of the books from before the series.
+const before = 42
+
 // brief is how long the numbers of the tills are open.
 var brief = durationpb.New(300 * time.Millisecond)
 
@@ -28,7 +31,7 @@ const bookkeepers = 3
 func (w *world) keepBooks(ctx context.Context, number int) {
 	c := newClient(w, number)
 	defer c.close()
-	c.define(ctx, books, &idnodev1.SeriesDefinition{Format: "INV-{number}", MaxOpen: 20})
+	c.define(ctx, books, &idnodev1.SeriesDefinition{Format: "INV-{number}", MaxOpen: 20}, &idnodev1.ScopeBegin{First: before + 1})
 	c.define(ctx, tills, &idnodev1.SeriesDefinition{
 		Format: "{till}-{number}", OnRelease: idnodev1.SeriesOnRelease_SERIES_ON_RELEASE_REUSE_LOWEST,
 		OnExpiry: idnodev1.SeriesOnExpiry_SERIES_ON_EXPIRY_REUSE_LOWEST, ExpiresIn: brief, MaxOpen: 8,
@@ -53,10 +56,10 @@ func (c *client) series(s *server) idnodev1.SeriesServiceClient {
 }
 
 // define defines a series.
-func (c *client) define(ctx context.Context, name string, d *idnodev1.SeriesDefinition) {
+func (c *client) define(ctx context.Context, name string, d *idnodev1.SeriesDefinition, begins ...*idnodev1.ScopeBegin) {
 	for ctx.Err() == nil {
 		got := c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other}, func(ctx context.Context, s *server, _ *history.Op) error {
-			_, err := c.series(s).DefineSeries(ctx, &idnodev1.DefineSeriesRequest{Name: name, Definition: d})
+			_, err := c.series(s).DefineSeries(ctx, &idnodev1.DefineSeriesRequest{Name: name, Definition: d, Begins: begins})
 			return err
 		})
 		if got.Outcome == history.OK {
@@ -95,9 +98,9 @@ func (c *client) takeNumbers(ctx context.Context) {
 	}
 }
 
-// is fills in what a key has.
+// is fills in what a key has. In the history the numbers of the books begin at 1.
 func (c *client) is(op *history.Op, n *idnodev1.SeriesNumber) {
-	op.Result, op.Tag = n.GetNumber(), strings.ToLower(strings.TrimPrefix(n.GetState().String(), "NUMBER_STATE_"))
+	op.Result, op.Tag = n.GetNumber()-before, strings.ToLower(strings.TrimPrefix(n.GetState().String(), "NUMBER_STATE_"))
 	if n.GetKey() != op.ID || n.GetText() != fmt.Sprintf("INV-%d", n.GetNumber()) {
 		c.world.found("asked for %s, got %v", op.ID, n)
 	}
@@ -181,8 +184,8 @@ func (w *world) audit(ctx context.Context, c *client, s *server) {
 		return err
 	})
 	for i, n := range listed {
-		if n.GetNumber() != int64(i+1) {
-			w.found("node %s lists number %d behind number %d", s.tag(), n.GetNumber(), i)
+		if n.GetNumber() != int64(before+i+1) {
+			w.found("node %s lists number %d behind number %d", s.tag(), n.GetNumber(), before+i)
 		}
 		op := history.Op{Kind: history.Find, Client: got.Client, Node: got.Node, Name: books, ID: n.GetKey(), Call: got.Call, Outcome: history.OK}
 		c.is(&op, n)
