@@ -15,6 +15,8 @@ type calls struct {
 	logger *slog.Logger
 	// timeout is Config.CallTimeout.
 	timeout time.Duration
+	// turns are those of calls that work for long.
+	turns turns
 }
 
 // call makes one call of a use case, within the time of a call.
@@ -24,6 +26,24 @@ func call[Request, Response any](
 	within := c.within(ctx)
 	defer within.over()
 	return longCall(within, c, useCase, req, do)
+}
+
+// turn waits until it is the turn of a call that works for long, and returns what ends it.
+func (c *calls) turn(ctx context.Context) (end func(), err error) {
+	end, err = c.turns.wait(ctx, c.caller(ctx).Principal)
+	if err != nil {
+		return nil, unavailable(ReasonOverloaded, "the time of the call ended while others of its kind went on", retryBusy, err)
+	}
+	return end, nil
+}
+
+// Turn waits until it is the turn of work that takes long, and returns what ends it. No
+// use case is called meanwhile that takes a turn itself.
+func (c *calls) Turn(ctx context.Context) (end func(), err error) {
+	within := c.within(ctx)
+	defer within.over()
+	end, err = c.turn(within)
+	return end, c.finish(ctx, "Turn", err)
 }
 
 // longCall makes a call that bounds its time by itself.

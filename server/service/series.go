@@ -28,9 +28,7 @@ type numbers struct {
 	*calls
 	*proposer
 	*reader
-	zones zones
-	// verifying lets each caller verify one series at a time.
-	verifying turns
+	zones     zones
 	templates templates
 }
 
@@ -65,6 +63,13 @@ func (n *numbers) defineSeries(ctx context.Context, req DefineSeriesRequest) (De
 	}
 	if err := n.authorize(ctx, rights.Series, database, name); err != nil {
 		return DefineSeriesResponse{}, err
+	}
+	if req.DryRun {
+		end, err := n.turn(ctx)
+		if err != nil {
+			return DefineSeriesResponse{}, err
+		}
+		defer end()
 	}
 	if !n.zones.has(req.Definition.TimeZone) {
 		return DefineSeriesResponse{}, invalid(ReasonInvalidSeries, "definition.time_zone",

@@ -36,10 +36,24 @@ func (n *numbers) format(ctx context.Context, req FormatRequest) (f *format.Form
 			return nil, err
 		} // The roles have changed meanwhile.
 	}
-	if f, err = n.templates.define(req.Template); err != nil {
-		return nil, invalid(ReasonInvalidSeries, "format", "%v", err)
+	return n.template(ctx, req.Template)
+}
+
+// template returns the format of a template. To read one takes a turn.
+func (n *numbers) template(ctx context.Context, template string) (*format.Format, error) {
+	d, known := n.templates.known(template)
+	if !known {
+		end, err := n.turn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+		d = n.templates.define(template)
 	}
-	return f, nil
+	if d.err != nil {
+		return nil, invalid(ReasonInvalidSeries, "format", "%v", d.err)
+	}
+	return d.format, nil
 }
 
 // templates keeps what templates mean: callers ask with the same few again and again.
@@ -57,18 +71,20 @@ type defined struct {
 // maxTemplates bounds what is kept: beyond it all begins again. One takes some kilobytes.
 const maxTemplates = 256
 
+// known returns what is kept of a template.
+func (t *templates) known(template string) (defined, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	d, ok := t.kept[template]
+	return d, ok
+}
+
 // define reads a template, without scopes: what a number's text does not show is none of
 // its concern.
-func (t *templates) define(template string) (*format.Format, error) {
-	t.mu.Lock()
-	d, ok := t.kept[template]
-	t.mu.Unlock()
-	if ok {
-		return d.format, d.err
-	}
+func (t *templates) define(template string) (d defined) {
 	d.format, d.err = format.Define(template, format.ResetNever)
 	if len(template) > format.MaxTemplateBytes {
-		return nil, d.err // What is kept is short.
+		return d // What is kept is short.
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,7 +92,7 @@ func (t *templates) define(template string) (*format.Format, error) {
 		t.kept = map[string]defined{}
 	}
 	t.kept[template] = d
-	return d.format, d.err
+	return d
 }
 
 // FormatNumberRequest names a number.

@@ -90,6 +90,11 @@ func (n *numbers) reportSeries(ctx context.Context, req SeriesPageRequest) (page
 	if err != nil {
 		return page, err
 	}
+	end, err := n.turn(ctx)
+	if err != nil {
+		return page, err
+	}
+	defer end()
 	page.LogIndex, err = n.readPieces(ctx, req.SeriesRequest, withinPage(ctx), func(s *series.Series) bool {
 		had := len(page.Items)
 		page.Items = append(page.Items, s.Report(time.Now().UnixNano(), int(skip)+had, min(scopesAtOnce, c.size+1-had))...)
@@ -112,6 +117,11 @@ func (n *numbers) listNumbers(ctx context.Context, req SeriesPageRequest) (page 
 	if err != nil {
 		return page, err
 	}
+	end, err := n.turn(ctx)
+	if err != nil {
+		return page, err
+	}
+	defer end()
 	var next int64
 	var unknown error
 	pieces := piecesOfPage
@@ -231,9 +241,9 @@ func (n *numbers) VerifySeries(ctx context.Context, req SeriesRequest) (VerifySe
 }
 
 func (n *numbers) verifySeries(ctx context.Context, req SeriesRequest) (res VerifySeriesResponse, err error) {
-	end, err := n.verifying.wait(ctx, n.caller(ctx).Principal)
+	end, err := n.turn(ctx)
 	if err != nil {
-		return res, notRead("the whole series", err)
+		return res, err
 	}
 	defer end()
 	var at series.VerifyCursor

@@ -2,50 +2,104 @@ package service
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
-// turns lets one call of each caller go on at a time: calls that read for long, and that
-// others of the same caller can wait for.
+// turns lets few calls go on at a time that work for long: mostTurns on the node, and one of
+// each caller. The others wait. Callers take turns, so one that asks very often waits for
+// itself alone (round-robin, which is fair queueing for calls that cost the same).
 type turns struct {
-	mu sync.Mutex
-	// busy has, of each caller whose call goes on, what is closed when it ends.
-	busy map[string]chan struct{}
+	mu    sync.Mutex
+	going int
+	// lines are of the callers with calls that go on or wait. queue has those of which some
+	// wait and none goes on, in the order of their turns.
+	lines map[string]*line
+	queue []*line
 }
 
-// wait returns when it is a caller's turn, with what ends it; or the error of ctx.
+// line has the calls of one caller.
+type line struct {
+	caller string
+	going  bool
+	// waiting has what is closed when it is the turn of each.
+	waiting []chan struct{}
+}
+
+// mostTurns leaves half of a small machine's processors to other calls, because those that
+// take long rest half of the time.
+const mostTurns = 4
+
+// wait returns when it is a call's turn, with what ends it; or the error of ctx.
 func (t *turns) wait(ctx context.Context, caller string) (end func(), err error) {
-	for {
-		before, mine := t.begin(caller)
-		if before == nil {
-			return func() { t.end(caller, mine) }, nil
-		}
-		select {
-		case <-before:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	l, mine := t.join(caller)
+	select {
+	case <-mine:
+		return func() { t.end(l) }, nil
+	case <-ctx.Done():
+		t.giveUp(l, mine)
+		return nil, ctx.Err()
 	}
 }
 
-// begin returns what the caller's present call closes at its end; a new one if there is none.
-func (t *turns) begin(caller string) (before, mine chan struct{}) {
+// join adds a call to those of its caller.
+func (t *turns) join(caller string) (*line, chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if before := t.busy[caller]; before != nil {
-		return before, nil
+	l := t.lines[caller]
+	if l == nil {
+		l = &line{caller: caller}
+		if t.lines == nil {
+			t.lines = map[string]*line{}
+		}
+		t.lines[caller] = l
 	}
-	if t.busy == nil {
-		t.busy = map[string]chan struct{}{}
+	if !l.going && len(l.waiting) == 0 {
+		t.queue = append(t.queue, l)
 	}
-	mine = make(chan struct{})
-	t.busy[caller] = mine
-	return nil, mine
+	mine := make(chan struct{})
+	l.waiting = append(l.waiting, mine)
+	t.next()
+	return l, mine
 }
 
-func (t *turns) end(caller string, mine chan struct{}) {
+// next lets calls go on as far as there is room. t.mu is held.
+func (t *turns) next() {
+	for t.going < mostTurns && len(t.queue) > 0 {
+		l := t.queue[0]
+		t.queue = t.queue[1:]
+		close(l.waiting[0])
+		l.waiting, l.going = l.waiting[1:], true
+		t.going++
+	}
+}
+
+func (t *turns) end(l *line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.busy, caller)
-	close(mine)
+	t.going--
+	l.going = false
+	if len(l.waiting) > 0 {
+		t.queue = append(t.queue, l)
+	} else {
+		delete(t.lines, l.caller)
+	}
+	t.next()
+}
+
+// giveUp takes a call out that waits, or ends one whose turn has just come.
+func (t *turns) giveUp(l *line, mine chan struct{}) {
+	t.mu.Lock()
+	at := slices.Index(l.waiting, mine)
+	if at < 0 {
+		t.mu.Unlock()
+		t.end(l)
+		return
+	}
+	defer t.mu.Unlock()
+	l.waiting = slices.Delete(l.waiting, at, at+1)
+	if len(l.waiting) == 0 && !l.going {
+		t.queue = slices.DeleteFunc(t.queue, func(other *line) bool { return other == l })
+		delete(t.lines, l.caller)
+	}
 }

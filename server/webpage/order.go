@@ -14,9 +14,6 @@ import (
 // is looked through for each page.
 const maxArranged = 10_000
 
-// maxArranging is how many lists are arranged at once: of the longest names, one takes 20 MB.
-const maxArranging = 4
-
 // orders are ways to arrange a list, beside that of names.
 type orders[S any] map[string]func(a, b S) int
 
@@ -38,10 +35,12 @@ func arranged[S, T any](
 	if err != nil {
 		return nil, &problem{Status: http.StatusBadRequest, Reason: service.ReasonInvalidPageToken, Field: "token", Message: "the token is no place in an arranged list"}
 	}
-	defer p.arranging.Add(-1)
-	if p.arranging.Add(1) > maxArranging {
-		return nil, service.ErrOverloaded
+	// Of the longest names, one takes 20 MB.
+	end, err := p.service.Turn(r.Context())
+	if err != nil {
+		return nil, err
 	}
+	defer end()
 	all, err := whole(r.Context(), req, fetch)
 	if err != nil {
 		return nil, err
@@ -53,10 +52,10 @@ func arranged[S, T any](
 		slices.Reverse(all)
 	}
 	begin = min(begin, len(all))
-	end := min(begin+req.PageSize, len(all))
-	page := service.Page[S]{Items: all[begin:end]}
-	if end < len(all) {
-		page.NextPageToken = strconv.Itoa(end)
+	behind := min(begin+req.PageSize, len(all))
+	page := service.Page[S]{Items: all[begin:behind]}
+	if behind < len(all) {
+		page.NextPageToken = strconv.Itoa(behind)
 	}
 	return listOf(page, shown), nil
 }

@@ -69,37 +69,40 @@ func TestALongListIsNotArranged(t *testing.T) {
 	}
 }
 
-// TestFewListsAreArrangedAtOnce: each holds the whole of its list.
-func TestFewListsAreArrangedAtOnce(t *testing.T) {
-	const more = 3
-	p, r := New(Config{}), httptest.NewRequest(get, api+"identities?descending=true", nil)
-	begun, release, ended := make(chan struct{}), make(chan struct{}), make(chan error)
-	for range maxArranging + more {
-		go func() {
-			_, err := arranged(p, r, func(context.Context, service.ListRequest) (service.Page[int], error) {
-				begun <- struct{}{}
-				<-release
-				return service.Page[int]{}, nil
-			}, nil, func(i int) int { return i })
-			ended <- err
-		}()
+// TestListsAreArrangedInTurns: each holds the whole of its list, so one of a caller is arranged
+// at a time; others do not wait for it.
+func TestListsAreArrangedInTurns(t *testing.T) {
+	w := newWorld(t)
+	svc, err := service.New(service.Config{Proposer: w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Tag: func() (string, bool) { return "A", true }})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for range maxArranging {
-		<-begun
+	p := New(Config{Service: svc})
+	begun, release, ended := make(chan string, 4), make(chan struct{}), make(chan error)
+	arrange := func(caller string) {
+		ctx := service.WithCaller(t.Context(), service.Caller{Principal: caller})
+		_, err := arranged(p, httptest.NewRequestWithContext(ctx, get, api+"identities?descending=true", nil), func(context.Context, service.ListRequest) (service.Page[int], error) {
+			begun <- caller
+			<-release
+			return service.Page[int]{}, nil
+		}, nil, func(i int) int { return i })
+		ended <- err
 	}
-	for range more {
-		if err := <-ended; problemOf(err).Reason != service.ReasonOverloaded {
-			t.Errorf("one more: %v", err)
-		}
+	for range 3 {
+		go arrange("shop")
+	}
+	if first := <-begun; first != "shop" {
+		t.Error(first)
+	}
+	go arrange("books")
+	if second := <-begun; second != "books" {
+		t.Errorf("a second list of %s is arranged", second)
 	}
 	close(release)
-	for range maxArranging {
+	for range 4 {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-	}
-	if left := p.arranging.Load(); left != 0 {
-		t.Errorf("%d are left", left)
 	}
 }
 

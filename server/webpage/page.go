@@ -2,7 +2,6 @@ package webpage
 
 import (
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/idnode/idnode/server/service"
@@ -23,8 +22,6 @@ type Page struct {
 	issued  func() map[string]uint64
 	// began is what the time of the statistics is counted from.
 	began time.Time
-	// arranging is how many lists are being arranged.
-	arranging atomic.Int64
 }
 
 // New returns a Page.

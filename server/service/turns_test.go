@@ -1,0 +1,145 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestTurns: few calls go on at a time, one of each caller, and a caller that comes later
+// waits for one call of each that came before, however many those have waiting.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const crowd, each = 2 * mostTurns, 50
+		var turns turns
+		begun := make(chan string, crowd*each+1)
+		ends := make(chan func(), crowd*each+1)
+		ask := func(caller string) {
+			end, err := turns.wait(t.Context(), caller)
+			if err != nil {
+				t.Error(err)
+			}
+			begun <- caller
+			ends <- end
+		}
+		for i := range crowd * each {
+			go ask(fmt.Sprint(i % crowd))
+			synctest.Wait()
+		}
+		if len(begun) != mostTurns {
+			t.Errorf("%d go on", len(begun))
+		}
+		of := map[string]bool{}
+		for range mostTurns {
+			of[<-begun] = true
+		}
+		if len(of) != mostTurns {
+			t.Errorf("only of %v", of)
+		}
+		go ask("late")
+		synctest.Wait()
+		before, came := 0, false
+		for range crowd*each + 1 {
+			(<-ends)()
+			synctest.Wait()
+			for len(begun) > 0 && !came {
+				if came = <-begun == "late"; !came {
+					before++
+				}
+			}
+		}
+		if !came || before > crowd {
+			t.Errorf("%d calls came before that of a caller with one, of %d callers", before, crowd)
+		}
+		if turns.going != 0 || len(turns.lines) != 0 || len(turns.queue) != 0 {
+			t.Errorf("left: %+v", &turns)
+		}
+	})
+}
+
+// TestTurnsThatAreGivenUp leave no place taken, whether they waited or had just come.
+func TestTurnsThatAreGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var turns turns
+		end, err := turns.wait(t.Context(), "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := turns.wait(ctx, "shop"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a second call of one caller: %v", err)
+		}
+		l, mine := turns.join("books")
+		turns.giveUp(l, mine)
+		if turns.going != 1 || len(turns.lines) != 1 {
+			t.Errorf("left: %+v", &turns)
+		}
+		end()
+		if turns.going != 0 || len(turns.lines) != 0 || len(turns.queue) != 0 {
+			t.Errorf("left: %+v", &turns)
+		}
+	})
+}
+
+// TestWhatTakesLongTakesTurns: reports, lists of numbers, verifications, new templates and
+// previews of one caller. What is cheap does not wait behind them, nor does another caller.
+func TestWhatTakesLongTakesTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newSeriesNode(t, nil)
+		if _, err := n.TakeNumbers(as("shop"), berlin("a")); err != nil {
+			t.Fatal(err)
+		}
+		page := SeriesPageRequest{SeriesRequest: invoices}
+		report, err := n.ReportSeries(as("shop"), page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inScope := page
+		inScope.Scope = report.Items[0].Scope
+		template := 0
+		calls := map[string]func(context.Context) error{
+			"report": func(ctx context.Context) error { _, err := n.ReportSeries(ctx, page); return err },
+			"list":   func(ctx context.Context) error { _, err := n.ListNumbers(ctx, inScope); return err },
+			"verify": func(ctx context.Context) error { _, err := n.VerifySeries(ctx, invoices); return err },
+			"format": func(ctx context.Context) error {
+				template++
+				req := FormatNumberRequest{FormatRequest: FormatRequest{Template: fmt.Sprintf("%d-{number}", template)}, Number: 1}
+				_, err := n.FormatNumber(ctx, req)
+				return err
+			},
+			"preview": func(ctx context.Context) error {
+				req := DefineSeriesRequest{Name: "others", DryRun: true}
+				req.Definition.Format = "{number}"
+				_, err := n.DefineSeries(ctx, req)
+				return err
+			},
+		}
+		end, err := n.Turn(as("shop"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, call := range calls {
+			if err := call(as("other")); err != nil {
+				t.Errorf("%s of another caller: %v", name, err)
+			}
+			start := time.Now()
+			wantError(t, call(as("shop")), Unavailable, ReasonOverloaded, "")
+			if time.Since(start) != DefaultCallTimeout {
+				t.Errorf("%s gave up after %s", name, time.Since(start))
+			}
+		}
+		if _, err := n.GetSeries(as("shop"), invoices); err != nil {
+			t.Errorf("what is cheap waits: %v", err)
+		}
+		end()
+		for name, call := range calls {
+			if err := call(as("shop")); err != nil {
+				t.Errorf("%s afterwards: %v", name, err)
+			}
+		}
+	})
+}
