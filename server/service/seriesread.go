@@ -233,6 +233,10 @@ type VerifySeriesResponse struct {
 // millisecond.
 const verifiedAtOnce = 500
 
+// restAfter is for how long a verification works before it rests: a rest shorter than that
+// would take longer than it says.
+const restAfter = 2 * time.Millisecond
+
 // VerifySeries finds the first number that is not in exactly one state, or that its key
 // does not lead to. It reads the whole series, in pieces, beside other calls: it rests as
 // long as it works. Calls of one caller wait for each other.
@@ -249,11 +253,17 @@ func (n *numbers) verifySeries(ctx context.Context, req SeriesRequest) (res Veri
 	var at series.VerifyCursor
 	var wrong error
 	var worked time.Duration
-	pause := func() error { return notRead("the whole series", rest(ctx, worked)) }
+	pause := func() (err error) {
+		if worked < restAfter {
+			return notRead("the whole series", ctx.Err())
+		}
+		err, worked = rest(ctx, worked), 0
+		return notRead("the whole series", err)
+	}
 	res.LogIndex, err = n.readPieces(ctx, req, pause, func(s *series.Series) (more bool) {
 		begin := time.Now()
 		at, more, wrong = s.VerifySome(at, verifiedAtOnce)
-		worked = time.Since(begin)
+		worked += time.Since(begin)
 		return more
 	})
 	errors.As(wrong, &res.Wrong)
