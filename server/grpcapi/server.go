@@ -101,7 +101,7 @@ func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.
 	idnodev1.RegisterClusterServiceServer(public, clusterServer{service: svc})
 	idnodev1.RegisterAdminServiceServer(public, adminServer{service: svc})
 	healthv1.RegisterHealthServer(server, health.server)
-	reflection.Register(server)
+	reflection.Register(inTurns{server, svc.Turn})
 	return server
 }
 
