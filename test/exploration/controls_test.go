@@ -27,6 +27,8 @@ var controls = []struct{ bug, scenario, finds string }{
 	{"merge-keeps-ranges", "MERGE", "a number comes that a merge says is taken"},
 	{"key-asked-for-twice", "SERIES", "two documents have one number, or one has two"},
 	{"released-forgotten-by-restore", "RELEASE", "the states of"},
+	{"unknown-forgotten-by-snapshot", "RELEASE", "the state's hash is"},
+	{"released-given-after-restore", "SERIES", "a number comes that a document may have since before a restore"},
 	{"claim-not-stepped-over", "CLAIM", "a claimed id is given again"},
 	{"issued-is-claimed", "CLAIM", "an id that an identity gave is claimed"},
 }

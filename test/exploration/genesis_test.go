@@ -58,9 +58,7 @@ func newGenesis(s scenario) *fsm.State {
 	} {
 		operations := [][]byte{operation}
 		if i == 2 && s.numbers() {
-			operations = append(operations, encode(op.Envelope{Database: database}, &raftlogv1.SeriesDefine{
-				Name: books, Definition: op.SeriesDefinition(series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses}),
-			}))
+			operations = append(operations, restoredBooks()...)
 		}
 		results, err := live.Apply(uint64(i)+1, newEntry(raftlog.Group{Operations: operations}))
 		if err != nil || len(results) != 1 || slices.ContainsFunc(results[0].Results, op.IsRefusal) {
@@ -71,6 +69,22 @@ func newGenesis(s scenario) *fsm.State {
 		panic("the world begins elsewhere")
 	}
 	return live
+}
+
+// restoredBooks are the operations that restore the books from a backup in which number 1 was
+// released. Nobody has said since whether a document has it.
+func restoredBooks() (operations [][]byte) {
+	d := op.SeriesDefinition(series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses})
+	for _, payload := range []proto.Message{
+		&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: books, Definition: d, Version: 1}}},
+		&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
+			Name: books, First: 1, Numbers: []*raftlogv1.SeriesStored{{State: uint32(series.Released)}}, Origin: &raftlogv1.SeriesOrigin{Version: 1},
+		}}},
+		&raftlogv1.SeriesResume{Name: books},
+	} {
+		operations = append(operations, encode(op.Envelope{Database: database}, payload))
+	}
+	return operations
 }
 
 // newEntry encodes an entry of one group. The leaders' clocks stand still.

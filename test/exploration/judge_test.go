@@ -22,7 +22,9 @@ func (m *machine) clash(s *machineState, call uint8) string {
 			wrong = "a claimed id is given again"
 		case before.kind == takeNumber && now.kind == takeNumber && overlap(m.inUse(s, i), g) != (before.document == now.document):
 			wrong = "two documents have one number, or one has two"
-		case now.kind == takeNumber && g.low > int64(len(m.documents(s))):
+		case now.kind == takeNumber && g.low <= leftOpen:
+			wrong = "a number comes that a document may have since before a restore"
+		case now.kind == takeNumber && g.low > leftOpen+int64(len(m.documents(s))):
 			wrong = "a number comes above one that nobody has"
 		case before.kind == identityNext && now.kind == claim && had.low == 1:
 			wrong = "an id that an identity gave is claimed"

@@ -79,6 +79,8 @@ const (
 	size     = 32
 	// books is a series that gives released numbers again.
 	books = "books"
+	// leftOpen is the last of its numbers that a restore left open.
+	leftOpen = 1
 	// merged is what a merge raises counters to: within the first range.
 	merged = 20
 )
