@@ -18,8 +18,8 @@ type Limits struct {
 	Bytes int64
 	// Connections is how many one caller has open.
 	Connections int
-	// Calls is how many are in flight for all callers, shared as the bytes are; 0 does not
-	// bound them. A caller resets as many at once, and a resetRate-th of them a second.
+	// Calls is how many are in flight for all callers. Each has three quarters of what the
+	// others leave; 0 does not bound them. A caller resets as many at once, and a resetRate-th of them a second.
 	Calls int
 }
 
@@ -139,16 +139,17 @@ func (c *caller) gone() bool {
 	return c.connections == 0 && c.calls.Load() == 0 && (c.resets.Limit() == rate.Inf || c.resets.Tokens() >= float64(c.resets.Burst()))
 }
 
-// Begin counts one more call in flight, unless the caller has half of what the others
-// leave; of its calls, one always begins. It is ended by End, also when the connection is
-// closed meanwhile: what was begun goes on.
+// Begin counts one more call in flight, unless the caller has three quarters of what the
+// others leave; of its calls, one always begins. One that makes the calls of a whole program
+// needs many, so it leaves less than of the bytes. A call is ended by End, also when the
+// connection is closed meanwhile: what was begun goes on.
 func (c *Connection) Begin() bool {
 	if c == nil {
 		return true
 	}
 	mine, all := c.caller.calls.Add(1), c.budget.calls.Add(1)
 	most := int64(c.budget.limits.Calls)
-	if most > 0 && mine > max(1, (most-(all-mine)+1)/2) {
+	if most > 0 && mine > max(1, 3*(most-(all-mine))/4) {
 		c.End()
 		return false
 	}

@@ -76,7 +76,7 @@ func groups(c *Config) []group {
 		{"Calls", []setting{
 			{"call-timeout", "bound of every call; it waits for a leader until 100ms before", "operator of long links: a call should outlast two elections", &c.CallTimeout},
 			{"reserve-for", "for how long HiLo ranges go on while this node is cut off, from numbers granted in advance; at most 24h, 0 for not at all", "operator of a site that may be cut off: as long as that lasts", &c.ReserveFor},
-			{"max-in-flight", "most calls in flight on the node; one caller has half of what the others leave", "operator of a very large or very small machine", &c.MaxInFlight},
+			{"max-in-flight", "most calls in flight on the node; one caller has three quarters of what the others leave", "operator of a very large or very small machine", &c.MaxInFlight},
 			{"max-held-bytes", "bytes held for callers: requests, and answers that were not read; one caller has half of what the others leave, and a connection for each 64 KiB", "operator of little memory, or of callers with many connections", &c.MaxHeldBytes},
 		}},
 		{"Raft", []setting{

@@ -16,8 +16,8 @@ const (
 	// maxShortMemory what a node may come to beside it: it is a wish, not a wall.
 	littleMemory   = "48MiB"
 	maxShortMemory = 160 << 20
-	// fewCalls is what a node takes at once, half of them from one caller, which all are here,
-	// and manyCallers are far more for each.
+	// fewCalls is what a node takes at once, three quarters of them from one caller, which all
+	// are here, and manyCallers are far more for each.
 	fewCalls    = 32
 	manyCallers = 96
 	// fewFiles are hardly more than a node has open, filesForCallers what of them it
