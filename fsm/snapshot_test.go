@@ -61,6 +61,16 @@ func TestARestoredStateIsTheSame(t *testing.T) {
 	}
 }
 
+// TestNothingOfBeforeIsLeftAfterARestore, which a node that is behind gets from the leader.
+func TestNothingOfBeforeIsLeftAfterARestore(t *testing.T) {
+	l, data := richLog(t), snapshotOf(t, newFormedLog(t).state)
+	if err := l.state.Restore(bytes.NewReader(data)); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, data, snapshotOf(t, l.state))
+	diff(t, derived(restored(t, data).contents), derived(l.state.contents))
+}
+
 func TestAnEmptyStateHasASnapshot(t *testing.T) {
 	s := restored(t, snapshotOf(t, New(Config{})))
 	if index, hash := s.Hash(); index != 0 || hash != 0 || s.ClusterID() != nil {
