@@ -104,6 +104,16 @@ func hasMembers(t *testing.T, c *harness.Cluster, want ...string) {
 	}
 }
 
+// withToken puts a token into a file, and returns the flag of a node that joins by it.
+func withToken(t *testing.T, token string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "--join-token-file=" + file
+}
+
 // TestJoiningNeedsATokenOrTheRight: where there are roles, the certificate of a node
 // alone does not let it in. A token does so once, and only the node that it is for.
 func TestJoiningNeedsATokenOrTheRight(t *testing.T) {
@@ -111,13 +121,7 @@ func TestJoiningNeedsATokenOrTheRight(t *testing.T) {
 	c := harness.StartCluster(t, harness.Config{Certs: certs})
 	harness.SetRoles(t, c.Nodes[0], harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER), harness.Role("deployer", "F", idnodev1.Right_RIGHT_CLUSTER))
 	through := func(n *harness.Node, flags ...string) []string { return append([]string{"--join", n.GRPC}, flags...) }
-	with := func(token string) string {
-		file := filepath.Join(t.TempDir(), "token")
-		if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return "--join-token-file=" + file
-	}
+	with := func(token string) string { return withToken(t, token) }
 	turnedAway := func(tag, why string, place []string) {
 		n := c.Stranger(t, tag, place...)
 		n.Start(t)
@@ -171,7 +175,7 @@ func TestARemovedMembersConnectionsEnd(t *testing.T) {
 	certs := harness.Certificates(t, "A", "B", "C", "D")
 	c := harness.StartCluster(t, harness.Config{Certs: certs})
 	harness.SetRoles(t, c.Nodes[0], harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER))
-	d := c.Add(t, "D", "--join", c.Nodes[0].GRPC, "--join-token", createJoinToken(t, c.Nodes[0], &idnodev1.CreateJoinTokenRequest{Tag: "D"}))
+	d := c.Add(t, "D", "--join", c.Nodes[0].GRPC, withToken(t, createJoinToken(t, c.Nodes[0], &idnodev1.CreateJoinTokenRequest{Tag: "D"})))
 	d.Start(t)
 	d.Settled(t)
 	leader := c.Nodes[0]
