@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,8 +31,10 @@ const seen = 20 * time.Second
 type browser struct {
 	t   *testing.T
 	ctx context.Context
-	// origin is the only place that the page may ask for anything.
-	origin string
+	// origin is that of the page, and origins are those that it was led to. They are the only
+	// places that it may ask for anything: a page still asks its own while it is left.
+	origin  string
+	origins []string
 
 	mu sync.Mutex
 	// faults are what the page did wrong: errors in its code, refusals of its
@@ -65,7 +68,8 @@ func openBrowser(t *testing.T, origin string) *browser {
 	t.Cleanup(stop)
 	ctx, closeTab := chromedp.NewContext(ctx)
 	t.Cleanup(closeTab)
-	b := &browser{t: t, ctx: ctx, origin: origin}
+	b := &browser{t: t, ctx: ctx}
+	b.leadsTo(origin)
 	t.Cleanup(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -94,13 +98,20 @@ func openBrowser(t *testing.T, origin string) *browser {
 	return b
 }
 
+// leadsTo says that the page goes on at another origin.
+func (b *browser) leadsTo(origin string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.origin, b.origins = origin, append(b.origins, origin)
+}
+
 // watch notes what the page must not do.
 func (b *browser) watch(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
-		if u, err := url.Parse(e.Request.URL); err != nil || u.Scheme+"://"+u.Host != b.origin && u.Scheme != "data" {
+		if u, err := url.Parse(e.Request.URL); err != nil || !slices.Contains(b.origins, u.Scheme+"://"+u.Host) && u.Scheme != "data" {
 			b.faults = append(b.faults, "the page asks elsewhere: "+e.Request.URL)
 		}
 	case *runtime.EventExceptionThrown:

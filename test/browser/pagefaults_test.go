@@ -84,7 +84,7 @@ func (p *pageTest) losesNode() {
 func (p *pageTest) goesToAnother() {
 	p.open("overview")
 	p.sees(".member[data-tag=B] .state", "up to date")
-	p.origin = "http://" + p.cluster.Nodes[1].HTTP
+	p.leadsTo("http://" + p.cluster.Nodes[1].HTTP)
 	p.click(".member[data-tag=B] a")
 	p.sees(".where", "quorum")
 	p.sees(".member[data-tag=B]", "this node")
@@ -95,7 +95,7 @@ func (p *pageTest) goesToAnother() {
 	// What the page of a node that is gone offers instead.
 	p.cluster.Nodes[1].Process.Kill()
 	p.sees(".trouble.unreached", "Ask another: A C")
-	p.origin = "http://" + p.node.HTTP
+	p.leadsTo("http://" + p.node.HTTP)
 	p.click(".trouble a")
 	p.sees(".member[data-tag=A]", "this node")
 	p.cluster.Nodes[1].Start(p.whole)

@@ -260,7 +260,7 @@ func TestPageShowsRights(t *testing.T) {
 	b.sees("[data-about=roles] .note", "PERMISSION_DENIED")
 	b.off(".operate .main", none)
 
-	b.origin = asClient(t, certs, "client", n)
+	b.leadsTo(asClient(t, certs, "client", n))
 	b.do(chromedp.Navigate(b.origin + "/#/operate"))
 	b.sees(".lead", "You are dns:client.")
 	b.sees("[data-about=roles] tr[data-name=shop]", "names that begin with inv")
