@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -64,7 +63,7 @@ type engine struct {
 	mainWatch     *mainWatch
 }
 
-func openStore(cfg Config, id string, inCluster bool, slowed func(bool), fatal func(error)) (Store, error) {
+func openStore(cfg Config, id string, inCluster bool, slowed func(bool), fatal func(error)) (*apply.BoundaryStore, error) {
 	s, err := cfg.Storage.OpenStore(StoreOptions{
 		NodeID: id, MustExist: inCluster, StallLimit: cfg.StallLimit, SlowLimit: cfg.SlowLimit, Slowed: slowed, Fatal: fatal, Logger: cfg.Logger, Wrote: cfg.Events.Wrote,
 	})
@@ -156,13 +155,16 @@ func (e *engine) startRaft() error {
 	return nil
 }
 
-// neededEntry returns the first entry that the log keeps for a follower which catches up: none
-// if the disk is nearly full.
+// neededEntry returns the first entry that the log keeps for a follower which catches up. It
+// is the newest snapshot's last one if the disk is nearly full: a leader that has sent a
+// snapshot looks for its last entry, and without that the follower would get the next snapshot,
+// too, where one is the newest meanwhile.
 func (e *engine) neededEntry() uint64 {
+	boundary := e.node.store.Boundary()
 	if e.node.space.below.Load() {
-		return math.MaxUint64
+		return boundary
 	}
-	return e.transport.Needed()
+	return min(boundary, e.transport.Needed())
 }
 
 // bootstrap writes the first configuration, on the founder and only if Raft has

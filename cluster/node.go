@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/quorum"
 	"github.com/idnode/idnode/internal/nodeid"
@@ -28,7 +29,7 @@ type Node struct {
 	lifecycle *lifecycle
 	space     *space
 	disk      *slowDisk
-	store     Store
+	store     *apply.BoundaryStore
 
 	starter      *starter
 	quorum       *quorum.State

@@ -133,7 +133,7 @@ func (p *paper) start() {
 	p.must(err)
 	elections := newElectionTimeout(time.Second, slog.New(slog.DiscardHandler))
 	elections.refusePreVotes = p.self.EnterTerm
-	store := apply.NewRaftStore(bounded, p.machine.last, func(err error) { p.t.Error(err) }, p.self.Needed, p.self.Writing, elections.enterTerm)
+	store := apply.NewRaftStore(bounded, p.machine.last, func(err error) { p.t.Error(err) }, func() uint64 { return min(bounded.Boundary(), p.self.Needed()) }, p.self.Writing, elections.enterTerm)
 	p.raft, err = raft.NewRaft(c, p.machine, store, store, bounded.Snapshots(), p.self)
 	p.must(err)
 	store.Started()

@@ -28,7 +28,8 @@ type RaftStore struct {
 	// fatal ends the node.
 	committed func() uint64
 	fatal     func(error)
-	// needed returns the first entry that a follower needs which catches up.
+	// needed returns the first entry that a follower needs which catches up: the newest
+	// snapshot's last one, or one before it.
 	needed func() uint64
 	// writing is called with the term of the newest entry before entries are written, and
 	// with 0 after.

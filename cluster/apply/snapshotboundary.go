@@ -80,31 +80,15 @@ func (s *BoundaryStore) forget(to boundary) error {
 	case err != nil && !errors.Is(err, raft.ErrLogNotFound):
 		return err
 	}
-	return s.Store.DeleteRange(first, to.index)
+	return s.DeleteRange(first, to.index)
 }
 
-// DeleteRange implements raft.LogStore. Of the beginning it keeps the entry that the newest
-// snapshot ends with. A leader sends a follower that snapshot, and then looks for the entry:
-// by then a newer snapshot may be the boundary, and without the entry the follower would
-// get that one, too. All entries at once are deleted as asked: a recovery begins with a
-// snapshot and without a log.
-func (s *BoundaryStore) DeleteRange(first, last uint64) error {
-	begin, err := s.FirstIndex()
-	if err != nil {
-		return err
+// Boundary returns the index of the entry that the newest snapshot ends with; 0 without one.
+func (s *BoundaryStore) Boundary() uint64 {
+	if at := s.at.Load(); at != nil {
+		return at.index
 	}
-	end, err := s.LastIndex()
-	if err != nil {
-		return err
-	}
-	at := s.at.Load()
-	if at != nil && first == begin && last < end && first <= at.index && at.index <= last {
-		last = at.index - 1
-	}
-	if last < first {
-		return nil
-	}
-	return s.Store.DeleteRange(first, last)
+	return 0
 }
 
 // GetLog implements raft.LogStore. For the entry that the newest snapshot ends with it

@@ -225,8 +225,9 @@ func TestTheEntryThatASnapshotEndsWithStays(t *testing.T) {
 	}
 	write(1, 20)
 	snapshot(10)
+	library := NewRaftStore(s, func() uint64 { return 18 }, nil, s.Boundary, func(uint64) {}, nil)
 	for _, first := range []uint64{1, 10} {
-		if err := s.DeleteRange(first, 10); err != nil {
+		if err := library.DeleteRange(first, 10); err != nil {
 			t.Fatal(err)
 		}
 		begins(10)
@@ -236,17 +237,17 @@ func TestTheEntryThatASnapshotEndsWithStays(t *testing.T) {
 	if err := s.GetLog(10, &log); err != nil || log.Term != 3 {
 		t.Errorf("entry 10: %+v, %v", log, err)
 	}
-	if err := s.DeleteRange(10, 15); err != nil {
+	if err := library.DeleteRange(10, 15); err != nil {
 		t.Fatal(err)
 	}
 	begins(16)
-	if err := s.DeleteRange(19, 20); err != nil { // The end, which another leader replaces.
+	if err := library.DeleteRange(19, 20); err != nil { // The end, which another leader replaces.
 		t.Fatal(err)
 	}
 	if last, err := s.LastIndex(); err != nil || last != 18 {
 		t.Errorf("the log ends at %d, %v", last, err)
 	}
-	if err := s.DeleteRange(16, 18); err != nil { // All of it, as a recovery does.
+	if err := s.DeleteRange(16, 18); err != nil { // All of it, as a recovery does, for which there is no library.
 		t.Fatal(err)
 	}
 	begins(0)
