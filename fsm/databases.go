@@ -103,8 +103,12 @@ func (d *databaseStore) room(database []byte, limit settingID, used, size int) *
 	return d.roomAtAll(database, size)
 }
 
-// roomFor refuses new names that no limit of their kind bounds, if another is reached.
+// roomFor refuses new names that no limit of their kind bounds, if another is reached. No name
+// needs no room.
 func (d *databaseStore) roomFor(database []byte, names, bytes int) *refusal {
+	if names == 0 {
+		return nil
+	}
 	if err := d.roomIn(d.numberOf(database), names, bytes); err != nil {
 		return err
 	}

@@ -177,9 +177,6 @@ func (s *seriesStore) roomForNew(database []byte, i *series.Series, keys []strin
 	if scope != "" {
 		names, bytes = names+1, bytes+int64(len(scope))
 	}
-	if names == 0 {
-		return nil
-	}
 	return s.databases.roomFor(database, int(names), int(bytes))
 }
 
@@ -196,9 +193,6 @@ func begun(begins []series.Begin) (scopes [][]string) {
 // roomForScopes refuses scopes that a series does not have, if a limit of names is reached.
 func (s *seriesStore) roomForScopes(database []byte, i *series.Series, scopes [][]string) *refusal {
 	names, bytes := i.NewScopes(scopes)
-	if names == 0 {
-		return nil
-	}
 	return s.databases.roomFor(database, int(names), int(bytes))
 }
 
