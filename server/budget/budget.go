@@ -19,7 +19,8 @@ type Limits struct {
 	// Connections is how many one caller has open.
 	Connections int
 	// Calls is how many are in flight for all callers. Each has three quarters of what the
-	// others leave; 0 does not bound them. A caller resets as many at once, and a resetRate-th of them a second.
+	// others leave; 0 does not bound them. A caller resets as many at once, and a
+	// resetRate-th of them a second.
 	Calls int
 }
 
@@ -48,6 +49,8 @@ type Budget struct {
 	mu sync.Mutex
 	// callers have connections, or had: see gone.
 	callers map[string]*caller
+	// left are those that have none, as far as is known.
+	left map[string]*caller
 }
 
 // caller is one principal, or one address.
@@ -61,7 +64,9 @@ type caller struct {
 }
 
 // New returns a Budget that nothing is taken of.
-func New(limits Limits) *Budget { return &Budget{limits: limits, callers: map[string]*caller{}} }
+func New(limits Limits) *Budget {
+	return &Budget{limits: limits, callers: map[string]*caller{}, left: map[string]*caller{}}
+}
 
 // Held is how many bytes are held for all callers.
 func (b *Budget) Held() int64 { return b.held.Load() }
@@ -120,23 +125,29 @@ func (c *Connection) Close() {
 	}
 	c.budget.mu.Lock()
 	defer c.budget.mu.Unlock()
-	c.caller.connections--
+	if c.caller.connections--; c.caller.connections == 0 {
+		c.budget.left[c.caller.name] = c.caller
+	}
 	c.budget.forget()
 }
 
 // forget forgets callers of whom nothing is left. b.mu is held.
 func (b *Budget) forget() {
-	for name, c := range b.callers {
-		if c.gone() {
+	for name, c := range b.left {
+		switch {
+		case c.connections > 0:
+			delete(b.left, name)
+		case c.gone():
+			delete(b.left, name)
 			delete(b.callers, name)
 		}
 	}
 }
 
-// gone says that nothing is left of a caller: a new connection must not make it forget the
-// calls that go on, nor the resets of late.
+// gone says that nothing is left of a caller without connections: a new one must not make it
+// forget the calls that go on, nor the resets of late.
 func (c *caller) gone() bool {
-	return c.connections == 0 && c.calls.Load() == 0 && (c.resets.Limit() == rate.Inf || c.resets.Tokens() >= float64(c.resets.Burst()))
+	return c.calls.Load() == 0 && (c.resets.Limit() == rate.Inf || c.resets.Tokens() >= float64(c.resets.Burst()))
 }
 
 // Begin counts one more call in flight, unless the caller has three quarters of what the
