@@ -18,6 +18,7 @@ import (
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/peer"
+	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/server/tlsconf"
 )
 
@@ -109,11 +110,8 @@ func nameOf(principal, address string) string {
 
 // senderOf is the name of the caller of a request.
 func senderOf(r *http.Request) string {
-	principal := ""
-	if r.TLS != nil {
-		principal = tlsconf.Principal(*r.TLS)
-	}
-	return nameOf(principal, r.RemoteAddr)
+	caller, _ := service.CallerOf(r.Context()) // The server gives each request one.
+	return nameOf(caller.Principal, caller.Address)
 }
 
 // callersListener takes no connection while descriptors are short: those that are left

@@ -25,6 +25,12 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
+// CallerOf returns the caller that WithCaller gave to a context.
+func CallerOf(ctx context.Context) (c Caller, ok bool) {
+	c, ok = ctx.Value(callerKey{}).(Caller)
+	return c, ok
+}
+
 // authorizer knows who calls, and what that caller may do.
 type authorizer struct {
 	state State
@@ -36,7 +42,7 @@ type authorizer struct {
 
 // caller returns the caller of ctx.
 func (a *authorizer) caller(ctx context.Context) Caller {
-	if c, ok := ctx.Value(callerKey{}).(Caller); ok {
+	if c, ok := CallerOf(ctx); ok {
 		return c
 	}
 	if a.from != nil {

@@ -114,8 +114,8 @@ type Config struct {
 	// place of the node tag.
 	ServerPrefix string
 	// CallTimeout bounds every call, but for changes of the membership, which may take
-	// longer, and backups; operations are bounded by the Proposer as well. It must be longer than the time the cluster waits for a
-	// leader. 0 means DefaultCallTimeout.
+	// longer, and backups; operations are bounded by the Proposer as well. It must be longer
+	// than the time the cluster waits for a leader. 0 means DefaultCallTimeout.
 	CallTimeout time.Duration
 	// MaxInFlight is how many calls may be in flight at once; one more is
 	// refused at once. 0 means DefaultMaxInFlight.
