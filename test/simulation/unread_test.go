@@ -31,13 +31,7 @@ func (n *nemesis) leaveLogs(ctx context.Context) {
 }
 
 // leaveLog has nobody read what the machine's processes log before again is called.
-func (s *server) leaveLog() (again func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	unread, again := context.WithCancel(s.world.ctx)
-	s.unread = unread
-	return again
-}
+func (s *server) leaveLog() (again func()) { return s.begin(&s.unread) }
 
 // logReader is the other end of a process' log: a pipe without any room.
 type logReader struct{ server *server }

@@ -240,12 +240,15 @@ func (s *server) rest() {
 }
 
 // hold keeps processes from starting before release is called.
-func (s *server) hold() (release func()) {
+func (s *server) hold() (release func()) { return s.begin(&s.held) }
+
+// begin begins what is over when end is called, or the world ends.
+func (s *server) begin(what *context.Context) (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	held, done := context.WithCancel(s.world.ctx)
-	s.held = held
-	return done
+	begun, end := context.WithCancel(s.world.ctx)
+	*what = begun
+	return end
 }
 
 func sleep(ctx context.Context, d time.Duration) {
