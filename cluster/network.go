@@ -22,7 +22,7 @@ type Network interface {
 type tcp struct{}
 
 // Listen implements Network.
-func (tcp) Listen(address string) (net.Listener, error) { return net.Listen("tcp", address) }
+func (tcp) Listen(address string) (net.Listener, error) { return transport.ListenTCP(address) }
 
 // DialContext implements Network.
 func (tcp) DialContext(ctx context.Context, address string) (net.Conn, error) {

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -17,15 +18,22 @@ import (
 
 // admit runs both handshakes on an accepted connection and returns the connection to use
 // and the greeting of the member at its other end. A probe is answered, and returns no
-// connection. Only the greeting is read before all checks pass.
-func (s *stream) admit(raw net.Conn) (admitted net.Conn, g greeting, err error) {
+// connection. Only the greeting is read before all checks pass. spoke removes the connection
+// from the silent ones.
+func (s *stream) admit(raw net.Conn, spoke func()) (admitted net.Conn, g greeting, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.AcceptTimeout)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	if err := raw.SetDeadline(deadline); err != nil {
 		return nil, g, err
 	}
-	conn, state, err := s.serveTLS(ctx, raw)
+	first, err := awaitFirst(raw)
+	spoke()
+	if err != nil {
+		return nil, g, err
+	}
+	defer s.pending.add(raw)()
+	conn, state, err := s.serveTLS(ctx, first)
 	if err != nil {
 		return nil, g, err
 	}
@@ -51,6 +59,25 @@ func (s *stream) admit(raw net.Conn) (admitted net.Conn, g greeting, err error) 
 		return nil, g, nil
 	}
 	return conn, g, conn.SetDeadline(time.Time{})
+}
+
+// begun is a connection of which the first byte was read. all has it again.
+type begun struct {
+	net.Conn
+	all io.Reader
+}
+
+// Read implements net.Conn.
+func (b begun) Read(p []byte) (int, error) { return b.all.Read(p) }
+
+// awaitFirst waits for the first byte of a connection. Until then a connection costs little:
+// those of a flood never say anything.
+func awaitFirst(raw net.Conn) (net.Conn, error) {
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(raw, first); err != nil {
+		return nil, err
+	}
+	return begun{raw, io.MultiReader(bytes.NewReader(first), raw)}, nil
 }
 
 // tellVersion answers a greeting of another version of the handshake. It reads on: a

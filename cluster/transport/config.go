@@ -31,7 +31,8 @@ const (
 	DefaultDialTimeout = 1500 * time.Millisecond
 	// DefaultAcceptTimeout bounds both handshakes on the accepting side.
 	DefaultAcceptTimeout = 1500 * time.Millisecond
-	// DefaultMaxPending is how many accepted connections may be in a handshake.
+	// DefaultMaxPending is how many accepted connections may be in a handshake, and how many
+	// silent.
 	DefaultMaxPending = 64
 	// DefaultMaxPool is how many idle connections to one node are kept.
 	DefaultMaxPool = 3

@@ -138,7 +138,7 @@ func (s *conns) shut() {
 	s.closeIf(func(*conn) bool { return true })
 }
 
-// pending are the accepted connections in a handshake. When there are too many, the
+// pending are accepted connections, silent or in a handshake. When there are too many, the
 // oldest of the host that has most of them is closed: a member's handshake takes
 // milliseconds, so the oldest is hardly a member's. Hosts are told apart because a member
 // far away needs some round trips, and one stranger can fill all places within that time.

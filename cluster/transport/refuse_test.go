@@ -173,6 +173,36 @@ func TestAFloodOfOneHostClosesItsOwn(t *testing.T) {
 	}
 }
 
+// TestSilenceTakesNoPlaceOfAHandshake: silent connections do not close that of a member of
+// the same host which has begun its handshake.
+func TestSilenceTakesNoPlaceOfAHandshake(t *testing.T) {
+	b := newBook()
+	a := start(t, b, "A", func(c *Config) { c.MaxPending, c.AcceptTimeout = 4, time.Hour })
+	b.put(Peer{ID: idOf("B"), Tag: "B", Address: "127.0.0.1:1"})
+	member, says := connect(t, a), greetingOf(t, "B", "A").encode()
+	_, err := member.Write(says[:9])
+	must(t, err)
+	eventually(t, "its handshake has begun", func() bool {
+		a.stream.pending.mu.Lock()
+		defer a.stream.pending.mu.Unlock()
+		return a.stream.pending.oldest.Len() == 1
+	})
+	var silent []net.Conn
+	for range 12 {
+		silent = append(silent, connect(t, a))
+	}
+	for _, c := range silent[:8] {
+		if _, err := c.Read(make([]byte, 1)); err == nil || isTimeout(err) {
+			t.Fatalf("still open: %v", err)
+		}
+	}
+	_, err = member.Write(says[9:])
+	must(t, err)
+	if got, err := readReply(member); err != nil || got.status != OK {
+		t.Errorf("the member's answer: %+v, %v", got, err)
+	}
+}
+
 func isTimeout(err error) bool {
 	var n net.Error
 	return errors.As(err, &n) && n.Timeout()

@@ -21,8 +21,10 @@ type stream struct {
 	local    nodeid.ID
 	instance instance
 	conns    *conns
-	pending  *pending
-	known    *instances
+	// silent are the accepted connections on which nothing has come yet, pending those in a
+	// handshake. They are apart so that silence takes no place of a handshake.
+	silent, pending *pending
+	known           *instances
 	// refusals limits the lines about connections that this node refuses, and refused those
 	// about its own, which strangers must not hold back.
 	refusals, refused *limiter
@@ -50,6 +52,7 @@ func newStream(cfg Config) *stream {
 	s := &stream{
 		cfg: cfg, cluster: clusterID(cfg.ClusterID), local: local, instance: instanceOf(cfg.Process),
 		conns:   newConns(),
+		silent:  newPending(cfg.MaxPending),
 		pending: newPending(cfg.MaxPending),
 		known:   newInstances(), refusals: newLimiter(refusalLogEvery), refused: newLimiter(refusalLogEvery), greeted: newGreetedNodes(),
 		unreachable: newUnreachable(),
@@ -79,10 +82,9 @@ func (s *stream) acceptLoop() {
 		}
 		// Counted here and not in the goroutine, so that the oldest is the one that
 		// was accepted first.
-		setKeepAlive(raw)
-		done := s.pending.add(raw)
+		spoke := s.silent.add(raw)
 		s.work.Add(1)
-		go s.handshake(raw, done)
+		go s.handshake(raw, spoke)
 	}
 }
 
@@ -96,12 +98,11 @@ func (s *stream) pause(d time.Duration) {
 	}
 }
 
-// handshake admits one accepted connection, or closes it. done removes it from the
-// pending ones.
-func (s *stream) handshake(raw net.Conn, done func()) {
+// handshake admits one accepted connection, or closes it. spoke removes it from the silent
+// ones.
+func (s *stream) handshake(raw net.Conn, spoke func()) {
 	defer s.work.Done()
-	admitted, g, err := s.admit(raw)
-	done()
+	admitted, g, err := s.admit(raw, spoke)
 	if err != nil {
 		_ = raw.Close()
 		s.logRefusal(raw, err)
@@ -111,6 +112,7 @@ func (s *stream) handshake(raw net.Conn, done func()) {
 		_ = raw.Close() // It was only a question.
 		return
 	}
+	setKeepAlive(raw)
 	c, ok := s.conns.add(admitted, raw, g.dialler.String(), g.instance, true)
 	if !ok {
 		return
@@ -168,6 +170,7 @@ func (s *stream) Accept() (net.Conn, error) {
 func (s *stream) Close() error {
 	s.cancel()
 	err := s.cfg.Listener.Close()
+	s.silent.shut()
 	s.pending.shut()
 	s.conns.shut()
 	s.work.Wait()

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package transport
+
+// keepSilent does nothing: only Linux can.
+func keepSilent(uintptr) {}
