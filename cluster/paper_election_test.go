@@ -140,7 +140,7 @@ func TestNoPreVoteWithALeader(t *testing.T) {
 // TestNoPreVoteWhereTheVoteIsGiven: thesis 9.6: servers grant a pre-vote if they "would be
 // willing to grant the candidate their votes", and a term has one vote (section 5.2). The
 // library grants it. It is refused as soon as A writes the term, and not for ever: A may have
-// the term without having voted.
+// the term without having voted. For the next term it is refused until B is heard to lead.
 func TestNoPreVoteWhereTheVoteIsGiven(t *testing.T) {
 	const latency = 800 * time.Millisecond
 	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {
@@ -158,12 +158,22 @@ func TestNoPreVoteWhereTheVoteIsGiven(t *testing.T) {
 		if got := p.preVote("C", 2, 9, 1); got.Granted {
 			t.Error("a pre-vote for a term in which B has the vote")
 		}
-		if got := p.preVote("C", 3, 9, 1); !got.Granted {
-			t.Error("no pre-vote for the next term")
+		if got := p.preVote("C", 3, 9, 1); got.Granted {
+			t.Error("a pre-vote for the next term before B could lead")
+		}
+		if got := p.preVote("C", 4, 9, 1); !got.Granted {
+			t.Error("no pre-vote for a later term")
 		}
 		time.Sleep(electionWrites * latency)
 		if got := p.preVote("C", 2, 9, 1); !got.Granted {
 			t.Error("no pre-vote for the term ever again")
+		}
+	})
+	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {
+		p.vote("B", 2, 2, 1)
+		p.append("B", 2, 2, 1, 0)
+		if got := p.preVote("B", 3, 2, 1); !got.Granted {
+			t.Error("no pre-vote for the next term although B has led")
 		}
 	})
 }

@@ -148,6 +148,7 @@ var bugs = []bug{
 	{name: "election-timeout-of-own-disk", others: test(simulation, "TestSlowDisksElectALeader")},
 	{name: "election-timeout-of-quick-voters", others: test("cluster", "TestTheElectionTimeoutFollowsTheVoters")},
 	{name: "pre-vote-beside-vote", others: test("cluster", "TestNoPreVoteWhereTheVoteIsGiven")},
+	{name: "pre-vote-beside-leader", others: test("cluster", "TestNoPreVoteWhereTheVoteIsGiven")},
 	{name: "heartbeat-waits-for-write", others: test(simulation, "TestSlowFollowersAreServed")},
 
 	// What a node says of itself, and its own log.
