@@ -1,8 +1,11 @@
 package series
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/series/format"
@@ -133,6 +136,21 @@ type VerifyCursor struct {
 	lost string
 }
 
+// String returns the text that ParseVerifyCursor takes.
+func (c VerifyCursor) String() string { return fmt.Sprintf("%d:%d:%s", c.scope, c.number, c.lost) }
+
+// ParseVerifyCursor returns the cursor that has a text; false if none has it. A cursor of
+// another series is one of this series too.
+func ParseVerifyCursor(s string) (c VerifyCursor, ok bool) {
+	parts := strings.SplitN(s, ":", 3)
+	if len(parts) != 3 {
+		return c, false
+	}
+	scope, err := strconv.ParseUint(parts[0], 10, 31)
+	number, err2 := strconv.ParseUint(parts[1], 10, 63)
+	return VerifyCursor{int(scope), int64(number), parts[2]}, err == nil && err2 == nil
+}
+
 // VerifySome looks at up to limit numbers and lost keys from a cursor on, as Verify does, and returns
 // where to go on; false at the end. It compares the sums of the states with the scopes'
 // last numbers, and does not count again. The series may change between two calls.
@@ -149,7 +167,7 @@ func (s *Series) VerifySome(at VerifyCursor, limit int) (next VerifyCursor, more
 				return at, false, &VerifyError{Scope: c.values, Number: at.number, Detail: detail}
 			}
 		}
-		if at.number == c.last {
+		if at.number >= c.last { // The series may have been begun anew.
 			at = VerifyCursor{scope: at.scope + 1}
 		}
 	}

@@ -47,6 +47,21 @@ func TestVerifyFindsDamage(t *testing.T) {
 	}
 }
 
+// TestAnyCursorEnds: also one of a series that has been deleted and begun anew.
+func TestAnyCursorEnds(t *testing.T) {
+	s, err := New(Definition{Format: "{number}"})
+	_, err2 := s.Take(1, Request{Keys: []string{"a", "b"}})
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"0:0:", "0:2:", "0:9223372036854775807:", "1:0:", "2147483647:7:key:1"} {
+		at, ok := ParseVerifyCursor(text)
+		if _, more, err := s.VerifySome(at, 10); !ok || at.String() != text || more || err != nil {
+			t.Errorf("%s: %v is %v, %t, %v", text, ok, at, more, err)
+		}
+	}
+}
+
 // TestErrorsSayWhat: each error names what its caller needs to act.
 func TestErrorsSayWhat(t *testing.T) {
 	scope, day := []string{"2026", "BERLIN"}, format.DateOf(2026, 11, 23)

@@ -88,11 +88,15 @@ key leads to it. If not, it fails, and names the first number that is wrong.`,
 	}
 	registerStale(cmd.Flags(), &stale)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		res, err := invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.VerifySeries, &idnodev1.VerifySeriesRequest{
-			Database: s.database, Series: args[0], Consistency: consistency(stale),
-		})
-		if err != nil {
-			return err
+		res := &idnodev1.VerifySeriesResponse{}
+		for more := true; more; more = res.GetNextPageToken() != "" {
+			var err error
+			res, err = invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.VerifySeries, &idnodev1.VerifySeriesRequest{
+				Database: s.database, Series: args[0], Consistency: consistency(stale), PageToken: res.GetNextPageToken(),
+			})
+			if err != nil {
+				return err
+			}
 		}
 		s.out.result(res, func(w io.Writer) {
 			if res.GetOk() {

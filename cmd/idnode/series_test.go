@@ -160,7 +160,7 @@ func TestSeriesScopes(t *testing.T) {
 			"series verify invoices --stale",
 			&idnodev1.VerifySeriesResponse{Ok: true, LogIndex: 3},
 			&idnodev1.VerifySeriesRequest{Series: "invoices", Consistency: stale},
-			"ok\n", `{"ok":true,"scope":[],"number":"0","detail":"","logIndex":"3"}`,
+			"ok\n", `{"ok":true,"scope":[],"number":"0","detail":"","logIndex":"3","nextPageToken":""}`,
 		},
 		{
 			"series close invoices 2026,BERLIN --yes",
@@ -198,10 +198,26 @@ func TestSeriesScopes(t *testing.T) {
 func TestSeriesThatIsWrong(t *testing.T) {
 	node := newFakeNode(t, answer(&idnodev1.VerifySeriesResponse{Scope: []string{"2026", "BERLIN"}, Number: 7, Detail: "has no key"}))
 	const why = "idnode: \"invoices\": number 7 of scope 2026,BERLIN has no key\n"
-	for format, stdout := range map[string]string{"text": "", "json": `{"ok":false,"scope":["2026","BERLIN"],"number":"7","detail":"has no key","logIndex":"0"}` + "\n"} {
+	for format, stdout := range map[string]string{"text": "", "json": `{"ok":false,"scope":["2026","BERLIN"],"number":"7","detail":"has no key","logIndex":"0","nextPageToken":""}` + "\n"} {
 		if got := command(t, "series", "verify", "invoices", "--endpoint", node.addr, "-o", format); got != (outcome{code: exitFailed, stdout: stdout, stderr: why}) {
 			t.Errorf("%s: %+v", format, got)
 		}
+	}
+}
+
+// TestSeriesVerifyGoesOn until there is no next part.
+func TestSeriesVerifyGoesOn(t *testing.T) {
+	answers := []*idnodev1.VerifySeriesResponse{{NextPageToken: "more"}, {Ok: true}}
+	node := newFakeNode(t, func(req proto.Message) (proto.Message, error) {
+		a := answers[0]
+		if got := req.(*idnodev1.VerifySeriesRequest).GetPageToken(); (got == "") == a.GetOk() {
+			t.Errorf("asks with token %q", got)
+		}
+		answers = answers[1:]
+		return a, nil
+	})
+	if got := command(t, "series", "verify", "invoices", "--endpoint", node.addr); got != (outcome{stdout: "ok\n"}) {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -261,14 +261,14 @@ func formatRequest(req formatted) service.FormatRequest {
 }
 
 func (s seriesServer) VerifySeries(ctx context.Context, req *idnodev1.VerifySeriesRequest) (*idnodev1.VerifySeriesResponse, error) {
-	res, err := s.service.VerifySeries(ctx, seriesRequest(req))
+	res, err := s.service.VerifySeries(ctx, service.VerifySeriesRequest{SeriesRequest: seriesRequest(req), PageToken: req.GetPageToken()})
 	if err != nil {
 		return nil, statusError(err)
 	}
 	if wrong := res.Wrong; wrong != nil {
 		return &idnodev1.VerifySeriesResponse{Scope: wrong.Scope, Number: wrong.Number, Detail: wrong.Detail, LogIndex: res.LogIndex}, nil
 	}
-	return &idnodev1.VerifySeriesResponse{Ok: true, LogIndex: res.LogIndex}, nil
+	return &idnodev1.VerifySeriesResponse{Ok: res.NextPageToken == "", NextPageToken: res.NextPageToken, LogIndex: res.LogIndex}, nil
 }
 
 func (s seriesServer) CloseScope(ctx context.Context, req *idnodev1.CloseScopeRequest) (*idnodev1.CloseScopeResponse, error) {

@@ -71,6 +71,7 @@ const (
 	listSeries     listing = 's'
 	listScopes     listing = 'o'
 	listNumbers    listing = 'n'
+	listVerified   listing = 'v'
 )
 
 const (
@@ -140,7 +141,7 @@ func (c cursor) parseToken(token string) (string, error) {
 	if token == "" {
 		return "", nil
 	}
-	bad := invalid(ReasonInvalidPageToken, "page_token", "the page token is not one of this listing")
+	bad := errBadPageToken()
 	if len(token) > base64.RawURLEncoding.EncodedLen(1+scopeBytes+maxKeyBytes) {
 		return "", bad
 	}
@@ -156,6 +157,10 @@ func (c cursor) parseToken(token string) (string, error) {
 		return "", bad
 	}
 	return last, nil
+}
+
+func errBadPageToken() error {
+	return invalid(ReasonInvalidPageToken, "page_token", "the page token is not one of this listing")
 }
 
 // cut takes one page off found, which holds one more than the page if there is a next

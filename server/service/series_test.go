@@ -101,7 +101,7 @@ func TestANumberFromItsBeginToItsEnd(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", by, got, err)
 		}
 	}
-	if got, err := n.VerifySeries(ctx, invoices); err != nil || got.Wrong != nil {
+	if got, err := n.VerifySeries(ctx, allInvoices); err != nil || got.Wrong != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 	last, err := n.CloseScope(ctx, ScopeRequest{Series: "invoices", Scope: []string{"2023", "BERLIN"}})
@@ -502,12 +502,12 @@ func TestVerifyGoesOnInPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := n.VerifySeries(t.Context(), SeriesRequest{Series: "invoices"}); err != nil || got.Wrong != nil {
+	if got, err := n.VerifySeries(t.Context(), VerifySeriesRequest{SeriesRequest: SeriesRequest{Series: "invoices"}}); err != nil || got.Wrong != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
-	_, err := n.VerifySeries(ctx, SeriesRequest{Series: "invoices", Consistency: Stale})
+	_, err := n.VerifySeries(ctx, VerifySeriesRequest{SeriesRequest: SeriesRequest{Series: "invoices", Consistency: Stale}})
 	wantError(t, err, Unavailable, ReasonOverloaded, "")
 }
 

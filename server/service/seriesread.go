@@ -75,7 +75,7 @@ func (req SeriesPageRequest) cursor(what listing) (c cursor, above int64, err er
 		return c, 0, err
 	}
 	if above, err = strconv.ParseInt(c.after, 10, 64); err != nil || above < 1 {
-		return c, 0, invalid(ReasonInvalidPageToken, "page_token", "the page token is not one of this listing")
+		return c, 0, errBadPageToken()
 	}
 	return c, above, nil
 }
@@ -223,10 +223,19 @@ func (n *numbers) whoHas(ctx context.Context, req WhoHasRequest) (res WhoHasResp
 	return res, nil
 }
 
-// VerifySeriesResponse says what is wrong with a series; nil is nothing.
+// VerifySeriesRequest asks for a part of a verification: from the beginning, or from where the
+// part before it ended.
+type VerifySeriesRequest struct {
+	SeriesRequest
+	PageToken string
+}
+
+// VerifySeriesResponse says what is wrong with a series; nil is nothing, as far as it was read.
 type VerifySeriesResponse struct {
-	Wrong    *series.VerifyError
-	LogIndex uint64
+	Wrong *series.VerifyError
+	// NextPageToken asks for the next part; empty if there is none.
+	NextPageToken string
+	LogIndex      uint64
 }
 
 // verifiedAtOnce is how many numbers are looked at while nothing is applied: a fraction of a
@@ -238,36 +247,61 @@ const verifiedAtOnce = 500
 const restAfter = 2 * time.Millisecond
 
 // VerifySeries finds the first number that is not in exactly one state, or that its key
-// does not lead to. It reads the whole series, in pieces, beside other calls: it rests as
-// long as it works. Calls of one caller wait for each other.
-func (n *numbers) VerifySeries(ctx context.Context, req SeriesRequest) (VerifySeriesResponse, error) {
+// does not lead to. It reads the series in pieces, beside other calls: it rests as long as it
+// works. It ends when half of the call's time is over. Calls of one caller wait for each other.
+func (n *numbers) VerifySeries(ctx context.Context, req VerifySeriesRequest) (VerifySeriesResponse, error) {
 	return call(ctx, n.calls, "VerifySeries", req, n.verifySeries)
 }
 
-func (n *numbers) verifySeries(ctx context.Context, req SeriesRequest) (res VerifySeriesResponse, err error) {
+func (n *numbers) verifySeries(ctx context.Context, req VerifySeriesRequest) (res VerifySeriesResponse, err error) {
+	c, at, err := req.cursor()
+	if err != nil {
+		return res, err
+	}
 	end, err := n.turn(ctx)
 	if err != nil {
 		return res, err
 	}
 	defer end()
-	var at series.VerifyCursor
+	enough := func() bool { return false }
+	if deadline, ok := ctx.Deadline(); ok {
+		half := time.Now().Add(time.Until(deadline) / 2)
+		enough = func() bool { return time.Now().After(half) }
+	}
+	var more bool
 	var wrong error
 	var worked time.Duration
 	pause := func() (err error) {
 		if worked < restAfter {
-			return notRead("the whole series", ctx.Err())
+			return notRead("the series", ctx.Err())
 		}
 		err, worked = rest(ctx, worked), 0
-		return notRead("the whole series", err)
+		return notRead("the series", err)
 	}
-	res.LogIndex, err = n.readPieces(ctx, req, pause, func(s *series.Series) (more bool) {
+	res.LogIndex, err = n.readPieces(ctx, req.SeriesRequest, pause, func(s *series.Series) bool {
 		begin := time.Now()
 		at, more, wrong = s.VerifySome(at, verifiedAtOnce)
 		worked += time.Since(begin)
-		return more
+		return more && !enough()
 	})
 	errors.As(wrong, &res.Wrong)
+	if more {
+		res.NextPageToken = c.token(at.String())
+	}
 	return res, err
+}
+
+// cursor returns where the part begins.
+func (req VerifySeriesRequest) cursor() (c cursor, at series.VerifyCursor, err error) {
+	of := req.Database + "\x00" + req.Series
+	if c, err = (cursor{scope: listVerified, database: of}).at(0, req.PageToken); err != nil || c.after == "" {
+		return c, at, err
+	}
+	at, ok := series.ParseVerifyCursor(c.after)
+	if !ok {
+		return c, at, errBadPageToken()
+	}
+	return c, at, nil
 }
 
 // rest waits, or returns the error of ctx.

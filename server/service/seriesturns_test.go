@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm"
@@ -45,7 +46,10 @@ func newLongSeries(t *testing.T, numbers int) (node, *pieceState) {
 	return n, state
 }
 
-var invoices = SeriesRequest{Series: "invoices"}
+var (
+	invoices    = SeriesRequest{Series: "invoices"}
+	allInvoices = VerifySeriesRequest{SeriesRequest: invoices}
+)
 
 // TestAVerificationIsInPieces: others are at the state between two of them, and its time is
 // looked at.
@@ -53,7 +57,7 @@ func TestAVerificationIsInPieces(t *testing.T) {
 	n, state := newLongSeries(t, 3_000)
 	pieces := 0
 	state.before = func() { pieces++ }
-	if res, err := n.VerifySeries(t.Context(), invoices); err != nil || res.Wrong != nil || pieces != 3_000/verifiedAtOnce {
+	if res, err := n.VerifySeries(t.Context(), allInvoices); err != nil || res.Wrong != nil || pieces != 3_000/verifiedAtOnce {
 		t.Errorf("%v, %v after %d pieces", res.Wrong, err, pieces)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -66,10 +70,42 @@ func TestAVerificationIsInPieces(t *testing.T) {
 			cancel()
 		}
 	}
-	if _, err := n.VerifySeries(ctx, invoices); pieces != 3 {
+	if _, err := n.VerifySeries(ctx, allInvoices); pieces != 3 {
 		t.Errorf("%v after %d pieces", err, pieces)
 	} else {
 		wantError(t, err, Unavailable, ReasonOverloaded, "")
+	}
+}
+
+// TestAVerificationIsInParts: one that takes longer than half of its call is gone on with, and
+// reads each number once. A token of another series, and one of no place, are refused.
+func TestAVerificationIsInParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, state := newLongSeries(t, 3_000)
+		pieces, parts := 0, 0
+		state.before = func() { pieces++; time.Sleep(100 * time.Millisecond) }
+		req := allInvoices
+		for more := true; more; more = req.PageToken != "" {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+			res, err := n.VerifySeries(ctx, req)
+			cancel()
+			if err != nil || res.Wrong != nil {
+				t.Fatal(res.Wrong, err)
+			}
+			if parts++; parts > 1 && req.PageToken == res.NextPageToken {
+				t.Fatal("the verification stands still")
+			}
+			req.PageToken = res.NextPageToken
+		}
+		if pieces != 3_000/verifiedAtOnce || parts != pieces/3 {
+			t.Errorf("%d pieces in %d parts", pieces, parts)
+		}
+	})
+	n, _ := newLongSeries(t, 0)
+	c, _, _ := allInvoices.cursor()
+	for _, token := range []string{c.token("0:-1:"), c.token("1"), c.token("x:1:"), "?", cursor{scope: listVerified, database: "\x00bills"}.token("0:1:")} {
+		_, err := n.VerifySeries(t.Context(), VerifySeriesRequest{SeriesRequest: invoices, PageToken: token})
+		wantError(t, err, InvalidArgument, ReasonInvalidPageToken, "page_token")
 	}
 }
 
@@ -86,7 +122,7 @@ func TestVerificationsOfACallerTakeTurns(t *testing.T) {
 		}
 		results := make(chan error, 3)
 		verify := func(ctx context.Context) {
-			_, err := n.VerifySeries(ctx, invoices)
+			_, err := n.VerifySeries(ctx, allInvoices)
 			results <- err
 		}
 		ctx, cancel := context.WithCancel(as("shop"))
@@ -98,7 +134,7 @@ func TestVerificationsOfACallerTakeTurns(t *testing.T) {
 		if going.Load() != 1 {
 			t.Errorf("%d looks at the series while one verifies", going.Load())
 		}
-		if _, err := n.VerifySeries(as("other"), invoices); err != nil {
+		if _, err := n.VerifySeries(as("other"), allInvoices); err != nil {
 			t.Errorf("another caller waits: %v", err)
 		}
 		cancel()

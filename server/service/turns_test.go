@@ -104,7 +104,7 @@ func TestWhatTakesLongTakesTurns(t *testing.T) {
 		calls := map[string]func(context.Context) error{
 			"report": func(ctx context.Context) error { _, err := n.ReportSeries(ctx, page); return err },
 			"list":   func(ctx context.Context) error { _, err := n.ListNumbers(ctx, inScope); return err },
-			"verify": func(ctx context.Context) error { _, err := n.VerifySeries(ctx, invoices); return err },
+			"verify": func(ctx context.Context) error { _, err := n.VerifySeries(ctx, allInvoices); return err },
 			"format": func(ctx context.Context) error {
 				template++
 				req := FormatNumberRequest{FormatRequest: FormatRequest{Template: fmt.Sprintf("%d-{number}", template)}, Number: 1}

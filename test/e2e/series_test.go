@@ -134,9 +134,7 @@ func (d *documents) more(t *testing.T, count int) {
 // audit compares all numbers of the series with those of the documents.
 func (d *documents) audit(t *testing.T, n *harness.Node) {
 	t.Helper()
-	if res, err := n.Series.VerifySeries(t.Context(), &idnodev1.VerifySeriesRequest{Series: "invoices"}); err != nil || !res.GetOk() {
-		t.Fatalf("%v, %v", res, err)
-	}
+	n.VerifySeries(t, "invoices")
 	req := &idnodev1.ListNumbersRequest{Series: "invoices", PageSize: 50}
 	var all []*idnodev1.SeriesNumber
 	for {

@@ -2902,7 +2902,7 @@ func (x *ParseNumberResponse) GetNumber() int64 {
 	return 0
 }
 
-// VerifySeriesRequest names a series.
+// VerifySeriesRequest names a series, and the part of it that is verified.
 type VerifySeriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty for "default".
@@ -2910,7 +2910,9 @@ type VerifySeriesRequest struct {
 	// The series.
 	Series string `protobuf:"bytes,2,opt,name=series,proto3" json:"series,omitempty"`
 	// How fresh the answer must be.
-	Consistency   Consistency `protobuf:"varint,3,opt,name=consistency,proto3,enum=idnode.v1.Consistency" json:"consistency,omitempty"`
+	Consistency Consistency `protobuf:"varint,3,opt,name=consistency,proto3,enum=idnode.v1.Consistency" json:"consistency,omitempty"`
+	// The next_page_token of the part before.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2966,10 +2968,17 @@ func (x *VerifySeriesRequest) GetConsistency() Consistency {
 	return Consistency_CONSISTENCY_UNSPECIFIED
 }
 
-// VerifySeriesResponse says what is wrong.
+func (x *VerifySeriesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// VerifySeriesResponse says what is wrong, as far as half of the call's time lasted.
 type VerifySeriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Every number is in exactly one state, and its key leads to it.
+	// Every number is in exactly one state, and its key leads to it: the end was reached.
 	Ok bool `protobuf:"varint,1,opt,name=ok,proto3" json:"ok,omitempty"`
 	// The scope of the first number for which that is wrong.
 	Scope []string `protobuf:"bytes,2,rep,name=scope,proto3" json:"scope,omitempty"`
@@ -2978,7 +2987,9 @@ type VerifySeriesResponse struct {
 	// What is wrong with it.
 	Detail string `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
 	// The answer is at least as new as this log index.
-	LogIndex      uint64 `protobuf:"varint,5,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	LogIndex uint64 `protobuf:"varint,5,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// Asks for the next part, if nothing was wrong so far; empty if there is none.
+	NextPageToken string `protobuf:"bytes,6,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3046,6 +3057,13 @@ func (x *VerifySeriesResponse) GetLogIndex() uint64 {
 		return x.LogIndex
 	}
 	return 0
+}
+
+func (x *VerifySeriesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // CloseScopeRequest names a scope.
@@ -3806,17 +3824,20 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\x05valid\x18\x01 \x01(\bR\x05valid\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x14\n" +
 	"\x05scope\x18\x03 \x03(\tR\x05scope\x12\x16\n" +
-	"\x06number\x18\x04 \x01(\x03R\x06number\"\x83\x01\n" +
+	"\x06number\x18\x04 \x01(\x03R\x06number\"\xa2\x01\n" +
 	"\x13VerifySeriesRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x16\n" +
 	"\x06series\x18\x02 \x01(\tR\x06series\x128\n" +
-	"\vconsistency\x18\x03 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\"\x89\x01\n" +
+	"\vconsistency\x18\x03 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"\xb1\x01\n" +
 	"\x14VerifySeriesResponse\x12\x0e\n" +
 	"\x02ok\x18\x01 \x01(\bR\x02ok\x12\x14\n" +
 	"\x05scope\x18\x02 \x03(\tR\x05scope\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\x03R\x06number\x12\x16\n" +
 	"\x06detail\x18\x04 \x01(\tR\x06detail\x12\x1b\n" +
-	"\tlog_index\x18\x05 \x01(\x04R\blogIndex\"]\n" +
+	"\tlog_index\x18\x05 \x01(\x04R\blogIndex\x12&\n" +
+	"\x0fnext_page_token\x18\x06 \x01(\tR\rnextPageToken\"]\n" +
 	"\x11CloseScopeRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x16\n" +
 	"\x06series\x18\x02 \x01(\tR\x06series\x12\x14\n" +

@@ -84,7 +84,7 @@ type SeriesServiceClient interface {
 	// ParseNumber reads a text back: its scope and number, if it is valid.
 	ParseNumber(ctx context.Context, in *ParseNumberRequest, opts ...grpc.CallOption) (*ParseNumberResponse, error)
 	// VerifySeries finds the first number that is not in exactly one state, or that its key
-	// does not lead to. It reads the whole series.
+	// does not lead to. Of a long series it reads a part.
 	VerifySeries(ctx context.Context, in *VerifySeriesRequest, opts ...grpc.CallOption) (*VerifySeriesResponse, error)
 	// CloseScope ends a scope: it gives no more numbers, and those that are open can still
 	// be confirmed, voided and released.
@@ -319,7 +319,7 @@ type SeriesServiceServer interface {
 	// ParseNumber reads a text back: its scope and number, if it is valid.
 	ParseNumber(context.Context, *ParseNumberRequest) (*ParseNumberResponse, error)
 	// VerifySeries finds the first number that is not in exactly one state, or that its key
-	// does not lead to. It reads the whole series.
+	// does not lead to. Of a long series it reads a part.
 	VerifySeries(context.Context, *VerifySeriesRequest) (*VerifySeriesResponse, error)
 	// CloseScope ends a scope: it gives no more numbers, and those that are open can still
 	// be confirmed, voided and released.
