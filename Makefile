@@ -15,7 +15,7 @@ ENDPOINTS = 127.0.0.1:7400 127.0.0.1:7410 127.0.0.1:7420
 # The targets below run every test that they name, but for `make test`.
 export TEST_TIER = all
 
-.PHONY: build reproducible packages-test test check simulate replay fmt generate up image certs down clean release fuzz-short chaos clients invoicing matrix damage mutants explore stress
+.PHONY: build reproducible packages-test test check simulate replay fmt generate up image certs down clean release fuzz-short chaos clients invoicing matrix damage mutants explore stress attacks
 
 build: ## the program, in bin/
 	CGO_ENABLED=0 go build -tags $(TAGS) -trimpath -ldflags "$(LDFLAGS)" -o bin/idnode ./cmd/idnode
@@ -48,6 +48,11 @@ replay: ## one SEED of the simulation, in WebAssembly: every run is the same
 DURATION ?= 30m
 chaos: ## all kinds of faults in real processes for DURATION, drawn from SEED
 	IDNODE_E2E_CHAOS=$(DURATION) $(if $(SEED),IDNODE_E2E_SEED=$(SEED)) go test -count=1 -v -timeout 0 -run 'TestF29Mixture$$' ./test/e2e/matrix
+
+# The program whose figures `make attacks` puts beside, built with -tags failpoint.
+BEFORE ?=
+attacks: ## the table of attacks on a cluster, with what another caller sees
+	IDNODE_E2E_BEFORE=$(BEFORE) go test -count=1 -v -timeout 30m -run 'TestAttacks$$' ./test/e2e
 
 # make stress PACKAGE=./cluster
 stress: ## many copies of one PACKAGE's tests at once, with the race detector: finds tests that rest on timing

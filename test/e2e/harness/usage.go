@@ -23,6 +23,14 @@ func (p *Process) PeakMemory(t testing.TB) int64 {
 	return p.memory(t, "VmHWM:")
 }
 
+// ForgetPeakMemory makes PeakMemory begin with what there is now.
+func (p *Process) ForgetPeakMemory(t testing.TB) {
+	t.Helper()
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.Pid()), []byte("5"), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (p *Process) memory(t testing.TB, key string) int64 {
 	t.Helper()
 	for line := range strings.Lines(p.proc(t, "status")) {
