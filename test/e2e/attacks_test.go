@@ -190,7 +190,7 @@ func (h *hostile) callWithoutPause(ctx context.Context, t *testing.T, call func(
 func reflect(ctx context.Context, c *harness.Client) {
 	stream, err := reflectionv1.NewServerReflectionClient(c.Conn).ServerReflectionInfo(ctx)
 	for ; err == nil; _, err = stream.Recv() {
-		err = stream.Send(&reflectionv1.ServerReflectionRequest{
+		_ = stream.Send(&reflectionv1.ServerReflectionRequest{
 			MessageRequest: &reflectionv1.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: "idnode.v1.IdsService"},
 		})
 	}
