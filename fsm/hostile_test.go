@@ -352,7 +352,7 @@ func (w *twins) goOn() {
 		}
 		for _, m := range []proto.Message{
 			&raftlogv1.SeriesDefine{Name: i.name, Definition: op.SeriesDefinition(d), ExpectedVersion: version}, &raftlogv1.SeriesResume{Name: i.name},
-			&raftlogv1.SeriesTake{Name: i.name, Values: values, Keys: []string{"b", "next"}},
+			&raftlogv1.SeriesTake{Name: i.name, Values: values, Keys: []string{"b", "next"}, Version: version + 1, SinceUnixNano: i.series.Since()},
 			&raftlogv1.SeriesEnd{Name: i.name, State: uint32(series.Released), Keys: []*raftlogv1.SeriesKey{{Key: "next"}}},
 		} {
 			w.apply(onSeries(m))

@@ -17,8 +17,12 @@ import (
 	"github.com/idnode/idnode/series/format"
 )
 
-// onSeries encodes an operation on a series of the database db.
+// onSeries encodes an operation on a series of the database db. A take that names no
+// definition is by the first one of a series that began when tests do.
 func onSeries(payload proto.Message) []byte {
+	if take, ok := payload.(*raftlogv1.SeriesTake); ok && take.GetVersion() == 0 {
+		take.Version, take.SinceUnixNano = 1, testTime.UnixNano()
+	}
 	b, err := op.Envelope{Database: "db"}.Encode(payload)
 	if err != nil {
 		panic(err)
@@ -171,7 +175,10 @@ func (r *seriesRun) delete(now int64) {
 
 func (r *seriesRun) take(now int64, keys []string) {
 	q := series.Request{Values: []string{[]string{"A", "B", "C"}[r.IntN(3)]}, Keys: keys, Date: format.DateAt(now, 3600), Today: format.DateAt(now, 3600)}
-	m := &raftlogv1.SeriesTake{Name: "s", Values: q.Values, Keys: keys, UtcOffsetSeconds: 3600}
+	_, version := r.beside.Definition()
+	m := &raftlogv1.SeriesTake{
+		Name: "s", Values: q.Values, Keys: keys, UtcOffsetSeconds: 3600, Version: version, SinceUnixNano: r.beside.Since(),
+	}
 	if r.IntN(2) == 0 {
 		q.DateGiven, q.Date = true, format.DateOf(2026, 1, 2)
 		m.Date = proto.Int32(int32(q.Date))
@@ -179,6 +186,13 @@ func (r *seriesRun) take(now int64, keys []string) {
 	if r.IntN(4) == 0 {
 		q.ExpiresIn, q.Label = time.Minute, "till"
 		m.ExpiresInNanos, m.Label = int64(q.ExpiresIn), q.Label
+	}
+	if r.IntN(8) == 0 { // The node that took the call knew another definition.
+		m.Version, m.SinceUnixNano = version+r.Int64N(2), r.beside.Since()-r.Int64N(2)
+	}
+	if err := r.beside.CheckPresent(m.GetVersion(), m.GetSinceUnixNano()); err != nil {
+		r.same(m, nil, err)
+		return
 	}
 	numbers, err := r.beside.Take(now, q)
 	r.same(m, numbers, err)
@@ -368,7 +382,7 @@ func TestAnotherSeriesIsNotImported(t *testing.T) {
 	to := newFormedLog(t)
 	to.now = to.now.Add(time.Second)
 	to.mustApplied(to.raw(seriesOperations()[0]))
-	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesTake{Name: "s", Values: []string{"A"}, Keys: []string{"mine"}})))
+	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesTake{Name: "s", Values: []string{"A"}, Keys: []string{"mine"}, Version: 1, SinceUnixNano: to.now.UnixNano()})))
 	hash := (&seriesRun{testLog: to}).series().Hash()
 	if r := to.raw(operations[0]); r.GetRefusal().GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DIFFERS {
 		t.Errorf("imported: %v", r)

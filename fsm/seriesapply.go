@@ -154,6 +154,9 @@ func (s *seriesStore) take(dst []byte, now moment, o *op.Operation) ([]byte, *re
 	}
 	var given *raftlogv1.SeriesNumbers
 	refused := s.in(o, m.GetName(), func(i *series.Series) error {
+		if err := i.CheckPresent(m.GetVersion(), m.GetSinceUnixNano()); err != nil {
+			return err
+		}
 		if full := s.roomForNew(o.Database, i, q.Keys, i.Begins(now.unixNano, q)); full != nil {
 			return full
 		}

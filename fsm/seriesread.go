@@ -10,9 +10,10 @@ import (
 type NamedSeries struct {
 	// Name is the folded name.
 	Name string
-	// Definition is what it was last asked to be, and Version how often.
-	Definition series.Definition
-	Version    int64
+	// Definition is what it was last asked to be, Version how often, and Since when its numbers
+	// began.
+	Definition     series.Definition
+	Version, Since int64
 	// Suspended means that it gives no numbers.
 	Suspended bool
 	// Keys is how many it knows.
@@ -20,7 +21,7 @@ type NamedSeries struct {
 }
 
 func (i *seriesItem) named() NamedSeries {
-	n := NamedSeries{Name: i.name, Suspended: i.series.Suspended(), Keys: i.keys}
+	n := NamedSeries{Name: i.name, Since: i.series.Since(), Suspended: i.series.Suspended(), Keys: i.keys}
 	n.Definition, n.Version = i.series.Definition()
 	return n
 }

@@ -30,6 +30,7 @@ var seriesRefusals = []struct {
 	{isError[*series.StateError], raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_NUMBER_STATE, "keys"},
 	{isError[*series.OtherNumberError], raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "keys"},
 	{isError[*series.VersionError], raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected_version"},
+	{isError[*series.OutdatedError], raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "series"},
 	{isError[*series.DiffersError], raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DIFFERS, "record"},
 	{isError[*series.InUseError], raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_IN_USE, "name"},
 	{isError[*format.CollisionError], raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID, "definition.format"},

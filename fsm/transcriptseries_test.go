@@ -101,6 +101,9 @@ func (p *transcript) take(l line) *raftlogv1.SeriesTake {
 	if date, ok := l.options["date"]; ok {
 		take.Date = p.date(date)
 	}
+	p.state.ReadSeries(l.text("db", "db"), l.name(0), func(s NamedSeries, _ *series.Series) {
+		take.Version, take.SinceUnixNano = s.Version-l.int("behind"), s.Since
+	})
 	return take
 }
 

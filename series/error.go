@@ -23,6 +23,11 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("the definition has version %d, not %d", e.Version, e.Expected)
 }
 
+// OutdatedError means that a call was made by another definition than the present one.
+type OutdatedError struct{}
+
+func (*OutdatedError) Error() string { return "the series was defined anew while the call went on" }
+
 // SuspendedError means that a series gives no numbers until it is resumed.
 type SuspendedError struct{}
 

@@ -80,6 +80,19 @@ func (s *Series) BeginAt(now int64) { s.since = s.advance(now) }
 // Definition returns what the series was last asked to be, and how often.
 func (s *Series) Definition() (Definition, int64) { return s.definition, s.version }
 
+// Since returns when the numbers began, or began anew. No two definitions of a name have the
+// same version and the same begin.
+func (s *Series) Since() int64 { return s.since }
+
+// CheckPresent refuses what was made by another definition than the present one. The error is
+// *OutdatedError.
+func (s *Series) CheckPresent(version, since int64) error {
+	if version != s.version || since != s.since {
+		return &OutdatedError{}
+	}
+	return nil
+}
+
 // Format returns the format of the series' texts.
 func (s *Series) Format() *format.Format { return s.format }
 

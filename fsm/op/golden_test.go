@@ -136,7 +136,7 @@ func operations() map[string]operation {
 		"series define":           &raftlogv1.SeriesDefine{Name: "invoices", Definition: definition, ExpectedVersion: 2},
 		"series define, begins":   &raftlogv1.SeriesDefine{Name: "invoices", Definition: definition, Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"2026", "BERLIN"}, First: 543}, {First: 2}}},
 		"series delete":           &raftlogv1.SeriesDelete{Name: "invoices", ExpectedVersion: 2},
-		"series take":             &raftlogv1.SeriesTake{Name: "invoices", Values: []string{"BERLIN"}, Date: proto.Int32(-1), UtcOffsetSeconds: -3600, Keys: []string{"a", "größe"}, Label: "till", ExpiresInNanos: 1 << 40},
+		"series take":             &raftlogv1.SeriesTake{Name: "invoices", Values: []string{"BERLIN"}, Date: proto.Int32(-1), UtcOffsetSeconds: -3600, Keys: []string{"a", "größe"}, Label: "till", ExpiresInNanos: 1 << 40, Version: 2, SinceUnixNano: 1 << 60},
 		"series take, least":      &raftlogv1.SeriesTake{Name: "invoices", Keys: []string{"a"}},
 		"series end":              &raftlogv1.SeriesEnd{Name: "invoices", State: 3, Keys: []*raftlogv1.SeriesKey{{Key: "a", Number: 7}, {Key: "b"}}, Reason: "torn"},
 		"series close scope":      &raftlogv1.SeriesCloseScope{Name: "invoices", Scope: []string{"2026", "BERLIN"}},

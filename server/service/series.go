@@ -168,7 +168,21 @@ func (n *numbers) takeNumbers(ctx context.Context, req TakeNumbersRequest) (Numb
 		}
 		take.Date = proto.Int32(int32(date))
 	}
-	if err := n.byDefinition(ctx, database, take, req.Values); err != nil {
+	res, err := n.take(ctx, database, take, req.Values)
+	if known := (*Error)(nil); !errors.As(err, &known) || known.Reason != ReasonConcurrency {
+		return res, err
+	}
+	// This node was behind a definition.
+	if err := n.linearize(ctx); err != nil {
+		return NumbersResponse{}, err
+	}
+	return n.take(ctx, database, take, req.Values)
+}
+
+// take gives numbers by the definition that this node knows. One that is not the present one
+// changes nothing, and the reason of the error is ReasonConcurrency.
+func (n *numbers) take(ctx context.Context, database string, take *raftlogv1.SeriesTake, values map[string]string) (NumbersResponse, error) {
+	if err := n.byDefinition(ctx, database, take, values); err != nil {
 		return NumbersResponse{}, err
 	}
 	if err := n.limitNames(ctx, func() []target { return n.newIn(database, take) }); err != nil {
@@ -214,7 +228,10 @@ func (n *numbers) byDefinition(ctx context.Context, database string, take *raftl
 	try := func() (err error) {
 		var names []string
 		var zone string
-		read := func(s fsm.NamedSeries, of *series.Series) { names, zone = of.Format().Names(), s.Definition.TimeZone }
+		read := func(s fsm.NamedSeries, of *series.Series) {
+			names, zone = of.Format().Names(), s.Definition.TimeZone
+			take.Version, take.SinceUnixNano = s.Version, s.Since
+		}
 		if !n.state.ReadSeries(database, take.GetName(), read) {
 			return seriesNotFound(take.GetName())
 		}
@@ -225,7 +242,7 @@ func (n *numbers) byDefinition(ctx context.Context, database string, take *raftl
 	if try() == nil {
 		return nil
 	}
-	if _, err := n.settle(ctx, Linearizable); err != nil {
+	if err := n.linearize(ctx); err != nil {
 		return err
 	}
 	return try()

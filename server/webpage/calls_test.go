@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
@@ -102,8 +104,8 @@ func TestSeries(t *testing.T) {
 	w := newWorld(t)
 	shop := op.Envelope{Database: "default"}
 	w.Must(shop, &raftlogv1.SeriesDefine{Name: "bills", Definition: &raftlogv1.SeriesDefinition{Format: "B{number:3}", OnRelease: 1}})
-	date := int32(20_000)
-	w.Must(shop, &raftlogv1.SeriesTake{Name: "bills", Keys: []string{"a", "b", "c", "B001"}, Date: &date})
+	take := &raftlogv1.SeriesTake{Name: "bills", Keys: []string{"a", "b", "c", "B001"}, Date: proto.Int32(20_000), Version: 1, SinceUnixNano: w.Now().UnixNano()}
+	w.Must(shop, take)
 	w.Must(shop, &raftlogv1.SeriesEnd{Name: "bills", State: uint32(series.Voided), Reason: "torn", Keys: []*raftlogv1.SeriesKey{{Key: "b"}}})
 	w.Must(shop, &raftlogv1.SeriesEnd{Name: "bills", State: uint32(series.Released), Keys: []*raftlogv1.SeriesKey{{Key: "c"}}})
 	w.Must(shop, &raftlogv1.SeriesCloseScope{Name: "bills"})

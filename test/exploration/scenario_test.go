@@ -113,7 +113,7 @@ func (c call) payload(about gain, token uint8) proto.Message {
 	case release:
 		return &raftlogv1.Release{Id: claimed}
 	case takeNumber:
-		return &raftlogv1.SeriesTake{Name: books, Keys: []string{c.document}}
+		return &raftlogv1.SeriesTake{Name: books, Keys: []string{c.document}, Version: 1}
 	case giveBack:
 		return &raftlogv1.SeriesEnd{Name: books, State: uint32(series.Released), Keys: []*raftlogv1.SeriesKey{{Key: c.document}}}
 	default:

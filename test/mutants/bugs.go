@@ -60,6 +60,7 @@ var bugs = []bug{
 	{name: "older-backup-wins", others: test("fsm", "TestTwoBackupsInAnyOrder")},
 	{name: "unknown-forgotten-by-snapshot", others: test("series", "TestAgainstTheModel")},
 	{name: "final-series-redefined", others: test("series", "TestADefinitionThatIsInTheBooks")},
+	{name: "old-definition-counts", others: test("server/service", "TestATakeOnANodeBehindADefinition")},
 	// No run of the simulation is longer than a day.
 	{name: "date-judged-again", others: test("series", "TestARetryHasTheSameNumber")},
 

@@ -15,8 +15,8 @@ import (
 
 // The numbers of books stay with their keys, which the history is judged by. Those of
 // tills change hands when they are released or expire: there the states of all nodes are
-// compared, and each series is verified.
-const books, tills = "books", "tills"
+// compared, and each series is verified. The drafts are defined anew again and again.
+const books, tills, drafts = "books", "tills", "drafts"
 
 // before is the last number of the books from before the series.
 const before = 42
@@ -44,8 +44,10 @@ func (w *world) keepBooks(ctx context.Context, number int) {
 			c.endNumber(ctx)
 		case n < 8:
 			c.findNumber(ctx, pick(c.random, w.machines()...), c.document())
-		default:
+		case n < 9:
 			c.useTill(ctx)
+		default:
+			c.draft(ctx)
 		}
 		sleep(ctx, time.Duration(c.random.Int64N(int64(w.plan.pause))))
 	}
@@ -155,6 +157,37 @@ func (c *client) useTill(ctx context.Context) {
 		}
 		return err
 	})
+}
+
+// draft defines the series of drafts at one node, and takes a number at another, which may not
+// have heard of it.
+func (c *client) draft(ctx context.Context) {
+	c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other}, c.defineDrafts)
+	key := fmt.Sprintf("draft-%d", c.random.IntN(20))
+	c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other}, func(ctx context.Context, s *server, _ *history.Op) error {
+		r, err := c.series(s).TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{
+			Series: drafts, Keys: []string{key}, Values: map[string]string{"desk": "d", "till": "t"},
+		})
+		for _, n := range r.GetNumbers() {
+			if text := n.GetText(); !strings.HasPrefix(text, "A-d-t-") && !strings.HasPrefix(text, "B-t-d-") {
+				c.world.found("the draft of the desk d and the till t is %s", text)
+			}
+		}
+		return err
+	})
+}
+
+// defineDrafts deletes the series of drafts, or defines it with its values in any order.
+func (c *client) defineDrafts(ctx context.Context, s *server, _ *history.Op) (err error) {
+	was, _ := c.series(s).GetSeries(ctx, &idnodev1.GetSeriesRequest{Name: drafts}) // Nothing if there is none.
+	version := was.GetSeries().GetVersion()
+	if version > 0 && c.random.IntN(4) == 0 {
+		_, err = c.series(s).DeleteSeries(ctx, &idnodev1.DeleteSeriesRequest{Name: drafts, ExpectedVersion: version})
+		return err
+	}
+	d := &idnodev1.SeriesDefinition{Format: pick(c.random, "A-{desk}-{till}-{number}", "B-{till}-{desk}-{number}")}
+	_, err = c.series(s).DefineSeries(ctx, &idnodev1.DefineSeriesRequest{Name: drafts, Definition: d, ExpectedVersion: version})
+	return err
 }
 
 // auditBooks compares the numbers of the books on each node with what callers were told,

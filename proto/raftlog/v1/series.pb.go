@@ -355,8 +355,14 @@ type SeriesTake struct {
 	Label string `protobuf:"bytes,6,opt,name=label,proto3" json:"label,omitempty"`
 	// Replaces that of the definition; 0 is the definition's.
 	ExpiresInNanos int64 `protobuf:"varint,7,opt,name=expires_in_nanos,json=expiresInNanos,proto3" json:"expires_in_nanos,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The version of the definition by which the values have their order, and the zone is
+	// chosen. A take by another definition than the present one is refused.
+	Version int64 `protobuf:"varint,8,opt,name=version,proto3" json:"version,omitempty"`
+	// When the numbers of that definition's series began: another series of that name can have
+	// the same version.
+	SinceUnixNano int64 `protobuf:"varint,9,opt,name=since_unix_nano,json=sinceUnixNano,proto3" json:"since_unix_nano,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SeriesTake) Reset() {
@@ -434,6 +440,20 @@ func (x *SeriesTake) GetLabel() string {
 func (x *SeriesTake) GetExpiresInNanos() int64 {
 	if x != nil {
 		return x.ExpiresInNanos
+	}
+	return 0
+}
+
+func (x *SeriesTake) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *SeriesTake) GetSinceUnixNano() int64 {
+	if x != nil {
+		return x.SinceUnixNano
 	}
 	return 0
 }
@@ -1718,7 +1738,7 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\x05first\x18\x02 \x01(\x03R\x05first\"M\n" +
 	"\fSeriesDelete\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12)\n" +
-	"\x10expected_version\x18\x02 \x01(\x03R\x0fexpectedVersion\"\xdc\x01\n" +
+	"\x10expected_version\x18\x02 \x01(\x03R\x0fexpectedVersion\"\x9e\x02\n" +
 	"\n" +
 	"SeriesTake\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
@@ -1727,7 +1747,9 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\x12utc_offset_seconds\x18\x04 \x01(\x11R\x10utcOffsetSeconds\x12\x12\n" +
 	"\x04keys\x18\x05 \x03(\tR\x04keys\x12\x14\n" +
 	"\x05label\x18\x06 \x01(\tR\x05label\x12(\n" +
-	"\x10expires_in_nanos\x18\a \x01(\x03R\x0eexpiresInNanosB\a\n" +
+	"\x10expires_in_nanos\x18\a \x01(\x03R\x0eexpiresInNanos\x12\x18\n" +
+	"\aversion\x18\b \x01(\x03R\aversion\x12&\n" +
+	"\x0fsince_unix_nano\x18\t \x01(\x03R\rsinceUnixNanoB\a\n" +
 	"\x05_date\"x\n" +
 	"\tSeriesEnd\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
