@@ -105,7 +105,7 @@ func (c *contents) dispatch(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	case op.KindRelease:
 		return c.release(dst, o)
 	case op.KindSettingSet:
-		return c.settingSet(dst, o)
+		return c.settingSet(dst, now, o)
 	case op.KindMerge:
 		return c.merge(dst, o)
 	default:

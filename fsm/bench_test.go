@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -46,7 +47,7 @@ func benchmarkNext(b *testing.B, size int, ids bool) {
 	for i := range operations {
 		op := opNext(benchName(i*7919%benchNames), 1)
 		if ids {
-			op.Request = key(0, 7)
+			op = keyed(op, key(0, 7))
 		}
 		operations[i] = encodeOperation(op)
 	}
@@ -108,4 +109,34 @@ func benchmarkHiLoNext(b *testing.B, label string) {
 		}
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "ops/s")
+}
+
+// BenchmarkRequestWindow: one more request id in a full window, of some caller.
+func BenchmarkRequestWindow(b *testing.B) {
+	for _, callers := range []int{1, 100, 10_000} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) { benchmarkRequestWindow(b, callers) })
+	}
+}
+
+func benchmarkRequestWindow(b *testing.B, callers int) {
+	const window = 100_000
+	names := make([][]byte, callers)
+	for i := range names {
+		names[i] = fmt.Appendf(nil, "dns:till-%d.shop.example", i)
+	}
+	w, result := newRequestWindow(), make([]byte, 20)
+	push := func(i int) {
+		k := op.RequestKey{Fingerprint: uint64(i)}
+		binary.LittleEndian.PutUint64(k.Key[:], uint64(i)*0x9e3779b97f4a7c15)
+		w.evict(window-1, uint64(i))
+		w.push(w.share(names[i*7919%callers]), &k, uint64(i), result)
+	}
+	for i := range 2 * window {
+		push(i)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		push(2*window + i)
+	}
 }

@@ -18,6 +18,9 @@ func (r *randomRun) draw(t *rapid.T) []*raftlogv1.Operation {
 	for i := range ops {
 		ops[i] = r.drawOperation(t)
 		if rapid.IntRange(0, 3).Draw(t, "keyed") == 0 {
+			if isCallersMessage(ops[i]) {
+				ops[i].Principal = proto.String(rapid.SampledFrom([]string{"", "", "", "CN=größe", "CN=till"}).Draw(t, "caller"))
+			}
 			ops[i] = keyed(ops[i], r.drawKey(t))
 		}
 	}
@@ -28,7 +31,7 @@ func (r *randomRun) drawKey(t *rapid.T) *raftlogv1.RequestKey {
 	k := key(rapid.IntRange(1, 12).Draw(t, "key"), uint64(rapid.IntRange(1, 6).Draw(t, "fingerprint")/6))
 	k.Retry = rapid.IntRange(0, 3).Draw(t, "retry") == 0
 	if k.Retry || rapid.Bool().Draw(t, "says since") {
-		k.Since = rapid.Uint64Range(0, r.index).Draw(t, "since")
+		k.Since = r.index - min(r.index, rapid.Uint64Range(0, 30).Draw(t, "entries before"))
 	}
 	return k
 }

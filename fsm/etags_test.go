@@ -88,7 +88,8 @@ func TestAStartIsAnsweredShortly(t *testing.T) {
 			t.Errorf("%v", said)
 		}
 	}
-	_, e := l.state.contents.requests.at(l.state.contents.requests.next - 1)
+	s := l.state.contents.requests.shares[""]
+	_, e := s.at(s.next - 1)
 	if e.bytes > 1000 {
 		t.Errorf("%d bytes are remembered of a start", e.bytes)
 	}

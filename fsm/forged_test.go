@@ -57,7 +57,8 @@ func TestForgedSnapshotsAreRefused(t *testing.T) {
 	session := asRecord(&raftlogv1.SessionRecord{Origin: nodeNamed("node A"), Session: 5})
 	other := asRecord(&raftlogv1.SessionRecord{Origin: nodeNamed("node A"), Session: 6})
 	ahead := asRecord(&raftlogv1.SessionRecord{Origin: nodeNamed("node A"), Session: 5, Results: []*raftlogv1.SessionResult{{Sequence: 65}}})
-	request := asRecord(&raftlogv1.RequestRecord{Key: make([]byte, 16)})
+	request := asRecord(&raftlogv1.RequestRecord{Key: make([]byte, 16), Share: &raftlogv1.RequestShare{}})
+	next := asRecord(&raftlogv1.RequestRecord{Key: bytes.Repeat([]byte{1}, 16), Share: &raftlogv1.RequestShare{}})
 	setting := asRecord(&raftlogv1.SettingRecord{Key: "max-claims", Value: 7})
 	roles := asRecord(&raftlogv1.RolesRecord{LogIndex: 3, Table: encodedRoles(t)})
 	etags := asRecord(&raftlogv1.EtagRecord{Node: nodeNamed("node A"), Start: 1})
@@ -88,6 +89,8 @@ func TestForgedSnapshotsAreRefused(t *testing.T) {
 		"two sessions":              forge(plain, member, session, other),
 		"session far ahead":         forge(plain, member, ahead),
 		"request twice":             forge(plain, request, request),
+		"request of nobody":         forge(plain, asRecord(&raftlogv1.RequestRecord{Key: make([]byte, 16)})),
+		"requests of one twice":     forge(plain, request, next),
 		"short request key":         forge(plain, asRecord(&raftlogv1.RequestRecord{Key: []byte("x")})),
 		"long request key":          forge(plain, asRecord(&raftlogv1.RequestRecord{Key: make([]byte, 17)})),
 		"setting twice":             forge(plain, setting, setting),

@@ -27,6 +27,8 @@ const (
 	recordMembership
 	recordJoinToken
 	recordSeries
+	recordPrincipal
+	recordRequestShare
 )
 
 func hashDatabase(number uint32, name string) uint64 {
@@ -90,9 +92,20 @@ func hashGroup(session *session, sequence uint64, results [][]byte) uint64 {
 	return r.Hash()
 }
 
-func hashRequest(position uint64, e *requestEntry, result []byte) uint64 {
+// hashPrincipal stands for a principal in the hashes of its request ids.
+func hashPrincipal(principal string) uint64 {
 	var s statehash.Space
-	return s.Begin(recordRequest).Number(position).Data(e.key[:]).
+	return s.Begin(recordPrincipal).Text(principal).Hash()
+}
+
+func hashRequestShare(share, floor uint64) uint64 {
+	var s statehash.Space
+	return s.Begin(recordRequestShare).Number(share).Number(floor).Hash()
+}
+
+func hashRequest(share, position uint64, e *requestEntry, result []byte) uint64 {
+	var s statehash.Space
+	return s.Begin(recordRequest).Number(share).Number(position).Data(e.key[:]).
 		Number(e.fingerprint).Number(e.index).Data(result).Hash()
 }
 

@@ -48,8 +48,12 @@ func hashFromScratch(c *contents) uint64 {
 	for _, e := range c.etags.byNode {
 		h.Add(hashEtags(e))
 	}
-	for position := c.requests.first; position < c.requests.next; position++ {
-		h.Add(c.requests.hashAt(position))
+	for principal, s := range c.requests.shares {
+		h.Add(hashRequestShare(hashPrincipal(principal), s.floor))
+		for position := s.first; position != s.next; position++ {
+			chunk, e := s.at(position)
+			h.Add(hashRequest(hashPrincipal(principal), position, e, chunk.result(e)))
+		}
 	}
 	h.Add(hashRequestFloor(c.requests.floor))
 	for id := range settingCount {

@@ -31,8 +31,8 @@ func million() int {
 	return 1_000_000
 }
 
-// heap returns the bytes in use.
-func heap() uint64 {
+// heapInUse returns the bytes in use.
+func heapInUse() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.GC()
@@ -72,12 +72,12 @@ func TestAMillionNames(t *testing.T) {
 	n := million()
 	l := newFormedLog(t)
 	few := l.measureCost(1)
-	before := heap()
+	before := heapInUse()
 	l.fill(n, func(i int) *raftlogv1.Operation { return opNext(shuffledName(i, n), 1) })
 	l.fill(n, func(i int) *raftlogv1.Operation {
 		return opHiLo(&raftlogv1.HiLoNext{Tag: shuffledName(i, n), Token: uint64(i) * 0x9e3779b97f4a7c15, ServerTag: "A"})
 	})
-	perName := float64(heap()-before) / float64(2*n)
+	perName := float64(heapInUse()-before) / float64(2*n)
 	t.Logf("%d identities and %d HiLo tags: %.0f bytes of heap for each", n, n, perName)
 	page := sizing.Read(t, "one of these")
 	if most := (page["identity"]["heap"] + page["HiLo tag, one range"]["heap"]) / 2; perName > most {

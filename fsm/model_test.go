@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -31,7 +32,11 @@ type model struct {
 	// names is the floor of names that are not known.
 	names    int64
 	settings map[string]int64
+	// requests are in the order of the log.
 	requests []modelRequest
+	// floors have the newest log index of what was forgotten of a principal, as long as
+	// something of it is remembered; floor has those of all others.
+	floors   map[string]uint64
 	floor    uint64
 	members  []*raftlogv1.Member
 	sessions map[string]*modelSession
@@ -56,6 +61,7 @@ type modelRange struct {
 }
 
 type modelRequest struct {
+	principal   string
 	key         string
 	fingerprint uint64
 	index       uint64
@@ -82,7 +88,7 @@ func newModel() *model {
 			"max-claims": 5_000_000, "max-databases": 10_000, "max-name-bytes-total": 1 << 30,
 			"max-names-per-database": 300_000_000, "max-name-bytes-per-database": 1 << 40,
 		},
-		sessions: map[string]*modelSession{}, etags: map[string]*modelEtags{},
+		floors: map[string]uint64{}, sessions: map[string]*modelSession{}, etags: map[string]*modelEtags{},
 	}
 }
 
@@ -140,10 +146,11 @@ func (m *model) apply(op *raftlogv1.Operation) *raftlogv1.Result {
 	if k == nil {
 		return m.run(op)
 	}
-	key := string(k.GetKey())
+	principal := ""
 	if isCallersMessage(op) {
-		key += "of " + op.GetPrincipal()
+		principal = op.GetPrincipal()
 	}
+	key := string(k.GetKey()) + "of " + principal
 	for _, r := range m.requests {
 		if r.key != key {
 			continue
@@ -153,13 +160,14 @@ func (m *model) apply(op *raftlogv1.Operation) *raftlogv1.Result {
 		}
 		return r.result
 	}
-	if k.GetSince() < m.floor && (k.GetRetry() || k.GetSince() > 0) {
+	if k.GetSince() < m.floorOf(principal) && (k.GetRetry() || k.GetSince() > 0) {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED)
 	}
 	result := m.run(op)
 	if result.GetRefusal() == nil {
-		m.requests = append(m.requests, modelRequest{key, k.GetFingerprint(), m.index, result})
-		m.evict()
+		m.evict(m.settings["request-window"] - 1)
+		m.floors[principal] = m.floorOf(principal)
+		m.requests = append(m.requests, modelRequest{principal, key, k.GetFingerprint(), m.index, result})
 	}
 	return result
 }
@@ -175,10 +183,38 @@ func isCallersMessage(op *raftlogv1.Operation) bool {
 	return false
 }
 
-func (m *model) evict() {
-	for int64(len(m.requests)) > m.settings["request-window"] {
-		m.floor = max(m.floor, m.requests[0].index)
-		m.requests = m.requests[1:]
+func (m *model) floorOf(principal string) uint64 {
+	if floor, known := m.floors[principal]; known {
+		return floor
+	}
+	return m.floor
+}
+
+func (m *model) evict(limit int64) {
+	for int64(len(m.requests)) > limit {
+		most := map[string]int{}
+		for _, r := range m.requests {
+			most[r.principal]++
+		}
+		inOrder := slices.Clone(m.requests)
+		slices.SortStableFunc(inOrder, func(a, b modelRequest) int {
+			return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.principal, b.principal))
+		})
+		gone := inOrder[0]
+		if m.index-gone.index <= requestShelter {
+			gone = slices.MinFunc(inOrder, func(a, b modelRequest) int { return most[b.principal] - most[a.principal] })
+		}
+		m.forget(gone, most[gone.principal] == 1)
+	}
+}
+
+// forget forgets a request, which may be the last one of its principal.
+func (m *model) forget(gone modelRequest, last bool) {
+	m.requests = slices.DeleteFunc(m.requests, func(r modelRequest) bool { return r.key == gone.key })
+	m.floors[gone.principal] = gone.index
+	if last {
+		m.floor = max(m.floor, gone.index)
+		delete(m.floors, gone.principal)
 	}
 }
 
@@ -221,7 +257,7 @@ func (m *model) run(op *raftlogv1.Operation) *raftlogv1.Result {
 		return m.raiseFloor(o.MergeCluster.GetFloor())
 	case *raftlogv1.Operation_SettingSet:
 		m.settings[o.SettingSet.GetKey()] = o.SettingSet.GetValue()
-		m.evict()
+		m.evict(m.settings["request-window"])
 		return m.value(o.SettingSet.GetValue())
 	}
 	return m.runCluster(op)

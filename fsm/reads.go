@@ -174,9 +174,8 @@ type Counts struct {
 	SeriesKeys int64
 	// NameBytes is the size of the names of all of these.
 	NameBytes int64
-	// Requests counts remembered request ids; RequestFloor is the newest log index
-	// that a forgotten one was applied at, 0 if none was forgotten.
-	Requests, RequestFloor uint64
+	// Requests counts remembered request ids.
+	Requests uint64
 	// Members counts present members, RemovedMembers the others.
 	Members, RemovedMembers int
 	// Sessions counts open sessions, SessionResults the groups in them whose
@@ -193,7 +192,7 @@ func (s *State) Counts() Counts {
 		Databases: len(c.databases.names), Identities: c.identities.shown.Len(), HiddenIdentities: c.identities.hidden.Len(),
 		HiLos: c.hilos.counters.Len(), Claims: c.claims.claimed.Len(), NameBytes: c.databases.nameBytes,
 		Series: c.series.byName.Len(), SeriesKeys: c.series.keys,
-		Requests: c.requests.size(), RequestFloor: c.requests.floor, Sessions: len(c.sessions.byOrigin),
+		Requests: c.requests.size, Sessions: len(c.sessions.byOrigin),
 	}
 	for _, m := range c.members.byID {
 		if m.GetRemoved() {

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"container/heap"
 	"crypto/sha256"
 
 	"github.com/idnode/idnode/fsm/op"
@@ -8,105 +9,117 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// requestChunkSize is how many request ids a chunk holds. A snapshot copies one pointer
-// per chunk under the lock.
-const requestChunkSize = 1024
+// requestShelter is for how many log entries a share protects a request id. It is counted
+// in entries because no clock is to be trusted: the quickest disks take minutes for so
+// many, others hours.
+const requestShelter = 1 << 22
 
-// requestWindow remembers the results of calls with a request id, oldest first.
+// requestWindow remembers the results of calls with a request id, in a share for each
+// principal.
 //
-// Each has a position, counted from 0 since the cluster was formed. positions finds the
-// position of a key; the chunks are a queue of the remembered ids. Chunks are
-// append-only, so a snapshot needs no copy of them.
+// A full window forgets one for each that comes: the oldest of all, if that is older than
+// requestShelter; else the oldest of the principal that has the most, so that a flood of
+// one pushes out its own. With one principal both are the oldest.
+//
+// Invariant: what is younger than requestShelter is forgotten only while no other
+// principal has more. So of n principals in a window of l ids each keeps at least its
+// newest l/n - 1.
 type requestWindow struct {
+	// positions finds the position of a key in the share of its principal. A key is a hash
+	// of its principal too, so it is in no other share.
 	positions map[[16]byte]uint64
-	chunks    []*requestChunk
-	// base is the position of the first entry of the first chunk, first that of
-	// the oldest that is remembered, next that of the next one.
-	base, first, next uint64
-	// floor is the newest log index that something forgotten was applied at.
+	// shares are those that are not empty, by principal.
+	shares map[string]*requestShare
+	// oldest has the share with the oldest entry first, largest that with the most.
+	oldest, largest requestOrder
+	// size is how many request ids are remembered.
+	size uint64
+	// floor is the newest log index that something forgotten of a principal without share
+	// was applied at.
 	floor uint64
-	// hash is that of the remembered entries.
+	// hash is that of the shares.
 	hash statehash.Sum
+	// restored is the share that the records of a snapshot are of.
+	restored *requestShare
 	// answeredAgain is no part of the state: it learns of repeated calls, and may be nil.
 	answeredAgain func(database string)
 }
 
-// requestChunk holds successive entries and the bytes of their results.
-type requestChunk struct {
-	entries []requestEntry
-	data    []byte
-}
-
-// requestEntry is one remembered request id. It holds no pointer, so that the garbage
-// collector does not scan a million of them.
-type requestEntry struct {
-	key          [16]byte
-	fingerprint  uint64
-	index        uint64 // the log index it was applied at
-	begin, bytes uint32 // where the result is in the chunk's data
-}
-
-// result returns an entry's encoded result.
-func (c *requestChunk) result(e *requestEntry) []byte {
-	return c.data[e.begin : e.begin+e.bytes : e.begin+e.bytes]
-}
-
 func newRequestWindow() requestWindow {
-	return requestWindow{positions: map[[16]byte]uint64{}}
+	return requestWindow{
+		positions: map[[16]byte]uint64{}, shares: map[string]*requestShare{},
+		oldest: requestOrder{order: byAge, before: older}, largest: requestOrder{order: bySize, before: larger},
+	}
 }
 
-// size returns how many request ids are remembered.
-func (w *requestWindow) size() uint64 { return w.next - w.first }
+// share returns a principal's share, a new one if nothing of it is remembered.
+func (w *requestWindow) share(principal []byte) *requestShare {
+	if s := w.shares[string(principal)]; s != nil {
+		return s
+	}
+	return newRequestShare(string(principal), 0, w.floor)
+}
 
-// at returns the entry at a position that is remembered, and its chunk.
-func (w *requestWindow) at(position uint64) (*requestChunk, *requestEntry) {
-	chunk := w.chunks[(position-w.base)/requestChunkSize]
-	return chunk, &chunk.entries[(position-w.base)%requestChunkSize]
+// find returns the entry of a key that is remembered in a share, and its chunk; else nil.
+func (w *requestWindow) find(s *requestShare, key [16]byte) (*requestChunk, *requestEntry) {
+	position, known := w.positions[key]
+	if !known || position-s.first >= s.size() { // A forged snapshot may have it in another share.
+		return nil, nil
+	}
+	return s.at(position)
 }
 
 // push appends an entry with a copy of its result.
-func (w *requestWindow) push(k *op.RequestKey, index uint64, result []byte) {
-	if (w.next-w.base)/requestChunkSize == uint64(len(w.chunks)) {
-		w.chunks = append(w.chunks, &requestChunk{})
+func (w *requestWindow) push(s *requestShare, k *op.RequestKey, index uint64, result []byte) {
+	w.positions[k.Key] = s.next
+	w.hash.Add(s.push(k, index, result))
+	w.size++
+	if s.size() > 1 {
+		w.largest.moved(s)
+		return
 	}
-	chunk := w.chunks[len(w.chunks)-1]
-	chunk.entries = append(chunk.entries, requestEntry{
-		key: k.Key, fingerprint: k.Fingerprint, index: index,
-		begin: uint32(len(chunk.data)), bytes: uint32(len(result)),
-	})
-	chunk.data = append(chunk.data, result...)
-	w.positions[k.Key] = w.next
-	w.hash.Add(w.hashAt(w.next))
-	w.next++
+	w.hash.Add(s.hash())
+	w.shares[s.principal] = s
+	heap.Push(&w.oldest, s)
+	heap.Push(&w.largest, s)
 }
 
-// pop forgets the oldest entry.
-func (w *requestWindow) pop() {
-	_, e := w.at(w.first)
-	w.hash.Remove(w.hashAt(w.first))
-	delete(w.positions, e.key)
-	w.floor = e.index // Entries come in the order of the log.
-	w.first++
-	if w.first-w.base == requestChunkSize {
-		w.chunks[0] = nil
-		w.chunks = w.chunks[1:]
-		w.base = w.first
+// pop forgets the oldest entry of a share.
+func (w *requestWindow) pop(s *requestShare) {
+	w.hash.Remove(s.hash())
+	key, hash := s.pop()
+	w.hash.Remove(hash)
+	delete(w.positions, key)
+	w.size--
+	if s.size() > 0 {
+		w.hash.Add(s.hash())
+		w.oldest.moved(s)
+		w.largest.moved(s)
+		return
 	}
+	w.floor = max(w.floor, s.floor)
+	delete(w.shares, s.principal)
+	w.oldest.remove(s)
+	w.largest.remove(s)
 }
 
-// evict forgets the oldest entries until no more than a limit are left.
-func (w *requestWindow) evict(limit uint64) {
-	for w.size() > limit {
-		w.pop()
+// evict forgets entries until no more than a limit are left.
+func (w *requestWindow) evict(limit, index uint64) {
+	for w.size > limit {
+		s := w.oldest.first()
+		if s.oldest().index+requestShelter >= index {
+			s = w.largest.first()
+		}
+		w.pop(s)
 	}
 }
 
 // forgot reports whether an earlier attempt of a request id that is not remembered may
-// have been applied: the window does not reach back to where the caller knew of none. A
-// first attempt may arrive late, after its retry was applied and forgotten, so it carries
-// the applied index of the node that accepted it.
-func (w *requestWindow) forgot(k *op.RequestKey) bool {
-	return k.Since < w.floor && (k.Retry || k.Since != 0)
+// have been applied: its principal's share does not reach back to where the caller knew of
+// none. A first attempt may arrive late, after its retry was applied and forgotten, so it
+// carries the applied index of the node that accepted it.
+func (s *requestShare) forgot(k *op.RequestKey) bool {
+	return k.Since < s.floor && (k.Retry || k.Since != 0)
 }
 
 // restore takes over a request id of a snapshot.
@@ -118,44 +131,59 @@ func (w *requestWindow) restore(m *raftlogv1.RequestRecord) error {
 	if _, twice := w.positions[k.Key]; twice {
 		return corrupt("request key %x twice", k.Key)
 	}
-	w.push(&k, m.GetLogIndex(), m.GetResult())
+	if err := w.restoreShare(m.GetShare()); err != nil {
+		return err
+	}
+	w.push(w.restored, &k, m.GetLogIndex(), m.GetResult())
 	return nil
 }
 
-// hashAt returns the hash of the entry at a position.
-func (w *requestWindow) hashAt(position uint64) uint64 {
-	chunk, e := w.at(position)
-	return hashRequest(position, e, chunk.result(e))
+// restoreShare begins a share, if a record does.
+func (w *requestWindow) restoreShare(m *raftlogv1.RequestShare) error {
+	if m == nil {
+		if w.restored == nil {
+			return corrupt("a request id of no principal")
+		}
+		return nil
+	}
+	if w.shares[string(m.GetPrincipal())] != nil {
+		return corrupt("request ids of %q twice", m.GetPrincipal())
+	}
+	w.restored = newRequestShare(string(m.GetPrincipal()), m.GetFirst(), m.GetFloor())
+	return nil
 }
 
 // runOnce runs an operation with a request key, unless it ran before: then it returns the
 // first answer. Only success is remembered: a refused operation changed nothing, and may
 // succeed at the next attempt.
 func (c *contents) runOnce(dst []byte, now moment, o *op.Operation) []byte {
-	if isCallers(o) {
-		if !o.Named {
-			return appendRefused(dst, now.index, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "request_id",
-				"the request id does not say whose it is"))
-		}
-		o.Request.Key = ownKey(o.Request.Key, o.Principal)
+	principal := o.Principal
+	if !isCallers(o) {
+		principal = nil
+	} else if !o.Named {
+		return appendRefused(dst, now.index, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "request_id",
+			"the request id does not say whose it is"))
 	}
-	if position, ok := c.requests.positions[o.Request.Key]; ok {
-		return c.requests.answer(dst, now, o, position)
+	o.Request.Key = ownKey(o.Request.Key, principal)
+	share := c.requests.share(principal)
+	if chunk, e := c.requests.find(share, o.Request.Key); e != nil {
+		return c.requests.answer(dst, now, o, chunk, e)
 	}
-	if c.requests.forgot(&o.Request) {
+	if share.forgot(&o.Request) {
 		return appendRefused(dst, now.index, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED, "request_id",
-			"the first try may have been applied up to log index %d, which is forgotten", c.requests.floor))
+			"the first try may have been applied up to log index %d, which is forgotten", share.floor))
 	}
 	result, applied := c.run(dst, now, o)
 	if applied {
-		c.requests.push(&o.Request, now.index, result)
-		c.requests.evict(c.settings.requestWindow())
+		c.requests.evict(c.settings.requestWindow()-1, now.index)
+		c.requests.push(c.requests.share(principal), &o.Request, now.index, result)
 	}
 	return result
 }
 
 // isCallers reports whether a request key is made from a caller's request id. Those of
-// operations on the cluster itself are random, and their nodes' own.
+// operations on the cluster itself are random, and their nodes' own: they are remembered
+// as if of callers without a name.
 func isCallers(o *op.Operation) bool { return o.Kind <= op.KindRelease }
 
 // ownKey returns the key under which a principal's request is remembered, so that the
@@ -168,8 +196,7 @@ func ownKey(key [16]byte, principal []byte) [16]byte {
 }
 
 // answer answers a call whose request id is remembered.
-func (w *requestWindow) answer(dst []byte, now moment, o *op.Operation, position uint64) []byte {
-	chunk, e := w.at(position)
+func (w *requestWindow) answer(dst []byte, now moment, o *op.Operation, chunk *requestChunk, e *requestEntry) []byte {
 	if e.fingerprint != o.Request.Fingerprint {
 		return appendRefused(dst, now.index, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED, "request_id",
 			"the request id was used for another request"))

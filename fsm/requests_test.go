@@ -1,9 +1,13 @@
 package fsm
 
 import (
+	"fmt"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
 )
 
 const expired = raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED
@@ -41,4 +45,77 @@ func TestFirstTriesThatAreNotLate(t *testing.T) {
 	k := key(8, 1)
 	k.Since = l.index - 2 // where the oldest one was applied that is forgotten now
 	l.mustApplied(l.do(keyed(opNext("users", 1), k)))
+}
+
+// callOf is a call of a principal with its n-th request id.
+func callOf(principal string, n int) *raftlogv1.Operation {
+	o := keyed(opNext("of "+principal, 1), key(n, 1))
+	o.Principal = proto.String(principal)
+	return o
+}
+
+// retryOf is the retry of a call, whose caller had seen an index before the first try.
+func retryOf(principal string, n int, since uint64) *raftlogv1.Operation {
+	o := callOf(principal, n)
+	o.Request.Retry, o.Request.Since = true, since
+	return o
+}
+
+// flood makes calls of one principal, some in each entry, and restarts in their middle.
+func (l *testLog) flood(from, to int) {
+	l.t.Helper()
+	for n := from; n < to; {
+		var g raftlog.Group
+		for ; n < to && len(g.Operations) < 7; n++ {
+			g.Operations = append(g.Operations, encodeOperation(callOf("flood", n)))
+		}
+		l.apply(g)
+		if (to-n)/7 == (to-from)/14 {
+			l.state = restored(l.t, snapshotOf(l.t, l.state))
+		}
+	}
+}
+
+// TestAFloodPushesOutItsOwn: of n principals in a window of l request ids each keeps its
+// newest l/n - 1, rounded up, and what was forgotten of another is nothing to it.
+func TestAFloodPushesOutItsOwn(t *testing.T) {
+	for _, c := range []struct{ window, quiet int }{{3, 1}, {4, 1}, {10, 2}, {100, 1}, {100, 3}, {3000, 4}} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			l := newFormedLog(t)
+			l.mustApplied(l.do(opSet("request-window", int64(c.window))))
+			before := l.index
+			l.flood(0, 2*c.window)
+			first, kept := map[string]*raftlogv1.Result{}, (c.window-1)/(c.quiet+1)
+			for n := range kept {
+				for quiet := range c.quiet {
+					name := fmt.Sprint("quiet ", quiet)
+					first[fmt.Sprint(name, n)] = l.mustApplied(l.do(callOf(name, n)))
+				}
+			}
+			l.flood(2*c.window, 7*c.window)
+			diff(t, expired, l.do(retryOf("flood", 0, before)).GetRefusal().GetReason())
+			for quiet := range c.quiet {
+				name := fmt.Sprint("quiet ", quiet)
+				for n := range kept {
+					diff(t, first[fmt.Sprint(name, n)], l.do(retryOf(name, n, before)))
+				}
+				l.mustApplied(l.do(retryOf(name, kept, before))) // Its first try did not arrive.
+			}
+		})
+	}
+}
+
+// TestAShareProtectsWhatIsYoung: a principal that calls no more does not keep its share.
+func TestAShareProtectsWhatIsYoung(t *testing.T) {
+	l := newFormedLog(t)
+	l.mustApplied(l.do(opSet("request-window", 10)))
+	before := l.index
+	l.mustApplied(l.do(callOf("quiet", 1)))
+	called := l.index
+	l.flood(0, 100)
+	l.index = called + requestShelter - 1
+	l.mustApplied(l.do(callOf("flood", 101)))
+	diff(t, called, l.do(retryOf("quiet", 1, before)).GetLogIndex())
+	l.mustApplied(l.do(callOf("flood", 102)))
+	diff(t, expired, l.do(retryOf("quiet", 1, before)).GetRefusal().GetReason())
 }

@@ -30,7 +30,7 @@ func (s *State) Restore(r io.Reader) error {
 	s.applied.set(restored.applied)
 	s.logger.Info("restored a snapshot", "index", restored.applied,
 		"identities", restored.identities.count(), "hilos", restored.hilos.counters.Len(),
-		"claims", restored.claims.claimed.Len(), "series", restored.series.byName.Len(), "requests", restored.requests.size())
+		"claims", restored.claims.claimed.Len(), "series", restored.series.byName.Len(), "requests", restored.requests.size)
 	return nil
 }
 
@@ -68,6 +68,7 @@ func readContents(r io.Reader, maxFormat uint32) (*contents, error) {
 		return nil, corrupt("the state's hash is %016x, the header says %016x", hash, header.GetStateHash())
 	}
 	c.members.moved = false
+	c.requests.restored = nil
 	return c, nil
 }
 
@@ -86,8 +87,6 @@ func (c *contents) restoreHeader(h *raftlogv1.SnapshotHeader) error {
 	c.format = h.GetLogFormat()
 	c.applied = h.GetAppliedIndex()
 	c.requests.floor = h.GetRequestFloor()
-	first := h.GetRequestFirst()
-	c.requests.base, c.requests.first, c.requests.next = first, first, first
 	return nil
 }
 

@@ -106,8 +106,8 @@ func settingByKey(key string) (settingID, bool) {
 }
 
 // settingSet changes a setting. A limit below the present use stops growth and
-// takes nothing away; only the window of request ids shrinks, oldest first.
-func (c *contents) settingSet(dst []byte, o *op.Operation) ([]byte, *refusal) {
+// takes nothing away; only the window of request ids shrinks.
+func (c *contents) settingSet(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var set raftlogv1.SettingSet
 	if err := decodePayload(o, &set); err != nil {
 		return dst, err
@@ -120,7 +120,7 @@ func (c *contents) settingSet(dst []byte, o *op.Operation) ([]byte, *refusal) {
 		return dst, err
 	}
 	c.settings.values[id] = set.GetValue()
-	c.requests.evict(c.settings.requestWindow())
+	c.requests.evict(c.settings.requestWindow(), now.index)
 	return op.AppendValue(dst, set.GetValue()), nil
 }
 

@@ -65,17 +65,24 @@ var sizes = map[string]sized{
 		},
 	},
 	// The window is full, and two thirds of what came are forgotten.
-	"request id": {
-		prepare: func(n int) []byte {
-			return encodePayload(&raftlogv1.SettingSet{Key: "request-window", Value: int64(max(n, 1))})
-		},
-		times: 3,
-		op: func(i, _ int) []byte {
-			k := key(i, 0x9e3779b97f4a7c15)
-			k.Since = 1 << 30
-			return encodeOperation(keyed(opNext("collections/0000000", 1), k))
-		},
-	},
+	"request id": {prepare: fullWindow, times: 3, op: func(i, _ int) []byte { return sizedRequest(i, "") }},
+	"request id, each of another caller": {prepare: fullWindow, times: 3, op: func(i, n int) []byte {
+		return sizedRequest(i, "dns:"+shuffledName(i, n))
+	}},
+}
+
+// sizedRequest is a call with a request id, of a caller without a name or another one.
+func sizedRequest(i int, principal string) []byte {
+	k := key(i, 0x9e3779b97f4a7c15)
+	k.Since = 1 << 30
+	o := keyed(opNext("collections/0000000", 1), k)
+	o.Principal = &principal
+	return encodeOperation(o)
+}
+
+// fullWindow has n request ids remembered.
+func fullWindow(n int) []byte {
+	return encodePayload(&raftlogv1.SettingSet{Key: "request-window", Value: int64(max(n, 1))})
 }
 
 func sizedRange(i, n int, label string) *raftlogv1.HiLoNext {
@@ -98,9 +105,9 @@ func sizedLog(t testing.TB, kind sized, n int) (l *testLog, heapBytes uint64) {
 	if kind.prepare != nil {
 		l.mustApplied(l.raw(kind.prepare(n)))
 	}
-	before := heap()
+	before := heapInUse()
 	l.fillEncoded(kind.times*n, func(i int) []byte { return kind.op(i, n) })
-	return l, heap() - before
+	return l, heapInUse() - before
 }
 
 // TestSizes compares the page with what the state keeps of n, in memory and in its
@@ -128,9 +135,9 @@ func TestSizes(t *testing.T) {
 func restoredHeap(t testing.TB, l *testLog) uint64 {
 	t.Helper()
 	data := snapshotOf(t, l.state)
-	before := heap()
+	before := heapInUse()
 	s := restored(t, data)
-	after := heap()
+	after := heapInUse()
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(data)
 	runtime.KeepAlive(l)

@@ -30,7 +30,7 @@ type Snapshot struct {
 	members    []*raftlogv1.Member
 	sessions   []session
 	etags      []*etagRecord
-	requests   requestView
+	requests   []requestShare
 	settings   settingStore
 	floor      floor
 	roles      *roleStore
@@ -38,13 +38,6 @@ type Snapshot struct {
 	membership uint64
 	joinTokens []*raftlogv1.JoinTokenCreate
 	series     []frozenSeries
-}
-
-// requestView is a window of request ids, frozen: the chunks, of which the last
-// one is a copy, because the original is still appended to.
-type requestView struct {
-	chunks []*requestChunk
-	skip   int // entries of the first chunk that are forgotten
 }
 
 // Snapshot returns the state as it is now. It takes some microseconds, whatever the size
@@ -76,7 +69,6 @@ func (c *contents) snapshot() *Snapshot {
 			LogFormat:    c.format,
 			FoldVersion:  docid.FoldVersion,
 			RequestFloor: c.requests.floor,
-			RequestFirst: c.requests.first,
 		},
 		databases:  c.databases.names[:len(c.databases.names):len(c.databases.names)],
 		identities: c.identities.shown.Freeze(),
@@ -100,27 +92,33 @@ func (c *contents) snapshot() *Snapshot {
 
 func compareNodes(a, b nodeid.ID) int { return bytes.Compare(a[:], b[:]) }
 
-// view freezes the window.
-func (w *requestWindow) view() requestView {
-	v := requestView{chunks: slices.Clone(w.chunks), skip: int(w.first - w.base)}
-	if n := len(v.chunks); n > 0 {
-		last := *v.chunks[n-1]
-		v.chunks[n-1] = &last
+// view freezes the shares.
+func (w *requestWindow) view() []requestShare {
+	shares := make([]requestShare, len(w.oldest.shares))
+	for i, s := range w.oldest.shares {
+		shares[i] = s.frozen()
 	}
+	return shares
+}
+
+// frozen returns the share with a copy of the last chunk: the original is still appended to.
+func (s *requestShare) frozen() requestShare {
+	v := *s
+	v.chunks = slices.Clone(s.chunks)
+	last := *v.chunks[len(v.chunks)-1]
+	v.chunks[len(v.chunks)-1] = &last
 	return v
 }
 
 // each calls f for each entry, oldest first, with its result.
-func (v *requestView) each(f func(e *requestEntry, result []byte)) {
-	for i, chunk := range v.chunks {
-		first := 0
-		if i == 0 {
-			first = v.skip
-		}
-		for j := first; j < len(chunk.entries); j++ {
-			e := &chunk.entries[j]
+func (s *requestShare) each(f func(e *requestEntry, result []byte)) {
+	skip := s.first - s.chunks[0].base // Those are forgotten.
+	for _, chunk := range s.chunks {
+		for i := range chunk.entries[skip:] {
+			e := &chunk.entries[skip:][i]
 			f(e, chunk.result(e))
 		}
+		skip = 0
 	}
 }
 

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"bufio"
+	"cmp"
 	"hash/crc32"
 	"io"
 	"slices"
@@ -222,14 +223,19 @@ func (w *snapshotWriter) series(s *frozenSeries) {
 	})
 }
 
-// writeRequests writes the window of request ids, oldest first.
+// writeRequests writes the request ids by principal, oldest first.
 func (s *Snapshot) writeRequests(out *snapshotWriter) {
 	m := &raftlogv1.RequestRecord{}
 	record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Request{Request: m}}
-	s.requests.each(func(e *requestEntry, result []byte) {
-		m.Key, m.Fingerprint, m.Result, m.LogIndex = e.key[:], e.fingerprint, result, e.index
-		out.record(record)
-	})
+	shares := slices.SortedFunc(slices.Values(s.requests), func(a, b requestShare) int { return cmp.Compare(a.principal, b.principal) })
+	for _, share := range shares {
+		m.Share = &raftlogv1.RequestShare{Principal: []byte(share.principal), First: share.first, Floor: share.floor}
+		share.each(func(e *requestEntry, result []byte) {
+			m.Key, m.Fingerprint, m.Result, m.LogIndex = e.key[:], e.fingerprint, result, e.index
+			out.record(record)
+			m.Share = nil
+		})
+	}
 }
 
 // snapshotWriter writes frames and keeps the first error, after which it writes

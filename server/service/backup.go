@@ -73,7 +73,7 @@ func (b *backups) writeBackup(ctx context.Context, to io.Writer) (uint64, error)
 	header := snapshot.Header()
 	w, err := backup.NewWriter(to, &raftlogv1.BackupHeader{
 		ClusterId: header.GetClusterId(), LogIndex: header.GetAppliedIndex(), LogFormat: header.GetLogFormat(),
-		FoldVersion: header.GetFoldVersion(), StateHash: header.GetStateHash(), RequestFloor: header.GetRequestFloor(),
+		FoldVersion: header.GetFoldVersion(), StateHash: header.GetStateHash(),
 		TimeUnixNano: time.Now().UnixNano(), NodeTag: b.tag.confirmed(), Version: b.version,
 	})
 	if err == nil {

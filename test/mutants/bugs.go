@@ -70,6 +70,9 @@ var bugs = []bug{
 	{name: "request-expiry-ignored"},
 	{name: "delayed-first-try"},
 	{name: "request-window-drops-newest"},
+	// In the simulation all callers have one name.
+	{name: "flood-pushes-out-others", others: test("fsm", "TestAFloodPushesOutItsOwn")},
+	{name: "floor-lost-with-share", others: test("fsm", "TestFirstTryAfterItsRetryWasForgotten")},
 	{name: "requests-not-restored"},
 	{name: "start-forgets-requests", others: explored("RESTORE")},
 	{name: "session-forgotten"},

@@ -44,9 +44,7 @@ type BackupHeader struct {
 	// The tag of the node that wrote it.
 	NodeTag string `protobuf:"bytes,8,opt,name=node_tag,json=nodeTag,proto3" json:"node_tag,omitempty"`
 	// That node's program version.
-	Version string `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
-	// The newest log index whose request id was dropped from the window.
-	RequestFloor  uint64 `protobuf:"varint,10,opt,name=request_floor,json=requestFloor,proto3" json:"request_floor,omitempty"`
+	Version       string `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -144,13 +142,6 @@ func (x *BackupHeader) GetVersion() string {
 	return ""
 }
 
-func (x *BackupHeader) GetRequestFloor() uint64 {
-	if x != nil {
-		return x.RequestFloor
-	}
-	return 0
-}
-
 // BackupTrailer closes a backup.
 type BackupTrailer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -211,7 +202,7 @@ var File_raftlog_v1_backup_proto protoreflect.FileDescriptor
 const file_raftlog_v1_backup_proto_rawDesc = "" +
 	"\n" +
 	"\x17raftlog/v1/backup.proto\x12\n" +
-	"raftlog.v1\"\xc3\x02\n" +
+	"raftlog.v1\"\x9e\x02\n" +
 	"\fBackupHeader\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x1d\n" +
 	"\n" +
@@ -224,9 +215,7 @@ const file_raftlog_v1_backup_proto_rawDesc = "" +
 	"\n" +
 	"state_hash\x18\a \x01(\x04R\tstateHash\x12\x19\n" +
 	"\bnode_tag\x18\b \x01(\tR\anodeTag\x12\x18\n" +
-	"\aversion\x18\t \x01(\tR\aversion\x12#\n" +
-	"\rrequest_floor\x18\n" +
-	" \x01(\x04R\frequestFloor\"A\n" +
+	"\aversion\x18\t \x01(\tR\aversion\"A\n" +
 	"\rBackupTrailer\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x04R\arecords\x12\x16\n" +
 	"\x06sha256\x18\x02 \x01(\fR\x06sha256B5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"

@@ -312,11 +312,9 @@ type SnapshotHeader struct {
 	LogFormat uint32 `protobuf:"varint,5,opt,name=log_format,json=logFormat,proto3" json:"log_format,omitempty"`
 	// The version of the table names are folded with.
 	FoldVersion uint32 `protobuf:"varint,6,opt,name=fold_version,json=foldVersion,proto3" json:"fold_version,omitempty"`
-	// The newest log index whose request id was dropped from the window.
-	RequestFloor uint64 `protobuf:"varint,7,opt,name=request_floor,json=requestFloor,proto3" json:"request_floor,omitempty"`
-	// The place of the oldest remembered request id in the order in which they
-	// were remembered, counted from 0 since the cluster was formed.
-	RequestFirst  uint64 `protobuf:"varint,8,opt,name=request_first,json=requestFirst,proto3" json:"request_first,omitempty"`
+	// Of a principal that no request id is remembered of: none that was forgotten was
+	// applied above this log index.
+	RequestFloor  uint64 `protobuf:"varint,7,opt,name=request_floor,json=requestFloor,proto3" json:"request_floor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -396,13 +394,6 @@ func (x *SnapshotHeader) GetFoldVersion() uint32 {
 func (x *SnapshotHeader) GetRequestFloor() uint64 {
 	if x != nil {
 		return x.RequestFloor
-	}
-	return 0
-}
-
-func (x *SnapshotHeader) GetRequestFirst() uint64 {
-	if x != nil {
-		return x.RequestFirst
 	}
 	return 0
 }
@@ -656,7 +647,7 @@ type SnapshotRecord_Member struct {
 }
 
 type SnapshotRecord_Request struct {
-	// A remembered request id, oldest first.
+	// A remembered request id; by principal, oldest first.
 	Request *RequestRecord `protobuf:"bytes,6,opt,name=request,proto3,oneof"`
 }
 
@@ -1134,7 +1125,9 @@ type RequestRecord struct {
 	// The encoded Result.
 	Result []byte `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
 	// The log index it was applied at.
-	LogIndex      uint64 `protobuf:"varint,4,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	LogIndex uint64 `protobuf:"varint,4,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// Set on the oldest one of each principal: whose it and the next ones are.
+	Share         *RequestShare `protobuf:"bytes,5,opt,name=share,proto3" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1197,6 +1190,77 @@ func (x *RequestRecord) GetLogIndex() uint64 {
 	return 0
 }
 
+func (x *RequestRecord) GetShare() *RequestShare {
+	if x != nil {
+		return x.Share
+	}
+	return nil
+}
+
+// RequestShare is what is remembered of one principal's request ids.
+type RequestShare struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The principal; empty for callers without a certificate, and nodes.
+	Principal []byte `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
+	// The place of the oldest one in the order in which they were remembered.
+	First uint64 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`
+	// The newest log index that a forgotten one was applied at.
+	Floor         uint64 `protobuf:"varint,3,opt,name=floor,proto3" json:"floor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RequestShare) Reset() {
+	*x = RequestShare{}
+	mi := &file_raftlog_v1_entry_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequestShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequestShare) ProtoMessage() {}
+
+func (x *RequestShare) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_entry_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RequestShare.ProtoReflect.Descriptor instead.
+func (*RequestShare) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RequestShare) GetPrincipal() []byte {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *RequestShare) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *RequestShare) GetFloor() uint64 {
+	if x != nil {
+		return x.Floor
+	}
+	return 0
+}
+
 // SessionRecord is a node's session. A session with many results takes several
 // records of the same origin, each with some of them.
 type SessionRecord struct {
@@ -1215,7 +1279,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[11]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1291,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[11]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1304,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{11}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SessionRecord) GetOrigin() []byte {
@@ -1284,7 +1348,7 @@ type SessionResult struct {
 
 func (x *SessionResult) Reset() {
 	*x = SessionResult{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[12]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1296,7 +1360,7 @@ func (x *SessionResult) String() string {
 func (*SessionResult) ProtoMessage() {}
 
 func (x *SessionResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[12]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1309,7 +1373,7 @@ func (x *SessionResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionResult.ProtoReflect.Descriptor instead.
 func (*SessionResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{12}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SessionResult) GetSequence() uint64 {
@@ -1339,7 +1403,7 @@ type SettingRecord struct {
 
 func (x *SettingRecord) Reset() {
 	*x = SettingRecord{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[13]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +1415,7 @@ func (x *SettingRecord) String() string {
 func (*SettingRecord) ProtoMessage() {}
 
 func (x *SettingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[13]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +1428,7 @@ func (x *SettingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingRecord.ProtoReflect.Descriptor instead.
 func (*SettingRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{13}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SettingRecord) GetKey() string {
@@ -1394,7 +1458,7 @@ type RolesRecord struct {
 
 func (x *RolesRecord) Reset() {
 	*x = RolesRecord{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[14]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1406,7 +1470,7 @@ func (x *RolesRecord) String() string {
 func (*RolesRecord) ProtoMessage() {}
 
 func (x *RolesRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[14]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1483,7 @@ func (x *RolesRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesRecord.ProtoReflect.Descriptor instead.
 func (*RolesRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{14}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RolesRecord) GetTable() []byte {
@@ -1456,7 +1520,7 @@ type EtagRecord struct {
 
 func (x *EtagRecord) Reset() {
 	*x = EtagRecord{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[15]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1532,7 @@ func (x *EtagRecord) String() string {
 func (*EtagRecord) ProtoMessage() {}
 
 func (x *EtagRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[15]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1545,7 @@ func (x *EtagRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagRecord.ProtoReflect.Descriptor instead.
 func (*EtagRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{15}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *EtagRecord) GetNode() []byte {
@@ -1537,7 +1601,7 @@ type EtagCeiling struct {
 
 func (x *EtagCeiling) Reset() {
 	*x = EtagCeiling{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[16]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1549,7 +1613,7 @@ func (x *EtagCeiling) String() string {
 func (*EtagCeiling) ProtoMessage() {}
 
 func (x *EtagCeiling) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[16]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1562,7 +1626,7 @@ func (x *EtagCeiling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagCeiling.ProtoReflect.Descriptor instead.
 func (*EtagCeiling) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{16}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *EtagCeiling) GetDatabase() string {
@@ -1608,7 +1672,7 @@ type FloorRecord struct {
 
 func (x *FloorRecord) Reset() {
 	*x = FloorRecord{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[17]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1620,7 +1684,7 @@ func (x *FloorRecord) String() string {
 func (*FloorRecord) ProtoMessage() {}
 
 func (x *FloorRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[17]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1633,7 +1697,7 @@ func (x *FloorRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FloorRecord.ProtoReflect.Descriptor instead.
 func (*FloorRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{17}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *FloorRecord) GetNames() int64 {
@@ -1670,7 +1734,7 @@ type SnapshotTrailer struct {
 
 func (x *SnapshotTrailer) Reset() {
 	*x = SnapshotTrailer{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[18]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1682,7 +1746,7 @@ func (x *SnapshotTrailer) String() string {
 func (*SnapshotTrailer) ProtoMessage() {}
 
 func (x *SnapshotTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[18]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1695,7 +1759,7 @@ func (x *SnapshotTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotTrailer.ProtoReflect.Descriptor instead.
 func (*SnapshotTrailer) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{18}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SnapshotTrailer) GetRecords() uint64 {
@@ -1739,7 +1803,7 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTATUS_APPLIED\x10\x01\x12\x18\n" +
 	"\x14STATUS_STALE_SESSION\x10\x02\x12\x19\n" +
-	"\x15STATUS_STALE_SEQUENCE\x10\x03\"\x97\x02\n" +
+	"\x15STATUS_STALE_SEQUENCE\x10\x03\"\xf2\x01\n" +
 	"\x0eSnapshotHeader\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x1d\n" +
 	"\n" +
@@ -1750,8 +1814,7 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\n" +
 	"log_format\x18\x05 \x01(\rR\tlogFormat\x12!\n" +
 	"\ffold_version\x18\x06 \x01(\rR\vfoldVersion\x12#\n" +
-	"\rrequest_floor\x18\a \x01(\x04R\frequestFloor\x12#\n" +
-	"\rrequest_first\x18\b \x01(\x04R\frequestFirst\"\x95\a\n" +
+	"\rrequest_floor\x18\a \x01(\x04R\frequestFloor\"\x95\a\n" +
 	"\x0eSnapshotRecord\x12\x1c\n" +
 	"\bdatabase\x18\x01 \x01(\tH\x00R\bdatabase\x128\n" +
 	"\bidentity\x18\x02 \x01(\v2\x1a.raftlog.v1.IdentityRecordH\x00R\bidentity\x12,\n" +
@@ -1801,12 +1864,17 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\vClaimRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12!\n" +
-	"\fstepped_over\x18\x03 \x01(\bR\vsteppedOver\"x\n" +
+	"\fstepped_over\x18\x03 \x01(\bR\vsteppedOver\"\xa8\x01\n" +
 	"\rRequestRecord\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\x06R\vfingerprint\x12\x16\n" +
 	"\x06result\x18\x03 \x01(\fR\x06result\x12\x1b\n" +
-	"\tlog_index\x18\x04 \x01(\x04R\blogIndex\"\x9a\x01\n" +
+	"\tlog_index\x18\x04 \x01(\x04R\blogIndex\x12.\n" +
+	"\x05share\x18\x05 \x01(\v2\x18.raftlog.v1.RequestShareR\x05share\"X\n" +
+	"\fRequestShare\x12\x1c\n" +
+	"\tprincipal\x18\x01 \x01(\fR\tprincipal\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\x04R\x05first\x12\x14\n" +
+	"\x05floor\x18\x03 \x01(\x04R\x05floor\"\x9a\x01\n" +
 	"\rSessionRecord\x12\x16\n" +
 	"\x06origin\x18\x01 \x01(\fR\x06origin\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x04R\asession\x12\"\n" +
@@ -1854,7 +1922,7 @@ func file_raftlog_v1_entry_proto_rawDescGZIP() []byte {
 }
 
 var file_raftlog_v1_entry_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_raftlog_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_raftlog_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_raftlog_v1_entry_proto_goTypes = []any{
 	(GroupResult_Status)(0),     // 0: raftlog.v1.GroupResult.Status
 	(*Entry)(nil),               // 1: raftlog.v1.Entry
@@ -1868,19 +1936,20 @@ var file_raftlog_v1_entry_proto_goTypes = []any{
 	(*RangeHolder)(nil),         // 9: raftlog.v1.RangeHolder
 	(*ClaimRecord)(nil),         // 10: raftlog.v1.ClaimRecord
 	(*RequestRecord)(nil),       // 11: raftlog.v1.RequestRecord
-	(*SessionRecord)(nil),       // 12: raftlog.v1.SessionRecord
-	(*SessionResult)(nil),       // 13: raftlog.v1.SessionResult
-	(*SettingRecord)(nil),       // 14: raftlog.v1.SettingRecord
-	(*RolesRecord)(nil),         // 15: raftlog.v1.RolesRecord
-	(*EtagRecord)(nil),          // 16: raftlog.v1.EtagRecord
-	(*EtagCeiling)(nil),         // 17: raftlog.v1.EtagCeiling
-	(*FloorRecord)(nil),         // 18: raftlog.v1.FloorRecord
-	(*SnapshotTrailer)(nil),     // 19: raftlog.v1.SnapshotTrailer
-	(*Member)(nil),              // 20: raftlog.v1.Member
-	(*JoinTokenCreate)(nil),     // 21: raftlog.v1.JoinTokenCreate
-	(*SeriesRecord)(nil),        // 22: raftlog.v1.SeriesRecord
-	(*SeriesNumbersRecord)(nil), // 23: raftlog.v1.SeriesNumbersRecord
-	(*SeriesLostRecord)(nil),    // 24: raftlog.v1.SeriesLostRecord
+	(*RequestShare)(nil),        // 12: raftlog.v1.RequestShare
+	(*SessionRecord)(nil),       // 13: raftlog.v1.SessionRecord
+	(*SessionResult)(nil),       // 14: raftlog.v1.SessionResult
+	(*SettingRecord)(nil),       // 15: raftlog.v1.SettingRecord
+	(*RolesRecord)(nil),         // 16: raftlog.v1.RolesRecord
+	(*EtagRecord)(nil),          // 17: raftlog.v1.EtagRecord
+	(*EtagCeiling)(nil),         // 18: raftlog.v1.EtagCeiling
+	(*FloorRecord)(nil),         // 19: raftlog.v1.FloorRecord
+	(*SnapshotTrailer)(nil),     // 20: raftlog.v1.SnapshotTrailer
+	(*Member)(nil),              // 21: raftlog.v1.Member
+	(*JoinTokenCreate)(nil),     // 22: raftlog.v1.JoinTokenCreate
+	(*SeriesRecord)(nil),        // 23: raftlog.v1.SeriesRecord
+	(*SeriesNumbersRecord)(nil), // 24: raftlog.v1.SeriesNumbersRecord
+	(*SeriesLostRecord)(nil),    // 25: raftlog.v1.SeriesLostRecord
 }
 var file_raftlog_v1_entry_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Entry.groups:type_name -> raftlog.v1.Group
@@ -1888,27 +1957,28 @@ var file_raftlog_v1_entry_proto_depIdxs = []int32{
 	6,  // 2: raftlog.v1.SnapshotRecord.identity:type_name -> raftlog.v1.IdentityRecord
 	7,  // 3: raftlog.v1.SnapshotRecord.hilo:type_name -> raftlog.v1.HiLoRecord
 	10, // 4: raftlog.v1.SnapshotRecord.claim:type_name -> raftlog.v1.ClaimRecord
-	20, // 5: raftlog.v1.SnapshotRecord.member:type_name -> raftlog.v1.Member
+	21, // 5: raftlog.v1.SnapshotRecord.member:type_name -> raftlog.v1.Member
 	11, // 6: raftlog.v1.SnapshotRecord.request:type_name -> raftlog.v1.RequestRecord
-	12, // 7: raftlog.v1.SnapshotRecord.session:type_name -> raftlog.v1.SessionRecord
-	14, // 8: raftlog.v1.SnapshotRecord.setting:type_name -> raftlog.v1.SettingRecord
-	16, // 9: raftlog.v1.SnapshotRecord.etag:type_name -> raftlog.v1.EtagRecord
-	18, // 10: raftlog.v1.SnapshotRecord.floor:type_name -> raftlog.v1.FloorRecord
-	15, // 11: raftlog.v1.SnapshotRecord.roles:type_name -> raftlog.v1.RolesRecord
+	13, // 7: raftlog.v1.SnapshotRecord.session:type_name -> raftlog.v1.SessionRecord
+	15, // 8: raftlog.v1.SnapshotRecord.setting:type_name -> raftlog.v1.SettingRecord
+	17, // 9: raftlog.v1.SnapshotRecord.etag:type_name -> raftlog.v1.EtagRecord
+	19, // 10: raftlog.v1.SnapshotRecord.floor:type_name -> raftlog.v1.FloorRecord
+	16, // 11: raftlog.v1.SnapshotRecord.roles:type_name -> raftlog.v1.RolesRecord
 	10, // 12: raftlog.v1.SnapshotRecord.released:type_name -> raftlog.v1.ClaimRecord
-	21, // 13: raftlog.v1.SnapshotRecord.join_token:type_name -> raftlog.v1.JoinTokenCreate
-	22, // 14: raftlog.v1.SnapshotRecord.series:type_name -> raftlog.v1.SeriesRecord
-	23, // 15: raftlog.v1.SnapshotRecord.series_numbers:type_name -> raftlog.v1.SeriesNumbersRecord
-	24, // 16: raftlog.v1.SnapshotRecord.series_lost:type_name -> raftlog.v1.SeriesLostRecord
+	22, // 13: raftlog.v1.SnapshotRecord.join_token:type_name -> raftlog.v1.JoinTokenCreate
+	23, // 14: raftlog.v1.SnapshotRecord.series:type_name -> raftlog.v1.SeriesRecord
+	24, // 15: raftlog.v1.SnapshotRecord.series_numbers:type_name -> raftlog.v1.SeriesNumbersRecord
+	25, // 16: raftlog.v1.SnapshotRecord.series_lost:type_name -> raftlog.v1.SeriesLostRecord
 	8,  // 17: raftlog.v1.HiLoRecord.outstanding:type_name -> raftlog.v1.OutstandingRange
 	9,  // 18: raftlog.v1.OutstandingRange.holder:type_name -> raftlog.v1.RangeHolder
-	13, // 19: raftlog.v1.SessionRecord.results:type_name -> raftlog.v1.SessionResult
-	17, // 20: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	12, // 19: raftlog.v1.RequestRecord.share:type_name -> raftlog.v1.RequestShare
+	14, // 20: raftlog.v1.SessionRecord.results:type_name -> raftlog.v1.SessionResult
+	18, // 21: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_entry_proto_init() }
@@ -1943,7 +2013,7 @@ func file_raftlog_v1_entry_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_entry_proto_rawDesc), len(file_raftlog_v1_entry_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,107 @@
+package fsm
+
+import (
+	"sort"
+
+	"github.com/idnode/idnode/fsm/op"
+)
+
+// requestShare has the remembered request ids of one principal, oldest first.
+//
+// Each has a position, counted from 0 since the share began. The chunks are a queue of
+// them. Chunks are append-only, so a snapshot needs no copy of them.
+type requestShare struct {
+	principal string
+	// id is a hash of the principal, which stands for it in the state's hash.
+	id     uint64
+	chunks []*requestChunk
+	// first is the position of the oldest entry, next that of the next one.
+	first, next uint64
+	// floor is the newest log index that something forgotten of the principal was applied at.
+	floor uint64
+	// places are where the share is in the window's orders.
+	places [shareOrders]int
+}
+
+// A chunk holds a quarter of its share, so that little is kept of what is forgotten, but
+// at most this much. A snapshot copies one pointer per chunk under the lock.
+const requestChunkSize = 1024
+
+// requestChunk holds successive entries and the bytes of their results.
+type requestChunk struct {
+	base    uint64 // the position of its first entry
+	entries []requestEntry
+	data    []byte
+}
+
+// requestEntry is one remembered request id. It holds no pointer, so that the garbage
+// collector does not scan a million of them.
+type requestEntry struct {
+	key          [16]byte
+	fingerprint  uint64
+	index        uint64 // the log index it was applied at
+	begin, bytes uint32 // where the result is in the chunk's data
+}
+
+// result returns an entry's encoded result.
+func (c *requestChunk) result(e *requestEntry) []byte {
+	return c.data[e.begin : e.begin+e.bytes : e.begin+e.bytes]
+}
+
+func newRequestShare(principal string, first, floor uint64) *requestShare {
+	return &requestShare{principal: principal, id: hashPrincipal(principal), first: first, next: first, floor: floor}
+}
+
+// size returns how many request ids are remembered of the principal.
+func (s *requestShare) size() uint64 { return s.next - s.first }
+
+// at returns the entry at a position that is remembered, and its chunk.
+func (s *requestShare) at(position uint64) (*requestChunk, *requestEntry) {
+	begin := s.chunks[0].base
+	after := sort.Search(len(s.chunks), func(i int) bool { return s.chunks[i].base-begin > position-begin })
+	chunk := s.chunks[after-1]
+	return chunk, &chunk.entries[position-chunk.base]
+}
+
+// oldest returns the oldest entry, which is in the first chunk.
+func (s *requestShare) oldest() *requestEntry {
+	return &s.chunks[0].entries[s.first-s.chunks[0].base]
+}
+
+// push appends an entry with a copy of its result, and returns its hash.
+func (s *requestShare) push(k *op.RequestKey, index uint64, result []byte) uint64 {
+	chunk := s.room()
+	chunk.entries = append(chunk.entries, requestEntry{
+		key: k.Key, fingerprint: k.Fingerprint, index: index,
+		begin: uint32(len(chunk.data)), bytes: uint32(len(result)),
+	})
+	chunk.data = append(chunk.data, result...)
+	s.next++
+	return hashRequest(s.id, s.next-1, &chunk.entries[len(chunk.entries)-1], result)
+}
+
+// room returns a chunk for one more entry.
+func (s *requestShare) room() *requestChunk {
+	if n := len(s.chunks); n > 0 && uint64(len(s.chunks[n-1].entries)) < min(s.size()/4, requestChunkSize) {
+		return s.chunks[n-1]
+	}
+	chunk := &requestChunk{base: s.next}
+	s.chunks = append(s.chunks, chunk)
+	return chunk
+}
+
+// pop forgets the oldest entry, and returns its key and its hash.
+func (s *requestShare) pop() (key [16]byte, hash uint64) {
+	chunk, e := s.chunks[0], s.oldest()
+	hash = hashRequest(s.id, s.first, e, chunk.result(e))
+	s.floor = e.index // Entries come in the order of the log.
+	s.first++
+	if s.first == chunk.base+uint64(len(chunk.entries)) {
+		s.chunks[0] = nil
+		s.chunks = s.chunks[1:]
+	}
+	return e.key, hash
+}
+
+// hash returns the hash of what is no entry.
+func (s *requestShare) hash() uint64 { return hashRequestShare(s.id, s.floor) }
