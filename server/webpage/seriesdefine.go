@@ -37,6 +37,8 @@ type defined struct {
 	Texts       []string `json:"texts"`
 	Values      []string `json:"values"`
 	BeginsAgain string   `json:"begins_again"`
+	// Suspended means that the series gives no numbers until it is resumed.
+	Suspended bool `json:"suspended"`
 }
 
 // previewSeries says what a definition would mean, before it counts.
@@ -57,5 +59,5 @@ func (p *Page) define(r *http.Request, d defineRequest, dryRun bool) (any, error
 	}
 	res, err := p.service.DefineSeries(r.Context(), req)
 	// JSON has null for a list that is nil.
-	return defined{append([]string{}, res.Preview.Texts...), append([]string{}, res.Preview.Values...), res.Preview.BeginsAgain}, err
+	return defined{append([]string{}, res.Preview.Texts...), append([]string{}, res.Preview.Values...), res.Preview.BeginsAgain, res.Suspended}, err
 }

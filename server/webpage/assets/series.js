@@ -44,8 +44,8 @@ function define(database, done) {
     content: [name.element, format.element, el("div", { class: "field" }, el("label", {}, "Numbers begin at 1 again each: ", reset)), verdict],
     act: async () => {
       const given = asked();
-      await change("series/define", given, { once: false });
-      say(`${given.name} gives numbers.`);
+      const { suspended } = await change("series/define", given, { once: false });
+      say(`${given.name} ${suspended ? "is suspended" : "gives numbers"}.`);
       await done();
     },
   });
