@@ -32,6 +32,9 @@ const mostTurns = 4
 
 // wait returns when it is a call's turn, with what ends it; or the error of ctx.
 func (t *turns) wait(ctx context.Context, caller string) (end func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err // Not by chance, where it is its turn at once.
+	}
 	l, mine := t.join(caller)
 	select {
 	case <-mine:
