@@ -211,7 +211,7 @@ func (n *Node) tuning(t testing.TB) string {
 // WaitReady waits until the node says that it serves.
 func (n *Node) WaitReady(t testing.TB) {
 	t.Helper()
-	Eventually(t, 20*time.Second, "node "+n.Tag+" is ready", func(ctx context.Context) error {
+	Eventually(t, time.Minute, "node "+n.Tag+" is ready", func(ctx context.Context) error {
 		if !n.Process.Running() {
 			t.Fatalf("node %s ended:\n%s", n.Tag, n.Process.Tail(40))
 		}
