@@ -81,7 +81,8 @@ type NumberRequest struct {
 
 // Take gives each key a number, or none. A key that has one keeps it: look at its State,
 // for it can be voided. The others get consecutive numbers in the order of the keys. The
-// errors are ErrKeyConflict, ErrSeriesSuspended, ErrNotFound, ErrInvalid and those of every
+// errors are ErrKeyConflict, ErrConcurrency (the series was defined anew meanwhile: make the
+// same call again), ErrSeriesSuspended, ErrNotFound, ErrInvalid and those of every
 // call.
 func (s Series) Take(ctx context.Context, want NumberRequest, opts ...Option) ([]DocumentNumber, error) {
 	o := s.client.options(opts)

@@ -60,13 +60,16 @@ func (w *requestWindow) share(principal []byte) *requestShare {
 	return newRequestShare(string(principal), 0, w.floor)
 }
 
-// find returns the entry of a key that is remembered in a share, and its chunk; else nil.
-func (w *requestWindow) find(s *requestShare, key [16]byte) (*requestChunk, *requestEntry) {
+// find reports whether a key is remembered, and returns its entry in a share, and the chunk
+// of that. They are nil where a forged snapshot has the key in another share.
+func (w *requestWindow) find(s *requestShare, key [16]byte) (*requestChunk, *requestEntry, bool) {
 	position, known := w.positions[key]
-	if !known || position-s.first >= s.size() { // A forged snapshot may have it in another share.
-		return nil, nil
+	if known && position-s.first < s.size() {
+		if chunk, e := s.at(position); e.key == key {
+			return chunk, e, true
+		}
 	}
-	return s.at(position)
+	return nil, nil, known
 }
 
 // push appends an entry with a copy of its result.
@@ -166,7 +169,7 @@ func (c *contents) runOnce(dst []byte, now moment, o *op.Operation) []byte {
 	}
 	o.Request.Key = ownKey(o.Request.Key, principal)
 	share := c.requests.share(principal)
-	if chunk, e := c.requests.find(share, o.Request.Key); e != nil {
+	if chunk, e, known := c.requests.find(share, o.Request.Key); known {
 		return c.requests.answer(dst, now, o, chunk, e)
 	}
 	if share.forgot(&o.Request) {
@@ -195,9 +198,9 @@ func ownKey(key [16]byte, principal []byte) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// answer answers a call whose request id is remembered.
+// answer answers a call whose request id is remembered, in another share if e is nil.
 func (w *requestWindow) answer(dst []byte, now moment, o *op.Operation, chunk *requestChunk, e *requestEntry) []byte {
-	if e.fingerprint != o.Request.Fingerprint {
+	if e == nil || e.fingerprint != o.Request.Fingerprint {
 		return appendRefused(dst, now.index, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED, "request_id",
 			"the request id was used for another request"))
 	}

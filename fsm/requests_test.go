@@ -105,6 +105,18 @@ func TestAFloodPushesOutItsOwn(t *testing.T) {
 	}
 }
 
+// TestAKeyInTheShareOfAnother answers no call by the result of another, as a forged snapshot
+// could have it.
+func TestAKeyInTheShareOfAnother(t *testing.T) {
+	l := newFormedLog(t)
+	l.mustApplied(l.do(callOf("B", 0)))
+	for n, position := range []uint64{0, 5} { // In B's share, and not.
+		o := callOf("B", n+1)
+		l.state.contents.requests.positions[ownKey([16]byte(o.GetRequest().GetKey()), []byte("B"))] = position
+		diff(t, raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED, l.do(o).GetRefusal().GetReason())
+	}
+}
+
 // TestAShareProtectsWhatIsYoung: a principal that calls no more does not keep its share.
 func TestAShareProtectsWhatIsYoung(t *testing.T) {
 	l := newFormedLog(t)

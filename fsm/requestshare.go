@@ -24,7 +24,8 @@ type requestShare struct {
 }
 
 // A chunk holds a quarter of its share, so that little is kept of what is forgotten, but
-// at most this much. A snapshot copies one pointer per chunk under the lock.
+// at most this much. A snapshot copies one pointer per chunk, and the last chunk of
+// each share, under the lock.
 const requestChunkSize = 1024
 
 // requestChunk holds successive entries and the bytes of their results.

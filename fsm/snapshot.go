@@ -41,8 +41,8 @@ type Snapshot struct {
 }
 
 // Snapshot returns the state as it is now. It takes some microseconds, whatever the size
-// of the state, but for one for each some hundred thousand numbers of series. It may be
-// called from any goroutine.
+// of the state, but for one for each some hundred thousand numbers of series, and for each
+// few principals with request ids. It may be called from any goroutine.
 func (s *State) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()

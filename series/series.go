@@ -80,8 +80,8 @@ func (s *Series) BeginAt(now int64) { s.since = s.advance(now) }
 // Definition returns what the series was last asked to be, and how often.
 func (s *Series) Definition() (Definition, int64) { return s.definition, s.version }
 
-// Since returns when the numbers began, or began anew. No two definitions of a name have the
-// same version and the same begin.
+// Since returns when the numbers began, or began anew. Two definitions of a name that have the
+// same version differ in it, unless the leader's clock was set back to the very nanosecond.
 func (s *Series) Since() int64 { return s.since }
 
 // CheckPresent refuses what was made by another definition than the present one. The error is

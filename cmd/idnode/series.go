@@ -88,15 +88,16 @@ key leads to it. If not, it fails, and names the first number that is wrong.`,
 	}
 	registerStale(cmd.Flags(), &stale)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		res := &idnodev1.VerifySeriesResponse{}
+		res, send := &idnodev1.VerifySeriesResponse{}, s.ask
 		for more := true; more; more = res.GetNextPageToken() != "" {
 			var err error
-			res, err = invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.VerifySeries, &idnodev1.VerifySeriesRequest{
+			res, err = invoke(ctx, send, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.VerifySeries, &idnodev1.VerifySeriesRequest{
 				Database: s.database, Series: args[0], Consistency: consistency(stale), PageToken: res.GetNextPageToken(),
 			})
 			if err != nil {
 				return err
 			}
+			send = s.insist // What has taken long does not end because a leader did.
 		}
 		s.out.result(res, func(w io.Writer) {
 			if res.GetOk() {

@@ -230,7 +230,7 @@ func (h *hostile) secured(t *testing.T, port string) *tls.Conn {
 // idle opens connections of good clients that then say nothing.
 func (h *hostile) idle(t *testing.T, n int) {
 	for i := range n {
-		h.secured(t, []string{h.node.GRPC, h.node.HTTP}[i%2])
+		defer h.secured(t, []string{h.node.GRPC, h.node.HTTP}[i%2]).Close()
 	}
 }
 

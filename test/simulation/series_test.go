@@ -204,7 +204,7 @@ func (w *world) audit(ctx context.Context, c *client, s *server) {
 	for _, name := range []string{books, tills} {
 		c.once(ctx, s, history.Op{Kind: history.Other}, func(ctx context.Context, s *server, _ *history.Op) error {
 			r, err := c.series(s).VerifySeries(ctx, &idnodev1.VerifySeriesRequest{Series: name})
-			if err == nil && r.GetDetail() != "" {
+			if err == nil && !r.GetOk() && r.GetNextPageToken() == "" {
 				w.found("node %s: number %d of %v of %s %s", s.tag(), r.GetNumber(), r.GetScope(), name, r.GetDetail())
 			}
 			return err
