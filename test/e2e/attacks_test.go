@@ -166,7 +166,6 @@ func (h *hostile) attacks() []attack {
 		{"connections opened and closed", once(h.churn)},
 		{"leaders change", once(func(t *testing.T) { h.handOver(t, 0) })},
 		{"leaders change, 1,500 silent connections to Raft's ports", once(func(t *testing.T) { h.handOver(t, 1_500) })},
-		{"leaders change, 6,000 silent connections to Raft's ports", once(func(t *testing.T) { h.handOver(t, 6_000) })},
 	}
 }
 
