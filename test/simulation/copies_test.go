@@ -58,6 +58,9 @@ func (n *nemesis) restoreCopies(ctx context.Context) {
 	second()
 	n.world.network.settle(nodes)
 	sleep(ctx, settles)
+	if ctx.Err() != nil {
+		return // They may not have read the switch yet.
+	}
 	for _, s := range older { // The next time they start without the switch.
 		s.trusts.Store(false)
 	}
