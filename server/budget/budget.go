@@ -49,7 +49,7 @@ type Budget struct {
 	mu sync.Mutex
 	// callers have connections, or had: see gone.
 	callers map[string]*caller
-	// left are those that have none, as far as is known.
+	// left are those that have none.
 	left map[string]*caller
 }
 
@@ -105,6 +105,7 @@ func (b *Budget) Open(name string) *Connection {
 		return nil
 	}
 	c.connections++
+	delete(b.left, name)
 	return &Connection{budget: b, caller: c}
 }
 
@@ -134,10 +135,7 @@ func (c *Connection) Close() {
 // forget forgets callers of whom nothing is left. b.mu is held.
 func (b *Budget) forget() {
 	for name, c := range b.left {
-		switch {
-		case c.connections > 0:
-			delete(b.left, name)
-		case c.gone():
+		if c.gone() {
 			delete(b.left, name)
 			delete(b.callers, name)
 		}

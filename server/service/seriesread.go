@@ -263,11 +263,8 @@ func (n *numbers) verifySeries(ctx context.Context, req VerifySeriesRequest) (re
 		return res, err
 	}
 	defer end()
-	enough := func() bool { return false }
-	if deadline, ok := ctx.Deadline(); ok {
-		half := time.Now().Add(time.Until(deadline) / 2)
-		enough = func() bool { return time.Now().After(half) }
-	}
+	deadline, _ := ctx.Deadline() // Each call has one.
+	half := time.Now().Add(time.Until(deadline) / 2)
 	var more bool
 	var wrong error
 	var worked time.Duration
@@ -282,7 +279,7 @@ func (n *numbers) verifySeries(ctx context.Context, req VerifySeriesRequest) (re
 		begin := time.Now()
 		at, more, wrong = s.VerifySome(at, verifiedAtOnce)
 		worked += time.Since(begin)
-		return more && !enough()
+		return more && !time.Now().After(half)
 	})
 	errors.As(wrong, &res.Wrong)
 	if more {
