@@ -46,6 +46,16 @@ func connect(t testing.TB, tr *Transport) net.Conn {
 	return c
 }
 
+// cutOff fails unless connections have ended, although their time is not up.
+func cutOff(t testing.TB, conns []net.Conn) {
+	t.Helper()
+	for _, c := range conns {
+		if _, err := c.Read(make([]byte, 1)); err == nil || isTimeout(err) {
+			t.Fatalf("still open: %v", err)
+		}
+	}
+}
+
 // vote is an RPC as the library writes it, as far as anybody gets to read it.
 var vote = append([]byte{1}, bytes.Repeat([]byte{0x81}, 100)...)
 
@@ -125,12 +135,7 @@ func TestOldestSilentConnectionMakesRoom(t *testing.T) {
 	for range 12 {
 		silent = append(silent, connect(t, a))
 	}
-	// The first eight are cut off, although their time is not up.
-	for _, c := range silent[:8] {
-		if _, err := c.Read(make([]byte, 1)); err == nil || isTimeout(err) {
-			t.Fatalf("still open: %v", err)
-		}
-	}
+	cutOff(t, silent[:8])
 	// A member gets in although all places are taken.
 	tr := start(t, b, "B", nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -161,11 +166,7 @@ func TestAFloodOfOneHostClosesItsOwn(t *testing.T) {
 		must(t, c.SetDeadline(time.Now().Add(20*time.Second)))
 		flood = append(flood, c)
 	}
-	for _, c := range flood[:8] {
-		if _, err := c.Read(make([]byte, 1)); err == nil || isTimeout(err) {
-			t.Fatalf("still open: %v", err)
-		}
-	}
+	cutOff(t, flood[:8])
 	_, err := member.Write(greetingOf(t, "B", "A").encode())
 	must(t, err)
 	if got, err := readReply(member); err != nil || got.status != OK {
@@ -191,11 +192,7 @@ func TestSilenceTakesNoPlaceOfAHandshake(t *testing.T) {
 	for range 12 {
 		silent = append(silent, connect(t, a))
 	}
-	for _, c := range silent[:8] {
-		if _, err := c.Read(make([]byte, 1)); err == nil || isTimeout(err) {
-			t.Fatalf("still open: %v", err)
-		}
-	}
+	cutOff(t, silent[:8])
 	_, err = member.Write(says[9:])
 	must(t, err)
 	if got, err := readReply(member); err != nil || got.status != OK {

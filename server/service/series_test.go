@@ -502,7 +502,7 @@ func TestVerifyGoesOnInPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := n.VerifySeries(t.Context(), VerifySeriesRequest{SeriesRequest: SeriesRequest{Series: "invoices"}}); err != nil || got.Wrong != nil {
+	if got, err := n.VerifySeries(t.Context(), allInvoices); err != nil || got.Wrong != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))

@@ -227,7 +227,7 @@ func (h *hostile) handOver(t *testing.T, silent int) {
 			for ctx.Err() == nil {
 				conn, err := stranger.DialContext(ctx, "tcp", h.Nodes[i%len(h.Nodes)].Raft)
 				if err != nil {
-					pause(ctx)
+					harness.Pause(ctx, 10*time.Millisecond) // So that dials which fail at once do not take the machine.
 					continue
 				}
 				stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -251,14 +251,6 @@ func (h *hostile) handOver(t *testing.T, silent int) {
 		return
 	}
 	t.Logf("half of %d changes took %s, the longest %s", len(took), harness.QuantileOfTimes(took, 500), slices.Max(took))
-}
-
-// pause lets a flood of dials that fail at once not take the machine.
-func pause(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(10 * time.Millisecond):
-	}
 }
 
 // seen is what callers saw of an attack.

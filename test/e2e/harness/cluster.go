@@ -375,6 +375,22 @@ func (c *Cluster) Agree(t testing.TB) {
 	})
 }
 
+// VerifySeries checks that every number of a series is in exactly one state.
+func (n *Node) VerifySeries(t testing.TB, series string) {
+	t.Helper()
+	req := &idnodev1.VerifySeriesRequest{Series: series}
+	for {
+		res, err := n.Series.VerifySeries(t.Context(), req)
+		if req.PageToken = res.GetNextPageToken(); err == nil && req.PageToken != "" {
+			continue
+		}
+		if err != nil || !res.GetOk() {
+			t.Errorf("node %s: %v, %v", n.Tag, res, err)
+		}
+		return
+	}
+}
+
 // Eventually polls until f succeeds; it fails the test when the time is over.
 func Eventually(t testing.TB, within time.Duration, what string, f func(ctx context.Context) error) {
 	t.Helper()

@@ -71,22 +71,6 @@ func (n *Node) Settled(t testing.TB) {
 	})
 }
 
-// VerifySeries checks that every number of a series is in exactly one state.
-func (n *Node) VerifySeries(t testing.TB, series string) {
-	t.Helper()
-	req := &idnodev1.VerifySeriesRequest{Series: series}
-	for {
-		res, err := n.Series.VerifySeries(t.Context(), req)
-		if req.PageToken = res.GetNextPageToken(); err == nil && req.PageToken != "" {
-			continue
-		}
-		if err != nil || !res.GetOk() {
-			t.Errorf("node %s: %v, %v", n.Tag, res, err)
-		}
-		return
-	}
-}
-
 // CopyData copies the data directory of a running node as it is at one moment,
 // and returns the copy.
 func (n *Node) CopyData(t testing.TB) string {

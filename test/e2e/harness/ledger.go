@@ -122,11 +122,12 @@ func (l *Load) call(ctx context.Context, ledger *Ledger, n *Node, name, who stri
 		l.mu.Lock()
 		l.answers = append(l.answers, Answer{Node: n, Call: begin, Return: time.Now(), Err: err})
 		l.mu.Unlock()
-		pause(ctx, 2*time.Millisecond) // a refusing node is not to be hammered
+		Pause(ctx, 2*time.Millisecond) // a refusing node is not to be hammered
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) {
+// Pause waits, or until ctx ends.
+func Pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -182,7 +182,7 @@ func (w *worker) nextRange() history.Outcome {
 		return history.OK // its holder ends without a word
 	}
 	if w.random.IntN(4) == 0 {
-		pause(w.ctx, time.Duration(w.random.IntN(50))*time.Millisecond)
+		Pause(w.ctx, time.Duration(w.random.IntN(50))*time.Millisecond)
 	}
 	back := history.Op{Kind: history.Return, Name: held.Name, Low: held.Low, High: held.High, Last: held.Low + used - 1}
 	if w.random.IntN(2) == 0 {

@@ -206,7 +206,7 @@ func (s *streamSource) send() error {
 			return nil
 		}
 		if s.run.load.Every > 0 {
-			pause(s.stream.Context(), time.Until(due))
+			Pause(s.stream.Context(), time.Until(due))
 		}
 		number, ok := s.run.next()
 		if !ok {

@@ -110,7 +110,7 @@ func (tr *Traffic) Crowd(perNode int) (sendAway func()) {
 			crowd.Go(func() {
 				for ctx.Err() == nil {
 					if w.try(w.home, history.Op{Kind: history.Next, Name: "orders"}, nil).Outcome != history.OK {
-						pause(ctx, time.Millisecond)
+						Pause(ctx, time.Millisecond)
 					}
 				}
 			})
@@ -248,9 +248,9 @@ type worker struct {
 func (w *worker) run(step func(*worker) history.Outcome) {
 	for w.ctx.Err() == nil {
 		if step(w) != history.OK {
-			pause(w.ctx, 5*time.Millisecond) // a refusing node is not to be hammered
+			Pause(w.ctx, 5*time.Millisecond) // a refusing node is not to be hammered
 		}
-		pause(w.ctx, time.Duration(w.random.ExpFloat64()*float64(time.Millisecond)))
+		Pause(w.ctx, time.Duration(w.random.ExpFloat64()*float64(time.Millisecond)))
 	}
 }
 
@@ -277,7 +277,7 @@ func (w *worker) issue(op history.Op, token *[]byte) history.Op {
 		if w.retries.Err() != nil || time.Since(first) > retryFor {
 			break
 		}
-		pause(w.retries, 10*time.Millisecond)
+		Pause(w.retries, 10*time.Millisecond)
 		got = w.repeat(op, token)
 	}
 	return got
