@@ -71,16 +71,16 @@ INVOICES ?= 1000000
 invoicing: ## INVOICES by examples/invoicing, which is killed all the time, as are the cluster's leaders; once all nodes are lost
 	IDNODE_E2E_INVOICES=$(INVOICES) go test -count=1 -v -timeout 0 ./test/e2e/invoicing
 
-matrix: ## each kind of fault, LENGTH full or medium; writes the figures into docs/reliability.md
-	IDNODE_MATRIX=$(LENGTH) IDNODE_E2E_CHAOS=$(DURATION) IDNODE_MATRIX_PAGE=$(CURDIR)/docs/reliability.md \
+matrix: ## each kind of fault, LENGTH full or medium; writes the figures into docs/evidence/reliability.md
+	IDNODE_MATRIX=$(LENGTH) IDNODE_E2E_CHAOS=$(DURATION) IDNODE_MATRIX_PAGE=$(CURDIR)/docs/evidence/reliability.md \
 	  go test -count=1 -v -timeout 0 ./test/e2e/matrix
 
 # How many damages `make damage` tries on data directories, and how many on nodes.
 DAMAGES ?= 4000
 DAMAGED_NODES ?= 60
-damage: ## DAMAGES to the files of a node, drawn from SEED; writes the figures into docs/reliability.md
+damage: ## DAMAGES to the files of a node, drawn from SEED; writes the figures into docs/evidence/damage.md
 	IDNODE_DAMAGES=$(DAMAGES) IDNODE_DAMAGED_NODES=$(DAMAGED_NODES) $(if $(SEED),IDNODE_E2E_SEED=$(SEED)) \
-	  IDNODE_DAMAGE_PAGE=$(CURDIR)/docs/reliability.md go test -count=1 -v -timeout 0 ./test/e2e/damage
+	  IDNODE_DAMAGE_PAGE=$(CURDIR)/docs/evidence/damage.md go test -count=1 -v -timeout 0 ./test/e2e/damage
 
 # How many more of each of its faults `make explore` allows a scenario, and how many worlds
 # it holds: so many took 13 GB.
@@ -89,8 +89,8 @@ MOST ?= 20000000
 explore: ## all orders of events in small worlds, with MORE of each fault and at most MOST worlds each, or one SCENARIO
 	go test -count=1 -v -timeout 0 -run 'TestScenarios$$' ./test/exploration -more $(MORE) -most $(MOST) $(if $(SCENARIO),-scenario $(SCENARIO))
 
-mutants: ## plants a bug at a time and says which test finds it; writes the score into docs/reliability.md
-	go run ./test/mutants -into docs/reliability.md
+mutants: ## plants a bug at a time and says which test finds it; writes the score into docs/evidence/planted-bugs.md
+	go run ./test/mutants -into docs/evidence/planted-bugs.md
 
 fuzz-short: ## every fuzz test for a moment
 	.ci/fuzz
@@ -98,7 +98,7 @@ fuzz-short: ## every fuzz test for a moment
 fmt: ## format all Go files
 	go tool -modfile=tools/go.mod gofumpt -l -w .
 
-generate: ## the Go code of the proto files, and docs/openapi.yaml, if buf has nothing to say against them
+generate: ## the Go code of the proto files, and docs/reference/openapi.yaml, if buf has nothing to say against them
 	go tool -modfile=tools/go.mod buf lint
 	go tool -modfile=tools/go.mod buf generate
 	go tool -modfile=tools/go.mod buf generate --template buf.gen.openapi.yaml --path proto/idnode/v1

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"errors"
-	"hash/crc32"
 )
 
 const (
@@ -23,5 +22,3 @@ var (
 	// ErrNewer means that a newer release wrote it.
 	ErrNewer = errors.New("the backup was written by a newer release")
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)

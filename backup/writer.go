@@ -5,11 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
-	"hash/crc32"
 	"io"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/crc32c"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -74,7 +74,7 @@ func (w *Writer) write(b []byte) {
 
 // frameSum is the checksum of a frame.
 func frameSum(length, body []byte) uint32 {
-	return crc32.Update(crc32.Checksum(length, castagnoli), castagnoli, body)
+	return crc32c.Sum(length, body)
 }
 
 // withSum returns the frame without a body, which ends the records.

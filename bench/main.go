@@ -1,5 +1,5 @@
 // Bench measures idnode beside what people would use instead, all on this
-// machine, and writes the tables and plots of docs/performance.md.
+// machine, and writes the tables and plots of docs/evidence/performance.md.
 //
 //	go run .                measure and report
 //	go run . report FILE    report what was measured before
@@ -45,7 +45,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // defaultOutput is the page with the tables, seen from bench/.
-const defaultOutput = "../docs/performance.md"
+const defaultOutput = "../docs/evidence/performance.md"
+
+// defaultResults is the file behind those tables.
+var defaultResults = filepath.Join("results", "published.jsonl")
 
 // reportFile makes tables and plots of an earlier measurement.
 func reportFile(args []string, stdout, stderr io.Writer) error {
@@ -109,6 +112,8 @@ type options struct {
 	output   string
 	results  string
 	dir      string
+	// syncDelay is added to each fsync.
+	syncDelay time.Duration
 	// repository is idnode's checkout.
 	repository string
 	// command is what was typed.
@@ -129,8 +134,10 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	names := strings.Join(append(system.Names(), nameGenerators), ",")
 	only := flags.String("only", names, "what to measure, with commas between")
 	flags.StringVar(&o.output, "output", defaultOutput, "page whose generated parts are written; - prints them")
-	flags.StringVar(&o.results, "results", filepath.Join("results", "published.jsonl"), "file for what was measured")
+	flags.StringVar(&o.results, "results", defaultResults, "file for what was measured")
 	flags.StringVar(&o.dir, "dir", os.TempDir(), "folder for all data, on the disk to be measured")
+	flags.DurationVar(&o.syncDelay, "sync-delay", 0,
+		"how much longer each fsync of a system takes, by strace; with an --output and --results of its own")
 	flags.StringVar(&o.repository, "repository", "..", "idnode's checkout")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
@@ -160,6 +167,10 @@ func (o options) check(names string, rest []string) error {
 	switch {
 	case len(rest) != 0:
 		return fmt.Errorf("what is %q?", rest[0])
+	case o.syncDelay < 0 || o.syncDelay > time.Second:
+		return errors.New("--sync-delay must be 0 to 1s")
+	case o.syncDelay > 0 && (o.output == defaultOutput || o.results == defaultResults):
+		return errors.New("--sync-delay needs an --output and --results of its own: the page is about the disk as it is")
 	case o.runs < 1 || o.duration <= 0 || o.warmUp <= 0:
 		return errors.New("--runs, --duration and --warm-up must be above 0")
 	}

@@ -84,6 +84,7 @@ func TestAnUnfinishedMeasurementLeavesTheLastOne(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	for _, args := range []string{
 		"--runs 0", "--duration 0s", "--warm-up 0s", "--callers 1,x", "--callers 0", "--only etcd,mysql", "--only", "extra", "--no-such",
+		"--sync-delay -1ms", "--sync-delay 2s", "--sync-delay 5ms", "--sync-delay 5ms --output -", "--sync-delay 5ms --results x",
 		"report", "report a b", "report no-such-file",
 	} {
 		var out bytes.Buffer

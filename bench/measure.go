@@ -51,7 +51,7 @@ func measure(ctx context.Context, o options, file, progress io.Writer) (result.R
 	defer os.RemoveAll(build) // It is in the folder for temporary files.
 	m := &measurement{
 		options: o, file: file, progress: progress,
-		env: system.Env{Dir: o.dir, Idnode: filepath.Join(build, "idnode")},
+		env: system.Env{Dir: o.dir, Idnode: filepath.Join(build, "idnode"), SyncDelay: o.syncDelay},
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", m.env.Idnode, "./cmd/idnode")
 	cmd.Dir, cmd.Stderr = o.repository, progress

@@ -55,7 +55,7 @@ func (r *router) judge(n *node, dialled uint64, id string) error {
 
 func otherCluster(address, own, other string) *Error {
 	return &Error{
-		Code: codes.FailedPrecondition, Reason: reasonOtherCluster,
+		Code: codes.FailedPrecondition, Reason: reasonOtherCluster, foreign: true,
 		Message: fmt.Sprintf("the node at %s belongs to cluster %s, and this client to cluster %s", address, other, own),
 	}
 }

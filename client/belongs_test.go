@@ -78,7 +78,8 @@ func TestANodeOfAnotherClusterTakesAnAddress(t *testing.T) {
 		line.lead(other.nodes[0].addr)
 		for _, template := range templates {
 			id, err := c.Next(t.Context(), template)
-			if !errors.Is(err, client.ErrOtherCluster) || !strings.Contains(err.Error(), "cluster own") || !strings.Contains(err.Error(), "cluster other") {
+			if !errors.Is(err, client.ErrOtherCluster) || !strings.Contains(err.Error(), "cluster own") ||
+				!strings.Contains(err.Error(), "cluster other") {
 				t.Errorf("%s: %q, %v", template, id, err)
 			}
 		}
@@ -228,7 +229,7 @@ func TestAnswersOfANodeThatStops(t *testing.T) {
 		calls.Go(func() {
 			for ctx.Err() == nil { // The first may go before the client hears of the stop.
 				short, done := context.WithTimeout(ctx, 100*time.Millisecond)
-				_, _ = c.Next(short, "orders|")
+				_, _ = c.Next(short, "invoices|")
 				done()
 			}
 		})

@@ -72,16 +72,22 @@ func ask[Service any, Req request, Resp logIndexed](ctx context.Context, c *Clie
 }
 
 // change makes a call that changes something and may be repeated without a request id.
-func change[Service any, Req request, Resp logIndexed](ctx context.Context, c *Client, m method[Service, Req, Resp], req Req) (Resp, error) {
+func change[Service any, Req request, Resp logIndexed](ctx context.Context, c *Client, m method[Service, Req, Resp],
+	req Req,
+) (Resp, error) {
 	return invoke(ctx, c, plan{toLeader: true, changes: true}, m, req)
 }
 
 // once makes a call that counts once; the request id is already in req.
-func once[Service any, Req counted, Resp logIndexed](ctx context.Context, c *Client, o options, m method[Service, Req, Resp], req Req) (Resp, error) {
+func once[Service any, Req counted, Resp logIndexed](ctx context.Context, c *Client, o options, m method[Service, Req, Resp],
+	req Req,
+) (Resp, error) {
 	return invoke(ctx, c, plan{toLeader: true, id: req.GetRequestId(), own: o.requestID == ""}, m, req)
 }
 
-func invoke[Service any, Req request, Resp logIndexed](ctx context.Context, c *Client, p plan, m method[Service, Req, Resp], req Req) (Resp, error) {
+func invoke[Service any, Req request, Resp logIndexed](ctx context.Context, c *Client, p plan, m method[Service, Req, Resp],
+	req Req,
+) (Resp, error) {
 	var got Resp
 	if err := sendable(req); err != nil {
 		return got, err
@@ -106,7 +112,9 @@ func invoke[Service any, Req request, Resp logIndexed](ctx context.Context, c *C
 
 // attempt makes one try, together with the tries of others where that is
 // possible. ctx has a deadline.
-func attempt[Service any, Req request, Resp logIndexed](ctx context.Context, r *router, n *node, m method[Service, Req, Resp], req Req) (Resp, error) {
+func attempt[Service any, Req request, Resp logIndexed](ctx context.Context, r *router, n *node, m method[Service, Req, Resp],
+	req Req,
+) (Resp, error) {
 	var none Resp
 	deadline, _ := ctx.Deadline()
 	left := time.Until(deadline)
@@ -169,11 +177,14 @@ type callTries struct {
 	last, told *Error
 	node       *node
 	tries      int
-	// foreign is how many of the newest tries found a node of another cluster.
+	// foreign is how many of the newest tries found no node of the client's cluster.
 	foreign   int
 	overloads int
 	// unknown says that a try may have taken effect.
 	unknown bool
+	// repeats says that the caller made the call before: until the cluster decides it, its
+	// outcome is what it was.
+	repeats bool
 }
 
 // run makes tries at changing nodes until one gives a final answer or the time
@@ -191,7 +202,7 @@ func (r *router) run(ctx context.Context, p plan, try func(context.Context, *nod
 	switch {
 	case p.id == nil:
 	case p.id.RetrySince != nil:
-		at.since = p.id.GetRetrySince()
+		at.since, at.repeats = p.id.GetRetrySince(), !p.own
 	case at.since > 0:
 		// The first try says it too: the network may hold it up until its retry was
 		// applied and forgotten.
@@ -266,7 +277,7 @@ func (p *callTries) note(n *node, err *Error) {
 	}
 	p.tries++
 	p.foreign++
-	if err.Reason != reasonOtherCluster {
+	if !err.foreign {
 		p.foreign = 0
 	}
 	if err.Reason == reasonOverloaded {
@@ -275,8 +286,8 @@ func (p *callTries) note(n *node, err *Error) {
 	p.unknown = p.unknown || (p.id != nil || p.changes) && (err.Unknown || err.effect() == effectUnknown)
 }
 
-// allForeign says that as many tries as there are endpoints found only nodes of another
-// cluster. Where an endpoint does not answer, it may be the one that is meant.
+// allForeign says that as many tries as there are endpoints found no node of the client's
+// cluster, but something else. Where an endpoint does not answer, it may be the one that is meant.
 func (p *callTries) allForeign(endpoints int) bool { return p.foreign >= endpoints }
 
 // begunTooOld says that the index named was forgotten before the first try came, and
@@ -312,7 +323,7 @@ func (p *callTries) pause(endpoints int) time.Duration {
 // fail returns the error of a call that was given up because of err.
 func (p *callTries) fail(ctx context.Context, err *Error) error {
 	e := *err
-	e.Unknown = p.unknown
+	e.Unknown = p.unknown || p.repeats && !err.decided()
 	if p.id != nil {
 		e.RequestID, e.RetrySince = p.id.GetId(), p.since
 	}

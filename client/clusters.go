@@ -2,9 +2,14 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/idnode/idnode/docid"
 )
@@ -18,9 +23,17 @@ type Cluster struct {
 	Databases []string
 }
 
-// clusters returns all clusters: that of the rest first.
+// clusters returns all clusters: that of the rest first. What stands around an endpoint, as
+// behind the comma of a list, is no part of it.
 func (c Config) clusters() []Cluster {
-	return append([]Cluster{{Endpoints: c.Endpoints, ClusterID: c.ClusterID}}, c.Clusters...)
+	all := append([]Cluster{{Endpoints: c.Endpoints, ClusterID: c.ClusterID}}, c.Clusters...)
+	for i := range all {
+		all[i].Endpoints = slices.Clone(all[i].Endpoints)
+		for k, e := range all[i].Endpoints {
+			all[i].Endpoints[k] = strings.TrimSpace(e)
+		}
+	}
+	return all
 }
 
 // checkClusters checks which cluster is where, and which has what. What two have in
@@ -37,7 +50,7 @@ func (c Config) checkClusters() error {
 		}
 		for k, e := range cluster.Endpoints {
 			field := fmt.Sprintf("%s.Endpoints[%d]", at, k)
-			if _, _, err := net.SplitHostPort(e); err != nil {
+			if err := checkEndpoint(e); err != nil {
 				return fmt.Errorf("client: %s: endpoint %q: %w", field, e, err)
 			}
 			if err := endpoints.take(e, at, field); err != nil {
@@ -64,6 +77,17 @@ func (c Config) checkClusters() error {
 		}
 	}
 	return nil
+}
+
+func checkEndpoint(e string) error {
+	if strings.ContainsFunc(e, unicode.IsSpace) {
+		return errors.New("a blank in an address")
+	}
+	_, port, err := net.SplitHostPort(e)
+	if n, wrong := strconv.ParseUint(port, 10, 16); err == nil && (wrong != nil || n == 0) {
+		err = errors.New("a port is 1 to 65535")
+	}
+	return err
 }
 
 // owners has who took each value.

@@ -110,7 +110,9 @@ type Error struct {
 
 	// pause is how long the node asks to wait before a repeat.
 	pause time.Duration
-	err   error
+	// foreign says that what answered is no node of the client's cluster.
+	foreign bool
+	err     error
 }
 
 // Error implements error.
@@ -187,10 +189,12 @@ func invalidField(reason, field, message string) *Error {
 
 // unreachable is a node to which no connection could be made: nothing was sent.
 func unreachable(address string, cause error) *Error {
-	return &Error{
-		Code: codes.Unavailable, Reason: reasonNoEndpoint,
-		Message: fmt.Sprintf("cannot reach %s: %v", address, cause), err: cause,
+	e := &Error{Code: codes.Unavailable, Reason: reasonNoEndpoint, Message: fmt.Sprintf("cannot reach %s: %v", address, cause), err: cause}
+	if wrongDoor(cause) {
+		e.foreign = true
+		e.Message = fmt.Sprintf("%s does not speak idnode's gRPC API: is it the address of --grpc (7400)? %v", address, cause)
 	}
+	return e
 }
 
 func closedError() *Error {
@@ -229,6 +233,13 @@ func (e *Error) effect() effect {
 	default:
 		return effectRefused
 	}
+}
+
+// decided says whether the state of the cluster refused the call, and not a node before it
+// came there.
+func (e *Error) decided() bool {
+	before := e.Reason == "" || e.Reason == reasonClosed || e.Code == codes.ResourceExhausted || e.Code == codes.PermissionDenied
+	return !before && e.effect() == effectRefused
 }
 
 func (e *Error) foreignEffect() effect {

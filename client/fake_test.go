@@ -166,7 +166,9 @@ func failure(code codes.Code, reason, field string) error {
 }
 
 // serve runs the hooks around a call that takes effect once per request id.
-func serve[T proto.Message](ctx context.Context, n *fakeNode, req proto.Message, id *idnodev1.RequestId, apply func(index uint64) (T, error)) (T, error) {
+func serve[T proto.Message](ctx context.Context, n *fakeNode, req proto.Message, id *idnodev1.RequestId,
+	apply func(index uint64) (T, error),
+) (T, error) {
 	var none T
 	n.nmu.Lock()
 	n.reqs = append(n.reqs, req)

@@ -66,7 +66,7 @@ func (c *Client) newHiLo(key generatorKey, o options) (*HiLo, error) {
 	}
 	// The client's own bound comes first, because its error says more.
 	cfg := generator.Config{FirstSize: o.firstSize, Timeout: c.cfg.Timeout + time.Second}
-	g, err := generator.New(rangeSource{c, key}, cfg)
+	g, err := generator.New(&rangeSource{client: c, key: key}, cfg)
 	if errors.Is(err, hilo.ErrSize) {
 		return nil, invalidField("INVALID_SIZE", "size", err.Error())
 	}
@@ -74,21 +74,32 @@ func (c *Client) newHiLo(key generatorKey, o options) (*HiLo, error) {
 }
 
 // rangeSource brings a generator its ranges. Each call has a request id, so a
-// range whose answer was lost comes with the next try.
+// range whose answer was lost comes with the next try, or with the next call.
 type rangeSource struct {
 	client *Client
 	key    generatorKey
+	// lost is the error of the last call for a range if its outcome is unknown.
+	lost *Error
 }
 
-func (s rangeSource) options() []Option {
+func (s *rangeSource) options() []Option {
 	return []Option{WithDatabase(s.key.database), WithSeparator(s.key.separator)}
 }
 
-// Next implements generator.RangeSource.
-func (s rangeSource) Next(ctx context.Context, r generator.Request) (generator.Range, error) {
+// Next implements generator.RangeSource: calls come one after the other, and after one that
+// failed with the same request.
+func (s *rangeSource) Next(ctx context.Context, r generator.Request) (generator.Range, error) {
+	opts := s.options()
+	if s.lost != nil {
+		opts = append(opts, WithRequestID(s.lost.RequestID), WithRetrySince(s.lost.RetrySince))
+	}
 	got, err := s.client.NextRange(ctx, s.key.tag, RangeRequest{
 		Size: r.Size, LastSize: r.LastSize, LastAt: r.LastRangeAt, LastMax: r.LastMax,
-	}, s.options()...)
+	}, opts...)
+	s.lost = nil
+	if errors.Is(err, ErrOutcomeUnknown) {
+		errors.As(err, &s.lost)
+	}
 	if err != nil {
 		return generator.Range{}, err
 	}
@@ -99,7 +110,7 @@ func (s rangeSource) Next(ctx context.Context, r generator.Request) (generator.R
 }
 
 // Return implements generator.RangeSource.
-func (s rangeSource) Return(ctx context.Context, r generator.Range, last int64) error {
+func (s *rangeSource) Return(ctx context.Context, r generator.Range, last int64) error {
 	_, err := s.client.ReturnRange(ctx, s.key.tag, Range{Low: r.Low, High: r.High, Token: []byte(r.Token)}, last, s.options()...)
 	return err
 }

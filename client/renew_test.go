@@ -160,7 +160,7 @@ func TestExpiredBlock(t *testing.T) {
 		switch n := r.(*idnodev1.NextIdentityRequest).GetCount(); {
 		case n > 1:
 			return failure(codes.FailedPrecondition, "REQUEST_ID_EXPIRED", "request_id")
-		case old.Add(1) <= 2:
+		case old.Add(1) == 1:
 			<-held
 		}
 		return nil
@@ -173,7 +173,7 @@ func TestExpiredBlock(t *testing.T) {
 			}
 		})
 	}
-	for client.Waiting(c) < 3 {
+	for client.Waiting(c) < 4 {
 		time.Sleep(time.Millisecond)
 	}
 	close(held)

@@ -128,7 +128,9 @@ func (s Series) Release(ctx context.Context, numbers []DocumentNumber, opts ...O
 // Number and Key count: the document that has it, which confirms it, or no key if none has
 // it, which voids it for the reason; "" is "not in the books". The errors are
 // ErrKeyConflict, ErrNotFound, ErrInvalid and those of every call.
-func (s Series) Reconcile(ctx context.Context, scope []string, numbers []DocumentNumber, reason string, opts ...Option) ([]DocumentNumber, error) {
+func (s Series) Reconcile(ctx context.Context, scope []string, numbers []DocumentNumber, reason string,
+	opts ...Option,
+) ([]DocumentNumber, error) {
 	o := s.client.options(opts)
 	req := &idnodev1.ReconcileNumbersRequest{Database: o.database, Series: s.name, Scope: scope, Reason: reason}
 	for _, n := range numbers {

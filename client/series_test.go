@@ -90,7 +90,10 @@ func (n *fakeNode) ReconcileNumbers(ctx context.Context, r *idnodev1.ReconcileNu
 	return serve(ctx, n, r, nil, func(index uint64) (*idnodev1.ReconcileNumbersResponse, error) {
 		got := &idnodev1.ReconcileNumbersResponse{LogIndex: index}
 		for _, b := range r.GetNumbers() {
-			m := &idnodev1.SeriesNumber{Key: b.GetKey(), Scope: r.GetScope(), Number: b.GetNumber(), State: idnodev1.NumberState_NUMBER_STATE_CONFIRMED}
+			m := &idnodev1.SeriesNumber{
+				Key: b.GetKey(), Scope: r.GetScope(), Number: b.GetNumber(),
+				State: idnodev1.NumberState_NUMBER_STATE_CONFIRMED,
+			}
 			if b.GetKey() == "" {
 				m.State, m.Reason = idnodev1.NumberState_NUMBER_STATE_VOIDED, r.GetReason()
 			}
@@ -154,7 +157,8 @@ func TestANumberIsAskedForAgain(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	first := f.nodes[0].requests()[0].(*idnodev1.TakeNumbersRequest)
-	if first.GetDatabase() != "shop" || first.GetSeries() != "invoices" || first.GetExpiresIn().AsDuration() != time.Minute || first.GetValues()["branch"] != "ULM" {
+	if first.GetDatabase() != "shop" || first.GetSeries() != "invoices" || first.GetExpiresIn().AsDuration() != time.Minute ||
+		first.GetValues()["branch"] != "ULM" {
 		t.Errorf("%v", first)
 	}
 }
@@ -171,7 +175,8 @@ func TestNumbersAreEnded(t *testing.T) {
 	confirmed, err := s.Confirm(ctx, numbers[:1])
 	voided, err2 := s.Void(ctx, []client.DocumentNumber{{Key: "b"}}, "torn")
 	released, err3 := s.Release(ctx, numbers[2:])
-	if err := errors.Join(err, err2, err3); err != nil || confirmed[0].State != client.NumberConfirmed || voided[0].State != client.NumberVoided || released[0].State != client.NumberReleased {
+	if err := errors.Join(err, err2, err3); err != nil || confirmed[0].State != client.NumberConfirmed ||
+		voided[0].State != client.NumberVoided || released[0].State != client.NumberReleased {
 		t.Errorf("%v %v %v, %v", confirmed, voided, released, err)
 	}
 	if found, err := s.Find(ctx, "b"); err != nil || found.Number != 2 || found.State != client.NumberVoided {
@@ -203,7 +208,10 @@ func TestALostAnswerAboutNumbersIsNotCalledNothing(t *testing.T) {
 		"release": func(ctx context.Context, s client.Series) error { _, err := s.Release(ctx, of); return err },
 	}
 	for name, call := range calls {
-		for later, then := range map[string]error{"no quorum": failure(codes.Unavailable, "NO_QUORUM", ""), "no answer": failure(codes.Unavailable, "", "")} {
+		for later, then := range map[string]error{
+			"no quorum": failure(codes.Unavailable, "NO_QUORUM", ""),
+			"no answer": failure(codes.Unavailable, "", ""),
+		} {
 			t.Run(name+", then "+later, func(t *testing.T) {
 				t.Parallel()
 				f := newCluster(t, 1)
@@ -241,7 +249,8 @@ func TestUnknownNumbersAreReconciled(t *testing.T) {
 	}
 	got, err := s.Reconcile(t.Context(), found.Scope, []client.DocumentNumber{found, {Number: 8}}, "torn", client.WithDatabase("shop"))
 	want := []client.DocumentNumber{
-		{Key: "a", Scope: []string{"2026"}, Number: 7, State: client.NumberConfirmed}, {Scope: []string{"2026"}, Number: 8, State: client.NumberVoided, Reason: "torn"},
+		{Key: "a", Scope: []string{"2026"}, Number: 7, State: client.NumberConfirmed},
+		{Scope: []string{"2026"}, Number: 8, State: client.NumberVoided, Reason: "torn"},
 	}
 	if d := cmp.Diff(want, got); err != nil || d != "" {
 		t.Errorf("%v (-want +got):\n%s", err, d)

@@ -21,6 +21,7 @@ const ServiceConfig = `{
 			{"service": "idnode.v1.IdsService", "method": "ListClaims"},
 			{"service": "idnode.v1.ClusterService", "method": "GetStatus"},
 			{"service": "idnode.v1.ClusterService", "method": "ListMembers"},
+			{"service": "idnode.v1.ClusterService", "method": "ListDatabases"},
 			{"service": "idnode.v1.ClusterService", "method": "ListSettings"},
 			{"service": "grpc.health.v1.Health", "method": "Check"}
 		],

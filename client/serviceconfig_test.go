@@ -29,7 +29,8 @@ func TestServiceConfigRetriesOnlyReads(t *testing.T) {
 			}
 		}
 	}
-	conn, err := grpc.NewClient("localhost:1", grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(client.ServiceConfig))
+	conn, err := grpc.NewClient("localhost:1", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultServiceConfig(client.ServiceConfig))
 	if err != nil {
 		t.Fatal(err) // gRPC does not understand it
 	}

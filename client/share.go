@@ -12,10 +12,13 @@ import (
 )
 
 const (
-	// sharesInFlight is how many calls for one identity are in flight before later
-	// callers wait and share the next: two, so that one is on its way while the
-	// callers of the other go on.
-	sharesInFlight = 2
+	// gatherShare is the part of a call's time, one in so many, that the next one waits
+	// at most for the callers just answered, and gatherMost is the most. Callers that ask
+	// again are back in less: no network lies between.
+	gatherShare = 4
+	gatherMost  = 8 * time.Millisecond
+	// mostSkipped is the most calls in a row that depart without gathering.
+	mostSkipped = 15
 	// maxShare is how many values one shared call takes at most.
 	maxShare = 1024
 )
@@ -25,8 +28,11 @@ type shareKey struct{ database, name, separator string }
 
 // shares lets callers that want one value each of the same identity take a block
 // together: the cluster then decides, stores and remembers one call for all of
-// them. A lone caller makes its own call at once. A caller that comes while others
-// are in flight waits for one of those to end. Safe for concurrent use.
+// them. One call for an identity is in flight. A lone caller makes its own at once, and
+// callers that come meanwhile wait. After it the next one gathers: it waits, for a bounded
+// time, until as many callers wait as were answered and waited already. Those just
+// answered would miss it otherwise, and the callers would take turns in parts. Safe for
+// concurrent use.
 //
 // Invariant: a value goes only to a caller that waited when its block was
 // requested. For a later caller it might be lower than a value that another caller
@@ -56,10 +62,38 @@ func (c *Client) newShares() *shares {
 	}
 }
 
-// share holds the calls and the waiting callers of one identity.
+// share is an identity with a call in flight, or with one that gathers.
 type share struct {
-	inFlight int
-	waiting  []*ticket
+	waiting []*ticket
+	// gather is the bound of the wait for want callers; nil while a call is in flight.
+	gather *time.Timer
+	want   int
+	// vain is 2^n-1 after n gatherings in a row to which nobody came: callers that work
+	// between two ids are away for longer. skip is how many calls depart without one.
+	vain, skip int
+}
+
+// gathers reports whether the next call waits for more callers, and counts it if it does not
+// although some are away.
+func (h *share) gathers() bool {
+	switch {
+	case len(h.waiting) >= h.want || h.want == 1:
+		return false
+	case h.skip > 0:
+		h.skip--
+		return false
+	}
+	return true
+}
+
+// gathered records whether somebody came.
+func (h *share) gathered(came bool) {
+	if came {
+		h.vain, h.skip = 0, 0
+		return
+	}
+	h.skip = h.vain
+	h.vain = min(2*h.vain+1, mostSkipped)
 }
 
 // ticket is a waiting caller.
@@ -88,7 +122,8 @@ type sharedBlock struct {
 func (s *shares) next(ctx context.Context, key shareKey, own func(context.Context) (int64, error)) (int64, error) {
 	t := s.enter(key)
 	if t == nil {
-		defer s.leave(key)
+		began := time.Now()
+		defer func() { s.leave(key, 1, time.Since(began)) }()
 		return own(ctx)
 	}
 	select {
@@ -113,37 +148,57 @@ func (s *shares) enter(key shareKey) *ticket {
 	defer s.mu.Unlock()
 	h := s.open[key]
 	if h == nil {
-		h = &share{}
-		s.open[key] = h
-	}
-	if h.inFlight < sharesInFlight && len(h.waiting) == 0 {
-		h.inFlight++
+		s.open[key] = &share{}
 		return nil
 	}
 	t := &ticket{made: time.Now(), done: make(chan struct{})}
 	h.waiting = append(h.waiting, t)
+	if h.gather != nil && len(h.waiting) >= h.want {
+		h.gathered(true)
+		s.depart(key, h)
+	}
 	return t
 }
 
-// leave ends a call, and begins one for the waiting callers.
-func (s *shares) leave(key shareKey) {
+// leave ends a call of so many callers that took so long, before they are answered: one
+// that is back counts once.
+func (s *shares) leave(key shareKey, callers int, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.open[key]
-	h.inFlight--
-	if len(h.waiting) == 0 {
-		if h.inFlight == 0 {
-			delete(s.open, key)
+	h.want = min(callers+len(h.waiting), maxShare)
+	if s.life.Err() != nil || !h.gathers() {
+		s.depart(key, h)
+		return
+	}
+	before := len(h.waiting)
+	var gather *time.Timer
+	gather = time.AfterFunc(min(took/gatherShare, gatherMost), func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if h.gather == gather {
+			h.gathered(len(h.waiting) > before)
+			s.depart(key, h)
 		}
+	})
+	h.gather = gather
+}
+
+// depart begins a call for the waiting callers. The caller holds the lock.
+func (s *shares) depart(key shareKey, h *share) {
+	if h.gather != nil {
+		h.gather.Stop()
+		h.gather = nil
+	}
+	if len(h.waiting) == 0 {
+		delete(s.open, key)
 		return
 	}
 	b := s.board(key, h)
-	h.inFlight++
 	if err := s.start(func() { s.run(key, b) }); err != nil {
-		h.inFlight--
+		delete(s.open, key)
 		turnAway(b.tickets, err)
 		turnAway(h.waiting, err) // No later call takes them.
-		h.waiting = nil
 	}
 }
 
@@ -184,11 +239,12 @@ func (s *shares) abandon(ctx context.Context, key shareKey, t *ticket) error {
 
 // run makes the call.
 func (s *shares) run(key shareKey, b *sharedBlock) {
-	defer s.leave(key)
+	began := time.Now()
 	// The oldest ticket has the least time left.
 	ctx, cancel := context.WithDeadline(s.life, b.tickets[0].made.Add(s.limit))
 	defer cancel()
 	blocks, err := s.take(ctx, key, len(b.tickets), b.id)
+	s.leave(key, len(b.tickets), time.Since(began))
 	if err != nil {
 		b.fail(errorOf(err), time.Now().Add(-s.limit))
 		return

@@ -1,11 +1,6 @@
 package cluster
 
-import (
-	"context"
-
-	"github.com/idnode/idnode/fsm/op"
-	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-)
+import "context"
 
 // RemoveMember removes the member with this tag for good and returns the log index of that. If
 // it leads, it transfers leadership first. The change is in the log when RemoveMember returns; Raft's
@@ -18,7 +13,7 @@ func (n *Node) RemoveMember(ctx context.Context, tag string, force bool, princip
 	if err != nil {
 		return 0, err
 	}
-	return e.membership.remove(ctx, tag, force, principal)
+	return e.membership.Remove(ctx, tag, force, principal)
 }
 
 // Transfer transfers leadership to the voter with this tag, or to the one Raft chooses if tag
@@ -29,9 +24,5 @@ func (n *Node) Transfer(ctx context.Context, tag string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return e.transfer.request(ctx, tag)
-}
-
-func refusal(reason raftlogv1.RefusalReason, detail string) error {
-	return &op.RefusedError{Refusal: &raftlogv1.Refusal{Reason: reason, Detail: detail, Field: "tag"}}
+	return e.transfer.Request(ctx, tag)
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/idnode/idnode/cluster/commit"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/internal/disklock"
+	"github.com/idnode/idnode/internal/pause"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -26,11 +28,11 @@ const outageGrace = 5 * time.Second
 // formats, and opens a session.
 type announcer struct {
 	cfg     Config
-	record  *nodeRecord
+	record  *member.NodeRecord
 	log     *slog.Logger
 	propose func(ctx context.Context, operation []byte) ([]byte, error)
 	// turn allows one announcement at a time.
-	turn chan struct{}
+	turn disklock.Mutex
 	// turn guards the rest. fresh is a session that is not used yet, or 0. pending is an
 	// announcement without an answer: it has a key, so that committing it twice does not
 	// count as a start after a crash. Others may read outage.
@@ -54,7 +56,7 @@ var _ commit.SessionOpener = (*announcer)(nil)
 
 // newAnnouncer returns a, which has what it needs, before the announcement of this start.
 func newAnnouncer(a *announcer) *announcer {
-	a.turn = make(chan struct{}, 1)
+	a.turn = disklock.New()
 	a.outage.Store(&outage{since: time.Now(), start: true})
 	return a
 }
@@ -62,19 +64,17 @@ func newAnnouncer(a *announcer) *announcer {
 // Open implements commit.SessionOpener. The announcement that every start makes
 // serves the first caller.
 func (a *announcer) Open(ctx context.Context) (session uint64, origin []byte, err error) {
-	select {
-	case a.turn <- struct{}{}:
-		defer func() { <-a.turn }()
-	case <-ctx.Done():
-		return 0, nil, ctx.Err()
+	if err := a.turn.LockContext(ctx); err != nil {
+		return 0, nil, err
 	}
+	defer a.turn.Unlock()
 	if a.fresh == 0 {
 		if err := a.announce(ctx); err != nil {
 			return 0, nil, err
 		}
 	}
 	session, a.fresh = a.fresh, 0
-	return session, a.record.id(), nil
+	return session, a.record.ID(), nil
 }
 
 // run announces this node once after its start, even if no caller proposes anything: its
@@ -85,18 +85,16 @@ func (a *announcer) run(ctx context.Context) {
 		if a.outage.Load() != nil {
 			a.endOutage(ctx)
 		}
-		sleep(ctx, announcePause)
+		pause.For(ctx, announcePause)
 	}
 }
 
 // endOutage makes an announcement, unless Open has made one already.
 func (a *announcer) endOutage(ctx context.Context) {
-	select {
-	case a.turn <- struct{}{}:
-		defer func() { <-a.turn }()
-	case <-ctx.Done():
+	if a.turn.LockContext(ctx) != nil {
 		return
 	}
+	defer a.turn.Unlock()
 	if a.outage.Load() == nil {
 		return
 	}
@@ -185,20 +183,20 @@ func (a *announcer) commit(ctx context.Context) error {
 
 // member is this node as it announces itself: with the number of its start.
 func (a *announcer) member() *raftlogv1.Member {
-	m := a.record.member()
+	m := a.record.Member()
 	m.Starts, m.Process, m.TrustData = a.starts, a.process, a.cfg.TrustData
 	return m
 }
 
 // accepted records what the cluster says about this node.
 func (a *announcer) accepted(r *raftlogv1.MemberResult) error {
-	err := a.record.update(func(record *member.Record) bool {
+	err := a.record.Update(func(record *member.Record) bool {
 		changed := !record.TagConfirmed || record.Tag != r.GetMember().GetTag()
 		record.TagConfirmed, record.Tag = true, r.GetMember().GetTag()
 		return changed
 	})
 	if err != nil {
-		a.record.fail(err)
+		a.record.Fail(err)
 		return err
 	}
 	if a.cfg.OnAnnounce != nil {
@@ -214,12 +212,12 @@ func (a *announcer) refused(err error) error {
 	switch refusal.GetReason() {
 	case raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN:
 		err = fmt.Errorf("cluster: %w: %s", member.ErrTagTaken, refusal.GetDetail())
-		a.record.fail(err)
+		a.record.Fail(err)
 	case raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED:
 		err = fmt.Errorf("cluster: %w: %s", member.ErrTooOld, refusal.GetDetail())
-		a.record.fail(err)
+		a.record.Fail(err)
 	case raftlogv1.RefusalReason_REFUSAL_REASON_SET_BACK:
-		err = a.record.setBack(refusal.GetDetail())
+		err = a.record.EndSetBack(refusal.GetDetail())
 	}
 	return err
 }

@@ -39,7 +39,7 @@ func TestAnAnnouncementThatTheLogDoesNotTake(t *testing.T) {
 		failure.Store(&tooLarge)
 		a := newAnnouncer(&announcer{
 			cfg:    Config{StateMachine: applied{}},
-			record: newNodeRecord(Config{}, &member.Record{Tag: "A", TagConfirmed: true}, nil),
+			record: member.NewNodeRecord(&member.Record{Tag: "A", TagConfirmed: true}, member.NodeRecordConfig{}),
 			log:    slog.New(slog.NewTextHandler(told, nil)),
 			propose: func(context.Context, []byte) ([]byte, error) {
 				if err := failure.Load(); err != nil {

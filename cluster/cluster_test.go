@@ -544,7 +544,8 @@ func TestJoinAndRemove(t *testing.T) {
 	}
 	_, err := cluster.Open(cluster.Config{
 		DataDir: leader.dir, RaftListen: leader.raft, Advertise: cluster.Addresses{GRPC: leader.grpc, Raft: leader.raft},
-		StateMachine: leader.state, TakeSnapshot: func() cluster.Snapshot { return leader.state.Snapshot() }, Registry: leader.state, Peers: leader.pool,
+		StateMachine: leader.state, TakeSnapshot: func() cluster.Snapshot { return leader.state.Snapshot() },
+		Registry: leader.state, Peers: leader.pool,
 	})
 	if !errors.Is(err, member.ErrRemoved) {
 		t.Errorf("Open of the removed node's directory: %v, want %v", err, member.ErrRemoved)

@@ -9,7 +9,10 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/peers"
 	"github.com/idnode/idnode/docid"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -80,13 +83,8 @@ func (t Timings) Validate() error {
 	return nil
 }
 
-// Addresses are where a node is reached, as host:port with a name or an IP.
-type Addresses struct {
-	GRPC string
-	Raft string
-	// HTTP may be empty.
-	HTTP string
-}
+// Addresses are where a node is reached.
+type Addresses = member.Addresses
 
 // TLS makes the Raft port's connections mutual TLS. The functions are called for each
 // connection, so that renewed certificates need no restart. Both configurations must have
@@ -211,10 +209,10 @@ type Config struct {
 	// nil without TLS. Other members show them.
 	Version         string
 	CertificateEnds func() time.Time
-	// Stats are what the node did in its last seconds; nil sends none. It is called for
-	// each ping of a member, about once a second and every few milliseconds while the
-	// leader is lost, and must be quick.
-	Stats func() Stats
+	// Figures are what the node did in its last seconds, without the space left, which is
+	// filled in; nil sends none. It is called for each ping of a member, about once a second
+	// and every few milliseconds while the leader is lost, and must be quick.
+	Figures func() *peerv1.Figures
 }
 
 // CommitConfig tunes group commit. Zero values get the defaults of package
@@ -262,7 +260,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Network == nil {
 		c.Network = tcp{}
 		if c.LookupHost == nil {
-			c.LookupHost = lookupHost
+			c.LookupHost = peers.LookupHost
 		}
 	}
 	if c.Storage == nil && c.DataDir != "" {
@@ -272,6 +270,14 @@ func (c Config) withDefaults() (Config, error) {
 		c.FreeBytes = func() (uint64, error) { return 0, errors.ErrUnsupported }
 	}
 	return c, c.validate()
+}
+
+// trustWait returns for how long elections wait for an operator's sake.
+func (c Config) trustWait() time.Duration {
+	if c.TrustData {
+		return c.TrustWait
+	}
+	return 0
 }
 
 func (c Config) validate() error {

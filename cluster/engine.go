@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,27 +9,19 @@ import (
 
 	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/commit"
+	"github.com/idnode/idnode/cluster/leader"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/peers"
 	"github.com/idnode/idnode/cluster/quorum"
+	"github.com/idnode/idnode/cluster/raftguard"
 	"github.com/idnode/idnode/cluster/raftlogger"
 	"github.com/idnode/idnode/cluster/readindex"
 	"github.com/idnode/idnode/cluster/transport"
 	"github.com/idnode/idnode/fsm/op"
 )
 
-const (
-	// enqueueTimeout is how long Raft's main loop may take to accept something. It
-	// accepts at once unless its disk hangs, and then the store's watchdog ends the
-	// process.
-	enqueueTimeout = 5 * time.Second
-	// maxAppendEntries is how many entries one message between nodes carries. It exceeds
-	// the number of proposals in flight, so that a burst is never cut and left waiting;
-	// entries of a full size times it stay below 10 MB.
-	maxAppendEntries = 64
-)
-
-// lingerMin is the smallest group after which a group lingers. Below
-// it the callers are too few to be worth a wait.
+// lingerMin is the smallest group after which a group lingers for several rounds. Below
+// it the callers are too few to be worth more than a part of one.
 const lingerMin = 4
 
 // engine is a running Raft node with everything built on it. It exists once the node's
@@ -38,55 +29,42 @@ const lingerMin = 4
 type engine struct {
 	node          *Node
 	raft          *raft.Raft
+	store         *raftguard.RaftStore
 	machine       *apply.Machine
-	witness       *diskWitness
+	witness       *peers.Witness
 	transport     *transport.Transport
-	configuration configuration
+	configuration peers.Configuration
 	batcher       *commit.Batcher
 	gatherer      *commit.Gatherer
 	sender        *sender
 	announcer     *announcer
 	local         *readindex.Local
 	reads         *readindex.Reader
-	pinger        *memberPinger
-	check         voterCheck
-	transfer      *leaderTransfer
-	membership    *membership
-	leadership    *leadership
-	signal        *leaderSignal
-	hint          hint
+	pinger        *peers.Pinger
+	check         leader.VoterCheck
+	transfer      *leader.Transfer
+	membership    *leader.Membership
+	leadership    *leader.Leadership
+	signal        *leader.Signal
+	hint          peers.Hint
 	quorumWatch   *quorumWatch
-	memberWatch   *memberWatch
-	locator       *locator
-	leaderLoss    *leaderLoss
-	elections     *electionTimeout
-	mainWatch     *mainWatch
-}
-
-func openStore(cfg Config, id string, inCluster bool, slowed func(bool), fatal func(error)) (*apply.BoundaryStore, error) {
-	s, err := cfg.Storage.OpenStore(StoreOptions{
-		NodeID: id, MustExist: inCluster, StallLimit: cfg.StallLimit, SlowLimit: cfg.SlowLimit, Slowed: slowed, Fatal: fatal, Logger: cfg.Logger, Wrote: cfg.Events.Wrote,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("cluster: opening the store: %w", err)
-	}
-	bounded, err := apply.NewBoundaryStore(s)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cluster: opening the store: %w", err), s.Close())
-	}
-	return bounded, nil
+	memberWatch   *peers.Watch
+	locator       *peers.Locator
+	leaderLoss    *leader.Loss
+	elections     *raftguard.ElectionTimeout
+	mainWatch     *raftguard.MainWatch
 }
 
 // raftConfig returns the library's configuration, with the reasons for other values than
 // its defaults.
-func (n *Node) raftConfig(leaderSignal *leaderSignal) *raft.Config {
+func (n *Node) raftConfig(leaderSignal *leader.Signal) *raft.Config {
 	c := raft.DefaultConfig()
-	c.LocalID = raft.ServerID(n.record.name())
+	c.LocalID = raft.ServerID(n.record.Name())
 	c.HeartbeatTimeout = n.cfg.Timings.Heartbeat
 	c.ElectionTimeout = n.cfg.Timings.Election
 	c.LeaderLeaseTimeout = n.cfg.Timings.Lease
 	c.CommitTimeout = n.cfg.Timings.Commit
-	c.MaxAppendEntries = maxAppendEntries
+	c.MaxAppendEntries = raftguard.MaxAppendEntries
 	c.SnapshotInterval = n.cfg.SnapshotInterval
 	c.SnapshotThreshold = n.cfg.SnapshotThreshold
 	c.TrailingLogs = n.cfg.TrailingLogs
@@ -95,26 +73,31 @@ func (n *Node) raftConfig(leaderSignal *leaderSignal) *raft.Config {
 	c.ShutdownOnRemove = true
 	c.NoLegacyTelemetry = true
 	// Raft blocks on this channel, so it is always read.
-	c.NotifyCh = leaderSignal.notify
+	c.NotifyCh = leaderSignal.Channel()
 	c.Logger = raftlogger.New(n.cfg.Logger.With("part", "raft"))
 	return c
 }
 
 // startEngine starts Raft and everything built on it.
 func (n *Node) startEngine() (*engine, error) {
-	e := &engine{node: n, signal: newLeaderSignal()}
+	e := &engine{node: n, signal: leader.NewSignal()}
 	var err error
 	begin := time.Now()
-	if e.witness, err = openWitness(n.cfg, n.store, n.record, n.roster, n.log); err != nil {
+	e.witness, err = peers.OpenWitness(peers.WitnessConfig{
+		Storage: n.cfg.Storage, Store: n.store, Record: n.record, Table: n.table, TrustData: n.cfg.TrustData,
+		TrustWait: n.cfg.TrustWait, Log: n.log,
+	})
+	if err != nil {
 		return nil, err
 	}
 	counted := time.Since(begin) // The start, written where terms are.
-	e.elections = newElectionTimeout(n.cfg.Timings.Election, n.log)
-	e.elections.written(counted)
-	if e.transport, err = openTransport(n.cfg, n.record, n.roster, n.hosts, e.witness, e.elections.voteAnswered); err != nil {
+	// It is called once Raft runs, which is after the transport.
+	refusePreVotes := func(term uint64, d time.Duration) { e.transport.EnterTerm(term, d) }
+	e.elections = raftguard.NewElectionTimeout(n.cfg.Timings.Election, refusePreVotes, n.log)
+	e.elections.Written(counted)
+	if err := e.openTransport(); err != nil {
 		return nil, err
 	}
-	e.elections.refusePreVotes = e.transport.EnterTerm
 	if err := e.startRaft(); err != nil {
 		_ = e.transport.Close() // The first error says what is wrong.
 		return nil, err
@@ -132,7 +115,7 @@ func (n *Node) startEngine() (*engine, error) {
 func (e *engine) startRaft() error {
 	n := e.node
 	config := n.raftConfig(e.signal)
-	n.lifecycle.run(e.signal.listen)
+	n.lifecycle.run(e.signal.Listen)
 	if err := e.bootstrap(config); err != nil {
 		return err
 	}
@@ -140,19 +123,31 @@ func (e *engine) startRaft() error {
 		State: n.cfg.StateMachine, Freeze: n.cfg.TakeSnapshot, SnapshotBytes: n.cfg.SnapshotBytes,
 		SnapshotWritten: n.cfg.Events.SnapshotWritten, Fatal: n.lifecycle.fail, Logger: n.log,
 	})
-	committed := func() uint64 { return max(e.witness.committed(), n.cfg.StateMachine.AppliedIndex()) }
-	store := apply.NewRaftStore(n.store, committed, n.lifecycle.fail, e.neededEntry, e.transport.Writing, e.elections.enterTerm)
-	snapshots := apply.BoundedSnapshots(n.store.Snapshots(), n.space.free, n.space.lowWater, n.cfg.Events.SnapshotRefused)
-	n.roster.configured = store.Configured
+	committed := func() uint64 { return max(e.witness.Committed(), n.cfg.StateMachine.AppliedIndex()) }
+	store := raftguard.NewRaftStore(n.store, raftguard.RaftStoreConfig{
+		Committed: committed, Fatal: n.lifecycle.fail, Needed: e.neededEntry, Writing: e.transport.Writing, EnterTerm: e.elections.EnterTerm,
+		Replicates: raftguard.Replicates(config.LocalID, e.witness.Running), WriteFailed: e.writeFailed,
+	})
+	e.transport.HoldAnswers(store.AwaitStable)
+	e.store = store
+	snapshots := n.space.Snapshots(n.store.Snapshots(), n.cfg.Events.SnapshotRefused)
+	n.table.StartsRaft(store.Configured)
 	r, err := raft.NewRaft(config, e.machine, store, store, snapshots, e.transport)
 	if err != nil {
 		return fmt.Errorf("cluster: starting raft: %w", err)
 	}
-	e.witness.raft.Store(r)
-	e.elections.started(r)
+	e.witness.Started(r)
+	e.elections.Started(r)
 	store.Started()
-	e.raft, e.configuration = r, configuration{r, n.roster}
+	e.raft, e.configuration = r, peers.NewConfiguration(r, n.table)
 	return nil
+}
+
+// writeFailed ends the leadership of a node whose log cannot be written. The store ends the
+// node, too.
+func (e *engine) writeFailed(err error) {
+	e.transport.StepDown(e.witness.Running().CurrentTerm(), leader.OthersFirst, leader.MaxBackoff)
+	e.node.lifecycle.fail(err)
 }
 
 // neededEntry returns the first entry that the log keeps for a follower which catches up. It
@@ -161,7 +156,7 @@ func (e *engine) startRaft() error {
 // too, where one is the newest meanwhile.
 func (e *engine) neededEntry() uint64 {
 	boundary := e.node.store.Boundary()
-	if e.node.space.below.Load() {
+	if e.node.space.Below() {
 		return boundary
 	}
 	return min(boundary, e.transport.Needed())
@@ -172,17 +167,17 @@ func (e *engine) neededEntry() uint64 {
 // the next start.
 func (e *engine) bootstrap(config *raft.Config) error {
 	n := e.node
-	record := n.record.get()
+	record := n.record.Get()
 	if !record.Founder {
 		return nil
 	}
-	needed, err := mustBootstrap(n.store)
+	needed, err := raftguard.MustBootstrap(n.store)
 	if err != nil || !needed {
 		return err
 	}
 	var servers []raft.Server
 	for _, m := range record.Members {
-		servers = append(servers, serverOf(m))
+		servers = append(servers, peers.ServerOf(m))
 	}
 	err = raft.BootstrapCluster(config, n.store, n.store, n.store.Snapshots(), e.transport, raft.Configuration{Servers: servers})
 	if err != nil {
@@ -193,7 +188,7 @@ func (e *engine) bootstrap(config *raft.Config) error {
 
 // startWork builds on top of Raft what this node does with it.
 func (e *engine) startWork() error {
-	stuck := &stuckTransfer{limit: stuckTransferLimit, fatal: e.node.lifecycle.fail}
+	stuck := raftguard.NewStuckTransfer(e.node.lifecycle.fail)
 	if err := e.startCommit(stuck); err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
@@ -206,10 +201,10 @@ func (e *engine) startWork() error {
 }
 
 // startCommit starts group commit.
-func (e *engine) startCommit(stuck *stuckTransfer) (err error) {
+func (e *engine) startCommit(stuck *raftguard.StuckTransfer) (err error) {
 	n, c := e.node, e.node.cfg
 	e.batcher, err = commit.NewBatcher(commit.BatcherConfig{
-		Log: commit.NewRaftLog(watchedRaft{e.raft, stuck}, enqueueTimeout), Logger: c.Logger,
+		Log: commit.NewRaftLog(stuck.Watch(e.raft), leader.EnqueueTimeout), Logger: c.Logger,
 		Header:   func() (uint32, []byte) { return max(c.Registry.Format(), 1), n.ClusterID() },
 		InFlight: c.Commit.EntriesInFlight, Linger: c.Commit.Linger, Events: c.Events.Entries, Now: c.Now,
 	})
@@ -217,11 +212,11 @@ func (e *engine) startCommit(stuck *stuckTransfer) (err error) {
 		return err
 	}
 	e.sender = &sender{
-		name: n.record.name(), batcher: e.batcher, space: n.space, roster: n.roster, hint: &e.hint, peers: c.Peers, forwarded: c.Events.Forwarded,
+		name: n.record.Name(), batcher: e.batcher, space: n.space, table: n.table, hint: &e.hint, peers: c.Peers, forwarded: c.Events.Forwarded,
 	}
 	e.announcer = newAnnouncer(&announcer{
 		cfg: c, record: n.record, log: n.log,
-		starts: e.witness.stored.Starts, process: e.transport.Process(),
+		starts: e.witness.Starts(), process: e.transport.Process(),
 	})
 	e.gatherer, err = commit.New(commit.Config{
 		Sender: e.sender, Opener: e.announcer, Logger: c.Logger,
@@ -238,71 +233,58 @@ func (e *engine) startCommit(stuck *stuckTransfer) (err error) {
 // watch builds what watches the other nodes.
 func (e *engine) watch() {
 	n, c := e.node, e.node.cfg
-	p := &pings{
-		peers: c.Peers, record: n.record, roster: n.roster, witness: e.witness, states: e.machine.States(), hint: &e.hint,
-		log: n.log,
-	}
+	askVoter := func(ctx context.Context, id string) error { return e.pinger.AskVoter(ctx, id) }
 	monitor := quorum.NewMonitor(quorum.Config{
-		Self: string(n.record.id()), Lease: c.Timings.Lease, Raft: e.raft, Ping: p.askVoter, Go: n.lifecycle.loops.Go, State: n.quorum,
+		Self: string(n.record.ID()), Lease: c.Timings.Lease, Raft: e.raft, Ping: askVoter, Go: n.lifecycle.loops.Go, State: n.quorum,
 	})
-	e.pinger = newMemberPinger(&memberPinger{
-		pings: p, raft: e.raft, configuration: e.configuration, quorum: monitor, space: n.space,
-		condition: n.peerSide.condition, onDivergence: c.Events.StateDiffers,
+	e.pinger = peers.NewPinger(peers.PingerConfig{
+		Peers: c.Peers, Record: n.record, Table: n.table, Raft: e.raft, Configuration: e.configuration,
+		Witness: e.witness, Hint: &e.hint, Quorum: monitor, States: e.machine.States(), Space: n.space,
+		Condition: n.peerSide.condition, OnDivergence: c.Events.StateDiffers, Log: n.log,
 	})
-	e.memberWatch = &memberWatch{
-		raft: e.raft, configuration: e.configuration, transport: e.transport, record: n.record, roster: n.roster, hosts: n.hosts,
-		onRemoved: c.OnRemoved, left: map[string]bool{},
-	}
-	e.locator = newLocator(&locator{
-		listed: member.ListOf(c.PeerList, c.Join), peers: c.Peers, record: n.record, roster: n.roster, transport: e.transport,
-		pinger: e.pinger, hint: &e.hint, log: n.log,
+	e.memberWatch = peers.NewWatch(peers.WatchConfig{
+		Raft: e.raft, Configuration: e.configuration, Transport: e.transport, Record: n.record, Table: n.table, Hosts: n.hosts,
+		OnRemoved: c.OnRemoved,
 	})
-	e.leaderLoss = &leaderLoss{
-		raft: e.raft, transport: e.transport, self: n.record.id(), voters: e.configuration.votingMembers,
-		full: n.space.below.Load, slow: func() bool { return n.disk.slow(time.Now()) }, priority: *c.LeaderPriority,
-		ask: p.ask, roundTrip: e.pinger.roundTrip, heartbeat: c.Timings.Heartbeat, lease: c.Timings.Lease, log: n.log,
-	}
-	e.mainWatch = &mainWatch{
-		raft: e.raft, limit: c.StallLimit, progress: c.StateMachine.AppliedIndex, installing: e.transport.Installing,
-	}
+	e.locator = peers.NewLocator(peers.LocatorConfig{
+		Listed: member.ListOf(c.PeerList, c.Join), Peers: c.Peers, Record: n.record, Table: n.table, Transport: e.transport,
+		Pinger: e.pinger, Hint: &e.hint, Log: n.log,
+	})
+	e.leaderLoss = leader.NewLoss(leader.LossConfig{
+		Raft: e.raft, Transport: e.transport, Self: n.record.ID(), Voters: e.configuration.VotingMembers,
+		Full: n.space.Below, Slow: func() bool { return n.disk.Slow(time.Now()) }, Priority: *c.LeaderPriority,
+		Ask: e.pinger.Ask, RoundTrip: e.pinger.RoundTrip, Heartbeat: c.Timings.Heartbeat, Lease: c.Timings.Lease, Log: n.log,
+	})
+	e.mainWatch = raftguard.NewMainWatch(raftguard.MainWatchConfig{
+		Raft: e.raft, Limit: c.StallLimit, Progress: c.StateMachine.AppliedIndex, Installing: e.transport.Installing,
+	})
 	e.quorumWatch = &quorumWatch{
 		raft: e.raft, transport: e.transport, configuration: e.configuration, record: n.record, hint: &e.hint, monitor: monitor,
-		clusterCheck: &n.clusterCheck, gatherer: e.gatherer, log: n.log,
-		leaders: leaderChanges{changed: c.Events.LeaderChanged}, looked: e.memberWatch.checkRaft,
+		clusterCheck: n.clusterCheck, gatherer: e.gatherer, log: n.log,
+		leaders: leaderChanges{changed: c.Events.LeaderChanged}, looked: e.memberWatch.CheckRaft,
 	}
 }
 
 // lead builds what a leader does, and what changes who leads and who is a member.
-func (e *engine) lead(stuck *stuckTransfer) {
+func (e *engine) lead(stuck *raftguard.StuckTransfer) {
 	n, c := e.node, e.node.cfg
-	e.check = voterCheck{
-		raft: e.raft, transport: e.transport, roster: n.roster, registry: c.Registry, heartbeat: c.Timings.Heartbeat,
+	e.check = leader.VoterCheck{
+		Raft: e.raft, Transport: e.transport, Table: n.table, Registry: c.Registry, Heartbeat: c.Timings.Heartbeat,
 	}
-	e.transfer = &leaderTransfer{
-		raft: e.raft, configuration: e.configuration, record: n.record, roster: n.roster, peers: c.Peers, gatherer: e.gatherer,
-		pinger: e.pinger, check: e.check, space: n.space, stuck: stuck, log: n.log,
-		disk: n.disk, transport: e.transport, election: c.Timings.Election, priority: *c.LeaderPriority,
-	}
-	e.membership = &membership{
-		ctx: n.lifecycle.ctx, gatherer: e.gatherer, state: c.StateMachine, configuration: e.configuration,
-		record: n.record, roster: n.roster, peers: c.Peers, check: e.check, transfer: e.transfer, log: n.log,
-	}
-	configurator := configurator{n.lifecycle.ctx, e.raft, e.transport, e.transfer}
-	// A leader's table is the newest, and the roster's additions do not count.
-	reconciler := member.Reconciler{
-		Self: n.ID(), Raft: configurator, Members: c.Registry.Members,
-		AppliedIndex: e.pinger.appliedIndex, Commit: e.raft.CommitIndex,
-		Match:   func(id raft.ServerID) uint64 { return e.transport.Match(id, e.raft.CurrentTerm()) },
-		MayVote: e.check.mayVote, Promote: e.membership.promote, Format: c.Registry.Format, RaiseFormat: e.membership.raiseFormat,
-		Stable: c.PromoteAfter, Logger: n.log,
-	}
-	e.leadership = &leadership{
-		raft: e.raft, record: n.record, registry: c.Registry, state: c.StateMachine, now: c.Now, batcher: e.batcher,
-		transfer: e.transfer, configurator: configurator, reconciler: reconciler, stuck: stuck,
-		stuckCommit:      &stuckCommitWatch{raft: e.raft, transport: e.transport, configuration: e.configuration, log: n.log},
-		recoverySnapshot: recoverySnapshot{e.raft, n.store, c.StateMachine, n.log},
-		signal:           e.signal, log: n.log,
-	}
+	e.transfer = leader.NewTransfer(leader.TransferConfig{
+		Raft: e.raft, Transport: e.transport, Configuration: e.configuration, Record: n.record, Table: n.table, Peers: c.Peers,
+		Gatherer: e.gatherer, Pinger: e.pinger, Check: e.check, Space: n.space, Disk: n.disk, Stuck: stuck,
+		Election: c.Timings.Election, Priority: *c.LeaderPriority, Log: n.log,
+	})
+	e.membership = leader.NewMembership(leader.MembershipConfig{
+		Ctx: n.lifecycle.ctx, Gatherer: e.gatherer, State: c.StateMachine, Configuration: e.configuration,
+		Record: n.record, Table: n.table, Peers: c.Peers, Check: e.check, Transfer: e.transfer, Log: n.log,
+	})
+	e.leadership = leader.NewLeadership(leader.LeadershipConfig{
+		Ctx: n.lifecycle.ctx, Raft: e.raft, Transport: e.transport, Configuration: e.configuration, Record: n.record,
+		Registry: c.Registry, State: c.StateMachine, Store: n.store, Batcher: e.batcher, Pinger: e.pinger, Check: e.check,
+		Transfer: e.transfer, Membership: e.membership, Stuck: stuck, Signal: e.signal, Now: c.Now, PromoteAfter: c.PromoteAfter, Log: n.log,
+	})
 }
 
 // startReads starts linearizable reads.
@@ -310,7 +292,8 @@ func (e *engine) startReads() (err error) {
 	n, c := e.node, e.node.cfg
 	e.local = readindex.NewLocal(leaderReads{e.raft, e.transport, e.configuration, e.leadership}, readindex.LocalConfig{})
 	e.reads, err = readindex.New(readindex.Config{
-		Self: n.record.name(), Leaders: e.gatherer, Local: e.local, Remote: remoteReads{n.roster, c.Peers}, State: c.StateMachine, Limit: c.LeaderWait,
+		Self: n.record.Name(), Leaders: e.gatherer, Local: e.local, Remote: remoteReads{n.table, c.Peers},
+		State: c.StateMachine, Limit: c.LeaderWait,
 	})
 	return err
 }
@@ -319,16 +302,21 @@ func (e *engine) startReads() (err error) {
 func (e *engine) startLoops() {
 	l := e.node.lifecycle
 	l.run(e.quorumWatch.run)
-	l.run(e.memberWatch.run)
-	l.run(e.leaderLoss.run)
-	l.run(e.mainWatch.run)
-	l.run(e.pinger.run)
-	l.run(e.locator.run)
-	l.run(e.witness.keep)
+	l.run(e.memberWatch.Run)
+	l.run(e.leaderLoss.Run)
+	l.run(e.mainWatch.Run)
+	l.run(e.pinger.Run)
+	l.run(e.locator.Run)
+	l.run(e.witness.Keep)
 	l.run(func(ctx context.Context) {
-		greetMembers(ctx, e.configuration, e.node.record, e.transport, l, pausesOf(e.node.cfg))
+		peers.Greetings{
+			Configuration: e.configuration, Record: e.node.record, Transport: e.transport, Begin: l.run,
+			MaxPauses: peers.GreetMaxPauses(e.node.cfg.trustWait()),
+		}.Run(ctx)
 	})
-	l.run(e.leadership.monitor)
+	l.run(e.leadership.Run)
 	l.run(e.announcer.run)
-	l.run(e.snapshotByBytes)
+	l.run(func(ctx context.Context) {
+		e.machine.SnapshotByBytes(ctx, e.raft, raft.ServerID(e.node.record.Name()), e.node.cfg.SnapshotInterval)
+	})
 }

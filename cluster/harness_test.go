@@ -32,7 +32,7 @@ import (
 func TestMain(m *testing.M) {
 	tier.Overlap()
 	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/idnode/idnode/cluster/readindex.Await.func1"),
+		goleak.IgnoreAnyFunction("github.com/idnode/idnode/cluster/raftguard.Await.func1"),
 		goleak.IgnoreAnyFunction("github.com/idnode/idnode/cluster/commit.(*RaftLog).Append.func1"),
 	)
 }
@@ -75,7 +75,10 @@ type server struct {
 }
 
 // testTimings leave room for the race detector on a busy machine.
-var testTimings = orDefaults(cluster.Timings{Heartbeat: 500 * time.Millisecond, Election: 500 * time.Millisecond, Lease: 300 * time.Millisecond})
+var testTimings = orDefaults(cluster.Timings{
+	Heartbeat: 500 * time.Millisecond, Election: 500 * time.Millisecond,
+	Lease: 300 * time.Millisecond,
+})
 
 // orDefaults returns t, or the program's own timings if these are to be tested.
 func orDefaults(t cluster.Timings) cluster.Timings {
@@ -108,7 +111,10 @@ func logger(t *testing.T, tag string) *slog.Logger {
 }
 
 func newServer(t *testing.T, tag string) *server {
-	return &server{t: t, tag: tag, dir: filepath.Join(t.TempDir(), "data"), link: newNetworkFault(), grpc: freeport.For(t), raft: freeport.For(t)}
+	return &server{
+		t: t, tag: tag, dir: filepath.Join(t.TempDir(), "data"), link: newNetworkFault(),
+		grpc: freeport.For(t), raft: freeport.For(t),
+	}
 }
 
 // open builds the node and serves its calls; it does not start it.

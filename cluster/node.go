@@ -9,9 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/idnode/idnode/cluster/apply"
+	"github.com/idnode/idnode/cluster/disk"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/peers"
 	"github.com/idnode/idnode/cluster/quorum"
+	"github.com/idnode/idnode/cluster/raftguard"
 	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -23,17 +25,17 @@ import (
 type Node struct {
 	cfg       Config
 	log       *slog.Logger
-	record    *nodeRecord
-	roster    *roster
-	hosts     *hosts
+	record    *member.NodeRecord
+	table     *peers.Table
+	hosts     *peers.Hosts
 	lifecycle *lifecycle
-	space     *space
-	disk      *slowDisk
-	store     *apply.BoundaryStore
+	space     *disk.Space
+	disk      *disk.Writes
+	store     *raftguard.BoundaryStore
 
 	starter      *starter
 	quorum       *quorum.State
-	clusterCheck clusterCheck
+	clusterCheck *peers.ClusterCheck
 	peerSide     *PeerSide
 
 	// up is set once, when Raft runs.
@@ -58,14 +60,18 @@ func Open(cfg Config) (*Node, error) {
 	}
 	n := newNode(cfg, record)
 	if record.Removed || record.Diverged != "" || record.SetBack != "" && !cfg.TrustData {
-		return nil, n.record.refuses()
+		return nil, n.record.Refuses()
 	}
 	// First, so that a record in the wrong directory is distinguished from a wrong flag:
 	// its store is not its own.
-	if n.store, err = openStore(cfg, record.ID.String(), record.InCluster(), n.disk.slowed, n.lifecycle.fail); err != nil {
+	n.store, err = openStore(cfg.Storage, StoreOptions{
+		NodeID: record.ID.String(), MustExist: record.InCluster(), StallLimit: cfg.StallLimit, SlowLimit: cfg.SlowLimit,
+		Slowed: n.disk.TakeIn, Fatal: n.lifecycle.fail, Logger: cfg.Logger, Wrote: cfg.Events.Wrote,
+	})
+	if err != nil {
 		return nil, err
 	}
-	if err := n.record.refuses(); err != nil {
+	if err := n.record.Refuses(); err != nil {
 		return nil, errors.Join(err, n.store.Close())
 	}
 	return n, nil
@@ -73,15 +79,18 @@ func Open(cfg Config) (*Node, error) {
 
 func newNode(cfg Config, record *member.Record) *Node {
 	n := &Node{cfg: cfg, log: cfg.Logger.With("id", record.ID.String()), lifecycle: newLifecycle(), quorum: quorum.NewState()}
-	n.record = newNodeRecord(cfg, record, n.lifecycle.fail)
-	n.roster = newRoster(cfg.Registry, n.record)
-	n.hosts = newHosts(n.lifecycle.ctx, cfg.Network.DialContext, cfg.LookupHost, record.Hosts)
-	n.space = newSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
-	n.disk = newSlowDisk(n.log)
-	n.clusterCheck.log = n.log
-	n.starter = &starter{cfg: cfg, record: n.record, roster: n.roster, log: n.log}
+	n.record = member.NewNodeRecord(record, member.NodeRecordConfig{
+		Tag: cfg.Tag, Advertise: cfg.Advertise, Watcher: cfg.Watcher, LogFormat: cfg.LogFormat, TrustData: cfg.TrustData,
+		Save: cfg.Storage.SaveRecord, Fail: n.lifecycle.fail,
+	})
+	n.table = peers.NewTable(cfg.Registry, n.record)
+	n.hosts = peers.NewHosts(n.lifecycle.ctx, peers.HostsConfig{Dial: cfg.Network.DialContext, Lookup: cfg.LookupHost, Last: record.Hosts})
+	n.space = disk.NewSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
+	n.disk = disk.NewWrites(n.log)
+	n.clusterCheck = peers.NewClusterCheck(n.log)
+	n.starter = &starter{cfg: cfg, record: n.record, table: n.table, log: n.log}
 	n.peerSide = &PeerSide{
-		cfg: cfg, record: n.record, roster: n.roster, space: n.space, disk: n.disk, engine: n.engine,
+		cfg: cfg, record: n.record, table: n.table, space: n.space, disk: n.disk, engine: n.engine,
 	}
 	return n
 }
@@ -109,9 +118,9 @@ func (n *Node) callersEngine() (*engine, error) {
 		return nil, err
 	}
 	if n.Removed() {
-		return nil, outcome.NewNotApplied(outcome.Stopping, removedError(n.record.get().Tag))
+		return nil, outcome.NewNotApplied(outcome.Stopping, member.RemovedError(n.record.Get().Tag))
 	}
-	if err := n.clusterCheck.err(); err != nil {
+	if err := n.clusterCheck.Err(); err != nil {
 		return nil, outcome.NewNotApplied(outcome.Starting, err)
 	}
 	return e, nil
@@ -166,26 +175,26 @@ func (n *Node) Err() error { return n.lifecycle.failure() }
 
 // Removed reports whether this node was removed, as far as it knows. It votes until it has
 // left Raft's configuration, and then ends.
-func (n *Node) Removed() bool { return n.roster.selfRemoved() }
+func (n *Node) Removed() bool { return n.table.SelfRemoved() }
 
 // ID returns the node's Raft id.
-func (n *Node) ID() nodeid.ID { return n.record.get().ID }
+func (n *Node) ID() nodeid.ID { return n.record.Get().ID }
 
 // Tag returns the node's tag, and whether the cluster has confirmed it once.
 func (n *Node) Tag() (tag string, confirmed bool) {
-	r := n.record.get()
+	r := n.record.Get()
 	return r.Tag, r.TagConfirmed
 }
 
 // ClusterID returns the id of the node's cluster; empty before it has one.
-func (n *Node) ClusterID() []byte { return n.record.get().ClusterID }
+func (n *Node) ClusterID() []byte { return n.record.Get().ClusterID }
 
 // Self returns how the node introduces itself to others now.
 func (n *Node) Self() Self {
-	r := n.record.get()
-	return Self{ClusterID: r.ClusterID, ID: r.ID, Tag: n.record.tagIn(r)}
+	r := n.record.Get()
+	return Self{ClusterID: r.ClusterID, ID: r.ID, Tag: n.record.TagIn(r)}
 }
 
 // Members returns the members as this node knows them, removed ones too. It works from
 // Open on. They must not be changed.
-func (n *Node) Members() []*raftlogv1.Member { return n.roster.refresh().members }
+func (n *Node) Members() []*raftlogv1.Member { return n.table.Refresh().Members }

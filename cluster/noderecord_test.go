@@ -10,9 +10,15 @@ import (
 // named by its new tag without its new cluster.
 func TestANodeIntroducesItselfFromOneRecord(t *testing.T) {
 	before, after := &member.Record{}, &member.Record{ClusterID: []byte("cluster"), Tag: "B"}
-	after.Members = append(after.Members, (&Node{record: newNodeRecord(Config{}, after, nil)}).record.member())
+	after.Members = append(after.Members, member.NewNodeRecord(after, member.NodeRecordConfig{}).Member())
 	after.Members[0].Watcher = true
-	n := &Node{record: newNodeRecord(Config{}, before, nil)}
+	n := &Node{record: member.NewNodeRecord(before, member.NodeRecordConfig{Save: func(*member.Record) error { return nil }})}
+	become := func(next *member.Record) {
+		_ = n.record.Update(func(r *member.Record) bool {
+			*r = *next
+			return true
+		})
+	}
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -21,8 +27,8 @@ func TestANodeIntroducesItselfFromOneRecord(t *testing.T) {
 			case <-done:
 				return
 			default:
-				n.record.current.Store(after)
-				n.record.current.Store(before)
+				become(after)
+				become(before)
 			}
 		}
 	}()
@@ -31,7 +37,7 @@ func TestANodeIntroducesItselfFromOneRecord(t *testing.T) {
 			t.Errorf("a node of cluster %q with tag %q", self.ClusterID, self.Tag)
 			break
 		}
-		if m := n.record.member(); m.GetWatcher() != (m.GetTag() == "B") {
+		if m := n.record.Member(); m.GetWatcher() != (m.GetTag() == "B") {
 			t.Errorf("a watcher: %v, with tag %q", m.GetWatcher(), m.GetTag())
 			break
 		}

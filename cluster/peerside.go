@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/cluster/apply"
+	"github.com/idnode/idnode/cluster/disk"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/peers"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -15,25 +17,25 @@ import (
 // where the connection is accepted. It is safe for concurrent use, from Open on.
 type PeerSide struct {
 	cfg    Config
-	record *nodeRecord
-	roster *roster
-	space  *space
-	disk   *slowDisk
+	record *member.NodeRecord
+	table  *peers.Table
+	space  *disk.Space
+	disk   *disk.Writes
 	engine func() (*engine, error)
 }
 
 // ClusterID returns the id of the node's cluster; empty before it has one.
-func (p *PeerSide) ClusterID() []byte { return p.record.get().ClusterID }
+func (p *PeerSide) ClusterID() []byte { return p.record.Get().ClusterID }
 
 // Member returns the member with this raw Raft id as this node knows it, removed
 // ones too.
-func (p *PeerSide) Member(id []byte) (*raftlogv1.Member, bool) { return p.roster.byID(id) }
+func (p *PeerSide) Member(id []byte) (*raftlogv1.Member, bool) { return p.table.ByID(id) }
 
 // HandleHello returns who this node is.
 func (p *PeerSide) HandleHello(_ context.Context, _ *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
 	return &peerv1.HelloResponse{
-		Self: p.record.member(), PeersHash: member.PeersHash(p.cfg.PeerList),
-		ClusterId: p.ClusterID(), Members: p.roster.refresh().members,
+		Self: p.record.Member(), PeersHash: member.PeersHash(p.cfg.PeerList),
+		ClusterId: p.ClusterID(), Members: p.table.Refresh().Members,
 	}, nil
 }
 
@@ -61,7 +63,7 @@ func (p *PeerSide) HandleReadIndex(ctx context.Context) (uint64, error) {
 // HandlePing returns this node's condition, and takes the caller's state. caller is the
 // caller's raw Raft id.
 func (p *PeerSide) HandlePing(_ context.Context, caller []byte, req *peerv1.PingRequest) (*peerv1.PingResponse, error) {
-	m, ok := p.roster.byID(caller)
+	m, ok := p.table.ByID(caller)
 	if ok {
 		// This node's own pings decide whether a quorum is in reach, and the connection
 		// to a node that was down until now may be waiting for its next attempt.
@@ -69,18 +71,18 @@ func (p *PeerSide) HandlePing(_ context.Context, caller []byte, req *peerv1.Ping
 	}
 	reply := p.condition()
 	if e, err := p.engine(); err == nil {
-		reply.CallerRemoved = ok && e.configuration.left(m)
+		reply.CallerRemoved = ok && e.configuration.HasLeft(m)
 		if ok && !m.GetRemoved() {
-			e.pinger.wasPinged()
-			e.pinger.told(string(caller), apply.StateAt{Index: req.GetStateIndex(), Hash: req.GetStateHash()})
+			e.pinger.WasPinged()
+			e.pinger.TakeState(string(caller), apply.StateAt{Index: req.GetStateIndex(), Hash: req.GetStateHash()})
 		}
 		// Only a state after an applied entry is sent: see apply.States.
 		state := e.machine.States().Newest()
 		reply.StateIndex, reply.StateHash = state.Index, state.Hash
-		reply.Term, reply.CommittedIndex = e.witness.reached()
-		reply.Process, reply.ProcessAge = e.transport.Process(), uint64(e.witness.age())
-		reply.LeaderContact = e.leaderLoss.contact()
-		if leader, ok := e.transfer.leader(); ok {
+		reply.Term, reply.CommittedIndex = e.witness.Reached()
+		reply.Process, reply.ProcessAge = e.transport.Process(), uint64(e.witness.Age())
+		reply.LeaderContact = e.leaderLoss.Contact()
+		if leader, ok := e.transfer.Leader(); ok {
 			reply.Leader = leader.GetId()
 		}
 	}
@@ -90,20 +92,16 @@ func (p *PeerSide) HandlePing(_ context.Context, caller []byte, req *peerv1.Ping
 // condition is this node's answer to a ping, as far as it is the same for all.
 func (p *PeerSide) condition() *peerv1.PingResponse {
 	reply := &peerv1.PingResponse{
-		Id: p.record.id(), AppliedIndex: p.cfg.StateMachine.AppliedIndex(),
-		StorageFull: p.space.below.Load(), StorageSlow: p.disk.slow(time.Now()), Version: p.cfg.Version,
+		Id: p.record.ID(), AppliedIndex: p.cfg.StateMachine.AppliedIndex(),
+		StorageFull: p.space.Below(), StorageSlow: p.disk.Slow(time.Now()), Version: p.cfg.Version,
 		LeaderPriority: *p.cfg.LeaderPriority,
 	}
 	if p.cfg.CertificateEnds != nil {
 		reply.CertificateEnds = p.cfg.CertificateEnds().Unix()
 	}
-	if p.cfg.Stats != nil {
-		f := p.cfg.Stats()
-		reply.Figures = &peerv1.Figures{
-			IdentitiesPerSecond: f.IdentitiesPerSecond, IdsPerSecond: f.IDsPerSecond,
-			CommitP99Micros: uint64(f.CommitP99.Microseconds()), WriteP99Micros: uint64(f.WriteP99.Microseconds()),
-			FreeBytes: p.space.left.Load(),
-		}
+	if p.cfg.Figures != nil {
+		reply.Figures = p.cfg.Figures()
+		reply.Figures.FreeBytes = p.space.FreeBytes()
 	}
 	return reply
 }
@@ -115,7 +113,7 @@ func (p *PeerSide) AddMember(ctx context.Context, add *raftlogv1.MemberAdd, prin
 	if err != nil {
 		return nil, err
 	}
-	return e.membership.add(ctx, add, principal)
+	return e.membership.Add(ctx, add, principal)
 }
 
 // HandleMayRemove reports whether a member may be removed, if this node leads.
@@ -124,7 +122,7 @@ func (p *PeerSide) HandleMayRemove(ctx context.Context, req *peerv1.MayRemoveReq
 	if err != nil {
 		return nil, err
 	}
-	judged, err := e.check.mayRemove(ctx, req.GetTag())
+	judged, err := e.check.MayRemove(ctx, req.GetTag())
 	if err != nil {
 		return nil, err
 	}
@@ -137,10 +135,10 @@ func (p *PeerSide) HandleTransfer(ctx context.Context, req *peerv1.TransferReque
 	if err != nil {
 		return nil, err
 	}
-	tag, err := e.transfer.transferOwn(ctx, req.GetTag())
+	tag, err := e.transfer.TransferOwn(ctx, req.GetTag())
 	if err != nil {
 		return nil, err
 	}
-	m, _ := p.roster.byTag(tag)
+	m, _ := p.table.ByTag(tag)
 	return &peerv1.TransferResponse{Leader: m.GetId()}, nil
 }

@@ -48,6 +48,11 @@ func TestVoteThatLosesTheQuorum(t *testing.T) {
 	d.open(func(c *cluster.Config) { c.Join, c.Network = []string{leader.grpc}, wrappedTCP(itsRaft.wrap) })
 	d.start()
 	eventually(t, "D to catch up", func() bool { return d.state.AppliedIndex() > 0 })
+	// D learns that an entry is committed after the leader has its answer to one, from which
+	// the leader knows that its entries reach D.
+	leader.mustNext("orders")
+	newest := leader.state.AppliedIndex()
+	eventually(t, "D to have the newest entry", func() bool { return d.state.AppliedIndex() >= newest })
 	itsRaft.partition()
 	open.Store(true) // It is found to have caught up, and to answer on its other port.
 

@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/commit"
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/peers"
 	"github.com/idnode/idnode/cluster/quorum"
 	"github.com/idnode/idnode/cluster/transport"
 )
@@ -17,11 +19,11 @@ import (
 type quorumWatch struct {
 	raft          *raft.Raft
 	transport     *transport.Transport
-	configuration configuration
-	record        *nodeRecord
-	hint          *hint
+	configuration peers.Configuration
+	record        *member.NodeRecord
+	hint          *peers.Hint
 	monitor       *quorum.Monitor
-	clusterCheck  *clusterCheck
+	clusterCheck  *peers.ClusterCheck
 	gatherer      *commit.Gatherer
 	log           *slog.Logger
 	leaders       leaderChanges
@@ -57,13 +59,13 @@ func (w *quorumWatch) look(ctx context.Context) {
 	if term, newer := w.transport.Leader(); term > w.raft.CurrentTerm() {
 		id = newer // Raft's main goroutine waits for its disk, and has not read the request yet.
 	}
-	leader, name := string(id), w.record.name()
+	leader, name := string(id), w.record.Name()
 	w.leaders.observe(leader)
-	w.gatherer.SetLeader(w.hint.choose(time.Now(), leader, name))
-	self, voters := string(w.record.id()), w.configuration.voters()
+	w.gatherer.SetLeader(w.hint.Choose(time.Now(), leader, name))
+	self, voters := string(w.record.ID()), w.configuration.Voters()
 	present, changed := w.monitor.Look(ctx, voters, leader != "" && leader != name)
 	if present {
-		w.clusterCheck.quorum(slices.ContainsFunc(voters, func(id string) bool { return id != self }))
+		w.clusterCheck.Quorum(slices.ContainsFunc(voters, func(id string) bool { return id != self }))
 	}
 	w.gatherer.SetQuorum(present)
 	if changed {

@@ -5,6 +5,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/leader"
+	"github.com/idnode/idnode/cluster/peers"
+	"github.com/idnode/idnode/cluster/raftguard"
 	"github.com/idnode/idnode/cluster/readindex"
 	"github.com/idnode/idnode/cluster/transport"
 )
@@ -23,8 +26,8 @@ func (n *Node) Linearize(ctx context.Context) error {
 type leaderReads struct {
 	raft          *raft.Raft
 	transport     *transport.Transport
-	configuration configuration
-	leadership    *leadership
+	configuration peers.Configuration
+	leadership    *leader.Leadership
 }
 
 var _ readindex.Raft = leaderReads{}
@@ -39,31 +42,25 @@ func (r leaderReads) Term() uint64 { return r.raft.CurrentTerm() }
 // leader. So the answers are counted here.
 func (r leaderReads) Verify(ctx context.Context) error {
 	term, since := r.raft.CurrentTerm(), r.transport.SendSeq()
-	if err := readindex.Await(ctx, func() readindex.Future { return r.raft.VerifyLeader() }); err != nil {
+	if err := raftguard.Await(ctx, func() raft.Future { return r.raft.VerifyLeader() }); err != nil {
 		return err
 	}
-	return r.transport.AwaitMajority(ctx, since, term, r.configuration.voterNames())
+	return r.transport.AwaitMajority(ctx, since, term, r.configuration.VoterNames())
 }
 
-func (r leaderReads) Ready() (readindex.Ready, bool) {
-	ready := r.leadership.ready.Load()
-	if ready == nil {
-		return readindex.Ready{}, false
-	}
-	return *ready, true
-}
+func (r leaderReads) Ready() (readindex.Ready, bool) { return r.leadership.Ready() }
 
 // remoteReads asks the leader for a read index.
 type remoteReads struct {
-	roster *roster
-	peers  Peers
+	table *peers.Table
+	peers Peers
 }
 
 var _ readindex.Remote = remoteReads{}
 
 // ReadIndex implements readindex.Remote.
 func (r remoteReads) ReadIndex(ctx context.Context, leader string) (uint64, error) {
-	m, err := r.roster.leader(leader)
+	m, err := r.table.Leader(leader)
 	if err != nil {
 		return 0, err
 	}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/peers"
+	"github.com/idnode/idnode/cluster/raftguard"
 	"github.com/idnode/idnode/cluster/raftlogger"
 	"github.com/idnode/idnode/cluster/transport"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -106,7 +108,7 @@ func (r Recovery) servers(record *member.Record) ([]raft.Server, error) {
 		if i < 0 {
 			return nil, fmt.Errorf("cluster: there is no member %s", tag)
 		}
-		servers = append(servers, serverOf(record.Members[i]))
+		servers = append(servers, peers.ServerOf(record.Members[i]))
 	}
 	return servers, nil
 }
@@ -117,8 +119,10 @@ func (r Recovery) open(record *member.Record) (Storage, Store, error) {
 	if _, err := storage.LoadRecord(); err != nil {
 		return nil, nil, err
 	}
-	s, err := openStore(Config{Storage: storage, StallLimit: recoverStall, Logger: r.Logger},
-		record.ID.String(), true, nil, func(error) {}) // The store's own errors say it too.
+	s, err := openStore(storage, StoreOptions{
+		NodeID: record.ID.String(), MustExist: true, StallLimit: recoverStall,
+		Fatal: func(error) {}, Logger: r.Logger, // The store's own errors say it too.
+	})
 	return storage, s, err
 }
 
@@ -142,11 +146,11 @@ func (r Recovery) rewrite(ctx context.Context, s Store, record *member.Record, s
 // majority. Without the leap its snapshot would end in a newer term than what the new
 // cluster has committed: it would be elected, and take that back.
 func leapTerm(s Store) error {
-	term, err := numberIn(s, keyTerm)
+	term, err := raftguard.StoredTerm(s)
 	if err != nil {
 		return err
 	}
-	return s.SetUint64(keyTerm, term+termLeap)
+	return raftguard.SetStoredTerm(s, term+termLeap)
 }
 
 // recovering is a state machine that becomes that of a new cluster when all that

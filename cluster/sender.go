@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/idnode/idnode/cluster/commit"
+	"github.com/idnode/idnode/cluster/disk"
+	"github.com/idnode/idnode/cluster/peers"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -13,9 +15,9 @@ type sender struct {
 	// name is this node's Raft name.
 	name    string
 	batcher *commit.Batcher
-	space   *space
-	roster  *roster
-	hint    *hint
+	space   *disk.Space
+	table   *peers.Table
+	hint    *peers.Hint
 	peers   Peers
 	// forwarded is called for each group that is sent to a peer; it may be nil.
 	forwarded func()
@@ -28,15 +30,15 @@ func (s *sender) Send(ctx context.Context, leader string, group []byte) (raftlog
 	if leader == s.name {
 		return s.submit(ctx, group)
 	}
-	m, err := s.roster.leader(leader)
+	m, err := s.table.Leader(leader)
 	if err != nil {
 		return raftlog.GroupResult{}, err
 	}
 	if s.forwarded != nil {
 		s.forwarded()
 	}
-	if !s.roster.moved(m.GetId()) { // This node has found it itself.
-		m = s.hint.locate(m)
+	if !s.table.Moved(m.GetId()) { // This node has found it itself.
+		m = s.hint.Locate(m)
 	}
 	return s.peers.Forward(ctx, m.GetTag(), m.GetGrpcAddress(), group)
 }
@@ -44,7 +46,7 @@ func (s *sender) Send(ctx context.Context, leader string, group []byte) (raftlog
 // submit hands a group to this node's own Batcher, unless the disk is nearly full: then
 // it refuses before anything is written.
 func (s *sender) submit(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
-	if s.space.full() {
+	if s.space.Full() {
 		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.StorageFull, nil)
 	}
 	return s.batcher.Submit(ctx, group)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/raftguard"
 )
 
 const (
@@ -31,12 +33,12 @@ func (n *Node) Drain(ctx context.Context) {
 // failure is harmless: the others elect a leader when this one is gone.
 func (n *Node) transferAtStop(ctx context.Context) {
 	e := n.up.Load()
-	if e == nil || e.raft.State() != raft.Leader || len(e.configuration.voters()) < 2 {
+	if e == nil || e.raft.State() != raft.Leader || len(e.configuration.Voters()) < 2 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, max(transferAtStopLimit, 2*n.cfg.Timings.Election))
 	defer cancel()
-	if err := e.transfer.run(ctx, e.transfer.defaultTarget()); err != nil {
+	if err := e.transfer.ToAny(ctx); err != nil {
 		n.log.Warn("leadership was not transferred", "error", err)
 	}
 }
@@ -114,13 +116,17 @@ var errRaftRuns = errors.New("cluster: raft did not end")
 
 // stopRaft ends Raft. It closes the connections before it waits, which frees Raft's
 // goroutines that are blocked on a peer. Only the first future of Shutdown resolves when
-// Raft has ended.
+// Raft has ended. What a leader was writing is on disk then, too, unless the store has failed.
 func (e *engine) stopRaft() error {
 	future := e.raft.Shutdown()
 	closed := e.transport.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), raftLimit)
 	defer cancel()
-	ended := awaitFuture(ctx, func() raft.Future { return future })
+	ended := raftguard.Await(ctx, func() raft.Future { return future })
+	if ended == nil {
+		_ = e.store.Flush(ctx) // The store has told of its failure.
+		ended = ctx.Err()
+	}
 	if ended != nil {
 		ended = fmt.Errorf("%w: %w", errRaftRuns, ended)
 	}

@@ -102,7 +102,7 @@ func (n *network) knowEachOther() {
 	eventually(n.t, "answers of all", func() bool {
 		for _, s := range n.servers {
 			for _, m := range s.node.Status().Members {
-				if !m.Reachable {
+				if m.Condition == nil {
 					return false
 				}
 			}
@@ -138,7 +138,7 @@ func TestLeadershipLeavesADiskThatHangs(t *testing.T) {
 		leader := n.leader()
 		for _, m := range leader.node.Status().Members {
 			if m.Member.GetTag() == old.tag {
-				return m.StorageSlow
+				return m.Condition.GetStorageSlow()
 			}
 		}
 		return false

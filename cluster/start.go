@@ -4,8 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/peers"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // errStarted means that Start was called twice.
@@ -27,7 +34,7 @@ func (n *Node) start(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(n.lifecycle.ctx, cancel)()
-	if !n.record.get().InCluster() {
+	if !n.record.Get().InCluster() {
 		if err := n.starter.findPlace(ctx); err != nil {
 			return fmt.Errorf("cluster: %w", err)
 		}
@@ -51,7 +58,8 @@ func (n *Node) checkClusterID() {
 	id := fmt.Sprintf("%x", n.ClusterID())
 	switch {
 	case n.cfg.ClusterID == "" && len(n.cfg.Join) == 0:
-		n.log.Warn("put cluster-id into the settings of all nodes: without it, nodes that have all lost their data begin a new cluster, and give every id again", "cluster-id", id)
+		n.log.Warn("put cluster-id into the settings of all nodes: without it, nodes that have all lost their data begin a new cluster, and "+
+			"give every id again", "cluster-id", id)
 	case n.cfg.ClusterID != "" && n.cfg.ClusterID != id:
 		n.log.Warn("the settings have the cluster-id of another cluster than the data directory is of: put in this one", "cluster-id", id)
 	}
@@ -64,4 +72,120 @@ func (e *engine) silence() {
 	if err := e.node.lifecycle.failure(); err != nil && !errors.Is(err, member.ErrRemoved) {
 		_ = e.transport.Close() // Shutdown closes it again, and reports the error.
 	}
+}
+
+// listWait is how long a start waits for the listed nodes. Nodes that are up answer
+// within a fraction of it; the others are asked in the background.
+const listWait = 500 * time.Millisecond
+
+// compareList compares the listed nodes with this node's cluster: those that answer soon
+// at once, the others in the background. An error ends the node.
+func (n *Node) compareList(ctx context.Context) error {
+	listed := member.ListOf(n.cfg.PeerList, n.cfg.Join)
+	if len(listed) == 0 {
+		return nil
+	}
+	judged, result := make(chan struct{}), make(chan error, 1)
+	once := sync.OnceFunc(func() { close(judged) })
+	check := member.ListCheck{
+		Self: n.record.Member, ClusterID: n.ClusterID(), Listed: listed,
+		Members: func() []*raftlogv1.Member { return n.table.Refresh().Registered }, Greeter: n.cfg.Peers,
+		Confirmed: n.clusterCheck.Confirmed, Warn: n.clusterCheck.Warn,
+		Report: func(own, otherCluster bool) {
+			n.clusterCheck.Report(own, otherCluster)
+			once()
+		},
+	}
+	n.clusterCheck.Begin()
+	n.lifecycle.run(func(ctx context.Context) {
+		err := check.Run(ctx)
+		if err != nil {
+			err = fmt.Errorf("cluster: %w", err)
+			n.lifecycle.fail(err)
+		}
+		result <- err
+	})
+	select {
+	case <-judged:
+	case err := <-result:
+		return err
+	case <-time.After(listWait):
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// starter finds the node's place in a cluster at its first start.
+type starter struct {
+	cfg    Config
+	record *member.NodeRecord
+	table  *peers.Table
+	log    *slog.Logger
+	// problem is why there is no place yet; nil once there is one.
+	problem atomic.Pointer[error]
+}
+
+// findPlace finds the node's place and records it: from then on it is this member of this
+// cluster.
+func (s *starter) findPlace(ctx context.Context) error {
+	defer s.problem.Store(nil)
+	place, err := s.seek(ctx)
+	if err != nil {
+		return err
+	}
+	if id := fmt.Sprintf("%x", place.ClusterID); s.cfg.ClusterID != "" && id != s.cfg.ClusterID {
+		return fmt.Errorf("%w: the settings have the cluster-id %s, and the node has joined cluster %s: remove it there ('idnode cluster "+
+			"remove %s')",
+			member.ErrOtherCluster, s.cfg.ClusterID, id, place.Tag)
+	}
+	s.log.Info("found a place in a cluster", "tag", place.Tag, "cluster", fmt.Sprintf("%x", place.ClusterID), "founder", place.Founder)
+	return s.settle(place)
+}
+
+func (s *starter) settle(place member.Place) error {
+	err := s.record.Update(func(r *member.Record) bool {
+		place.Apply(r)
+		return true
+	})
+	s.table.Refresh()
+	return err
+}
+
+// seek finds a cluster by the configuration's means.
+func (s *starter) seek(ctx context.Context) (member.Place, error) {
+	self := s.record.Member()
+	tell := func(err error) { s.problem.Store(&err) }
+	switch {
+	case len(s.cfg.PeerList) > 0:
+		return member.FirstStart{Self: self, Peers: s.cfg.PeerList, Greeter: s.cfg.Peers, Logger: s.log, Tell: tell}.Run(ctx)
+	case len(s.cfg.Join) > 0:
+		return s.join(ctx, self, tell)
+	case s.cfg.Watcher:
+		return member.Place{}, errors.New("a watcher cannot be a cluster of one")
+	}
+	if self.Tag == "" {
+		self.Tag = "A"
+	}
+	return member.Alone(self), nil
+}
+
+// join asks members to add this node, and returns the error of each request.
+func (s *starter) join(ctx context.Context, self *raftlogv1.Member, tell func(error)) (member.Place, error) {
+	token := ""
+	if s.cfg.JoinToken != nil {
+		var err error
+		if token, err = s.cfg.JoinToken(); err != nil {
+			return member.Place{}, err
+		}
+	}
+	return member.Join{Self: self, Addresses: s.cfg.Join, Token: token, Joiner: s.cfg.Peers, Logger: s.log, Tell: tell}.Run(ctx)
+}
+
+// warnings returns why there is no place yet.
+func (s *starter) warnings() []string {
+	err := s.problem.Load()
+	if err == nil {
+		return nil
+	}
+	return []string{"no place in a cluster yet: " + strings.ReplaceAll((*err).Error(), "\n", "; ")}
 }

@@ -1,12 +1,14 @@
 package cluster
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/member"
-
+	"github.com/idnode/idnode/cluster/peers"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -43,40 +45,14 @@ type MemberStatus struct {
 	Role Role
 	// Self is set for the node asked.
 	Self bool
-	// Reachable reports whether the node's last ping was answered; true for Self.
-	Reachable bool
+	// Condition is its answer to the last ping; nil if it did not answer. The node asked
+	// answers itself.
+	Condition *peerv1.PingResponse
 	// SilentSince is since when it has not answered; zero if it answers, or was not
 	// pinged.
 	SilentSince time.Time
-	// Applied is how far the member's state was at that ping.
-	Applied uint64
-	// StorageFull says that the free space of its disk was below the low-water mark.
-	StorageFull bool
-	// StorageSlow says that a write to its disk was slow, then or some seconds before.
-	StorageSlow bool
-	// LeaderPriority is its own; nil if unknown.
-	LeaderPriority *uint32
-	// Version is its program's; empty if unknown.
-	Version string
-	// CertificateEnds is the end of its certificate; zero without TLS, or if unknown.
-	CertificateEnds time.Time
 	// StateDiffers means that its state differed from this node's at the same log index.
 	StateDiffers bool
-	// Stats are those of its last seconds; nil if unknown.
-	Stats *Stats
-}
-
-// Stats are what a node did in its last seconds, and the space left to it.
-type Stats struct {
-	// IdentitiesPerSecond are the identity values that it handed out, IDsPerSecond the
-	// ids of all kinds; of HiLo, the numbers of its ranges.
-	IdentitiesPerSecond, IDsPerSecond float64
-	// CommitP99 is the 99th percentile of its groups' times, from their first sending to
-	// their results, and WriteP99 that of its writes to the log, fsync included; 0
-	// without samples.
-	CommitP99, WriteP99 time.Duration
-	// FreeBytes is the space left on its disk; 0 if it is not known.
-	FreeBytes uint64
 }
 
 // Status is a node's view of its cluster. It may be stale: LastContact and the indexes
@@ -118,9 +94,9 @@ type Status struct {
 
 // Status returns this node's view of its cluster. It works from Open on.
 func (n *Node) Status() Status {
-	r := n.record.get()
+	r := n.record.Get()
 	s := Status{
-		ClusterID: r.ClusterID, ID: r.ID.Bytes(), Tag: n.record.tagIn(r),
+		ClusterID: r.ClusterID, ID: r.ID.Bytes(), Tag: n.record.TagIn(r),
 		HasQuorum: n.HasQuorum(), Applied: n.cfg.StateMachine.AppliedIndex(),
 		Format: n.cfg.Registry.Format(), StorageFull: n.StorageFull(), StorageSlow: n.StorageSlow(),
 		Warnings: n.Warnings(),
@@ -129,7 +105,7 @@ func (n *Node) Status() Status {
 	if e == nil {
 		return s
 	}
-	if leader, ok := e.transfer.leader(); ok {
+	if leader, ok := e.transfer.Leader(); ok {
 		s.LeaderID, s.LeaderTag = leader.GetId(), leader.GetTag()
 	}
 	s.Term, s.Commit = e.raft.CurrentTerm(), e.raft.CommitIndex()
@@ -142,23 +118,23 @@ func (n *Node) Status() Status {
 }
 
 // StorageFull says that free space is below the low-water mark, on this node or on a quorum.
-func (n *Node) StorageFull() bool { return n.space.full() }
+func (n *Node) StorageFull() bool { return n.space.Full() }
 
 // StorageSlow says that a write to this node's disk is slow, or was some seconds ago.
-func (n *Node) StorageSlow() bool { return n.disk.slow(time.Now()) }
+func (n *Node) StorageSlow() bool { return n.disk.Slow(time.Now()) }
 
 // addMembers adds the members and their roles.
 func (e *engine) addMembers(s *Status) {
-	newest := e.pinger.shown()
-	s.MembersAt = newest.at
+	newest := e.pinger.Newest()
+	s.MembersAt = newest.At
 	servers := map[raft.ServerID]raft.Server{}
-	for _, server := range e.configuration.servers() {
+	for _, server := range e.configuration.Servers() {
 		servers[server.ID] = server
 	}
-	for _, m := range e.node.roster.refresh().members {
+	for _, m := range e.node.table.Refresh().Members {
 		server, present := servers[member.ServerID(m.GetId())]
 		status := MemberStatus{Member: m, Role: e.role(m, server, present, s.LeaderTag)}
-		if e.node.record.isSelf(m) {
+		if e.node.record.IsSelf(m) {
 			status.Self, s.Role = true, status.Role
 		}
 		if status.Self || !m.GetRemoved() {
@@ -169,28 +145,14 @@ func (e *engine) addMembers(s *Status) {
 }
 
 // addHeard adds what a member said in a round.
-func (e *engine) addHeard(status *MemberStatus, in *round) {
-	reply, ok := in.replies[string(status.Member.GetId())]
+func (e *engine) addHeard(status *MemberStatus, in *peers.Round) {
+	reply, ok := in.Replies[string(status.Member.GetId())]
 	if !ok {
-		status.SilentSince = e.pinger.silentSince(status.Member.GetId())
+		status.SilentSince = e.pinger.SilentSince(status.Member.GetId())
 		return
 	}
-	status.Reachable, status.Applied = true, reply.GetAppliedIndex()
-	status.StorageSlow, status.LeaderPriority = reply.GetStorageSlow(), new(reply.GetLeaderPriority())
-	status.StorageFull, status.Version = reply.GetStorageFull(), reply.GetVersion()
-	status.StateDiffers = in.differing[string(status.Member.GetId())]
-	if ends := reply.GetCertificateEnds(); ends != 0 {
-		status.CertificateEnds = time.Unix(ends, 0)
-	}
-	if f := reply.GetFigures(); f != nil {
-		status.Stats = &Stats{
-			IdentitiesPerSecond: f.GetIdentitiesPerSecond(), IDsPerSecond: f.GetIdsPerSecond(),
-			CommitP99: micros(f.GetCommitP99Micros()), WriteP99: micros(f.GetWriteP99Micros()), FreeBytes: f.GetFreeBytes(),
-		}
-	}
+	status.Condition, status.StateDiffers = reply, in.Differing[string(status.Member.GetId())]
 }
-
-func micros(n uint64) time.Duration { return time.Duration(n) * time.Microsecond }
 
 // role returns what a member does, by Raft's configuration.
 func (e *engine) role(m *raftlogv1.Member, server raft.Server, present bool, leader string) Role {
@@ -203,8 +165,86 @@ func (e *engine) role(m *raftlogv1.Member, server raft.Server, present bool, lea
 		return RoleWatcher
 	case server.Suffrage != raft.Voter:
 		return RoleNonvoter
-	case e.node.record.isSelf(m) && e.raft.State() == raft.Candidate:
+	case e.node.record.IsSelf(m) && e.raft.State() == raft.Candidate:
 		return RoleCandidate
 	}
 	return RoleFollower
+}
+
+// Alive returns an error if Raft hangs. It asks no other node.
+func (n *Node) Alive() error {
+	if e := n.up.Load(); e != nil {
+		return e.mainWatch.Err()
+	}
+	return nil
+}
+
+// ClusterCheck returns nil unless this node could be in the place of another cluster's. Then
+// it serves no callers: a listed node belongs to another cluster, and neither another
+// listed node nor a quorum of its own cluster has confirmed it since the start.
+func (n *Node) ClusterCheck() error { return n.clusterCheck.Err() }
+
+// Warnings returns why the node does not get into touch with its cluster, one line each:
+// why it finds no place in one, that a listed node belongs to another, which member it
+// looks for in vain, and where, or that no member reaches it. It works from Open on, and
+// makes no calls.
+func (n *Node) Warnings() []string {
+	all := append(n.starter.warnings(), n.clusterCheck.Warnings()...)
+	if e := n.up.Load(); e != nil {
+		all = append(all, e.pinger.Unreached()...)
+		all = append(all, e.locator.Warnings()...)
+	}
+	return all
+}
+
+// RaftStats are the Raft library's statistics.
+type RaftStats struct {
+	// State is follower, candidate, leader or shutdown.
+	State string
+	// Term is the present one.
+	Term uint64
+	// LastIndex is the newest entry in this node's log, Commit the newest that it
+	// knows to be committed, Applied the newest handed to the state machine.
+	LastIndex, Commit, Applied uint64
+	// SnapshotIndex is where the newest snapshot ends.
+	SnapshotIndex uint64
+	// Pending is how many entries wait for the state machine.
+	Pending uint64
+	// Voters and Nonvoters count the servers of the configuration.
+	Voters, Nonvoters int
+}
+
+// RaftStats returns Raft's statistics; false before Raft runs.
+func (n *Node) RaftStats() (RaftStats, bool) {
+	e := n.up.Load()
+	if e == nil {
+		return RaftStats{}, false
+	}
+	stats := e.raft.Stats()
+	f := RaftStats{
+		State: raftStates[e.raft.State()], Term: e.raft.CurrentTerm(), LastIndex: e.raft.LastIndex(),
+		Commit: e.raft.CommitIndex(), Applied: e.raft.AppliedIndex(),
+		SnapshotIndex: number(stats["last_snapshot_index"]), Pending: number(stats["fsm_pending"]),
+	}
+	for _, s := range e.configuration.Servers() {
+		if s.Suffrage == raft.Voter {
+			f.Voters++
+		} else {
+			f.Nonvoters++
+		}
+	}
+	return f, true
+}
+
+var raftStates = map[raft.RaftState]string{
+	raft.Follower: "follower", raft.Candidate: "candidate", raft.Leader: "leader", raft.Shutdown: "shutdown",
+}
+
+// number parses a number that the library gives as text.
+func number(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0 // The library prints numbers only.
+	}
+	return n
 }

@@ -2,12 +2,14 @@ package cluster_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/idnode/idnode/cluster"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 )
 
 // TestMembersAreOfOneMoment: how the members are was asked at one time, of the node
@@ -23,39 +25,39 @@ func TestMembersAreOfOneMoment(t *testing.T) {
 		if !before.MembersAt.Equal(after.MembersAt) || before.Applied == after.Applied {
 			return false
 		}
-		if d := cmp.Diff(before.Members, after.Members, cmpopts.IgnoreFields(cluster.MemberStatus{}, "Member")); d != "" {
+		if d := cmp.Diff(before.Members, after.Members, protocmp.Transform(), cmpopts.IgnoreFields(cluster.MemberStatus{}, "Member")); d != "" {
 			t.Errorf("of the same moment (-before +after):\n%s", d)
 		}
 		return true
 	})
 }
 
-// TestStatsReachTheOthers: what a node tells of its last seconds is seen on another;
+// TestFiguresReachTheOthers: what a node tells of its last seconds is seen on another;
 // of one that tells nothing nothing is.
-func TestStatsReachTheOthers(t *testing.T) {
+func TestFiguresReachTheOthers(t *testing.T) {
 	t.Parallel()
-	told := cluster.Stats{IdentitiesPerSecond: 1.5, IDsPerSecond: 20, CommitP99: 3 * time.Millisecond, WriteP99: 40 * time.Microsecond}
+	told := &peerv1.Figures{IdentitiesPerSecond: 1.5, IdsPerSecond: 20, CommitP99Micros: 3000, WriteP99Micros: 40}
 	n := newNetwork(t, 3)
 	for i, s := range n.servers {
 		s.open(func(c *cluster.Config) {
 			c.PeerList = n.peers
 			c.FreeBytes = func() (uint64, error) { return 1 << 40, nil }
 			if i > 0 {
-				c.Stats = func() cluster.Stats { return told }
+				c.Figures = func() *peerv1.Figures { return proto.CloneOf(told) }
 			}
 		})
 	}
 	startAll(n.servers...)
-	want := told
+	want := proto.CloneOf(told)
 	want.FreeBytes = 1 << 40
 	for _, s := range n.servers {
 		var members []cluster.MemberStatus
 		eventually(t, s.tag+" has heard all", func() bool {
 			members = s.node.Status().Members
-			return len(members) == 3 && members[0].Reachable && members[1].Reachable && members[2].Reachable
+			return len(members) == 3 && members[0].Condition != nil && members[1].Condition != nil && members[2].Condition != nil
 		})
 		for i, m := range members {
-			if got := m.Stats; (got != nil) != (i > 0) || got != nil && *got != want {
+			if got := m.Condition.GetFigures(); (got != nil) != (i > 0) || got != nil && !proto.Equal(got, want) {
 				t.Errorf("%s says of %s: %+v", s.tag, m.Member.GetTag(), got)
 			}
 		}

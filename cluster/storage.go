@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
-	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/raftguard"
 )
 
 // Storage keeps a node's durable data. It belongs to one node permanently, and one
@@ -49,4 +51,17 @@ type StoreOptions struct {
 }
 
 // Store is Raft's log, votes and snapshots.
-type Store = apply.Store
+type Store = raftguard.Store
+
+// openStore opens the store, behind the guard of what a snapshot leaves of the log.
+func openStore(s Storage, o StoreOptions) (*raftguard.BoundaryStore, error) {
+	opened, err := s.OpenStore(o)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: opening the store: %w", err)
+	}
+	bounded, err := raftguard.NewBoundaryStore(opened)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cluster: opening the store: %w", err), opened.Close())
+	}
+	return bounded, nil
+}

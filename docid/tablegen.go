@@ -104,24 +104,25 @@ func foldTable(foldings map[rune]rune) string {
 	fmt.Fprintf(&out, `// This is the simple case folding of Unicode %s: the statuses C and S of
 // CaseFolding.txt, %d mappings, as two stages.
 //
-// It must never change, not even to follow a newer Unicode: replicated state is
-// keyed by what it gives, and nodes of different builds must agree. Another
-// folding is another table beside this one, with a new FoldVersion and a new log
-// format.
+// It must never change, not even to follow a newer Unicode: replicated state is keyed by
+// its results, and nodes of different builds must agree. Another folding is another table
+// beside this one, with a new FoldVersion and a new log format.
 
 // foldBlockBits is how many of the lower bits of a character stand for its place
 // in a block.
 const foldBlockBits = %d
 
 `, version, len(foldings), blockBits)
-	fmt.Fprintf(&out, "// foldBlocks gives, by the upper bits of a character, the number of its block.\nvar foldBlocks = [%d]uint8{", len(index))
+	fmt.Fprintf(&out, "// foldBlocks gives, by the upper bits of a character, the number of its block.\nvar foldBlocks = [%d]uint8{",
+		len(index))
 	for i, number := range index {
 		if i%24 == 0 {
 			out.WriteString("\n")
 		}
 		fmt.Fprintf(&out, "%d, ", number)
 	}
-	fmt.Fprintf(&out, "\n}\n\n// foldDistances gives, by block, how far from a character its folding is.\nvar foldDistances = [%d][1 << foldBlockBits]int32{\n", len(blocks))
+	fmt.Fprint(&out, "\n}\n\n// foldDistances gives, by block, how far from a character its folding is.\n")
+	fmt.Fprintf(&out, "var foldDistances = [%d][1 << foldBlockBits]int32{\n", len(blocks))
 	for _, block := range blocks {
 		out.WriteString("{")
 		for i, distance := range block {

@@ -49,12 +49,18 @@ func TestValuesAtOrBelowZeroAreSteppedOver(t *testing.T) {
 }
 
 func TestNumberedClaims(t *testing.T) {
-	for id, want := range map[string]int64{"a/7": 7, "a/0": 0, "a/-1": -1, "a/-10": -10, "a-b/-100": -100, "a/-9223372036854775807": -math.MaxInt64} {
+	for id, want := range map[string]int64{
+		"a/7": 7, "a/0": 0, "a/-1": -1, "a/-10": -10, "a-b/-100": -100,
+		"a/-9223372036854775807": -math.MaxInt64,
+	} {
 		if n, ok := (claimItem{id: id}).numbered(); !ok || n.value != want || n.separator != '/' {
 			t.Errorf("%s: %+v %v", id, n, ok)
 		}
 	}
-	for _, id := range []string{"a", "0", "-1", "/0", "a/00", "a/-0", "a/-01", "a/--1", "a-1", "a-0", "a/5-5", "a/-", "a/01", "a/-9223372036854775809"} {
+	for _, id := range []string{
+		"a", "0", "-1", "/0", "a/00", "a/-0", "a/-01", "a/--1", "a-1", "a-0", "a/5-5", "a/-", "a/01",
+		"a/-9223372036854775809",
+	} {
 		if n, ok := (claimItem{id: id}).numbered(); ok {
 			t.Errorf("%s: %+v", id, n)
 		}

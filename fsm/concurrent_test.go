@@ -25,13 +25,16 @@ func TestReadsAndSnapshotsBesideApply(t *testing.T) {
 	session := l.announce("A")
 	var writers sync.WaitGroup
 	for i := range 400 {
-		l.apply(raftlog.Group{Origin: nodeNamed("node A"), Session: session, Sequence: uint64(i + 1), Acknowledged: uint64(i), Operations: [][]byte{
-			encodeOperation(keyed(opNext("users", 1), key(2000+i, 1))),
-			encodeOperation(opClaimID("users/" + itoa(int64(3*i+5)))),
-			encodeOperation(opDelete(benchName(i%7), false)),
-			encodeOperation(opRaiseEtags("A", map[string]uint64{"x": uint64(i)})),
-			announceOperation(testMember("B")),
-		}})
+		l.apply(raftlog.Group{
+			Origin: nodeNamed("node A"), Session: session, Sequence: uint64(i + 1),
+			Acknowledged: uint64(i), Operations: [][]byte{
+				encodeOperation(keyed(opNext("users", 1), key(2000+i, 1))),
+				encodeOperation(opClaimID("users/" + itoa(int64(3*i+5)))),
+				encodeOperation(opDelete(benchName(i%7), false)),
+				encodeOperation(opRaiseEtags("A", map[string]uint64{"x": uint64(i)})),
+				announceOperation(testMember("B")),
+			},
+		})
 		if i%50 == 0 {
 			snapshot := l.state.Snapshot()
 			writers.Go(func() { checkSnapshot(t, snapshot) })

@@ -128,7 +128,10 @@ func (r *randomRun) drawHiLoSet(t *rapid.T) *raftlogv1.Operation {
 	return op
 }
 
-var randomClaims = []string{"a/1", "a/2", "a/3", "a/6", "a/7", "a#3", "b/4", "b/9223372036854775807", "ünï/5", "a/01", "free", "a\n/2", "a\u202e/3"}
+var randomClaims = []string{
+	"a/1", "a/2", "a/3", "a/6", "a/7", "a#3", "b/4", "b/9223372036854775807", "ünï/5", "a/01",
+	"free", "a\n/2", "a\u202e/3",
+}
 
 func drawClaim(t *rapid.T) *raftlogv1.Operation {
 	return opClaimID(rapid.SampledFrom(randomClaims).Draw(t, "id"))
@@ -140,8 +143,14 @@ func drawRelease(t *rapid.T) *raftlogv1.Operation {
 
 // drawSetting lowers a limit until it bites, or raises it again.
 func drawSetting(t *rapid.T) *raftlogv1.Operation {
-	name := rapid.SampledFrom([]string{"request-window", "max-identities", "max-hilos", "max-claims", "max-databases", "max-name-bytes-total", "max-names-per-database", "max-name-bytes-per-database"}).Draw(t, "setting")
-	values := map[string][]int64{"request-window": {1, 2, 5, 1_000_000}, "max-name-bytes-total": {8, 1 << 30}, "max-names-per-database": {2, 300_000_000}, "max-name-bytes-per-database": {6, 1 << 40}, "max-databases": {1, 2, 10_000}}[name]
+	name := rapid.SampledFrom([]string{
+		"request-window", "max-identities", "max-hilos", "max-claims", "max-databases",
+		"max-name-bytes-total", "max-names-per-database", "max-name-bytes-per-database",
+	}).Draw(t, "setting")
+	values := map[string][]int64{
+		"request-window": {1, 2, 5, 1_000_000}, "max-name-bytes-total": {8, 1 << 30},
+		"max-names-per-database": {2, 300_000_000}, "max-name-bytes-per-database": {6, 1 << 40}, "max-databases": {1, 2, 10_000},
+	}[name]
 	if values == nil {
 		values = []int64{1, 3, 5_000_000}
 	}

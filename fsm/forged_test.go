@@ -3,7 +3,6 @@ package fsm
 import (
 	"bytes"
 	"errors"
-	"hash/crc32"
 	"math"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/internal/crc32c"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -27,7 +27,7 @@ func forge(header *raftlogv1.SnapshotHeader, records ...*raftlogv1.SnapshotRecor
 	for _, r := range records {
 		frame(r)
 	}
-	t := &raftlogv1.SnapshotTrailer{Records: uint64(len(records)), Checksum: crc32.Checksum(b, castagnoli)}
+	t := &raftlogv1.SnapshotTrailer{Records: uint64(len(records)), Checksum: crc32c.Sum(b)}
 	b = append(b, 0)
 	frame(t)
 	return b
@@ -65,12 +65,13 @@ func TestForgedSnapshotsAreRefused(t *testing.T) {
 	unknown := &raftlogv1.IdentityRecord{Name: "users"}
 	unknown.ProtoReflect().SetUnknown([]byte{0xfa, 0x06, 0}) // Field 111.
 	for name, data := range map[string][]byte{
-		"wrong hash":                forge(head(func(h *raftlogv1.SnapshotHeader) { h.StateHash = 1 })),
-		"format zero":               forge(head(func(h *raftlogv1.SnapshotHeader) { h.Format = 0 })),
-		"fold version zero":         forge(head(func(h *raftlogv1.SnapshotHeader) { h.FoldVersion = 0 })),
-		"log format zero":           forge(head(func(h *raftlogv1.SnapshotHeader) { h.LogFormat = 0 })),
-		"membership never changed":  forge(plain, membership(0)),
-		"membership twice":          forge(head(func(h *raftlogv1.SnapshotHeader) { h.StateHash = membershipHash(7) }), membership(7), membership(7)),
+		"wrong hash":               forge(head(func(h *raftlogv1.SnapshotHeader) { h.StateHash = 1 })),
+		"format zero":              forge(head(func(h *raftlogv1.SnapshotHeader) { h.Format = 0 })),
+		"fold version zero":        forge(head(func(h *raftlogv1.SnapshotHeader) { h.FoldVersion = 0 })),
+		"log format zero":          forge(head(func(h *raftlogv1.SnapshotHeader) { h.LogFormat = 0 })),
+		"membership never changed": forge(plain, membership(0)),
+		"membership twice": forge(head(func(h *raftlogv1.SnapshotHeader) { h.StateHash = membershipHash(7) }),
+			membership(7), membership(7)),
 		"short cluster id":          forge(head(func(h *raftlogv1.SnapshotHeader) { h.ClusterId = []byte("x") })),
 		"empty record":              forge(plain, &raftlogv1.SnapshotRecord{}),
 		"identity without db":       forge(plain, identity),

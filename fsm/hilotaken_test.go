@@ -31,7 +31,10 @@ func TestNumbersThatNoRangeTookAreTold(t *testing.T) {
 		{"last max that was issued", &raftlogv1.HiLoNext{Tag: "users", Size: 100, LastMax: 100}, nil},
 		{"return", &raftlogv1.HiLoReturn{Tag: "users", High: 200, Last: 150}, nil},
 		{"last max beyond", &raftlogv1.HiLoNext{Tag: "users", Size: 10, LastMax: 1000}, []string{"db/users 1000"}},
-		{"merge", &raftlogv1.Merge{Hilos: []*raftlogv1.MergeHiLo{{Tag: "users", Max: 5000}, {Tag: "orders", Max: 7}}}, []string{"db/users 5000", "db/orders 7"}},
+		{
+			"merge", &raftlogv1.Merge{Hilos: []*raftlogv1.MergeHiLo{{Tag: "users", Max: 5000}, {Tag: "orders", Max: 7}}},
+			[]string{"db/users 5000", "db/orders 7"},
+		},
 		{"merge of what is there", &raftlogv1.Merge{Hilos: []*raftlogv1.MergeHiLo{{Tag: "users", Max: 4}}}, []string{"db/users 4"}},
 		{"set", &raftlogv1.HiLoSet{Tag: "users", Expected: 5000, Max: 6000}, []string{"db/users 6000"}},
 		{"refused set", &raftlogv1.HiLoSet{Tag: "users", Expected: 1, Max: 6000}, nil},

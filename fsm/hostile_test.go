@@ -198,7 +198,10 @@ func hostileNumber(kind protoreflect.Kind, n int64) protoreflect.Value {
 }
 
 // dated is a definition in which dates count.
-var dated = series.Definition{Format: "{year}-{number:2}", Reset: format.ResetYear, Order: series.OrderDates, ExpiresIn: time.Hour, MaxOpen: 9, MaxKeys: 99}
+var dated = series.Definition{
+	Format: "{year}-{number:2}", Reset: format.ResetYear, Order: series.OrderDates, ExpiresIn: time.Hour,
+	MaxOpen: 9, MaxKeys: 99,
+}
 
 // hostileBase returns a log with a state that has something of everything, and the operations
 // that put the series d of a newer one into it as t.
@@ -247,7 +250,8 @@ func hostileTemplates(t testing.TB) (base []byte, all []*raftlogv1.Operation) {
 		opReturn(&raftlogv1.HiLoReturn{Tag: "orders", Low: 1, High: 32, Last: 3, Token: 7, CheckToken: true}),
 		opHiLoSetTo("orders", 50, 32), opClaimID("users/5"), opReleaseID("users/7"), opSet("max-claims", 4), opBootstrapABC(),
 		opMergeOf(&raftlogv1.Merge{
-			Identities: []*raftlogv1.MergeIdentity{{Name: "a", Last: 5}}, Hilos: []*raftlogv1.MergeHiLo{{Tag: "a", Max: 5, Peak: 9}}, Claims: []string{"a/5"},
+			Identities: []*raftlogv1.MergeIdentity{{Name: "a", Last: 5}}, Hilos: []*raftlogv1.MergeHiLo{{Tag: "a", Max: 5, Peak: 9}},
+			Claims: []string{"a/5"},
 		}),
 		opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 5, Tags: []*raftlogv1.GivenTag{given}, ShareTags: true, EtagFloor: 2}),
 		opRaiseEtags("B", map[string]uint64{"x": 5}), opCleanStop("A", 0, map[string]uint64{"x": 5}), joinTokenUntil(2, l.now.Add(time.Hour)),
@@ -256,15 +260,23 @@ func hostileTemplates(t testing.TB) (base []byte, all []*raftlogv1.Operation) {
 	y2026, number := []string{"2026"}, []*raftlogv1.SeriesKey{{Key: "b", Number: 2}}
 	books := &raftlogv1.SeriesInBooks{Scope: y2026, Last: 4, LastDate: proto.Int32(int32(format.DateOf(2026, 1, 2)))}
 	for _, data := range append(
-		encoded, addOperation(&raftlogv1.MemberAdd{Member: testMember("E")}), announceOperation(testMember("D")), promoteOperation(nodeNamed("node D")),
+		encoded, addOperation(&raftlogv1.MemberAdd{Member: testMember("E")}), announceOperation(testMember("D")),
+		promoteOperation(nodeNamed("node D")),
 		removeOperation("C", 0), formatRaiseOperation(1),
 		onSeries(&raftlogv1.SeriesDefine{
-			Name: "d", Definition: op.SeriesDefinition(dated), ExpectedVersion: 1, Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"2027"}, First: 7}},
+			Name: "d", Definition: op.SeriesDefinition(dated), ExpectedVersion: 1,
+			Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"2027"}, First: 7}},
 		}),
-		onSeries(&raftlogv1.SeriesTake{Name: "d", Keys: []string{"a", "c"}, Label: "x"}), onSeries(&raftlogv1.SeriesEnd{Name: "d", State: 2, Keys: number}),
-		onSeries(&raftlogv1.SeriesCloseScope{Name: "d", Scope: y2026}), onSeries(&raftlogv1.SeriesResume{Name: "t", Books: []*raftlogv1.SeriesInBooks{books}}),
-		onSeries(&raftlogv1.SeriesReconcile{Name: "t", Scope: y2026, Numbers: number}), onSeries(&raftlogv1.SeriesDelete{Name: "d", ExpectedVersion: 1}),
-		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{Name: "t", Key: "z", Number: 1}}}),
+		onSeries(&raftlogv1.SeriesTake{Name: "d", Keys: []string{"a", "c"}, Label: "x"}),
+		onSeries(&raftlogv1.SeriesEnd{Name: "d", State: 2, Keys: number}),
+		onSeries(&raftlogv1.SeriesCloseScope{Name: "d", Scope: y2026}),
+		onSeries(&raftlogv1.SeriesResume{Name: "t", Books: []*raftlogv1.SeriesInBooks{books}}),
+		onSeries(&raftlogv1.SeriesReconcile{Name: "t", Scope: y2026, Numbers: number}),
+		onSeries(&raftlogv1.SeriesDelete{Name: "d", ExpectedVersion: 1}),
+		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{
+			Name: "t",
+			Key:  "z", Number: 1,
+		}}}),
 	) {
 		o := &raftlogv1.Operation{}
 		if err := proto.Unmarshal(data, o); err != nil {
@@ -351,7 +363,8 @@ func (w *twins) goOn() {
 			values = []string{"A"}
 		}
 		for _, m := range []proto.Message{
-			&raftlogv1.SeriesDefine{Name: i.name, Definition: op.SeriesDefinition(d), ExpectedVersion: version}, &raftlogv1.SeriesResume{Name: i.name},
+			&raftlogv1.SeriesDefine{Name: i.name, Definition: op.SeriesDefinition(d), ExpectedVersion: version},
+			&raftlogv1.SeriesResume{Name: i.name},
 			&raftlogv1.SeriesTake{Name: i.name, Values: values, Keys: []string{"b", "next"}, Version: version + 1, SinceUnixNano: i.series.Since()},
 			&raftlogv1.SeriesEnd{Name: i.name, State: uint32(series.Released), Keys: []*raftlogv1.SeriesKey{{Key: "next"}}},
 		} {

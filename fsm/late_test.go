@@ -124,5 +124,8 @@ func TestALateJoinNeedsATokenThatIsThere(t *testing.T) {
 func joinTokenUntil(token byte, expires time.Time) *raftlogv1.Operation {
 	hash := make([]byte, len(tokenHash{}))
 	hash[0] = token
-	return &raftlogv1.Operation{Op: &raftlogv1.Operation_JoinTokenCreate{JoinTokenCreate: &raftlogv1.JoinTokenCreate{TokenHash: hash, ExpiresUnixNano: expires.UnixNano()}}}
+	return &raftlogv1.Operation{Op: &raftlogv1.Operation_JoinTokenCreate{JoinTokenCreate: &raftlogv1.JoinTokenCreate{
+		TokenHash:       hash,
+		ExpiresUnixNano: expires.UnixNano(),
+	}}}
 }

@@ -211,25 +211,33 @@ func TestGivenTagsStayGiven(t *testing.T) {
 		return &raftlogv1.GivenTag{Tag: tag, Id: nodeNamed("other " + tag), Etags: []*raftlogv1.EtagRaiseTo{{Database: "db", Ceiling: 500}}}
 	}
 	same := &raftlogv1.GivenTag{Tag: "A", Id: nodeNamed("node A")}
-	got := l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Tags: []*raftlogv1.GivenTag{same, {Tag: "D", Id: nodeNamed("other D")}, other("D"), other("E")}})))
+	got := l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Tags: []*raftlogv1.GivenTag{
+		same,
+		{Tag: "D", Id: nodeNamed("other D")},
+		other("D"), other("E"),
+	}})))
 	diff(t, int64(2), got.GetMergeCluster().GetGiven())
 	if tag := l.do(&raftlogv1.Operation{Op: &raftlogv1.Operation_MemberAdd{MemberAdd: &raftlogv1.MemberAdd{
 		Member: &raftlogv1.Member{Id: nodeNamed("new")},
 	}}}).GetMember().GetMember().GetTag(); tag != "F" {
 		t.Errorf("the next tag is %q", tag)
 	}
-	r := l.mustRefuse("a tag of a member", opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 9, Tags: []*raftlogv1.GivenTag{other("G"), other("B")}}))
+	r := l.mustRefuse("a tag of a member",
+		opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 9, Tags: []*raftlogv1.GivenTag{other("G"), other("B")}}))
 	if r.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN {
 		t.Errorf("refused with %v", r)
 	}
 	for name, m := range map[string]*raftlogv1.MergeCluster{
-		"a negative floor":    {Floor: -1},
-		"no id":               {Tags: []*raftlogv1.GivenTag{{Tag: "G"}}},
-		"no tag":              {Tags: []*raftlogv1.GivenTag{{Id: nodeNamed("x")}}},
-		"a known id":          {Tags: []*raftlogv1.GivenTag{{Tag: "G", Id: nodeNamed("node A")}}},
-		"two of one tag":      {Tags: []*raftlogv1.GivenTag{other("G"), {Tag: "G", Id: nodeNamed("x")}}},
-		"two of one id":       {Tags: []*raftlogv1.GivenTag{other("G"), {Tag: "H", Id: nodeNamed("other G")}}},
-		"no database of etag": {ShareTags: true, Tags: []*raftlogv1.GivenTag{{Tag: "B", Id: nodeNamed("x"), Etags: []*raftlogv1.EtagRaiseTo{{}}}}},
+		"a negative floor": {Floor: -1},
+		"no id":            {Tags: []*raftlogv1.GivenTag{{Tag: "G"}}},
+		"no tag":           {Tags: []*raftlogv1.GivenTag{{Id: nodeNamed("x")}}},
+		"a known id":       {Tags: []*raftlogv1.GivenTag{{Tag: "G", Id: nodeNamed("node A")}}},
+		"two of one tag":   {Tags: []*raftlogv1.GivenTag{other("G"), {Tag: "G", Id: nodeNamed("x")}}},
+		"two of one id":    {Tags: []*raftlogv1.GivenTag{other("G"), {Tag: "H", Id: nodeNamed("other G")}}},
+		"no database of etag": {
+			ShareTags: true,
+			Tags:      []*raftlogv1.GivenTag{{Tag: "B", Id: nodeNamed("x"), Etags: []*raftlogv1.EtagRaiseTo{{}}}},
+		},
 	} {
 		l.mustRefuse(name, opMergeClusterOf(m))
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/idnode/idnode/test/tier"
 )
 
-// Bounds on a state of a million names; those on its memory are in docs/sizing.md. Times are processor time of the thread,
+// Bounds on a state of a million names; those on its memory are in docs/evidence/sizing.md. Times are processor time of the thread,
 // so that a busy machine breaks no test; what the clock on the wall said is
 // printed beside it.
 const (
@@ -81,7 +81,7 @@ func TestAMillionNames(t *testing.T) {
 	t.Logf("%d identities and %d HiLo tags: %.0f bytes of heap for each", n, n, perName)
 	page := sizing.Read(t, "one of these")
 	if most := (page["identity"]["heap"] + page["HiLo tag, one range"]["heap"]) / 2; perName > most {
-		t.Errorf("more than the %.0f of docs/sizing.md", most)
+		t.Errorf("more than the %.0f of docs/evidence/sizing.md", most)
 	}
 	t.Logf("processor time per identity in the state: %v with one name, %v with %d", few, l.measureCost(n), n)
 	l.fill(n/2, func(i int) *raftlogv1.Operation { return keyed(opNext(shuffledName(i, n), 1), key(i, 1)) })

@@ -280,7 +280,10 @@ func (r *mergeRun) drawSmallMerge(t *rapid.T) *raftlogv1.Operation {
 	m := op.GetMerge()
 	switch rapid.IntRange(0, 2).Draw(t, "what") {
 	case 0:
-		m.Identities = []*raftlogv1.MergeIdentity{{Name: tag, Last: rapid.Int64Range(-2, 8).Draw(t, "last"), Hidden: rapid.Bool().Draw(t, "hidden")}}
+		m.Identities = []*raftlogv1.MergeIdentity{{
+			Name: tag, Last: rapid.Int64Range(-2, 8).Draw(t, "last"),
+			Hidden: rapid.Bool().Draw(t, "hidden"),
+		}}
 	default:
 		most := int64(40)
 		if h := r.model.hilos[place(op.GetDatabase(), tag)]; h != nil {

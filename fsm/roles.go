@@ -59,7 +59,8 @@ func (c *contents) rolesSet(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	}
 	before := c.roles.index()
 	if set.Expected != nil && set.GetExpected() != before {
-		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected", "is %d, and the roles were set at %d", set.GetExpected(), before)
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected", "is %d, and the roles were set at %d",
+			set.GetExpected(), before)
 	}
 	table, err := rights.Decode(set.GetTable())
 	if err != nil {

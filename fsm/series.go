@@ -124,7 +124,8 @@ func (s *seriesStore) restore(m *raftlogv1.SeriesRecord) error {
 	if s.find(m.GetDatabase(), m.GetName()) != nil {
 		return corrupt("series %q twice", m.GetName())
 	}
-	restored, err := series.Restore(op.DefinitionOf(m.GetDefinition()), m.GetVersion(), m.GetSinceUnixNano(), m.GetSuspended(), m.GetTimeUnixNano(), m.GetVoidedUntilUnixNano())
+	restored, err := series.Restore(op.DefinitionOf(m.GetDefinition()), m.GetVersion(), m.GetSinceUnixNano(), m.GetSuspended(),
+		m.GetTimeUnixNano(), m.GetVoidedUntilUnixNano())
 	if err != nil {
 		return corrupt("series %q: %v", m.GetName(), err)
 	}

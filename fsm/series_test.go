@@ -31,7 +31,10 @@ func onSeries(payload proto.Message) []byte {
 }
 
 // reusing is a definition with which numbers change hands.
-var reusing = series.Definition{Format: "{branch}-{number:3}", OnRelease: series.ReleaseReuses, OnExpiry: series.ExpiryReuses, ExpiresIn: 90 * time.Second}
+var reusing = series.Definition{
+	Format: "{branch}-{number:3}", OnRelease: series.ReleaseReuses, OnExpiry: series.ExpiryReuses,
+	ExpiresIn: 90 * time.Second,
+}
 
 // seriesOperations are one of each kind; the first two are applied.
 func seriesOperations() [][]byte {
@@ -45,7 +48,10 @@ func seriesOperations() [][]byte {
 		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
 			Name: "t", Definition: op.SeriesDefinition(reusing), Version: 1,
 		}}}),
-		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{Name: "s", Key: "z", Number: 1}}}),
+		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{
+			Name: "s",
+			Key:  "z", Number: 1,
+		}}}),
 		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
 			Name: "s", Scope: []string{"B"}, First: 1, Numbers: []*raftlogv1.SeriesStored{{Key: "c", State: 1}},
 		}}}),
@@ -118,7 +124,10 @@ func (r *seriesRun) step() {
 		last, err := r.beside.CloseScope(now, []string{"C"})
 		r.same(&raftlogv1.SeriesCloseScope{Name: "s", Scope: []string{"C"}}, last, err)
 	case 2:
-		books := series.InBooks{Scope: []string{"B"}, Last: 1 + r.Int64N(4), DateGiven: r.IntN(2) == 0, LastDate: format.DateOf(2026, 1, 2), Closed: r.IntN(4) == 0}
+		books := series.InBooks{
+			Scope: []string{"B"}, Last: 1 + r.Int64N(4), DateGiven: r.IntN(2) == 0, LastDate: format.DateOf(2026, 1, 2),
+			Closed: r.IntN(4) == 0,
+		}
 		m := &raftlogv1.SeriesResume{Name: "s", Books: []*raftlogv1.SeriesInBooks{op.SeriesInBooks(books)}, More: r.IntN(2) == 0}
 		r.same(m, 0, r.beside.Resume(now, []series.InBooks{books}, m.GetMore()))
 	case 3:
@@ -174,7 +183,10 @@ func (r *seriesRun) delete(now int64) {
 }
 
 func (r *seriesRun) take(now int64, keys []string) {
-	q := series.Request{Values: []string{[]string{"A", "B", "C"}[r.IntN(3)]}, Keys: keys, Date: format.DateAt(now, 3600), Today: format.DateAt(now, 3600)}
+	q := series.Request{
+		Values: []string{[]string{"A", "B", "C"}[r.IntN(3)]}, Keys: keys, Date: format.DateAt(now, 3600),
+		Today: format.DateAt(now, 3600),
+	}
 	_, version := r.beside.Definition()
 	m := &raftlogv1.SeriesTake{
 		Name: "s", Values: q.Values, Keys: keys, UtcOffsetSeconds: 3600, Version: version, SinceUnixNano: r.beside.Since(),
@@ -260,9 +272,11 @@ func TestEveryErrorOfASeriesHasAReason(t *testing.T) {
 	for _, err := range []error{
 		&series.SuspendedError{}, &series.ConflictError{}, &series.UnknownKeyError{}, &series.UnknownScopeError{}, &series.ClosedError{},
 		&series.DateBackError{}, &series.TooManyOpenError{}, &series.FullError{}, &format.FullError{}, &series.ExpiredError{},
-		&series.StateError{}, &series.OtherNumberError{}, &series.InUseError{}, &series.VersionError{}, &series.DiffersError{}, &format.CollisionError{},
+		&series.StateError{}, &series.OtherNumberError{}, &series.InUseError{}, &series.VersionError{}, &series.DiffersError{},
+		&format.CollisionError{},
 	} {
-		if r := refuseSeries(err); r.reason <= raftlogv1.RefusalReason_REFUSAL_REASON_INVALID || r.reason == raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID && r.field == "" {
+		if r := refuseSeries(err); r.reason <= raftlogv1.RefusalReason_REFUSAL_REASON_INVALID ||
+			r.reason == raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID && r.field == "" {
 			t.Errorf("%T is refused with %s, %q", err, r.reason, r.field)
 		}
 	}
@@ -312,7 +326,10 @@ func withHistory(t *testing.T) *testLog {
 		l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesTake{Name: "s", Values: []string{"A"}, Keys: keys})))
 	}
 	end := func(state series.State, key, reason string) {
-		l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesEnd{Name: "s", State: uint32(state), Keys: []*raftlogv1.SeriesKey{{Key: key}}, Reason: reason})))
+		l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesEnd{
+			Name: "s", State: uint32(state),
+			Keys: []*raftlogv1.SeriesKey{{Key: key}}, Reason: reason,
+		})))
 	}
 	for n := range 300 {
 		take(fmt.Sprint("k", n))
@@ -333,7 +350,10 @@ func TestASeriesIsImported(t *testing.T) {
 	from, to := withHistory(t), newFormedLog(t)
 	// Some of its numbers have no key.
 	from.recover(Recovery{Keep: []string{"A", "B", "C"}})
-	from.mustApplied(from.raw(onSeries(&raftlogv1.SeriesResume{Name: "s", Books: []*raftlogv1.SeriesInBooks{{Scope: []string{"A"}, Last: 305}}})))
+	from.mustApplied(from.raw(onSeries(&raftlogv1.SeriesResume{
+		Name:  "s",
+		Books: []*raftlogv1.SeriesInBooks{{Scope: []string{"A"}, Last: 305}},
+	})))
 	operations := importOf(t, from.state)
 	if len(operations) != 4 { // The series, two records of A, and one of B.
 		t.Fatalf("%d records", len(operations))
@@ -362,7 +382,10 @@ func TestASeriesIsImported(t *testing.T) {
 	}
 	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesResume{Name: "s", Books: []*raftlogv1.SeriesInBooks{{Scope: []string{"A"}, Last: 310}}})))
 	to.mustApplied(to.raw(take))
-	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesReconcile{Name: "s", Scope: []string{"A"}, Numbers: []*raftlogv1.SeriesKey{{Key: "k9", Number: 10}}})))
+	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesReconcile{
+		Name: "s", Scope: []string{"A"},
+		Numbers: []*raftlogv1.SeriesKey{{Key: "k9", Number: 10}},
+	})))
 	// The backup again, at the limit: the series has gone on since, and goes on.
 	to.mustApplied(to.do(opSet("max-name-bytes-total", 0)))
 	hash := got.Hash()
@@ -382,7 +405,10 @@ func TestAnotherSeriesIsNotImported(t *testing.T) {
 	to := newFormedLog(t)
 	to.now = to.now.Add(time.Second)
 	to.mustApplied(to.raw(seriesOperations()[0]))
-	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesTake{Name: "s", Values: []string{"A"}, Keys: []string{"mine"}, Version: 1, SinceUnixNano: to.now.UnixNano()})))
+	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesTake{
+		Name: "s", Values: []string{"A"}, Keys: []string{"mine"}, Version: 1,
+		SinceUnixNano: to.now.UnixNano(),
+	})))
 	hash := (&seriesRun{testLog: to}).series().Hash()
 	if r := to.raw(operations[0]); r.GetRefusal().GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DIFFERS {
 		t.Errorf("imported: %v", r)
@@ -412,18 +438,45 @@ func TestImportRefusesWhatNoBackupHas(t *testing.T) {
 	l := withHistory(t)
 	origin := &raftlogv1.SeriesOrigin{SinceUnixNano: testTime.UnixNano()}
 	for name, m := range map[string]*raftlogv1.SeriesImport{
-		"nothing":        {},
-		"not folded":     {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "Bills", Definition: op.SeriesDefinition(reusing), Version: 1}}},
-		"a control":      {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "bills\x00", Definition: op.SeriesDefinition(reusing), Version: 1}}},
-		"the last one":   {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "x", Definition: op.SeriesDefinition(reusing), Version: 1 << 53}}},
-		"no origin":      {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Name: "s", Scope: []string{"C"}, First: 1, Numbers: []*raftlogv1.SeriesStored{{Key: "x", State: 1}}}}},
-		"no name":        {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Definition: op.SeriesDefinition(reusing), Version: 1}}},
-		"no definition":  {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "x", Version: 1}}},
-		"a last version": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "x", Definition: op.SeriesDefinition(reusing), Version: math.MaxInt64}}},
-		"no version":     {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "x", Definition: op.SeriesDefinition(reusing)}}},
+		"nothing": {},
+		"not folded": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
+			Name:       "Bills",
+			Definition: op.SeriesDefinition(reusing), Version: 1,
+		}}},
+		"a control": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
+			Name:       "bills\x00",
+			Definition: op.SeriesDefinition(reusing), Version: 1,
+		}}},
+		"the last one": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
+			Name:       "x",
+			Definition: op.SeriesDefinition(reusing), Version: 1 << 53,
+		}}},
+		"no origin": {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
+			Name: "s", Scope: []string{"C"},
+			First: 1, Numbers: []*raftlogv1.SeriesStored{{Key: "x", State: 1}},
+		}}},
+		"no name": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
+			Definition: op.SeriesDefinition(reusing),
+			Version:    1,
+		}}},
+		"no definition": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "x", Version: 1}}},
+		"a last version": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
+			Name:       "x",
+			Definition: op.SeriesDefinition(reusing), Version: math.MaxInt64,
+		}}},
+		"no version": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
+			Name:       "x",
+			Definition: op.SeriesDefinition(reusing),
+		}}},
 		"no such series": {Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{Name: "x", Key: "a", Number: 1}}},
-		"a hole":         {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Name: "s", Scope: []string{"A"}, First: 999, Numbers: []*raftlogv1.SeriesStored{{Key: "x", State: 1}}, Origin: origin}}},
-		"a wide state":   {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Name: "s", Scope: []string{"C"}, First: 1, Numbers: []*raftlogv1.SeriesStored{{Key: "x", State: 257}}, Origin: origin}}},
+		"a hole": {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
+			Name: "s", Scope: []string{"A"},
+			First: 999, Numbers: []*raftlogv1.SeriesStored{{Key: "x", State: 1}}, Origin: origin,
+		}}},
+		"a wide state": {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
+			Name: "s", Scope: []string{"C"},
+			First: 1, Numbers: []*raftlogv1.SeriesStored{{Key: "x", State: 257}}, Origin: origin,
+		}}},
 	} {
 		hash := l.state.contents.hash()
 		if r := l.raw(onSeries(m)); r.GetRefusal() == nil || l.state.contents.hash() != hash {
@@ -536,7 +589,10 @@ func TestScopesThatBeginAreNames(t *testing.T) {
 	l.mustApplied(l.raw(resume("B")))
 	full("a definition begins a scope", define("s", "C", 1))
 	l.mustApplied(l.raw(define("s", "A", 1)))
-	m := &raftlogv1.SeriesDefine{Name: "s", Definition: op.SeriesDefinition(reusing), ExpectedVersion: 2, Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"C"}, First: 7}}}
+	m := &raftlogv1.SeriesDefine{
+		Name: "s", Definition: op.SeriesDefinition(reusing), ExpectedVersion: 2,
+		Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"C"}, First: 7}},
+	}
 	if _, r := l.state.PreviewSeries("db", l.now, m); r.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA {
 		t.Errorf("the preview at the limit: %v", r)
 	}

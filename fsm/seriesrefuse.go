@@ -45,7 +45,8 @@ func isError[E error](err error) bool {
 var definitionFields = map[string]string{
 	"format": "definition.format", "reset": "definition.reset_by", "order": "definition.order",
 	"on_release": "definition.on_release", "on_expiry": "definition.on_expiry",
-	"max_open": "definition.max_open", "max_keys": "definition.max_keys", "max_ahead_days": "definition.max_ahead_days", "time_zone": "definition.time_zone",
+	"max_open": "definition.max_open", "max_keys": "definition.max_keys", "max_ahead_days": "definition.max_ahead_days",
+	"time_zone": "definition.time_zone",
 }
 
 // refuseSeries translates an error of a series; nil of nil. A refusal stays as it is.

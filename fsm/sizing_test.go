@@ -16,7 +16,7 @@ import (
 	"github.com/idnode/idnode/test/tier"
 )
 
-// sized is something that the state keeps, as docs/sizing.md counts it.
+// sized is something that the state keeps, as docs/evidence/sizing.md counts it.
 type sized struct {
 	// prepare, if set, returns what is applied first, where there will be n.
 	prepare func(n int) []byte
@@ -56,7 +56,10 @@ var sizes = map[string]sized{
 	},
 	"series scope, one key": {
 		prepare: func(int) []byte {
-			return onSeries(&raftlogv1.SeriesDefine{Name: "invoices", Definition: op.SeriesDefinition(series.Definition{Format: "{branch}-{number}"})})
+			return onSeries(&raftlogv1.SeriesDefine{
+				Name:       "invoices",
+				Definition: op.SeriesDefinition(series.Definition{Format: "{branch}-{number}"}),
+			})
 		},
 		times: 1,
 		op: func(i, n int) []byte {
@@ -115,7 +118,7 @@ func sizedLog(t testing.TB, kind sized, n int) (l *testLog, heapBytes uint64) {
 func TestSizes(t *testing.T) {
 	page := sizing.Read(t, "one of these")
 	if known := slices.Sorted(maps.Keys(sizes)); !slices.Equal(page.Rows(), known) {
-		t.Fatalf("docs/sizing.md has %q, the test %q", page.Rows(), known)
+		t.Fatalf("docs/evidence/sizing.md has %q, the test %q", page.Rows(), known)
 	}
 	for _, row := range page.Rows() {
 		for _, n := range twoSizes() {

@@ -3,7 +3,6 @@ package fsm
 import (
 	"bytes"
 	"errors"
-	"hash/crc32"
 	"io"
 	"testing"
 	"testing/iotest"
@@ -11,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/crc32c"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -84,12 +84,15 @@ func TestASnapshotIsOfItsMoment(t *testing.T) {
 	want := snapshotOf(t, l.state)
 	session := l.announce("A")
 	for i := range 50 {
-		l.apply(raftlog.Group{Origin: nodeNamed("node A"), Session: session, Sequence: uint64(i + 1), Acknowledged: uint64(i), Operations: [][]byte{
-			encodeOperation(keyed(opNext(benchName(i%9), 1), key(1000+i, 1))),
-			encodeOperation(opDelete(benchName(i%9), i%2 == 0)),
-			encodeOperation(opReleaseID(benchName(i) + "/99")),
-			encodeOperation(opRaiseEtags("A", map[string]uint64{"x": 1<<20 + uint64(i)})),
-		}})
+		l.apply(raftlog.Group{
+			Origin: nodeNamed("node A"), Session: session, Sequence: uint64(i + 1),
+			Acknowledged: uint64(i), Operations: [][]byte{
+				encodeOperation(keyed(opNext(benchName(i%9), 1), key(1000+i, 1))),
+				encodeOperation(opDelete(benchName(i%9), i%2 == 0)),
+				encodeOperation(opReleaseID(benchName(i) + "/99")),
+				encodeOperation(opRaiseEtags("A", map[string]uint64{"x": 1<<20 + uint64(i)})),
+			},
+		})
 	}
 	var got bytes.Buffer
 	if _, err := snapshot.WriteTo(&got); err != nil {
@@ -258,7 +261,7 @@ func FuzzRestoreRecords(f *testing.F) {
 		b := []byte(snapshotMagic)
 		header, _ := proto.Marshal(&raftlogv1.SnapshotHeader{Format: 1, LogFormat: 1, FoldVersion: 1, ClusterId: testCluster})
 		b = append(protowire.AppendBytes(b, header), body...)
-		trailer, _ := proto.Marshal(&raftlogv1.SnapshotTrailer{Records: records, Checksum: crc32.Checksum(b, castagnoli)})
+		trailer, _ := proto.Marshal(&raftlogv1.SnapshotTrailer{Records: records, Checksum: crc32c.Sum(b)})
 		b = protowire.AppendBytes(append(b, 0), trailer)
 		// The hash is that of no state at all, so nothing is ever put in place.
 		s := New(Config{})

@@ -7,12 +7,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/crc32c"
 	"github.com/idnode/idnode/internal/exactproto"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -42,7 +42,7 @@ func (r *snapshotReader) header(maxFormat uint32) (*raftlogv1.SnapshotHeader, er
 	if string(magic) != snapshotMagic {
 		return nil, corrupt("not a snapshot")
 	}
-	r.crc = crc32.Update(0, castagnoli, magic)
+	r.crc = crc32c.Sum(magic)
 	h := &raftlogv1.SnapshotHeader{}
 	_, err := r.frame(h)
 	if err != nil && !errors.Is(err, exactproto.ErrUnknownField) {
@@ -137,8 +137,7 @@ func (r *snapshotReader) frame(m proto.Message) (bool, error) {
 	if _, err := io.CopyN(&r.buf, r.r, int64(size)); err != nil {
 		return false, cutShort(err)
 	}
-	r.crc = crc32.Update(r.crc, castagnoli, protowire.AppendVarint(nil, size))
-	r.crc = crc32.Update(r.crc, castagnoli, r.buf.Bytes())
+	r.crc = crc32c.Update(r.crc, protowire.AppendVarint(nil, size), r.buf.Bytes())
 	if err := exactproto.Unmarshal(r.buf.Bytes(), m); err != nil {
 		return false, fmt.Errorf("%w: a frame: %w", ErrCorrupt, err)
 	}

@@ -3,7 +3,6 @@ package fsm
 import (
 	"bufio"
 	"cmp"
-	"hash/crc32"
 	"io"
 	"slices"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
+	"github.com/idnode/idnode/internal/crc32c"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 )
@@ -25,10 +25,6 @@ const (
 	// paced writer pauses evenly.
 	snapshotBuffer = 64 << 10
 )
-
-// castagnoli is the polynomial of CRC-32C, for which processors have an
-// instruction.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // WriteTo writes the snapshot and returns how many bytes that took. It may run
 // beside Apply.
@@ -256,7 +252,7 @@ func (w *snapshotWriter) write(b []byte) {
 	if w.err != nil {
 		return
 	}
-	w.crc = crc32.Update(w.crc, castagnoli, b)
+	w.crc = crc32c.Update(w.crc, b)
 	n, err := w.w.Write(b)
 	w.written += int64(n)
 	w.err = err

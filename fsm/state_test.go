@@ -174,7 +174,10 @@ func TestTwoStatesFedTheSameLogAreEqual(t *testing.T) {
 			encodeOperation(opHiLo(&raftlogv1.HiLoNext{Tag: benchName(i % 5), Token: uint64(i)})),
 			encodeOperation(opSet("request-window", int64(20+i%7))),
 		}
-		l.apply(raftlog.Group{Origin: nodeNamed("node B"), Session: session, Sequence: uint64(i + 1), Acknowledged: uint64(max(0, i-3)), Operations: ops})
+		l.apply(raftlog.Group{
+			Origin: nodeNamed("node B"), Session: session, Sequence: uint64(i + 1),
+			Acknowledged: uint64(max(0, i-3)), Operations: ops,
+		})
 	}
 	other := New(Config{})
 	for _, e := range l.entries {

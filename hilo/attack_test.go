@@ -70,7 +70,14 @@ func TestReturnByAnotherClient(t *testing.T) {
 		wantIgnored(t, c, r, 0, token, true)
 	}
 	for _, foreign := range []hilo.Range{
-		{}, {Low: 1, High: 31}, {Low: 2, High: 32}, {Low: 0, High: 32}, {Low: 1, High: 33}, {Low: 33, High: 64}, {Low: -5, High: 32}, {Low: 1, High: math.MaxInt64},
+		{},
+		{Low: 1, High: 31},
+		{Low: 2, High: 32},
+		{Low: 0, High: 32},
+		{Low: 1, High: 33},
+		{Low: 33, High: 64},
+		{Low: -5, High: 32},
+		{Low: 1, High: math.MaxInt64},
 	} {
 		wantIgnored(t, c, foreign, 0, 0xDEAD, true)
 		if foreign.Low != 0 || foreign.High != 32 {

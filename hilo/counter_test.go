@@ -53,20 +53,38 @@ func TestNext(t *testing.T) {
 		{"the second range", hilo.Counter{Max: 32, Peak: 32}, 64, 32, hilo.Range{Low: 33, High: 96}},
 		{"one number", hilo.Counter{Max: 32, Peak: 32}, 1, 0, hilo.Range{Low: 33, High: 33}},
 		{"a last maximum ahead", hilo.Counter{Max: 32, Peak: 32}, 32, 100, hilo.Range{Low: 101, High: 132}},
-		{"a last maximum as far ahead as may be", hilo.Counter{Max: 32, Peak: 32}, 32, 32 + hilo.MaxAhead, hilo.Range{Low: 33 + hilo.MaxAhead, High: 64 + hilo.MaxAhead}},
+		{
+			"a last maximum as far ahead as may be",
+			hilo.Counter{Max: 32, Peak: 32},
+			32, 32 + hilo.MaxAhead,
+			hilo.Range{Low: 33 + hilo.MaxAhead, High: 64 + hilo.MaxAhead},
+		},
 		{"a last maximum behind", hilo.Counter{Max: 32, Peak: 32}, 32, 5, hilo.Range{Low: 33, High: 64}},
 		{"a negative last maximum", hilo.Counter{Max: 32, Peak: 32}, 32, -1, hilo.Range{Low: 33, High: 64}},
-		{"the most negative last maximum", hilo.Counter{Max: math.MaxInt64 - 32, Peak: math.MaxInt64 - 32}, 32, math.MinInt64, hilo.Range{Low: math.MaxInt64 - 31, High: math.MaxInt64}},
+		{
+			"the most negative last maximum",
+			hilo.Counter{Max: math.MaxInt64 - 32, Peak: math.MaxInt64 - 32},
+			32, math.MinInt64,
+			hilo.Range{Low: math.MaxInt64 - 31, High: math.MaxInt64},
+		},
 		{"beyond the peak after a return", hilo.Counter{Max: 10, Peak: 64}, 32, 0, hilo.Range{Low: 11, High: 65}},
 		{"far beyond the peak after a return", hilo.Counter{Max: 10, Peak: 41}, 32, 0, hilo.Range{Low: 11, High: 42}},
-		{"the last number", hilo.Counter{Max: math.MaxInt64 - 1, Peak: math.MaxInt64 - 1}, 1, math.MaxInt64 - 1, hilo.Range{Low: math.MaxInt64, High: math.MaxInt64}},
+		{
+			"the last number",
+			hilo.Counter{Max: math.MaxInt64 - 1, Peak: math.MaxInt64 - 1},
+			1, math.MaxInt64 - 1,
+			hilo.Range{Low: math.MaxInt64, High: math.MaxInt64},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			after, got := next(t, c.counter, c.size, c.lastMax, 7)
 			if got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
-			want := hilo.Counter{Max: c.want.High, Peak: c.want.High, Outstanding: []hilo.Outstanding{{Range: c.want, Token: 7, Holder: hilo.Holder{Who: "Ann", At: 7}}}}
+			want := hilo.Counter{
+				Max: c.want.High, Peak: c.want.High,
+				Outstanding: []hilo.Outstanding{{Range: c.want, Token: 7, Holder: hilo.Holder{Who: "Ann", At: 7}}},
+			}
 			if diff := cmp.Diff(want, after); diff != "" {
 				t.Errorf("the counter (-want +got):\n%s", diff)
 			}
@@ -90,7 +108,12 @@ func TestNextRefuses(t *testing.T) {
 		{"a last maximum too far ahead", hilo.Counter{Max: 32, Peak: 32}, 32, 33 + hilo.MaxAhead, hilo.ErrLastMax},
 		{"the greatest last maximum", hilo.Counter{Max: 32, Peak: 32}, 32, math.MaxInt64, hilo.ErrLastMax},
 		{"one number too many", nearEnd, 32, 0, hilo.ErrExhausted},
-		{"one number too many above the last maximum", hilo.Counter{Max: math.MaxInt64 - 64, Peak: math.MaxInt64 - 64}, 32, math.MaxInt64 - 31, hilo.ErrExhausted},
+		{
+			"one number too many above the last maximum",
+			hilo.Counter{Max: math.MaxInt64 - 64, Peak: math.MaxInt64 - 64},
+			32,
+			math.MaxInt64 - 31, hilo.ErrExhausted,
+		},
 		{"nothing left", hilo.Counter{Max: math.MaxInt64, Peak: math.MaxInt64}, 1, 0, hilo.ErrExhausted},
 		{"nothing left above the last maximum", nearEnd, 1, math.MaxInt64, hilo.ErrExhausted},
 		{"every High was a range's once", hilo.Counter{Max: 10, Peak: math.MaxInt64}, 1, 0, hilo.ErrExhausted},
@@ -128,7 +151,10 @@ func TestReturn(t *testing.T) {
 		last int64
 		want hilo.Counter
 	}{
-		{"wholly unused", 32, hilo.Counter{Max: 32, Peak: 64, Outstanding: []hilo.Outstanding{{Range: a, Token: 1, Holder: hilo.Holder{Who: "Ann", At: 1}}}}},
+		{
+			"wholly unused", 32,
+			hilo.Counter{Max: 32, Peak: 64, Outstanding: []hilo.Outstanding{{Range: a, Token: 1, Holder: hilo.Holder{Who: "Ann", At: 1}}}},
+		},
 		{"one number used", 33, hilo.Counter{Max: 33, Peak: 64}},
 		{"one number unused", 63, hilo.Counter{Max: 63, Peak: 64}},
 		{"wholly used", 64, hilo.Counter{Max: 64, Peak: 64}},

@@ -45,7 +45,12 @@ func TestNext(t *testing.T) {
 		{"below 0", identity.Counter{Last: -10}, 5, nil, []identity.Block{{-9, -5}}},
 		{"across 0", identity.Counter{Last: -2}, 3, nil, []identity.Block{{-1, 1}}},
 		{"from the very bottom", identity.Counter{Last: math.MinInt64}, 2, nil, []identity.Block{{math.MinInt64 + 1, math.MinInt64 + 2}}},
-		{"a gap of more than 2^63 values", identity.Counter{Last: math.MinInt64}, 2, claims(math.MaxInt64), []identity.Block{{math.MinInt64 + 1, math.MinInt64 + 2}}},
+		{
+			"a gap of more than 2^63 values",
+			identity.Counter{Last: math.MinInt64},
+			2, claims(math.MaxInt64),
+			[]identity.Block{{math.MinInt64 + 1, math.MinInt64 + 2}},
+		},
 		{"the last value", identity.Counter{Last: end - 1}, 1, nil, []identity.Block{{end, end}}},
 		{"the last values", identity.Counter{Last: end - 10}, 10, nil, []identity.Block{{end - 9, end}}},
 		{"no claims", identity.Counter{}, 3, claims(), []identity.Block{{1, 3}}},
@@ -213,7 +218,13 @@ func TestSeed(t *testing.T) {
 		{"by force with another value", identity.Counter{Last: 7}, 3, true, value(8), identity.Counter{Last: 7}, identity.ErrConflict},
 		{"a hidden one is shown", identity.Counter{Last: 7, Hidden: true}, 3, false, nil, identity.Counter{Last: 7}, nil},
 		{"a hidden one has its value", identity.Counter{Last: 7, Hidden: true}, 9, false, value(7), identity.Counter{Last: 9}, nil},
-		{"a hidden one is not new", identity.Counter{Last: 7, Hidden: true}, 9, false, value(0), identity.Counter{Last: 7, Hidden: true}, identity.ErrConflict},
+		{
+			"a hidden one is not new",
+			identity.Counter{Last: 7, Hidden: true},
+			9, false, value(0),
+			identity.Counter{Last: 7, Hidden: true},
+			identity.ErrConflict,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := c.counter.Seed(c.value, c.force, c.expected)

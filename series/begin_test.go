@@ -14,7 +14,8 @@ var berlin = []string{"2026", "BERLIN"}
 // begun returns a series whose scope of request begins at 543.
 func begun(t *testing.T) *series.Series {
 	t.Helper()
-	s, err := series.New(series.Definition{Format: "{branch}-{year}-{number:4}", Reset: format.ResetYear}, series.Begin{Scope: berlin, First: 543})
+	s, err := series.New(series.Definition{Format: "{branch}-{year}-{number:4}", Reset: format.ResetYear},
+		series.Begin{Scope: berlin, First: 543})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,10 @@ func TestAScopeBeginsInMidYear(t *testing.T) {
 	if err != nil || len(all) != 2 || all[0].Number != 543 {
 		t.Errorf("listed %+v, %v", all, err)
 	}
-	for text, want := range map[string]bool{"BERLIN-2026-0001": false, "BERLIN-2026-0542": false, "BERLIN-2026-0543": true, "BERLIN-2026-0545": false} {
+	for text, want := range map[string]bool{
+		"BERLIN-2026-0001": false, "BERLIN-2026-0542": false, "BERLIN-2026-0543": true,
+		"BERLIN-2026-0545": false,
+	} {
 		if _, ok, err := s.Find(1, text); ok != want || err != nil {
 			t.Errorf("%s is found: %t, %v", text, ok, err)
 		}

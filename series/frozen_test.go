@@ -187,12 +187,21 @@ func TestAPieceIsTakenAsAWhole(t *testing.T) {
 		"no state":           {func(_ *series.Piece, n *series.Stored) { n.State = 0 }, "numbers have one without a state"},
 		"voided, no reason":  {func(_ *series.Piece, n *series.Stored) { n.State = series.Voided }, "numbers have one with a wrong reason"},
 		"open with a reason": {func(_ *series.Piece, n *series.Stored) { n.Reason = "torn" }, "numbers have one with a wrong reason"},
-		"a long label":       {func(_ *series.Piece, n *series.Stored) { n.Label = strings.Repeat("x", 65) }, "numbers have one with a wrong label"},
-		"no date":            {func(_ *series.Piece, n *series.Stored) { n.Date = format.LastDate + 1 }, "numbers have one with a wrong date"},
-		"another period":     {func(_ *series.Piece, n *series.Stored) { n.Date = format.DateOf(2025, 12, 31) }, "numbers have one with a wrong date"},
-		"no key":             {func(_ *series.Piece, n *series.Stored) { n.Key = "" }, "numbers have one without a key"},
-		"a long key":         {func(_ *series.Piece, n *series.Stored) { n.Key = strings.Repeat("x", 129) }, "keys has a key of more than 128 bytes"},
-		"a key twice":        {func(_ *series.Piece, n *series.Stored) { n.Key = "y" }, "keys are known already"},
+		"a long label": {
+			func(_ *series.Piece, n *series.Stored) { n.Label = strings.Repeat("x", 65) },
+			"numbers have one with a wrong label",
+		},
+		"no date": {func(_ *series.Piece, n *series.Stored) { n.Date = format.LastDate + 1 }, "numbers have one with a wrong date"},
+		"another period": {
+			func(_ *series.Piece, n *series.Stored) { n.Date = format.DateOf(2025, 12, 31) },
+			"numbers have one with a wrong date",
+		},
+		"no key": {func(_ *series.Piece, n *series.Stored) { n.Key = "" }, "numbers have one without a key"},
+		"a long key": {
+			func(_ *series.Piece, n *series.Stored) { n.Key = strings.Repeat("x", 129) },
+			"keys has a key of more than 128 bytes",
+		},
+		"a key twice": {func(_ *series.Piece, n *series.Stored) { n.Key = "y" }, "keys are known already"},
 	} {
 		s := newSeries(t, series.Definition{})
 		hash := s.Hash()

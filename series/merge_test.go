@@ -71,7 +71,8 @@ func sorted(s *series.Series) string {
 	}
 	slices.Sort(lines)
 	d, version := f.Definition()
-	head := fmt.Sprintf("%+v, version %d of %d at %d, suspended %t, voided until %d\n", d, version, f.Since(), f.Now(), f.Suspended(), f.VoidedUntil())
+	head := fmt.Sprintf("%+v, version %d of %d at %d, suspended %t, voided until %d\n", d, version, f.Since(), f.Now(),
+		f.Suspended(), f.VoidedUntil())
 	f.Lost(func(l series.Lost) bool { head += fmt.Sprintf("lost %+v\n", l); return true })
 	return head + strings.Join(lines, "")
 }
@@ -138,12 +139,18 @@ func TestABackupOfAnotherSeries(t *testing.T) {
 	}
 	other := series.Definition{Format: "X{branch}-{year}-{number:6}", Reset: format.ResetYear}
 	for name, tt := range map[string]struct{ here, backup *series.Series }{
-		"both have final numbers":    {confirmed(begin(1, other, "a"), "a"), confirmed(begin(2, series.Definition{}, "a"), "a")},
-		"a series that goes on":      {begin(1, other, "a"), confirmed(begin(2, series.Definition{}, "a"), "a")},
-		"other texts":                {begin(1, other, "a"), begin(1, series.Definition{}, "a")},
-		"a final number of another":  {confirmed(begin(1, series.Definition{}, "a"), "a"), confirmed(begin(1, series.Definition{}, "b"), "b")},
-		"another key that has it":    {confirmed(begin(1, series.Definition{}, "a", "b"), "a"), confirmed(begin(1, series.Definition{}, "a", "c"), "a")},
-		"a key that has another one": {confirmed(begin(1, series.Definition{}, "a", "b"), "a"), confirmed(begin(1, series.Definition{}, "a", "c", "b"), "b")},
+		"both have final numbers":   {confirmed(begin(1, other, "a"), "a"), confirmed(begin(2, series.Definition{}, "a"), "a")},
+		"a series that goes on":     {begin(1, other, "a"), confirmed(begin(2, series.Definition{}, "a"), "a")},
+		"other texts":               {begin(1, other, "a"), begin(1, series.Definition{}, "a")},
+		"a final number of another": {confirmed(begin(1, series.Definition{}, "a"), "a"), confirmed(begin(1, series.Definition{}, "b"), "b")},
+		"another key that has it": {
+			confirmed(begin(1, series.Definition{}, "a", "b"), "a"),
+			confirmed(begin(1, series.Definition{}, "a", "c"), "a"),
+		},
+		"a key that has another one": {
+			confirmed(begin(1, series.Definition{}, "a", "b"), "a"),
+			confirmed(begin(1, series.Definition{}, "a", "c", "b"), "b"),
+		},
 	} {
 		hash := tt.here.Hash()
 		if err := merged(tt.here, tt.backup.Freeze()); kind(err) != "differs" || tt.here.Hash() != hash {
@@ -200,7 +207,10 @@ func TestAnUnknownNumberTakesTheKeyOfABackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	merge(t, restored, s.Freeze())
-	for key, want := range map[string]series.State{"k1": series.Confirmed, "k2": series.Unknown, "k3": series.Confirmed, "k4": series.Unknown} {
+	for key, want := range map[string]series.State{
+		"k1": series.Confirmed, "k2": series.Unknown, "k3": series.Confirmed,
+		"k4": series.Unknown,
+	} {
 		if n, ok := restored.WhoHas(1<<60, key); !ok || n.State != want {
 			t.Errorf("%s has %+v, %t, want it %s", key, n, ok, want)
 		}
@@ -231,7 +241,10 @@ func TestAKeyThatTookAgain(t *testing.T) {
 	mustTake(t, s, 5, request("b"))
 	newer := s.Freeze()
 	want := fromBackups(t, newer)
-	for name, got := range map[string]*series.Series{"older first": fromBackups(t, older, newer), "newer first": fromBackups(t, newer, older)} {
+	for name, got := range map[string]*series.Series{
+		"older first": fromBackups(t, older, newer),
+		"newer first": fromBackups(t, newer, older),
+	} {
 		if n, ok := got.WhoHas(6, "b"); !ok || n.Number != 3 || got.Hash() != want.Hash() {
 			t.Errorf("%s: b has %+v\n%s\nthe newer one:\n%s", name, n, sorted(got), sorted(want))
 		}

@@ -578,7 +578,8 @@ func (h *history) step() {
 
 func (h *history) take() {
 	q := series.Request{
-		Values: []string{h.branch()}, Date: format.DateOf(2026, 12, 29) + format.Date(h.IntN(5)), Today: format.DateOf(2026, 12, 29) + format.Date(h.IntN(4)),
+		Values: []string{h.branch()}, Date: format.DateOf(2026, 12, 29) + format.Date(h.IntN(5)),
+		Today:     format.DateOf(2026, 12, 29) + format.Date(h.IntN(4)),
 		DateGiven: h.IntN(2) == 0, Keys: h.keys(), ExpiresIn: time.Duration(h.one(0, 0, 7) * tick), Label: []string{"", "till 7"}[h.IntN(2)],
 	}
 	want, why := h.m.take(h.now, q)
@@ -878,10 +879,12 @@ func (h *history) compare() {
 			h.fail("%v is spelled as %s", x.Scope, c.branch)
 		}
 		numbers, next, err := h.s.Numbers(later, x.Scope, 0, 0, 1000)
-		if paged := h.pages(later, x.Scope, 0); next != 0 || !slices.EqualFunc(paged, numbers, func(a, b series.Number) bool { return a.Text == b.Text }) {
+		if paged := h.pages(later, x.Scope, 0); next != 0 ||
+			!slices.EqualFunc(paged, numbers, func(a, b series.Number) bool { return a.Text == b.Text }) {
 			h.fail("%v in pages is %+v, and %+v at once", x.Scope, paged, numbers)
 		}
-		if err != nil || len(numbers) != len(c.entries) || x.Before != c.offset || x.Last != c.last() || x.Closed != c.closed || x.LastDate != h.m.lastDate(c, later) {
+		if err != nil || len(numbers) != len(c.entries) || x.Before != c.offset || x.Last != c.last() || x.Closed != c.closed ||
+			x.LastDate != h.m.lastDate(c, later) {
 			h.fail("%+v has %d numbers, %v, want %d", x, len(numbers), err, len(c.entries))
 		}
 		var counted series.Summary
@@ -912,7 +915,8 @@ func (h *history) compare() {
 		if voided := h.pages(later, x.Scope, series.Voided); int64(len(voided)) != x.Voided {
 			h.fail("%v has %d voided numbers, listed %d", x.Scope, x.Voided, len(voided))
 		}
-		if counted.Open != x.Open || counted.Confirmed != x.Confirmed || counted.Voided != x.Voided || counted.Released != x.Released || counted.Unknown != x.Unknown || counted.Overdue != x.Overdue {
+		if counted.Open != x.Open || counted.Confirmed != x.Confirmed || counted.Voided != x.Voided || counted.Released != x.Released ||
+			counted.Unknown != x.Unknown || counted.Overdue != x.Overdue {
 			h.fail("%+v, counted %+v", x, counted)
 		}
 	}

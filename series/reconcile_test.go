@@ -35,7 +35,8 @@ func TestReconcileRefuses(t *testing.T) {
 		"2027 BERLIN has no numbers":                 {scope: []string{"2027", "BERLIN"}, books: []series.Bound{{Number: 1}}},
 	} {
 		hash := s.Hash()
-		if _, err := s.Reconcile(1, tt.scope, tt.books, tt.reason); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) || s.Hash() != hash {
+		if _, err := s.Reconcile(1, tt.scope, tt.books, tt.reason); err == nil ||
+			!strings.Contains(err.Error(), strings.TrimSpace(want)) || s.Hash() != hash {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

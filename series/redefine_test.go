@@ -51,14 +51,20 @@ func TestADefinitionThatIsInTheBooks(t *testing.T) {
 		do  func(*series.Series) error
 		why string
 	}{
-		"open":      {do: func(*series.Series) error { return nil }},
-		"overdue":   {do: func(s *series.Series) error { return nil }, d: series.Definition{ExpiresIn: 1}},
-		"lapsed":    {do: func(s *series.Series) error { return nil }, d: series.Definition{ExpiresIn: 1, OnExpiry: series.ExpiryReuses}},
-		"released":  {do: func(s *series.Series) error { _, err := s.Release(2, a); return err }, d: series.Definition{OnRelease: series.ReleaseReuses}},
+		"open":    {do: func(*series.Series) error { return nil }},
+		"overdue": {do: func(s *series.Series) error { return nil }, d: series.Definition{ExpiresIn: 1}},
+		"lapsed":  {do: func(s *series.Series) error { return nil }, d: series.Definition{ExpiresIn: 1, OnExpiry: series.ExpiryReuses}},
+		"released": {
+			do: func(s *series.Series) error { _, err := s.Release(2, a); return err },
+			d:  series.Definition{OnRelease: series.ReleaseReuses},
+		},
 		"voided":    {do: func(s *series.Series) error { _, err := s.Void(2, a, "torn"); return err }, why: "in use"},
 		"confirmed": {do: func(s *series.Series) error { _, err := s.Confirm(2, a); return err }, why: "in use"},
 		"returned":  {do: func(s *series.Series) error { _, err := s.Release(2, a); return err }, why: "in use"},
-		"expired":   {do: func(s *series.Series) error { return nil }, d: series.Definition{ExpiresIn: 1, OnExpiry: series.ExpiryVoids}, why: "in use"},
+		"expired": {
+			do: func(s *series.Series) error { return nil },
+			d:  series.Definition{ExpiresIn: 1, OnExpiry: series.ExpiryVoids}, why: "in use",
+		},
 		"suspended": {do: func(s *series.Series) error { s.Suspend(); return nil }, why: "suspended"},
 	} {
 		s := newSeries(t, tt.d)

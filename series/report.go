@@ -1,6 +1,7 @@
 package series
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -130,6 +131,8 @@ func (s *Series) Find(now int64, text string) (Number, bool, error) {
 
 // VerifyCursor is where a verification goes on. The zero value is the beginning.
 type VerifyCursor struct {
+	// since is that of the series: one of its name that began later is verified from its beginning.
+	since  int64
 	scope  int
 	number int64
 	// lost is the next lost key, behind all scopes.
@@ -137,24 +140,31 @@ type VerifyCursor struct {
 }
 
 // String returns the text that ParseVerifyCursor takes.
-func (c VerifyCursor) String() string { return fmt.Sprintf("%d:%d:%s", c.scope, c.number, c.lost) }
+func (c VerifyCursor) String() string {
+	return fmt.Sprintf("%d:%d:%d:%s", c.since, c.scope, c.number, c.lost)
+}
 
 // ParseVerifyCursor returns the cursor that has a text; false if none has it. A cursor of
 // another series is one of this series too.
 func ParseVerifyCursor(s string) (c VerifyCursor, ok bool) {
-	parts := strings.SplitN(s, ":", 3)
-	if len(parts) != 3 {
+	parts := strings.SplitN(s, ":", 4)
+	if len(parts) != 4 {
 		return c, false
 	}
-	scope, err := strconv.ParseUint(parts[0], 10, 31)
-	number, err2 := strconv.ParseUint(parts[1], 10, 63)
-	return VerifyCursor{int(scope), int64(number), parts[2]}, err == nil && err2 == nil
+	since, err := strconv.ParseInt(parts[0], 10, 64)
+	scope, err2 := strconv.ParseUint(parts[1], 10, 31)
+	number, err3 := strconv.ParseUint(parts[2], 10, 63)
+	return VerifyCursor{since, int(scope), int64(number), parts[3]}, errors.Join(err, err2, err3) == nil
 }
 
 // VerifySome looks at up to limit numbers and lost keys from a cursor on, as Verify does, and returns
 // where to go on; false at the end. It compares the sums of the states with the scopes'
-// last numbers, and does not count again. The series may change between two calls.
+// last numbers, and does not count again. The series may change between two calls. One that began
+// anew is verified from its beginning.
 func (s *Series) VerifySome(at VerifyCursor, limit int) (next VerifyCursor, more bool, err error) {
+	if at.since != s.since {
+		at = VerifyCursor{since: s.since}
+	}
 	for limit > 0 && at.scope < s.scopes.len {
 		c := s.scopes.at(at.scope)
 		if sum := c.offset + c.count[Open] + c.count[Confirmed] + c.count[Voided] + c.count[Released] + c.count[Unknown]; sum != c.last {
@@ -167,8 +177,8 @@ func (s *Series) VerifySome(at VerifyCursor, limit int) (next VerifyCursor, more
 				return at, false, &VerifyError{Scope: c.values, Number: at.number, Detail: detail}
 			}
 		}
-		if at.number >= c.last { // The series may have been begun anew.
-			at = VerifyCursor{scope: at.scope + 1}
+		if at.number >= c.last {
+			at = VerifyCursor{since: s.since, scope: at.scope + 1}
 		}
 	}
 	if at.scope < s.scopes.len {

@@ -128,7 +128,8 @@ func TestAllOrNothing(t *testing.T) {
 	if full := (*series.FullError)(nil); !errors.As(err, &full) || *full != (series.FullError{What: "keys", Limit: 4}) {
 		t.Fatalf("got %v", err)
 	}
-	if numbers := mustTake(t, s, 6, request("c", "a")); numbers[0].Number != 3 || numbers[1].Number != 1 || numbers[1].State != series.Confirmed {
+	if numbers := mustTake(t, s, 6, request("c", "a")); numbers[0].Number != 3 || numbers[1].Number != 1 ||
+		numbers[1].State != series.Confirmed {
 		t.Fatalf("got %+v", numbers)
 	}
 }
@@ -153,7 +154,8 @@ func TestALateConfirm(t *testing.T) {
 	// The caller that still has 1 in its books does not confirm what the key has now.
 	mustTake(t, s, 202, request("a"))
 	_, err = s.Confirm(203, []series.Bound{{Key: "a", Number: 1}})
-	if other := (*series.OtherNumberError)(nil); !errors.As(err, &other) || *other != (series.OtherNumberError{Key: "a", Number: 3, Claimed: 1}) {
+	if other := (*series.OtherNumberError)(nil); !errors.As(err, &other) ||
+		*other != (series.OtherNumberError{Key: "a", Number: 3, Claimed: 1}) {
 		t.Fatalf("got %v", err)
 	}
 }

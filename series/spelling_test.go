@@ -13,7 +13,11 @@ import (
 // inBranch takes a number of a branch, as it is spelled.
 func inBranch(t *testing.T, s *series.Series, branch string, year int, key string) series.Number {
 	t.Helper()
-	return mustTake(t, s, 1, series.Request{Values: []string{branch}, Date: format.DateOf(year, time.May, 1), Today: format.DateOf(year, time.May, 1), Keys: []string{key}})[0]
+	return mustTake(t, s, 1,
+		series.Request{
+			Values: []string{branch}, Date: format.DateOf(year, time.May, 1), Today: format.DateOf(year, time.May, 1),
+			Keys: []string{key},
+		})[0]
 }
 
 // TestSpellingsAreOneScope: values have no case, as all other names. A scope keeps the
@@ -31,7 +35,8 @@ func TestSpellingsAreOneScope(t *testing.T) {
 	if n := inBranch(t, s, "aD", 2027, "new"); n.Text != "aD-2027-01" {
 		t.Errorf("the next year begins with %s", n.Text)
 	}
-	if before, ok := s.Before([]series.Number{{Scope: []string{"2027", "AD"}, Number: 1}}); !ok || before.Last != 3 || before.Scope[1] != "Ad" {
+	if before, ok := s.Before([]series.Number{{Scope: []string{"2027", "AD"}, Number: 1}}); !ok || before.Last != 3 ||
+		before.Scope[1] != "Ad" {
 		t.Errorf("the year before ended with %+v", before)
 	}
 	if found, ok, err := s.Find(1, "AD-2026-02"); err != nil || !ok || found.Text != "Ad-2026-02" {

@@ -54,11 +54,31 @@ func TestAnyCursorEnds(t *testing.T) {
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"0:0:", "0:2:", "0:9223372036854775807:", "1:0:", "2147483647:7:key:1"} {
+	for _, text := range []string{"0:0:0:", "0:0:2:", "0:0:9223372036854775807:", "0:1:0:", "0:2147483647:7:key:1"} {
 		at, ok := ParseVerifyCursor(text)
 		if _, more, err := s.VerifySome(at, 10); !ok || at.String() != text || more || err != nil {
 			t.Errorf("%s: %v is %v, %t, %v", text, ok, at, more, err)
 		}
+	}
+}
+
+// TestACursorOfASeriesOfBeforeBeginsAgain: what was verified of one that was deleted says nothing
+// of the one that has its name now.
+func TestACursorOfASeriesOfBeforeBeginsAgain(t *testing.T) {
+	begun := func(now int64) *Series {
+		s, err := New(Definition{Format: "{number}"})
+		s.BeginAt(now)
+		_, err2 := s.Take(now, Request{Keys: []string{"a", "b", "c"}})
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	old, young := begun(1), begun(2)
+	at, _, _ := old.VerifySome(VerifyCursor{}, 2)
+	want, _, _ := young.VerifySome(VerifyCursor{}, 1)
+	if got, more, err := young.VerifySome(at, 1); got != want || !more || err != nil {
+		t.Errorf("goes on at %v, %t, %v, want %v", got, more, err, want)
 	}
 }
 

@@ -32,7 +32,8 @@ func AddBackup(dir string, write Write) (path string, info *idnodev1.BackupInfo,
 	if err != nil {
 		return "", nil, err
 	}
-	path = filepath.Join(dir, fmt.Sprintf(backupName, info.GetTime().AsTime().Format("20060102T150405Z"), info.GetLogIndex(), info.GetClusterId()))
+	path = filepath.Join(dir,
+		fmt.Sprintf(backupName, info.GetTime().AsTime().Format("20060102T150405Z"), info.GetLogIndex(), info.GetClusterId()))
 	if err := move(draft, path); err != nil {
 		return "", nil, errors.Join(err, remove(draft))
 	}

@@ -20,7 +20,10 @@ import (
 // backupAt is a backup of a cluster of ids 07…, or another byte, at a time and index.
 func backupAt(t *testing.T, cluster byte, index uint64, at time.Time) []byte {
 	t.Helper()
-	return backupWith(t, &raftlogv1.BackupHeader{ClusterId: bytes.Repeat([]byte{cluster}, 16), LogIndex: index, NodeTag: "A", TimeUnixNano: at.UnixNano()})
+	return backupWith(t, &raftlogv1.BackupHeader{
+		ClusterId: bytes.Repeat([]byte{cluster}, 16), LogIndex: index, NodeTag: "A",
+		TimeUnixNano: at.UnixNano(),
+	})
 }
 
 func backupWith(t *testing.T, header *raftlogv1.BackupHeader) []byte {

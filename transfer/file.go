@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -37,6 +38,10 @@ func WriteFile(path string, write Write) error {
 func Draft(dir, name string, write Write) (path string, err error) {
 	file, err := os.CreateTemp(dir, name+".part-*")
 	if err != nil {
+		var at *fs.PathError
+		if errors.As(err, &at) {
+			at.Path = filepath.Join(dir, name) // Nobody knows the other name.
+		}
 		return "", err
 	}
 	if err := errors.Join(write(file), file.Sync(), file.Close()); err != nil {

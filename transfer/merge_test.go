@@ -134,7 +134,10 @@ func aBackup(t *testing.T) *Backup {
 			Node: []byte{0xaa}, Ceilings: []*raftlogv1.EtagCeiling{{Database: "shop", Ceiling: 50, Last: 70}},
 		}}},
 		&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Database{Database: "shop"}},
-		&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Identity{Identity: &raftlogv1.IdentityRecord{Name: "i", Last: math.MaxInt64 - 1}}},
+		&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Identity{Identity: &raftlogv1.IdentityRecord{
+			Name: "i",
+			Last: math.MaxInt64 - 1,
+		}}},
 		&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Hilo{Hilo: &raftlogv1.HiLoRecord{Tag: "h", Max: 32, Peak: 64}}},
 		&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Claim{Claim: &raftlogv1.ClaimRecord{Id: "c"}}},
 	)

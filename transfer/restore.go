@@ -101,7 +101,10 @@ func (r *Restore) mergeCluster(ctx context.Context) (*idnodev1.MergeClusterRespo
 func (r *Restore) clusterRequests() []*idnodev1.MergeClusterRequest {
 	floor := plus(r.Backup.floor.GetNames(), r.SkipAhead)
 	next := func() *idnodev1.MergeClusterRequest {
-		return &idnodev1.MergeClusterRequest{ShareTags: r.ShareTags, EtagFloor: uint64(r.SkipAhead), Incomplete: r.SkipAhead > 0 || len(r.Floors) > 0}
+		return &idnodev1.MergeClusterRequest{
+			ShareTags: r.ShareTags, EtagFloor: uint64(r.SkipAhead),
+			Incomplete: r.SkipAhead > 0 || len(r.Floors) > 0,
+		}
 	}
 	requests := []*idnodev1.MergeClusterRequest{next()}
 	requests[0].Floor, requests[0].Incomplete = floor, r.SkipAhead > 0 || len(r.Floors) > 0

@@ -59,11 +59,16 @@ func manySeries(t *testing.T) *Backup {
 	for database, names := range [][]string{{"bills"}, {"bills", "orders"}} {
 		for _, name := range names {
 			records = append(records,
-				&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Series{Series: &raftlogv1.SeriesRecord{Database: uint32(database), Name: name}}},
+				&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Series{Series: &raftlogv1.SeriesRecord{
+					Database: uint32(database),
+					Name:     name,
+				}}},
 				&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesNumbers{SeriesNumbers: &raftlogv1.SeriesNumbersRecord{
 					Database: uint32(database), Name: name, First: 1, Numbers: []*raftlogv1.SeriesStored{{Key: "a", State: 1}},
 				}}},
-				&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesLost{SeriesLost: &raftlogv1.SeriesLostRecord{Database: uint32(database), Name: name, Key: "z", Number: 1}}})
+				&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesLost{SeriesLost: &raftlogv1.SeriesLostRecord{
+					Database: uint32(database), Name: name, Key: "z", Number: 1,
+				}}})
 		}
 	}
 	return open(t, records...)
@@ -81,7 +86,8 @@ func TestARefusedSeriesDoesNotStopTheRest(t *testing.T) {
 	}}
 	floors := []counterfile.Counter{{Database: "shop", Kind: counterfile.Identity, Name: "i", Value: 9000}}
 	done, err := (&Restore{Backup: manySeries(t), Call: cluster.call, Floors: floors}).Run(t.Context())
-	if err != nil || len(done.Refused) != 1 || done.Refused[0].SeriesName != (SeriesName{"default", "bills"}) || status.Code(done.Refused[0].Reason) != codes.FailedPrecondition {
+	if err != nil || len(done.Refused) != 1 || done.Refused[0].SeriesName != (SeriesName{"default", "bills"}) ||
+		status.Code(done.Refused[0].Reason) != codes.FailedPrecondition {
 		t.Fatalf("%+v, %v", done.Refused, err)
 	}
 	records, floor := map[SeriesName]int{}, false
@@ -105,7 +111,10 @@ func TestARefusedSeriesDoesNotStopTheRest(t *testing.T) {
 
 // TestWhatIsNoRefusalStopsARestore: the next series would meet it too.
 func TestWhatIsNoRefusalStopsARestore(t *testing.T) {
-	for _, code := range []codes.Code{codes.Unavailable, codes.PermissionDenied, codes.Unauthenticated, codes.Internal, codes.DeadlineExceeded, codes.ResourceExhausted} {
+	for _, code := range []codes.Code{
+		codes.Unavailable, codes.PermissionDenied, codes.Unauthenticated, codes.Internal,
+		codes.DeadlineExceeded, codes.ResourceExhausted,
+	} {
 		cluster := &judge{refuse: func(string, string, bool) error { return status.Error(code, "no") }}
 		if _, err := (&Restore{Backup: manySeries(t), Call: cluster.call}).Run(t.Context()); status.Code(err) != code {
 			t.Errorf("%s: %v", code, err)
@@ -120,7 +129,10 @@ func TestSeriesHere(t *testing.T) {
 		"default": {"aaa": true, "bills": false, "zzz": true}, "shop": {"aaa": false, "orders": true},
 	}}
 	here, err := (&Restore{Backup: manySeries(t), Call: cluster.call}).SeriesHere(t.Context())
-	want := SeriesOfBackup{New: []SeriesName{{"shop", "bills"}}, Active: []SeriesName{{"default", "bills"}}, Suspended: []SeriesName{{"shop", "orders"}}}
+	want := SeriesOfBackup{
+		New: []SeriesName{{"shop", "bills"}}, Active: []SeriesName{{"default", "bills"}},
+		Suspended: []SeriesName{{"shop", "orders"}},
+	}
 	if diff := cmp.Diff(want, here); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

@@ -26,7 +26,10 @@ func seriesRecords() []*raftlogv1.SnapshotRecord {
 				{Key: "a", State: 2, Date: 20_000, Label: "=1+1"}, {State: 3, Date: 20_001, Reason: "unknown after a restore"}, {Key: "b", State: 257},
 			},
 		}}},
-		{Record: &raftlogv1.SnapshotRecord_SeriesLost{SeriesLost: &raftlogv1.SeriesLostRecord{Database: 1, Name: "invoices", Key: "zz", Number: 2}}},
+		{Record: &raftlogv1.SnapshotRecord_SeriesLost{SeriesLost: &raftlogv1.SeriesLostRecord{
+			Database: 1, Name: "invoices",
+			Key: "zz", Number: 2,
+		}}},
 	}
 }
 
@@ -36,7 +39,8 @@ func TestSeriesAreCounted(t *testing.T) {
 	records := seriesRecords()
 	b := open(t, records...)
 	c := b.Info.GetCounts()
-	if c.GetSeries() != 1 || c.GetSeriesKeys() != 3 || c.GetBytes() != 4 || b.Info.GetDatabases()[1].GetSeriesNumbers() != 3 || b.Info.GetDatabases()[0].GetSeries() != 0 {
+	if c.GetSeries() != 1 || c.GetSeriesKeys() != 3 || c.GetBytes() != 4 || b.Info.GetDatabases()[1].GetSeriesNumbers() != 3 ||
+		b.Info.GetDatabases()[0].GetSeries() != 0 {
 		t.Errorf("%v", b.Info)
 	}
 	var r recorder
@@ -67,7 +71,10 @@ func TestSeriesAreCounted(t *testing.T) {
 // TestTheLargestRecordIsCut: what one call imports fits into a group of the log.
 func TestTheLargestRecordIsCut(t *testing.T) {
 	records := seriesRecords()[:3]
-	numbers := &raftlogv1.SeriesNumbersRecord{Database: 1, Name: "invoices", Scope: []string{"2026", "ULM"}, First: 257, Closed: true, Begin: 2}
+	numbers := &raftlogv1.SeriesNumbersRecord{
+		Database: 1, Name: "invoices", Scope: []string{"2026", "ULM"}, First: 257,
+		Closed: true, Begin: 2,
+	}
 	for i := range 256 {
 		numbers.Numbers = append(numbers.Numbers, &raftlogv1.SeriesStored{
 			Key: fmt.Sprintf("%0128d", i), Label: strings.Repeat("l", 64), Reason: strings.Repeat("r", 128), State: 3, Shared: true,
@@ -87,7 +94,8 @@ func TestTheLargestRecordIsCut(t *testing.T) {
 			continue
 		}
 		n := record.GetNumbers()
-		if size := len(req.GetRecord()); size > 60<<10 || n.GetFirst() != next || !n.GetClosed() || n.GetBegin() != 2 || n.GetNumbers()[0].GetKey() != fmt.Sprintf("%0128d", next-257) {
+		if size := len(req.GetRecord()); size > 60<<10 || n.GetFirst() != next || !n.GetClosed() || n.GetBegin() != 2 ||
+			n.GetNumbers()[0].GetKey() != fmt.Sprintf("%0128d", next-257) {
 			t.Errorf("%d bytes from %d on, want %d", size, n.GetFirst(), next)
 		}
 		next += int64(len(n.GetNumbers()))

@@ -23,7 +23,8 @@ func written(t *testing.T, names ...string) string {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if err := l.Write(t.Context(), Record{Event: EventSeed, Outcome: OutcomeDone, Principal: "ops", Name: name, Before: 7, After: 3}); err != nil {
+		if err := l.Write(t.Context(),
+			Record{Event: EventSeed, Outcome: OutcomeDone, Principal: "ops", Name: name, Before: 7, After: 3}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,7 +151,8 @@ func TestATornLineIsCutOff(t *testing.T) {
 		}
 		data := content(t, path)
 		f, err := Verify(bytes.NewReader(data))
-		if torn := end > first; err != nil || bytes.Contains(data, []byte(EventTorn)) != torn || f.Records != map[bool]uint64{true: 3, false: 2}[torn] {
+		if torn := end > first; err != nil || bytes.Contains(data, []byte(EventTorn)) != torn ||
+			f.Records != map[bool]uint64{true: 3, false: 2}[torn] {
 			t.Fatalf("cut at %d: %+v %v\n%s", end, f, err, data)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/idnode/idnode/internal/disklock"
 	"github.com/idnode/idnode/internal/syncdir"
 )
 
@@ -41,8 +42,8 @@ type Log struct {
 	path   string
 	logger *slog.Logger
 	now    func() time.Time
-	// turn has a value while nobody works on the file. Work that hangs keeps it.
-	turn chan struct{}
+	// turn is held while somebody works on the file. Work that hangs keeps it.
+	turn disklock.Mutex
 	// began is when the present work began, or nil, and failed is the error of the
 	// work before it, or nil.
 	began  atomic.Pointer[time.Time]
@@ -72,7 +73,7 @@ func Open(path string, logger *slog.Logger) (*Log, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	l := &Log{path: path, logger: logger, now: time.Now, turn: make(chan struct{}, 1)}
+	l := &Log{path: path, logger: logger, now: time.Now, turn: disklock.New()}
 	opened, found, err := open(path)
 	if err != nil {
 		return nil, err
@@ -81,7 +82,6 @@ func Open(path string, logger *slog.Logger) (*Log, error) {
 	if err := l.mend(found.Torn); err != nil {
 		return nil, errors.Join(fmt.Errorf("audit log %s: %w", path, err), opened.Close())
 	}
-	l.turn <- struct{}{}
 	return l, nil
 }
 
@@ -156,10 +156,8 @@ func (l *Log) work(ctx context.Context, do func() error) error {
 	if l == nil {
 		return nil
 	}
-	select {
-	case <-l.turn:
-	case <-ctx.Done():
-		return fmt.Errorf("audit log: no turn at the file: %w", ctx.Err())
+	if err := l.turn.LockContext(ctx); err != nil {
+		return fmt.Errorf("audit log: no turn at the file: %w", err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- l.do(do) }()
@@ -173,7 +171,7 @@ func (l *Log) work(ctx context.Context, do func() error) error {
 
 // do does work, and gives the turn back.
 func (l *Log) do(work func() error) error {
-	defer func() { l.turn <- struct{}{} }()
+	defer l.turn.Unlock()
 	if l.closed {
 		return errClosed
 	}
@@ -227,7 +225,8 @@ func (l *Log) move(oldSize int64) (size int64, err error) {
 		return 0, err
 	}
 	if found.Records > 0 && (found.Records != l.records || found.Head != l.head) {
-		return 0, errors.Join(fmt.Errorf("%w: %s is another log: move it away, and the chain goes on in another", ErrBroken, l.path), opened.Close())
+		return 0, errors.Join(fmt.Errorf("%w: %s is another log: move it away, and the chain goes on in another", ErrBroken,
+			l.path), opened.Close())
 	}
 	if oldSize > l.end {
 		err = l.file.Truncate(l.end) // Of a line that failed; the file may have another name now.

@@ -16,12 +16,14 @@ func Encode(t *Table) ([]byte, error) {
 	for _, role := range t.Roles {
 		r := &raftlogv1.Role{Name: role.Name, Principals: role.Principals}
 		for _, g := range role.Grants {
-			r.Grants = append(r.Grants, &raftlogv1.Grant{Database: g.Database, Prefix: g.Prefix, Boundary: g.Boundary, Name: g.Name, Rights: uint32(g.Rights)})
+			r.Grants = append(r.Grants,
+				&raftlogv1.Grant{Database: g.Database, Prefix: g.Prefix, Boundary: g.Boundary, Name: g.Name, Rights: uint32(g.Rights)})
 		}
 		m.Roles = append(m.Roles, r)
 	}
 	for _, l := range t.Limits {
-		m.Limits = append(m.Limits, &raftlogv1.CallerLimit{Principals: l.Principals, InFlight: l.InFlight, IdsPerSecond: l.IDsPerSecond, NewNamesPerHour: l.NewNamesPerHour})
+		m.Limits = append(m.Limits,
+			&raftlogv1.CallerLimit{Principals: l.Principals, InFlight: l.InFlight, IdsPerSecond: l.IDsPerSecond, NewNamesPerHour: l.NewNamesPerHour})
 	}
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
@@ -50,13 +52,18 @@ func Decode(data []byte) (*Table, error) {
 	for _, r := range m.GetRoles() {
 		role := Role{Name: r.GetName(), Principals: r.GetPrincipals()}
 		for _, g := range r.GetGrants() {
-			role.Grants = append(role.Grants, Grant{Database: g.GetDatabase(), Prefix: g.GetPrefix(), Boundary: g.GetBoundary(), Name: g.GetName(), Rights: Right(g.GetRights())})
+			role.Grants = append(role.Grants,
+				Grant{Database: g.GetDatabase(), Prefix: g.GetPrefix(), Boundary: g.GetBoundary(), Name: g.GetName(), Rights: Right(g.GetRights())})
 		}
 		roles = append(roles, role)
 	}
 	var limits []Limit
 	for _, l := range m.GetLimits() {
-		limits = append(limits, Limit{Principals: l.GetPrincipals(), InFlight: l.GetInFlight(), IDsPerSecond: l.GetIdsPerSecond(), NewNamesPerHour: l.GetNewNamesPerHour()})
+		limits = append(limits,
+			Limit{
+				Principals: l.GetPrincipals(), InFlight: l.GetInFlight(), IDsPerSecond: l.GetIdsPerSecond(),
+				NewNamesPerHour: l.GetNewNamesPerHour(),
+			})
 	}
 	return New(roles, limits)
 }

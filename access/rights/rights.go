@@ -235,19 +235,13 @@ func Held(t *Table, principal, database, name string) Right {
 	return held(t.grants[Principal(principal)], database, name) | held(t.grants[Any], database, name)
 }
 
-// HeldWithin returns the rights that the roles give a principal on some name of a
-// database.
-func HeldWithin(t *Table, principal, database string) Right {
+// Within returns the grants that the roles give a principal in a database; never nil.
+func Within(t *Table, principal, database string) []Grant {
 	if !t.Set() {
-		return all
+		return []Grant{{Database: Any, Rights: all}}
 	}
-	var have Right
-	for _, g := range slices.Concat(t.grants[Principal(principal)], t.grants[Any]) {
-		if g.Database == Any || g.Database == database {
-			have |= g.Rights
-		}
-	}
-	return have
+	given := append(append([]Grant{}, t.grants[Principal(principal)]...), t.grants[Any]...)
+	return slices.DeleteFunc(given, func(g Grant) bool { return g.Database != Any && g.Database != database })
 }
 
 // held returns the rights that grants give on a name of a database.

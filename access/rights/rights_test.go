@@ -79,7 +79,8 @@ func TestGrantsThatEnd(t *testing.T) {
 		{Name: "orders"}, {Prefix: "orders", Boundary: true}, {Prefix: "orders"}, {Prefix: "orders/"}, {},
 	}
 	for name, want := range map[string]string{
-		"orders": "nbp-*", "orders|": "nbp-*", "orders/": "-bp/*", "orders/1": "-bp/*", "orders|1": "-bp-*", "orders2": "--p-*", "orders-old": "--p-*",
+		"orders": "nbp-*", "orders|": "nbp-*", "orders/": "-bp/*", "orders/1": "-bp/*", "orders|1": "-bp-*",
+		"orders2": "--p-*", "orders-old": "--p-*",
 		"order": "----*", "": "----*", "orders" + Further: "--p-*", "orders|" + Further: "-bp-*", "orders/" + Further: "-bp/*", Further: "----*",
 	} {
 		var got strings.Builder
@@ -97,7 +98,10 @@ func TestGrantsThatEnd(t *testing.T) {
 // TestRightsThatGrantsDoNotGive: what concerns the whole cluster is no part's.
 func TestRightsThatGrantsDoNotGive(t *testing.T) {
 	for _, g := range []Grant{
-		{Database: "shop", Rights: Cluster}, {Database: "shop", Rights: Backup | Read}, {Database: Any, Prefix: "a", Rights: Cluster}, {Database: Any, Name: "a", Rights: all},
+		{Database: "shop", Rights: Cluster},
+		{Database: "shop", Rights: Backup | Read},
+		{Database: Any, Prefix: "a", Rights: Cluster},
+		{Database: Any, Name: "a", Rights: all},
 	} {
 		stored := table(t, []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{g}}})
 		if stored.Check() == nil {
@@ -106,6 +110,19 @@ func TestRightsThatGrantsDoNotGive(t *testing.T) {
 	}
 	if err := table(t, shopRoles()).Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWithin: no grant is an empty list, which is what a page shows of a stranger.
+func TestWithin(t *testing.T) {
+	stored := table(t, shopRoles()[:1])
+	for principal, want := range map[string]int{"dns:shop.example.org": 2, "dns:stranger": 0} {
+		if got := Within(stored, principal, "shop"); got == nil || len(got) != want {
+			t.Errorf("%s has %#v", principal, got)
+		}
+		if got := Within(stored, principal, "other"); got == nil || len(got) != 0 {
+			t.Errorf("%s has %#v elsewhere", principal, got)
+		}
 	}
 }
 
@@ -121,7 +138,8 @@ func TestPrincipals(t *testing.T) {
 			t.Errorf("%q is %q, want %q", name, got, want)
 		}
 	}
-	if admins := []string{"ops", "uri:spiffe://op"}; !Lists(admins, "dns:ops") || !Lists(admins, "uri:spiffe://op") || Lists(admins, "uri:ops") || Lists(admins, "") {
+	if admins := []string{"ops", "uri:spiffe://op"}; !Lists(admins, "dns:ops") || !Lists(admins, "uri:spiffe://op") ||
+		Lists(admins, "uri:ops") || Lists(admins, "") {
 		t.Error("a list has others than it names")
 	}
 }
@@ -158,7 +176,10 @@ func TestRefusedTables(t *testing.T) {
 		roles  []Role
 		limits []Limit
 	}{
-		"twice":               {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: grant}, {Name: "a", Principals: []string{"y"}, Grants: grant}}},
+		"twice": {roles: []Role{
+			{Name: "a", Principals: []string{"x"}, Grants: grant},
+			{Name: "a", Principals: []string{"y"}, Grants: grant},
+		}},
 		"no name":             {roles: []Role{{Principals: []string{"x"}, Grants: grant}}},
 		"no principal":        {roles: []Role{{Name: "a", Grants: grant}}},
 		"empty principal":     {roles: []Role{{Name: "a", Principals: []string{""}, Grants: grant}}},
@@ -168,9 +189,18 @@ func TestRefusedTables(t *testing.T) {
 		"no database":         {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Rights: Read}}}}},
 		"database not folded": {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Database: "Shop", Rights: Read}}}}},
 		"bad database":        {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Database: "a b", Rights: Read}}}}},
-		"name and prefix":     {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Database: Any, Prefix: "a", Name: "a", Rights: Read}}}}},
-		"bad name":            {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Database: Any, Name: "\xff", Rights: Read}}}}},
-		"bad prefix":          {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Database: Any, Prefix: "\xff", Rights: Read}}}}},
+		"name and prefix": {roles: []Role{{
+			Name: "a", Principals: []string{"x"},
+			Grants: []Grant{{Database: Any, Prefix: "a", Name: "a", Rights: Read}},
+		}}},
+		"bad name": {roles: []Role{{
+			Name: "a", Principals: []string{"x"},
+			Grants: []Grant{{Database: Any, Name: "\xff", Rights: Read}},
+		}}},
+		"bad prefix": {roles: []Role{{
+			Name: "a", Principals: []string{"x"},
+			Grants: []Grant{{Database: Any, Prefix: "\xff", Rights: Read}},
+		}}},
 		"no limit":            {limits: []Limit{{Principals: []string{"x"}}}},
 		"negative limit":      {limits: []Limit{{Principals: []string{"x"}, InFlight: -1}}},
 		"negative beside one": {limits: []Limit{{Principals: []string{"x"}, InFlight: 1, NewNamesPerHour: -1}}},
@@ -199,7 +229,10 @@ func TestEncoding(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Table{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, newer := range [][]byte{protowire.AppendTag(data, 15, protowire.VarintType), append(protowire.AppendTag(data[:len(data):len(data)], 15, protowire.VarintType), 1)} {
+	for _, newer := range [][]byte{
+		protowire.AppendTag(data, 15, protowire.VarintType),
+		append(protowire.AppendTag(data[:len(data):len(data)], 15, protowire.VarintType), 1),
+	} {
 		if _, err := Decode(newer); err == nil {
 			t.Errorf("%x is decoded", newer[len(data):])
 		}

@@ -64,7 +64,7 @@ func (e *Etcd) startMembers(clients, peers []string) (err error) {
 	}
 	for i := range clusterSize {
 		name := fmt.Sprintf("m%d", i)
-		p, err := startMember("etcd-member", "-name", name, "-dir", filepath.Join(e.dir, name),
+		p, err := e.env.startMember("etcd-member", "-name", name, "-dir", filepath.Join(e.dir, name),
 			"-client", clients[i], "-peer", peers[i], "-cluster", strings.Join(cluster, ","))
 		if err != nil {
 			return err

@@ -99,7 +99,7 @@ func (n *Idnode) startNodes() (err error) {
 			"serve", "--log-level", "error", "--tag", nodeTag(i), "--data-dir", filepath.Join(n.dir, nodeTag(i)),
 			"--grpc", endpoint, "--raft", addrs[clusterSize+i], "--http", "",
 		}, peers...)
-		p, err := start(exec.Command(n.env.Idnode, args...))
+		p, err := n.env.start(exec.Command(n.env.Idnode, args...))
 		if err != nil {
 			return err
 		}

@@ -109,7 +109,7 @@ func (s *Postgres) Start(ctx context.Context) error {
 		return err
 	}
 	s.url = fmt.Sprintf("postgres://bench@%s/postgres?sslmode=disable", addrs[0])
-	s.server, err = start(who.command(s.dir, server, "-D", data, "-h", host, "-p", port, "-k", s.dir,
+	s.server, err = s.env.start(who.command(s.dir, server, "-D", data, "-h", host, "-p", port, "-k", s.dir,
 		"-c", "fsync=on", "-c", "synchronous_commit=on", "-c", "log_min_messages=panic"))
 	if err != nil {
 		return err

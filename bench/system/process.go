@@ -33,7 +33,10 @@ type process struct {
 }
 
 // start starts a process whose input and output are pipes.
-func start(cmd *exec.Cmd) (*process, error) {
+func (e Env) start(cmd *exec.Cmd) (*process, error) {
+	if err := e.delaySyncs(cmd); err != nil {
+		return nil, err
+	}
 	p := &process{cmd: cmd}
 	cmd.Stderr = os.Stderr
 	if cmd.SysProcAttr == nil {
@@ -56,13 +59,32 @@ func start(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
+// delaySyncs has strace hold each fsync and fdatasync of the program up. The started process
+// is the program itself, and strace a process of its own (-D) that ends with it.
+func (e Env) delaySyncs(cmd *exec.Cmd) error {
+	if e.SyncDelay == 0 || cmd.Err != nil {
+		return cmd.Err
+	}
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		return fmt.Errorf("--sync-delay: %w", err)
+	}
+	delay := fmt.Sprintf("inject=fsync,fdatasync:delay_enter=%d", e.SyncDelay.Microseconds())
+	cmd.Args = append([]string{
+		strace, "-D", "-f", "-qq", "--seccomp-bpf", "-o", os.DevNull, "-e", "trace=fsync,fdatasync", "-e", delay,
+		cmd.Path,
+	}, cmd.Args[1:]...)
+	cmd.Path = strace
+	return nil
+}
+
 // startMember starts this same program as a member of a cluster.
-func startMember(kind string, args ...string) (*process, error) {
+func (e Env) startMember(kind string, args ...string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return start(exec.Command(self, append([]string{kind}, args...)...))
+	return e.start(exec.Command(self, append([]string{kind}, args...)...))
 }
 
 // awaitReady reads the line that says so.

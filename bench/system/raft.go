@@ -50,7 +50,7 @@ func (r *Raft) Start(context.Context) (err error) {
 		if i == clusterSize-1 {
 			args = append(args, "-found", strings.Join(addrs, ","))
 		}
-		p, err := startMember("raft-member", args...)
+		p, err := r.env.startMember("raft-member", args...)
 		if err != nil {
 			return err
 		}

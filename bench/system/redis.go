@@ -55,7 +55,7 @@ func (r *Redis) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.server, err = start(exec.Command(program, "--bind", host, "--port", port, "--dir", r.dir, "--logfile", "redis.log",
+	r.server, err = r.env.start(exec.Command(program, "--bind", host, "--port", port, "--dir", r.dir, "--logfile", "redis.log",
 		"--appendonly", "yes", "--appendfsync", "always", "--save", ""))
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ package system
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/idnode/idnode/bench/load"
 	"github.com/idnode/idnode/client/bench"
@@ -50,6 +51,8 @@ type Env struct {
 	Dir string
 	// Idnode is the path of the idnode program.
 	Idnode string
+	// SyncDelay is how long each fsync takes beyond what the disk needs.
+	SyncDelay time.Duration
 }
 
 // The systems' names, in the order they are shown.

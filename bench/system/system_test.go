@@ -101,6 +101,26 @@ func TestSystems(t *testing.T) {
 	}
 }
 
+// TestSyncsAreDelayed: an identity waits for a sync at least.
+func TestSyncsAreDelayed(t *testing.T) {
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip(err)
+	}
+	const delay = 20 * time.Millisecond
+	s := New("idnode", Env{Dir: openDir(t), Idnode: buildIdnode(t), SyncDelay: delay})
+	err := s.Start(t.Context())
+	if err == nil {
+		var r bench.Report
+		r, err = s.Measure(t.Context(), load.Plan{WarmUp: 10 * time.Millisecond, Duration: 200 * time.Millisecond}, s.Points(1)[0])
+		if p50 := time.Duration(r.P50us) * time.Microsecond; err == nil && p50 < delay {
+			t.Errorf("an identity took %v", p50)
+		}
+	}
+	if err := errors.Join(err, s.Stop()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFreeAddressesDiffer(t *testing.T) {
 	all, err := freeAddresses(10)
 	if err != nil {

@@ -15,13 +15,25 @@ function connect({ endpoints, options = {}, tls }) {
   });
 }
 
-async function outcome(client, { call, args }) {
-  try {
-    return { values: (await make(client, call, args)).map(String) };
-  } catch (error) {
-    if (!(error instanceof IdnodeError)) throw error;
-    return { error: { type: error.name.replace(/Error$/, ""), reason: error.reason, field: error.field } };
+async function outcomes(client, calls) {
+  const answer = [];
+  let failed;
+  for (const { call, args } of calls) {
+    try {
+      answer.push({ values: (await make(client, call, args, failed)).map(String) });
+    } catch (error) {
+      if (!(error instanceof IdnodeError || error instanceof TypeError)) throw error;
+      failed = error;
+      const { name, reason = "", field = "", ids = [] } = error;
+      answer.push({ values: ids, cause: error.cause !== undefined, error: { type: name.replace(/Error$/, ""), reason, field } });
+    }
   }
+  return answer;
+}
+
+function requestIdOf({ requestId, since, again }, failed) {
+  if (again) return failed.requestId;
+  return since ? { id: requestId, since: BigInt(since) } : requestId;
 }
 
 async function all(list) {
@@ -30,47 +42,50 @@ async function all(list) {
   return values;
 }
 
-async function make(client, call, args) {
+async function make(client, call, args, failed) {
   const identity = client.identity(args.name ?? "");
-  const { n = 1, separator, requestId, claim, force, forget, expected } = args;
+  const { n = 1, separator, claim, force, forget, expected, options } = args;
+  const once = { requestId: requestIdOf(args, failed), ...options };
+  const series = client.series(args.name ?? "");
+  const keys = args.key ?? args.keys;
   switch (call) {
     case "next":
-      return client.nextN(args.template ?? "", n, { separator, requestId, claim });
+      return client.nextN(args.template ?? "", n, { separator, claim, ...once });
     case "identity.next":
-      return (await identity.nextN(n, { separator, requestId })).flatMap(({ first, last }) =>
+      return (await identity.nextN(n, { separator, ...once })).flatMap(({ first, last }) =>
         Array.from({ length: Number(last - first) + 1 }, (_, i) => first + BigInt(i)));
     case "identity.get":
-      return [await identity.get()];
+      return [await identity.get(options)];
     case "identity.seed":
-      return [await identity.seed(BigInt(args.value), { force, requestId, expected: expected && BigInt(expected) })];
+      return [await identity.seed(BigInt(args.value), { force, expected: expected && BigInt(expected), ...once })];
     case "identity.delete":
-      return [await identity.delete({ forget, requestId })];
+      return [await identity.delete({ forget, ...once })];
     case "identities":
-      return (await all(client.identities(args.prefix))).map(({ name, value }) => `${name}=${value}`);
+      return (await all(client.identities(args.prefix, options))).map(({ name, value }) => `${name}=${value}`);
     case "claim":
-      await client.claim(args.id, { separator, requestId });
+      await client.claim(args.id, { separator, ...once });
       return [];
     case "release":
-      await client.release(args.id, { requestId });
+      await client.release(args.id, once);
       return [];
     case "claims":
-      return all(client.claims(args.prefix));
+      return all(client.claims(args.prefix, options));
     case "hilo":
-      return client.hilo(args.tag, { separator }).nextIds(n);
+      return client.hilo(args.tag, { separator, ...options }).nextIds(n);
     case "collection":
       return [collectionOf(args.name)];
     case "series.take":
-      return told(await client.series(args.name).take(args.keys, args));
+      return told(await series.take(keys, { values: args.values, date: args.date, label: args.label, ...options }));
     case "series.confirm":
-      return told(await client.series(args.name).confirm(args.keys));
+      return told(await series.confirm(keys));
     case "series.confirmTaken":
-      return told(await client.series(args.name).confirm(await client.series(args.name).take(args.keys)));
+      return told(await series.confirm(await series.take(keys)));
     case "series.void":
-      return told(await client.series(args.name).void(args.keys, args.reason));
+      return told(await series.void(keys, args.reason));
     case "series.release":
-      return told(await client.series(args.name).release(args.keys));
+      return told(await series.release(keys));
     case "series.find":
-      return told([await client.series(args.name).find(args.keys[0])]);
+      return told([await series.find(keys[0], options)]);
     default:
       throw new Error(`there is no call ${call}`);
   }
@@ -106,9 +121,14 @@ lines.on("line", (line) => {
   const task = JSON.parse(line);
   before = before.then(async () => {
     if (task.load) return load(task, () => ended);
-    const client = connect(task);
-    const answer = [];
-    for (const call of task.calls) answer.push(await outcome(client, call));
+    let client;
+    try {
+      client = connect(task);
+    } catch {
+      say([{ error: { type: "Refused" } }]);
+      return;
+    }
+    const answer = await outcomes(client, task.calls);
     await client.close();
     say(answer); // After what closing the client asks of the server.
   });

@@ -16,7 +16,9 @@ export class IdnodeError extends Error {
   field: string;
   /** The same call with this request id counts once; undefined if the call had none. */
   requestId?: RequestId;
-  constructor(message: string, details?: Partial<Pick<IdnodeError, "code" | "reason" | "field" | "requestId">>);
+  /** Those that HiLo.nextIds had taken before it failed. */
+  ids: string[];
+  constructor(message: string, details?: Partial<Pick<IdnodeError, "code" | "reason" | "field" | "requestId">> & { cause?: unknown });
 }
 /** A try of the call may have taken effect. */
 export class OutcomeUnknownError extends IdnodeError {}
@@ -25,6 +27,7 @@ export class NoQuorumError extends IdnodeError {}
 /** No node answered. Nothing happened. */
 export class NoEndpointError extends IdnodeError {}
 /** There are too many calls. Nothing happened. */
+export class OtherClusterError extends IdnodeError {}
 export class OverloadedError extends IdnodeError {}
 /** A disk of the cluster is nearly full. Nothing happened. */
 export class StorageFullError extends IdnodeError {}

@@ -15,6 +15,7 @@ import { randomBytes } from "node:crypto";
 
 // All times are in milliseconds.
 const CONNECT_TIMEOUT = 1500;
+const MAX_TRIES = 64; // At a node at once, each with a socket of its own; the others wait. A node has 1,024 for all of an address.
 const IDLE_TIMEOUT = 60_000; // Shorter than the two minutes after which a node closes an idle connection.
 const FIRST_PAUSE = 25; // Between tries, once every endpoint had its turn.
 const LONGEST_PAUSE = 400;
@@ -23,6 +24,8 @@ const LOOK_AFTER = 5000; // How old what is known of the leader may get.
 const LOOK_SOON = 1000; // The same while no leader is known.
 const LOOK_AGAIN = 200; // The least time between two looks, however much fails.
 const LOOK_TIMEOUT = 1000;
+const GREET_TIMEOUT = 2000; // Connect, TLS and an answer over a long way.
+const GREETED = 30_000; // Unused for longer, an address may have become another's.
 const DISTRUST = 2000; // How long a node that failed is asked only if no other is left.
 const FETCH_PAUSE = 100; // After a prefetch that failed.
 const LONGEST_FETCH_PAUSE = 10_000;
@@ -35,18 +38,26 @@ export class IdnodeError extends Error {
   reason = "";
   field = "";
   requestId = undefined;
+  ids = [];
 
-  constructor(message, details = {}) {
+  constructor(message, { cause, ...details } = {}) {
     const name = details.reason || details.code;
-    super((name ? `${name}: ` : "") + message + (details.field ? ` (field ${details.field})` : ""));
+    super((name ? `${name}: ` : "") + message + (details.field ? ` (field ${details.field})` : ""), { cause });
     Object.assign(this, details);
     this.name = new.target.name;
   }
 }
 
+// An error of a caller's own, with its stack.
+function copyOf(error) {
+  const { code, reason, field, requestId, cause } = error;
+  return Object.assign(new error.constructor(error.message, { cause }), { code, reason, field, requestId });
+}
+
 export class OutcomeUnknownError extends IdnodeError {}
 export class NoQuorumError extends IdnodeError {}
 export class NoEndpointError extends IdnodeError {}
+export class OtherClusterError extends IdnodeError {}
 export class OverloadedError extends IdnodeError {}
 export class StorageFullError extends IdnodeError {}
 export class QuotaError extends IdnodeError {}
@@ -66,6 +77,7 @@ export class ClosedError extends IdnodeError {}
 
 const BY_REASON = {
   OUTCOME_UNKNOWN: OutcomeUnknownError, NO_QUORUM: NoQuorumError, NO_ENDPOINT: NoEndpointError,
+  OTHER_CLUSTER: OtherClusterError,
   OVERLOADED: OverloadedError, STORAGE_FULL: StorageFullError, QUOTA: QuotaError, RATE_LIMITED: RateLimitedError,
   COUNTER_EXHAUSTED: ExhaustedError, CONCURRENCY: ConcurrencyError, ID_CLAIMED: IdClaimedError,
   REQUEST_ID_REUSED: RequestIdReusedError, REQUEST_ID_EXPIRED: RequestIdExpiredError,
@@ -78,7 +90,19 @@ const closedError = () => new ClosedError("the client or the handle is closed", 
 const invalid = (reason, field, message) => new InvalidError(message, { code: "invalid_argument", reason, field });
 
 function checkCount(n) {
-  if (!(n >= 1)) throw invalid("INVALID_COUNT", "count", "it must be at least 1");
+  if (!Number.isSafeInteger(n) || n < 1) throw invalid("INVALID_COUNT", "count", "it must be a whole number of at least 1");
+}
+
+// Refuses options that a call does not have: one that is misspelt would do nothing.
+function checkNone(unknown) {
+  const names = Object.keys(unknown);
+  if (names.length > 0) throw new TypeError(`there is no option ${names.join(", ")}`);
+}
+
+// A whole number as the API writes it. A Number above 2^53 may be another one than its caller wrote.
+function integer(value) {
+  if (typeof value === "bigint" || Number.isSafeInteger(value)) return String(value);
+  throw new TypeError(`a BigInt or a safe integer is expected, not ${value}`);
 }
 
 function checkId(id) {
@@ -87,38 +111,44 @@ function checkId(id) {
 
 // A failed try.
 class Failure extends Error {
-  constructor(message, code, reason = "", field = "", pause = 0) {
-    super(message);
-    Object.assign(this, { code, reason, field, pause });
+  constructor(message, code, reason = "", foreign = false, cause = undefined) {
+    super(message, { cause });
+    Object.assign(this, { code, reason, foreign, field: "", pause: 0 });
   }
 
   // What the try may have done: "nothing", which is "unknown", or "refused" for good.
   get effect() {
     if (this.reason === "OUTCOME_UNKNOWN") return "unknown";
-    if (["OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT"].includes(this.reason)) return "nothing";
+    if (["OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER"].includes(this.reason)) return "nothing";
     if (this.reason) return { unavailable: "nothing", internal: "unknown" }[this.code] ?? "refused";
     // Not an answer of idnode's, or no answer at all.
     if (this.code === "unimplemented") return "nothing";
     return ["invalid_argument", "permission_denied", "unauthenticated"].includes(this.code) ? "refused" : "unknown";
   }
 
+  // Whether the state of the cluster refused the call, and not a node before it came there.
+  get decided() {
+    return this.reason !== "" && this.effect === "refused" && !["resource_exhausted", "permission_denied"].includes(this.code);
+  }
+
   error(unknown, requestId) {
-    // A call whose repetition changes nothing that matters has no unknown outcome.
-    const reason = !this.reason && !unknown && this.effect === "unknown" ? "NO_ENDPOINT" : this.reason;
+    // It is not a node of idnode's, or a call whose repetition changes nothing that matters.
+    const reason = !this.reason && !unknown && this.effect !== "refused" ? "NO_ENDPOINT" : this.reason;
     const Kind = unknown ? OutcomeUnknownError : BY_REASON[reason] ?? BY_CODE[this.code] ?? IdnodeError;
-    return new Kind(this.message, { code: this.code, reason, field: this.field, requestId });
+    return new Kind(this.message, { code: this.code, reason, field: this.field, requestId, cause: this.cause });
   }
 
   // Reads the answer to a call that a node, or something before it, refused.
   static of(status, body) {
-    const codes = { 401: "unauthenticated", 403: "permission_denied", 404: "unimplemented" };
-    const failure = new Failure(`HTTP status ${status}`, codes[status] ?? "unavailable");
+    const foreign = status < 500 && ![408, 429].includes(status); // Nobody between here and a node passed the call on.
+    const codes = { 401: "unauthenticated", 403: "permission_denied" };
+    const failure = new Failure(`HTTP status ${status}`, codes[status] ?? (foreign ? "unimplemented" : "unavailable"), "", foreign);
     try {
       const { code, message = "", details = [] } = JSON.parse(body);
       if (typeof code !== "string") return failure;
       Object.assign(failure, { code, message });
       for (const { debug = {} } of details) {
-        if (debug.domain === "idnode") failure.reason = debug.reason;
+        if (debug.domain === "idnode") Object.assign(failure, { reason: debug.reason, foreign: false });
         for (const violation of debug.fieldViolations ?? []) failure.field = violation.field;
         if (debug.retryDelay) failure.pause = parseFloat(debug.retryDelay) * 1000;
       }
@@ -129,23 +159,26 @@ class Failure extends Error {
   }
 }
 
+const ENDPOINT = /^(?:(https?):\/\/)?(\[[^[\]\s/@]+\]|[^[\]\s/?#@:]+):(\d{1,5})\/?$/;
+
 // One address, and the connections to it. fetch cannot show a client certificate, nor
 // tell a connection that was never made from an answer that was lost.
 class Node {
   suspectUntil = 0;
+  greetedUntil = 0; // Until when it counts as a node of the client's cluster: it answered, and no connection broke since.
   #url;
   #request;
   #agent;
+  #free = MAX_TRIES;
+  #waiting = new Set(); // Those that wait for another's end, in order.
 
   constructor(address, tls) {
-    this.#url = new URL(address.includes("://") ? address : `${tls ? "https" : "http"}://${address}`);
-    const { protocol, pathname } = this.#url;
-    // A URL has no port where it is the scheme's own.
-    if (!["http:", "https:"].includes(protocol) || pathname !== "/" || !/:(\/\/|\d+$)/.test(address)) {
-      throw new TypeError(`an endpoint is host:port, or a URL of that, not ${address}`);
-    }
-    if (tls && protocol !== "https:") throw new TypeError(`the endpoint ${address} has no TLS`);
-    const library = protocol === "https:" ? https : http;
+    const [, scheme = tls ? "https" : "http", host, port] = ENDPOINT.exec(String(address).trim()) ?? [];
+    if (!(port >= 1 && port < 2 ** 16)) throw new TypeError(`an endpoint is host:port, or a URL of that, not ${address}`);
+    if (tls && scheme === "http") throw new TypeError(`the endpoint ${address} has no TLS`);
+    this.#url = new URL(`${scheme}://${host}:${port}`);
+    this.address = this.#url.host;
+    const library = scheme === "https" ? https : http;
     this.#request = library.request;
     this.#agent = new library.Agent({ keepAlive: true, timeout: IDLE_TIMEOUT, scheduling: "lifo", ...tls });
   }
@@ -154,17 +187,51 @@ class Node {
     return now() < this.suspectUntil;
   }
 
-  // Makes one try. The answer has a log index, which is a BigInt. Rejects with a Failure.
-  async call(method, body, timeout, index = "logIndex") {
+  get greeted() {
+    return now() < this.greetedUntil;
+  }
+
+  // Makes one try. What cannot be read is not an answer of a node. Rejects with a Failure.
+  async call(method, body, timeout, read) {
     const { status, text } = await this.#post(`/idnode.v1.${method}`, JSON.stringify(body), Math.max(Math.ceil(timeout), 1));
     if (status !== 200) throw Failure.of(status, text);
     try {
-      const answer = JSON.parse(text);
-      answer[index] = BigInt(answer[index]);
-      return answer;
-    } catch {
-      throw new Failure(`${this.#url.host}: this is not an answer of a node`, "internal");
+      return read(JSON.parse(text));
+    } catch (error) {
+      throw new Failure(`${this.address}: this is not an answer of a node`, "internal", "", true, error);
     }
+  }
+
+  // Makes a try once fewer than MAX_TRIES are in progress. One that cannot begin in time did nothing.
+  async turn(deadline, attempt) {
+    if (this.#free > 0) this.#free--;
+    else await this.#begin(deadline);
+    try {
+      return await attempt();
+    } finally {
+      const [next] = this.#waiting;
+      if (next) next.begin();
+      else this.#free++;
+    }
+  }
+
+  #begin(deadline) {
+    return new Promise((resolve, reject) => {
+      const end = (settle, value) => {
+        clearTimeout(late);
+        this.#waiting.delete(waiter);
+        settle(value);
+      };
+      const giveUp = (why) => end(reject, new Failure(why, "unavailable", "NO_ENDPOINT"));
+      const waiter = { begin: () => end(resolve), giveUp };
+      const late = setTimeout(giveUp, deadline - now(), `too many calls wait for ${this.address}`);
+      this.#waiting.add(waiter);
+    });
+  }
+
+  // Lets those that wait go elsewhere. Nothing of theirs was sent.
+  turnAway() {
+    for (const { giveUp } of [...this.#waiting]) giveUp(`${this.address} does not answer`);
   }
 
   #post(path, body, timeout) {
@@ -185,8 +252,11 @@ class Node {
       const fail = (error) => {
         // Nothing is sent before there is a connection, so nothing happened without one. With TLS 1.3 the client learns
         // only from an alert that the node does not trust its certificate.
-        const [what, reason] = connected && !error.code?.includes("_ALERT_") ? [this.#url.host, ""] : [`cannot reach ${this.#url.host}`, "NO_ENDPOINT"];
-        end(reject, new Failure(`${what}: ${error.message}`, "unavailable", reason));
+        const alert = error.code?.includes("_ALERT_");
+        const [what, reason] = connected && !alert ? [this.address, ""] : [`cannot reach ${this.address}`, "NO_ENDPOINT"];
+        this.greetedUntil = 0;
+        // What is no HTTP, or no TLS, at all.
+        end(reject, new Failure(`${what}: ${error.message}`, "unavailable", reason, !alert && /^(HPE_INVALID|ERR_SSL|EPROTO)/.test(error.code), error));
       };
       request.on("socket", (socket) => {
         if (request.reusedSocket) connected = true;
@@ -216,7 +286,8 @@ class Router {
   #home = 0; // The endpoint for calls that need no leader.
   #newest = 0n; // The newest log index of any answer.
   #newestAt = -Infinity;
-  #looking; // The promise of the look in progress.
+  #cluster; // That of the first node that answered.
+  #looking; // The look in progress: promises that a node has answered, and that the leader or every node has.
   #looked = -Infinity;
 
   constructor(addresses, tls) {
@@ -237,14 +308,15 @@ class Router {
 
   // The newest log index before a call. It is looked for if none, or only an old one, is known.
   async index(deadline, toLeader, counted) {
-    const old = now() - this.#newestAt > LOOK_AFTER;
-    return (toLeader && !this.#newest) || (counted && old) ? this.latest(deadline, LOOK_AGAIN) : this.#newest;
+    if (toLeader && !this.#newest) return this.latest(deadline, LOOK_AGAIN, "done");
+    if (counted && now() - this.#newestAt > LOOK_AFTER) return this.latest(deadline, LOOK_AGAIN, "heard");
+    return this.#newest;
   }
 
   // The same after a look, unless one is younger than age.
-  async latest(deadline, age) {
+  async latest(deadline, age, until) {
     this.#look(age);
-    if (this.#looking) await within(this.#looking, Math.min(LOOK_TIMEOUT, deadline - now()));
+    if (this.#looking) await within(this.#looking[until], Math.min(LOOK_TIMEOUT, deadline - now()));
     return this.#newest;
   }
 
@@ -262,42 +334,56 @@ class Router {
 
   failed(node) {
     node.suspectUntil = now() + DISTRUST;
+    if (this.size > 1) node.turnAway();
     if (this.#leader === node) this.#leader = undefined;
     if (this.#nodes[this.#home] === node) this.#home = (this.#home + 1) % this.size;
     this.#look(LOOK_AGAIN);
   }
 
-  // Starts a look for the leader if the last one is older than age.
+  // Starts a look for the leader, at all endpoints side by side, if the last one is older than age. The first that says of
+  // itself that it leads does; nodes hand calls on to one that is no endpoint.
   #look(age) {
     if (this.#looking || this.closed || now() - this.#looked < age) return;
     this.#looked = now();
-    this.#looking = this.#leading().then((leader) => {
+    const asked = this.#nodes.map((node) => this.greet(node, LOOK_TIMEOUT).then((leads) => ({ node, leads })));
+    const leading = asked.map((answer) => answer.then(({ node, leads }) => (leads ? node : Promise.reject(node))));
+    const done = Promise.any(leading).catch(() => undefined).then((leader) => {
+      if (leader) leader.suspectUntil = 0;
       this.#leader = leader;
       this.#looking = undefined;
     });
+    this.#looking = { heard: Promise.any(asked).catch(() => undefined), done };
   }
 
-  // Asks endpoint after endpoint, until one says of itself that it leads. The nodes hand
-  // calls on to a leader that is no endpoint.
-  async #leading() {
-    for (const node of [...this.#nodes].sort((a, b) => a.suspected - b.suspected)) {
-      if (this.closed) break;
-      const status = await node.call("ClusterService/GetStatus", {}, LOOK_TIMEOUT, "appliedIndex").catch(() => undefined);
-      if (!status) continue;
-      this.saw(status.appliedIndex, true);
-      if (status.hasQuorum && status.leaderTag && status.leaderTag === status.self?.tag) {
-        node.suspectUntil = 0;
-        return node;
-      }
+  // Asks a node whether it leads, and is of the client's cluster. Rejects with a Failure that did nothing.
+  async greet(node, timeout) {
+    const { id, index, leads } = await node.call("ClusterService/GetStatus", {}, Math.min(timeout, GREET_TIMEOUT), statusOf).catch((failure) => {
+      if (!failure.reason || failure.effect === "unknown") Object.assign(failure, { code: "unavailable", reason: "NO_ENDPOINT" });
+      if (failure.foreign) failure.message = `${node.address} does not speak idnode's HTTP API: is it the address of --http (7402)? ${failure.message}`;
+      throw failure;
+    });
+    if (!id) throw new Failure(`${node.address} has no cluster yet`, "failed_precondition", "NOT_FORMED"); // It may get any.
+    this.#cluster ??= id;
+    node.greetedUntil = id === this.#cluster ? now() + GREETED : 0;
+    if (!node.greeted) {
+      const text = `the node at ${node.address} belongs to cluster ${id}, and this client to cluster ${this.#cluster}`;
+      throw new Failure(text, "failed_precondition", "OTHER_CLUSTER", true);
     }
-    return undefined;
+    this.saw(index, true);
+    return leads;
   }
 
   close() {
     this.closed = true;
-    for (const node of this.#nodes) node.close();
+    for (const node of this.#nodes) {
+      node.turnAway();
+      node.close();
+    }
   }
 }
+
+const statusOf = ({ clusterId, appliedIndex, hasQuorum, leaderTag, self }) =>
+  ({ id: clusterId, index: BigInt(appliedIndex), leads: hasQuorum && leaderTag !== "" && leaderTag === self.tag });
 
 // Waits for a promise, but not longer than for a time.
 async function within(promise, time) {
@@ -317,7 +403,8 @@ export class Client {
   #closing = false;
   #handles = new Map();
 
-  constructor(endpoints, { database = "", tls, timeout = 10_000, tryTimeout = 3000, label = "" } = {}) {
+  constructor(endpoints, { database = "", tls, timeout = 10_000, tryTimeout = 3000, label = "", ...unknown } = {}) {
+    checkNone(unknown);
     if (!Array.isArray(endpoints) || endpoints.length === 0) throw new TypeError("endpoints is a list of at least one address");
     // A longer timer of Node's fires at once.
     if (![timeout, tryTimeout].every((time) => time > 0 && time < 2 ** 31)) throw new RangeError("a timeout is above zero and below 2^31 ms");
@@ -332,7 +419,8 @@ export class Client {
     return (await this.nextN(template, 1, options))[0];
   }
 
-  async nextN(template, n, { separator = "", claim = false, requestId } = {}) {
+  async nextN(template, n, { separator = "", claim = false, requestId, ...unknown } = {}) {
+    checkNone(unknown);
     checkCount(n);
     const identity = template.endsWith("|");
     const numbered = identity || template.endsWith(separator || "/");
@@ -340,11 +428,9 @@ export class Client {
     if (semantic) checkId(template);
     const request = { template, separator, count: n, claim, blocksOnly: numbered && n > 1 };
     // What the others take comes from a supply in which holes do not matter.
-    const answer = identity || (semantic && claim)
-      ? await this._once("Generate", request, requestId)
-      : await this._invoke("IdsService/Generate", request, { toLeader: false });
-    const ids = answer.ids.length > 0 ? answer.ids : answer.blocks.flatMap((block) =>
-      [...numbers(block)].map((number) => block.prefix + String(number).padStart(block.width, "0") + block.suffix));
+    const ids = identity || (semantic && claim)
+      ? await this._once("Generate", request, requestId, idsOf)
+      : await this._invoke("IdsService/Generate", request, idsOf, { toLeader: false });
     if (ids.length !== n) throw new IdnodeError(`asked for ${n} ids, got ${ids.length}`);
     return ids;
   }
@@ -354,29 +440,30 @@ export class Client {
   }
 
   async *identities(prefix = "", options = {}) {
-    for await (const page of this.#pages("ListIdentities", prefix, options)) {
-      for (const { name, value } of page.identities) yield { name, value: BigInt(value) };
-    }
+    yield* this.#pages("ListIdentities", prefix, options, ({ identities }) => identities.map(({ name, value }) => ({ name, value: BigInt(value) })));
   }
 
   series(name) {
     return new Series(this, name);
   }
 
-  async claim(id, { separator = "", requestId } = {}) {
+  async claim(id, { separator = "", requestId, ...unknown } = {}) {
+    checkNone(unknown);
     checkId(id);
-    await this._once("Claim", { id, separator }, requestId);
+    await this._once("Claim", { id, separator }, requestId, () => undefined);
   }
 
-  async release(id, { requestId } = {}) {
-    await this._once("Release", { id }, requestId);
+  async release(id, { requestId, ...unknown } = {}) {
+    checkNone(unknown);
+    await this._once("Release", { id }, requestId, () => undefined);
   }
 
   async *claims(prefix = "", options = {}) {
-    for await (const page of this.#pages("ListClaims", prefix, options)) yield* page.ids;
+    yield* this.#pages("ListClaims", prefix, options, ({ ids }) => ids.map(String));
   }
 
-  hilo(tag, { separator = "", firstSize = 0 } = {}) {
+  hilo(tag, { separator = "", firstSize = 0, ...unknown } = {}) {
+    checkNone(unknown);
     if (this.#closing) throw closedError();
     const key = JSON.stringify([tag, separator || "/"]);
     if (!this.#handles.has(key)) this.#handles.set(key, new HiLo(this, { tag, separator, size: firstSize, label: this.#label }));
@@ -395,21 +482,21 @@ export class Client {
     if (failed) throw failed.reason;
   }
 
-  async *#pages(method, prefix, options) {
+  async *#pages(method, prefix, options, read) {
     const request = { prefix, pageSize: 1000, consistency: consistency(options), pageToken: "" };
     do {
-      const page = await this._invoke(`IdsService/${method}`, request);
-      yield page;
-      request.pageToken = page.nextPageToken;
+      const [found, next] = await this._invoke(`IdsService/${method}`, request, (page) => [read(page), page.nextPageToken]);
+      yield* found;
+      request.pageToken = next;
     } while (request.pageToken);
   }
 
   // Makes a call that counts once. For this module only.
-  _once(method, request, requestId, deadline = Infinity) {
+  _once(method, request, requestId, read, deadline = Infinity) {
     const own = !requestId;
     if (own) requestId = randomBytes(16).toString("hex");
     if (typeof requestId === "string") requestId = { id: requestId };
-    return this._invoke(`IdsService/${method}`, request, { requestId, own, deadline });
+    return this._invoke(`IdsService/${method}`, request, read, { requestId, own, deadline });
   }
 
   _deadline() {
@@ -417,41 +504,50 @@ export class Client {
   }
 
   // Makes tries at changing nodes until one gives a final answer or the time is over.
-  // With own, no other call has sent the request id. For this module only.
-  async _invoke(method, fields, { requestId, own = false, toLeader = true, deadline = Infinity } = {}) {
+  // With own, no other call has sent the request id. With changes, the call may be repeated without one, but what a lost
+  // try has done matters. For this module only.
+  async _invoke(method, fields, read, { requestId, own = false, changes = false, toLeader = true, deadline = Infinity } = {}) {
     deadline = Math.min(deadline, this._deadline());
+    // Whoever names an index has made the call before: until the cluster decides it, its outcome is what it was.
+    const repeats = requestId?.since !== undefined;
     const index = await this.#router.index(deadline, toLeader, requestId !== undefined);
     // The first try says it too: the network may hold it up until its retry was forgotten.
     if (requestId && requestId.since === undefined && index) requestId = { ...requestId, since: index };
     let node, told, last;
-    for (let tries = 1, overloads = 0, unknown = false; ; tries++) {
+    let lost = false; // A try of this call may have taken effect.
+    let unknown = repeats;
+    for (let tries = 1, overloads = 0, foreign = 0; ; tries++) {
       const request = { ...fields, database: this.#database };
-      if (requestId) request.requestId = { id: requestId.id, retrySince: requestId.since?.toString() };
+      if (requestId) request.requestId = { id: requestId.id, retrySince: requestId.since === undefined ? undefined : integer(requestId.since) };
       try {
         node = this.#router.route(toLeader, node);
       } catch (closed) {
         // The try that closing has cut off may have taken effect.
-        throw unknown ? told.error(unknown, requestId) : closed;
+        throw unknown && told ? told.error(unknown, requestId) : closed;
       }
       try {
-        const answer = await node.call(method, request, Math.min(this.#tryTimeout, deadline - now()));
-        node.suspectUntil = 0;
-        this.#router.saw(answer.logIndex);
-        return answer;
+        const [got, index] = await node.turn(deadline, async () => {
+          if (!node.greeted) await this.#router.greet(node, Math.min(this.#tryTimeout, deadline - now())); // Whatever it is, it gets no call.
+          return node.call(method, request, Math.min(this.#tryTimeout, deadline - now()), (answer) => [read(answer), BigInt(answer.logIndex)]);
+        });
+        [node.suspectUntil, node.greetedUntil] = [0, now() + GREETED];
+        this.#router.saw(index);
+        return got;
       } catch (failure) {
         if (!(failure instanceof Failure)) throw failure;
         last = failure;
       }
       // A node that answered tells more than one that was not reached.
       if (!told || last.reason !== "NO_ENDPOINT") told = last;
+      lost ||= last.effect === "unknown" && (changes || requestId !== undefined);
+      unknown = lost || (repeats && !last.decided);
       if (requestId) {
-        unknown ||= last.effect === "unknown";
         requestId = { ...requestId, since: requestId.since ?? 0n };
         // The index named was forgotten before the first try came: begin again, once, with a newer one. No try took
         // effect, and a copy of one that comes late names the old index.
         if (own && !unknown && last.reason === "REQUEST_ID_EXPIRED") {
           own = false;
-          const newest = await this.#router.latest(deadline, 0);
+          const newest = await this.#router.latest(deadline, 0, "done");
           if (newest > requestId.since) {
             [requestId, node, told] = [{ ...requestId, since: newest }, undefined, undefined];
             continue;
@@ -460,8 +556,10 @@ export class Client {
       }
       const overloaded = last.reason === "OVERLOADED";
       if (overloaded) overloads++;
+      foreign = last.foreign && last.effect !== "unknown" ? foreign + 1 : 0;
       const pause = overloaded ? Math.max(last.pause, FIRST_PAUSE) : pauseAfter(tries - this.#router.size);
-      if (last.effect === "refused" || overloads > MAX_OVERLOADS || now() + pause >= deadline) {
+      const final = last.effect === "refused" || overloads > MAX_OVERLOADS || foreign >= this.#router.size;
+      if (final || now() + pause >= deadline) {
         throw told.error(unknown, requestId);
       }
       if (!overloaded) this.#router.failed(node);
@@ -475,7 +573,16 @@ function pauseAfter(round) {
   return round < 0 ? 0 : Math.min(FIRST_PAUSE * 2 ** Math.min(round, 10), LONGEST_PAUSE) * (0.5 + Math.random() / 2);
 }
 
-const consistency = ({ stale = false }) => (stale ? "CONSISTENCY_STALE" : "CONSISTENCY_LINEARIZABLE");
+function consistency({ stale = false, ...unknown }) {
+  checkNone(unknown);
+  return stale ? "CONSISTENCY_STALE" : "CONSISTENCY_LINEARIZABLE";
+}
+
+// How answers are read.
+const idsOf = ({ ids, blocks }) => (ids.length > 0 ? ids : blocks.flatMap((block) =>
+  [...numbers(block)].map((number) => block.prefix + String(number).padStart(block.width, "0") + block.suffix)));
+const valueOf = ({ value }) => BigInt(value);
+const blocksOf = ({ blocks }) => blocks.map(({ first, last }) => ({ first: BigInt(first), last: BigInt(last) }));
 
 function* numbers({ first, last }) {
   for (let number = BigInt(first); number <= BigInt(last); number++) yield number;
@@ -495,24 +602,26 @@ class Identity {
     return (await this.nextN(1, options))[0].first;
   }
 
-  async nextN(n, { separator = "", requestId } = {}) {
+  async nextN(n, { separator = "", requestId, ...unknown } = {}) {
+    checkNone(unknown);
     checkCount(n);
-    const { blocks } = await this.#client._once("NextIdentity", { name: this.#name, count: n, separator }, requestId);
-    return blocks.map(({ first, last }) => ({ first: BigInt(first), last: BigInt(last) }));
+    return this.#client._once("NextIdentity", { name: this.#name, count: n, separator }, requestId, blocksOf);
   }
 
   async get(options = {}) {
-    const answer = await this.#client._invoke("IdsService/GetIdentity", { name: this.#name, consistency: consistency(options) });
-    return BigInt(answer.identity.value);
+    const request = { name: this.#name, consistency: consistency(options) };
+    return this.#client._invoke("IdsService/GetIdentity", request, ({ identity }) => valueOf(identity));
   }
 
-  async seed(value, { force = false, expected, requestId } = {}) {
-    const request = { name: this.#name, value: String(value), force, expected: expected?.toString() };
-    return BigInt((await this.#client._once("SeedIdentity", request, requestId)).value);
+  async seed(value, { force = false, expected, requestId, ...unknown } = {}) {
+    checkNone(unknown);
+    const request = { name: this.#name, value: integer(value), force, expected: expected === undefined ? undefined : integer(expected) };
+    return this.#client._once("SeedIdentity", request, requestId, valueOf);
   }
 
-  async delete({ forget = false, requestId } = {}) {
-    return BigInt((await this.#client._once("DeleteIdentity", { name: this.#name, forget }, requestId)).value);
+  async delete({ forget = false, requestId, ...unknown } = {}) {
+    checkNone(unknown);
+    return this.#client._once("DeleteIdentity", { name: this.#name, forget }, requestId, valueOf);
   }
 }
 
@@ -527,36 +636,42 @@ class Series {
     this.#name = name;
   }
 
-  take(keys, { values = {}, date = "", label = "", expiresIn = 0 } = {}) {
+  async take(keys, { values = {}, date = "", label = "", expiresIn = 0, ...unknown } = {}) {
+    checkNone(unknown);
     const expires = expiresIn > 0 ? { expiresIn: `${(expiresIn / 1000).toFixed(9)}s` } : {};
-    return this.#numbers("TakeNumbers", { keys, values, date, label, ...expires });
+    return this.#numbers("TakeNumbers", { keys: listed(keys), values, date, label, ...expires });
   }
 
-  confirm(numbers) {
-    return this.#numbers("ConfirmNumbers", { keys: numbers.map(bound) });
+  async confirm(numbers) {
+    return this.#numbers("ConfirmNumbers", { keys: listed(numbers).map(bound) });
   }
 
-  void(numbers, reason) {
-    return this.#numbers("VoidNumbers", { keys: numbers.map(bound), reason });
+  async void(numbers, reason) {
+    return this.#numbers("VoidNumbers", { keys: listed(numbers).map(bound), reason });
   }
 
-  release(numbers) {
-    return this.#numbers("ReleaseNumbers", { keys: numbers.map(bound) });
+  async release(numbers) {
+    return this.#numbers("ReleaseNumbers", { keys: listed(numbers).map(bound) });
   }
 
   async find(key, options = {}) {
     const request = { series: this.#name, key, consistency: consistency(options) };
-    return documentNumber((await this.#client._invoke("SeriesService/WhoHas", request)).number);
+    return this.#client._invoke("SeriesService/WhoHas", request, ({ number }) => documentNumber(number));
   }
 
-  async #numbers(method, request) {
-    const answer = await this.#client._invoke(`SeriesService/${method}`, { series: this.#name, ...request });
-    return answer.numbers.map(documentNumber);
+  #numbers(method, request) {
+    const read = ({ numbers }) => numbers.map(documentNumber);
+    return this.#client._invoke(`SeriesService/${method}`, { series: this.#name, ...request }, read, { changes: true });
   }
 }
 
+function listed(keys) {
+  if (Array.isArray(keys)) return keys;
+  throw new TypeError(`an array of keys is expected, not ${keys}`);
+}
+
 // A key alone means whatever number it has.
-const bound = (number) => (typeof number === "string" ? { key: number } : { key: number.key, number: String(number.number) });
+const bound = (number) => (typeof number === "string" ? { key: number } : { key: number.key, number: integer(number.number) });
 
 function documentNumber({ key, text, scope, number, state, overdue, date, label, reason }) {
   return { key, text, scope, number: BigInt(number), state: state.replace("NUMBER_STATE_", "").toLowerCase(), overdue, date, label, reason };
@@ -571,6 +686,7 @@ class HiLo {
   #ahead;
   #fetching; // The promise of the fetch in progress. It is never rejected.
   #last; // What the next request tells of the ranges before. It belongs to the fetch in progress.
+  #again; // The request id of a fetch whose outcome is unknown.
   #waiting = []; // The callers that found no number, in order.
   #pause = FETCH_PAUSE;
   #resume = 0; // When to prefetch again after a failure.
@@ -599,7 +715,11 @@ class HiLo {
   async nextIds(n) {
     checkCount(n);
     const ids = [];
-    while (ids.length < n) ids.push(await this.nextId());
+    try {
+      while (ids.length < n) ids.push(await this.nextId());
+    } catch (error) {
+      throw Object.assign(error, { ids });
+    }
     return ids;
   }
 
@@ -629,10 +749,12 @@ class HiLo {
         this.#serve();
       },
       (error) => {
+        // What may have been granted is asked for again, and is no hole then.
+        this.#again = error instanceof OutcomeUnknownError ? error.requestId : undefined;
         this.#resume = now() + this.#pause * (0.5 + Math.random() / 2);
         this.#pause = Math.min(2 * this.#pause, LONGEST_FETCH_PAUSE);
         this.#fetching = undefined;
-        for (const { reject } of this.#waiting.splice(0)) reject(error);
+        for (const { reject } of this.#waiting.splice(0)) reject(copyOf(error));
       },
     );
   }
@@ -647,13 +769,15 @@ class HiLo {
   }
 
   async #fetchOne() {
-    const got = await this.#client._once("NextRange", { ...this.#fields, ...this.#last });
-    const [low, high, lastMax] = [BigInt(got.low), BigInt(got.high), BigInt(this.#last.lastMax ?? 0)];
-    if (low < 1n || high < low || (low <= lastMax && !got.fromReserve)) {
+    const { size, rangeAt, fromReserve, ...range } = await this.#client._once("NextRange", { ...this.#fields, ...this.#last }, this.#again, rangeOf);
+    const { low, high } = range;
+    const lastMax = BigInt(this.#last.lastMax ?? 0);
+    this.#again = undefined;
+    if (low < 1n || high < low || (low <= lastMax && !fromReserve)) {
       throw new IdnodeError(`a wrong range: ${low} to ${high} after ${lastMax}`);
     }
-    this.#last = { lastSize: got.size, lastRangeAt: got.rangeAt ?? undefined, lastMax: max(lastMax, high).toString() };
-    return { prefix: got.prefix, nodeTag: got.nodeTag, token: got.token, low, high, next: low, half: low + (high - low) / 2n };
+    this.#last = { lastSize: size, lastRangeAt: rangeAt ?? undefined, lastMax: max(lastMax, high).toString() };
+    return { ...range, next: low, half: low + (high - low) / 2n };
   }
 
   // Only the newest range of a tag can be given back, so the one ahead goes first. A
@@ -665,10 +789,15 @@ class HiLo {
     let failed;
     for (const { low, high, next, token } of [this.#ahead, this.#current].filter(left)) {
       const request = { tag: this.#fields.tag, low: String(low), high: String(high), last: String(next - 1n), token };
-      await this.#client._once("ReturnRange", request, undefined, deadline).catch((error) => { failed ??= error; });
+      await this.#client._once("ReturnRange", request, undefined, () => undefined, deadline).catch((error) => { failed ??= error; });
     }
     if (failed) throw failed;
   }
+}
+
+function rangeOf({ low, high, prefix, nodeTag, token, size, rangeAt, fromReserve }) {
+  if (![prefix, nodeTag, token].every((text) => typeof text === "string")) throw new TypeError("a range has a prefix, a tag and a token");
+  return { low: BigInt(low), high: BigInt(high), prefix, nodeTag, token, size: BigInt(size).toString(), rangeAt, fromReserve };
 }
 
 const left = (range) => range !== undefined && range.next <= range.high;

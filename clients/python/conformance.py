@@ -15,8 +15,13 @@ def main():
         if "load" in task:
             load(task)
             return
-        with connect(task) as client:
-            answer = [outcome(client, call) for call in task["calls"]]
+        try:
+            client = connect(task)
+        except ValueError:
+            say([{"error": {"type": "Refused"}}])
+            continue
+        with client:
+            answer = outcomes(client, task["calls"])
         say(answer)  # After what closing the client asks of the server.
 
 
@@ -34,32 +39,44 @@ def connect(task):
     )
 
 
-def outcome(client, call):
-    try:
-        return {"values": [str(value) for value in make(client, call["call"], call["args"])]}
-    except idnode.IdnodeError as error:
-        name = type(error).__name__[: -len("Error")]
-        return {"error": {"type": name, "reason": error.reason, "field": error.field}}
+def outcomes(client, calls):
+    answer, failed = [], None
+    for call in calls:
+        try:
+            answer.append({"values": [str(value) for value in make(client, call["call"], call["args"], failed)]})
+        except (idnode.IdnodeError, TypeError) as error:
+            failed = error
+            name = type(error).__name__[: -len("Error")]
+            answer.append({"values": list(getattr(error, "ids", ())), "cause": error.__cause__ is not None, "error": {"type": name, "reason": getattr(error, "reason", ""), "field": getattr(error, "field", "")}})
+    return answer
 
 
-def make(client, name, args):
+def request_id(args, failed):
+    if args.get("again"):
+        return failed.request_id
+    since = args.get("since")
+    return idnode.RequestId(args["requestId"], int(since)) if since else args.get("requestId", "")
+
+
+def make(client, name, args, failed):
     identity = client.identity(args.get("name", ""))
     n = args.get("n", 1)
-    once = {"request_id": args.get("requestId", "")}
+    more = args.get("options", {})
+    once = {"request_id": request_id(args, failed), **more}
     within = {"separator": args.get("separator", ""), **once}
     if name == "next":
         return client.next_n(args.get("template", ""), n, claim=args.get("claim", False), **within)
     if name == "identity.next":
         return [v for block in identity.next_n(n, **within) for v in range(block.first, block.last + 1)]
     if name == "identity.get":
-        return [identity.get()]
+        return [identity.get(**more)]
     if name == "identity.seed":
         expected = int(args["expected"]) if "expected" in args else None
         return [identity.seed(int(args["value"]), force=args.get("force", False), expected=expected, **once)]
     if name == "identity.delete":
         return [identity.delete(forget=args.get("forget", False), **once)]
     if name == "identities":
-        return [f"{counter.name}={counter.value}" for counter in client.identities(args.get("prefix", ""))]
+        return [f"{counter.name}={counter.value}" for counter in client.identities(args.get("prefix", ""), **more)]
     if name == "claim":
         client.claim(args["id"], **within)
         return []
@@ -67,29 +84,30 @@ def make(client, name, args):
         client.release(args["id"], **once)
         return []
     if name == "claims":
-        return client.claims(args.get("prefix", ""))
+        return client.claims(args.get("prefix", ""), **more)
     if name.startswith("series."):
         return numbers(client.series(args["name"]), name, args)
     if name == "hilo":
-        return client.hilo(args["tag"], separator=args.get("separator", "")).next_ids(n)
+        return client.hilo(args["tag"], separator=args.get("separator", ""), **more).next_ids(n)
     if name == "collection":
         return [idnode.collection_of(args["name"])]
     raise ValueError(name)
 
 
 def numbers(series, name, args):
+    keys, more = args.get("key") or args["keys"], args.get("options", {})
     if name == "series.take":
-        got = series.take(args["keys"], values=args.get("values"), date=args.get("date", ""), label=args.get("label", ""))
+        got = series.take(keys, values=args.get("values"), date=args.get("date", ""), label=args.get("label", ""), **more)
     elif name == "series.confirm":
-        got = series.confirm(args["keys"])
+        got = series.confirm(keys)
     elif name == "series.void":
-        got = series.void(args["keys"], args["reason"])
+        got = series.void(keys, args["reason"])
     elif name == "series.confirmTaken":
-        got = series.confirm(series.take(args["keys"]))
+        got = series.confirm(series.take(keys))
     elif name == "series.release":
-        got = series.release(args["keys"])
+        got = series.release(keys)
     else:
-        got = [series.find(args["keys"][0])]
+        got = [series.find(keys[0], **more)]
     return [f"{n.key} {n.text} {n.number} {n.state}" for n in got]
 
 

@@ -22,19 +22,19 @@ import os
 import random
 import re
 import secrets
+import socket
 import ssl
 import threading
 import time
-import urllib.parse
 import weakref
 from collections import deque
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
 __version__ = "0.1.0"
 __all__ = [
     "Block", "Client", "ClosedError", "ConcurrencyError", "Counter", "DocumentNumber", "ExhaustedError", "HiLo", "HiLoNumber",
     "IdClaimedError", "Identity", "IdnodeError", "InvalidError", "KeyConflictError", "NoEndpointError", "NoQuorumError",
-    "NotFoundError", "OutcomeUnknownError", "OverloadedError", "PermissionDeniedError", "QuotaError", "Range", "RequestId",
+    "NotFoundError", "OtherClusterError", "OutcomeUnknownError", "OverloadedError", "PermissionDeniedError", "QuotaError", "Range", "RequestId",
     "RateLimitedError", "RequestIdExpiredError", "RequestIdReusedError", "ReservationExpiredError", "Series",
     "SeriesSuspendedError", "StorageFullError", "collection_of",
 ]
@@ -48,7 +48,10 @@ _LOOK_AFTER = 5.0  # How old what is known of the leader may get.
 _LOOK_SOON = 1.0  # The same while no leader is known.
 _LOOK_AGAIN = 0.2  # The least time between two looks, however much fails.
 _LOOK_TIMEOUT = 1.0
+_GREET_TIMEOUT = 2.0  # Connect, TLS and an answer over a long way.
+_GREETED = 30.0  # Unused for longer, an address may have become another's.
 _DISTRUST = 2.0  # How long a node that failed is asked only if no other is left.
+_CLOSERS = 16  # How many handles are closed side by side.
 _FETCH_PAUSE, _LONGEST_FETCH_PAUSE = 0.1, 10.0  # After a prefetch that failed.
 
 
@@ -60,6 +63,7 @@ class RequestId(NamedTuple):
 
 
 AnyRequestId = Union[str, RequestId]
+_T = TypeVar("_T")
 
 
 class IdnodeError(Exception):
@@ -70,6 +74,7 @@ class IdnodeError(Exception):
     field = ""  #: The field of the request that is at fault, if there is one.
     message = ""  #: A text for people.
     request_id: Optional[RequestId] = None  #: The same call with it counts once; None if the call had none.
+    ids: Sequence[str] = ()  #: Those that HiLo.next_ids had taken before it failed.
 
     def __init__(self, message: str, **details: Any) -> None:
         reason = details.get("reason") or details.get("code") or self.code
@@ -89,6 +94,10 @@ class NoQuorumError(IdnodeError):
 
 class NoEndpointError(IdnodeError):
     """No node answered. Nothing happened."""
+
+
+class OtherClusterError(IdnodeError):
+    """The nodes that answer belong to another cluster than the first that did. Nothing happened in its own."""
 
 
 class OverloadedError(IdnodeError):
@@ -157,6 +166,7 @@ class ClosedError(IdnodeError):
 
 _BY_REASON = {
     "OUTCOME_UNKNOWN": OutcomeUnknownError, "NO_QUORUM": NoQuorumError, "NO_ENDPOINT": NoEndpointError,
+    "OTHER_CLUSTER": OtherClusterError,
     "OVERLOADED": OverloadedError, "STORAGE_FULL": StorageFullError, "QUOTA": QuotaError,
     "RATE_LIMITED": RateLimitedError, "COUNTER_EXHAUSTED": ExhaustedError, "CONCURRENCY": ConcurrencyError,
     "ID_CLAIMED": IdClaimedError, "REQUEST_ID_REUSED": RequestIdReusedError,
@@ -177,14 +187,15 @@ _NOTHING, _UNKNOWN, _REFUSED = "nothing", "unknown", "refused"
 class _Failure(Exception):
     """A failed try."""
 
-    def __init__(self, message: str, code: str, reason: str = "", field: str = "", pause: float = 0.0) -> None:
+    def __init__(self, message: str, code: str, reason: str = "", foreign: bool = False) -> None:
         super().__init__(message)
-        self.message, self.code, self.reason, self.field, self.pause = message, code, reason, field, pause
+        self.message, self.code, self.reason, self.foreign = message, code, reason, foreign
+        self.field, self.pause = "", 0.0
 
     def effect(self) -> str:
         if self.reason == "OUTCOME_UNKNOWN":
             return _UNKNOWN
-        if self.reason in ("OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT"):
+        if self.reason in ("OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER"):
             return _NOTHING
         if not self.reason:  # Not an answer of idnode's, or no answer at all.
             if self.code == "unimplemented":
@@ -193,24 +204,30 @@ class _Failure(Exception):
             return _REFUSED if refused else _UNKNOWN
         return {"unavailable": _NOTHING, "internal": _UNKNOWN}.get(self.code, _REFUSED)
 
+    def decided(self) -> bool:
+        """Whether the state of the cluster refused the call, and not a node before it came there."""
+        before = self.code in ("resource_exhausted", "permission_denied")
+        return bool(self.reason) and not before and self.effect() == _REFUSED
+
     def error(self, unknown: bool, request_id: Optional[RequestId]) -> IdnodeError:
         reason = self.reason
-        if not reason and not unknown and self.effect() == _UNKNOWN:
-            reason = "NO_ENDPOINT"  # The call changes nothing that matters.
+        if not reason and not unknown and self.effect() != _REFUSED:
+            reason = "NO_ENDPOINT"  # Not a node of idnode's, or a call that changes nothing that matters.
         kind = OutcomeUnknownError if unknown else _BY_REASON.get(reason) or _BY_CODE.get(self.code, IdnodeError)
         return kind(self.message, code=self.code, reason=reason, field=self.field, request_id=request_id)
 
 
 def _failure_of(status: int, body: bytes) -> _Failure:
     """Reads the answer of a call that a node, or something before it, refused."""
-    codes = {401: "unauthenticated", 403: "permission_denied", 404: "unimplemented"}
-    failure = _Failure(f"HTTP status {status}", codes.get(status, "unavailable"))
+    foreign = status < 500 and status not in (408, 429)  # Nobody between here and a node passed the call on.
+    codes = {401: "unauthenticated", 403: "permission_denied"}
+    failure = _Failure(f"HTTP status {status}", codes.get(status, "unimplemented" if foreign else "unavailable"), foreign=foreign)
     try:
         problem = json.loads(body)
         failure.code, failure.message = str(problem["code"]), str(problem.get("message", ""))
         for detail in [detail.get("debug") or {} for detail in problem.get("details", [])]:
             if detail.get("domain") == "idnode":
-                failure.reason = detail.get("reason", "")
+                failure.reason, failure.foreign = detail.get("reason", ""), False
             for violation in detail.get("fieldViolations", []):
                 failure.field = violation.get("field", "")
             if "retryDelay" in detail:
@@ -223,82 +240,104 @@ def _failure_of(status: int, body: bytes) -> _Failure:
 class _Response(http.client.HTTPResponse):
     """An answer that is there until a time. The timeout of a socket is that of each piece."""
 
-    def __init__(self, sock: Any, *args: Any, end: float, **options: Any) -> None:
-        super().__init__(sock, *args, **options)
+    def __init__(self, sock: Any, end: float) -> None:
+        super().__init__(sock, method="POST")
         self.fp = io.BufferedReader(_Pieces(self.fp.detach(), sock, end))
 
 
 class _Pieces(io.RawIOBase):
     def __init__(self, raw: io.RawIOBase, sock: Any, end: float) -> None:
         self._raw, self._sock, self._end = raw, sock, end  # raw keeps the socket of an answer that ends the connection.
+        self._begun = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, into: Any) -> Optional[int]:
         self._sock.settimeout(max(self._end - time.monotonic(), 0.001))
-        return self._raw.readinto(into)
+        size = self._raw.readinto(into)
+        if not self._begun and size and bytes(into[:size])[:5] != b"HTTP/"[:size]:
+            raise http.client.BadStatusLine(repr(bytes(into[:size])[:24]))  # Now: there may be no line, but a reset.
+        self._begun = True
+        return size
 
     def close(self) -> None:
         self._raw.close()
         super().close()
 
 
+_ENDPOINT = re.compile(r"(?:(https?)://)?(\[[^][\s/@]+\]|[^][\s/?#@:]+):([0-9]{1,5})/?")
+
+
 class _Node:
     """One address, and the connections to it."""
 
     def __init__(self, address: str, tls: Optional[ssl.SSLContext]) -> None:
-        scheme = "https" if tls else "http"
-        url = urllib.parse.urlsplit(address if "://" in address else f"{scheme}://{address}")
-        if url.scheme not in ("http", "https") or not url.hostname or not url.port or url.path not in ("", "/"):
+        found = _ENDPOINT.fullmatch(address.strip())
+        if not found or not 0 < int(found[3]) < 1 << 16:
             raise ValueError(f"an endpoint is host:port, or a URL of that, not {address!r}")
-        if tls and url.scheme != "https":
+        if tls and found[1] == "http":
             raise ValueError(f"the endpoint {address!r} has no TLS")
-        self.address = url.netloc
+        self._host, self._port = found[2].strip("[]"), int(found[3])
+        self.address = f"{found[2]}:{self._port}"
         self.suspect_until = 0.0
-        self._host, self._port = url.hostname, url.port
-        self._tls = tls or (ssl.create_default_context() if url.scheme == "https" else None)
-        self._idle: deque[Tuple[http.client.HTTPConnection, float]] = deque()  # The newest last.
+        # Until when it counts as a node of the client's cluster: it answered, and no connection broke since.
+        self.greeted_until = 0.0
+        self._tls = tls or (ssl.create_default_context() if found[1] == "https" else None)
+        self._idle: deque[Tuple[socket.socket, float]] = deque()  # The newest last.
 
     def suspected(self) -> bool:
         return time.monotonic() < self.suspect_until
 
-    def call(self, method: str, request: Dict[str, Any], timeout: float, index: str = "logIndex") -> Dict[str, Any]:
-        """Makes one try. The answer has a log index, which is an int. Raises _Failure."""
+    def greeted(self) -> bool:
+        return time.monotonic() < self.greeted_until
+
+    def call(self, method: str, request: Dict[str, Any], timeout: float, read: Callable[[Dict[str, Any]], _T]) -> _T:
+        """Makes one try. What cannot be read is not an answer of a node. Raises _Failure."""
         end = time.monotonic() + timeout
         connection = self._connection(timeout)
+        response: Optional[_Response] = None
         kept = False
         try:
             left = max(end - time.monotonic(), 0.001)
-            connection.sock.settimeout(left)
-            connection.response_class = functools.partial(_Response, end=end)
-            connection.request("POST", f"/idnode.v1.{method}", json.dumps(request).encode(), {
-                "Content-Type": "application/json", "Connect-Timeout-Ms": str(max(int(left * 1000), 1)),
-            })
-            response = connection.getresponse()
+            connection.settimeout(left)
+            sent = json.dumps(request).encode()
+            head = (
+                f"POST /idnode.v1.{method} HTTP/1.1\r\nHost: {self.address}\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(sent)}\r\nConnect-Timeout-Ms: {max(int(left * 1000), 1)}\r\n\r\n"
+            )
+            # In one piece: a reset in between would hide what a server has said that speaks no HTTP.
+            connection.sendall(head.encode() + sent)
+            response = _Response(connection, end)
+            response.begin()
             body = response.read()
             kept = not response.will_close
         except (OSError, http.client.HTTPException) as error:
+            self.greeted_until = 0.0
             self.close()  # The other connections are likely to be broken too.
             # With TLS 1.3 the client learns only now that the node does not trust its certificate.
             refused = isinstance(error, ssl.SSLError) and "_ALERT_" in (error.reason or "")
             reason = "NO_ENDPOINT" if refused else ""
-            raise _Failure(f"{self.address}: {error or type(error).__name__}", "unavailable", reason) from error
+            noise = isinstance(error, http.client.BadStatusLine) and not isinstance(error, OSError)
+            raise _Failure(f"{self.address}: {error or type(error).__name__}", "unavailable", reason, noise) from error
         finally:
             if kept:
                 self._idle.append((connection, time.monotonic()))
+                with contextlib.suppress(IndexError):  # Another thread took the last one.
+                    while time.monotonic() - self._idle[0][1] > _IDLE_TIMEOUT:
+                        self._idle.popleft()[0].close()
             else:
+                if response:
+                    response.close()  # It has the socket open too, and an error that is kept has it.
                 connection.close()
         if response.status != 200:
             raise _failure_of(response.status, body)
         try:
-            answer = json.loads(body)
-            answer[index] = int(answer[index])
-            return answer
-        except (ValueError, TypeError, KeyError) as error:
-            raise _Failure(f"{self.address}: this is not an answer of a node", "internal") from error
+            return read(json.loads(body))
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise _Failure(f"{self.address}: this is not an answer of a node", "internal", foreign=True) from error
 
-    def _connection(self, timeout: float) -> http.client.HTTPConnection:
+    def _connection(self, timeout: float) -> socket.socket:
         while self._idle:
             try:
                 connection, since = self._idle.pop()
@@ -308,15 +347,23 @@ class _Node:
                 return connection
             connection.close()
         timeout = min(timeout, _CONNECT_TIMEOUT)
-        if self._tls:
-            connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._tls)
-        else:
-            connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout)
-        error = _within(timeout, connection.connect)
-        if error:  # Nothing was sent, so nothing happened.
+        connection, error = _within(timeout, lambda: self._connect(timeout))
+        if connection:
+            return connection
+        self.greeted_until = 0.0
+        # What is no TLS at all, unlike a certificate that is refused or a connection that broke.
+        noise = type(error) is ssl.SSLError and "_ALERT_" not in (error.reason or "")
+        # Nothing was sent, so nothing happened.
+        raise _Failure(f"cannot reach {self.address}: {error}", "unavailable", "NO_ENDPOINT", noise) from error
+
+    def _connect(self, timeout: float) -> socket.socket:
+        connection = socket.create_connection((self._host, self._port), timeout)
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return self._tls.wrap_socket(connection, server_hostname=self._host) if self._tls else connection
+        except BaseException:
             connection.close()
-            raise _Failure(f"cannot reach {self.address}: {error}", "unavailable", "NO_ENDPOINT") from error
-        return connection
+            raise
 
     def close(self) -> None:
         while self._idle:
@@ -326,16 +373,15 @@ class _Node:
                 break
 
 
-def _within(timeout: float, connect: Callable[[], None]) -> Optional[Exception]:
+def _within(timeout: float, connect: Callable[[], socket.socket]) -> Tuple[Optional[socket.socket], Optional[Exception]]:
     """Connects in a thread: the look-up of a name has no timeout, and of many addresses each has the whole one."""
-    ended: List[Optional[Exception]] = []
+    ended: List[Tuple[Optional[socket.socket], Optional[Exception]]] = []
 
     def run() -> None:
         try:
-            connect()
-            ended.append(None)
+            ended.append((connect(), None))
         except Exception as error:
-            ended.append(error)
+            ended.append((None, error))
 
     thread = threading.Thread(target=run, name="idnode-connect", daemon=True)
     try:
@@ -343,7 +389,15 @@ def _within(timeout: float, connect: Callable[[], None]) -> Optional[Exception]:
         thread.join(timeout)
     except RuntimeError:  # No thread can be started, as at the end of the program.
         run()
-    return ended[0] if ended else TimeoutError("no connection in time")
+    return ended[0] if ended else (None, TimeoutError("no connection in time"))
+
+
+class _Look:
+    """One look for the leader, at all endpoints side by side."""
+
+    def __init__(self, endpoints: int) -> None:
+        self.left = endpoints
+        self.heard, self.done = threading.Event(), threading.Event()  # A node has answered; the leader, or every node.
 
 
 class _Router:
@@ -356,7 +410,8 @@ class _Router:
         self._home = 0  # The endpoint for calls that need no leader.
         self._newest = 0  # The newest log index of any answer.
         self._newest_at = 0.0
-        self._looking: Optional[threading.Event] = None  # Set when the look in progress is over.
+        self._cluster = ""  # That of the first node that answered.
+        self._looking: Optional[_Look] = None
         self._looked = float("-inf")
         self.closed = False
         self.size = len(self._given)
@@ -370,17 +425,19 @@ class _Router:
     def index(self, deadline: float, to_leader: bool, counted: bool) -> int:
         """The newest log index before a call. It is looked for if none, or only an old one, is known."""
         age = time.monotonic() - self._newest_at
-        if (to_leader and not self._newest) or (counted and age > _LOOK_AFTER):
-            return self.latest(deadline)
+        if to_leader and not self._newest:
+            return self.latest(deadline, _LOOK_AGAIN, lambda look: look.done)
+        if counted and age > _LOOK_AFTER:
+            return self.latest(deadline, _LOOK_AGAIN, lambda look: look.heard)
         return self._newest
 
-    def latest(self, deadline: float, age: float = _LOOK_AGAIN) -> int:
+    def latest(self, deadline: float, age: float, until: Callable[[_Look], threading.Event]) -> int:
         """The same after a look, unless one is younger than age."""
         with self._lock:
             self._look(age)
-            looking = self._looking
-        if looking:
-            looking.wait(min(_LOOK_TIMEOUT, max(deadline - time.monotonic(), 0)))
+            look = self._looking
+        if look:
+            until(look).wait(min(_LOOK_TIMEOUT, max(deadline - time.monotonic(), 0)))
         return self._newest
 
     def route(self, to_leader: bool, last: Optional[_Node]) -> _Node:
@@ -409,41 +466,63 @@ class _Router:
         """Starts a look for the leader if the last one is older than age. The caller holds the lock."""
         if self._looking or self.closed or time.monotonic() - self._looked < age:
             return
-        looking, self._looked = threading.Event(), time.monotonic()
+        look, self._looked = _Look(self.size), time.monotonic()
         try:
-            threading.Thread(target=self._find, args=(looking,), name="idnode-look", daemon=True).start()
+            for node in self._given:
+                threading.Thread(target=self._ask, args=(look, node), name="idnode-look", daemon=True).start()
         except RuntimeError:  # No thread can be started. Another call looks again.
             return
-        self._looking = looking
+        self._looking = look  # The threads need the lock to end the look.
 
-    def _find(self, done: threading.Event) -> None:
-        leader = None
+    def _ask(self, look: _Look, node: _Node) -> None:
+        """Asks one endpoint. The first that says of itself that it leads does; nodes hand calls on to one that is no endpoint."""
+        leads = False
         try:
-            leader = self._leading()
+            with contextlib.suppress(_Failure):
+                leads = self.greet(node, _LOOK_TIMEOUT)
+                look.heard.set()
         finally:
             with self._lock:
-                self._leader, self._looking = leader, None
-            done.set()
+                look.left -= 1
+                if (leads or not look.left) and not look.done.is_set():
+                    self._leader, self._looking = node if leads else None, None
+                    node.suspect_until = 0.0 if leads else node.suspect_until
+                    look.heard.set()
+                    look.done.set()
 
-    def _leading(self) -> Optional[_Node]:
-        """Asks endpoint after endpoint, until one says of itself that it leads."""
-        for node in sorted(self._given, key=_Node.suspected):
-            if self.closed:
-                break
-            with contextlib.suppress(_Failure):
-                status = node.call("ClusterService/GetStatus", {}, _LOOK_TIMEOUT, "appliedIndex")
-                self.saw(status["appliedIndex"], applied=True)
-                leader = status.get("leaderTag")
-                if status.get("hasQuorum") and leader and leader == status.get("self", {}).get("tag"):
-                    node.suspect_until = 0.0
-                    return node
-        return None  # The nodes hand calls on to a leader that is no endpoint.
+    def greet(self, node: _Node, timeout: float) -> bool:
+        """Asks a node whether it leads, and is of the client's cluster. Raises a _Failure that did nothing."""
+        try:
+            cluster, index, leads = node.call("ClusterService/GetStatus", {}, min(timeout, _GREET_TIMEOUT), _status)
+        except _Failure as failure:
+            if not failure.reason or failure.effect() == _UNKNOWN:
+                failure.code, failure.reason = "unavailable", "NO_ENDPOINT"
+            if failure.foreign:
+                failure.message = f"{node.address} does not speak idnode's HTTP API: is it the address of --http (7402)? {failure.message}"
+            raise
+        if not cluster:  # It may get any.
+            raise _Failure(f"{node.address} has no cluster yet", "failed_precondition", "NOT_FORMED")
+        with self._lock:
+            self._cluster = self._cluster or cluster
+        if cluster != self._cluster:
+            node.greeted_until = 0.0
+            text = f"the node at {node.address} belongs to cluster {cluster}, and this client to cluster {self._cluster}"
+            raise _Failure(text, "failed_precondition", "OTHER_CLUSTER", True)
+        node.greeted_until = time.monotonic() + _GREETED
+        self.saw(index, applied=True)
+        return leads
 
     def close(self) -> None:
         with self._lock:
             self.closed = True
         for node in self._given:
             node.close()
+
+
+def _status(s: Dict[str, Any]) -> Tuple[str, int, bool]:
+    """The cluster of a node, its log index, and whether it leads."""
+    leads = bool(s["hasQuorum"] and s["leaderTag"]) and s["leaderTag"] == s["self"]["tag"]
+    return s["clusterId"], int(s["appliedIndex"]), leads
 
 
 class Counter(NamedTuple):
@@ -534,12 +613,12 @@ class Client:
         for handle in self._handles.values():
             handle._begin()
 
-    def next(self, template: str, **options: Any) -> str:
+    def next(self, template: str, *, separator: str = "", claim: bool = False, request_id: AnyRequestId = "") -> str:
         """Makes an id: ``users/`` a server-side id, ``users|`` an identity, empty a GUID, else the id itself.
 
         The options are those of next_n.
         """
-        return self.next_n(template, 1, **options)[0]
+        return self.next_n(template, 1, separator=separator, claim=claim, request_id=request_id)[0]
 
     def next_n(
         self, template: str, n: int, *, separator: str = "", claim: bool = False, request_id: AnyRequestId = "",
@@ -559,14 +638,10 @@ class Client:
             "template": template, "separator": separator, "count": n, "claim": claim, "blocksOnly": numbered and n > 1,
         }
         if template.endswith("|") or (semantic and claim):
-            answer = self._count_once("Generate", request, request_id)
+            ids = self._count_once("Generate", request, request_id, _ids)
         else:
             # What these take comes from a supply in which holes do not matter.
-            answer = self._invoke("IdsService/Generate", request, to_leader=False)
-        ids = answer["ids"] or [
-            f"{b['prefix']}{number:0{b['width']}d}{b['suffix']}"
-            for b in answer["blocks"] for number in range(int(b["first"]), int(b["last"]) + 1)
-        ]
+            ids = self._invoke("IdsService/Generate", request, _ids, to_leader=False)
         if len(ids) != n:
             raise IdnodeError(f"asked for {n} ids, got {len(ids)}")
         return ids
@@ -577,9 +652,7 @@ class Client:
 
     def identities(self, prefix: str = "", *, stale: bool = False) -> Iterator[Counter]:
         """Lists the identities whose folded names begin with prefix, in order."""
-        for page in self._pages("ListIdentities", prefix, stale):
-            for found in page["identities"]:
-                yield Counter(found["name"], int(found["value"]))
+        yield from self._pages("ListIdentities", prefix, stale, lambda page: [Counter(i["name"], int(i["value"])) for i in page["identities"]])
 
     def series(self, name: str) -> "Series":
         """The series of document numbers with this name. ``idnode series define`` defines it."""
@@ -588,16 +661,15 @@ class Client:
     def claim(self, id: str, *, separator: str = "", request_id: AnyRequestId = "") -> None:
         """Records a finished id as the caller's. The first claim wins; others raise IdClaimedError."""
         _check_id(id)
-        self._count_once("Claim", {"id": id, "separator": separator}, request_id)
+        self._count_once("Claim", {"id": id, "separator": separator}, request_id, bool)
 
     def release(self, id: str, *, request_id: AnyRequestId = "") -> None:
         """Gives a claimed id free."""
-        self._count_once("Release", {"id": id}, request_id)
+        self._count_once("Release", {"id": id}, request_id, bool)
 
     def claims(self, prefix: str = "", *, stale: bool = False) -> Iterator[str]:
         """Lists the claimed ids that begin with prefix, folded, in order."""
-        for page in self._pages("ListClaims", prefix, stale):
-            yield from page["ids"]
+        yield from self._pages("ListClaims", prefix, stale, lambda page: page["ids"])
 
     def hilo(self, tag: str, *, separator: str = "", first_size: int = 0) -> "HiLo":
         """The handle of a collection's tag, which is made once and shared from then on."""
@@ -623,16 +695,12 @@ class Client:
         }
         if last_at:
             request["lastRangeAt"] = last_at
-        r = self._count_once("NextRange", request, request_id)
-        return Range(
-            r["prefix"], r["nodeTag"], int(r["low"]), int(r["high"]), int(r["size"]), r["rangeAt"] or "",
-            r["fromReserve"], r["token"],
-        )
+        return self._count_once("NextRange", request, request_id, _range)
 
     def return_range(self, tag: str, r: Range, last: int, *, _deadline: Optional[float] = None) -> bool:
         """Gives the numbers above last back. False if they stay a hole, since the range is not the newest."""
         request = {"tag": tag, "low": str(r.low), "high": str(r.high), "last": str(last), "token": r.token}
-        return self._count_once("ReturnRange", request, "", _deadline)["returned"]
+        return self._count_once("ReturnRange", request, "", lambda answer: answer["returned"], _deadline)
 
     def close(self) -> None:
         """Gives the unused numbers of all handles back. It takes no longer than the client's timeout.
@@ -640,12 +708,29 @@ class Client:
         An error says that numbers could not be given back; the client is closed all the same.
         """
         with self._lock:
-            self._closing, handles = True, list(self._handles.values())
+            self._closing, handles = True, deque(self._handles.values())
         deadline = time.monotonic() + self._timeout
-        with contextlib.ExitStack() as stack:
-            stack.callback(self._router.close)
-            for handle in handles:
-                stack.callback(handle._close, deadline)
+        failed: List[Exception] = []
+
+        def close_some() -> None:
+            with contextlib.suppress(IndexError):  # At the end of the handles.
+                while True:
+                    try:
+                        handles.pop()._close(deadline)
+                    except IdnodeError as error:
+                        failed.append(error)
+
+        threads = [threading.Thread(target=close_some, daemon=True) for _ in range(min(len(handles), _CLOSERS) - 1)]
+        with contextlib.suppress(RuntimeError):  # No thread can be started, as at the end of the program.
+            for thread in threads:
+                thread.start()
+        close_some()
+        for thread in threads:
+            if thread.ident:
+                thread.join()
+        self._router.close()
+        if failed:
+            raise failed[0]
 
     def __enter__(self) -> "Client":
         return self
@@ -657,42 +742,45 @@ class Client:
             if kind is None:
                 raise  # Otherwise what went wrong before matters more.
 
-    def _pages(self, method: str, prefix: str, stale: bool) -> Iterator[Dict[str, Any]]:
-        request: Dict[str, Any] = {"prefix": prefix, "pageSize": 1000, "consistency": _consistency(stale)}
-        while True:
-            page = self._invoke(f"IdsService/{method}", request)
-            yield page
-            if not page["nextPageToken"]:
-                return
-            request["pageToken"] = page["nextPageToken"]
+    def _pages(self, method: str, prefix: str, stale: bool, read: Callable[[Dict[str, Any]], List[_T]]) -> Iterator[_T]:
+        request = {"prefix": prefix, "pageSize": 1000, "consistency": _consistency(stale), "pageToken": ""}
+        more = True
+        while more:
+            found, request["pageToken"] = self._invoke(f"IdsService/{method}", request, lambda page: (read(page), page["nextPageToken"]))
+            yield from found
+            more = bool(request["pageToken"])
 
     def _count_once(
-        self, method: str, request: Dict[str, Any], request_id: AnyRequestId, deadline: Optional[float] = None
-    ) -> Dict[str, Any]:
+        self, method: str, request: Dict[str, Any], request_id: AnyRequestId, read: Callable[[Dict[str, Any]], _T],
+        deadline: Optional[float] = None,
+    ) -> _T:
         own = not request_id
         if not isinstance(request_id, RequestId):
             request_id = RequestId(request_id or secrets.token_hex(16))
-        return self._invoke(f"IdsService/{method}", request, request_id, own=own, deadline=deadline)
+        return self._invoke(f"IdsService/{method}", request, read, request_id, own=own, deadline=deadline)
 
     def _invoke(
-        self, method: str, request: Dict[str, Any], request_id: Optional[RequestId] = None, *,
-        own: bool = False, to_leader: bool = True, deadline: Optional[float] = None,
-    ) -> Dict[str, Any]:
+        self, method: str, request: Dict[str, Any], read: Callable[[Dict[str, Any]], _T], request_id: Optional[RequestId] = None, *,
+        own: bool = False, changes: bool = False, to_leader: bool = True, deadline: Optional[float] = None,
+    ) -> _T:
         """Makes tries at changing nodes until one gives a final answer or the time is over.
 
-        With own, no other call has sent the request id.
+        With own, no other call has sent the request id. With changes, the call may be repeated without one, but what a
+        lost try has done matters.
         """
         end = time.monotonic() + self._timeout
         deadline = end if deadline is None else min(deadline, end)
         request = {**request, "database": self._database}
+        # Whoever names an index has made the call before: until the cluster decides it, its outcome is what it was.
+        unknown = repeats = request_id is not None and request_id.since is not None
         index = self._router.index(deadline, to_leader, request_id is not None)
         if request_id and request_id.since is None and index:
             # The first try says it too: the network may hold it up until its retry was forgotten.
             request_id = request_id._replace(since=index)
         node: Optional[_Node] = None
         told: Optional[_Failure] = None
-        tries = overloads = 0
-        unknown = False
+        tries = overloads = foreign = 0
+        lost = False  # A try of this call may have taken effect.
         while True:
             if request_id:
                 request["requestId"] = _wire(request_id)
@@ -700,37 +788,49 @@ class Client:
                 node = self._router.route(to_leader, node)
             except ClosedError:
                 if unknown and told:  # A try before may have taken effect.
-                    raise told.error(unknown, request_id)
+                    raise told.error(unknown, request_id) from told.__cause__
                 raise
             try:
-                left = max(deadline - time.monotonic(), 0.001)
-                answer = node.call(method, request, min(self._try_timeout, left))
-                node.suspect_until = 0.0
-                self._router.saw(answer["logIndex"])
-                return answer
+                if not node.greeted():  # Whatever it is, it gets no call.
+                    self._router.greet(node, self._left(deadline))
+                got, seen = node.call(method, request, self._left(deadline), lambda answer: (read(answer), int(answer["logIndex"])))
+                node.suspect_until, node.greeted_until = 0.0, time.monotonic() + _GREETED
+                self._router.saw(seen)
+                return got
             except _Failure as failure:
                 last = failure
             tries += 1
             if told is None or last.reason != "NO_ENDPOINT":
                 told = last  # A node that answered tells more than one that was not reached.
             effect, overloaded = last.effect(), last.reason == "OVERLOADED"
+            lost = lost or effect == _UNKNOWN and (changes or request_id is not None)
+            unknown = lost or repeats and not last.decided()
             if request_id:
-                unknown = unknown or effect == _UNKNOWN
                 request_id = request_id._replace(since=request_id.since or 0)
                 # The index named was forgotten before the first try came: begin again, once, with a newer one. No try took
                 # effect, and a copy of one that comes late names the old index.
                 if own and not unknown and last.reason == "REQUEST_ID_EXPIRED":
-                    own, newest = False, self._router.latest(deadline, 0)
+                    own, newest = False, self._router.latest(deadline, 0, lambda look: look.done)
                     if newest > request_id.since:
                         request_id, node, told = request_id._replace(since=newest), None, None
                         continue
             overloads += overloaded
+            foreign = foreign + 1 if last.foreign and effect != _UNKNOWN else 0
             pause = max(last.pause, _FIRST_PAUSE) if overloaded else _pause(tries - self._router.size)
-            if effect == _REFUSED or overloads > _MAX_OVERLOADS or time.monotonic() + pause >= deadline:
-                raise told.error(unknown, request_id)
+            final = effect == _REFUSED or overloads > _MAX_OVERLOADS or foreign >= self._router.size
+            if final or time.monotonic() + pause >= deadline:
+                raise told.error(unknown, request_id) from told.__cause__
             if not overloaded:
                 self._router.failed(node)
             time.sleep(pause)
+
+
+    def _left(self, deadline: float) -> float:
+        """The time of a try that begins now."""
+        left = min(self._try_timeout, deadline - time.monotonic())
+        if left <= 0:
+            raise _Failure("the time was over before a node could be asked", "unavailable", "NO_ENDPOINT")
+        return left
 
 
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()
@@ -782,13 +882,13 @@ class Identity:
         """Takes the next n values: one block, or several where claimed ids lie between."""
         _check_count(n)
         request = {"name": self._name, "count": n, "separator": separator}
-        answer = self._client._count_once("NextIdentity", request, request_id)
-        return [Block(int(b["first"]), int(b["last"])) for b in answer["blocks"]]
+        return self._client._count_once(
+            "NextIdentity", request, request_id, lambda answer: [Block(int(b["first"]), int(b["last"])) for b in answer["blocks"]])
 
     def get(self, *, stale: bool = False) -> int:
         """Reads the last value taken. Raises NotFoundError if none ever was."""
         request = {"name": self._name, "consistency": _consistency(stale)}
-        return int(self._client._invoke("IdsService/GetIdentity", request)["identity"]["value"])
+        return self._client._invoke("IdsService/GetIdentity", request, lambda answer: int(answer["identity"]["value"]))
 
     def seed(
         self, value: int, *, force: bool = False, expected: Optional[int] = None, request_id: AnyRequestId = "",
@@ -802,12 +902,12 @@ class Identity:
         request: Dict[str, Any] = {"name": self._name, "value": str(value), "force": force}
         if expected is not None:
             request["expected"] = str(expected)
-        return int(self._client._count_once("SeedIdentity", request, request_id)["value"])
+        return self._client._count_once("SeedIdentity", request, request_id, _value)
 
     def delete(self, *, forget: bool = False, request_id: AnyRequestId = "") -> int:
         """Hides the identity and returns its last value. With forget it starts at 1 again, and values come twice."""
         request = {"name": self._name, "forget": forget}
-        return int(self._client._count_once("DeleteIdentity", request, request_id)["value"])
+        return self._client._count_once("DeleteIdentity", request, request_id, _value)
 
 
 class Series:
@@ -833,7 +933,7 @@ class Series:
             expires_in: Replaces the definition's, in seconds, if it is not 0: at
                 least 60, and at most the definition's.
         """
-        request = {"keys": list(keys), "values": values or {}, "date": date, "label": label}
+        request = {"keys": _listed(keys), "values": values or {}, "date": date, "label": label}
         if expires_in:
             request["expiresIn"] = f"{expires_in:.9f}s"
         return self._numbers("TakeNumbers", request)
@@ -853,15 +953,39 @@ class Series:
     def find(self, key: str, *, stale: bool = False) -> DocumentNumber:
         """Reads the number of a key. Raises NotFoundError if it has none."""
         request = {"series": self._name, "key": key, "consistency": _consistency(stale)}
-        return _document_number(self._client._invoke("SeriesService/WhoHas", request)["number"])
+        return self._client._invoke("SeriesService/WhoHas", request, lambda answer: _document_number(answer["number"]))
 
     def _numbers(self, method: str, request: Dict[str, Any]) -> List[DocumentNumber]:
-        answer = self._client._invoke(f"SeriesService/{method}", {"series": self._name, **request})
-        return [_document_number(n) for n in answer["numbers"]]
+        request["series"] = self._name
+        return self._client._invoke(
+            f"SeriesService/{method}", request, lambda answer: [_document_number(n) for n in answer["numbers"]], changes=True)
+
+
+def _listed(keys: Iterable[Any]) -> List[Any]:
+    if isinstance(keys, (str, bytes, DocumentNumber)):  # Its parts are no keys.
+        raise TypeError(f"a list of keys is expected, not a {type(keys).__name__}")
+    return list(keys)
 
 
 def _bound(numbers: Iterable[Union[str, DocumentNumber]]) -> List[Dict[str, str]]:
-    return [{"key": n} if isinstance(n, str) else {"key": n.key, "number": str(n.number)} for n in numbers]
+    return [{"key": n} if isinstance(n, str) else {"key": n.key, "number": str(n.number)} for n in _listed(numbers)]
+
+
+def _ids(answer: Dict[str, Any]) -> List[str]:
+    return answer["ids"] or [
+        f"{b['prefix']}{number:0{b['width']}d}{b['suffix']}"
+        for b in answer["blocks"] for number in range(int(b["first"]), int(b["last"]) + 1)
+    ]
+
+
+def _value(answer: Dict[str, Any]) -> int:
+    return int(answer["value"])
+
+
+def _range(r: Dict[str, Any]) -> Range:
+    return Range(
+        r["prefix"], r["nodeTag"], int(r["low"]), int(r["high"]), int(r["size"]), r["rangeAt"] or "", r["fromReserve"], r["token"],
+    )
 
 
 def _document_number(n: Dict[str, Any]) -> DocumentNumber:
@@ -903,11 +1027,15 @@ class HiLo:
         return str(self.next())
 
     def next_ids(self, n: int) -> List[str]:
-        """Takes n numbers and returns their ids. They need not be consecutive."""
+        """Takes n numbers and returns their ids. They need not be consecutive. An error has the ids that were taken before it."""
         _check_count(n)
         ids: List[str] = []
-        while len(ids) < n:
-            ids.extend(map(str, self._take(n - len(ids))))
+        try:
+            while len(ids) < n:
+                ids.extend(map(str, self._take(n - len(ids))))
+        except IdnodeError as error:
+            error.ids = ids
+            raise
         return ids
 
     def close(self) -> None:
@@ -930,7 +1058,7 @@ class HiLo:
                 if self._ahead:
                     self._current, self._next, self._ahead = self._ahead, self._ahead.low, None
                 elif self._failures != failures and self._error:
-                    raise copy.copy(self._error)  # Each caller gets an error, and traceback, of its own.
+                    raise copy.copy(self._error) from self._error.__cause__  # Each caller gets an error, and traceback, of its own.
                 else:
                     self._fetch()
                     if self._fetching:
@@ -956,6 +1084,9 @@ class HiLo:
             self._request = {"last_size": got.size, "last_at": got.at, "last_max": max(last_max, got.high)}
         except Exception as caught:  # The callers that wait must have it, whatever it is.
             error = caught
+            # What may have been granted is asked for again, and is no hole then.
+            again = caught.request_id if isinstance(caught, OutcomeUnknownError) else ""
+            self._request = {**self._request, "request_id": again}
         with self._changed:
             self._fetched(got, error)
 

@@ -1,15 +1,11 @@
-// Package apply stands between the Raft library and what it works on: the state machine,
-// and the store of log, votes and snapshots.
+// Package apply stands between the Raft library and the state machine.
 //
-// It owns the application of entries, when and how snapshots are taken, the hashes of the
-// states and their comparison with those of other nodes, and the guards against what the
-// library does to a store.
+// It owns the application of entries, when and how snapshots are taken, and the hashes of the
+// states and their comparison with those of other nodes.
 package apply
 
 import (
 	"io"
-
-	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/raftlog"
 )
@@ -32,14 +28,4 @@ type State interface {
 type Snapshot interface {
 	io.WriterTo
 	Close()
-}
-
-// Store is Raft's log, votes and snapshots. A method's write is durable when it returns
-// nil; after an error for which the node ends, every call fails.
-type Store interface {
-	raft.LogStore
-	raft.StableStore
-	Snapshots() raft.SnapshotStore
-	// Close is called once, when Raft has ended.
-	Close() error
 }

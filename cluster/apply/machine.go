@@ -52,10 +52,6 @@ func NewMachine(ctx context.Context, cfg Config) *Machine {
 // States returns the hashes of the newest states.
 func (m *Machine) States() *States { return &m.states }
 
-// Full returns a channel that holds a value when SnapshotBytes were applied since the
-// state was last frozen.
-func (m *Machine) Full() <-chan struct{} { return m.bytes.full }
-
 var _ raft.ConfigurationStore = (*Machine)(nil)
 
 // fail ends the node.

@@ -26,7 +26,7 @@ type States struct {
 	count, restores uint64
 }
 
-// add records a state. One that is not newer than the newest is there already.
+// add records a state, unless one at this index or above is recorded.
 func (s *States) add(index, hash uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,7 @@ const (
 )
 
 // HoldLimit bounds how long groups wait for a new leader to pass its barrier. It is far
-// above what that takes, and far below a caller's patience.
+// above what that takes, and far below a caller's deadline.
 const HoldLimit = 250 * time.Millisecond
 
 // Log is the replicated log as the leader writes it.

@@ -82,14 +82,13 @@ type Config struct {
 	// QueueLength and QueueBytes bound the operations that wait.
 	QueueLength int
 	QueueBytes  int
-	// Linger bounds how long the next group waits, after a group of at least LingerMin
-	// operations, for as many operations again plus those that arrived in between,
-	// because the callers just answered are about to come back. The wait is never longer
-	// than a few rounds, nor for more operations than make a round cheap. 0 (default)
-	// disables it.
+	// Linger bounds how long the next group waits, after a group, for as many operations
+	// again plus those that arrived in between, because the callers just answered are
+	// about to come back. The wait is never longer than a few rounds, nor for more
+	// operations than make a round cheap. 0 (default) disables it.
 	Linger time.Duration
-	// LingerMin is the smallest group worth waiting after; default a quarter
-	// of MaxOperations.
+	// LingerMin is how many operations are worth a wait of more than a part of a round;
+	// default a quarter of MaxOperations.
 	LingerMin int
 	// LeaderWait is how long operations wait without a leader that a quorum
 	// follows, measured from its loss. It must be longer than an election.

@@ -90,7 +90,10 @@ func TestGroupsAreCut(t *testing.T) {
 		{"by operations", func(c *Config) { c.MaxOperations = 3 }, "x", []int{3, 3, 1}},
 		{"by bytes", func(c *Config) { c.MaxGroupBytes = 250 }, strings.Repeat("x", 96), []int{2, 2, 2, 1}},
 		{"by results", func(c *Config) { c.ResultBound, c.MaxResultBytes = func([]byte) int { return 40 }, 100 }, "x", []int{2, 2, 2, 1}},
-		{"by results that are too large alone", func(c *Config) { c.ResultBound, c.MaxResultBytes = func([]byte) int { return 400 }, 100 }, "x", []int{1, 1, 1, 1, 1, 1, 1}},
+		{
+			"by results that are too large alone", func(c *Config) { c.ResultBound, c.MaxResultBytes = func([]byte) int { return 400 }, 100 }, "x",
+			[]int{1, 1, 1, 1, 1, 1, 1},
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -472,22 +475,30 @@ func TestLingerWaitsForTheCallersJustAnswered(t *testing.T) {
 	})
 }
 
-func TestTheLingerIsAFewRoundsLong(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		const round = time.Millisecond
-		r := newRig(t, func(c *Config) { c.Linger, c.LingerMin = time.Second, 2 })
-		r.propose(bg, "1")
-		s := r.next()
-		r.propose(bg, "2")
-		time.Sleep(round)
-		s.apply()
-		r.none()
-		time.Sleep(lingerShare*round - time.Nanosecond)
-		r.none()
-		time.Sleep(time.Nanosecond)
-		s = r.next()
-		s.apply()
-	})
+// TestHowLongAGroupLingers: a few rounds, and fewer operations than LingerMin a part of one.
+func TestHowLongAGroupLingers(t *testing.T) {
+	for _, tt := range []struct {
+		min           int
+		round, linger time.Duration
+	}{
+		{2, time.Millisecond, lingerShare * time.Millisecond},
+		{4, 4 * time.Millisecond, 4 * time.Millisecond / lingerFew},
+	} {
+		bubble(t, func(t *testing.T) {
+			r := newRig(t, func(c *Config) { c.Linger, c.LingerMin = time.Second, tt.min })
+			r.propose(bg, "1")
+			s := r.next()
+			r.propose(bg, "2")
+			time.Sleep(tt.round)
+			s.apply()
+			r.none()
+			time.Sleep(tt.linger - time.Nanosecond)
+			r.none()
+			time.Sleep(time.Nanosecond)
+			s = r.next()
+			s.apply()
+		})
+	}
 }
 
 func TestNobodyWaitsForMoreThanIsWorthIt(t *testing.T) {

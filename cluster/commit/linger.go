@@ -7,6 +7,10 @@ const (
 	// within one round on an idle machine, and within two where callers and nodes share
 	// processors. So callers that do not come back cost a few rounds at most.
 	lingerShare = 3
+	// lingerFew is the part of the last round, one in so many, that a group below LingerMin
+	// waits at most: two or three callers do not take turns, and cost each other little if
+	// they do not come back.
+	lingerFew = 4
 	// lingerEnough is the number of operations from which a wait is not worth it: the
 	// cost of a round is spread thin by then.
 	lingerEnough = 64
@@ -51,9 +55,14 @@ func (l *loops) lingerFor(want int, took, limit time.Duration) {
 // that wait already. The caller holds the lock.
 func (g *Gatherer) expect(answered int, took time.Duration) {
 	want := answered + g.waiting.length
-	if g.cfg.Linger > 0 && want >= g.cfg.LingerMin && !g.closing {
-		g.lingerFor(min(want, lingerEnough), took, g.cfg.Linger)
+	if g.cfg.Linger == 0 || want < 2 || g.closing {
+		return
 	}
+	limit := g.cfg.Linger
+	if want < g.cfg.LingerMin {
+		limit = min(limit, took/lingerFew)
+	}
+	g.lingerFor(min(want, lingerEnough), took, limit)
 }
 
 // gathered reports whether the queue may be cut into a group.

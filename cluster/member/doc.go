@@ -3,8 +3,7 @@
 //
 // It owns the identity of a data directory (node.json: the node's random Raft id, its
 // tag, the cluster it belongs to), the flows by which a node without a cluster gets into
-// one (first start, join), and the reconcile loop, in which the leader makes
-// Raft's configuration equal to the replicated table of members.
+// one (first start, join), and the check of the nodes that its settings list.
 //
 // It does not own the table itself, which is replicated state, nor any
 // connection: it reaches other nodes and Raft through small interfaces.

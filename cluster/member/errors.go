@@ -27,7 +27,8 @@ var (
 	// configuration, does not know.
 	ErrTooOld = errors.New("the cluster writes a newer log format than this node reads")
 	// ErrTakenBack means that the leader has other entries in place of committed ones.
-	ErrTakenBack = errors.New("the leader's log contradicts what this node knows to be committed: the data of this node or of others was set back to an older copy (compare the nodes' counters before one is rebuilt)")
+	ErrTakenBack = errors.New("the leader's log contradicts what this node knows to be committed: the data of this node or of others was " +
+		"set back to an older copy (compare the nodes' counters before one is rebuilt)")
 	// ErrDiverged means that the node's state is another than the cluster's, although
 	// both applied the same log.
 	ErrDiverged = errors.New("this node's state differs from the cluster's")
@@ -43,7 +44,8 @@ var (
 
 // tagTaken tells an operator what to do about a tag that another directory owns.
 func tagTaken(tag string, owner []byte) error {
-	return fmt.Errorf("%w: the cluster knows tag %s under the Raft id %s; if that node lost its data, remove the old member (idnode cluster remove %s) and join under a new tag (idnode serve --join …)",
+	return fmt.Errorf("%w: the cluster knows tag %s under the Raft id %s; if that node lost its data, remove the old member (idnode "+
+		"cluster remove %s) and join under a new tag (idnode serve --join …)",
 		ErrTagTaken, tag, ServerID(owner), tag)
 }
 

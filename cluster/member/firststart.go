@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/internal/nodeid"
+	"github.com/idnode/idnode/internal/pause"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -28,8 +29,6 @@ const (
 	helloTimeout = 2 * time.Second
 	// defaultPause is the interval between two rounds.
 	defaultPause = 200 * time.Millisecond
-	// complainAfter is how often unchanged problems of the rounds are logged.
-	complainAfter = 5 * time.Second
 )
 
 // FirstStart finds the place of a node that was started with a list of peers
@@ -60,18 +59,18 @@ func (s FirstStart) Run(ctx context.Context) (Place, error) {
 	if s.Pause == 0 {
 		s.Pause = defaultPause
 	}
-	complaints := complaints{logger: s.Logger}
+	complaints := Complaints{Logger: s.Logger}
 	for {
 		answers, problem := s.round(ctx)
 		place, err := s.decide(answers, problem)
 		if !errors.Is(err, errUndecided) {
 			return place, err
 		}
-		complaints.log("the cluster is not formed yet", err)
+		complaints.Log("the cluster is not formed yet", err)
 		if s.Tell != nil {
 			s.Tell(err)
 		}
-		if !pause(ctx, s.Pause) {
+		if !pause.For(ctx, s.Pause) {
 			return Place{}, fmt.Errorf("member: first start: %w: %w", context.Cause(ctx), err)
 		}
 	}
@@ -176,30 +175,4 @@ func joinSorted(problems map[string]error) error {
 		all = append(all, problems[tag])
 	}
 	return errors.Join(all...)
-}
-
-// pause waits for d; it returns false if ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// complaints logs a problem when it changes, and otherwise periodically.
-type complaints struct {
-	logger *slog.Logger
-	last   string
-	at     time.Time
-}
-
-func (c *complaints) log(what string, err error) {
-	if text := err.Error(); text != c.last || time.Since(c.at) >= complainAfter {
-		c.last, c.at = text, time.Now()
-		c.logger.Info(what, "because", err)
-	}
 }

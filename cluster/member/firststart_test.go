@@ -247,7 +247,10 @@ func TestFirstStartWaitsForNobodyWhereThereIsACluster(t *testing.T) {
 		members := []*raftlogv1.Member{v.nodes["A"].self, v.nodes["B"].self, v.nodes["C"].self}
 		v.nodes["A"].up, v.nodes["A"].place = true, &Place{ClusterID: bytes.Repeat([]byte{7}, ClusterIDSize), Members: members}
 		began := time.Now()
-		place, err := FirstStart{Self: v.nodes["C"].self, Peers: v.peers, Greeter: silent{v, "B"}, Logger: slog.New(slog.DiscardHandler)}.Run(t.Context())
+		place, err := FirstStart{
+			Self: v.nodes["C"].self, Peers: v.peers, Greeter: silent{v, "B"},
+			Logger: slog.New(slog.DiscardHandler),
+		}.Run(t.Context())
 		if took := time.Since(began); err != nil || took > 0 || place.Tag != "C" {
 			t.Errorf("after %v: %+v, %v", took, place, err)
 		}

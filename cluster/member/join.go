@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/internal/pause"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -53,18 +54,18 @@ func (j Join) Run(ctx context.Context) (Place, error) {
 	if wait == 0 {
 		wait = defaultPause
 	}
-	complaints := complaints{logger: j.Logger}
+	complaints := Complaints{Logger: j.Logger}
 	for i := 0; ; i++ {
 		address := j.Addresses[i%len(j.Addresses)]
 		place, err := j.ask(ctx, address)
 		if err == nil || final(err) {
 			return place, err
 		}
-		complaints.log("not joined yet", err)
+		complaints.Log("not joined yet", err)
 		if j.Tell != nil {
 			j.Tell(err)
 		}
-		if !pause(ctx, wait) {
+		if !pause.For(ctx, wait) {
 			return Place{}, fmt.Errorf("member: joining: %w: %w", context.Cause(ctx), err)
 		}
 		if (i+1)%len(j.Addresses) == 0 {
@@ -76,7 +77,8 @@ func (j Join) Run(ctx context.Context) (Place, error) {
 // final reports whether asking again is useless.
 func final(err error) bool {
 	refusal := op.RefusalOf(err)
-	return refusal != nil && lasting(refusal.GetReason()) || errors.Is(err, ErrTagTaken) || errors.Is(err, ErrJoinDenied) || errors.Is(err, ErrRemoved) || denied(err)
+	return refusal != nil && lasting(refusal.GetReason()) || errors.Is(err, ErrTagTaken) || errors.Is(err, ErrJoinDenied) ||
+		errors.Is(err, ErrRemoved) || denied(err)
 }
 
 // ask makes one request.
@@ -101,10 +103,12 @@ func (j Join) refusal(address string, err error) error {
 	case removed(err):
 		return fmt.Errorf("%w: %s says so", ErrRemoved, address)
 	case refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN:
-		return fmt.Errorf("%w: %s says: %s; if that node lost its data, remove the old member (idnode cluster remove %s) and join under a new tag",
+		return fmt.Errorf("%w: %s says: %s; if that node lost its data, remove the old member "+
+			"(idnode cluster remove %s) and join under a new tag",
 			ErrTagTaken, address, refusal.GetDetail(), j.Self.GetTag())
 	case refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED:
-		return fmt.Errorf("%w: %s says: %s; 'idnode cluster join-token' makes a token, and with its file --join-token-file lets the node in", ErrJoinDenied, address, refusal.GetDetail())
+		return fmt.Errorf("%w: %s says: %s; 'idnode cluster join-token' makes a token, and with its file --join-token-file lets the node in",
+			ErrJoinDenied, address, refusal.GetDetail())
 	case refusal != nil && lasting(refusal.GetReason()):
 		return &op.RefusedError{Refusal: refusal}
 	}

@@ -64,7 +64,10 @@ func TestJoin(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &doorkeeper{script: tt.script}
 				self := testMember("", 4)
-				place, err := Join{Self: self, Addresses: []string{"A:7400", "B:7400"}, Joiner: d, Logger: slog.New(slog.DiscardHandler)}.Run(t.Context())
+				place, err := Join{
+					Self: self, Addresses: []string{"A:7400", "B:7400"}, Joiner: d,
+					Logger: slog.New(slog.DiscardHandler),
+				}.Run(t.Context())
 				if !errors.Is(err, tt.want) {
 					t.Fatalf("error %v, want %v", err, tt.want)
 				}
@@ -99,7 +102,10 @@ func TestJoinEndsWithItsContext(t *testing.T) {
 		d := &doorkeeper{script: script}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, err := Join{Self: testMember("", 4), Addresses: []string{"A:7400", "B:7400"}, Joiner: d, Logger: slog.New(slog.DiscardHandler)}.Run(ctx)
+		_, err := Join{
+			Self: testMember("", 4), Addresses: []string{"A:7400", "B:7400"}, Joiner: d,
+			Logger: slog.New(slog.DiscardHandler),
+		}.Run(ctx)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v, want the deadline", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/idnode/idnode/internal/pause"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -107,7 +108,7 @@ func (c ListCheck) Run(ctx context.Context) error {
 		if own, foreign := c.anyOwn(), len(last) > 0; own || !foreign || rounds >= firmRounds {
 			c.Report(own, foreign)
 		}
-		if len(c.open()) == 0 || !pause(ctx, wait) {
+		if len(c.open()) == 0 || !pause.For(ctx, wait) {
 			return nil
 		}
 		wait = min(2*wait, lastListPause)
@@ -218,7 +219,8 @@ func (c ListCheck) otherCluster(since time.Time) error {
 	if slices.ContainsFunc(foreign, c.isMembers) && time.Since(since) < doubtLimit {
 		return nil
 	}
-	return fmt.Errorf("%w: this data directory belongs to cluster %x, and %s to cluster %x; start this node with the directory that belongs here, or with the nodes of its own cluster in --peer or --join",
+	return fmt.Errorf("%w: this data directory belongs to cluster %x, and %s to cluster %x; start this node with the directory that "+
+		"belongs here, or with the nodes of its own cluster in --peer or --join",
 		ErrOtherCluster, c.ClusterID, foreign[0], c.answers[foreign[0]].cluster)
 }
 
@@ -226,8 +228,9 @@ func (c ListCheck) otherCluster(since time.Time) error {
 func (c ListCheck) warnings() []string {
 	var warnings []string
 	for _, l := range c.foreign() {
-		warnings = append(warnings, fmt.Sprintf("the list of peers is wrong, or another node is at the wrong place: %s belongs to cluster %x, this node to cluster %x",
-			l, c.answers[l].cluster, c.ClusterID))
+		warnings = append(warnings,
+			fmt.Sprintf("the list of peers is wrong, or another node is at the wrong place: %s belongs to cluster %x, this node to cluster %x",
+				l, c.answers[l].cluster, c.ClusterID))
 	}
 	return warnings
 }

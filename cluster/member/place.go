@@ -90,6 +90,7 @@ func adopt(self *raftlogv1.Member, clusterID []byte, members []*raftlogv1.Member
 			return Place{}, tagTaken(m.GetTag(), m.GetId())
 		}
 	}
-	return Place{}, fmt.Errorf("%w: cluster %x has no member %s; start it with --join and an address of a member in place of the list of peers",
+	return Place{}, fmt.Errorf("%w: cluster %x has no member %s; start it with --join and an address of a member "+
+		"in place of the list of peers",
 		ErrNotInCluster, clusterID, self.GetTag())
 }

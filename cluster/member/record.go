@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/crc32c"
 	"github.com/idnode/idnode/internal/failpoint"
 	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/syncdir"
@@ -144,7 +144,7 @@ func encodeRecord(r *Record) ([]byte, error) {
 func (doc document) sum() (string, error) {
 	doc.Checksum = ""
 	data, err := json.Marshal(doc)
-	return fmt.Sprintf("%08x", crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))), err
+	return fmt.Sprintf("%08x", crc32c.Sum(data)), err
 }
 
 func decodeRecord(data []byte) (*Record, error) {
@@ -158,7 +158,8 @@ func decodeRecord(data []byte) (*Record, error) {
 	case intact && version == dirVersion:
 		return doc.record()
 	case !intact && version != dirVersion && json.Valid(data):
-		return nil, fmt.Errorf("%w: it is of version %d, and this program reads version %d; start the program that wrote it, or remove this member, empty the directory and join under a new tag",
+		return nil, fmt.Errorf("%w: it is of version %d, and this program reads version %d; start the program that wrote it, or remove this "+
+			"member, empty the directory and join under a new tag",
 			ErrOtherVersion, version, dirVersion)
 	}
 	return nil, fmt.Errorf("%w: its checksum is %q, its content has %q (%v)", ErrCorrupt, doc.Checksum, sum, errors.Join(err, sumErr))

@@ -24,7 +24,8 @@ func testMember(tag string, b byte) *raftlogv1.Member {
 
 func testRecord() *Record {
 	return &Record{
-		ID: testID(1), Tag: "A", ClusterID: bytes.Repeat([]byte{7}, ClusterIDSize), Founder: true, TagConfirmed: true, Diverged: "a hash", SetBack: "a log",
+		ID: testID(1), Tag: "A", ClusterID: bytes.Repeat([]byte{7}, ClusterIDSize), Founder: true, TagConfirmed: true,
+		Diverged: "a hash", SetBack: "a log",
 		Members: []*raftlogv1.Member{testMember("A", 1), testMember("B", 2)},
 	}
 }

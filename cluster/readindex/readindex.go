@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/internal/pause"
 )
 
 // Defaults of Config.
@@ -170,7 +171,7 @@ func (r *Reader) find(ctx context.Context) (uint64, error) {
 		if ctx.Err() != nil || time.Until(deadline) < backoff {
 			return 0, giveUpError(err)
 		}
-		pause(ctx, backoff)
+		pause.For(ctx, backoff)
 	}
 }
 
@@ -206,14 +207,5 @@ func readError(err error) error {
 		return outcome.NewNotApplied(outcome.Deadline, err)
 	default:
 		return outcome.NewNotApplied(outcome.Unspecified, err)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }

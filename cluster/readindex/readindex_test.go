@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/internal/pause"
 )
 
 func TestLocalReadIndex(t *testing.T) {
@@ -138,7 +139,7 @@ func TestANodeCutOffAfterItWasToldTheIndexGivesUp(t *testing.T) {
 	for _, answersAfter := range []time.Duration{0, time.Second, DefaultLimit - lastBackoff} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, func(ctx context.Context, _ string) (uint64, error) {
-				pause(ctx, answersAfter)
+				pause.For(ctx, answersAfter)
 				return 20, nil
 			}, func(c *Config) { c.RoundTimeout = DefaultLimit })
 			r.leaders.leader = "b"
@@ -273,26 +274,6 @@ func TestConfigIsChecked(t *testing.T) {
 		})
 	}
 }
-
-func TestAwaitLeavesWhatHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		release := make(chan struct{})
-		ctx, cancel := context.WithTimeout(bg, time.Second)
-		defer cancel()
-		err := Await(ctx, func() Future { <-release; return done{} })
-		if err != context.DeadlineExceeded {
-			t.Fatalf("got %v", err)
-		}
-		close(release)
-		if err := Await(bg, func() Future { return done{errBroken} }); err != errBroken {
-			t.Fatalf("got %v", err)
-		}
-	})
-}
-
-type done struct{ err error }
-
-func (d done) Error() error { return d.err }
 
 // TestReadsSeeEveryWriteAnsweredBefore is linearizability itself: writers raise
 // the commit index and then count their write as answered; whoever begins to

@@ -3,14 +3,12 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
+
+	"github.com/idnode/idnode/internal/crc32c"
 )
 
 // checksumBytes is the length of a checksum, a CRC-32C, big endian.
 const checksumBytes = 4
-
-// Castagnoli is the polynomial that CPUs compute in hardware.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // valueWithChecksum returns the value of a stable key with its checksum.
 func valueWithChecksum(key, value []byte) []byte {
@@ -28,7 +26,5 @@ func stripValueChecksum(key, stored []byte) ([]byte, error) {
 }
 
 func valueSum(key, value []byte) uint32 {
-	sum := crc32.Update(0, castagnoli, binary.BigEndian.AppendUint64(nil, uint64(len(key))))
-	sum = crc32.Update(sum, castagnoli, key)
-	return crc32.Update(sum, castagnoli, value)
+	return crc32c.Sum(binary.BigEndian.AppendUint64(nil, uint64(len(key))), key, value)
 }

@@ -7,6 +7,7 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"github.com/idnode/idnode/internal/boltfile"
+	"github.com/idnode/idnode/internal/disklock"
 )
 
 // markedBolt is a raft.db whose mark follows every transaction: an older copy of the
@@ -18,9 +19,9 @@ type markedBolt struct {
 	// file is used to read the number of the newest transaction.
 	file *os.File
 
-	// writing holds a value during each write, so that the newest transaction in
+	// writing is held during each write, so that the newest transaction in
 	// the file is one that was acknowledged. bbolt writes one at a time anyway.
-	writing chan struct{}
+	writing disklock.Mutex
 }
 
 func openMarked(path string, noSync bool, mark *boltfile.Mark) (*markedBolt, error) {
@@ -32,13 +33,13 @@ func openMarked(path string, noSync bool, mark *boltfile.Mark) (*markedBolt, err
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &markedBolt{bolt: bolt, path: path, mark: mark, file: file, writing: make(chan struct{}, 1)}, nil
+	return &markedBolt{bolt: bolt, path: path, mark: mark, file: file, writing: disklock.New()}, nil
 }
 
 // Set implements stableBackend.
 func (b *markedBolt) Set(key, value []byte) error {
-	b.writing <- struct{}{}
-	defer func() { <-b.writing }()
+	b.writing.Lock()
+	defer b.writing.Unlock()
 	if err := boltfile.Trap(b.path, ErrCorrupt, func() error { return b.bolt.Set(key, value) }); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -17,6 +16,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/raftlogger"
+	"github.com/idnode/idnode/internal/crc32c"
+	"github.com/idnode/idnode/internal/disklock"
 	"github.com/idnode/idnode/internal/syncdir"
 )
 
@@ -48,9 +49,9 @@ type Snapshots struct {
 	// without one.
 	newestIndex uint64
 
-	// recording holds a value while record writes a finished snapshot's index into raft.db.
+	// recording is held while record writes a finished snapshot's index into raft.db.
 	// recorded is that of the newest one. checkAgainst sets both.
-	recording chan struct{}
+	recording disklock.Mutex
 	recorded  uint64
 	// end is the last log index in the newest snapshot now.
 	end    atomic.Uint64
@@ -71,7 +72,7 @@ func openSnapshots(cfg Config, guard *guard) (*Snapshots, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Snapshots{files: files, dir: dir, guard: guard, recording: make(chan struct{}, 1), record: func(uint64) error { return nil }}
+	s := &Snapshots{files: files, dir: dir, guard: guard, recording: disklock.New(), record: func(uint64) error { return nil }}
 	meta, err := s.newest()
 	if err != nil {
 		return nil, err
@@ -143,8 +144,8 @@ func (s *Snapshots) checkAgainst(store *Store) (err error) {
 
 // finished makes the newest snapshot known.
 func (s *Snapshots) finished() error {
-	s.recording <- struct{}{}
-	defer func() { <-s.recording }()
+	s.recording.Lock()
+	defer s.recording.Unlock()
 	newest, err := s.newestName()
 	if err != nil {
 		return err
@@ -157,8 +158,8 @@ func (s *Snapshots) finished() error {
 // ends at a lower index: a recovered node takes over the state of another survivor. After
 // a crash in between, raft.db demands less than there is.
 func (s *Snapshots) recordBeforeWrite(end snapshotName) error {
-	s.recording <- struct{}{}
-	defer func() { <-s.recording }()
+	s.recording.Lock()
+	defer s.recording.Unlock()
 	newest, err := s.newestName()
 	if err != nil || end.term <= newest.term || end.index >= s.recorded {
 		return err
@@ -356,5 +357,5 @@ func snapshotHeader(meta *raft.SnapshotMeta) []byte {
 	}
 	b = append(b, meta.ID...)
 	b = append(b, raft.EncodeConfiguration(meta.Configuration)...)
-	return binary.BigEndian.AppendUint32([]byte(snapshotMagic), crc32.Checksum(b, castagnoli))
+	return binary.BigEndian.AppendUint32([]byte(snapshotMagic), crc32c.Sum(b))
 }

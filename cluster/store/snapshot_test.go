@@ -61,7 +61,8 @@ func TestSnapshotIsReadAsWritten(t *testing.T) {
 	if diff := cmp.Diff(metas[0], meta); diff != "" {
 		t.Errorf("listed and opened differ:\n%s", diff)
 	}
-	if diff := cmp.Diff(snapshotServers, meta.Configuration); diff != "" || meta.Index != 90 || meta.Term != 2 || meta.ConfigurationIndex != 2 {
+	if diff := cmp.Diff(snapshotServers, meta.Configuration); diff != "" || meta.Index != 90 || meta.Term != 2 ||
+		meta.ConfigurationIndex != 2 {
 		t.Errorf("description is %+v", meta)
 	}
 }

@@ -52,7 +52,8 @@ func TestVerifyLogReadsEverythingAndChangesNothing(t *testing.T) {
 	})
 	must(t, err)
 	want := LogReport{
-		First: 51, Last: 300, FirstTerm: 6, LastTerm: 31, LastAt: entry(300).AppendedAt.UTC(), Term: 40, Snapshot: 60, SnapshotTerm: 3, Segments: report.Segments,
+		First: 51, Last: 300, FirstTerm: 6, LastTerm: 31, LastAt: entry(300).AppendedAt.UTC(), Term: 40, Snapshot: 60, SnapshotTerm: 3,
+		Segments: report.Segments,
 	}
 	report.LastAt = report.LastAt.UTC()
 	if term, index := report.End(); term != 31 || index != 300 {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/raftguard"
 )
 
 // ErrNewerTerm means that a node answered from a newer term: there is, or will
@@ -132,19 +134,21 @@ func (a *answers) enough(since SendSeq, term uint64, voters []raft.ServerID, sel
 // while. In that time the new leader's entries replace those of the log: the request
 // could combine the previous entry of one leader with entries of another, and a follower
 // would store a log that no leader ever had.
-func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest,
+	resp *raft.AppendEntriesResponse,
+) error {
 	if args.Term < t.inbound.led.Load() {
 		return errNewerLeader
 	}
 	if !t.steppedDown.leads(args.Term) {
 		return errSteppedDown
 	}
-	args.Entries = t.withoutRemoval(id, args.Entries)
+	args.Entries = raftguard.WithoutRemoval(id, args.Entries, t.stream.cfg.Configured())
 	sent := t.answers.next()
 	t.unanswered.sent(id, sent, len(args.Entries))
 	if err := t.NetworkTransport.AppendEntries(id, target, args, resp); err != nil {
 		if args.PrevLogEntry > 0 {
-			t.catchUps.ended(id)
+			t.catchUps.Ended(id)
 		}
 		return err
 	}
@@ -162,14 +166,27 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 	}
 	if match > 0 {
 		t.answers.match(id, args.Term, match)
-		t.catchUps.matched(id, match, args.LeaderCommitIndex)
+		t.catchUps.Matched(id, match, args.LeaderCommitIndex)
 	}
 	t.acknowledged(id, resp.Term, match, min(match, args.LeaderCommitIndex))
+	if resp.Success && len(args.Entries) > 0 && t.stable != nil {
+		return t.stable(t.stream.ctx, match)
+	}
 	return nil
 }
 
+// HoldAnswers has each answer that acknowledges entries wait for this node's own disk: stable
+// waits until it has the log up to an index. The library counts the leader's disk when it hands
+// over an entry, so no other voter may be counted before that is true. Heartbeats are not held.
+// It is called before Raft has the transport.
+func (t *Transport) HoldAnswers(stable func(ctx context.Context, index uint64) error) {
+	t.stable = stable
+}
+
 // RequestVote implements raft.Transport.
-func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest,
+	resp *raft.RequestVoteResponse,
+) error {
 	begin := time.Now()
 	err := t.retryOnClosedConn(func() error { return t.NetworkTransport.RequestVote(id, target, args, resp) })
 	if err == nil {

@@ -67,7 +67,8 @@ func startCluster(t *testing.T, change func(tag string) func(*Config)) []*node {
 		nodes = append(nodes, n)
 	}
 	for _, n := range nodes {
-		must(t, raft.BootstrapCluster(n.config(), n.store, n.store, raft.NewInmemSnapshotStore(), n.transport, raft.Configuration{Servers: servers}))
+		must(t, raft.BootstrapCluster(n.config(), n.store, n.store, raft.NewInmemSnapshotStore(), n.transport,
+			raft.Configuration{Servers: servers}))
 		n.up()
 	}
 	t.Cleanup(func() {

@@ -19,7 +19,8 @@ func leads(t *testing.T, leader *Transport, follower *Transport, tag string, ter
 	id := raft.ServerID(follower.stream.local.String())
 	sent := make(chan error, 1)
 	go func() {
-		sent <- leader.AppendEntries(id, Address(id), &raft.AppendEntriesRequest{RPCHeader: header(tag), Term: term}, &raft.AppendEntriesResponse{})
+		sent <- leader.AppendEntries(id, Address(id), &raft.AppendEntriesRequest{RPCHeader: header(tag), Term: term},
+			&raft.AppendEntriesResponse{})
 	}()
 	take(t, follower.Consumer())
 	must(t, <-sent)
@@ -134,7 +135,10 @@ func TestACampaignIsCheckedWhereRequestsArrive(t *testing.T) {
 		{name: "a leader comes while it waits", before: heartbeat, term: 3, after: &raft.AppendEntriesRequest{RPCHeader: header("C"), Term: 4}},
 		{name: "the leader comes back while it waits", before: heartbeat, term: 3, after: heartbeat},
 		{name: "a snapshot is being installed", before: &raft.InstallSnapshotRequest{RPCHeader: header("A"), Term: 3}, term: 3},
-		{name: "too few voters have accepted this process", before: heartbeat, term: 3, change: func(tr *Transport) { tr.inbound.gate = gateOf(t, "ABC", "") }},
+		{
+			name: "too few voters have accepted this process", before: heartbeat, term: 3,
+			change: func(tr *Transport) { tr.inbound.gate = gateOf(t, "ABC", "") },
+		},
 		{name: "this node has stepped down", before: heartbeat, term: 3, change: func(tr *Transport) { tr.StepDown(2, time.Hour, time.Hour) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -169,7 +169,8 @@ func (g *gate) mayElect(log func() witness.DiskState) error {
 		return nil
 	}
 	if peer, _ := g.directory.Lookup(string(voter)); g.refusals.allow(peer.Tag) {
-		g.log.Warn("this node, started with --trust-data, elects none whose log ends before that of a voter it has met: let that one run; if it is lost for good, start this node again, with --trust-data, while that one is away", "voter", peer.Tag)
+		g.log.Warn("this node, started with --trust-data, elects none whose log ends before that of a voter it has met: let that one run; if "+
+			"it is lost for good, start this node again, with --trust-data, while that one is away", "voter", peer.Tag)
 	}
 	return errNotFurthest
 }

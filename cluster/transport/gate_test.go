@@ -72,7 +72,8 @@ func TestNoCampaignBeforeTheGateOpens(t *testing.T) {
 	b := newBook()
 	a, other := start(t, b, "A", nil), start(t, b, "B", nil)
 	a.inbound.gate = gateOf(t, "ABC", "")
-	err := a.RequestPreVote(raft.ServerID(idOf("B")), Address(raft.ServerID(idOf("B"))), &raft.RequestPreVoteRequest{}, &raft.RequestPreVoteResponse{})
+	err := a.RequestPreVote(raft.ServerID(idOf("B")), Address(raft.ServerID(idOf("B"))), &raft.RequestPreVoteRequest{},
+		&raft.RequestPreVoteResponse{})
 	if !errors.Is(err, errNotGreeted) {
 		t.Errorf("it asks for a vote: %v", err)
 	}

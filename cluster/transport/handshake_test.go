@@ -93,7 +93,8 @@ func TestAnotherVersionOfTheHandshakeIsRefused(t *testing.T) {
 		t.Error("it answers, and is taken for gone")
 	}
 	logged := func(line string) bool {
-		return slices.ContainsFunc(strings.Split(log.String(), "\n"), func(l string) bool { return strings.Contains(l, line) && strings.Contains(l, says) })
+		return slices.ContainsFunc(strings.Split(log.String(), "\n"),
+			func(l string) bool { return strings.Contains(l, line) && strings.Contains(l, says) })
 	}
 	if !logged("a node refused our Raft connection") {
 		t.Errorf("the dialler's log does not say it: %s", log.String())

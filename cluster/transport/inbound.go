@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/raftguard"
 )
 
 // inbound is between the connections and Raft. It inspects each request before Raft does,
@@ -27,8 +29,8 @@ type inbound struct {
 	// writing is the term of the newest of the entries that Raft is writing to the log; 0 if
 	// there are none.
 	writing atomic.Uint64
-	// entered is the newest term of EnterTerm; nil if there was none.
-	entered atomic.Pointer[enteredTerm]
+	// preVotes are refused for a term that this node has entered.
+	preVotes raftguard.PreVotes
 	// header is that of this node's answers.
 	header raft.RPCHeader
 	// installed is the newest snapshot that Raft has installed, nil if none.
@@ -98,7 +100,7 @@ func (i *inbound) inspect(rpc raft.RPC) (pass bool) {
 	case *raft.AppendEntriesRequest:
 		i.leads(r.Term, r.ID)
 		i.witnessed(r)
-		r.LeaderCommitIndex = provenCommit(r)
+		r.LeaderCommitIndex = raftguard.ProvenCommit(r)
 		if i.ackHeartbeat(rpc) {
 			return false
 		}
@@ -148,11 +150,11 @@ func (i *inbound) leader() (term uint64, heard time.Time) {
 	return term, i.begun.Add(time.Duration(i.heard.Load()))
 }
 
-// witnessed reports what a request proves of a leader's disk. In its own term a leader's
-// log never loses its end.
+// witnessed reports what a request proves of a leader's disk: its term, and what it has
+// committed. Later entries may be sent before they are on it.
 func (i *inbound) witnessed(r *raft.AppendEntriesRequest) {
 	if len(r.ID) > 0 {
-		i.witness.Acknowledged(string(r.ID), r.Term, r.PrevLogEntry+uint64(len(r.Entries)), r.LeaderCommitIndex)
+		i.witness.Acknowledged(string(r.ID), r.Term, 0, r.LeaderCommitIndex)
 	}
 }
 
@@ -245,17 +247,4 @@ func (i *inbound) answered(answer raft.RPCResponse) {
 	i.install = nil
 	i.nextInstall()
 	i.installing.Store(i.install != nil)
-}
-
-// provenCommit returns how far a request proves to its receiver that the receiver's own
-// log is committed. The Raft paper says in figure 2, AppendEntries RPC, receiver
-// implementation, 5: "If leaderCommit > commitIndex, set commitIndex = min(leaderCommit,
-// index of last new entry)". The library (v1.7.3) takes the index of the last entry in
-// the receiver's log instead, which an earlier leader may have written there alone.
-//
-// A commit index that a request does not prove arrives with a later one: a leader sends a
-// request at least every commit timeout, and one without new entries names the end of its
-// log.
-func provenCommit(r *raft.AppendEntriesRequest) uint64 {
-	return min(r.LeaderCommitIndex, r.PrevLogEntry+uint64(len(r.Entries)))
 }

@@ -14,11 +14,15 @@ import (
 // startBare starts a node that speaks the library's protocol as it is.
 func startBare(t testing.TB, b *book, tag string) *raft.NetworkTransport {
 	t.Helper()
-	cfg, err := Config{Listener: listen(t), ClusterID: testCluster, LocalID: idOf(tag), Directory: b, Witness: newDisk(trusted), Logger: discard}.withDefaults()
+	cfg, err := Config{
+		Listener: listen(t), ClusterID: testCluster, LocalID: idOf(tag), Directory: b, Witness: newDisk(trusted),
+		Logger: discard,
+	}.withDefaults()
 	must(t, err)
 	b.put(Peer{ID: cfg.LocalID, Tag: tag, Address: cfg.Listener.Addr().String()})
 	bare := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		ServerAddressProvider: byID{}, Logger: raftlogger.New(discard), Stream: newStream(cfg), MaxPool: 1, Timeout: DefaultTimeout, MaxRPCsInFlight: 1,
+		ServerAddressProvider: byID{}, Logger: raftlogger.New(discard), Stream: newStream(cfg), MaxPool: 1,
+		Timeout: DefaultTimeout, MaxRPCsInFlight: 1,
 	})
 	t.Cleanup(func() { _ = bare.Close() })
 	return bare
@@ -138,7 +142,10 @@ func BenchmarkAppend(b *testing.B) {
 					rpc.Respond(&raft.AppendEntriesResponse{Success: true}, nil)
 				}
 			}()
-			r := &raft.AppendEntriesRequest{RPCHeader: header("A"), Term: 1, PrevLogEntry: 1, PrevLogTerm: 1, Entries: []*raft.Log{{Index: 2, Term: 1, Data: make([]byte, 200)}}}
+			r := &raft.AppendEntriesRequest{
+				RPCHeader: header("A"), Term: 1, PrevLogEntry: 1, PrevLogTerm: 1,
+				Entries: []*raft.Log{{Index: 2, Term: 1, Data: make([]byte, 200)}},
+			}
 			for range b.N {
 				must(b, from.AppendEntries(raft.ServerID(idOf(to.tag)), "", r, &raft.AppendEntriesResponse{}))
 			}

@@ -231,7 +231,8 @@ func TestAVoteDoesNotWaitForASilentLeader(t *testing.T) {
 	i.asked(false)
 	snapshot := i.next()
 	go func() {
-		_ = candidate.RequestPreVote(i.to, Address(i.to), &raft.RequestPreVoteRequest{RPCHeader: header("C"), Term: 4}, &raft.RequestPreVoteResponse{})
+		_ = candidate.RequestPreVote(i.to, Address(i.to), &raft.RequestPreVoteRequest{RPCHeader: header("C"), Term: 4},
+			&raft.RequestPreVoteResponse{})
 	}()
 	// Like Raft's main goroutine, this one takes nothing else before it has read.
 	late := time.AfterFunc(10*time.Second, a.CloseStreams)
@@ -264,7 +265,10 @@ func TestASnapshotIsGivenUpOnlyForAnother(t *testing.T) {
 		{"entries of a newer leader wait", 100, &raft.AppendEntriesRequest{RPCHeader: header("C"), Term: 4}, nil, true},
 		{"a newer leader's snapshot waits", 100, &raft.InstallSnapshotRequest{RPCHeader: header("C"), Term: 4}, nil, true},
 		{"nothing waits", 100, nil, nil, false},
-		{"entries of its sender wait", 100, &raft.AppendEntriesRequest{RPCHeader: header("B"), Term: 3, PrevLogEntry: 10, PrevLogTerm: 2}, nil, false},
+		{
+			"entries of its sender wait", 100,
+			&raft.AppendEntriesRequest{RPCHeader: header("B"), Term: 3, PrevLogEntry: 10, PrevLogTerm: 2}, nil, false,
+		},
 		{"heartbeats arrive", 100, preVote, beat, false},
 		{"a slow snapshot arrives", 100, preVote, "s", false},
 		{"all of it has arrived, and is restored", 0, preVote, nil, false},

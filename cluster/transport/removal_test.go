@@ -30,7 +30,8 @@ func TestAMemberIsNotSentTheConfigurationByWhichItLeaves(t *testing.T) {
 			entries := []*raft.Log{configuration(4, "A"), {Index: 5}, tt.newest, {Index: 7}}
 			failed := make(chan error, 1)
 			go func() {
-				failed <- from.AppendEntries(id, Address(id), &raft.AppendEntriesRequest{RPCHeader: header("A"), Term: 3, PrevLogEntry: 3, Entries: entries}, &raft.AppendEntriesResponse{})
+				failed <- from.AppendEntries(id, Address(id),
+					&raft.AppendEntriesRequest{RPCHeader: header("A"), Term: 3, PrevLogEntry: 3, Entries: entries}, &raft.AppendEntriesResponse{})
 			}()
 			got := take(t, to.Consumer()).(*raft.AppendEntriesRequest)
 			must(t, <-failed)

@@ -45,7 +45,8 @@ func TestConnectionsWithAFormerProcessAreClosed(t *testing.T) {
 				go grantAll(t.Context(), tr)
 			}
 			ask := func(from *Transport, to string) error {
-				return from.RequestVote(raft.ServerID(idOf(to)), "", &raft.RequestVoteRequest{RPCHeader: header("B"), Term: 3}, &raft.RequestVoteResponse{})
+				return from.RequestVote(raft.ServerID(idOf(to)), "", &raft.RequestVoteRequest{RPCHeader: header("B"), Term: 3},
+					&raft.RequestVoteResponse{})
 			}
 			must(t, ask(other, "A"))
 			must(t, ask(former, "B"))
@@ -67,7 +68,8 @@ func TestConnectionsWithAFormerProcessAreClosed(t *testing.T) {
 				t.Fatal("the request went to the former process")
 			}
 			if peers := peersOf(other); peers[former.stream.instance] != 0 || peers[third.stream.instance] != 2 {
-				t.Errorf("it has %d connections with the former process and %d with another node, want none and 2", peers[former.stream.instance], peers[third.stream.instance])
+				t.Errorf("it has %d connections with the former process and %d with another node, want none and 2", peers[former.stream.instance],
+					peers[third.stream.instance])
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -153,10 +153,16 @@ func TestASnapshotTakesAsLongAsItMoves(t *testing.T) {
 		atLeast, after time.Duration
 	}{
 		{name: "a slow link", rate: slow, arrives: true, atLeast: 2 * time.Minute, after: 3 * time.Minute},
-		{name: "a slow link that buffers everything", rate: slow, buffer: size >> 14, arrives: true, atLeast: 2 * time.Minute, after: 3 * time.Minute},
+		{
+			name: "a slow link that buffers everything", rate: slow, buffer: size >> 14, arrives: true, atLeast: 2 * time.Minute,
+			after: 3 * time.Minute,
+		},
 		{name: "a slow restore", rate: quick, restores: 5 * time.Minute, arrives: true, atLeast: 5 * time.Minute, after: 6 * time.Minute},
 		{name: "a link that stops", rate: slow, stops: size / 2, atLeast: time.Minute, after: time.Minute + 2*DefaultInstallTimeout},
-		{name: "a link that buffers everything and stops", rate: slow, buffer: size >> 14, stops: size / 2, atLeast: time.Minute, after: time.Minute + 2*DefaultInstallTimeout},
+		{
+			name: "a link that buffers everything and stops", rate: slow, buffer: size >> 14, stops: size / 2, atLeast: time.Minute,
+			after: time.Minute + 2*DefaultInstallTimeout,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -216,7 +222,8 @@ func (n *slowLinks) node(b *book, tag string) *Transport {
 // heartbeats sends node A those of B, as a leader does, until ctx ends.
 func heartbeats(ctx context.Context, from *Transport) {
 	for ctx.Err() == nil {
-		_ = from.AppendEntries(raft.ServerID(idOf("A")), "", &raft.AppendEntriesRequest{RPCHeader: header("B"), Term: 3}, &raft.AppendEntriesResponse{})
+		_ = from.AppendEntries(raft.ServerID(idOf("A")), "", &raft.AppendEntriesRequest{RPCHeader: header("B"), Term: 3},
+			&raft.AppendEntriesResponse{})
 		time.Sleep(100 * time.Millisecond)
 	}
 }

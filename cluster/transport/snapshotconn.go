@@ -105,14 +105,16 @@ func (d dialer) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, er
 
 // InstallSnapshot implements raft.Transport. A node that needs a snapshot has no
 // unanswered entries: it got none, or has refused them.
-func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest,
+	resp *raft.InstallSnapshotResponse, data io.Reader,
+) error {
 	t.unanswered.clear(id)
-	t.catchUps.begun(id, args.LastLogIndex)
+	t.catchUps.Begun(id, args.LastLogIndex)
 	err := t.installer.InstallSnapshot(id, target, args, resp, data)
 	if err == nil && resp.Success {
 		t.acknowledged(id, resp.Term, 0, args.LastLogIndex)
 	} else {
-		t.catchUps.ended(id)
+		t.catchUps.Ended(id)
 	}
 	return err
 }
@@ -124,5 +126,5 @@ func (t *Transport) StopSnapshots() {
 	for _, c := range t.snapshots.which("") {
 		_ = c.Close()
 	}
-	t.catchUps.clear()
+	t.catchUps.Clear()
 }

@@ -1,11 +1,13 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"net"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/raftguard"
 	"github.com/idnode/idnode/cluster/raftlogger"
 )
 
@@ -20,7 +22,9 @@ type Transport struct {
 	// installer sends snapshots, over the connections in snapshots.
 	installer *raft.NetworkTransport
 	snapshots *snapshotConns
-	catchUps  *catchUps
+	catchUps  *raftguard.CatchUps
+	// stable waits for this node's own disk: see HoldAnswers. It may be nil.
+	stable func(ctx context.Context, index uint64) error
 }
 
 // Without these two the library works differently: elections have no pre-vote, and its
@@ -56,10 +60,14 @@ func New(cfg Config) (*Transport, error) {
 	snapshots := newSnapshotConns(cfg.InstallTimeout)
 	t := &Transport{
 		NetworkTransport: network, stream: s, answers: newAnswers(), unanswered: newUnanswered(),
-		inbound: newInbound(network.Consumer(), &s.work, cfg.Witness), installer: newInstaller(cfg, s, snapshots), snapshots: snapshots, catchUps: newCatchUps(),
+		inbound: newInbound(network.Consumer(), &s.work, cfg.Witness), installer: newInstaller(cfg, s, snapshots), snapshots: snapshots,
+		catchUps: raftguard.NewCatchUps(),
 	}
 	t.inbound.conns, t.inbound.gate = s.conns, newGate(s, t.inbound.led.Load)
-	t.inbound.header = raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(cfg.LocalID), Addr: []byte(Address(raft.ServerID(cfg.LocalID)))}
+	t.inbound.header = raft.RPCHeader{
+		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(cfg.LocalID),
+		Addr: []byte(Address(raft.ServerID(cfg.LocalID))),
+	}
 	s.work.Go(func() { t.inbound.run(s.ctx) })
 	return t, nil
 }
@@ -83,6 +91,10 @@ func (byID) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) { return Ad
 // waits for a write or a snapshot of the leader, inbound answers those that change nothing.
 func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
+// Needed returns the first entry that a follower needs which catches up after a snapshot of
+// this leader; the greatest number if there is none.
+func (t *Transport) Needed() uint64 { return t.catchUps.Needed() }
+
 // ListenAddr returns the Raft port's actual address.
 func (t *Transport) ListenAddr() net.Addr { return t.stream.cfg.Listener.Addr() }
 
@@ -91,7 +103,7 @@ func (t *Transport) ListenAddr() net.Addr { return t.stream.cfg.Listener.Addr() 
 func (t *Transport) Disconnect(id raft.ServerID) {
 	t.stream.known.forget(string(id))
 	t.stream.unreachable.reached(string(id)) // Nothing is known of the new address.
-	t.catchUps.ended(id)
+	t.catchUps.Ended(id)
 	t.stream.conns.closeIf(func(c *conn) bool { return c.peer == string(id) })
 }
 

@@ -123,7 +123,9 @@ func (r *stepDown) canCampaign(now time.Time, led uint64, heard time.Time) bool 
 
 // RequestPreVote implements raft.WithPreVote. A node that fails a pre-vote does not ask for
 // votes.
-func (t *Transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+func (t *Transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest,
+	resp *raft.RequestPreVoteResponse,
+) error {
 	led, heard := t.inbound.leader()
 	if !t.steppedDown.canCampaign(time.Now(), led, heard) {
 		return errSteppedDown

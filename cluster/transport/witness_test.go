@@ -147,7 +147,8 @@ func TestNoVoteBeforeAMajorityHasAcceptedTheProcess(t *testing.T) {
 		if err := a.RequestVote(target, Address(target), &raft.RequestVoteRequest{RPCHeader: header}, &raft.RequestVoteResponse{}); err == nil {
 			votes++
 		}
-		if err := a.RequestPreVote(target, Address(target), &raft.RequestPreVoteRequest{RPCHeader: header}, &raft.RequestPreVoteResponse{}); err == nil {
+		if err := a.RequestPreVote(target, Address(target), &raft.RequestPreVoteRequest{RPCHeader: header},
+			&raft.RequestPreVoteResponse{}); err == nil {
 			votes++
 		}
 		if err := a.TimeoutNow(target, Address(target), &raft.TimeoutNowRequest{RPCHeader: header}, &raft.TimeoutNowResponse{}); err == nil {
@@ -163,5 +164,22 @@ func TestNoVoteBeforeAMajorityHasAcceptedTheProcess(t *testing.T) {
 	}
 	if n := asked(); n != 3 {
 		t.Errorf("%d of 3 requests reached Raft when a majority had accepted the process", n)
+	}
+}
+
+// TestEntriesThatArriveProveNothingOfTheLeadersDisk: it may be writing them still, and return
+// without them in the same term. What it says is committed is on it.
+func TestEntriesThatArriveProveNothingOfTheLeadersDisk(t *testing.T) {
+	w := newDisk(trusted)
+	i := &inbound{witness: w}
+	leader := idOf("A")
+	i.witnessed(&raft.AppendEntriesRequest{
+		RPCHeader: raft.RPCHeader{ID: []byte(leader)}, Term: 3, PrevLogEntry: 7, LeaderCommitIndex: 6,
+		Entries: []*raft.Log{{Index: 8}, {Index: 9}},
+	})
+	for last, accepted := range map[uint64]bool{6: true, 5: false} {
+		if err := w.Accept(leader, 1, witness.DiskState{Starts: 1, Last: last, Term: 3}, w.Seen(leader)); (err == nil) != accepted {
+			t.Errorf("a log that ends at %d: %v", last, err)
+		}
 	}
 }

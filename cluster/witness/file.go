@@ -6,7 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
+
+	"github.com/idnode/idnode/internal/crc32c"
 )
 
 // Record is what a node stores of its witness periodically. It may be lost, or old: then
@@ -66,5 +67,5 @@ func Decode(data, clusterID []byte) (Record, error) {
 func (d document) sum() (string, error) {
 	d.Checksum = ""
 	data, err := json.Marshal(d)
-	return fmt.Sprintf("%08x", crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))), err
+	return fmt.Sprintf("%08x", crc32c.Sum(data)), err
 }

@@ -43,8 +43,11 @@ may lack the newest ids.`,
 	registerStale(cmd.Flags(), &stale)
 	cmd.Flags().IntVar(&keep, "keep", 0, "the target is a directory, in which the newest N backups of the cluster stay")
 	sure.register(cmd.Flags())
-	a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+	a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		if args[0] == standardOutput && !cmd.Flags().Changed("keep") {
+			if a.toTerminal {
+				return usagef("a backup is nothing to read: write it into a file, or send it on")
+			}
 			return streamBackup(ctx, s, a.stdout, newProgress(a.stderr), consistency(stale))
 		}
 		write := s.backupInto(ctx, a.stderr, consistency(stale))
@@ -69,22 +72,24 @@ func newBackupInspectCommand(a *app) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:     "inspect FILE",
-		Short:   "Check a backup, and show what it holds",
-		Example: "  idnode backup inspect today.backup",
+		Short:   "Check a backup, and show what it holds, by database",
+		Example: "  idnode backup inspect today.backup\n  idnode backup - | idnode backup inspect -",
 		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().StringVarP(&format, "output", "o", "text", "text, or json: one object a line")
-	cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {
+	cmd.RunE = a.enter(func(cmd *cobra.Command, args []string) error {
 		out, err := newPrinter(a.stdout, format)
 		if err != nil {
 			return &usageError{err: err}
 		}
-		b, err := transfer.Open(args[0])
-		if err != nil {
-			return err
-		}
-		out.result(b.Info, func(w io.Writer) { printBackup(w, args[0], b.Info) })
-		return out.flush()
+		return withInput(args[0], cmd.InOrStdin(), func(path string) error {
+			b, err := transfer.Open(path)
+			if err != nil {
+				return err
+			}
+			out.result(b.Info, func(w io.Writer) { printBackup(w, args[0], b.Info) })
+			return out.flush()
+		})
 	})
 	return cmd
 }
@@ -125,6 +130,23 @@ func openInput(path string, stdin io.Reader) (io.ReadCloser, error) {
 	return os.Open(path)
 }
 
+// withInput calls use with a file that can be read more than once: of the standard input, a
+// copy that goes with the call.
+func withInput(path string, stdin io.Reader, use func(path string) error) error {
+	if path != standardInput {
+		return use(path)
+	}
+	copied, err := transfer.Draft("", "standard-input", func(file *os.File) error {
+		_, err := io.Copy(file, stdin)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(copied) }() // It is in the folder for temporary files.
+	return use(copied)
+}
+
 // printBackup prints what a backup holds.
 func printBackup(w io.Writer, path string, b *idnodev1.BackupInfo) {
 	c := b.GetCounts()
@@ -135,7 +157,8 @@ func printBackup(w io.Writer, path string, b *idnodev1.BackupInfo) {
 		{"taken", fmt.Sprintf("%s by node %s, %s", b.GetTime().AsTime().Format(time.RFC3339), b.GetNodeTag(), b.GetVersion())},
 		{"state", fmt.Sprintf("%016x", b.GetStateHash())},
 		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d series with %d keys, %d request ids, %s of names",
-			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), c.GetSeriesKeys(), c.GetRequestIds(), bytesize.Size(c.GetBytes()).Rounded())},
+			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), c.GetSeriesKeys(), c.GetRequestIds(),
+			bytesize.Size(c.GetBytes()).Rounded())},
 	}
 	if b.GetFloor() > 0 || b.GetEpoch() > 0 {
 		rows = append(rows, [2]string{"floor", fmt.Sprintf("unknown names begin above %d; recovered %d times", b.GetFloor(), b.GetEpoch())})

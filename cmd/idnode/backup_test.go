@@ -26,7 +26,8 @@ func TestBackupKeepsTheNewest(t *testing.T) {
 	}
 	added := "19700101T000000Z-42-" + cluster + ".backup"
 	got = command(t, "backup", dir, "--keep", "1", "--endpoint", serveBackup(t, whole))
-	if left, _ := fs.Glob(os.DirFS(dir), "*"); got.code != exitOK || !strings.Contains(got.stdout, filepath.Join(dir, added)) || !slices.Equal(left, []string{other, added}) {
+	if left, _ := fs.Glob(os.DirFS(dir), "*"); got.code != exitOK || !strings.Contains(got.stdout, filepath.Join(dir, added)) ||
+		!slices.Equal(left, []string{other, added}) {
 		t.Errorf("%+v, left %q", got, left)
 	}
 }

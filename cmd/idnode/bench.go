@@ -37,7 +37,7 @@ func newBenchCommand(a *app) *cobra.Command {
 The callers are spread over all endpoints. It fails if an id came twice.
 
 Identities and ranges are taken under names of their own, which stay in the
-cluster. With --cluster a cluster of real processes with data in a temporary
+cluster, in the database bench. With --cluster a cluster of real processes with data in a temporary
 folder is started first, and ended afterwards.
 
   identity      one call takes --batch consecutive values of one of --names identities
@@ -59,8 +59,9 @@ folder is started first, and ended afterwards.
 	f.IntVar(&o.cfg.Names, "names", 1, "over how many names the calls are spread")
 	f.DurationVar(&o.cfg.Duration, "duration", 10*time.Second, "how long")
 	f.IntVar(&o.cluster, "cluster", 0, "start a cluster of this many processes first, 1 to 9")
-	f.StringArrayVar(&o.serveFlags, "serve-flag", nil, "with --cluster: one more flag for its processes, such as --log-level=debug; several allowed")
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
+	f.StringArrayVar(&o.serveFlags, "serve-flag", nil,
+		"with --cluster: one more flag for its processes, such as --log-level=debug; several allowed")
+	a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		switch {
 		case f.Changed("cluster") && (o.cluster < 1 || o.cluster > maxDevNodes):
 			return usagef("--cluster must be 1 to %d, not %d", maxDevNodes, o.cluster)
@@ -69,6 +70,10 @@ folder is started first, and ended afterwards.
 		}
 		return o.run(ctx, a, s)
 	})
+	database := f.Lookup("database")
+	database.DefValue, database.Usage = "bench", "database whose counters are used"
+	_ = database.Value.Set(database.DefValue) // A text takes any.
+	return cmd
 }
 
 func (o *benchOptions) run(ctx context.Context, a *app, s *clusterClient) error {
@@ -97,7 +102,7 @@ func (o *benchOptions) run(ctx context.Context, a *app, s *clusterClient) error 
 		o.cfg.Client = c
 	}
 	report, err := o.measure(ctx, a.stderr)
-	printReport(s.out, report)
+	printReport(s.out, report, err == nil && report.IDsPerS > 0)
 	return err
 }
 
@@ -158,7 +163,7 @@ func showProgress(w io.Writer, p *bench.Progress, done <-chan struct{}) {
 }
 
 // printReport prints a table, or one JSON object.
-func printReport(out *printer, r bench.Report) {
+func printReport(out *printer, r bench.Report, unique bool) {
 	if out.json {
 		if err := json.NewEncoder(out.w).Encode(r); err != nil {
 			out.err = err
@@ -177,6 +182,9 @@ func printReport(out *printer, r bench.Report) {
 	}
 	for _, reason := range slices.Sorted(maps.Keys(r.ErrorReasons)) {
 		rows = append(rows, [2]string{"failed", fmt.Sprintf("%d %s", r.ErrorReasons[reason], reason)})
+	}
+	if unique {
+		rows = append(rows, [2]string{"checked", "no id came twice"})
 	}
 	fields(out.w, rows)
 }

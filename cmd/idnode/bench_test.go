@@ -59,8 +59,16 @@ func TestBenchMeasures(t *testing.T) {
 	if report.IDsPerS <= report.CallsPerS || len(report.ErrorReasons) != 0 {
 		t.Errorf("%+v", report)
 	}
-	r = command(t, "bench", "--endpoint", addr, "--duration", "200ms", "--op", "echo")
-	if r.code != exitOK || !strings.Contains(r.stdout, "calls/s") {
-		t.Errorf("exit code %d: %s%s", r.code, r.stdout, r.stderr)
+	for op, unique := range map[string]bool{"echo": false, "identity": true} {
+		node := newFakeNode(t, counting())
+		r = command(t, "bench", "--endpoint", node.addr, "--duration", "200ms", "--op", op)
+		if r.code != exitOK || !strings.Contains(r.stdout, "calls/s") || strings.Contains(r.stdout, "no id came twice") != unique {
+			t.Errorf("%s: exit code %d: %s%s", op, r.code, r.stdout, r.stderr)
+		}
+		for _, call := range node.requests() {
+			if next, ok := call.(*idnodev1.NextIdentityRequest); ok && next.GetDatabase() != "bench" {
+				t.Fatalf("the load is in database %q", next.GetDatabase())
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -40,7 +41,9 @@ The command prints the flag that makes the client the administrator of a node.`,
 		if len(o.Nodes) == 0 && len(o.Clients) == 0 {
 			return usagef("--node TAG or --client NAME is required: for whom")
 		}
-		if err := tlsconf.MakeCerts(args[0], o); err != nil {
+		if err := tlsconf.MakeCerts(args[0], o); errors.Is(err, tlsconf.ErrExists) {
+			return fmt.Errorf("%w; --overwrite replaces it", err)
+		} else if err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(a.stdout, "certificates are in %s; keep ca.key and the other keys to yourself\n", args[0])

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/spf13/cobra"
 
@@ -56,28 +55,13 @@ func newClaimsCommand(a *app) *cobra.Command {
 		GroupID: groupIDs,
 		Short:   "List the claimed ids",
 		Example: "  idnode claims --prefix users/",
-	}, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
+	}, a.client, "ID", func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
 		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ListClaims, &idnodev1.ListClaimsRequest{
 			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
 		})
 		for _, id := range res.GetIds() {
-			s.out.claimed(id)
+			s.out.alone("id", id)
 		}
 		return res.GetNextPageToken(), len(res.GetIds()), err
 	})
-}
-
-// claimed prints one claimed id. The API lists ids alone, so there is no message
-// for one.
-func (p *printer) claimed(id string) {
-	if !p.json {
-		p.line(id)
-		return
-	}
-	line, err := json.Marshal(map[string]string{"id": id})
-	if err != nil {
-		p.fail(err)
-		return
-	}
-	p.line(string(line))
 }

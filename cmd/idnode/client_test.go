@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,10 @@ import (
 // prints as text and as JSON.
 func TestCommands(t *testing.T) {
 	at := time.Date(2024, 5, 1, 12, 0, 0, 500, time.UTC)
-	member := &idnodev1.Member{Tag: "A", Id: "aa", GrpcAddress: "h:1", RaftAddress: "h:2", Role: idnodev1.Role_ROLE_LEADER, LogFormat: 1, Reachable: true, AppliedIndex: 9, Version: "v1"}
+	member := &idnodev1.Member{
+		Tag: "A", Id: "aa", GrpcAddress: "h:1", RaftAddress: "h:2", Role: idnodev1.Role_ROLE_LEADER, LogFormat: 1,
+		Reachable: true, AppliedIndex: 9, Version: "v1",
+	}
 	id := &idnodev1.RequestId{Id: "r"}
 	tests := []commandTest{
 		{
@@ -34,14 +38,20 @@ func TestCommands(t *testing.T) {
 		},
 		{
 			"next users| --count 1003 --request-id r",
-			&idnodev1.GenerateResponse{Blocks: []*idnodev1.IdBlock{{Prefix: "users/", First: 9, Last: 10, Width: 3, Suffix: "-A"}, {Prefix: "users/", First: 9223372036854775807, Last: 9223372036854775807}}},
+			&idnodev1.GenerateResponse{Blocks: []*idnodev1.IdBlock{
+				{Prefix: "users/", First: 9, Last: 10, Width: 3, Suffix: "-A"},
+				{Prefix: "users/", First: 9223372036854775807, Last: 9223372036854775807},
+			}},
 			&idnodev1.GenerateRequest{Template: "users|", Count: 1003, RequestId: id, BlocksOnly: true},
 			"users/009-A\nusers/010-A\nusers/9223372036854775807\n",
 			`{"ids":[],"blocks":[{"prefix":"users/","first":"9","last":"10","width":3,"suffix":"-A"},{"prefix":"users/","first":"9223372036854775807","last":"9223372036854775807","width":0,"suffix":""}],"strategy":"STRATEGY_UNSPECIFIED","nodeTag":"","logIndex":"0"}`,
 		},
 		{
 			"hilo next users --size 64 --last-size 32 --last-max 7 --last-range-at 2024-05-01T12:00:00.0000005Z --request-id r",
-			&idnodev1.NextRangeResponse{Prefix: "users/", Low: 33, High: 96, Size: 64, NodeTag: "B", RangeAt: timestamppb.New(at), Token: []byte{1, 0xab}, LogIndex: 5},
+			&idnodev1.NextRangeResponse{
+				Prefix: "users/", Low: 33, High: 96, Size: 64, NodeTag: "B", RangeAt: timestamppb.New(at),
+				Token: []byte{1, 0xab}, LogIndex: 5,
+			},
 			&idnodev1.NextRangeRequest{Tag: "users", Size: 64, LastSize: 32, LastMax: 7, LastRangeAt: timestamppb.New(at), RequestId: id},
 			"low       33\nhigh      96\nsize      64\nprefix    users/\nnode-tag  B\nrange-at  2024-05-01T12:00:00.0000005Z\ntoken     01ab\n",
 			`{"prefix":"users/","low":"33","high":"96","size":"64","nodeTag":"B","rangeAt":"2024-05-01T12:00:00.000000500Z","token":"Aas=","logIndex":"5","fromReserve":false}`,
@@ -54,7 +64,10 @@ func TestCommands(t *testing.T) {
 		},
 		{
 			"hilo reserves",
-			&idnodev1.ListReservesResponse{NodeTag: "A", Reserves: []*idnodev1.Reserve{{Database: "shop", Tag: "a\u202eb", Numbers: 96, Lasts: durationpb.New(90 * time.Second)}}},
+			&idnodev1.ListReservesResponse{
+				NodeTag:  "A",
+				Reserves: []*idnodev1.Reserve{{Database: "shop", Tag: "a\u202eb", Numbers: 96, Lasts: durationpb.New(90 * time.Second)}},
+			},
 			&idnodev1.ListReservesRequest{PageSize: 1000},
 			"A\tshop\ta\\u202eb\t96\t1.5\n",
 			`{"nodeTag":"A","reserves":[{"database":"shop","tag":"a\u202eb","numbers":"96","lasts":"90s"}],"nextPageToken":""}`,
@@ -70,7 +83,10 @@ func TestCommands(t *testing.T) {
 			"hilo who-holds users 65",
 			&idnodev1.WhoHoldsResponse{
 				State: idnodev1.RangeState_RANGE_STATE_OUTSTANDING, Low: 65, High: 96, LogIndex: 9,
-				Holder: &idnodev1.RangeHolder{Label: "till3", Principal: "a\u202eb", NodeTag: "B", IssuedAt: &timestamppb.Timestamp{Seconds: at.Unix()}},
+				Holder: &idnodev1.RangeHolder{
+					Label: "till3", Principal: "a\u202eb", NodeTag: "B",
+					IssuedAt: &timestamppb.Timestamp{Seconds: at.Unix()},
+				},
 			},
 			&idnodev1.WhoHoldsRequest{Tag: "users", Number: 65, Consistency: linearizable},
 			"state      outstanding\nlow        65\nhigh       96\nlabel      till3\nprincipal  a\\u202eb\nnode-tag   B\nissued-at  2024-05-01T12:00:00Z\n",
@@ -135,7 +151,7 @@ func TestCommands(t *testing.T) {
 			"cluster members --removed",
 			&idnodev1.ListMembersResponse{Members: []*idnodev1.Member{member}},
 			&idnodev1.ListMembersRequest{IncludeRemoved: true, PageSize: 1000, Consistency: linearizable},
-			"TAG  ROLE    ANSWERS  BEHIND  STORAGE  PRIORITY  CERTIFICATE  VERSION  GRPC  RAFT  HTTP  ID\nA    leader  yes      0       ok       -         -            v1       h:1   h:2   -     aa\n",
+			"TAG  ROLE    ANSWERS  BEHIND  STORAGE  CERTIFICATE  VERSION  GRPC\nA    leader  yes      0       ok       -            v1       h:1\n",
 			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1,"reachable":true,"appliedIndex":"9","behind":"0","storageFull":false,"version":"v1","storageSlow":false}`,
 		},
 		{
@@ -251,7 +267,7 @@ state    0000000000000abc
 holds    0 databases, 2 identities, 0 HiLo tags, 0 claims, 0 series with 0 keys, 0 request ids (also those of the nodes themselves), 0 bytes of names
 version  v1
 
-TAG  ROLE  ANSWERS  BEHIND  STORAGE  PRIORITY  CERTIFICATE  VERSION  GRPC  RAFT  HTTP  ID
+TAG  ROLE  ANSWERS  BEHIND  STORAGE  CERTIFICATE  VERSION  GRPC
 `
 	if diff := cmp.Diff(outcome{stdout: want}, got, cmp.AllowUnexported(outcome{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -299,6 +315,31 @@ func TestManyGUIDs(t *testing.T) {
 	}
 }
 
+// TestWatch shows the status again until it is interrupted. Where a node does not answer, the
+// error stands below the last status, which stays.
+func TestWatch(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := 0
+	node := newFakeNode(t, func(proto.Message) (proto.Message, error) {
+		switch asked++; asked {
+		case 1:
+			return &idnodev1.GetStatusResponse{LeaderTag: "A"}, nil
+		case 2:
+			return nil, failure(t, codes.Unavailable, "STARTING", "not yet")
+		case 4:
+			cancel()
+		}
+		return &idnodev1.GetStatusResponse{LeaderTag: "B"}, nil
+	})
+	var stdout, stderr strings.Builder
+	a := &app{stdout: &stdout, stderr: &stderr, toTerminal: true}
+	code := a.run(ctx, []string{"cluster", "status", "--watch=1ms", "--endpoint", node.addr}, nil)
+	if text := stdout.String(); code != exitOK || !strings.Contains(text, "leader   A") || !strings.Contains(text, "leader   B") ||
+		strings.Count(text, "\x1b[2J") != 2 || strings.Count(stderr.String(), "STARTING: not yet") != 1 {
+		t.Errorf("code %d, %q, %q", code, text, stderr.String())
+	}
+}
+
 // TestListsPageThrough checks that a listing follows the page tokens up to its
 // limit.
 func TestListsPageThrough(t *testing.T) {
@@ -335,10 +376,43 @@ func TestOtherLists(t *testing.T) {
 	if got := command(t, "hilo", "list", "--endpoint", hilos.addr); got != (outcome{stdout: "users\t32\n"}) {
 		t.Errorf("%+v", got)
 	}
+	databases := newFakeNode(t, answer(&idnodev1.ListDatabasesResponse{Databases: []string{"default", "shop"}}))
+	for output, want := range map[string]string{"text": "default\nshop\n", "json": `{"database":"default"}` + "\n" + `{"database":"shop"}` + "\n"} {
+		if got := command(t, "database", "list", "-o", output, "--endpoint", databases.addr); got != (outcome{stdout: want}) {
+			t.Errorf("%+v", got)
+		}
+	}
 	claims := newFakeNode(t, answer(&idnodev1.ListClaimsResponse{Ids: []string{"users/x"}}))
 	for output, want := range map[string]string{"text": "users/x\n", "json": `{"id":"users/x"}` + "\n"} {
 		if got := command(t, "claims", "-o", output, "--endpoint", claims.addr); got != (outcome{stdout: want}) {
 			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// TestListsAtATerminal have heads and columns, and say that there is nothing.
+func TestListsAtATerminal(t *testing.T) {
+	at := func(res proto.Message, args ...string) string {
+		var stdout, stderr strings.Builder
+		a := &app{stdout: &stdout, stderr: &stderr, toTerminal: true}
+		a.run(t.Context(), append(args, "--endpoint", newFakeNode(t, answer(res)).addr), nil)
+		return stdout.String() + stderr.String()
+	}
+	for _, tt := range []struct{ got, want string }{
+		{at(&idnodev1.ListIdentitiesResponse{Identities: []*idnodev1.Identity{{Name: "invoices", Value: 7}, {Name: "a", Value: 12}}},
+			"identity", "list"), "NAME      VALUE\ninvoices  7\na         12\n"},
+		{at(&idnodev1.ListHiLoResponse{}, "hilo", "list"), "TAG  MAX\n(none)\n"},
+		{at(&idnodev1.ListClaimsResponse{Ids: []string{"users/x"}}, "claims"), "ID\nusers/x\n"},
+		{
+			at(&idnodev1.ListSeriesResponse{Series: []*idnodev1.Series{{Name: "invoices", Keys: 3}}}, "series", "list"),
+			"NAME      KEYS  STATE   FORMAT\ninvoices  3     active  \n",
+		},
+		{at(&idnodev1.ListClaimsResponse{}, "claims", "-o", "json"), ""},
+		{at(&idnodev1.ListClaimsResponse{}, "claims", "--limit", "-1"), "idnode: --limit must not be negative\n"},
+		{at(nil, "claims"), "idnode: UNIMPLEMENTED: method ListClaims not implemented; is this the gRPC port of a node (7400), and not its HTTP port (7402)?\n"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("printed %q, want %q", tt.got, tt.want)
 		}
 	}
 }
@@ -364,7 +438,8 @@ func TestNothingControlsTheTerminal(t *testing.T) {
 	check(&idnodev1.ListHiLoResponse{Hilos: []*idnodev1.HiLo{{Tag: name, Max: 32}}}, shown+"\t32\n", "hilo", "list")
 	check(&idnodev1.ListClaimsResponse{Ids: []string{name}}, shown+"\n", "claims")
 	check(&idnodev1.GenerateResponse{Ids: []string{name}}, shown+"\n", "next", "x|")
-	check(&idnodev1.GenerateResponse{Blocks: []*idnodev1.IdBlock{{Prefix: name, First: 1, Last: 2}}}, shown+"1\n"+shown+"2\n", "next", "x|", "--count", "2")
+	check(&idnodev1.GenerateResponse{Blocks: []*idnodev1.IdBlock{{Prefix: name, First: 1, Last: 2}}}, shown+"1\n"+shown+"2\n",
+		"next", "x|", "--count", "2")
 	check(&idnodev1.ClaimResponse{Id: name}, shown+"\n", "claim", name)
 	check(&idnodev1.ReleaseResponse{}, shown+"\n", "release", name)
 
@@ -393,12 +468,27 @@ func TestErrors(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		{"a bad value is wrong usage", failure(t, codes.InvalidArgument, "INVALID_NAME", "too long", "name"), exitUsage, "idnode: INVALID_NAME: too long (field name)\n"},
+		{
+			"a bad value is wrong usage", failure(t, codes.InvalidArgument, "INVALID_NAME", "too long", "name"), exitUsage,
+			"idnode: INVALID_NAME: too long (field name)\n",
+		},
 		{"claimed", failure(t, codes.AlreadyExists, "ID_CLAIMED", "users/x is claimed"), exitFailed, "idnode: ID_CLAIMED: users/x is claimed\n"},
-		{"conflict", failure(t, codes.Aborted, "CONCURRENCY", "max is 64"), exitFailed, "idnode: CONCURRENCY: max is 64; read the current value and try again\n"},
-		{"no quorum", failure(t, codes.Unavailable, "NO_QUORUM", "no leader"), exitUnavailable, "idnode: NO_QUORUM: no leader; try another --endpoint, or see 'idnode cluster status'\n"},
-		{"not ours", failure(t, codes.Unimplemented, "", "unknown method"), exitFailed, "idnode: UNIMPLEMENTED: unknown method; is this the gRPC port of an idnode server?\n"},
-		{"several lines", failure(t, codes.NotFound, "NOT_FOUND", "nothing:\n  here\nor there"), exitFailed, "idnode: NOT_FOUND: nothing: here; or there\n"},
+		{
+			"conflict", failure(t, codes.Aborted, "CONCURRENCY", "max is 64"), exitFailed,
+			"idnode: CONCURRENCY: max is 64; read the current value and try again\n",
+		},
+		{
+			"no quorum", failure(t, codes.Unavailable, "NO_QUORUM", "no leader"), exitUnavailable,
+			"idnode: NO_QUORUM: no leader; try another --endpoint, or see 'idnode cluster status'\n",
+		},
+		{
+			"not ours", failure(t, codes.Unimplemented, "", "unknown method"), exitFailed,
+			"idnode: UNIMPLEMENTED: unknown method; is this the gRPC port of a node (7400), and not its HTTP port (7402)?\n",
+		},
+		{
+			"several lines", failure(t, codes.NotFound, "NOT_FOUND", "nothing:\n  here\nor there"), exitFailed,
+			"idnode: NOT_FOUND: nothing: here; or there\n",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -436,7 +526,8 @@ func TestHealth(t *testing.T) {
 		}
 		return &idnodev1.GetStatusResponse{StorageFull: true}, nil
 	})
-	if got := command(t, "health", "--endpoint", full.addr); got.code != exitOK || got.stdout != "SERVING\n" || !strings.Contains(got.stderr, "STORAGE_FULL") {
+	if got := command(t, "health", "--endpoint", full.addr); got.code != exitOK || got.stdout != "SERVING\n" ||
+		!strings.Contains(got.stderr, "STORAGE_FULL") {
 		t.Errorf("without room: %+v", got)
 	}
 	if got := command(t, "health", "--endpoint", unusedAddr(t)); got.code != exitUnavailable {
@@ -458,11 +549,16 @@ func TestFlagsBeforeTheCommand(t *testing.T) {
 // TestReservesOfEachNode: a node that is gone does not hide the others.
 func TestReservesOfEachNode(t *testing.T) {
 	of := func(tag string) string {
-		return newFakeNode(t, answer(&idnodev1.ListReservesResponse{NodeTag: tag, Reserves: []*idnodev1.Reserve{{Database: "default", Tag: "users", Numbers: 7}}})).addr
+		return newFakeNode(t,
+			answer(&idnodev1.ListReservesResponse{
+				NodeTag:  tag,
+				Reserves: []*idnodev1.Reserve{{Database: "default", Tag: "users", Numbers: 7}},
+			})).addr
 	}
 	gone := unusedAddr(t)
 	got := command(t, "hilo", "reserves", "--endpoint", of("A")+","+gone+","+of("C"))
-	if got.code != exitUnavailable || got.stdout != "A\tdefault\tusers\t7\t0.0\nC\tdefault\tusers\t7\t0.0\n" || !strings.Contains(got.stderr, gone) {
+	if got.code != exitUnavailable || got.stdout != "A\tdefault\tusers\t7\t0.0\nC\tdefault\tusers\t7\t0.0\n" ||
+		!strings.Contains(got.stderr, gone) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/idnode/idnode/internal/bytesize"
+	"github.com/idnode/idnode/internal/pause"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -21,28 +22,58 @@ func newClusterCommand(a *app) *cobra.Command {
 		Use:     "cluster",
 		GroupID: groupCluster,
 		Short:   "Show and change the cluster",
+		// Other programs have these by themselves.
+		SuggestFor: []string{"status", "members", "nodes", "settings", "ping"},
 	}, newClusterStatusCommand(a), newClusterMembersCommand(a), newClusterJoinTokenCommand(a), newClusterRemoveCommand(a),
 		newClusterTransferCommand(a), newClusterSettingsCommand(a), newClusterSetCommand(a),
 		newClusterRolesCommand(a), newClusterSetRolesCommand(a))
 }
 
 func newClusterStatusCommand(a *app) *cobra.Command {
-	return a.client(&cobra.Command{
+	var every time.Duration
+	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "Show the cluster as one node sees it; needs no quorum",
-		Example: "  idnode cluster status --endpoint 127.0.0.1:7410",
+		Example: "  idnode cluster status --endpoint 127.0.0.1:7410\n  idnode cluster status --watch",
 		Args:    cobra.NoArgs,
-	}, func(ctx context.Context, s *clusterClient, _ []string) error {
-		res, err := clusterOf(ctx, s)
-		if err != nil {
+	}
+	cmd.Flags().DurationVar(&every, "watch", 0, "show it again and again, until Ctrl-C: each second, or each time of --watch=5s")
+	cmd.Flags().Lookup("watch").NoOptDefVal = "1s"
+	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
+		if every <= 0 {
+			res, err := clusterOf(ctx, s)
+			if err == nil {
+				showStatus(s, res)
+			}
 			return err
 		}
-		s.out.result(res, func(w io.Writer) { printStatus(w, res) })
+		for ctx.Err() == nil {
+			res, err := clusterOf(ctx, s)
+			switch {
+			case ctx.Err() != nil:
+				return nil
+			case err != nil:
+				fmt.Fprintln(a.stderr, "idnode: "+printable(describe(err))) // It may come back.
+			default:
+				if a.toTerminal && !s.out.json {
+					fmt.Fprint(s.out.w, "\x1b[H\x1b[2J") // The last one is cleared away.
+				}
+				showStatus(s, res)
+			}
+			if err := s.out.flush(); err != nil {
+				return err
+			}
+			pause.For(ctx, every)
+		}
 		return nil
 	})
 }
 
-func printStatus(w io.Writer, r *idnodev1.GetStatusResponse) {
+func showStatus(s *clusterClient, res *idnodev1.GetStatusResponse) {
+	s.out.result(res, func(w io.Writer) { printStatus(w, res, s.out.wide) })
+}
+
+func printStatus(w io.Writer, r *idnodev1.GetStatusResponse, wide bool) {
 	c := r.GetCounts()
 	shown := [][2]string{
 		{"cluster", cmp.Or(r.GetClusterId(), "not formed yet")},
@@ -54,8 +85,10 @@ func printStatus(w io.Writer, r *idnodev1.GetStatusResponse) {
 		{"log", fmt.Sprintf("applied %d, committed %d, format %d", r.GetAppliedIndex(), r.GetCommitIndex(), r.GetLogFormat())},
 		{"contact", r.GetLastContact().AsDuration().Round(time.Millisecond).String() + " ago"},
 		{"state", fmt.Sprintf("%016x", r.GetStateHash())},
-		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d series with %d keys, %d request ids (also those of the nodes themselves), %s of names",
-			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), c.GetSeriesKeys(), c.GetRequestIds(), bytesize.Size(c.GetBytes()).Rounded())},
+		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d series with %d keys, %d request ids (also those of "+
+			"the nodes themselves), %s of names",
+			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), c.GetSeriesKeys(), c.GetRequestIds(),
+			bytesize.Size(c.GetBytes()).Rounded())},
 		{"version", r.GetVersion()},
 	}
 	for _, warning := range r.GetWarnings() {
@@ -63,7 +96,7 @@ func printStatus(w io.Writer, r *idnodev1.GetStatusResponse) {
 	}
 	fields(w, shown)
 	fmt.Fprintln(w)
-	printMembers(w, r.GetMembers())
+	printMembers(w, r.GetMembers(), wide)
 }
 
 // storage is how the storage of the node asked is, in words.
@@ -91,13 +124,14 @@ func newClusterMembersCommand(a *app) *cobra.Command {
 		Use:   "members",
 		Short: "List the members",
 		Long: `Lists the members, and how each is. Without a quorum it lists what the node asked
-knows by itself, with a warning.`,
-		Example: "  idnode cluster members --removed",
+knows by itself, with a warning. With -o wide it has each member's priority, all its
+addresses and its id too.`,
+		Example: "  idnode cluster members --removed\n  idnode cluster members -o wide",
 		Args:    cobra.NoArgs,
 	}
 	cmd.Flags().BoolVar(&removed, "removed", false, "also list removed members, whose tags stay taken")
 	registerStale(cmd.Flags(), &stale)
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
+	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		members, err := allMembers(ctx, s, removed, stale)
 		if !stale && exitCode(err) == exitUnavailable {
 			// Without a quorum it is asked first of all. Any node knows what it heard last.
@@ -110,7 +144,7 @@ knows by itself, with a warning.`,
 			return err
 		}
 		if !s.out.json {
-			printMembers(s.out.w, members)
+			printMembers(s.out.w, members, s.out.wide)
 			return nil
 		}
 		for _, m := range members {
@@ -150,8 +184,9 @@ if they do not. Bring them back, or remove those first that are gone for good.`,
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "also if a majority of the voters that remain does not answer: the cluster then stands still")
 	sure.register(cmd.Flags())
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		question := fmt.Sprintf("Removes member %s for good: its tag is never given again, and its data directory is worth nothing any more.", args[0])
+	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		question := fmt.Sprintf("Removes member %s for good: its tag is never given again, and its data directory is worth nothing any more.",
+			args[0])
 		if force {
 			question += " Without a majority of the others the cluster stands still."
 		}
@@ -165,7 +200,7 @@ if they do not. Bring them back, or remove those first that are gone for good.`,
 }
 
 func newClusterTransferCommand(a *app) *cobra.Command {
-	return a.client(&cobra.Command{
+	return a.clusterWide(&cobra.Command{
 		Use:     "transfer [TAG]",
 		Short:   "Hand leadership to another voter and print the new leader",
 		Example: "  idnode cluster transfer B",
@@ -186,8 +221,9 @@ func newClusterSettingsCommand(a *app) *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	registerStale(cmd.Flags(), &stale)
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
-		res, err := invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.ListSettings, &idnodev1.ListSettingsRequest{Consistency: consistency(stale)})
+	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
+		res, err := invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.ListSettings,
+			&idnodev1.ListSettingsRequest{Consistency: consistency(stale)})
 		if err != nil {
 			return err
 		}
@@ -203,14 +239,15 @@ func printSettings(p *printer, settings []*idnodev1.Setting) {
 	}
 	for _, v := range settings {
 		p.result(v, func(io.Writer) {
-			fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", v.GetKey(), settingText(v.GetKey(), v.GetValue()), settingText(v.GetKey(), v.GetDefaultValue()), v.GetDescription())
+			fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", v.GetKey(), settingText(v.GetKey(), v.GetValue()),
+				settingText(v.GetKey(), v.GetDefaultValue()), v.GetDescription())
 		})
 	}
 	_ = tw.Flush()
 }
 
 func newClusterSetCommand(a *app) *cobra.Command {
-	return a.client(&cobra.Command{
+	return a.clusterWide(&cobra.Command{
 		Use:     "set KEY VALUE",
 		Short:   "Change a setting on all nodes",
 		Example: "  idnode cluster set max-identities 2000000",
@@ -220,7 +257,8 @@ func newClusterSetCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.UpdateSetting, &idnodev1.UpdateSettingRequest{Key: args[0], Value: value})
+		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.UpdateSetting,
+			&idnodev1.UpdateSettingRequest{Key: args[0], Value: value})
 		set := res.GetSetting()
 		return s.out.value(err, set, set.GetKey()+"\t"+settingText(set.GetKey(), set.GetValue()))
 	})

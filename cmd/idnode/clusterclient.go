@@ -8,7 +8,9 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/pause"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -89,7 +91,7 @@ func telling(err error) int {
 		return 4
 	case errors.As(err, &unreachable):
 		return 0
-	case codeOf(err) == codes.Unimplemented:
+	case isNoGRPC(err):
 		return 1
 	default:
 		return 2
@@ -111,10 +113,14 @@ type attempt = func(ctx context.Context, conn grpc.ClientConnInterface) error
 // sending is how a call is sent: ask, keyed, change, or what once returns.
 type sending func(ctx context.Context, call attempt) error
 
-// invoke sends a request as one call of a service's client, and returns its answer.
-func invoke[C, Req, Res any](ctx context.Context, send sending, client func(grpc.ClientConnInterface) C,
+// invoke sends a request as one call of a service's client, and returns its answer. What
+// cannot be encoded is refused here: gRPC's own error leaves open whether it was sent.
+func invoke[C any, Req proto.Message, Res any](ctx context.Context, send sending, client func(grpc.ClientConnInterface) C,
 	method func(C, context.Context, Req, ...grpc.CallOption) (Res, error), req Req,
 ) (res Res, err error) {
+	if _, err := proto.Marshal(req); err != nil {
+		return res, usagef("INVALID_NAME: a text of this call is not UTF-8")
+	}
 	err = send(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
 		res, err = method(client(conn), ctx, req)
 		return err
@@ -124,7 +130,16 @@ func invoke[C, Req, Res any](ctx context.Context, send sending, client func(grpc
 
 // ask sends a call that changes nothing, or of which a repeat only skips a number.
 func (s *clusterClient) ask(ctx context.Context, call attempt) error {
-	err := s.try(ctx, repeatable, call)
+	return changedNothing(s.try(ctx, repeatable, call))
+}
+
+// insistOnAnswer is ask as insist sends a call.
+func (s *clusterClient) insistOnAnswer(ctx context.Context, call attempt) error {
+	return changedNothing(s.insist(ctx, call))
+}
+
+// changedNothing returns the error of a call whose outcome is known, however it failed.
+func changedNothing(err error) error {
 	if failed := callErrorIn(err); failed != nil {
 		failed.unknown = false
 	}
@@ -206,25 +221,22 @@ const (
 	insistPause = 200 * time.Millisecond
 )
 
-// insist makes a call that may be repeated until it is answered, for a minute at
+// insist makes a call as keyed does until it is answered, for a minute at
 // most: long work must not end because a leader did.
 func (s *clusterClient) insist(ctx context.Context, call attempt) error {
 	deadline := time.Now().Add(insistFor)
 	for {
-		err := s.try(ctx, repeatable, call)
+		err := s.keyed(ctx, call)
 		if err == nil || !mayPass(err) || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(insistPause):
-		}
+		pause.For(ctx, insistPause)
 	}
 }
 
 // mayPass says whether the same call may do better in a moment.
 func mayPass(err error) bool {
-	return effectOf(err) != effectRefused || exitCode(err) == exitUnavailable || reasonOf(err) == "OVERLOADED"
+	return effectOf(err) != effectRefused && !isNoGRPC(err) || exitCode(err) == exitUnavailable || reasonOf(err) == "OVERLOADED"
 }
 
 // tryOne makes one attempt. With left endpoints still to go it may use that
@@ -266,8 +278,7 @@ const (
 
 // effectOf classifies a failed attempt. An UNAVAILABLE without a reason comes
 // from gRPC itself, as from a connection lost with the call in flight, and so
-// does a RESOURCE_EXHAUSTED, as for an answer that is too large to be taken; an
-// UNIMPLEMENTED without one comes from a server that is no node of ours.
+// does a RESOURCE_EXHAUSTED, as for an answer that is too large to be taken.
 func effectOf(err error) effect {
 	var unreachable *unreachableError
 	if errors.As(err, &unreachable) {
@@ -277,7 +288,7 @@ func effectOf(err error) effect {
 	switch code := codeOf(err); {
 	case reason == reasonUnknown, code == codes.DeadlineExceeded, code == codes.Canceled:
 		return effectUnknown
-	case code == codes.Unavailable && reason != "", code == codes.Unimplemented && reason == "":
+	case code == codes.Unavailable && reason != "", isNoGRPC(err):
 		return effectNone
 	case code == codes.Unavailable, code == codes.Internal, code == codes.Unknown,
 		code == codes.ResourceExhausted && reason == "":

@@ -36,8 +36,11 @@ func (c *confirmation) of(cmd *cobra.Command) *confirmation {
 
 // isTerminal says whether a person may be at the other end: a pipe, a file or another
 // device than a terminal, such as /dev/null, is none.
-func isTerminal(in io.Reader) bool {
-	file, ok := in.(*os.File)
+func isTerminal(stream any) bool {
+	if in, ok := stream.(*input); ok {
+		stream = in.Reader
+	}
+	file, ok := stream.(*os.File)
 	return ok && isatty.IsTerminal(file.Fd())
 }
 
@@ -72,7 +75,9 @@ func (c *confirmation) replace(path string) error {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil
-	case err == nil && !info.Mode().IsRegular():
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
 		return usagef("%s is no regular file and is not replaced; - is the standard output", path)
 	}
 	return c.ask(path + " exists already and will be replaced.")
@@ -100,5 +105,7 @@ func (p *progress) say(format string, args ...any) {
 	}
 }
 
-// merged says how many names were merged.
-func (p *progress) merged(names int64) { p.say("%d names merged", names) }
+// merged returns what says how many names of all were merged.
+func (p *progress) merged(all int64) func(names int64) {
+	return func(names int64) { p.say("%d of %d names merged", names, all) }
+}

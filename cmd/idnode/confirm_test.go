@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -39,6 +42,21 @@ func TestConfirmation(t *testing.T) {
 			}
 		})
 	}
+	t.Run("Ctrl-C", func(t *testing.T) {
+		unanswered, w := io.Pipe()
+		defer w.Close()
+		ctx, end := context.WithCancel(t.Context())
+		end()
+		c := confirmation{person: true, in: &input{ctx, unanswered}, err: io.Discard}
+		if err := c.ask("Removes all."); !errors.Is(err, errNotConfirmed) {
+			t.Error(err)
+		}
+		var stderr strings.Builder
+		code := run(ctx, []string{"backup", "inspect", "-"}, unanswered, io.Discard, &stderr, nil)
+		if code != exitFailed || stderr.String() != "idnode: CANCELED: interrupted\n" {
+			t.Errorf("a file from the standard input: exit code %d, %s", code, stderr.String())
+		}
+	})
 	pipe, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -59,12 +77,23 @@ func TestConfirmation(t *testing.T) {
 	// A new pseudo terminal, where the machine has them.
 	if terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0); err == nil {
 		defer terminal.Close()
-		if !isTerminal(terminal) {
+		if !isTerminal(&input{t.Context(), terminal}) {
 			t.Error("a terminal does not count as one")
 		}
 	}
 	if isTerminal(strings.NewReader("yes")) {
 		t.Error("a string counts as a terminal")
+	}
+}
+
+// TestProgressSaysHowFarItIs of how much.
+func TestProgressSaysHowFarItIs(t *testing.T) {
+	var out strings.Builder
+	p := &progress{w: &out}
+	p.merged(7)(3)
+	p.merged(7)(4) // Too soon after the line before.
+	if out.String() != "3 of 7 names merged\n" {
+		t.Errorf("%q", out.String())
 	}
 }
 
@@ -78,6 +107,45 @@ func TestWhatAsks(t *testing.T) {
 		}
 		if asked := node.requests(); len(asked) != 0 {
 			t.Errorf("%s sent %v", line, asked)
+		}
+	}
+}
+
+// TestTextThatIsNotUTF8 is refused before anything is sent.
+func TestTextThatIsNotUTF8(t *testing.T) {
+	for _, line := range []string{
+		"identity seed M\xfcller 5", "claim M\xfcller", "hilo next M\xfcller", "series take M\xfcller --key 1",
+		"series take invoices --key M\xfcller", "next x| --database M\xfcller",
+	} {
+		node := newFakeNode(t, answer(nil))
+		got := command(t, append(strings.Fields(line), "--endpoint", node.addr)...)
+		if got.code != exitUsage || !strings.HasPrefix(got.stderr, "idnode: INVALID_NAME: ") || len(node.requests()) > 0 {
+			t.Errorf("%q: %+v, %v", line, got, node.requests())
+		}
+	}
+}
+
+// TestWhatChangesNothingSaysSo: a seed below the value, and a name that is an id already.
+func TestWhatChangesNothingSaysSo(t *testing.T) {
+	for line, want := range map[string]string{
+		"identity seed users 5":        "nothing changed: the value is above 5 already",
+		"identity seed users 15":       "",
+		"next invoices":                `this id is "invoices" itself, as given; ask for "invoices|" to get a number`,
+		"next invoices --separator .":  `ask for "invoices|"`,
+		"next in.voices --separator .": "",
+		"next invoices --claim":        "",
+		"next in/voices":               "",
+	} {
+		node := newFakeNode(t, func(req proto.Message) (proto.Message, error) {
+			if _, ok := req.(*idnodev1.SeedIdentityRequest); ok {
+				return &idnodev1.SeedIdentityResponse{Value: 15}, nil
+			}
+			return &idnodev1.GenerateResponse{Ids: []string{"x"}}, nil
+		})
+		node.applied = 1
+		got := command(t, append(strings.Fields(line), "--endpoint", node.addr)...)
+		if got.code != exitOK || (want == "") != (got.stderr == "") || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: %+v, want %q", line, got, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -95,6 +96,9 @@ func whyNot(ctx context.Context, conn *grpc.ClientConn) string {
 	return dialCause(status.Convert(err).Message())
 }
 
+// otherPort is how a connection ends that another protocol answers, as at a node's Raft port.
+var otherPort = regexp.MustCompile(`server preface|broken pipe|connection reset`)
+
 // dialCause takes the cause out of gRPC's text for a failed connection:
 // connection error: desc = "transport: …: cause".
 func dialCause(text string) string {
@@ -108,8 +112,13 @@ func dialCause(text string) string {
 	}
 	cause = strings.TrimPrefix(cause, "transport: ")
 	cause = strings.TrimPrefix(cause, "Error while dialing: ")
-	if strings.Contains(cause, "server preface") && !strings.Contains(cause, "tls:") {
+	switch {
+	case strings.Contains(cause, defaultEndpoint+": connect: connection refused"):
+		cause += "; 'idnode dev' starts a cluster there, --endpoint or IDNODE_ENDPOINTS names another one"
+	case otherPort.MatchString(cause) && !strings.Contains(cause, "tls:"):
 		cause += "; is this the gRPC port of a node, and does it want TLS (--tls-ca, --tls-cert, --tls-key)?"
+	case strings.Contains(cause, "does not look like a TLS handshake"):
+		cause += "; a node without TLS is called without --tls-ca, --tls-cert and --tls-key"
 	}
 	return cause
 }

@@ -48,7 +48,8 @@ func newDevCommand(a *app) *cobra.Command {
 		Long: `Runs a cluster without TLS in one process, until Ctrl-C. Node i listens on
 base-port + 10·i (gRPC), +1 (Raft) and +2 (HTTP).
 
-Prints the nodes' addresses, one id of each kind from each node, and then "ready".
+Prints the nodes' addresses, one id of each kind from each node (of the database
+samples), the address of the page, and then "ready".
 The data is in a temporary folder that goes with the process or, if that was
 killed, when dev is started again; with --data-dir it stays, and the same cluster
 starts again from it. The nodes wait for each other longer than those of 'serve'.`,
@@ -233,7 +234,7 @@ func checkPorts(specs []devNode) error {
 		for _, addr := range []string{n.grpc, n.raft, n.http} {
 			lis, err := net.Listen("tcp", addr)
 			if err != nil {
-				return fmt.Errorf("node %s cannot listen on %s: %w; is another cluster running? try --base-port", n.tag, addr, cause(err))
+				return fmt.Errorf("node %s cannot listen on %s: %w; if another cluster is running, try --base-port", n.tag, addr, cause(err))
 			}
 			_ = lis.Close()
 		}
@@ -265,6 +266,7 @@ func introduce(ctx context.Context, w io.Writer, c *devCluster) error {
 			return fmt.Errorf("node %s: %w", c.specs[i].tag, err)
 		}
 	}
-	_, err := fmt.Fprintf(w, "\ntry: idnode next 'users|' --endpoint %s\nready\n", c.nodes[0].GRPCAddr())
+	_, err := fmt.Fprintf(w, "\ntry: idnode next 'users|' --endpoint %s\npage: http://%s/\nready\n",
+		c.nodes[0].GRPCAddr(), c.nodes[0].HTTPAddr())
 	return err
 }

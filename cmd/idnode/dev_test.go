@@ -35,9 +35,15 @@ func devHandler(tag string) func(proto.Message) (proto.Message, error) {
 	return func(req proto.Message) (proto.Message, error) {
 		switch req := req.(type) {
 		case *idnodev1.GenerateRequest:
+			if req.GetDatabase() != "samples" {
+				return nil, errors.New("a sample is of database " + req.GetDatabase())
+			}
 			ids := map[string]string{"": "9f0c", "users/": "users/0000000000000000001-" + tag, "users|": "users/1"}
 			return &idnodev1.GenerateResponse{Ids: []string{ids[req.GetTemplate()]}}, nil
 		case *idnodev1.NextRangeRequest:
+			if req.GetDatabase() != "samples" {
+				return nil, errors.New("a range is of database " + req.GetDatabase())
+			}
 			return &idnodev1.NextRangeResponse{Prefix: "users/", Low: 1, High: 32, NodeTag: tag}, nil
 		default:
 			return &idnodev1.ClaimResponse{}, nil
@@ -87,7 +93,8 @@ func TestDev(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", want, text)
 		}
 	}
-	if code != exitOK || !strings.HasSuffix(text, "\nready\n") || stderr.String() != "" {
+	if code != exitOK || !strings.Contains(text, "\npage: http://127.0.0.1:") || !strings.HasSuffix(text, "/\nready\n") ||
+		stderr.String() != "" {
 		t.Errorf("code %d, printed %q and %q", code, text, stderr.String())
 	}
 	dir, _, _ := strings.Cut(strings.TrimPrefix(text, "data in "), "\n")
@@ -164,7 +171,8 @@ func TestDevPortTaken(t *testing.T) {
 		t.Skip("the port leaves no room")
 	}
 	got := commandWith(t.Context(), nil, fakeServers(t, nil), "dev", "--base-port", port)
-	if got.code != exitFailed || !strings.Contains(got.stderr, "node A cannot listen on 127.0.0.1:"+port) || !strings.Contains(got.stderr, "--base-port") {
+	if got.code != exitFailed || !strings.Contains(got.stderr, "node A cannot listen on 127.0.0.1:"+port) ||
+		!strings.Contains(got.stderr, "--base-port") {
 		t.Errorf("%+v", got)
 	}
 }

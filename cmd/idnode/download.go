@@ -52,7 +52,9 @@ func streamBackup(ctx context.Context, s *clusterClient, out io.Writer, p *progr
 // download writes a backup, from the first endpoint that gives all of it. Before
 // another one is asked, rewind takes back what was written, or returns why it cannot.
 // The timeout is for each piece: the whole may take long.
-func (s *clusterClient) download(ctx context.Context, to io.Writer, p *progress, consistency idnodev1.Consistency, rewind func(failed error) error) error {
+func (s *clusterClient) download(ctx context.Context, to io.Writer, p *progress, consistency idnodev1.Consistency,
+	rewind func(failed error) error,
+) error {
 	failed := &callError{verbose: s.verbose}
 	for _, endpoint := range s.endpoints {
 		err := s.downloadFrom(ctx, endpoint, to, p, consistency)
@@ -73,7 +75,9 @@ func (s *clusterClient) download(ctx context.Context, to io.Writer, p *progress,
 	return failed
 }
 
-func (s *clusterClient) downloadFrom(ctx context.Context, endpoint string, to io.Writer, p *progress, consistency idnodev1.Consistency) error {
+func (s *clusterClient) downloadFrom(ctx context.Context, endpoint string, to io.Writer, p *progress,
+	consistency idnodev1.Consistency,
+) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(s.timeout, func() { cancel(context.DeadlineExceeded) })
@@ -95,7 +99,9 @@ func (e *unwrittenError) Error() string { return "cannot write the backup: " + e
 func (e *unwrittenError) Unwrap() error { return e.err }
 
 // receive writes what a node sends; got is told the size after each piece.
-func (s *clusterClient) receive(ctx context.Context, endpoint string, w io.Writer, consistency idnodev1.Consistency, got func(size int64)) (size int64, err error) {
+func (s *clusterClient) receive(ctx context.Context, endpoint string, w io.Writer, consistency idnodev1.Consistency,
+	got func(size int64),
+) (size int64, err error) {
 	conn, err := s.connect(ctx, endpoint)
 	if err != nil {
 		return 0, err

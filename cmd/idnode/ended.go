@@ -15,7 +15,8 @@ import (
 // refusals are the errors of a node that its cluster does not take, or not any
 // more: none goes away by waiting.
 var refusals = []error{
-	member.ErrRemoved, member.ErrTagTaken, member.ErrNotInCluster, member.ErrOtherCluster, member.ErrJoinDenied, member.ErrTooOld, member.ErrOtherVersion, fsm.ErrWrongCluster,
+	member.ErrRemoved, member.ErrTagTaken, member.ErrNotInCluster, member.ErrOtherCluster, member.ErrJoinDenied, member.ErrTooOld,
+	member.ErrOtherVersion, fsm.ErrWrongCluster,
 }
 
 // endCode is the exit code of a node that ended by itself. Service managers go by

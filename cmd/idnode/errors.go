@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -180,6 +181,9 @@ func describeStatus(err error) string {
 		return err.Error()
 	}
 	text := s.Message()
+	if other := otherHTTP.FindString(text); other != "" {
+		text = other // Without the page that came with it.
+	}
 	if s.Code() == codes.DeadlineExceeded {
 		text = "no answer within the timeout"
 	}
@@ -191,8 +195,8 @@ func describeStatus(err error) string {
 	}
 	reason := reasonOf(err)
 	if reason == "" {
-		if s.Code() == codes.Unimplemented {
-			text += "; is this the gRPC port of an idnode server?"
+		if isNoGRPC(err) {
+			text += "; is this the gRPC port of a node (7400), and not its HTTP port (7402)?"
 		}
 		return upperSnake(s.Code()) + ": " + text
 	}
@@ -200,6 +204,16 @@ func describeStatus(err error) string {
 		text += "; " + hint
 	}
 	return reason + ": " + text
+}
+
+// otherHTTP is gRPC's text for a refusal by an HTTP server that is none of gRPC. Other codes may
+// be a proxy's, which sent the call on.
+var otherHTTP = regexp.MustCompile(`unexpected HTTP status code received from server: (400|404|405|415) [^;]*`)
+
+// isNoGRPC says whether what answered is no node, or another port of one.
+func isNoGRPC(err error) bool {
+	s, ok := statusOf(err)
+	return ok && reasonOf(err) == "" && (s.Code() == codes.Unimplemented || otherHTTP.MatchString(s.Message()))
 }
 
 // hints say what to do about the reasons where that is not plain.

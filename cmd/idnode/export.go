@@ -51,7 +51,7 @@ the standard output, and what was written is told on the standard error.`,
 			return err
 		}
 		if from != "" {
-			return exportBackup(s, from, args[0], form, a)
+			return withInput(from, cmd.InOrStdin(), func(from string) error { return exportBackup(s, from, args[0], form, a) })
 		}
 		return exportCluster(ctx, s, args[0], form, a)
 	})
@@ -123,5 +123,8 @@ func sayExported(w io.Writer, b *transfer.Backup, path string, form transfer.For
 	fmt.Fprintf(w, "%s: %d %s of log index %d, as %s\n", path, written, what, b.Info.GetLogIndex(), form)
 	if left > 0 {
 		fmt.Fprintf(w, "left out: %d claims, which RavenDB does not have\n", left)
+	}
+	if form != transfer.SeriesCSV {
+		fmt.Fprintln(w, "left out: series, and the counts of server-side ids: a new cluster must have other tags")
 	}
 }

@@ -28,7 +28,7 @@ the node's own TLS files by the same environment variables.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&service, "service", "", "service to ask about; empty is the node as a whole")
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
+	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		return health(ctx, s, service, a.stderr)
 	})
 }

@@ -22,7 +22,8 @@ func newHiloCommand(a *app) *cobra.Command {
 		Short:   "Ranges of numbers for clients that make ids themselves",
 		Long: `A HiLo range belongs to its caller alone: ids made of its prefix, a number of the
 range and its node tag need no further call.`,
-	}, newHiloNextCommand(a), newHiloGetCommand(a), newHiloSetCommand(a), newHiloReturnCommand(a), newHiloWhoHoldsCommand(a), newHiloListCommand(a), newHiloReservesCommand(a))
+	}, newHiloNextCommand(a), newHiloGetCommand(a), newHiloSetCommand(a), newHiloReturnCommand(a),
+		newHiloWhoHoldsCommand(a), newHiloListCommand(a), newHiloReservesCommand(a))
 }
 
 func newHiloNextCommand(a *app) *cobra.Command {
@@ -226,7 +227,7 @@ func newHiloListCommand(a *app) *cobra.Command {
 		Use:     "list",
 		Short:   "List the counters: tag and highest number reserved",
 		Example: "  idnode hilo list --prefix us",
-	}, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
+	}, a.client, "TAG MAX", func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
 		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ListHiLo, &idnodev1.ListHiLoRequest{
 			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
 		})
@@ -238,7 +239,7 @@ func newHiloListCommand(a *app) *cobra.Command {
 }
 
 func newHiloReservesCommand(a *app) *cobra.Command {
-	return a.client(&cobra.Command{
+	return a.clusterWide(&cobra.Command{
 		Use:   "reserves",
 		Short: "List what nodes have in reserve: node, database, tag, numbers, minutes they last",
 		Long: `Lists the numbers that nodes hold for ranges while they are cut off (serve --reserve-for).
@@ -266,7 +267,8 @@ func printReserves(ctx context.Context, s *clusterClient) error {
 		}
 		s.out.result(res, func(w io.Writer) {
 			for _, r := range res.GetReserves() {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.1f\n", res.GetNodeTag(), docid.Escape(r.GetDatabase()), docid.Escape(r.GetTag()), r.GetNumbers(), r.GetLasts().AsDuration().Minutes())
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.1f\n", res.GetNodeTag(), docid.Escape(r.GetDatabase()), docid.Escape(r.GetTag()), r.GetNumbers(),
+					r.GetLasts().AsDuration().Minutes())
 			}
 		})
 		if req.PageToken = res.GetNextPageToken(); req.PageToken == "" {

@@ -26,7 +26,7 @@ func newIdentityListCommand(a *app) *cobra.Command {
 		Use:     "list",
 		Short:   "List the identities: name and last used value",
 		Example: "  idnode identity list --prefix us --limit 10",
-	}, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
+	}, a.client, "NAME VALUE", func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
 		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ListIdentities, &idnodev1.ListIdentitiesRequest{
 			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
 		})
@@ -89,6 +89,9 @@ values come twice, which is asked about.`,
 			return err
 		}
 		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.SeedIdentity, &msg)
+		if err == nil && res.GetValue() > msg.GetValue() {
+			fmt.Fprintf(a.stderr, "idnode: nothing changed: the value is above %d already, and only --force lowers it\n", msg.GetValue())
+		}
 		return s.out.value(err, res, res.GetValue())
 	})
 }
@@ -99,7 +102,8 @@ func askToLower(ctx context.Context, s *clusterClient, sure *confirmation, msg *
 	if !msg.GetForce() || sure.yes {
 		return nil
 	}
-	now, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.GetIdentity, &idnodev1.GetIdentityRequest{Database: msg.GetDatabase(), Name: msg.GetName()})
+	now, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.GetIdentity,
+		&idnodev1.GetIdentityRequest{Database: msg.GetDatabase(), Name: msg.GetName()})
 	value := now.GetIdentity().GetValue()
 	if err == nil && msg.GetValue() >= value {
 		return nil
@@ -108,7 +112,8 @@ func askToLower(ctx context.Context, s *clusterClient, sure *confirmation, msg *
 	if err != nil {
 		was = ""
 	}
-	return sure.ask(fmt.Sprintf("Sets %s%s to %d: the values above it that were handed out come again.", quote(msg.GetName()), was, msg.GetValue()))
+	return sure.ask(fmt.Sprintf("Sets %s%s to %d: the values above it that were handed out come again.",
+		quote(msg.GetName()), was, msg.GetValue()))
 }
 
 func newIdentityDeleteCommand(a *app) *cobra.Command {
@@ -131,7 +136,8 @@ again, and values come twice, which is asked about.`,
 	sure.register(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		if forget {
-			if err := sure.of(cmd).ask(fmt.Sprintf("Forgets %s and its last used value: the values that were handed out come again.", quote(args[0]))); err != nil {
+			if err := sure.of(cmd).ask(fmt.Sprintf("Forgets %s and its last used value: the values that were handed out come again.",
+				quote(args[0]))); err != nil {
 				return err
 			}
 		}

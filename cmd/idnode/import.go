@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -43,7 +44,7 @@ func newImportCommand(a *app) *cobra.Command {
 		GroupID: groupData,
 		Short:   "Merge counters from RavenDB's export or a CSV; nothing goes back",
 		Long: `Raises identities and HiLo counters to what FILE has, and adds its claims. Nothing
-is lowered or removed. FILE is
+is lowered or removed. FILE, or the standard input (-, with --yes), is
 
   ravendb  RavenDB's export of a database, packed or not: its identities and its
            documents of the collection @hilo. They come into --database.
@@ -66,9 +67,19 @@ be changed, and changes nothing.`,
 		if err != nil {
 			return err
 		}
-		counters, err := transfer.ReadCounters(args[0], form, s.database)
+		var counters []counterfile.Counter
+		err = withInput(args[0], cmd.InOrStdin(), func(path string) (err error) {
+			counters, err = transfer.ReadCounters(path, form, s.database)
+			return err
+		})
+		if errors.Is(err, counterfile.ErrForm) && form == transfer.RavenDB {
+			return fmt.Errorf("%w; it was read as RavenDB's export, --form csv reads a list", err)
+		}
 		if err != nil {
 			return err
+		}
+		if _, err := clusterOf(ctx, s); err != nil {
+			return err // Where nobody is, a merge would insist for a minute.
 		}
 		question := fmt.Sprintf("Merges %d counters and claims of %s. They only rise, and that cannot be undone.", len(counters), args[0])
 		if !dryRun {
@@ -83,7 +94,11 @@ be changed, and changes nothing.`,
 // importAll merges counters and says what that did.
 func importAll(ctx context.Context, s *clusterClient, p *progress, counters []counterfile.Counter, dryRun bool) error {
 	show, end := changePrinter(s.out)
-	m := transfer.Merger{Call: s.insist, DryRun: dryRun, Changed: show, Merged: p.merged}
+	call := s.insist
+	if dryRun {
+		call = s.insistOnAnswer
+	}
+	m := transfer.Merger{Call: call, DryRun: dryRun, Changed: show, Merged: p.merged(int64(len(counters)))}
 	total, err := m.Merge(ctx, counters)
 	if err != nil {
 		return err

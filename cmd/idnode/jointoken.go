@@ -26,7 +26,7 @@ needs no right, it needs no token either.`,
 	cmd.Flags().StringVar(&msg.Tag, "tag", "", "node tag that the node must have (default: any)")
 	cmd.Flags().BoolVar(&msg.Watcher, "watcher", false, "it shall never vote")
 	cmd.Flags().DurationVar(&validFor, "for", time.Hour, "how long the token can be used, 30 days (720h) at most")
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
+	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		msg.ValidFor = durationpb.New(validFor)
 		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.CreateJoinToken, &msg)
 		return s.out.value(err, res, res.GetToken())

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -30,18 +32,45 @@ type page struct {
 // entries it printed.
 type pager func(ctx context.Context, s *clusterClient, p page) (next string, n int, err error)
 
-// list makes cmd a command that prints page after page. Each page has the
-// whole timeout; the listing is not one cut through time.
-func (a *app) list(cmd *cobra.Command, show pager) *cobra.Command {
+// list makes cmd a command that prints page after page, and at a terminal in columns with
+// these heads. Each page has the whole timeout; the listing is not one cut through time.
+func (a *app) list(cmd *cobra.Command, client clientCommand, heads string, show pager) *cobra.Command {
 	var flags listFlags
 	flags.register(cmd.Flags())
 	cmd.Args = cobra.NoArgs
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
+	return client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		if err := flags.check(); err != nil {
 			return err
 		}
+		if a.toTerminal && !s.out.json {
+			return flags.table(ctx, s, heads, show)
+		}
 		return flags.pages(ctx, s, show)
 	})
+}
+
+// table prints pages for a person to read.
+func (l *listFlags) table(ctx context.Context, s *clusterClient, heads string, show pager) error {
+	lines := s.out.w
+	columns := tabwriter.NewWriter(lines, 0, 8, 2, ' ', 0)
+	heads = strings.ReplaceAll(heads, " ", "\t") + "\n"
+	all := 0
+	err := l.pages(ctx, s, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
+		s.out.w = bufio.NewWriter(columns)
+		fmt.Fprint(s.out.w, heads)
+		heads = "" // Once, and not before an error.
+		next, n, err := show(ctx, s, p)
+		all += n
+		if err == nil {
+			err = errors.Join(s.out.w.Flush(), columns.Flush())
+		}
+		s.out.w = lines
+		return next, n, err
+	})
+	if err == nil && all == 0 {
+		_, err = fmt.Fprintln(lines, "(none)")
+	}
+	return err
 }
 
 func (l *listFlags) pages(ctx context.Context, s *clusterClient, show pager) error {

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/idnode/idnode/internal/logqueue"
+	"github.com/idnode/idnode/internal/nearest"
 	"github.com/idnode/idnode/server/config"
 )
 
@@ -39,7 +41,7 @@ func main() {
 // run executes one command line and returns the exit code. It ends when the
 // command is done, or soon after ctx ended. env has the form of os.Environ.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
-	a := &app{stdout: stdout, stderr: stderr, env: env, newServer: newNode}
+	a := &app{stdout: stdout, stderr: stderr, env: env, newServer: newNode, toTerminal: isTerminal(stdout)}
 	return a.run(ctx, args, stdin)
 }
 
@@ -47,7 +49,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func (a *app) run(ctx context.Context, args []string, stdin io.Reader) int {
 	root := newRootCommand(a)
 	root.SetArgs(args)
-	root.SetIn(stdin)
+	root.SetIn(&input{ctx, stdin})
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -61,11 +63,36 @@ func (a *app) run(ctx context.Context, args []string, stdin io.Reader) int {
 	return code
 }
 
+// input is the standard input until ctx ends: whoever waits for a person, or for another
+// program, ends with it.
+type input struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read implements io.Reader. What it waits for when ctx ends is read by nobody.
+func (in *input) Read(p []byte) (int, error) {
+	piece, done := make([]byte, len(p)), make(chan error, 1)
+	go func() {
+		size, err := in.Reader.Read(piece)
+		piece = piece[:size]
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return copy(p, piece), err
+	case <-in.ctx.Done():
+		return 0, in.ctx.Err()
+	}
+}
+
 // app is what all commands of one run share.
 type app struct {
 	stdout, stderr io.Writer
-	env            []string
-	newServer      newServer
+	// toTerminal says that a person may read stdout.
+	toTerminal bool
+	env        []string
+	newServer  newServer
 	// entered says that cobra accepted the command line.
 	entered bool
 	// log is what stderr has become in a command that runs nodes; nil in others.
@@ -88,9 +115,11 @@ says 4 of damage.`,
   idnode next 'users|'                the next identity: users/1
   idnode next users/ --count 3        three server-side ids
   idnode cluster status               what a node sees of the cluster`,
+		Version:       versionText(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	})
+	root.SetFlagErrorFunc(badFlag)
 	root.AddGroup(
 		&cobra.Group{ID: groupServer, Title: "Servers:"},
 		&cobra.Group{ID: groupIDs, Title: "Ids:"},
@@ -99,10 +128,12 @@ says 4 of damage.`,
 	)
 	root.AddCommand(
 		newServeCommand(a), newDevCommand(a), newCertsCommand(a), newAuditCommand(a), newLogCommand(a), newBenchCommand(a),
-		newNextCommand(a), newHiloCommand(a), newIdentityCommand(a), newClaimCommand(a), newReleaseCommand(a), newClaimsCommand(a), newSeriesCommand(a),
+		newNextCommand(a), newHiloCommand(a), newIdentityCommand(a), newClaimCommand(a), newReleaseCommand(a), newClaimsCommand(a),
+		newSeriesCommand(a), newDatabaseCommand(a),
 		newBackupCommand(a), newRestoreCommand(a), newImportCommand(a), newExportCommand(a), newRecoverCommand(a),
 		newClusterCommand(a), newHealthCommand(a), newVersionCommand(a),
 	)
+	completeValues(root)
 	return root
 }
 
@@ -154,7 +185,7 @@ func (a *app) group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Comma
 		cmd.SuggestionsMinimumDistance = 2
 		msg := "unknown command " + quote(args[0]) + " for '" + cmd.CommandPath() + "'"
 		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			msg += ", did you mean " + quote(near[0]) + "?"
+			msg += ", did you mean " + quote(cmp.Or(nearest.Of(args[0], near), near[0])) + "?"
 		}
 		return &usageError{err: errors.New(msg)}
 	})

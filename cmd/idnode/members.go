@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -14,15 +16,22 @@ import (
 const fullMeans = "identities, ranges and claims are refused with STORAGE_FULL until there is room"
 
 // printMembers prints a line for each member: how it is as the node asked heard it
-// last, and where it is.
-func printMembers(w io.Writer, members []*idnodev1.Member) {
-	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(tw, "TAG\tROLE\tANSWERS\tBEHIND\tSTORAGE\tPRIORITY\tCERTIFICATE\tVERSION\tGRPC\tRAFT\tHTTP\tID")
+// last, and where it is. Wide lines have all that is known of it.
+func printMembers(w io.Writer, members []*idnodev1.Member, wide bool) {
+	rows := [][]string{strings.Fields("TAG ROLE ANSWERS BEHIND STORAGE CERTIFICATE VERSION GRPC PRIORITY RAFT HTTP ID")}
 	for _, m := range members {
 		c := conditionOf(m)
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.GetTag(), roleName(m.GetRole()),
-			c.answers, c.behind, c.storage, c.priority, c.certificate, c.version,
-			m.GetGrpcAddress(), m.GetRaftAddress(), cmp.Or(m.GetHttpAddress(), "-"), m.GetId())
+		rows = append(rows, []string{
+			m.GetTag(), roleName(m.GetRole()), c.answers, c.behind, c.storage, c.certificate, c.version, m.GetGrpcAddress(),
+			c.priority, m.GetRaftAddress(), cmp.Or(m.GetHttpAddress(), "-"), m.GetId(),
+		})
+	}
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for _, row := range rows {
+		if !wide {
+			row = row[:slices.Index(rows[0], "PRIORITY")]
+		}
+		fmt.Fprintln(tw, strings.Join(row, "\t"))
 	}
 	_ = tw.Flush()
 }

@@ -15,23 +15,39 @@ import (
 // TestPrintMembers: what is known of a member is shown, and nothing is made up of one
 // that does not answer.
 func TestPrintMembers(t *testing.T) {
-	var out strings.Builder
-	printMembers(&out, []*idnodev1.Member{
-		{Tag: "A", Role: idnodev1.Role_ROLE_LEADER, Reachable: true, Version: "v1.2.0", LeaderPriority: proto.Uint32(2), CertificateDays: proto.Int32(89), GrpcAddress: "a:1", RaftAddress: "a:2", HttpAddress: "a:3", Id: "aa"},
-		{Tag: "B", Role: idnodev1.Role_ROLE_FOLLOWER, Reachable: true, Behind: 12, StorageFull: true, CertificateDays: proto.Int32(-1), GrpcAddress: "b:1", RaftAddress: "b:2", Id: "bb"},
-		{Tag: "C", Role: idnodev1.Role_ROLE_FOLLOWER, UnreachableFor: durationpb.New(192*time.Second + 400*time.Millisecond), GrpcAddress: "c:1", RaftAddress: "c:2", Id: "cc"},
+	members := []*idnodev1.Member{
+		{
+			Tag: "A", Role: idnodev1.Role_ROLE_LEADER, Reachable: true, Version: "v1.2.0", LeaderPriority: proto.Uint32(2),
+			CertificateDays: proto.Int32(89), GrpcAddress: "a:1", RaftAddress: "a:2", HttpAddress: "a:3", Id: "aa",
+		},
+		{
+			Tag: "B", Role: idnodev1.Role_ROLE_FOLLOWER, Reachable: true, Behind: 12, StorageFull: true, CertificateDays: proto.Int32(-1),
+			GrpcAddress: "b:1", RaftAddress: "b:2", Id: "bb",
+		},
+		{
+			Tag: "C", Role: idnodev1.Role_ROLE_FOLLOWER, UnreachableFor: durationpb.New(192*time.Second + 400*time.Millisecond),
+			GrpcAddress: "c:1", RaftAddress: "c:2", Id: "cc",
+		},
 		{Tag: "D", Role: idnodev1.Role_ROLE_WATCHER, GrpcAddress: "d:1", RaftAddress: "d:2", Id: "dd"},
 		{Tag: "E", Role: idnodev1.Role_ROLE_REMOVED, GrpcAddress: "e:1", RaftAddress: "e:2", Id: "ee"},
-	})
-	want := `TAG  ROLE      ANSWERS    BEHIND  STORAGE  PRIORITY  CERTIFICATE  VERSION  GRPC  RAFT  HTTP  ID
-A    leader    yes        0       ok       2         89d          v1.2.0   a:1   a:2   a:3   aa
-B    follower  yes        12      full     -         -1d          -        b:1   b:2   -     bb
-C    follower  no, 3m12s  -       -        -         -            -        c:1   c:2   -     cc
-D    watcher   no         -       -        -         -            -        d:1   d:2   -     dd
-E    removed   -          -       -        -         -            -        e:1   e:2   -     ee
-`
-	if out.String() != want {
-		t.Errorf("printed:\n%s\nwant:\n%s", out.String(), want)
+	}
+	for wide, want := range map[bool]string{true: `TAG  ROLE      ANSWERS    BEHIND  STORAGE  CERTIFICATE  VERSION  GRPC  PRIORITY  RAFT  HTTP  ID
+A    leader    yes        0       ok       89d          v1.2.0   a:1   2         a:2   a:3   aa
+B    follower  yes        12      full     -1d          -        b:1   -         b:2   -     bb
+C    follower  no, 3m12s  -       -        -            -        c:1   -         c:2   -     cc
+D    watcher   no         -       -        -            -        d:1   -         d:2   -     dd
+E    removed   -          -       -        -            -        e:1   -         e:2   -     ee
+`, false: `TAG  ROLE      ANSWERS    BEHIND  STORAGE  CERTIFICATE  VERSION  GRPC
+A    leader    yes        0       ok       89d          v1.2.0   a:1
+B    follower  yes        12      full     -1d          -        b:1
+C    follower  no, 3m12s  -       -        -            -        c:1
+D    watcher   no         -       -        -            -        d:1
+E    removed   -          -       -        -            -        e:1
+`} {
+		var out strings.Builder
+		if printMembers(&out, members, wide); out.String() != want {
+			t.Errorf("printed:\n%s\nwant:\n%s", out.String(), want)
+		}
 	}
 }
 
@@ -48,14 +64,16 @@ func TestMembersWithoutAQuorum(t *testing.T) {
 		}).addr
 	}
 	got := command(t, "cluster", "members", "--endpoint", unusedAddr(t)+","+alone("NO_QUORUM"))
-	if got.code != exitOK || !strings.Contains(got.stdout, "\nA  ") || !strings.HasPrefix(got.stderr, "idnode: warning: ") || !strings.Contains(got.stderr, "NO_QUORUM") {
+	if got.code != exitOK || !strings.Contains(got.stdout, "\nA  ") || !strings.HasPrefix(got.stderr, "idnode: warning: ") ||
+		!strings.Contains(got.stderr, "NO_QUORUM") {
 		t.Errorf("%+v", got)
 	}
 	got = command(t, "cluster", "members", "--endpoint", unusedAddr(t))
 	if got.code != exitUnavailable || got.stdout != "" || strings.Contains(got.stderr, "warning") {
 		t.Errorf("nobody answers: %+v", got)
 	}
-	got = command(t, "cluster", "members", "--endpoint", newFakeNode(t, refuse(failure(t, codes.PermissionDenied, "PERMISSION_DENIED", "no"))).addr)
+	got = command(t, "cluster", "members", "--endpoint",
+		newFakeNode(t, refuse(failure(t, codes.PermissionDenied, "PERMISSION_DENIED", "no"))).addr)
 	if got.code != exitFailed || got.stdout != "" {
 		t.Errorf("refused: %+v", got)
 	}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -57,17 +60,20 @@ the ids themselves.`,
 	f.BoolVar(&o.claim, "claim", false, "record the id in the cluster as taken; for a semantic id")
 	o.request.register(f)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		return o.run(ctx, s, args[0])
+		return o.run(ctx, s, args[0], a.stderr)
 	})
 }
 
-func (o *nextOptions) run(ctx context.Context, s *clusterClient, template string) error {
+func (o *nextOptions) run(ctx context.Context, s *clusterClient, template string, stderr io.Writer) error {
 	if o.count < 1 || o.count > maxCount {
 		return usagef("--count must be 1 to 1,000,000, not %d", o.count)
 	}
 	parsed, err := docid.Parse(template, o.separator)
 	if err != nil {
 		return badTemplate(err)
+	}
+	if parsed.Kind == docid.Semantic && !o.claim && !strings.Contains(template, cmp.Or(o.separator, "/")) {
+		fmt.Fprintf(stderr, "idnode: this id is %s itself, as given; ask for %s to get a number\n", quote(template), quote(template+"|"))
 	}
 	req, err := o.requestFor(parsed.Kind)
 	if err != nil {
@@ -80,7 +86,7 @@ func (o *nextOptions) run(ctx context.Context, s *clusterClient, template string
 	if err != nil {
 		return err
 	}
-	s.out.result(res, func(io.Writer) { printIDs(s.out, res) })
+	s.out.result(res, func(io.Writer) { printIDs(ctx, s.out, res) })
 	return nil
 }
 
@@ -103,9 +109,14 @@ func (o *nextOptions) requestFor(kind docid.Kind) (*request, error) {
 	return o.request.given()
 }
 
-func (o *nextOptions) generate(ctx context.Context, s *clusterClient, template string, count int64, r *request, kind docid.Kind) (*idnodev1.GenerateResponse, error) {
+func (o *nextOptions) generate(ctx context.Context, s *clusterClient, template string, count int64, r *request,
+	kind docid.Kind,
+) (*idnodev1.GenerateResponse, error) {
 	blocks := count > textCount && (kind == docid.Identity || kind == docid.ServerSide)
-	msg := &idnodev1.GenerateRequest{Database: s.database, Template: template, Separator: o.separator, Count: count, Claim: o.claim, BlocksOnly: blocks}
+	msg := &idnodev1.GenerateRequest{
+		Database: s.database, Template: template, Separator: o.separator, Count: count,
+		Claim: o.claim, BlocksOnly: blocks,
+	}
 	return invoke(ctx, s.once(r, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Generate, msg)
 }
 
@@ -116,14 +127,14 @@ func (o *nextOptions) manyGUIDs(ctx context.Context, s *clusterClient, template 
 		if err != nil {
 			return err
 		}
-		s.out.result(res, func(io.Writer) { printIDs(s.out, res) })
+		s.out.result(res, func(io.Writer) { printIDs(ctx, s.out, res) })
 	}
 	return nil
 }
 
-func printIDs(p *printer, res *idnodev1.GenerateResponse) {
+func printIDs(ctx context.Context, p *printer, res *idnodev1.GenerateResponse) {
 	if len(res.GetIds()) == 0 {
-		p.blocks(res.GetBlocks())
+		p.blocks(ctx, res.GetBlocks())
 		return
 	}
 	for _, id := range res.GetIds() {

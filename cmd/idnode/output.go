@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,16 +21,18 @@ import (
 type printer struct {
 	w    *bufio.Writer
 	json bool
+	// wide asks for all columns of a table.
+	wide bool
 	err  error
 }
 
 // newPrinter returns a printer for the value of --output.
 func newPrinter(w io.Writer, format string) (*printer, error) {
 	switch format {
-	case "text", "json":
-		return &printer{w: bufio.NewWriterSize(w, 64<<10), json: format == "json"}, nil
+	case "text", "wide", "json":
+		return &printer{w: bufio.NewWriterSize(w, 64<<10), json: format == "json", wide: format == "wide"}, nil
 	default:
-		return nil, fmt.Errorf("--output must be text or json, not %q", format)
+		return nil, fmt.Errorf("--output must be text, wide or json, not %q", format)
 	}
 }
 
@@ -77,6 +80,20 @@ func (p *printer) object(m proto.Message) {
 	p.line(line.String())
 }
 
+// alone prints what the API lists without a message for one: as JSON, an object with this
+// field.
+func (p *printer) alone(field, text string) {
+	if p.json {
+		object, err := json.Marshal(map[string]string{field: text})
+		if err != nil {
+			p.fail(err)
+			return
+		}
+		text = string(object)
+	}
+	p.line(text)
+}
+
 // line prints a line for terminals; JSON has the same value as before.
 func (p *printer) line(text string) { fmt.Fprintln(p.w, docid.Escape(text)) }
 
@@ -86,11 +103,15 @@ func (p *printer) fail(err error) {
 	}
 }
 
-// blocks prints every id of the blocks, one a line.
-func (p *printer) blocks(blocks []*idnodev1.IdBlock) {
+// blocks prints every id of the blocks, one a line, until ctx ends.
+func (p *printer) blocks(ctx context.Context, blocks []*idnodev1.IdBlock) {
 	var line []byte
 	for _, b := range blocks {
 		for n := b.GetFirst(); n <= b.GetLast(); n++ {
+			if err := ctx.Err(); err != nil {
+				p.fail(err)
+				return
+			}
 			line = appendID(line[:0], b, n)
 			p.line(string(line))
 			if n == b.GetLast() {

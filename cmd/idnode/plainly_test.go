@@ -24,7 +24,8 @@ func TestCommandLinesAreExplainedPlainly(t *testing.T) {
 		"identity seed users --force -12":          "-- users -12",
 	} {
 		got := command(t, strings.Fields(line)...)
-		if got.code != exitUsage || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "strconv") || strings.Contains(got.stderr, "time:") || strings.Contains(got.stderr, "shorthand") {
+		if got.code != exitUsage || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "strconv") ||
+			strings.Contains(got.stderr, "time:") || strings.Contains(got.stderr, "shorthand") {
 			t.Errorf("%s: %+v, want %q", line, got, want)
 		}
 	}
@@ -59,10 +60,13 @@ func TestBuiltFrom(t *testing.T) {
 		return all
 	}
 	for want, info := range map[string]*debug.BuildInfo{
-		"v1.2.3":                   {Main: debug.Module{Version: "v1.2.3"}},
-		"devel":                    {Main: debug.Module{Version: "(devel)"}},
-		"devel-0123456789ab":       {Settings: settings("vcs.revision", "0123456789abcdef", "vcs.modified", "false")},
-		"devel-0123456789ab+dirty": {Main: debug.Module{Version: "(devel)"}, Settings: settings("vcs.revision", "0123456789abcdef", "vcs.modified", "true")},
+		"v1.2.3":             {Main: debug.Module{Version: "v1.2.3"}},
+		"devel":              {Main: debug.Module{Version: "(devel)"}},
+		"devel-0123456789ab": {Settings: settings("vcs.revision", "0123456789abcdef", "vcs.modified", "false")},
+		"devel-0123456789ab+dirty": {
+			Main:     debug.Module{Version: "(devel)"},
+			Settings: settings("vcs.revision", "0123456789abcdef", "vcs.modified", "true"),
+		},
 	} {
 		if got := builtFrom(info); got != want {
 			t.Errorf("%q, want %q", got, want)

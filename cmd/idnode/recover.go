@@ -121,7 +121,8 @@ func (f *recoverFlags) run(ctx context.Context, a *app) (err error) {
 		{"members", strings.Join(f.Keep, ", ")},
 		{"lost", strings.Join(done.Removed, ", ")},
 		{"raised", fmt.Sprintf("%d counters by %d; unknown names begin above at least %d", done.Raised, f.SkipAhead, f.SkipAhead)},
-		{"next", "start the node, with the new cluster in its certificate and its cluster-id if the old one was there; then let new nodes join, under new tags"},
+		{"next", "start the node, with the new cluster in its certificate and its cluster-id if the old one was there; then let new nodes " +
+			"join, under new tags"},
 	})
 	if unprinted := out.flush(); unprinted != nil {
 		return errors.Join(err, fmt.Errorf("the directory is recovered: %w", unprinted))

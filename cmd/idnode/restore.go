@@ -33,7 +33,8 @@ func newRestoreCommand(a *app) *cobra.Command {
 		Long: `Raises every counter of the cluster to what the backup has, and adds its claims and
 series. Nothing is lowered or removed, so restoring twice is restoring once, and
 callers may go on meanwhile. Node tags that were given stay given. Remembered
-request ids are not restored.
+request ids are not restored. - is the standard input: it is copied into a
+temporary file ($TMPDIR), and needs --yes.
 
 A series that is new, or lacks something of the backup, is suspended: it gives no
 numbers until somebody looks into the books, and calls 'idnode series resume'. The
@@ -52,6 +53,9 @@ the backup is of this very cluster, say how far its counters may have come since
   --floor FILE     a CSV (database,kind,name,value) with values that are taken,
                    such as the highest ones in the applications' own database
 
+To bring back the counters of one database alone, 'idnode export FILE.csv --from BACKUP
+--database NAME' and then 'idnode import FILE.csv'.
+
 With both, the higher value counts. With either, every series that is defined later
 begins suspended: one of its name may have given numbers. A new cluster must not use tags that the
 backup's cluster gave: start it under others (--tag D), or, if the old nodes are
@@ -61,13 +65,13 @@ gone for good, restore with --share-tags, before it gives server-side ids.`,
 		Args: cobra.ExactArgs(1),
 	}
 	f.register(cmd.Flags())
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		if f.skip < 0 {
 			return usagef("--skip-ahead must not be negative")
 		}
 		f.sure.of(cmd)
 		r := &restore{restoreFlags: f}
-		return r.run(ctx, s, args[0])
+		return withInput(args[0], cmd.InOrStdin(), func(path string) error { return r.run(ctx, s, path) })
 	})
 }
 
@@ -104,12 +108,14 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 		return err
 	}
 	if r.skip > 0 && r.skip < r.backup.NextRanges {
-		fmt.Fprintf(r.sure.err, "warning: --skip-ahead %d is too little: the counter %s moves by %d if each client that the backup knows takes one more range\n",
+		fmt.Fprintf(r.sure.err,
+			"warning: --skip-ahead %d is too little: the counter %s moves by %d if each client that the backup knows takes one more range\n",
 			r.skip, quote(r.backup.RangesOf), r.backup.NextRanges)
 	}
+	c := r.backup.Info.GetCounts()
 	merge := transfer.Restore{
 		Backup: r.backup, Call: s.insist, SkipAhead: r.skip, Floors: floors, ShareTags: r.shareTags, Settings: r.settings,
-		Merged: newProgress(r.sure.err).merged,
+		Merged: newProgress(r.sure.err).merged(c.GetIdentities() + c.GetHilos() + c.GetClaims() + int64(len(floors))),
 	}
 	before, err := seriesHere(ctx, &merge)
 	if err != nil {
@@ -144,7 +150,8 @@ func (r *restore) check() error {
 	said := r.flags.Changed("skip-ahead")
 	switch from := r.backup.Info.GetClusterId(); {
 	case from != r.status.GetClusterId() && !said && r.floor == "":
-		return usagef("the backup is of another cluster (%s), whose later ids are not in it: say with --skip-ahead N or --floor FILE how far it may have come; see 'idnode restore --help'", from)
+		return usagef("the backup is of another cluster (%s), whose later ids are not in it: say with --skip-ahead N or --floor FILE how far "+
+			"it may have come; see 'idnode restore --help'", from)
 	case r.shareTags && !said:
 		return usagef("--share-tags needs --skip-ahead: how many server-side ids the other nodes may have given since")
 	}
@@ -154,7 +161,8 @@ func (r *restore) check() error {
 // question says what is about to happen.
 func (r *restore) question() string {
 	c := r.backup.Info.GetCounts()
-	text := fmt.Sprintf("Merges %d identities, %d HiLo counters, %d claims and %d series of %s into cluster %s. Counters only rise, and that cannot be undone.",
+	text := fmt.Sprintf("Merges %d identities, %d HiLo counters, %d claims and %d series of %s into cluster %s. Counters only rise, and "+
+		"that cannot be undone.",
 		c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), r.backup.Path, r.status.GetClusterId())
 	if r.skip > 0 {
 		text += fmt.Sprintf(" Each counter goes on %d above the backup's.", r.skip)

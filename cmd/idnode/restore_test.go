@@ -59,7 +59,11 @@ func restored(t *testing.T, mayRead bool) *fakeNode {
 			if !mayRead {
 				return nil, failure(t, codes.PermissionDenied, "PERMISSION_DENIED", "no role gives it")
 			}
-			list := &idnodev1.ListSeriesResponse{Series: []*idnodev1.Series{{Name: "busy", Suspended: imported}, {Name: "idle", Suspended: true}, {Name: "other"}}}
+			list := &idnodev1.ListSeriesResponse{Series: []*idnodev1.Series{
+				{Name: "busy", Suspended: imported},
+				{Name: "idle", Suspended: true},
+				{Name: "other"},
+			}}
 			if imported {
 				list.Series = append(list.Series, &idnodev1.Series{Name: "fresh", Suspended: true})
 			}
@@ -109,11 +113,13 @@ func TestRestoreSaysWhatItSuspended(t *testing.T) {
 			t.Errorf("%+v does not say %q", got, want)
 		}
 	}
-	if got := command(t, "restore", seriesBackup(t, nil, nil), "--skip-ahead", "9", "--yes", "--endpoint", node.addr); strings.Contains(got.stdout, "suspended") {
+	if got := command(t, "restore", seriesBackup(t, nil, nil), "--skip-ahead", "9", "--yes", "--endpoint",
+		node.addr); strings.Contains(got.stdout, "suspended") {
 		t.Errorf("a backup without series: %+v", got)
 	}
 	stranger := restored(t, false)
-	if got := command(t, "restore", file, "--skip-ahead", "9", "--yes", "--endpoint", stranger.addr); got.code != exitOK || !strings.Contains(got.stdout, "for who may read them") {
+	if got := command(t, "restore", file, "--skip-ahead", "9", "--yes", "--endpoint", stranger.addr); got.code != exitOK ||
+		!strings.Contains(got.stdout, "for who may read them") {
 		t.Errorf("by somebody who must not read series: %+v", got)
 	}
 }

@@ -37,7 +37,8 @@ func seriesQuestion(here *transfer.SeriesOfBackup) (text string) {
 		text += fmt.Sprintf(" %d new series begin suspended: %s.", len(here.New), seriesNames(here.New))
 	}
 	if len(here.Active) > 0 {
-		text += fmt.Sprintf(" %d active series are suspended if they lack something of the backup: %s.", len(here.Active), seriesNames(here.Active))
+		text += fmt.Sprintf(" %d active series are suspended if they lack something of the backup: %s.", len(here.Active),
+			seriesNames(here.Active))
 	}
 	if text != "" {
 		text += whileSuspended

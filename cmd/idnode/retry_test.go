@@ -93,7 +93,10 @@ func TestUnknownOutcomeIsNotHidden(t *testing.T) {
 	second := newFakeNode(t, refuse(failure(t, codes.Unavailable, "NO_QUORUM", "no leader")))
 	first.applied = 5
 	got := command(t, "next", "users|", "--request-id", "r1", "--endpoint", first.addr, "--endpoint", second.addr)
-	for _, want := range []string{"OUTCOME_UNKNOWN", "NO_QUORUM", "(tried " + first.addr + ", " + second.addr + ")", "--request-id r1 --retry-since 5"} {
+	for _, want := range []string{
+		"OUTCOME_UNKNOWN", "NO_QUORUM", "(tried " + first.addr + ", " + second.addr + ")",
+		"--request-id r1 --retry-since 5",
+	} {
 		if !strings.Contains(got.stderr, want) {
 			t.Errorf("%q does not say %q", got.stderr, want)
 		}

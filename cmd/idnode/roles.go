@@ -96,7 +96,8 @@ func parseRoles(data []byte) (*idnodev1.RoleTable, error) {
 		table.Roles = append(table.Roles, role)
 	}
 	for _, l := range file.Limits {
-		table.Limits = append(table.Limits, &idnodev1.CallerLimit{Principals: l.Principals, InFlight: l.InFlight, IdsPerSecond: l.IDsPerSecond, NewNamesPerHour: l.NewNamesPerHour})
+		table.Limits = append(table.Limits,
+			&idnodev1.CallerLimit{Principals: l.Principals, InFlight: l.InFlight, IdsPerSecond: l.IDsPerSecond, NewNamesPerHour: l.NewNamesPerHour})
 	}
 	return table, nil
 }
@@ -106,7 +107,8 @@ func (g fileGrant) message() (*idnodev1.RoleGrant, error) {
 		return nil, errors.New(`a grant has no database; "*" is for all`)
 	}
 	if g.Boundary == nil && !rights.EndsAtBoundary(g.Prefix) {
-		return nil, fmt.Errorf("the prefix %.80q is of %[1]s2 too: say boundary: true for %[1]s, %[1]s/… and %[1]s|…, or boundary: false for all", g.Prefix)
+		return nil, fmt.Errorf("the prefix %.80q is of %[1]s2 too: say boundary: true for %[1]s, %[1]s/… and %[1]s|…, "+
+			"or boundary: false for all", g.Prefix)
 	}
 	grant := &idnodev1.RoleGrant{Database: g.Database, Prefix: g.Prefix, Name: g.Name, Boundary: g.Boundary != nil && *g.Boundary}
 	for _, name := range g.Rights {
@@ -138,7 +140,11 @@ func printRoles(w io.Writer, table *idnodev1.RoleTable) error {
 	}
 	file := rolesFile{Roles: &roles}
 	for _, l := range table.GetLimits() {
-		file.Limits = append(file.Limits, fileLimit{Principals: l.GetPrincipals(), InFlight: l.GetInFlight(), IDsPerSecond: l.GetIdsPerSecond(), NewNamesPerHour: l.GetNewNamesPerHour()})
+		file.Limits = append(file.Limits,
+			fileLimit{
+				Principals: l.GetPrincipals(), InFlight: l.GetInFlight(), IDsPerSecond: l.GetIdsPerSecond(),
+				NewNamesPerHour: l.GetNewNamesPerHour(),
+			})
 	}
 	encoder := yaml.NewEncoder(w)
 	encoder.SetIndent(2)
@@ -157,7 +163,7 @@ func newClusterRolesCommand(a *app) *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	registerStale(cmd.Flags(), &stale)
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
+	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		res, err := getRoles(ctx, s, stale)
 		if err != nil {
 			return err
@@ -173,7 +179,8 @@ func newClusterRolesCommand(a *app) *cobra.Command {
 }
 
 func getRoles(ctx context.Context, s *clusterClient, stale bool) (*idnodev1.GetRolesResponse, error) {
-	return invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.GetRoles, &idnodev1.GetRolesRequest{Consistency: consistency(stale)})
+	return invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.GetRoles,
+		&idnodev1.GetRolesRequest{Consistency: consistency(stale)})
 }
 
 func newClusterSetRolesCommand(a *app) *cobra.Command {
@@ -212,15 +219,17 @@ roles from its own caller is refused.
 		Example: "  idnode cluster set-roles roles.yaml\n  idnode cluster set-roles roles.yaml --expected 4711",
 		Args:    cobra.ExactArgs(1),
 	}
-	cmd.Flags().Uint64Var(&expected, "expected", 0, "only if the present roles were set at this log index, 0 for none (default: the present ones)")
+	cmd.Flags().Uint64Var(&expected, "expected", 0,
+		"only if the present roles were set at this log index, 0 for none (default: the present ones)")
 	sure.register(cmd.Flags())
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		table, err := readRoles(cmd.InOrStdin(), args[0])
 		if err != nil {
 			return err
 		}
 		if len(table.GetRoles()) == 0 {
-			err := sure.of(cmd).ask("Takes all roles away: every caller with a certificate may then do everything but what each node keeps to its administrators (--admin).")
+			err := sure.of(cmd).ask("Takes all roles away: every caller with a certificate may then do everything but what each node keeps to " +
+				"its administrators (--admin).")
 			if err != nil {
 				return err
 			}
@@ -235,6 +244,7 @@ roles from its own caller is refused.
 			msg.Expected = proto.Uint64(now.GetSetAt())
 		}
 		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.SetRoles, msg)
-		return s.out.value(err, res, fmt.Sprintf("%d roles and %d limits set at log index %d", len(table.GetRoles()), len(table.GetLimits()), res.GetLogIndex()))
+		return s.out.value(err, res,
+			fmt.Sprintf("%d roles and %d limits set at log index %d", len(table.GetRoles()), len(table.GetLimits()), res.GetLogIndex()))
 	})
 }

@@ -26,7 +26,10 @@ func TestRolesFile(t *testing.T) {
 	want := &idnodev1.RoleTable{
 		Roles: []*idnodev1.AccessRole{
 			{Name: "shop", Principals: []string{"shop.example.org"}, Grants: []*idnodev1.RoleGrant{
-				{Database: "shop", Prefix: "orders", Boundary: true, Rights: []idnodev1.Right{idnodev1.Right_RIGHT_GENERATE, idnodev1.Right_RIGHT_RANGES}},
+				{
+					Database: "shop", Prefix: "orders", Boundary: true,
+					Rights: []idnodev1.Right{idnodev1.Right_RIGHT_GENERATE, idnodev1.Right_RIGHT_RANGES},
+				},
 				{Database: "shop", Name: "invoices", Rights: []idnodev1.Right{idnodev1.Right_RIGHT_NUMBER}},
 			}},
 			{Name: "operators", Principals: []string{"spiffe://example.org/operator"}, Grants: []*idnodev1.RoleGrant{
@@ -92,7 +95,10 @@ func TestTakingAllRolesAwayAsks(t *testing.T) {
 		"empty":         {"", []string{"--yes"}, "roles: []", 0},
 		"not confirmed": {"roles: []", nil, "say --yes", 0},
 		"confirmed":     {"roles: []", []string{"--yes"}, "0 roles and 0 limits set", 1},
-		"a role":        {"roles: [{name: a, principals: [x], grants: [{database: '*', rights: [cluster]}]}]", nil, "1 roles and 0 limits set", 1},
+		"a role": {
+			"roles: [{name: a, principals: [x], grants: [{database: '*', rights: [cluster]}]}]", nil,
+			"1 roles and 0 limits set", 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := newFakeNode(t, answer(&idnodev1.SetRolesResponse{LogIndex: 3}))

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/internal/pause"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -34,9 +35,10 @@ func sampleKinds() []sampleKind {
 	}
 }
 
-// printSamples prints one id of each kind from the node called tag.
+// printSamples prints one id of each kind from the node called tag, of a database that is for
+// that alone.
 func printSamples(ctx context.Context, w io.Writer, tag, endpoint string) error {
-	s := &clusterClient{endpoints: []string{endpoint}, timeout: defaultTimeout}
+	s := &clusterClient{endpoints: []string{endpoint}, database: "samples", timeout: defaultTimeout}
 	defer s.close()
 	var rows [][2]string
 	for _, kind := range sampleKinds() {
@@ -61,10 +63,8 @@ func patiently(ctx context.Context, take func(context.Context) (string, error)) 
 		if err == nil || !soon(err) {
 			return id, err
 		}
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, 100*time.Millisecond) {
 			return "", err
-		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
@@ -90,8 +90,9 @@ func sampleTemplate(template string, kind docid.Kind) func(context.Context, *clu
 }
 
 func sampleRange(ctx context.Context, s *clusterClient, _ string) (string, error) {
-	msg := &idnodev1.NextRangeRequest{Tag: "users"}
-	res, err := invoke(ctx, s.once(newRequest("", nil), &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.NextRange, msg)
+	msg := &idnodev1.NextRangeRequest{Database: s.database, Tag: "users"}
+	res, err := invoke(ctx, s.once(newRequest("", nil), &msg.RequestId), idnodev1.NewIdsServiceClient,
+		idnodev1.IdsServiceClient.NextRange, msg)
 	if err != nil {
 		return "", err
 	}
@@ -106,7 +107,7 @@ func sampleRange(ctx context.Context, s *clusterClient, _ string) (string, error
 // run may have done so.
 func sampleClaim(ctx context.Context, s *clusterClient, tag string) (string, error) {
 	id := "users/" + strings.ToLower(tag) + "@example.org"
-	msg := &idnodev1.ClaimRequest{Id: id}
+	msg := &idnodev1.ClaimRequest{Database: s.database, Id: id}
 	_, err := invoke(ctx, s.once(newRequest("", nil), &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Claim, msg)
 	switch {
 	case err == nil:

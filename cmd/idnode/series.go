@@ -35,7 +35,7 @@ func newSeriesListCommand(a *app) *cobra.Command {
 		Use:     "list",
 		Short:   "List the series: name, keys, active or suspended, format",
 		Example: "  idnode series list --prefix inv",
-	}, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
+	}, a.client, "NAME KEYS STATE FORMAT", func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
 		res, err := invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ListSeries, &idnodev1.ListSeriesRequest{
 			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
 		})
@@ -97,7 +97,7 @@ key leads to it. If not, it fails, and names the first number that is wrong.`,
 			if err != nil {
 				return err
 			}
-			send = s.insist // What has taken long does not end because a leader did.
+			send = s.insistOnAnswer // What has taken long does not end because a leader did.
 		}
 		s.out.result(res, func(w io.Writer) {
 			if res.GetOk() {

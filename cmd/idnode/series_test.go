@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -30,7 +31,8 @@ const (
 var seriesDefinition = &idnodev1.SeriesDefinition{
 	Format: "INV-{branch}-{year}-{number:6}", ResetBy: idnodev1.SeriesReset_SERIES_RESET_FISCAL_YEAR,
 	Order: idnodev1.SeriesOrder_SERIES_ORDER_DATES_DO_NOT_GO_BACK, OnRelease: idnodev1.SeriesOnRelease_SERIES_ON_RELEASE_VOID,
-	OnExpiry: idnodev1.SeriesOnExpiry_SERIES_ON_EXPIRY_VOID, ExpiresIn: durationpb.New(72 * time.Hour), MaxOpen: 5, MaxKeys: 9, TimeZone: "Europe/Berlin",
+	OnExpiry: idnodev1.SeriesOnExpiry_SERIES_ON_EXPIRY_VOID, ExpiresIn: durationpb.New(72 * time.Hour), MaxOpen: 5, MaxKeys: 9,
+	TimeZone:     "Europe/Berlin",
 	MaxAheadDays: 30,
 }
 
@@ -39,8 +41,14 @@ const definedJSON = `{"format":"INV-{branch}-{year}-{number:6}","resetBy":"SERIE
 
 // TestSeriesDefinitions: what is defined is sent as a whole, and shown as it was said.
 func TestSeriesDefinitions(t *testing.T) {
-	least := &idnodev1.SeriesDefinition{Format: "{number}", ResetBy: idnodev1.SeriesReset_SERIES_RESET_NEVER, Order: idnodev1.SeriesOrder_SERIES_ORDER_ANY, OnRelease: idnodev1.SeriesOnRelease_SERIES_ON_RELEASE_VOID, OnExpiry: idnodev1.SeriesOnExpiry_SERIES_ON_EXPIRY_REPORT}
-	reuse := &idnodev1.SeriesDefinition{Format: "{number}", ResetBy: idnodev1.SeriesReset_SERIES_RESET_WEEK, Order: idnodev1.SeriesOrder_SERIES_ORDER_ANY, OnRelease: idnodev1.SeriesOnRelease_SERIES_ON_RELEASE_REUSE_LOWEST, OnExpiry: idnodev1.SeriesOnExpiry_SERIES_ON_EXPIRY_REUSE_LOWEST}
+	least := &idnodev1.SeriesDefinition{
+		Format: "{number}", ResetBy: idnodev1.SeriesReset_SERIES_RESET_NEVER, Order: idnodev1.SeriesOrder_SERIES_ORDER_ANY,
+		OnRelease: idnodev1.SeriesOnRelease_SERIES_ON_RELEASE_VOID, OnExpiry: idnodev1.SeriesOnExpiry_SERIES_ON_EXPIRY_REPORT,
+	}
+	reuse := &idnodev1.SeriesDefinition{
+		Format: "{number}", ResetBy: idnodev1.SeriesReset_SERIES_RESET_WEEK, Order: idnodev1.SeriesOrder_SERIES_ORDER_ANY,
+		OnRelease: idnodev1.SeriesOnRelease_SERIES_ON_RELEASE_REUSE_LOWEST, OnExpiry: idnodev1.SeriesOnExpiry_SERIES_ON_EXPIRY_REUSE_LOWEST,
+	}
 	invoices := &idnodev1.Series{Name: "invoices", Definition: seriesDefinition, Version: 2, Suspended: true, Keys: 41}
 	tests := []commandTest{
 		{
@@ -56,7 +64,8 @@ func TestSeriesDefinitions(t *testing.T) {
 			"4\n", `{"version":"4","logIndex":"0","suspended":false}`,
 		},
 		{
-			"series define invoices --database shop --format INV-{branch}-{year}-{number:6} --reset-by fiscal-year --order dates-do-not-go-back --on-release void --on-expiry void --expires-in 72h --max-open 5 --max-keys 9 --max-ahead-days 30 --time-zone Europe/Berlin",
+			"series define invoices --database shop --format INV-{branch}-{year}-{number:6} --reset-by fiscal-year --order dates-do-not-go-back " +
+				"--on-release void --on-expiry void --expires-in 72h --max-open 5 --max-keys 9 --max-ahead-days 30 --time-zone Europe/Berlin",
 			&idnodev1.DefineSeriesResponse{Version: 1},
 			&idnodev1.DefineSeriesRequest{Database: "shop", Name: "invoices", Definition: seriesDefinition},
 			"1\n", `{"version":"1","logIndex":"0","suspended":false}`,
@@ -93,7 +102,10 @@ func TestSeriesDefinitions(t *testing.T) {
 // TestSeriesNumbers goes through the commands that take numbers, end and find them.
 func TestSeriesNumbers(t *testing.T) {
 	at := timestamppb.New(time.Date(2026, 12, 31, 12, 0, 0, 500, time.UTC))
-	first := &idnodev1.SeriesNumber{Key: "a,b", Text: "INV-1", Scope: []string{"2026", "BERLIN"}, Number: 1, State: open, Overdue: true, Date: "2026-12-31", Taken: at, Expires: at, Label: "x"}
+	first := &idnodev1.SeriesNumber{
+		Key: "a,b", Text: "INV-1", Scope: []string{"2026", "BERLIN"}, Number: 1, State: open, Overdue: true,
+		Date: "2026-12-31", Taken: at, Expires: at, Label: "x",
+	}
 	final := &idnodev1.SeriesNumber{Key: "k", Text: "INV-2", Number: 2, State: confirmed, Date: "2026-12-31"}
 	void := &idnodev1.SeriesNumber{Key: "k", Text: "INV-2", Number: 2, State: voided, Date: "2026-12-31", Reason: "lost"}
 	const (
@@ -111,7 +123,10 @@ func TestSeriesNumbers(t *testing.T) {
 		{
 			"series take invoices --key a,b --key k --date 2026-12-31 --scope branch=BERLIN --scope till=3 --label x --expires-in 90m",
 			&idnodev1.TakeNumbersResponse{Numbers: []*idnodev1.SeriesNumber{first, final}, LogIndex: 9},
-			&idnodev1.TakeNumbersRequest{Series: "invoices", Keys: []string{"a,b", "k"}, Date: "2026-12-31", Values: map[string]string{"branch": "BERLIN", "till": "3"}, Label: "x", ExpiresIn: durationpb.New(90 * time.Minute)},
+			&idnodev1.TakeNumbersRequest{
+				Series: "invoices", Keys: []string{"a,b", "k"}, Date: "2026-12-31",
+				Values: map[string]string{"branch": "BERLIN", "till": "3"}, Label: "x", ExpiresIn: durationpb.New(90 * time.Minute),
+			},
 			"INV-1\nINV-2\n", `{"numbers":[` + firstJSON + `,` + finalJSON + `],"logIndex":"9"}`,
 		},
 		{
@@ -199,7 +214,8 @@ func TestSeriesThatIsWrong(t *testing.T) {
 	node := newFakeNode(t, answer(&idnodev1.VerifySeriesResponse{Scope: []string{"2026", "BERLIN"}, Number: 7, Detail: "has no key"}))
 	const why = "idnode: \"invoices\": number 7 of scope 2026,BERLIN has no key\n"
 	for format, stdout := range map[string]string{"text": "", "json": `{"ok":false,"scope":["2026","BERLIN"],"number":"7","detail":"has no key","logIndex":"0","nextPageToken":""}` + "\n"} {
-		if got := command(t, "series", "verify", "invoices", "--endpoint", node.addr, "-o", format); got != (outcome{code: exitFailed, stdout: stdout, stderr: why}) {
+		if got := command(t, "series", "verify", "invoices", "--endpoint", node.addr, "-o",
+			format); got != (outcome{code: exitFailed, stdout: stdout, stderr: why}) {
 			t.Errorf("%s: %+v", format, got)
 		}
 	}
@@ -217,6 +233,21 @@ func TestSeriesVerifyGoesOn(t *testing.T) {
 		return a, nil
 	})
 	if got := command(t, "series", "verify", "invoices", "--endpoint", node.addr); got != (outcome{stdout: "ok\n"}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestSeriesVerifyThatEndsInALaterPart has no unknown outcome: it only reads.
+func TestSeriesVerifyThatEndsInALaterPart(t *testing.T) {
+	first := newFakeNode(t, func(req proto.Message) (proto.Message, error) {
+		if req.(*idnodev1.VerifySeriesRequest).GetPageToken() == "" {
+			return &idnodev1.VerifySeriesResponse{NextPageToken: "more"}, nil
+		}
+		return nil, status.Error(codes.Unknown, "gone")
+	})
+	second := newFakeNode(t, func(proto.Message) (proto.Message, error) { return nil, status.Error(codes.NotFound, "no such series") })
+	got := command(t, "series", "verify", "invoices", "--endpoint", first.addr, "--endpoint", second.addr)
+	if got.code == exitOK || strings.Contains(got.stderr, reasonUnknown) || !strings.Contains(got.stderr, "no such series") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -313,10 +344,17 @@ func TestSeriesReportAsks(t *testing.T) {
 		return &idnodev1.ReportSeriesRequest{Database: "shop", Series: "invoices", PageSize: 1000, PageToken: token, Consistency: stale}
 	}
 	numbers := func(scope, token string, size int32) proto.Message {
-		return &idnodev1.ListNumbersRequest{Database: "shop", Series: "invoices", Scope: strings.Split(scope, ","), State: open, PageSize: size, PageToken: token, Consistency: stale}
+		return &idnodev1.ListNumbersRequest{
+			Database: "shop", Series: "invoices", Scope: strings.Split(scope, ","), State: open, PageSize: size,
+			PageToken: token, Consistency: stale,
+		}
 	}
-	got := command(t, "series", "report", "invoices", "--state", "open", "--limit", "3", "--stale", "--database", "shop", "--endpoint", node.addr)
-	want := []proto.Message{scopes(""), numbers("2025,X", "", 3), numbers("2025,X", "x", 2), numbers("2025,X", "xx", 2), numbers("2025,X", "xxx", 1), scopes("p2"), numbers("2026,X", "", 1)}
+	got := command(t, "series", "report", "invoices", "--state", "open", "--limit", "3", "--stale", "--database", "shop",
+		"--endpoint", node.addr)
+	want := []proto.Message{
+		scopes(""), numbers("2025,X", "", 3), numbers("2025,X", "x", 2), numbers("2025,X", "xx", 2),
+		numbers("2025,X", "xxx", 1), scopes("p2"), numbers("2026,X", "", 1),
+	}
 	if diff := cmp.Diff(want, node.requests(), protocmp.Transform()); got.code != exitOK || diff != "" {
 		t.Errorf("%+v; requests differ (-want +got):\n%s", got, diff)
 	}
@@ -326,8 +364,10 @@ func TestSeriesReportAsks(t *testing.T) {
 // the first may have done it; resume is not.
 func TestSeriesCallsAreRepeated(t *testing.T) {
 	lines := map[string]bool{
-		"series list": true, "series show x": true, "series verify x": true, "series report x": true, "series report x --state open": true, "series who-has x --key k": true,
-		"series take x --key k": true, "series confirm x --key k": true, "series void x --key k --reason r": true, "series release x --key k": true, "series close x - --yes": true,
+		"series list": true, "series show x": true, "series verify x": true, "series report x": true, "series report x --state open": true,
+		"series who-has x --key k": true,
+		"series take x --key k":    true, "series confirm x --key k": true, "series void x --key k --reason r": true,
+		"series release x --key k": true, "series close x - --yes": true,
 		"series define x --format {number}": true, "series resume x --yes": false, "series reconcile x - --number 1=a": true,
 	}
 	for line, want := range lines {
@@ -407,9 +447,15 @@ func TestSeriesControlsNoTerminal(t *testing.T) {
 
 // TestSeriesRefused: exit codes are those of the other commands.
 func TestSeriesRefused(t *testing.T) {
-	for code, want := range map[codes.Code]int{codes.InvalidArgument: exitUsage, codes.FailedPrecondition: exitFailed, codes.Unavailable: exitUnavailable} {
+	for code, want := range map[codes.Code]int{
+		codes.InvalidArgument: exitUsage, codes.FailedPrecondition: exitFailed,
+		codes.Unavailable: exitUnavailable,
+	} {
 		node := newFakeNode(t, refuse(failure(t, code, "WHY", "because")))
-		for _, line := range []string{"series take x --key k", "series void x --key k --reason r", "series report x --state open", "series define x --format y", "series verify x", "series list"} {
+		for _, line := range []string{
+			"series take x --key k", "series void x --key k --reason r", "series report x --state open",
+			"series define x --format y", "series verify x", "series list",
+		} {
 			got := command(t, append(strings.Fields(line), "--endpoint", node.addr)...)
 			if got.code != want || got.stdout != "" || !strings.HasPrefix(got.stderr, "idnode: WHY: because") {
 				t.Errorf("%s: %+v, want code %d", line, got, want)

@@ -22,12 +22,12 @@ func parseBooks(r io.Reader) (numbers []*idnodev1.ReconciledNumber, err error) {
 	in := csv.NewReader(r)
 	in.FieldsPerRecord, in.ReuseRecord = len(booksColumns), true
 	head, err := in.Read()
-	if err != nil {
+	if err != nil && !errors.Is(err, csv.ErrFieldCount) {
 		return nil, fmt.Errorf("it has no first line: %w", err)
 	}
 	head[0] = strings.TrimPrefix(head[0], "\ufeff") // Some programs put it before everything.
 	if !slices.Equal(head, booksColumns) {
-		return nil, errors.New("its first line must be number,key")
+		return nil, errors.New("its first line must be number,key, with a comma")
 	}
 	lines := map[int64]int{}
 	for {

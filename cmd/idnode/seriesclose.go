@@ -26,7 +26,8 @@ as 'series report' shows it.`,
 		if err != nil {
 			return err
 		}
-		if err := sure.of(cmd).ask(fmt.Sprintf("Closes scope %s of %s for good: it gives no more numbers.", quote(args[1]), quote(args[0]))); err != nil {
+		if err := sure.of(cmd).ask(fmt.Sprintf("Closes scope %s of %s for good: it gives no more numbers.", quote(args[1]),
+			quote(args[0]))); err != nil {
 			return err
 		}
 		msg := &idnodev1.CloseScopeRequest{Database: s.database, Series: args[0], Scope: scope}

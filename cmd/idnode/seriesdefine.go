@@ -67,7 +67,8 @@ was.`,
 		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.DefineSeries, msg)
 		if res.GetSuspended() {
 			is := map[bool]string{false: "is", true: "would be"}[d.dryRun]
-			fmt.Fprintf(a.stderr, "%s %s suspended: after a restore, a series of this name may have given numbers. Look into the books, then 'idnode series resume %s'\n",
+			fmt.Fprintf(a.stderr,
+				"%s %s suspended: after a restore, a series of this name may have given numbers. Look into the books, then 'idnode series resume %s'\n",
 				docid.Escape(quote(args[0])), is, docid.Escape(args[0]))
 		}
 		if err != nil || s.out.json {
@@ -120,16 +121,20 @@ func parseBegins(texts []string) (begins []*idnodev1.ScopeBegin, err error) {
 
 func (d *definitionFlags) register(f *pflag.FlagSet) {
 	d.flags = f
-	f.StringVar(&d.definition.Format, "format", "", "the text of a number, as in INV-{branch}-{year}-{number:6} (required); docs/series.md has the tokens")
+	f.StringVar(&d.definition.Format, "format", "",
+		"the text of a number, as in INV-{branch}-{year}-{number:6} (required); docs/series.md has the tokens")
 	f.StringVar(&d.reset, "reset-by", "never", "when numbers begin at 1 again: never, year, month, day, week or fiscal-year")
-	f.StringVar(&d.order, "order", "any", "of documents by their dates: any, dates-do-not-go-back, or one-open, with one open number at a time")
+	f.StringVar(&d.order, "order", "any",
+		"of documents by their dates: any, dates-do-not-go-back, or one-open, with one open number at a time")
 	f.StringVar(&d.onRelease, "on-release", "void", "what becomes of a released number: void or reuse-lowest")
 	f.StringVar(&d.onExpiry, "on-expiry", "report", "what becomes of an open number whose time has ended: report, void or reuse-lowest")
 	registerExpiresIn(f, &d.expiresIn, "how long a number stays open, at most 87600h (default: without end)")
 	f.Int64Var(&d.definition.MaxOpen, "max-open", 0, "how many numbers of a scope may be open; 0 is without limit")
 	f.Int64Var(&d.definition.MaxKeys, "max-keys", 0, "how many keys the series may know; 0 is without limit")
-	f.Int32Var(&d.definition.MaxAheadDays, "max-ahead-days", 0, "how many days a date may be after the present one, at most 3650; 0 is 1 with an --order, else 366")
-	f.StringArrayVar(&d.begins, "begin", nil, "SCOPE=NUMBER: the first number of a scope that has none yet, - for a series without scopes; one flag for each")
+	f.Int32Var(&d.definition.MaxAheadDays, "max-ahead-days", 0,
+		"how many days a date may be after the present one, at most 3650; 0 is 1 with an --order, else 366")
+	f.StringArrayVar(&d.begins, "begin", nil,
+		"SCOPE=NUMBER: the first number of a scope that has none yet, - for a series without scopes; one flag for each")
 	f.BoolVar(&d.dryRun, "dry-run", false, "print what the definition means, and change nothing")
 	f.StringVar(&d.definition.TimeZone, "time-zone", "", "IANA name of the zone of dates that callers do not give (default: UTC)")
 }
@@ -184,16 +189,23 @@ func word(name, prefix string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, prefix), "_", "-"))
 }
 
-// choice returns the value of an enum that a flag names.
-func choice(flag, text, prefix string, values map[string]int32) (int32, error) {
+// words are how people write the values of an enum, in their order, without the unspecified one.
+func words(prefix string, values map[string]int32) []string {
 	names := slices.SortedFunc(maps.Keys(values), func(a, b string) int { return int(values[a] - values[b]) })[1:]
 	for i, name := range names {
-		if names[i] = word(name, prefix); names[i] == text {
-			return values[name], nil
-		}
+		names[i] = word(name, prefix)
 	}
-	last := len(names) - 1
-	return 0, usagef("%s must be %s or %s, not %q", flag, strings.Join(names[:last], ", "), names[last], text)
+	return names
+}
+
+// choice returns the value of an enum that a flag names.
+func choice(flag, text, prefix string, values map[string]int32) (int32, error) {
+	allowed := words(prefix, values)
+	if slices.Contains(allowed, text) {
+		return values[prefix+strings.ToUpper(strings.ReplaceAll(text, "-", "_"))], nil
+	}
+	last := len(allowed) - 1
+	return 0, usagef("%s must be %s or %s, not %q", flag, strings.Join(allowed[:last], ", "), allowed[last], text)
 }
 
 // maxAhead says how many days a date may be after the present one.

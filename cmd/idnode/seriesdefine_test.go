@@ -27,13 +27,17 @@ func TestSeriesPreview(t *testing.T) {
 		"-o json":           {stdout: json},
 		"--dry-run -o json": {stdout: json},
 	} {
-		args := []string{"series", "define", "invoices", "--format", "INV-{branch}-{number:6}", "--begin", "2026,ULM=543", "--endpoint", node.addr}
+		args := []string{
+			"series", "define", "invoices", "--format", "INV-{branch}-{number:6}", "--begin", "2026,ULM=543",
+			"--endpoint", node.addr,
+		}
 		if got := command(t, append(args, strings.Fields(flags)...)...); got != want {
 			t.Errorf("%q: %+v, want %+v", flags, got, want)
 		}
 	}
 	plain := newFakeNode(t, answer(&idnodev1.DefineSeriesResponse{Version: 1, Preview: &idnodev1.SeriesPreview{Texts: []string{"1", "2"}}}))
-	if got := command(t, "series", "define", "x", "--format", "{number}", "--dry-run", "--endpoint", plain.addr); got != (outcome{stdout: "texts         1, 2\nbegins again  never\n"}) {
+	if got := command(t, "series", "define", "x", "--format", "{number}", "--dry-run", "--endpoint",
+		plain.addr); got != (outcome{stdout: "texts         1, 2\nbegins again  never\n"}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -41,7 +45,8 @@ func TestSeriesPreview(t *testing.T) {
 // TestSeriesBegins: scopes are sent as they are said, and a dry run as one.
 func TestSeriesBegins(t *testing.T) {
 	node := newFakeNode(t, answer(&idnodev1.DefineSeriesResponse{}))
-	command(t, "series", "define", "x", "--format", "{number}", "--begin", "-=543", "--begin", "2026-W07,ULM=12", "--dry-run", "--endpoint", node.addr)
+	command(t, "series", "define", "x", "--format", "{number}", "--begin", "-=543", "--begin", "2026-W07,ULM=12", "--dry-run",
+		"--endpoint", node.addr)
 	sent := node.requests()[0].(*idnodev1.DefineSeriesRequest)
 	want := []*idnodev1.ScopeBegin{{First: 543}, {Scope: []string{"2026-W07", "ULM"}, First: 12}}
 	if diff := cmp.Diff(want, sent.GetBegins(), protocmp.Transform()); diff != "" || !sent.GetDryRun() {

@@ -102,7 +102,9 @@ func readBooks(path string, in io.Reader) ([]*idnodev1.ReconciledNumber, error) 
 }
 
 // send makes the calls, one after the other, and prints what became of the numbers.
-func (r *seriesReconcile) send(ctx context.Context, s *clusterClient, msg *idnodev1.ReconcileNumbersRequest, numbers []*idnodev1.ReconciledNumber) error {
+func (r *seriesReconcile) send(ctx context.Context, s *clusterClient, msg *idnodev1.ReconcileNumbersRequest,
+	numbers []*idnodev1.ReconciledNumber,
+) error {
 	send := s.keyed
 	if r.file != "" {
 		send = s.insist

@@ -98,7 +98,8 @@ func printScopes(w io.Writer, scopes []*idnodev1.ScopeReport, first bool) {
 	}
 	for _, x := range scopes {
 		closed := map[bool]string{true: "yes", false: "no"}[x.GetClosed()]
-		fmt.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", docid.Escape(scopeText(x.GetScope())), x.GetLast(), cmp.Or(x.GetLastDate(), "-"),
+		fmt.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", docid.Escape(scopeText(x.GetScope())), x.GetLast(),
+			cmp.Or(x.GetLastDate(), "-"),
 			x.GetBefore(), x.GetOpen(), x.GetOverdue(), x.GetConfirmed(), x.GetVoided(), x.GetReleased(), x.GetUnknown(), closed)
 	}
 	_ = tw.Flush()

@@ -51,7 +51,8 @@ what the series has, and asks.`,
 		Args: cobra.ExactArgs(1),
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&r.lasts, "last", nil, "SCOPE=NUMBER[@DATE]: the last number of a scope that is in the books, and the greatest date; one flag for each")
+	f.StringArrayVar(&r.lasts, "last", nil,
+		"SCOPE=NUMBER[@DATE]: the last number of a scope that is in the books, and the greatest date; one flag for each")
 	f.StringArrayVar(&r.closed, "closed", nil, "SCOPE: one that was closed; one flag for each")
 	r.sure.register(f)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
@@ -156,7 +157,8 @@ func (r *seriesResume) question() string {
 	if len(r.closed) > 0 {
 		closed = "no scope but " + quote(strings.Join(r.closed, " ")) + " was closed since the backup"
 	}
-	return fmt.Sprintf("Resumes %s: %s, and %s. If that is wrong, numbers come twice, or in a scope that was closed.", quote(r.name), last, closed)
+	return fmt.Sprintf("Resumes %s: %s, and %s. If that is wrong, numbers come twice, or in a scope that was closed.",
+		quote(r.name), last, closed)
 }
 
 // read asks for the scopes of the series, once.

@@ -41,7 +41,8 @@ func resumes(node *fakeNode) (calls []proto.Message) {
 // the last one alone lets the series go on. A scope is closed with its last number.
 func TestResumeFarBeyondTheBackup(t *testing.T) {
 	node := knownScopes(t)
-	got := command(t, "series", "resume", "bills", "--yes", "--last", "2026=300000@2026-12-30", "--closed", "2026", "--closed", "2025", "--endpoint", node.addr)
+	got := command(t, "series", "resume", "bills", "--yes", "--last", "2026=300000@2026-12-30", "--closed", "2026", "--closed", "2025",
+		"--endpoint", node.addr)
 	if want := (outcome{stdout: "bills resumed\n"}); got != want {
 		t.Errorf("%+v", got)
 	}
@@ -51,7 +52,10 @@ func TestResumeFarBeyondTheBackup(t *testing.T) {
 	end := books(300_000)
 	end.Closed = true
 	want := []proto.Message{
-		&idnodev1.ResumeSeriesRequest{Series: "bills", More: true, Books: []*idnodev1.ScopeInBooks{books(150_000), {Scope: []string{"2025"}, Last: 7, Closed: true}}},
+		&idnodev1.ResumeSeriesRequest{
+			Series: "bills", More: true,
+			Books: []*idnodev1.ScopeInBooks{books(150_000), {Scope: []string{"2025"}, Last: 7, Closed: true}},
+		},
 		&idnodev1.ResumeSeriesRequest{Series: "bills", More: true, Books: []*idnodev1.ScopeInBooks{books(250_000)}},
 		&idnodev1.ResumeSeriesRequest{Series: "bills", Books: []*idnodev1.ScopeInBooks{end}},
 	}
@@ -102,7 +106,8 @@ func TestResumeOfAnUnknownScope(t *testing.T) {
 
 // TestResumeWithoutADate says how it is written.
 func TestResumeWithoutADate(t *testing.T) {
-	node := newFakeNode(t, refuse(failure(t, codes.InvalidArgument, "INVALID_SERIES", "books have numbers beyond those that are known, and no last date", "books")))
+	node := newFakeNode(t,
+		refuse(failure(t, codes.InvalidArgument, "INVALID_SERIES", "books have numbers beyond those that are known, and no last date", "books")))
 	got := command(t, "series", "resume", "bills", "--yes", "--last", "2026=8", "--endpoint", node.addr)
 	if got.code != exitUsage || !strings.Contains(got.stderr, "as in --last 2026,BERLIN=4711@2026-12-30") {
 		t.Errorf("%+v", got)
@@ -145,7 +150,10 @@ func TestResumeShowsWhatTheSeriesHas(t *testing.T) {
 	if err := r.run(t.Context(), s); err == nil || len(resumes(node)) > 0 {
 		t.Errorf("%v, %d calls", err, len(resumes(node)))
 	}
-	for _, want := range []string{"SCOPE  LAST   DATE        BEFORE  OPEN", "2025   7      2025-12-31  0       2", "UNKNOWN", "CLOSED", "no scope was closed since the backup", "Type yes to go on"} {
+	for _, want := range []string{
+		"SCOPE  LAST   DATE        BEFORE  OPEN", "2025   7      2025-12-31  0       2", "UNKNOWN", "CLOSED",
+		"no scope was closed since the backup", "Type yes to go on",
+	} {
 		if !strings.Contains(shown.String(), want) {
 			t.Errorf("%s does not say %q", shown.String(), want)
 		}
@@ -173,7 +181,8 @@ func reconciles(t *testing.T, failFrom int64) *fakeNode {
 // TestReconcile: a line for each number, as of confirm.
 func TestReconcile(t *testing.T) {
 	node := reconciles(t, 1<<40)
-	got := command(t, "series", "reconcile", "bills", "2026,BERLIN", "--database", "shop", "--number", "7=cart=3", "--number", "8=", "--reason", "torn", "--endpoint", node.addr)
+	got := command(t, "series", "reconcile", "bills", "2026,BERLIN", "--database", "shop", "--number", "7=cart=3", "--number", "8=",
+		"--reason", "torn", "--endpoint", node.addr)
 	if want := (outcome{stdout: "B-7\tconfirmed\tcart=3\t\t\nB-8\tvoided\t\t\t\n"}); got != want {
 		t.Errorf("%+v", got)
 	}
@@ -199,11 +208,13 @@ func TestReconcileFromAFile(t *testing.T) {
 	}
 	node := reconciles(t, 1<<40)
 	got := command(t, "series", "reconcile", "bills", "-", "--file", file, "--endpoint", node.addr)
-	if got.code != exitOK || strings.Count(got.stdout, "\n") != 2500 || !strings.HasSuffix(got.stdout, "B-2500\tconfirmed\tcart,2500\t\t\n") || len(node.requests()) != 3 {
+	if got.code != exitOK || strings.Count(got.stdout, "\n") != 2500 ||
+		!strings.HasSuffix(got.stdout, "B-2500\tconfirmed\tcart,2500\t\t\n") || len(node.requests()) != 3 {
 		t.Errorf("code %d, %d lines, %d calls, %s", got.code, strings.Count(got.stdout, "\n"), len(node.requests()), got.stderr)
 	}
 	got = command(t, "series", "reconcile", "bills", "-", "--file", file, "--endpoint", reconciles(t, 1500).addr)
-	if got.code != exitFailed || strings.Count(got.stdout, "\n") != 1000 || !strings.HasPrefix(got.stderr, "1000 numbers were reconciled before this") {
+	if got.code != exitFailed || strings.Count(got.stdout, "\n") != 1000 ||
+		!strings.HasPrefix(got.stderr, "1000 numbers were reconciled before this") {
 		t.Errorf("code %d, %d lines, %s", got.code, strings.Count(got.stdout, "\n"), got.stderr)
 	}
 	var long []*idnodev1.ReconciledNumber
@@ -222,6 +233,7 @@ func TestBooksThatAreWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                             "it has no first line",
 		"7,cart\n":                     "its first line must be number,key",
+		"number;key\n7;a\n":            "its first line must be number,key, with a comma",
 		"number,key\n":                 "it has no numbers",
 		"number,key\n7\n":              "wrong number of fields",
 		"number,key\n7,a\nx,b\n":       `line 3: "x" is no number from 1 on`,

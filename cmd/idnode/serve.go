@@ -147,7 +147,9 @@ const stopLimit = 24 * time.Second
 
 // runServer runs a node until ctx ends or it ends by itself. Each of hangups has it read
 // again what can be read again.
-func runServer(ctx context.Context, newServer newServer, cfg *config.Config, log *slog.Logger, manager *sdnotify.Manager, hangups <-chan os.Signal) error {
+func runServer(ctx context.Context, newServer newServer, cfg *config.Config, log *slog.Logger, manager *sdnotify.Manager,
+	hangups <-chan os.Signal,
+) error {
 	n, err := newServer(cfg, log)
 	if err != nil {
 		return &endedError{err: err}

@@ -70,7 +70,10 @@ func TestServe(t *testing.T) {
 		stderr string
 	}{
 		{"told to stop", nil, exitOK, ""},
-		{"ended by itself", func(context.Context) error { return errors.New("this node was removed\nfrom the cluster") }, exitFailed, "idnode: this node was removed; from the cluster\n"},
+		{
+			"ended by itself", func(context.Context) error { return errors.New("this node was removed\nfrom the cluster") }, exitFailed,
+			"idnode: this node was removed; from the cluster\n",
+		},
 		{"damaged", func(context.Context) error { return &node.DataLossError{Dir: "d", Tag: "A", Err: errors.New("torn")} }, exitDamaged, "idnode: DATA_LOSS: torn; rebuild this node: idnode cluster remove A at another node, empty d, and start it with --join ADDRESS of a member and without its old tag\n"},
 		{"removed", func(context.Context) error {
 			return errors.Join(fmt.Errorf("cluster: %w", member.ErrRemoved), errors.New("x"))
@@ -79,7 +82,10 @@ func TestServe(t *testing.T) {
 			return fmt.Errorf("log entry 7: %w", &raftlog.UnknownFormatError{What: "log entry", Format: 9, Known: 8})
 		}, exitRefused, "idnode: log entry 7: log entry has format 9, this binary knows formats up to 8: upgrade it\n"},
 		{"unguarded", func(context.Context) error { return config.ErrUnguarded }, exitUsage, "idnode: " + config.ErrUnguarded.Error() + "\n"},
-		{"another node's data directory", func(context.Context) error { return fmt.Errorf("cluster: %w", member.ErrOtherNode) }, exitUsage, "idnode: cluster: " + member.ErrOtherNode.Error() + "\n"},
+		{
+			"another node's data directory", func(context.Context) error { return fmt.Errorf("cluster: %w", member.ErrOtherNode) }, exitUsage,
+			"idnode: cluster: " + member.ErrOtherNode.Error() + "\n",
+		},
 		{"alone by a slip", func(context.Context) error { return config.ErrAlone }, exitUsage, "idnode: " + config.ErrAlone.Error() + "\n"},
 		{"a deadline inside", func(context.Context) error { return context.DeadlineExceeded }, exitFailed, "idnode: context deadline exceeded\n"},
 	}

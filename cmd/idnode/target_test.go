@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	"github.com/idnode/idnode/backup"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
@@ -68,8 +70,62 @@ func TestBackupToTheStandardOutput(t *testing.T) {
 		t.Errorf("a backup that was cut off: %+v", got)
 	}
 	got = command(t, "export", "-", "--form", "csv", "--endpoint", node)
-	if got.code != exitOK || got.stdout != "database,kind,guarded name,value\ndefault,identity,invoices,7\n" || !strings.Contains(got.stderr, "1 counters") {
+	if got.code != exitOK || got.stdout != "database,kind,guarded name,value\ndefault,identity,invoices,7\n" ||
+		!strings.Contains(got.stderr, "1 counters") || !strings.Contains(got.stderr, "left out: series") {
 		t.Errorf("export: %+v", got)
+	}
+}
+
+// TestFromTheStandardInput: - is it for every command that reads a file, and no copy is left.
+func TestFromTheStandardInput(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	whole, node := string(aBackup(t)), " --endpoint "+restored(t, true).addr
+	for line, tt := range map[string]struct{ input, want string }{
+		"backup inspect -":                              {whole, "1 identities"},
+		"export - --form csv --from -" + node:           {whole, "default,identity,invoices,7"},
+		"restore - --yes --skip-ahead 5" + node:         {whole, "of log index 42 into cluster"},
+		"import - --form csv --yes" + node:              {"database,kind,name,value\nshop,identity,invoices,7\n", "4 counters raised"},
+		"restore - --skip-ahead 5" + node:               {whole, "say --yes"},
+		"import - --form csv --yes --timeout 5s" + node: {"database,kind,name,value\nshop,identity,M\xfcller,7\n", "line 2, column 15"},
+	} {
+		var out strings.Builder
+		code := run(t.Context(), strings.Fields(line), strings.NewReader(tt.input), &out, &out, nil)
+		if failed := strings.Contains(tt.want, "column") || strings.Contains(tt.want, "--yes"); (code != exitOK) != failed ||
+			!strings.Contains(out.String(), tt.want) {
+			t.Errorf("%s: exit code %d: %s, want %q", line, code, out.String(), tt.want)
+		}
+	}
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+		t.Errorf("%v is left: %v", left, err)
+	}
+	if got := command(t, "import", "/proc/self/status", "--yes"); got.code != exitFailed ||
+		!strings.Contains(got.stderr, "--form csv reads a list") {
+		t.Errorf("%+v", got)
+	}
+	a := &app{stdout: io.Discard, stderr: io.Discard, toTerminal: true}
+	if code := a.run(t.Context(), []string{"backup", "-"}, nil); code != exitUsage {
+		t.Errorf("a backup at a terminal has exit code %d", code)
+	}
+}
+
+// TestAnImportInsistsOnlyWhereANodeIs: it sends nothing where none answers.
+func TestAnImportInsistsOnlyWhereANodeIs(t *testing.T) {
+	node := newFakeNode(t, refuse(failure(t, codes.Unavailable, "STOPPING", "bye")))
+	file := filepath.Join(t.TempDir(), "a.csv")
+	if err := os.WriteFile(file, []byte("database,kind,name,value\nshop,identity,invoices,7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := command(t, "import", file, "--yes", "--endpoint", node.addr); got.code != exitUnavailable || len(node.requests()) != 1 {
+		t.Errorf("%+v, and %d calls", got, len(node.requests()))
+	}
+}
+
+// TestAFolderThatIsNotThere: the error names the file that was asked for.
+func TestAFolderThatIsNotThere(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "none", "x")
+	got := command(t, "backup", file, "--endpoint", serveBackup(t, aBackup(t)))
+	if want := "idnode: open " + file + ": no such file or directory\n"; got.code != exitFailed || got.stderr != want {
+		t.Errorf("%+v, want %q", got, want)
 	}
 }
 
@@ -126,7 +182,8 @@ func TestAFullOutputIsAnError(t *testing.T) {
 			env = nil
 		}
 		code := run(t.Context(), args, strings.NewReader(""), full{}, &stderr, env)
-		if text := stderr.String(); code != exitFailed || strings.Count(text, "\n") != 1 || !strings.Contains(text, "no space left") || strings.Contains(text, "tried") {
+		if text := stderr.String(); code != exitFailed || strings.Count(text, "\n") != 1 || !strings.Contains(text, "no space left") ||
+			strings.Contains(text, "tried") {
 			t.Errorf("%s: exit code %d: %s", args, code, text)
 		}
 	}

@@ -37,7 +37,8 @@ func TestTheMostTellingErrorWins(t *testing.T) {
 	got := command(t, "identity", "get", "users", "-v", "--endpoint", noQuorum+","+nobody)
 	lines := strings.Split(strings.TrimSuffix(got.stderr, "\n"), "\n")
 	if got.code != exitUnavailable || len(lines) != 3 || !strings.HasPrefix(lines[0], "idnode: NO_QUORUM: ") ||
-		!strings.HasPrefix(lines[1], "idnode: "+noQuorum+": NO_QUORUM: no leader") || !strings.HasPrefix(lines[2], "idnode: "+nobody+": UNAVAILABLE: ") {
+		!strings.HasPrefix(lines[1], "idnode: "+noQuorum+": NO_QUORUM: no leader") ||
+		!strings.HasPrefix(lines[2], "idnode: "+nobody+": UNAVAILABLE: ") {
 		t.Errorf("with -v: %+v", got)
 	}
 }

@@ -66,11 +66,11 @@ func TestUnit(t *testing.T) {
 		t.Errorf("its settings: %+v", got)
 	}
 	// And those with which a node takes the place of another.
-	manual, err := os.ReadFile("../../docs/operations.md")
+	manual, err := os.ReadFile("../../docs/operate/linux.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(manual), "\n### Replacing and recovering under systemd\n")
+	_, section, _ := strings.Cut(string(manual), "\n## Replacing a node\n")
 	_, settings, _ := strings.Cut(section, "\n```yaml\n")
 	settings, _, _ = strings.Cut(settings, "```\n")
 	file := filepath.Join(t.TempDir(), "idnode.yaml")
@@ -115,7 +115,8 @@ func TestTimeForAStop(t *testing.T) {
 func TestUnitBackup(t *testing.T) {
 	unit := unitSettings(t, "idnode-backup.service")
 	program, commandLine, _ := strings.Cut(unit["ExecStart"], " ")
-	if program != "/usr/local/bin/idnode" || unit["RestartPreventExitStatus"] != fmt.Sprint(exitUsage) || unit["EnvironmentFile"] != "/etc/idnode/backup.env" {
+	if program != "/usr/local/bin/idnode" || unit["RestartPreventExitStatus"] != fmt.Sprint(exitUsage) ||
+		unit["EnvironmentFile"] != "/etc/idnode/backup.env" {
 		t.Errorf("%v", unit)
 	}
 	var job struct {

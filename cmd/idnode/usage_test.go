@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"testing"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // TestWrongUsage has the command lines that are refused before any call. Each
@@ -16,9 +19,17 @@ func TestWrongUsage(t *testing.T) {
 		{"hilo nxt", `unknown command "nxt" for 'idnode hilo', did you mean "next"?`},
 		{"identity grow users", `unknown command "grow" for 'idnode identity'`},
 		{"cluster explode", `unknown command "explode" for 'idnode cluster'`},
+		{"status", `did you mean "cluster"?`},
+		{"cluster status --watch=5", "not a duration"},
 		{"next", "usage: idnode next TEMPLATE"},
 		{"next a b", "usage: idnode next TEMPLATE"},
-		{"next users/ --cuont 3", "unknown flag: --cuont"},
+		{"next users/ --cuont 3", "unknown flag: --cuont, did you mean --count?"},
+		{"next users/ --colour", "unknown flag: --colour; usage"},
+		{"serve --data-dri x", "did you mean --data-dir?"},
+		{"restore x --database shop", "unknown flag: --database: 'idnode restore' is about no single database"},
+		{"backup x --database shop", "about no single database"},
+		{"cluster members --database shop", "about no single database"},
+		{"hilo reserves --database shop", "about no single database"},
 		{"next users/ --count many", "invalid argument"},
 		{"next users/ --count 0", "--count must be 1 to 1,000,000, not 0"},
 		{"next users/ --count 1000001", "--count must be 1 to 1,000,000"},
@@ -26,10 +37,12 @@ func TestWrongUsage(t *testing.T) {
 		{`next a\b`, "INVALID_ID"},
 		{"next users| --retry-since 4", "--retry-since needs the --request-id"},
 		{"next users| --request-id=", "--request-id must have 1 to 64 bytes"},
+		{"next users| --request-id M\xfcller", "--request-id must have 1 to 64 bytes of UTF-8"},
 		{"next users| --request-id " + strings.Repeat("x", 65), "--request-id must have 1 to 64 bytes"},
-		{"next users| --endpoint nowhere", `--endpoint must be HOST:PORT, not "nowhere"`},
+		{"next users| --endpoint nowhere", `--endpoint (IDNODE_ENDPOINTS) must be HOST:PORT, not "nowhere"`},
+		{"next users| --endpoint a:99999", `must be HOST:PORT, not "a:99999"`},
 		{"next users| --timeout 0s", "--timeout must be above zero"},
-		{"next users| -o yaml", `--output must be text or json, not "yaml"`},
+		{"next users| -o yaml", `--output must be text, wide or json, not "yaml"`},
 		{"next users| --tls-cert a.crt", "certificate and key go together"},
 		{"next users| --tls-ca /does/not/exist", "/does/not/exist"},
 		{"next users| --tls-cert /does/not --tls-key /exist", "/does/not"},
@@ -141,16 +154,20 @@ func TestHelpOfEveryCommand(t *testing.T) {
 			t.Errorf("%s: the short description ends with a full stop", c.CommandPath())
 		}
 		got := command(t, append(strings.Fields(c.CommandPath())[1:], "--help")...)
-		if got.code != exitOK || !strings.Contains(got.stdout, "Usage:") {
+		connects := c.Flags().Lookup("endpoint") != nil
+		if got.code != exitOK || !strings.Contains(got.stdout, "Usage:") ||
+			strings.Contains(got.stdout, "\nConnection:\n      --endpoint") != connects || strings.Count(got.stdout, "--endpoint str") > 1 {
 			t.Errorf("%s --help: code %d, %q", c.CommandPath(), got.code, got.stdout)
 		}
 	}
 }
 
 func TestVersion(t *testing.T) {
-	got := command(t, "version")
-	if got.code != exitOK || !strings.HasPrefix(got.stdout, "idnode ") {
-		t.Errorf("code %d, printed %q", got.code, got.stdout)
+	for _, words := range []string{"version", "--version"} {
+		if got := command(t, words); got.code != exitOK || !strings.HasPrefix(got.stdout, "idnode ") ||
+			!strings.Contains(got.stdout, versionText()) {
+			t.Errorf("%s: %+v", words, got)
+		}
 	}
 }
 
@@ -158,6 +175,15 @@ func TestCompletion(t *testing.T) {
 	got := command(t, "completion", "bash")
 	if got.code != exitOK || !strings.Contains(got.stdout, "__start_idnode") {
 		t.Errorf("code %d", got.code)
+	}
+	for line, want := range map[string]string{
+		"bench --op":                  "identity\nserver-side\nrange\n",
+		"cluster members -o":          "text\nwide\njson\n",
+		"series define x --on-expiry": "report\nvoid\nreuse-lowest\n",
+	} {
+		if got := command(t, append([]string{"__complete"}, append(strings.Fields(line), "")...)...); !strings.HasPrefix(got.stdout, want) {
+			t.Errorf("%s: %+v, want %q", line, got, want)
+		}
 	}
 }
 
@@ -170,7 +196,32 @@ func TestUnknownVariables(t *testing.T) {
 	if got := commandEnv(t, env, "version"); got.code != exitOK || got.stderr != want {
 		t.Errorf("%+v", got)
 	}
-	if got := commandEnv(t, env, "serve", "--tag", "A"); got.code != exitUsage || strings.Contains(got.stderr, "warning") || !strings.Contains(got.stderr, "unknown variable IDNODE_ENDPOINT") {
+	if got := commandEnv(t, env, "serve", "--tag", "A"); got.code != exitUsage || strings.Contains(got.stderr, "warning") ||
+		!strings.Contains(got.stderr, "unknown variable IDNODE_ENDPOINT") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// ending ends a context at the first write.
+type ending struct {
+	written int
+	end     context.CancelFunc
+}
+
+func (e *ending) Write(p []byte) (int, error) {
+	e.written += len(p)
+	e.end()
+	return len(p), nil
+}
+
+// TestCtrlCEndsALongOutput: a million ids are not printed to their end.
+func TestCtrlCEndsALongOutput(t *testing.T) {
+	node := newFakeNode(t, answer(&idnodev1.GenerateResponse{Blocks: []*idnodev1.IdBlock{{Prefix: "users/", First: 1, Last: 1_000_000}}}))
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &ending{end: cancel}
+	var stderr strings.Builder
+	code := run(ctx, []string{"next", "users|", "--count", "1000000", "--endpoint", node.addr}, strings.NewReader(""), out, &stderr, nil)
+	if code != exitFailed || stderr.String() != "idnode: CANCELED: interrupted\n" || out.written > 1<<20 {
+		t.Errorf("code %d, %q, %d bytes written", code, stderr.String(), out.written)
 	}
 }

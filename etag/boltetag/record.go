@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/internal/crc32c"
 )
 
 // The file holds two buckets. Every key of meta is always there.
@@ -22,8 +22,6 @@ var (
 	countKey = []byte("count") // uint64: how many databases there are
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 const sumSize = 4
 
 // checksum covers the place of a value as well as the value, so that a value
@@ -33,10 +31,7 @@ func checksum(bucket, key, payload []byte) uint32 {
 	// Two names together are shorter than a page, and the lengths need only
 	// tell the parts from each other.
 	lengths[0], lengths[1] = byte(len(bucket)), byte(len(key))
-	sum := crc32.Update(0, castagnoli, lengths[:])
-	sum = crc32.Update(sum, castagnoli, bucket)
-	sum = crc32.Update(sum, castagnoli, key)
-	return crc32.Update(sum, castagnoli, payload)
+	return crc32c.Sum(lengths[:], bucket, key, payload)
 }
 
 func put(tx *bolt.Tx, bucket, key, payload []byte) error {

@@ -101,7 +101,9 @@ func (b books) confirmed(ctx context.Context, numbers []client.DocumentNumber) e
 }
 
 // each changes one invoice for each number, in one transaction.
-func (b books) each(ctx context.Context, numbers []client.DocumentNumber, change func(*sql.Tx, client.DocumentNumber) (sql.Result, error)) error {
+func (b books) each(ctx context.Context, numbers []client.DocumentNumber,
+	change func(*sql.Tx, client.DocumentNumber) (sql.Result, error),
+) error {
 	return b.transaction(ctx, func(tx *sql.Tx) error {
 		for _, n := range numbers {
 			result, err := change(tx, n)
@@ -141,7 +143,8 @@ func (b books) audit(ctx context.Context, none int) (last int, err error) {
 		return 0, err
 	}
 	if first < 1 || first > 1+none || last != all+none || confirmed != all {
-		return 0, fmt.Errorf("%d invoices, %d of them final, with numbers from %d to %d, of which %d are on none", all, confirmed, first, last, none)
+		return 0, fmt.Errorf("%d invoices, %d of them final, with numbers from %d to %d, of which %d are on none", all,
+			confirmed, first, last, none)
 	}
 	return last, nil
 }

@@ -102,17 +102,26 @@ func operations() map[string]operation {
 		Removed: true, LogFormat: 3, Starts: 9, Process: 1 << 63, TrustData: true,
 	}
 	etags := []*raftlogv1.EtagRaiseTo{{Database: "shop", Ceiling: math.MaxUint64}, {Database: "größe", Ceiling: 0}}
-	definition := &raftlogv1.SeriesDefinition{Format: "INV-{number:6}", ResetBy: 1, Order: 1, OnRelease: 1, OnExpiry: 2, ExpiresInNanos: 1 << 40, MaxOpen: 3, MaxKeys: 1 << 33, TimeZone: "Europe/Berlin", MaxAheadDays: 7}
-	stored := &raftlogv1.SeriesStored{Key: "a", Label: "till", State: 5, Shared: true, Date: -1, TakenUnixNano: 1 << 60, ExpiresUnixNano: 1<<60 + 1, Reason: "torn"}
+	definition := &raftlogv1.SeriesDefinition{
+		Format: "INV-{number:6}", ResetBy: 1, Order: 1, OnRelease: 1, OnExpiry: 2,
+		ExpiresInNanos: 1 << 40, MaxOpen: 3, MaxKeys: 1 << 33, TimeZone: "Europe/Berlin", MaxAheadDays: 7,
+	}
+	stored := &raftlogv1.SeriesStored{
+		Key: "a", Label: "till", State: 5, Shared: true, Date: -1, TakenUnixNano: 1 << 60,
+		ExpiresUnixNano: 1<<60 + 1, Reason: "torn",
+	}
 	origin := &raftlogv1.SeriesOrigin{SinceUnixNano: 1 << 59, Version: 2, VoidedByUnixNano: -1, ReleasedVoided: true, KeysStay: true}
 	payloads := map[string]proto.Message{
-		"identity next":           &raftlogv1.IdentityNext{Name: "users", Count: 1, Separator: "/"},
-		"identity next, many":     &raftlogv1.IdentityNext{Name: strings.Repeat("größe", 60), Count: 1_000_000, Separator: "→"},
-		"identity seed":           &raftlogv1.IdentitySeed{Name: "users", Value: -7, Force: true, Expected: proto.Int64(0)},
-		"identity seed, plain":    &raftlogv1.IdentitySeed{Name: "users", Value: 7},
-		"identity delete":         &raftlogv1.IdentityDelete{Name: "users", Forget: true},
-		"identity delete, hide":   &raftlogv1.IdentityDelete{Name: "users"},
-		"hilo next":               &raftlogv1.HiLoNext{Tag: "orders", Size: 32, LastSize: 64, HasLastRange: true, LastRangeUnixNano: 1 << 60, LastMax: 96, Token: 7, ServerTag: "A", ServerPrefix: "eu", MaxHigh: 1 << 53},
+		"identity next":         &raftlogv1.IdentityNext{Name: "users", Count: 1, Separator: "/"},
+		"identity next, many":   &raftlogv1.IdentityNext{Name: strings.Repeat("größe", 60), Count: 1_000_000, Separator: "→"},
+		"identity seed":         &raftlogv1.IdentitySeed{Name: "users", Value: -7, Force: true, Expected: proto.Int64(0)},
+		"identity seed, plain":  &raftlogv1.IdentitySeed{Name: "users", Value: 7},
+		"identity delete":       &raftlogv1.IdentityDelete{Name: "users", Forget: true},
+		"identity delete, hide": &raftlogv1.IdentityDelete{Name: "users"},
+		"hilo next": &raftlogv1.HiLoNext{
+			Tag: "orders", Size: 32, LastSize: 64, HasLastRange: true, LastRangeUnixNano: 1 << 60,
+			LastMax: 96, Token: 7, ServerTag: "A", ServerPrefix: "eu", MaxHigh: 1 << 53,
+		},
 		"hilo next, first":        &raftlogv1.HiLoNext{Tag: "orders", Token: math.MaxUint64, ServerTag: "A"},
 		"hilo next, with label":   &raftlogv1.HiLoNext{Tag: "orders", Token: 7, ServerTag: "A", Label: "till größe", Reserve: true},
 		"hilo return":             &raftlogv1.HiLoReturn{Tag: "orders", Low: 33, High: 64, Last: 40, Token: 7, CheckToken: true},
@@ -128,25 +137,63 @@ func operations() map[string]operation {
 		"member remove":           &raftlogv1.MemberRemove{Tag: "B", MembershipIndex: 300},
 		"format raise":            &raftlogv1.FormatRaise{Format: 3},
 		"etag raise":              &raftlogv1.EtagRaise{Node: id, Raise: etags},
-		"etag clean stop":         &raftlogv1.EtagCleanStop{Node: id, Start: 4, Last: []*raftlogv1.EtagLast{{Database: "shop", Last: 12}}, Partial: true},
-		"merge":                   &raftlogv1.Merge{Identities: []*raftlogv1.MergeIdentity{{Name: "users", Last: 9, Hidden: true}}, Hilos: []*raftlogv1.MergeHiLo{{Tag: "orders", Max: 64, Peak: 96}}, Claims: []string{"users/a", "users/b"}},
-		"merge cluster":           &raftlogv1.MergeCluster{Floor: 1000, Tags: []*raftlogv1.GivenTag{{Id: id, Tag: "C", Etags: etags}}, ShareTags: true, EtagFloor: 5, Resume: "0/0/a", Incomplete: true},
-		"roles set":               &raftlogv1.RolesSet{Table: table, Expected: proto.Uint64(0)},
-		"roles set, none":         &raftlogv1.RolesSet{},
-		"series define":           &raftlogv1.SeriesDefine{Name: "invoices", Definition: definition, ExpectedVersion: 2},
-		"series define, begins":   &raftlogv1.SeriesDefine{Name: "invoices", Definition: definition, Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"2026", "BERLIN"}, First: 543}, {First: 2}}},
-		"series delete":           &raftlogv1.SeriesDelete{Name: "invoices", ExpectedVersion: 2},
-		"series take":             &raftlogv1.SeriesTake{Name: "invoices", Values: []string{"BERLIN"}, Date: proto.Int32(-1), UtcOffsetSeconds: -3600, Keys: []string{"a", "größe"}, Label: "till", ExpiresInNanos: 1 << 40, Version: 2, SinceUnixNano: 1 << 60},
-		"series take, least":      &raftlogv1.SeriesTake{Name: "invoices", Keys: []string{"a"}},
-		"series end":              &raftlogv1.SeriesEnd{Name: "invoices", State: 3, Keys: []*raftlogv1.SeriesKey{{Key: "a", Number: 7}, {Key: "b"}}, Reason: "torn"},
-		"series close scope":      &raftlogv1.SeriesCloseScope{Name: "invoices", Scope: []string{"2026", "BERLIN"}},
-		"series resume":           &raftlogv1.SeriesResume{Name: "invoices", Books: []*raftlogv1.SeriesInBooks{{Scope: []string{"2026", "BERLIN"}, Last: 7}, {Scope: []string{"2025", "BERLIN"}, Last: 9, LastDate: proto.Int32(-1), Closed: true}}, More: true},
-		"series reconcile":        &raftlogv1.SeriesReconcile{Name: "invoices", Scope: []string{"2026", "BERLIN"}, Numbers: []*raftlogv1.SeriesKey{{Key: "a", Number: 7}, {Number: 8}}, Reason: "torn"},
-		"series import":           &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Database: 3, Name: "invoices", Definition: definition, Version: 2, Suspended: true, TimeUnixNano: 1 << 60, SinceUnixNano: 1 << 59, Final: true}}},
-		"series import, numbers":  &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Database: 3, Name: "invoices", Scope: []string{"2026"}, Closed: true, Begin: 2, First: 257, Numbers: []*raftlogv1.SeriesStored{stored, {Key: "b", State: 2}}, Origin: origin}}},
-		"series import, a begin":  &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Database: 3, Name: "invoices", Scope: []string{"2026"}, First: 543, Begin: 543}}},
-		"series import, lost":     &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{Database: 3, Name: "invoices", Key: "z", Number: 9, Released: true}}},
-		"join token create":       &raftlogv1.JoinTokenCreate{TokenHash: id, Tag: "C", Watcher: true, ExpiresUnixNano: 1 << 60},
+		"etag clean stop": &raftlogv1.EtagCleanStop{
+			Node: id, Start: 4,
+			Last: []*raftlogv1.EtagLast{{Database: "shop", Last: 12}}, Partial: true,
+		},
+		"merge": &raftlogv1.Merge{
+			Identities: []*raftlogv1.MergeIdentity{{Name: "users", Last: 9, Hidden: true}},
+			Hilos:      []*raftlogv1.MergeHiLo{{Tag: "orders", Max: 64, Peak: 96}}, Claims: []string{"users/a", "users/b"},
+		},
+		"merge cluster": &raftlogv1.MergeCluster{
+			Floor: 1000, Tags: []*raftlogv1.GivenTag{{Id: id, Tag: "C", Etags: etags}},
+			ShareTags: true, EtagFloor: 5, Resume: "0/0/a", Incomplete: true,
+		},
+		"roles set":       &raftlogv1.RolesSet{Table: table, Expected: proto.Uint64(0)},
+		"roles set, none": &raftlogv1.RolesSet{},
+		"series define":   &raftlogv1.SeriesDefine{Name: "invoices", Definition: definition, ExpectedVersion: 2},
+		"series define, begins": &raftlogv1.SeriesDefine{
+			Name: "invoices", Definition: definition,
+			Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"2026", "BERLIN"}, First: 543}, {First: 2}},
+		},
+		"series delete": &raftlogv1.SeriesDelete{Name: "invoices", ExpectedVersion: 2},
+		"series take": &raftlogv1.SeriesTake{
+			Name: "invoices", Values: []string{"BERLIN"}, Date: proto.Int32(-1),
+			UtcOffsetSeconds: -3600, Keys: []string{"a", "größe"}, Label: "till", ExpiresInNanos: 1 << 40, Version: 2, SinceUnixNano: 1 << 60,
+		},
+		"series take, least": &raftlogv1.SeriesTake{Name: "invoices", Keys: []string{"a"}},
+		"series end": &raftlogv1.SeriesEnd{
+			Name: "invoices", State: 3,
+			Keys: []*raftlogv1.SeriesKey{{Key: "a", Number: 7}, {Key: "b"}}, Reason: "torn",
+		},
+		"series close scope": &raftlogv1.SeriesCloseScope{Name: "invoices", Scope: []string{"2026", "BERLIN"}},
+		"series resume": &raftlogv1.SeriesResume{
+			Name: "invoices",
+			Books: []*raftlogv1.SeriesInBooks{
+				{Scope: []string{"2026", "BERLIN"}, Last: 7},
+				{Scope: []string{"2025", "BERLIN"}, Last: 9, LastDate: proto.Int32(-1), Closed: true},
+			}, More: true,
+		},
+		"series reconcile": &raftlogv1.SeriesReconcile{
+			Name: "invoices", Scope: []string{"2026", "BERLIN"},
+			Numbers: []*raftlogv1.SeriesKey{{Key: "a", Number: 7}, {Number: 8}}, Reason: "torn",
+		},
+		"series import": &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
+			Database: 3,
+			Name:     "invoices", Definition: definition, Version: 2, Suspended: true, TimeUnixNano: 1 << 60, SinceUnixNano: 1 << 59, Final: true,
+		}}},
+		"series import, numbers": &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
+			Database: 3, Name: "invoices", Scope: []string{"2026"}, Closed: true, Begin: 2, First: 257,
+			Numbers: []*raftlogv1.SeriesStored{stored, {Key: "b", State: 2}}, Origin: origin,
+		}}},
+		"series import, a begin": &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
+			Database: 3, Name: "invoices", Scope: []string{"2026"}, First: 543, Begin: 543,
+		}}},
+		"series import, lost": &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{
+			Database: 3,
+			Name:     "invoices", Key: "z", Number: 9, Released: true,
+		}}},
+		"join token create": &raftlogv1.JoinTokenCreate{TokenHash: id, Tag: "C", Watcher: true, ExpiresUnixNano: 1 << 60},
 	}
 	cases := map[string]operation{}
 	for name, payload := range payloads {
@@ -194,7 +241,8 @@ func results() map[string]result {
 		return at(300, func(dst []byte) []byte { return AppendValue(dst, v) }, &raftlogv1.Result{Result: &raftlogv1.Result_Value{Value: v}})
 	}
 	rolesBefore := func(v uint64) result {
-		return at(7, func(dst []byte) []byte { return AppendRolesBefore(dst, v) }, &raftlogv1.Result{Result: &raftlogv1.Result_RolesBefore{RolesBefore: v}})
+		return at(7, func(dst []byte) []byte { return AppendRolesBefore(dst, v) },
+			&raftlogv1.Result{Result: &raftlogv1.Result_RolesBefore{RolesBefore: v}})
 	}
 	seeded := func(before, v int64) result {
 		return at(300, func(dst []byte) []byte { return AppendValue(AppendBefore(dst, before), v) },
@@ -205,21 +253,31 @@ func results() map[string]result {
 		for _, b := range blocks {
 			next.Values = append(next.Values, &raftlogv1.Values{First: b.First, Last: b.Last})
 		}
-		return at(index, func(dst []byte) []byte { return AppendBlocks(dst, blocks) }, &raftlogv1.Result{Result: &raftlogv1.Result_IdentityNext{IdentityNext: next}})
+		return at(index, func(dst []byte) []byte { return AppendBlocks(dst, blocks) },
+			&raftlogv1.Result{Result: &raftlogv1.Result_IdentityNext{IdentityNext: next}})
 	}
 	refusal := func(r *raftlogv1.Refusal) result { return at(9, answer(r), &raftlogv1.Result{Refusal: r}) }
 	refused := &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, Field: "name", Detail: "the limit of größe is reached"}
 	hilo := &raftlogv1.HiLoNextResult{Low: 1, High: 32, Size: 32, TimeUnixNano: 1 << 60, Token: 1 << 63, ServerTag: "A", ServerPrefix: "eu"}
 	returned := &raftlogv1.HiLoReturnResult{Returned: true, Max: 33}
-	etags := &raftlogv1.EtagState{Start: 2, Clean: true, Floor: 5, Databases: []*raftlogv1.EtagDatabase{{Database: "shop", Ceiling: 9, Last: 8, Floor: 5}}}
-	member := &raftlogv1.MemberResult{Member: &raftlogv1.Member{Id: []byte("0123456789abcdef"), Tag: "A", LogFormat: 3}, Session: 12, Etags: etags}
+	etags := &raftlogv1.EtagState{
+		Start: 2, Clean: true, Floor: 5,
+		Databases: []*raftlogv1.EtagDatabase{{Database: "shop", Ceiling: 9, Last: 8, Floor: 5}},
+	}
+	member := &raftlogv1.MemberResult{
+		Member:  &raftlogv1.Member{Id: []byte("0123456789abcdef"), Tag: "A", LogFormat: 3},
+		Session: 12, Etags: etags,
+	}
 	merged := &raftlogv1.MergeResult{Created: 1, Raised: 2, Claimed: 3, Unchanged: 4, Conflicts: []string{"users/1", "users/2"}}
 	mergedCluster := &raftlogv1.MergeClusterResult{Floor: 1000, Given: 1, Shared: []string{"A"}, Resume: "0/0/a"}
 	number := &raftlogv1.SeriesNumber{
 		Key: "a", Label: "till", Scope: []string{"2026", "BERLIN"}, Number: 7, Text: "INV-7", State: 1, Overdue: true, Date: -1,
 		TakenUnixNano: 1 << 60, ExpiresUnixNano: 1<<60 + 1, Reason: "torn",
 	}
-	first := &raftlogv1.SeriesNumbers{Numbers: []*raftlogv1.SeriesNumber{{Key: "a", Number: 1}}, Before: &raftlogv1.SeriesLast{Scope: []string{"2025"}, Last: 9}}
+	first := &raftlogv1.SeriesNumbers{
+		Numbers: []*raftlogv1.SeriesNumber{{Key: "a", Number: 1}},
+		Before:  &raftlogv1.SeriesLast{Scope: []string{"2025"}, Last: 9},
+	}
 	numbers := &raftlogv1.SeriesNumbers{Numbers: []*raftlogv1.SeriesNumber{number, {Key: "b", Number: 8, State: 2}}}
 	beyond := &raftlogv1.EtagResult{Refused: []string{"a", "b"}}
 	return map[string]result{
@@ -240,12 +298,16 @@ func results() map[string]result {
 		"hilo return":               at(8, answer(returned), &raftlogv1.Result{Result: &raftlogv1.Result_HiloReturn{HiloReturn: returned}}),
 		"member":                    at(12, answer(member), &raftlogv1.Result{Result: &raftlogv1.Result_Member{Member: member}}),
 		"merge":                     at(8, answer(merged), &raftlogv1.Result{Result: &raftlogv1.Result_Merge{Merge: merged}}),
-		"merge cluster":             at(8, answer(mergedCluster), &raftlogv1.Result{Result: &raftlogv1.Result_MergeCluster{MergeCluster: mergedCluster}}),
-		"roles before":              rolesBefore(300),
-		"roles before, none":        rolesBefore(0),
-		"refusal, with a number":    refusal(&raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_KEY_CONFLICT, SeriesNumber: number}),
-		"series numbers, before":    at(8, answer(first), &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: first}}),
-		"series numbers":            at(8, answer(numbers), &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: numbers}}),
-		"etag":                      at(8, answer(beyond), &raftlogv1.Result{Result: &raftlogv1.Result_Etag{Etag: beyond}}),
+		"merge cluster": at(8, answer(mergedCluster),
+			&raftlogv1.Result{Result: &raftlogv1.Result_MergeCluster{MergeCluster: mergedCluster}}),
+		"roles before":       rolesBefore(300),
+		"roles before, none": rolesBefore(0),
+		"refusal, with a number": refusal(&raftlogv1.Refusal{
+			Reason:       raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_KEY_CONFLICT,
+			SeriesNumber: number,
+		}),
+		"series numbers, before": at(8, answer(first), &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: first}}),
+		"series numbers":         at(8, answer(numbers), &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: numbers}}),
+		"etag":                   at(8, answer(beyond), &raftlogv1.Result{Result: &raftlogv1.Result_Etag{Etag: beyond}}),
 	}
 }

@@ -65,7 +65,10 @@ func sameAsGenerated(t *testing.T, data []byte) {
 	if proto.Unmarshal(data, &m) != nil {
 		return // It looks deeper, and at UTF-8; that is refused later.
 	}
-	want := Operation{Database: []byte(m.GetDatabase()), Kind: o.Kind, Payload: o.Payload, Keyed: m.GetRequest() != nil, Named: m.Principal != nil, Principal: []byte(m.GetPrincipal())}
+	want := Operation{
+		Database: []byte(m.GetDatabase()), Kind: o.Kind, Payload: o.Payload, Keyed: m.GetRequest() != nil,
+		Named: m.Principal != nil, Principal: []byte(m.GetPrincipal()),
+	}
 	if k := m.GetRequest(); k != nil {
 		want.Request = RequestKey{
 			Key: [16]byte(k.GetKey()), Fingerprint: k.GetFingerprint(), Retry: k.GetRetry(), Since: k.GetSince(),

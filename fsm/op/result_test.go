@@ -88,7 +88,10 @@ func numbersAsGenerated(t *testing.T, data []byte) {
 
 // TestNumbersOfANewerProgram: an answer with a field that is not known here still counts.
 func TestNumbersOfANewerProgram(t *testing.T) {
-	known := &raftlogv1.SeriesNumbers{Numbers: []*raftlogv1.SeriesNumber{{Key: "a", Number: 7, State: 1}}, Before: &raftlogv1.SeriesLast{Last: 3}}
+	known := &raftlogv1.SeriesNumbers{
+		Numbers: []*raftlogv1.SeriesNumber{{Key: "a", Number: 7, State: 1}},
+		Before:  &raftlogv1.SeriesLast{Last: 3},
+	}
 	newer := protowire.AppendVarint(protowire.AppendTag(AppendAnswer(AppendLogIndex(nil, 9), known), 99, protowire.VarintType), 1)
 	got, err := Envelope{Database: "db"}.ProposeNumbers(t.Context(),
 		func(context.Context, []byte) ([]byte, error) { return newer, nil }, &raftlogv1.SeriesTake{Name: "s", Keys: []string{"a"}})

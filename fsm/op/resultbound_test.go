@@ -33,7 +33,8 @@ func largestNumber() *raftlogv1.SeriesNumber {
 func TestResultBound(t *testing.T) {
 	address := strings.Repeat("a", 512)
 	member := &raftlogv1.Member{
-		Id: make([]byte, 16), Tag: "ABCD", GrpcAddress: address, RaftAddress: address, HttpAddress: address, Watcher: true, Voter: true, Removed: true,
+		Id: make([]byte, 16), Tag: "ABCD", GrpcAddress: address, RaftAddress: address, HttpAddress: address, Watcher: true,
+		Voter: true, Removed: true,
 		LogFormat: math.MaxUint32, Starts: math.MaxUint64, Process: 1,
 	}
 	number, keys := largestNumber(), make([]string, series.MaxKeys)
@@ -55,13 +56,31 @@ func TestResultBound(t *testing.T) {
 		payload proto.Message
 		result  *raftlogv1.Result
 	}{
-		"identities":      {&raftlogv1.IdentityNext{Name: "n"}, &raftlogv1.Result{Result: &raftlogv1.Result_IdentityNext{IdentityNext: blocks}}},
-		"a member":        {&raftlogv1.MemberRemove{Tag: "A"}, &raftlogv1.Result{Result: &raftlogv1.Result_Member{Member: &raftlogv1.MemberResult{Member: member, Session: math.MaxUint64}}}},
-		"an announcement": {&raftlogv1.MemberAnnounce{}, &raftlogv1.Result{Result: &raftlogv1.Result_Member{Member: &raftlogv1.MemberResult{Member: member, Session: math.MaxUint64, Etags: &raftlogv1.EtagState{Start: math.MaxUint64, Clean: true}}}}},
-		"numbers":         {&raftlogv1.SeriesTake{Name: "n", Keys: keys}, &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: numbers}}},
-		"ended numbers":   {&raftlogv1.SeriesEnd{Name: "n", Keys: ended}, &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: numbers}}},
-		"reconciled ones": {&raftlogv1.SeriesReconcile{Name: "n", Numbers: ended}, &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: numbers}}},
-		"a refusal":       {&raftlogv1.SeriesTake{Name: "n", Keys: []string{"k"}}, &raftlogv1.Result{Refusal: refusal}},
+		"identities": {&raftlogv1.IdentityNext{Name: "n"}, &raftlogv1.Result{Result: &raftlogv1.Result_IdentityNext{IdentityNext: blocks}}},
+		"a member": {
+			&raftlogv1.MemberRemove{Tag: "A"},
+			&raftlogv1.Result{Result: &raftlogv1.Result_Member{Member: &raftlogv1.MemberResult{Member: member, Session: math.MaxUint64}}},
+		},
+		"an announcement": {
+			&raftlogv1.MemberAnnounce{},
+			&raftlogv1.Result{Result: &raftlogv1.Result_Member{Member: &raftlogv1.MemberResult{
+				Member: member, Session: math.MaxUint64,
+				Etags: &raftlogv1.EtagState{Start: math.MaxUint64, Clean: true},
+			}}},
+		},
+		"numbers": {
+			&raftlogv1.SeriesTake{Name: "n", Keys: keys},
+			&raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: numbers}},
+		},
+		"ended numbers": {
+			&raftlogv1.SeriesEnd{Name: "n", Keys: ended},
+			&raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: numbers}},
+		},
+		"reconciled ones": {
+			&raftlogv1.SeriesReconcile{Name: "n", Numbers: ended},
+			&raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: numbers}},
+		},
+		"a refusal": {&raftlogv1.SeriesTake{Name: "n", Keys: []string{"k"}}, &raftlogv1.Result{Refusal: refusal}},
 	} {
 		operation, err := Envelope{}.Encode(c.payload)
 		if err != nil {

@@ -43,7 +43,8 @@ func (e Envelope) ProposeNumbers(
 		return Numbers{}, err
 	}
 	if result.GetSeriesNumbers() == nil {
-		return Numbers{}, outcome.NewUnknown(outcome.Unspecified, &CodecError{"decode numbers", fmt.Errorf("the result is a %T", result.GetResult())})
+		return Numbers{}, outcome.NewUnknown(outcome.Unspecified,
+			&CodecError{"decode numbers", fmt.Errorf("the result is a %T", result.GetResult())})
 	}
 	return numbersOf(result), nil
 }

@@ -4,12 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 
+	"github.com/idnode/idnode/internal/crc32c"
 	"github.com/idnode/idnode/internal/syncdir"
 )
 
@@ -21,8 +21,6 @@ const (
 	// A mark is the magic, the transaction's number (8 bytes) and a CRC-32C (4).
 	markBytes = len(markMagic) + 8 + 4
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Mark remembers, in a file of its own, the newest transaction of a bbolt file
 // that was acknowledged. A file whose newest transaction is older has been
@@ -132,9 +130,7 @@ func (m *Mark) decode(b []byte) (tx uint64, err error) {
 	return binary.BigEndian.Uint64(b[len(markMagic):]), nil
 }
 
-func (m *Mark) sum(b []byte) uint32 {
-	return crc32.Update(crc32.Checksum(m.owner, castagnoli), castagnoli, b)
-}
+func (m *Mark) sum(b []byte) uint32 { return crc32c.Sum(m.owner, b) }
 
 // create makes a file that has its name only when it is whole and on disk.
 func create(name string, content []byte) error {

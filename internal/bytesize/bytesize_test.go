@@ -10,13 +10,17 @@ import (
 
 func TestSizes(t *testing.T) {
 	for text, want := range map[string]Size{
-		"0": 0, "7": 7, "1023": 1023, "1KiB": 1 << 10, "64MiB": 64 << 20, "3GiB": 3 << 30, "8388607TiB": 8388607 << 40, "9223372036854775807": math.MaxInt64,
+		"0": 0, "7": 7, "1023": 1023, "1KiB": 1 << 10, "64MiB": 64 << 20, "3GiB": 3 << 30, "8388607TiB": 8388607 << 40,
+		"9223372036854775807": math.MaxInt64,
 	} {
 		if got, err := Parse(text); got != want || err != nil || got.String() != text {
 			t.Errorf("%s is %d, which is %s, %v", text, int64(got), got, err)
 		}
 	}
-	for _, text := range []string{"", "MiB", "1.5MiB", "64MB", "64M", "64 MiB", "-1KiB", "-1", "+1", "8388608TiB", "9223372036854775808", "1KiBKiB", "soon"} {
+	for _, text := range []string{
+		"", "MiB", "1.5MiB", "64MB", "64M", "64 MiB", "-1KiB", "-1", "+1", "8388608TiB",
+		"9223372036854775808", "1KiBKiB", "soon",
+	} {
 		if got, err := Parse(text); err == nil || !strings.Contains(err.Error(), "such as 512KiB") {
 			t.Errorf("%q is %d, %v", text, int64(got), err)
 		}

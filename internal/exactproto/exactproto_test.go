@@ -11,7 +11,10 @@ import (
 
 func TestUnknownFieldsAtAnyDepth(t *testing.T) {
 	table := func(change func(*raftlogv1.RoleTable)) []byte {
-		m := &raftlogv1.RoleTable{Roles: []*raftlogv1.Role{{Name: "a", Grants: []*raftlogv1.Grant{{Database: "db"}, {}}}}, Limits: []*raftlogv1.CallerLimit{{InFlight: -1}}}
+		m := &raftlogv1.RoleTable{
+			Roles:  []*raftlogv1.Role{{Name: "a", Grants: []*raftlogv1.Grant{{Database: "db"}, {}}}},
+			Limits: []*raftlogv1.CallerLimit{{InFlight: -1}},
+		}
 		change(m)
 		data, err := proto.Marshal(m)
 		if err != nil {

@@ -29,6 +29,7 @@ const (
 	cobra      = "github.com/spf13/cobra"
 	genproto   = "google.golang.org/genproto/googleapis/rpc"
 	grpc       = "google.golang.org/grpc"
+	grpcCodes  = "google.golang.org/grpc/codes"
 	hclog      = "github.com/hashicorp/go-hclog"
 	otel       = "go.opentelemetry.io"
 	isatty     = "github.com/mattn/go-isatty"
@@ -61,18 +62,27 @@ var parts = []part{
 	{folder: "series", floor: 0, pure: true, beside: []string{"docid", "internal/statehash", "series/format"}, modules: []string{btree}},
 	{folder: "series/format", floor: 0, pure: true, beside: []string{"docid"}},
 	{folder: "etag", floor: 0},
-	{folder: "etag/boltetag", floor: 0, beside: []string{"etag", "internal/boltfile", "internal/failpoint", "internal/syncdir"}, modules: []string{bbolt}},
+	{
+		folder: "etag/boltetag", floor: 0,
+		beside: []string{"etag", "internal/boltfile", "internal/crc32c", "internal/failpoint", "internal/syncdir"}, modules: []string{bbolt},
+	},
 	{folder: "proto/idnode/v1", floor: 0, modules: []string{grpc, protobuf}},
 	{folder: "proto/raftlog/v1", floor: 0, modules: []string{protobuf}},
 	{folder: "proto/peer/v1", floor: 0, beside: []string{"proto/raftlog/v1"}, modules: []string{grpc, protobuf}},
-	{folder: "backup", floor: 0, beside: []string{"internal/exactproto", "proto/raftlog/v1", "raftlog"}, modules: []string{protobuf}},
+	{
+		folder: "backup", floor: 0, beside: []string{"internal/crc32c", "internal/exactproto", "proto/raftlog/v1", "raftlog"},
+		modules: []string{protobuf},
+	},
 	{folder: "raftlog", floor: 0, pure: true, beside: []string{"proto/raftlog/v1"}, modules: []string{protobuf}},
-	{folder: "fsm/op", floor: 0, pure: true, beside: []string{"identity", "internal/outcome", "proto/raftlog/v1", "series", "series/format"}, modules: []string{protobuf}},
+	{
+		folder: "fsm/op", floor: 0, pure: true, beside: []string{"identity", "internal/outcome", "proto/raftlog/v1", "series", "series/format"},
+		modules: []string{protobuf},
+	},
 	{folder: "internal/nodeid", floor: 0, pure: true},
 	{folder: "internal/outcome", floor: 0},
 	{folder: "internal/statehash", floor: 0, pure: true, modules: []string{xxhash}},
 	{folder: "transfer/counterfile", floor: 0},
-	{folder: "internal/boltfile", floor: 0, beside: []string{"internal/syncdir"}},
+	{folder: "internal/boltfile", floor: 0, beside: []string{"internal/crc32c", "internal/syncdir"}},
 	{folder: "internal/failpoint", floor: 0},
 	{folder: "internal/freeport", floor: 0},
 	{folder: "internal/bytesize", floor: 0},
@@ -83,10 +93,17 @@ var parts = []part{
 	{folder: "server/hostcheck", floor: 0},
 	{folder: "server/heap", floor: 0},
 	{folder: "server/sdnotify", floor: 0},
-	{folder: "access/audit", floor: 0, beside: []string{"docid", "internal/syncdir"}},
-	{folder: "access/rights", floor: 0, pure: true, beside: []string{"docid", "internal/exactproto", "proto/raftlog/v1"}, modules: []string{protobuf}},
+	{folder: "access/audit", floor: 0, beside: []string{"docid", "internal/disklock", "internal/syncdir"}},
+	{
+		folder: "access/rights", floor: 0, pure: true, beside: []string{"docid", "internal/exactproto", "proto/raftlog/v1"},
+		modules: []string{protobuf},
+	},
 	{folder: "internal/exactproto", floor: 0, pure: true, modules: []string{protobuf}},
 	{folder: "internal/fileowner", floor: 0},
+	{folder: "internal/crc32c", floor: 0, pure: true},
+	{folder: "internal/disklock", floor: 0},
+	{folder: "internal/pause", floor: 0},
+	{folder: "internal/nearest", floor: 0, pure: true},
 	{folder: "internal/syncdir", floor: 0},
 	{folder: "internal/layering", floor: 0},
 
@@ -104,20 +121,43 @@ var parts = []part{
 	{folder: "fsm", floor: 1, pure: true, beside: []string{"fsm/table"}, modules: []string{btree, protobuf}},
 	{folder: "fsm/fsmtest", floor: 1, beside: []string{"fsm"}, modules: []string{protobuf}},
 	{folder: "fsm/table", floor: 1, pure: true, modules: []string{btree}},
-	{folder: "cluster/apply", floor: 1, modules: []string{raft}, beside: []string{"cluster/member"}},
+	{folder: "cluster/apply", floor: 1, modules: []string{raft}, beside: []string{"cluster/raftguard"}},
 	{folder: "cluster/commit", floor: 1, modules: []string{raft}},
+	{folder: "cluster/disk", floor: 1, modules: []string{raft}},
+	{
+		folder: "cluster/leader", floor: 1, modules: []string{protobuf, raft},
+		beside: []string{
+			"cluster/commit", "cluster/disk", "cluster/member", "cluster/peers", "cluster/raftguard", "cluster/readindex", "cluster/transport",
+		},
+	},
 	{folder: "cluster/member", floor: 1, modules: []string{protobuf, raft}},
+	{
+		folder: "cluster/peers", floor: 1, modules: []string{protobuf, raft},
+		beside: []string{
+			"cluster/apply", "cluster/disk", "cluster/member", "cluster/quorum", "cluster/raftguard",
+			"cluster/transport", "cluster/witness",
+		},
+	},
 	{folder: "cluster/quorum", floor: 1, modules: []string{raft}},
+	{folder: "cluster/raftguard", floor: 1, modules: []string{raft}, beside: []string{"cluster/member"}},
+	{
+		folder: "cluster/raftguard/papertest", floor: 1, modules: []string{raft},
+		beside: []string{"cluster/raftguard", "cluster/raftlogger", "cluster/transport", "cluster/witness"},
+	},
 	{folder: "cluster/raftlogger", floor: 1, modules: []string{hclog}},
 	{folder: "cluster/readindex", floor: 1, modules: []string{raft}},
 	{folder: "cluster/store", floor: 1, beside: []string{"cluster/raftlogger", "cluster/store/wal"}, modules: []string{bbolt, raft, raftBolt}},
 	{folder: "cluster/store/wal", floor: 1, modules: []string{raft}},
-	{folder: "cluster/transport", floor: 1, beside: []string{"cluster/raftlogger", "cluster/witness"}, modules: []string{hclog, raft}},
+	{
+		folder: "cluster/transport", floor: 1, beside: []string{"cluster/raftguard", "cluster/raftlogger", "cluster/witness"},
+		modules: []string{hclog, raft},
+	},
 	{folder: "cluster/witness", floor: 1},
 	{
 		folder: "cluster", floor: 1, modules: []string{protobuf, raft, xsync},
 		beside: []string{
-			"cluster/apply", "cluster/commit", "cluster/member", "cluster/quorum", "cluster/raftlogger",
+			"cluster/apply", "cluster/commit", "cluster/disk", "cluster/leader", "cluster/member", "cluster/peers", "cluster/quorum",
+			"cluster/raftguard", "cluster/raftlogger",
 			"cluster/readindex", "cluster/store", "cluster/transport", "cluster/witness",
 		},
 	},
@@ -135,7 +175,10 @@ var parts = []part{
 	{folder: "transfer", floor: 2, not: []string{"cluster", "etag", "fsm", "server"}, modules: []string{genproto, grpc, protobuf}},
 
 	// The use cases, which know no Raft, and the calls between nodes.
-	{folder: "server/service", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf, uuid, xsync, xtime}},
+	{
+		folder: "server/service", floor: 2, beside: []string{"server/reserve"}, not: []string{"cluster", "etag/boltetag"},
+		modules: []string{grpcCodes, protobuf, uuid, xsync, xtime},
+	},
 	{folder: "server/reserve", floor: 2, not: []string{"cluster"}, modules: []string{protobuf}},
 	{folder: "server/etags", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf}},
 	{folder: "server/calllog", floor: 2},
@@ -143,11 +186,14 @@ var parts = []part{
 
 	// What the outside sees of one node.
 	{folder: "server/grpcapi", floor: 3, not: []string{"cluster", "fsm", "etag/boltetag"}, modules: []string{genproto, grpc, protobuf}},
-	{folder: "server/httpapi", floor: 3, not: []string{"cluster", "fsm", "etag"}},
+	{folder: "server/httpapi", floor: 3, not: []string{"cluster", "fsm", "etag"}, modules: []string{protobuf}},
 	{folder: "server/jsonapi", floor: 3, not: []string{"cluster", "fsm", "etag"}, modules: []string{genproto, grpc, protobuf}},
-	{folder: "server/webpage", floor: 3, not: []string{"cluster", "fsm", "etag"}},
+	{
+		folder: "server/webpage", floor: 3, beside: []string{"server/jsonapi"}, not: []string{"cluster", "fsm", "etag"},
+		modules: []string{protobuf},
+	},
 	{folder: "server/config", floor: 3, not: []string{"fsm", "etag"}, modules: []string{pflag, yaml}},
-	{folder: "server/metrics", floor: 3, not: []string{"etag/boltetag"}, modules: []string{grpc, prometheus, promModel}},
+	{folder: "server/metrics", floor: 3, not: []string{"etag/boltetag"}, modules: []string{grpc, prometheus, promModel, protobuf}},
 	{folder: "server/tracing/tracetest", floor: 3, modules: []string{otel, protobuf}},
 	{folder: "server/tracing", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, otel}},
 	{folder: "server/tlsconf", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, pkcs12}},
@@ -162,7 +208,10 @@ var parts = []part{
 	{folder: "test/mutants/patches", floor: 5},
 	{folder: "test/mutants", floor: 5, beside: []string{"test/mutants/patches"}},
 	{folder: "test/e2e/edge", floor: 5},
-	{folder: "test/e2e/harness", floor: 5, beside: []string{"test/e2e/edge", "test/mutants/patches"}, modules: []string{genproto, grpc, protobuf, xsys}},
+	{
+		folder: "test/e2e/harness", floor: 5, beside: []string{"test/e2e/edge", "test/mutants/patches"},
+		modules: []string{genproto, grpc, protobuf, xsys},
+	},
 	{folder: "test/e2e/matrix", floor: 5, beside: []string{"test/e2e/edge", "test/e2e/harness"}, modules: []string{genproto, grpc, protobuf}},
 	{folder: "test/e2e/clients", floor: 5, beside: []string{"test/e2e/harness"}, modules: []string{genproto, grpc, pluralize, protobuf}},
 	{folder: "test/e2e", floor: 5, beside: []string{"test/e2e/edge", "test/e2e/harness"}, modules: []string{genproto, grpc, protobuf}},

@@ -17,7 +17,7 @@ var (
 // TestEveryThreatHasItsTest: each line of the page of threats names tests, and
 // they exist.
 func TestEveryThreatHasItsTest(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs", "security.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "evidence", "security.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,31 +58,34 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 	})
 }
 
-// TestEveryPromiseHasItsEvidence: each promise of docs/design.md has its row in the
+// TestEveryPromiseHasItsEvidence: each promise of docs/promises.md has its section in the
 // assurance case, and there at least one test with its package.
 func TestEveryPromiseHasItsEvidence(t *testing.T) {
-	design, err := os.ReadFile(filepath.Join(root, "docs", "design.md"))
+	promised, err := os.ReadFile(filepath.Join(root, "docs", "promises.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, promises, _ := strings.Cut(string(design), "## What always holds\n")
+	_, promises, _ := strings.Cut(string(promised), "## What always holds\n")
 	promises, _, _ = strings.Cut(promises, "\n## ")
-	page, err := os.ReadFile(filepath.Join(root, "docs", "assurance.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "evidence", "assurance.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := make(map[string]string)
-	for _, row := range regexp.MustCompile(`(?m)^\| (\d+) \|.*$`).FindAllStringSubmatch(string(page), -1) {
-		rows[row[1]] = row[0]
+	_, sections, _ := strings.Cut(string(page), "## Each promise\n")
+	sections, _, _ = strings.Cut(sections, "\n## ")
+	argued := make(map[string]string)
+	for _, section := range strings.Split(sections, "\n### ")[1:] {
+		number, _, _ := strings.Cut(section, ". ")
+		argued[number] = section
 	}
 	numbered := regexp.MustCompile(`(?m)^(\d+)\. `).FindAllStringSubmatch(promises, -1)
-	if len(numbered) == 0 || len(rows) != len(numbered) {
-		t.Errorf("docs/assurance.md has %d rows for %d promises", len(rows), len(numbered))
+	if len(numbered) == 0 || len(argued) != len(numbered) {
+		t.Errorf("docs/evidence/assurance.md argues for %d promises of %d", len(argued), len(numbered))
 	}
 	evidence := regexp.MustCompile("`[a-z0-9/]+\\.Test[A-Za-z0-9_]+`")
 	for _, promise := range numbered {
-		if !evidence.MatchString(rows[promise[1]]) {
-			t.Errorf("docs/assurance.md names no test with its package for promise %s", promise[1])
+		if !evidence.MatchString(argued[promise[1]]) {
+			t.Errorf("docs/evidence/assurance.md names no test with its package for promise %s", promise[1])
 		}
 	}
 }

@@ -35,7 +35,12 @@ func TestTexts(t *testing.T) {
 		text     string
 		scope    string
 	}{
-		{"INV-{branch}-{year}-{number:6}{check:damm}", format.ResetYear, "2026-11-23", []string{"BERLIN"}, 42, "INV-BERLIN-2026-0000426", "2026 BERLIN"},
+		{
+			"INV-{branch}-{year}-{number:6}{check:damm}", format.ResetYear, "2026-11-23",
+			[]string{"BERLIN"},
+			42,
+			"INV-BERLIN-2026-0000426", "2026 BERLIN",
+		},
 		{"{number}", format.ResetNever, "2026-11-23", nil, 7, "7", ""},
 		{"{number:3+}", format.ResetNever, "2026-11-23", nil, 7, "007", ""},
 		{"{number:3+}", format.ResetNever, "2026-11-23", nil, 1234, "1234", ""},
@@ -268,7 +273,8 @@ func templates() *rapid.Generator[string] {
 		}
 		n := rapid.SampledFrom([]string{"{number}", "{number:4}", "{number:2+}"}).Draw(t, "number")
 		parts = slices.Insert(parts, rapid.IntRange(0, len(parts)).Draw(t, "at"), n)
-		return strings.Join(parts, "") + rapid.SampledFrom([]string{"", "", "{check:luhn}", "{check:mod97-10}", "{check:damm}-{e:1}"}).Draw(t, "check")
+		return strings.Join(parts, "") +
+			rapid.SampledFrom([]string{"", "", "{check:luhn}", "{check:mod97-10}", "{check:damm}-{e:1}"}).Draw(t, "check")
 	})
 }
 

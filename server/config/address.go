@@ -37,7 +37,8 @@ func (c *Config) OwnEntryElsewhere() string {
 	if entry == "" || entry != c.AdvertiseGRPC || listenPort == "0" || port == listenPort && !otherIP {
 		return ""
 	}
-	return fmt.Sprintf("this node's own entry in peer is %s=%s, and it listens at %s: unless the one leads to the other, no node reaches it; correct the entry, or set advertise-grpc", c.Tag, entry, c.GRPC)
+	return fmt.Sprintf("this node's own entry in peer is %s=%s, and it listens at %s: unless the one leads to the other, no node reaches "+
+		"it; correct the entry, or set advertise-grpc", c.Tag, entry, c.GRPC)
 }
 
 func fillAddress(advertised *string, listen, host string) {

@@ -118,7 +118,8 @@ func TestEmptyVariable(t *testing.T) {
 func TestServiceLinks(t *testing.T) {
 	links := []string{
 		"IDNODE_SERVICE_HOST=10.0.0.1", "IDNODE_SERVICE_PORT=7400", "IDNODE_SERVICE_PORT_GRPC=7400", "IDNODE_PORT=tcp://10.0.0.1:7400",
-		"IDNODE_PORT_7400_TCP=tcp://10.0.0.1:7400", "IDNODE_PORT_7400_TCP_PROTO=tcp", "IDNODE_PORT_7400_TCP_PORT=7400", "IDNODE_PORT_7400_TCP_ADDR=10.0.0.1",
+		"IDNODE_PORT_7400_TCP=tcp://10.0.0.1:7400", "IDNODE_PORT_7400_TCP_PROTO=tcp", "IDNODE_PORT_7400_TCP_PORT=7400",
+		"IDNODE_PORT_7400_TCP_ADDR=10.0.0.1",
 		"IDNODE_QUORUM_SERVICE_HOST=10.0.0.2", "IDNODE_QUORUM_PORT=tcp://10.0.0.2:7400",
 	}
 	if got := config.UnknownVariables(links); len(got) > 0 {
@@ -137,9 +138,15 @@ func TestEveryErrorOfLoadingNamesItsPlace(t *testing.T) {
 		file    string
 		want    []string
 	}{
-		"unknown variable":        {environ: []string{"IDNODE_CALL_TIMEUOT=1s"}, want: []string{"IDNODE_CALL_TIMEUOT"}},
-		"two unknown variables":   {environ: []string{"IDNODE_B=1", "IDNODE_A"}, want: []string{"variable IDNODE_A\nenvironment: unknown variable IDNODE_B"}},
-		"unknown key":             {file: "call-timeuot: 1s", want: []string{"idnode.yaml", "call-timeuot"}},
+		"unknown variable": {
+			environ: []string{"IDNODE_CALL_TIMEUOT=1s"},
+			want:    []string{"IDNODE_CALL_TIMEUOT; IDNODE_CALL_TIMEOUT is one"},
+		},
+		"two unknown variables": {
+			environ: []string{"IDNODE_ODD_B=1", "IDNODE_ODD_A"},
+			want:    []string{"variable IDNODE_ODD_A\nenvironment: unknown variable IDNODE_ODD_B"},
+		},
+		"unknown key":             {file: "call-timeuot: 1s", want: []string{"idnode.yaml", "call-timeuot; call-timeout is one"}},
 		"two unknown keys":        {file: "b: 1\na: 1", want: []string{"key a", "key b"}},
 		"file names a file":       {file: "config: x.yaml", want: []string{"config"}},
 		"bad variable":            {environ: []string{"IDNODE_CALL_TIMEOUT=soon"}, want: []string{"IDNODE_CALL_TIMEOUT", "soon"}},
@@ -185,10 +192,16 @@ func TestAdvertisedAddresses(t *testing.T) {
 		flags []string
 		want  [3]string
 	}{
-		"where it listens":   {alone, [3]string{"127.0.0.1:7400", "127.0.0.1:7401", "127.0.0.1:7402"}},
-		"its entry as peer":  {with(everywhere, "--peer=A=idnode-a:17400,B=idnode-b:17400"), [3]string{"idnode-a:17400", "idnode-a:7401", "idnode-a:7402"}},
-		"the host of gRPC":   {with(everywhere, "--advertise-grpc=10.0.0.7:1"), [3]string{"10.0.0.7:1", "10.0.0.7:7401", "10.0.0.7:7402"}},
-		"as it is told":      {with(everywhere, "--advertise-grpc=h:1", "--advertise-raft=r:2", "--advertise-http=p:3"), [3]string{"h:1", "r:2", "p:3"}},
+		"where it listens": {alone, [3]string{"127.0.0.1:7400", "127.0.0.1:7401", "127.0.0.1:7402"}},
+		"its entry as peer": {
+			with(everywhere, "--peer=A=idnode-a:17400,B=idnode-b:17400"),
+			[3]string{"idnode-a:17400", "idnode-a:7401", "idnode-a:7402"},
+		},
+		"the host of gRPC": {with(everywhere, "--advertise-grpc=10.0.0.7:1"), [3]string{"10.0.0.7:1", "10.0.0.7:7401", "10.0.0.7:7402"}},
+		"as it is told": {
+			with(everywhere, "--advertise-grpc=h:1", "--advertise-raft=r:2", "--advertise-http=p:3"),
+			[3]string{"h:1", "r:2", "p:3"},
+		},
 		"without HTTP":       {with(alone, "--http="), [3]string{"127.0.0.1:7400", "127.0.0.1:7401", ""}},
 		"a port yet to come": {with(alone, "--grpc=127.0.0.1:0"), [3]string{"127.0.0.1:0", "127.0.0.1:7401", "127.0.0.1:7402"}},
 	} {
@@ -469,7 +482,8 @@ func TestOwnEntryElsewhere(t *testing.T) {
 		{"10.0.0.1:7400", "10.0.0.2:7400", "", true},
 		{"10.0.0.1:7400", "10.0.0.2:7500", "10.0.0.2:7500", false},
 	} {
-		c := mustLoad(t, with(alone, "--peer=A="+tt.entry, "--peer=B=b.example:7400", "--grpc="+tt.grpc, "--advertise-grpc="+tt.advertised, "--insecure"), nil)
+		c := mustLoad(t, with(alone, "--peer=A="+tt.entry, "--peer=B=b.example:7400", "--grpc="+tt.grpc,
+			"--advertise-grpc="+tt.advertised, "--insecure"), nil)
 		if got := c.OwnEntryElsewhere(); (got != "") != tt.want || tt.want && !strings.Contains(got, tt.entry) {
 			t.Errorf("%+v: %q", tt, got)
 		}

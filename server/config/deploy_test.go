@@ -154,7 +154,10 @@ func TestKubernetesPods(t *testing.T) {
 		pod := set(all, tag).Metadata.Name + "-0"
 		c := podConfig(t, all, tag)
 		host := pod + "." + spec.ServiceName + "." + set(all, tag).Metadata.Namespace + ".svc"
-		got := []any{c.Tag, c.AdvertiseGRPC, c.Peer[tag], c.AdvertiseRaft, c.AdvertiseHTTP, len(c.Peer), c.Join == nil, spec.Replicas, c.Audit != "", c.CheckFirstStart()}
+		got := []any{
+			c.Tag, c.AdvertiseGRPC, c.Peer[tag], c.AdvertiseRaft, c.AdvertiseHTTP, len(c.Peer), c.Join == nil, spec.Replicas,
+			c.Audit != "", c.CheckFirstStart(),
+		}
 		want := []any{tag, host + ":7400", host + ":7400", host + ":7401", host + ":7402", 3, true, 1, true, nil}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", pod, diff)
@@ -192,7 +195,8 @@ func checkCertificate(t *testing.T, all map[string]manifest, tag, host string, c
 		t.Errorf("%s looks for %q", name, files)
 	}
 	certificate := all["Certificate "+name].Spec
-	if !slices.Equal(certificate.URIs, []string{"idnode://*/node/" + tag}) || !slices.Equal(certificate.Usages, []string{"server auth", "client auth"}) {
+	if !slices.Equal(certificate.URIs, []string{"idnode://*/node/" + tag}) ||
+		!slices.Equal(certificate.Usages, []string{"server auth", "client auth"}) {
 		t.Errorf("the certificate of %s is no node's: %s for %s", name, certificate.URIs, certificate.Usages)
 	}
 	names := append(certificate.DNSNames, certificate.IPAddresses...)
@@ -211,7 +215,8 @@ func TestKubernetesNodesDifferInTheTagAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	further := func(tag string) string {
-		return strings.NewReplacer("idnode-a", "idnode-"+strings.ToLower(tag), "--tag=A", "--tag="+tag, "# Node A", "# Node "+tag).Replace(string(first))
+		return strings.NewReplacer("idnode-a", "idnode-"+strings.ToLower(tag), "--tag=A", "--tag="+tag, "# Node A",
+			"# Node "+tag).Replace(string(first))
 	}
 	for _, tag := range []string{"B", "C"} {
 		text, err := os.ReadFile(filepath.Join(deployed, "kubernetes", "node-"+strings.ToLower(tag)+".yaml"))

@@ -61,7 +61,8 @@ func TestATokenIsInNoSetting(t *testing.T) {
 	}
 	c := mustLoad(t, with(alone, "--join-token-file", file), nil)
 	var printed bytes.Buffer
-	if err := c.Print(&printed); err != nil || strings.Contains(printed.String(), "SECRET") || !strings.Contains(printed.String(), "join-token-file: "+file) {
+	if err := c.Print(&printed); err != nil || strings.Contains(printed.String(), "SECRET") ||
+		!strings.Contains(printed.String(), "join-token-file: "+file) {
 		t.Errorf("%v\n%s", err, printed.String())
 	}
 	c.JoinTokenFile = "SECRET"

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/idnode/idnode/internal/failpoint"
+	"github.com/idnode/idnode/internal/nearest"
 )
 
 // Load puts the configuration together from flags (of AddFlags, parsed), the
@@ -103,8 +104,9 @@ func fromEnvironment(environ []string) (source, error) {
 		}
 	}
 	var problems []error
-	for _, variable := range slices.Sorted(maps.Keys(UnknownVariables(environ))) {
-		problems = append(problems, fmt.Errorf("%s: unknown variable %s", s.where, variable))
+	unknown := UnknownVariables(environ)
+	for _, variable := range slices.Sorted(maps.Keys(unknown)) {
+		problems = append(problems, fmt.Errorf("%s: unknown variable %s%s", s.where, variable, isOne(unknown[variable])))
 	}
 	return s, errors.Join(problems...)
 }
@@ -135,14 +137,17 @@ func UnknownVariables(environ []string) map[string]string {
 		if _, ok := known[name]; ok || !strings.HasPrefix(name, envPrefix) || serviceLink.MatchString(entry) {
 			continue
 		}
-		unknown[name] = ""
-		for _, other := range []string{name + "S", strings.TrimSuffix(name, "S")} {
-			if _, ok := known[other]; ok {
-				unknown[name] = other
-			}
-		}
+		unknown[name] = nearest.Of(name, slices.Collect(maps.Keys(known)))
 	}
 	return unknown
+}
+
+// isOne says what may have been meant.
+func isOne(near string) string {
+	if near == "" {
+		return ""
+	}
+	return "; " + near + " is one"
 }
 
 // filePath returns the configuration file to read, or "".
@@ -171,7 +176,7 @@ func fromFile(path string) (source, error) {
 	known := names()
 	for _, key := range slices.Sorted(maps.Keys(s.values)) {
 		if !known[key] {
-			problems = append(problems, fmt.Errorf("%s: unknown key %s", s.where, key))
+			problems = append(problems, fmt.Errorf("%s: unknown key %s%s", s.where, key, isOne(nearest.Of(key, slices.Collect(maps.Keys(known))))))
 		} else if s.values[key], err = flatten(s.values[key]); err != nil {
 			problems = append(problems, fmt.Errorf("%s: %s: %w", s.where, key, err))
 		}

@@ -13,11 +13,11 @@ import (
 	"github.com/idnode/idnode/internal/bytesize"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/configuration.md")
+var update = flag.Bool("update", false, "rewrite docs/reference/configuration.md")
 
-const page = "../../docs/configuration.md"
+const page = "../../docs/reference/configuration.md"
 
-// TestPage: docs/configuration.md says what the table of settings, the defaults and
+// TestPage: docs/reference/configuration.md says what the table of settings, the defaults and
 // Validate say.
 func TestPage(t *testing.T) {
 	want := pageText()
@@ -32,7 +32,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Error("docs/configuration.md differs from the settings: go test ./server/config -run TestPage -update")
+		t.Error("docs/reference/configuration.md differs from the settings: go test ./server/config -run TestPage -update")
 	}
 }
 
@@ -54,19 +54,20 @@ const pageHead = `# Configuration
 
 <!-- Written by go test ./server/config -run TestPage -update: change server/config instead. -->
 
-` + "Each setting of `idnode serve` has one name. It is the flag (`--NAME`), the key in the YAML file that `--config` or `IDNODE_CONFIG` names,\n" +
+` + "For operators. Each setting of `idnode serve` has one name. It is the flag (`--NAME`), the key in the YAML file that `--config` or `IDNODE_CONFIG` names,\n" +
 	"and, with `IDNODE_` before it, the variable in the environment. A flag wins over the environment, that over the file, and that over the default.\n" +
 	"An unknown name is an error. A list is given by commas, by the flag several times, or in the file as a list.\n" +
 	"A size is a whole number of `KiB`, `MiB`, `GiB` or `TiB`, or of bytes.\n" +
 	"`idnode serve --print-config` shows what a node would run with.\n\n" +
-	"A node reads its settings at its start. The settings that a whole cluster shares are in [Sizes and limits](operations.md#sizes-and-limits).\n"
+	"A node reads its settings at its start. The settings that a whole cluster shares are in [Settings and limits](../operate/limits.md).\n"
 
 func pageText() string {
 	var out strings.Builder
 	out.WriteString(pageHead)
 	c := Default()
 	for _, g := range groups(&c) {
-		fmt.Fprintf(&out, "\n## %s\n\n| flag, key | variable | default | values | what it is | who changes it: when |\n|---|---|---|---|---|---|\n", g.title)
+		fmt.Fprintf(&out, "\n## %s\n\n| flag, key | variable | default | values | what it is | who changes it: when |\n"+
+			"|---|---|---|---|---|---|\n", g.title)
 		for _, s := range g.settings {
 			fmt.Fprintf(&out, "| `%s` | `%s` | %s | %s | %s | %s |\n", s.name, envName(s.name), s.defaultText(), s.values(), s.usage, s.reason)
 		}

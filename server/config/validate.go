@@ -110,13 +110,16 @@ func (c *Config) checkAlone(p *problems) {
 }
 
 // ErrAlone means that no other node is named to a node that has no cluster.
-var ErrAlone = errors.New("config: peer: names no other node: list all first nodes, the same on each of them; or give join with a member's address; or, if this node is to be a cluster by itself, single-node")
+var ErrAlone = errors.New("config: peer: names no other node: list all first nodes, the same on each of them; or give join with a " +
+	"member's address; or, if this node is to be a cluster by itself, single-node")
 
 // ErrNoData means that the cluster exists, and the data directory has nothing of it.
-var ErrNoData = errors.New("config: cluster-id: this node's cluster has begun, and the data directory has nothing of it; no new cluster is formed, because it would give the same ids again")
+var ErrNoData = errors.New("config: cluster-id: this node's cluster has begun, and the data directory has nothing of it; no new cluster " +
+	"is formed, because it would give the same ids again")
 
 // ErrUnguarded means that no setting names the callers that may make dangerous calls.
-var ErrUnguarded = errors.New("config: admin: with TLS and without roles, every holder of a certificate of the CA could take members and numbers away: name the operators' certificates with --admin NAME, or say --admin '*'")
+var ErrUnguarded = errors.New("config: admin: with TLS and without roles, every holder of a certificate of the CA could take members " +
+	"and numbers away: name the operators' certificates with --admin NAME, or say --admin '*'")
 
 // Guarded says whether dangerous calls are kept to Admin as long as there are no roles,
 // be it empty.
@@ -147,7 +150,9 @@ func (c *Config) CheckFirstStart() error {
 	switch {
 	case len(c.Join) > 0:
 	case c.ClusterID != "":
-		return fmt.Errorf("%w: if the disk of %s is not mounted, mount it; if the data of this node alone are lost, let another join in its place ('idnode cluster remove', --join); if those of all nodes are, begin a cluster under new tags, without cluster-id, and restore a backup into it before anybody uses it", ErrNoData, c.DataDir)
+		return fmt.Errorf("%w: if the disk of %s is not mounted, mount it; if the data of this node alone are lost, let another join in its "+
+			"place ('idnode cluster remove', --join); if those of all nodes are, begin a cluster under new tags, without cluster-id, and restore "+
+			"a backup into it before anybody uses it", ErrNoData, c.DataDir)
 	case len(c.Peer) <= 1 && !c.SingleNode:
 		return ErrAlone
 	}

@@ -47,18 +47,19 @@ func (r *slowReader) SendMsg(any) error {
 func TestBackupOfASlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBackend(t)
-		ids := &idsServer{service: newService(t, b)}
+		ids := &idsServer{Service: newService(t, b)}
 		for i := range 200 { // Of 1,000 bytes each: more than two pieces.
 			if _, err := ids.Claim(t.Context(), &idnodev1.ClaimRequest{Id: fmt.Sprintf("%01000d", i)}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		server := adminServer{service: newService(t, b)}
+		server := adminServer{Service: newService(t, b)}
 		backup := func(pause time.Duration) (*slowReader, error) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel() // As gRPC does.
 			r := &slowReader{ctx: ctx, pause: pause}
-			return r, server.Backup(&idnodev1.BackupRequest{}, &grpc.GenericServerStream[idnodev1.BackupRequest, idnodev1.BackupResponse]{ServerStream: r})
+			return r, server.Backup(&idnodev1.BackupRequest{},
+				&grpc.GenericServerStream[idnodev1.BackupRequest, idnodev1.BackupResponse]{ServerStream: r})
 		}
 		for range 10 { // More than may be at once.
 			_, err := backup(pieceTime + time.Second)

@@ -45,13 +45,14 @@ func TestEveryCallHasAnEnd(t *testing.T) {
 		return service.Caller{}
 	}
 	svc, err := service.New(service.Config{
-		Proposer: b, Linearizer: b, State: b.state, Etags: b, Cluster: changesOfMembers{b, caller}, Tag: func() (string, bool) { return "A", true },
+		Proposer: b, Linearizer: b, State: b.state, Etags: b, Cluster: changesOfMembers{b, caller},
+		Tag:    func() (string, bool) { return "A", true },
 		Caller: caller,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	limited := service.SetRolesRequest{Roles: service.Roles{Limits: []rights.Limit{{Principals: []string{"*"}, InFlight: 1}}}}
+	limited := &idnodev1.SetRolesRequest{Table: service.Roles{Limits: []rights.Limit{{Principals: []string{"*"}, InFlight: 1}}}.Message()}
 	server := NewServer(Config{}, nil, svc, NewHealth(func() error { return nil }))
 	defer server.Stop()
 	// These may take longer, as a leader that is removed first transfers leadership.

@@ -72,8 +72,12 @@ const healthPrefix = "/grpc.health.v1.Health/"
 // that it is counted until gRPC has sent it.
 func (l *requestLog) countedUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	to := connectionOf(ctx)
-	if to == nil || strings.HasPrefix(info.FullMethod, peerPrefix) {
+	switch {
+	case strings.HasPrefix(info.FullMethod, peerPrefix):
 		return handler(ctx, req)
+	case to == nil:
+		res, err := handler(ctx, req)
+		return res, statusError(err)
 	}
 	end, err := l.beginCall(to, info.FullMethod)
 	if err != nil {
@@ -87,7 +91,7 @@ func (l *requestLog) countedUnary(ctx context.Context, req any, info *grpc.Unary
 }
 
 // counted counts what a call holds until its answer is encoded, and refuses it if that is
-// too much. A health check is never refused: a supervisor would end a node that is merely
+// too much. The error of a use case becomes a status. A health check is never refused: a supervisor would end a node that is merely
 // busy. Calls of operators are refused only if their own caller is full.
 func (l *requestLog) counted(ctx context.Context, to *budget.Connection, req any, method string, handler grpc.UnaryHandler,
 	encode func(proto.Message) (any, error),
@@ -101,7 +105,7 @@ func (l *requestLog) counted(ctx context.Context, to *budget.Connection, req any
 	}
 	res, err := handler(ctx, req)
 	if err != nil {
-		return nil, err
+		return nil, statusError(err)
 	}
 	answer, err := encode(res.(proto.Message))
 	if err != nil {
@@ -165,11 +169,14 @@ func answerBytes(req any) int64 {
 	case *idnodev1.ReconcileNumbersRequest:
 		return int64(len(req.GetNumbers())) * number
 	case interface {
-		readOfSeries
+		GetSeries() string
 		GetPageSize() int32
 	}:
 		return pageBytes(req.GetPageSize(), number)
-	case listing:
+	case interface {
+		GetPrefix() string
+		GetPageSize() int32
+	}:
 		const item = 2 << 10 // a name or an id, and a number
 		return pageBytes(req.GetPageSize(), item)
 	default:

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -15,45 +14,22 @@ import (
 // ErrorDomain is the domain of every google.rpc.ErrorInfo of idnode.
 const ErrorDomain = "idnode"
 
-func codeOf(c service.Code) codes.Code {
-	switch c {
-	case service.InvalidArgument:
-		return codes.InvalidArgument
-	case service.Unavailable:
-		return codes.Unavailable
-	case service.Aborted:
-		return codes.Aborted
-	case service.ResourceExhausted:
-		return codes.ResourceExhausted
-	case service.OutOfRange:
-		return codes.OutOfRange
-	case service.AlreadyExists:
-		return codes.AlreadyExists
-	case service.FailedPrecondition:
-		return codes.FailedPrecondition
-	case service.NotFound:
-		return codes.NotFound
-	case service.PermissionDenied:
-		return codes.PermissionDenied
-	case service.DataLoss:
-		return codes.DataLoss
-	default:
-		return codes.Internal
-	}
-}
-
 // statusError returns err as a gRPC status: with one ErrorInfo, a BadRequest if
 // a field is at fault, and a RetryInfo if the same call may be tried again.
-// Whatever is not a *service.Error becomes INTERNAL, its text unseen.
+// What is a status already remains as it is. Whatever else is not a *service.Error becomes
+// INTERNAL, its text unseen.
 func statusError(err error) error {
 	if err == nil {
 		return nil
 	}
 	var e *service.Error
 	if !errors.As(err, &e) {
-		e = &service.Error{Code: service.Internal, Reason: service.ReasonInternal, Message: "internal error; the node's log says more"}
+		if _, is := status.FromError(err); is {
+			return err
+		}
+		e = service.ErrorOf(err)
 	}
-	st := status.New(codeOf(e.Code), e.Message)
+	st := status.New(e.Code, e.Message)
 	if detailed, err := st.WithDetails(details(e)...); err == nil {
 		st = detailed
 	}
@@ -68,7 +44,7 @@ func details(e *service.Error) []protoadapt.MessageV1 {
 		}})
 	}
 	if e.Number != nil {
-		list = append(list, protoadapt.MessageV1Of(seriesNumber(*e.Number)))
+		list = append(list, protoadapt.MessageV1Of(e.Number))
 	}
 	if e.RetryAfter > 0 {
 		list = append(list, &errdetails.RetryInfo{RetryDelay: durationpb.New(e.RetryAfter)})

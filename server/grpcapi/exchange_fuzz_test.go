@@ -16,7 +16,10 @@ func FuzzExchange(f *testing.F) {
 		nil,
 		{guid(1), guid(1), nextIdentity(2, "users|"), nextIdentity(3, "")},
 		{{}, {Correlation: 1 << 63, Timeout: durationpb.New(1)}},
-		{generate(1, &idnodev1.GenerateRequest{Template: "users/", Count: 5}), generate(2, &idnodev1.GenerateRequest{Template: "u", Claim: true})},
+		{
+			generate(1, &idnodev1.GenerateRequest{Template: "users/", Count: 5}),
+			generate(2, &idnodev1.GenerateRequest{Template: "u", Claim: true}),
+		},
 		{{Call: &idnodev1.Call_SeedIdentity{SeedIdentity: &idnodev1.SeedIdentityRequest{Name: "a", Value: -1, Force: true}}}},
 		{{Call: &idnodev1.Call_NextRange{NextRange: &idnodev1.NextRangeRequest{Tag: "a", Size: 1 << 40}}}},
 		{{Call: &idnodev1.Call_ReturnRange{ReturnRange: &idnodev1.ReturnRangeRequest{Tag: "a", Token: []byte{1}}}}},

@@ -52,7 +52,10 @@ func TestAnExchangeThatCannotBeDecodedEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := stream.Send(&idnodev1.ExchangeRequest{Calls: []*idnodev1.Call{nextIdentity(1, "orders"), nextIdentity(2, "orders"), broken}}); err != nil {
+	if err := stream.Send(&idnodev1.ExchangeRequest{Calls: []*idnodev1.Call{
+		nextIdentity(1, "orders"), nextIdentity(2, "orders"),
+		broken,
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	for err == nil {
@@ -90,6 +93,17 @@ func ask(t testing.TB, stream exchangeClient, call *idnodev1.Call) *idnodev1.Rep
 }
 
 // TestExchangeAnswersEveryKindOfCall compares whole replies, over gRPC.
+// TestEachKindOfCallHasItsMethod: a kind that the API has and an Exchange does not know is
+// refused.
+func TestEachKindOfCallHasItsMethod(t *testing.T) {
+	kinds := callOneof.Fields()
+	for i := range kinds.Len() {
+		if name := kinds.Get(i).Name(); carriedMethods[name].make == nil {
+			t.Errorf("no method has calls of the kind %s", name)
+		}
+	}
+}
+
 func TestExchangeAnswersEveryKindOfCall(t *testing.T) {
 	r := serve(t, Config{}, nil)
 	stream := r.exchange(t)
@@ -150,7 +164,10 @@ func TestExchangeErrors(t *testing.T) {
 		{generate(0, &idnodev1.GenerateRequest{Template: "a/", Count: 1_000_000}), codes.InvalidArgument, "INVALID_COUNT", "count"},
 		{generate(0, &idnodev1.GenerateRequest{Template: "taken", Claim: true}), codes.AlreadyExists, "ID_CLAIMED", "template"},
 		{&idnodev1.Call{Timeout: &durationpb.Duration{}, Call: guid(0).Call}, codes.InvalidArgument, "INVALID_TIMEOUT", "timeout"},
-		{&idnodev1.Call{Timeout: &durationpb.Duration{Nanos: -1, Seconds: 1}, Call: guid(0).Call}, codes.InvalidArgument, "INVALID_TIMEOUT", "timeout"},
+		{
+			&idnodev1.Call{Timeout: &durationpb.Duration{Nanos: -1, Seconds: 1}, Call: guid(0).Call}, codes.InvalidArgument,
+			"INVALID_TIMEOUT", "timeout",
+		},
 		{&idnodev1.Call{Call: &idnodev1.Call_Release{Release: &idnodev1.ReleaseRequest{Id: "nobody"}}}, codes.NotFound, "CLAIM_NOT_FOUND", "id"},
 	}
 	if _, err := r.ids.Claim(bounded(t), &idnodev1.ClaimRequest{Id: "taken"}); err != nil {
@@ -455,7 +472,7 @@ func TestExchangeStop(t *testing.T) {
 		p.call(nextIdentity(1, "a"))
 		synctest.Wait()
 		drained := make(chan error, 1)
-		go func() { drained <- p.server.service.Drain(t.Context()) }()
+		go func() { drained <- p.server.Service.Drain(t.Context()) }()
 		time.Sleep(time.Millisecond) // The bubble's own time: Drain waits in steps.
 		p.call(guid(2), nextIdentity(3, "a"))
 		got := p.replies()

@@ -25,6 +25,7 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/peer"
+	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -140,8 +141,8 @@ func newService(t testing.TB, b *backend) *service.Service {
 	svc, err := service.New(service.Config{
 		Proposer: b, Linearizer: b, State: b.state, Etags: b, Cluster: b,
 		Tag: func() (string, bool) { return "A", true }, Version: "test",
-		OwnReserves: func() []service.Reserve {
-			return []service.Reserve{{Database: "default", Tag: "orders", Numbers: 96, Lasts: 90 * time.Second}}
+		OwnReserves: func() []reserve.Left {
+			return []reserve.Left{{Database: "default", Tag: "orders", Numbers: 96, Lasts: 90 * time.Second}}
 		},
 	})
 	if err != nil {

@@ -45,12 +45,14 @@ func TestEveryMethodAsksForAPlace(t *testing.T) {
 	}
 	server := NewServer(Config{}, nil, newService(t, newBackend(t)), NewHealth(func() error { return nil }))
 	defer server.Stop()
-	errHandled := errors.New("handled")
+	errHandled := status.Error(codes.Aborted, "handled")
 	call := func(ctx context.Context, method string, m grpc.MethodInfo) error {
 		if m.IsClientStream || m.IsServerStream {
-			return server.log.countedStream(nil, streamOf{ctx: ctx}, &grpc.StreamServerInfo{FullMethod: method}, func(any, grpc.ServerStream) error { return errHandled })
+			return server.log.countedStream(nil, streamOf{ctx: ctx}, &grpc.StreamServerInfo{FullMethod: method},
+				func(any, grpc.ServerStream) error { return errHandled })
 		}
-		_, err := server.log.countedUnary(ctx, &emptypb.Empty{}, &grpc.UnaryServerInfo{FullMethod: method}, func(context.Context, any) (any, error) { return nil, errHandled })
+		_, err := server.log.countedUnary(ctx, &emptypb.Empty{}, &grpc.UnaryServerInfo{FullMethod: method},
+			func(context.Context, any) (any, error) { return nil, errHandled })
 		return err
 	}
 	methods, ofReflection := 0, 0

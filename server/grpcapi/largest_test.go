@@ -52,11 +52,14 @@ var sizeOf = map[protoreflect.FullName]int{
 }
 
 var sizeOfName = map[protoreflect.Name]int{
-	"database": docid.MaxDatabaseBytes, "name": docid.MaxNameBytes, "tag": docid.MaxNameBytes, "ids": docid.MaxIDBytes, "id": docid.MaxIDBytes,
+	"database": docid.MaxDatabaseBytes, "databases": docid.MaxDatabaseBytes, "name": docid.MaxNameBytes, "tag": docid.MaxNameBytes,
+	"ids": docid.MaxIDBytes, "id": docid.MaxIDBytes,
 	"text": format.MaxTextBytes, "label": series.MaxLabelBytes, "reason": series.MaxReasonBytes, "format": format.MaxTemplateBytes,
-	"time_zone": series.MaxTimeZoneBytes, "scope": 2, "date": 10, "last_date": 10, "begins_again": 10, "principal": 1000, "node": 4, "next_page_token": 4 * docid.MaxIDBytes,
-	"prefix": docid.MaxNameBytes, "suffix": 8, "node_tag": 4, "leader_tag": 4, "shared": 4, "token": 200, "cluster_id": 32,
-	"warnings": 2000, "resume": docid.MaxNameBytes + 32, "description": 2000, "detail": 2000, "grpc_address": 512, "raft_address": 512, "http_address": 512, "version": 64,
+	"time_zone": series.MaxTimeZoneBytes, "scope": 2, "date": 10, "last_date": 10, "begins_again": 10, "principal": 1000, "node": 4,
+	"next_page_token": 4 * docid.MaxIDBytes,
+	"prefix":          docid.MaxNameBytes, "suffix": 8, "node_tag": 4, "leader_tag": 4, "shared": 4, "token": 200, "cluster_id": 32,
+	"warnings": 2000, "resume": docid.MaxNameBytes + 32, "description": 2000, "detail": 2000, "grpc_address": 512, "raft_address": 512,
+	"http_address": 512, "version": 64,
 }
 
 // fill sets all fields of a message to the largest that they can have.

@@ -20,7 +20,10 @@ const (
 	maxParts = 1 << 15
 )
 
-var errParts = &service.Error{Code: service.ResourceExhausted, Reason: service.ReasonQuota, Message: fmt.Sprintf("the request has more than %d parts", maxParts)}
+var errParts = &service.Error{
+	Code: service.ResourceExhausted, Reason: service.ReasonQuota,
+	Message: fmt.Sprintf("the request has more than %d parts", maxParts),
+}
 
 // requestOf returns what the requests of a method are.
 func requestOf(desc *grpc.ServiceDesc, method string) protoreflect.MessageDescriptor {

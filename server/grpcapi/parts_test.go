@@ -29,7 +29,8 @@ func TestMessagesOfManyParts(t *testing.T) {
 		idnodev1.SeriesService_FormatNumber_FullMethodName:   repeated(4),
 		idnodev1.AdminService_MergeCounters_FullMethodName:   repeated(2),
 		idnodev1.AdminService_MergeCluster_FullMethodName:    repeated(2),
-		idnodev1.ClusterService_SetRoles_FullMethodName:      protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), repeated(1)),
+		idnodev1.ClusterService_SetRoles_FullMethodName: protowire.AppendBytes(protowire.AppendTag(nil, 1,
+			protowire.BytesType), repeated(1)),
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -8,13 +8,12 @@ import (
 	"testing"
 	"testing/synctest"
 
+	spb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-
-	spb "google.golang.org/genproto/googleapis/rpc/status"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/budget"
@@ -41,7 +40,7 @@ func newPipe(t testing.TB, perStream int, inAll int64) *pipe {
 	t.Helper()
 	b := newBackend(t)
 	return (&pipe{backend: b, budget: budget.New(budget.Limits{Bytes: 2 * inAll, Connections: 2}), server: &idsServer{
-		service: newService(t, b), log: &requestLog{logger: slog.New(slog.DiscardHandler)},
+		Service: newService(t, b), log: &requestLog{logger: slog.New(slog.DiscardHandler)},
 		exchanges: newExchanges(perStream, 10_000),
 	}}).start(t)
 }

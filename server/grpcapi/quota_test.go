@@ -52,7 +52,10 @@ func TestQuotas(t *testing.T) {
 		{"template", "max-identities", 1, identity("", "first"), identity("", "first"), generate(&idnodev1.GenerateRequest{Template: "second|"})},
 		{"range", "max-hilos", 1, hilo("first"), hilo("First"), hilo("second")},
 		{"claim", "max-claims", 1, claim("first"), identity("", "any"), claim("second")},
-		{"claimed id", "max-claims", 1, claim("first"), identity("", "any"), generate(&idnodev1.GenerateRequest{Template: "second", Claim: true})},
+		{
+			"claimed id", "max-claims", 1, claim("first"), identity("", "any"),
+			generate(&idnodev1.GenerateRequest{Template: "second", Claim: true}),
+		},
 		{"database", "max-databases", 1, identity("one", "first"), identity("One", "second"), identity("two", "first")},
 		{"bytes of identities", "max-name-bytes-total", 8, identity("", "first"), identity("", "first"), identity("", "four")},
 		{"bytes of ranges", "max-name-bytes-total", 8, identity("", "first"), hilo("tag"), hilo("four")},

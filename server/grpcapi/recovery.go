@@ -13,7 +13,9 @@ import (
 
 // recoverUnary turns a panic in a handler into INTERNAL for that caller alone: one
 // bad request must not end a node that serves thousands of others.
-func (l *requestLog) recoverUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (response any, err error) {
+func (l *requestLog) recoverUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo,
+	handler grpc.UnaryHandler,
+) (response any, err error) {
 	defer l.recovered(ctx, &err)
 	return handler(ctx, request)
 }
@@ -35,8 +37,5 @@ func (l *requestLog) recovered(ctx context.Context, err *error) {
 // returns what its caller is told.
 func panicked(ctx context.Context, logger *slog.Logger, p any) error {
 	logger.ErrorContext(ctx, "a call panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-	return statusError(&service.Error{
-		Code: service.Internal, Reason: service.ReasonInternal,
-		Message: "internal error; the node's log says more",
-	})
+	return statusError(service.ErrorOf(fmt.Errorf("panic: %v", p)))
 }

@@ -9,39 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
-	"github.com/idnode/idnode/series"
-	"github.com/idnode/idnode/series/format"
-	"github.com/idnode/idnode/server/service"
 )
-
-// TestDefinitionsThereAndBack: each choice of the API is one of package series, its 0 is the
-// default, and one that is unknown stays so.
-func TestDefinitionsThereAndBack(t *testing.T) {
-	for reset := range idnodev1.SeriesReset_name {
-		for order := range idnodev1.SeriesOrder_name {
-			m := &idnodev1.SeriesDefinition{
-				Format: "{number}", ResetBy: idnodev1.SeriesReset(reset), Order: idnodev1.SeriesOrder(order),
-				OnRelease: idnodev1.SeriesOnRelease(min(order, 2)), OnExpiry: idnodev1.SeriesOnExpiry(order),
-				ExpiresIn: durationpb.New(time.Hour), MaxOpen: 3, MaxKeys: 4, TimeZone: "Europe/Berlin", MaxAheadDays: 30,
-			}
-			want := proto.CloneOf(m)
-			want.ResetBy, want.Order = max(want.GetResetBy(), 1), max(want.GetOrder(), 1)
-			want.OnRelease, want.OnExpiry = max(want.GetOnRelease(), 1), max(want.GetOnExpiry(), 1)
-			if got := seriesOf(service.SeriesInfo{Definition: definitionOf(m)}).GetDefinition(); !proto.Equal(got, want) {
-				t.Errorf("%v is %v", m, got)
-			}
-		}
-	}
-	for _, unknown := range []int32{-1, 256, 257, 1 << 30} {
-		if d := definitionOf(&idnodev1.SeriesDefinition{Order: idnodev1.SeriesOrder(unknown)}); d.Order <= series.OrderOneOpen {
-			t.Errorf("the order %d is %d", unknown, d.Order)
-		}
-	}
-	d := definitionOf(&idnodev1.SeriesDefinition{ResetBy: idnodev1.SeriesReset_SERIES_RESET_FISCAL_YEAR, OnExpiry: idnodev1.SeriesOnExpiry_SERIES_ON_EXPIRY_REUSE_LOWEST})
-	if d.Reset != format.ResetFiscalYear || d.OnExpiry != series.ExpiryReuses {
-		t.Errorf("%+v", d)
-	}
-}
 
 // TestAScopeWithoutNumbersHasNoDate, also where it begins in mid-year.
 func TestAScopeWithoutNumbersHasNoDate(t *testing.T) {
@@ -67,14 +35,16 @@ func TestAConflictHasTheFirstAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	take := func(till string) (*idnodev1.TakeNumbersResponse, error) {
-		return client.TakeNumbers(t.Context(), &idnodev1.TakeNumbersRequest{Series: "s", Keys: []string{"a"}, Values: map[string]string{"till": till}})
+		return client.TakeNumbers(t.Context(),
+			&idnodev1.TakeNumbersRequest{Series: "s", Keys: []string{"a"}, Values: map[string]string{"till": till}})
 	}
 	first, err := take("7")
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := first.GetNumbers()[0]
-	if n.GetText() != "7-1" || n.GetState() != idnodev1.NumberState_NUMBER_STATE_OPEN || n.GetTaken() == nil || n.GetExpires().AsTime().Sub(n.GetTaken().AsTime()) != time.Hour || n.GetDate() == "" {
+	if n.GetText() != "7-1" || n.GetState() != idnodev1.NumberState_NUMBER_STATE_OPEN || n.GetTaken() == nil ||
+		n.GetExpires().AsTime().Sub(n.GetTaken().AsTime()) != time.Hour || n.GetDate() == "" {
 		t.Errorf("%v", n)
 	}
 	_, err = take("8")

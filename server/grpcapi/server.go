@@ -95,11 +95,11 @@ func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.
 	server := &Server{Server: grpc.NewServer(append(cfg.options(creds, log), cfg.Options...)...), unary: map[string]unary{}, log: log}
 	public := publicServices{server}
 	idnodev1.RegisterIdsServiceServer(public, &idsServer{
-		service: svc, log: log, exchanges: newExchanges(cfg.MaxExchangeCalls, exchangesShare(svc.MaxInFlight())),
+		Service: svc, log: log, exchanges: newExchanges(cfg.MaxExchangeCalls, exchangesShare(svc.MaxInFlight())),
 	})
-	idnodev1.RegisterSeriesServiceServer(public, seriesServer{service: svc})
-	idnodev1.RegisterClusterServiceServer(public, clusterServer{service: svc})
-	idnodev1.RegisterAdminServiceServer(public, adminServer{service: svc})
+	idnodev1.RegisterSeriesServiceServer(public, seriesServer{Service: svc})
+	idnodev1.RegisterClusterServiceServer(public, clusterServer{Service: svc})
+	idnodev1.RegisterAdminServiceServer(public, adminServer{Service: svc})
 	healthv1.RegisterHealthServer(server, health.server)
 	reflection.Register(inTurns{server, svc.Turn})
 	return server

@@ -191,7 +191,10 @@ func TestRequestLog(t *testing.T) {
 	if len(lines) != 2 {
 		t.Fatalf("log: %s", log)
 	}
-	for i, want := range []string{"level=INFO msg=call method=/idnode.v1.IdsService/Generate code=InvalidArgument", "level=WARN msg=call method=/idnode.v1.IdsService/Generate code=Unavailable"} {
+	for i, want := range []string{
+		"level=INFO msg=call method=/idnode.v1.IdsService/Generate code=InvalidArgument",
+		"level=WARN msg=call method=/idnode.v1.IdsService/Generate code=Unavailable",
+	} {
 		if !strings.Contains(lines[i], want) {
 			t.Errorf("line %d: %s", i, lines[i])
 		}

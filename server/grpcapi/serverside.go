@@ -7,16 +7,14 @@ import (
 	"google.golang.org/grpc"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
-	"github.com/idnode/idnode/server/service"
 )
 
 // StreamServerSideIds sends blocks as fast as the caller reads them: a block is
 // taken only when the one before has gone out to gRPC.
-func (s *idsServer) StreamServerSideIds(req *idnodev1.StreamServerSideIdsRequest, stream grpc.ServerStreamingServer[idnodev1.StreamServerSideIdsResponse]) error {
-	blocks, err := s.service.ServerSideStream(stream.Context(), service.ServerSideStreamRequest{
-		Database: req.GetDatabase(), Template: req.GetTemplate(), Separator: req.GetSeparator(),
-		Count: req.GetCount(), BlockSize: req.GetBlockSize(),
-	})
+func (s *idsServer) StreamServerSideIds(
+	req *idnodev1.StreamServerSideIdsRequest, stream grpc.ServerStreamingServer[idnodev1.StreamServerSideIdsResponse],
+) error {
+	blocks, err := s.ServerSideStream(stream.Context(), req)
 	if err != nil {
 		return statusError(err)
 	}
@@ -28,9 +26,7 @@ func (s *idsServer) StreamServerSideIds(req *idnodev1.StreamServerSideIdsRequest
 		if err != nil {
 			return statusError(err)
 		}
-		err = stream.Send(&idnodev1.StreamServerSideIdsResponse{
-			Block: idBlocks([]service.IDBlock{block})[0], NodeTag: blocks.NodeTag(),
-		})
+		err = stream.Send(&idnodev1.StreamServerSideIdsResponse{Block: block, NodeTag: blocks.NodeTag()})
 		if err != nil {
 			return err
 		}

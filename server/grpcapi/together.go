@@ -5,7 +5,6 @@ import (
 	"time"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
-	"github.com/idnode/idnode/server/service"
 )
 
 // goesTogether says whether a call may be made in one go with others of its
@@ -40,10 +39,10 @@ func (m *message) runAll(calls []*idnodev1.Call) {
 // of them: it is not known whose it was.
 func (s *idsServer) answerTogether(ctx context.Context, calls []*idnodev1.Call, start time.Time) (replies []*idnodev1.Reply) {
 	replies = make([]*idnodev1.Reply, len(calls))
-	requests := make([]service.NextIdentityRequest, len(calls))
+	requests := make([]*idnodev1.NextIdentityRequest, len(calls))
 	for i, call := range calls {
 		replies[i] = &idnodev1.Reply{Correlation: call.GetCorrelation()}
-		requests[i] = nextIdentityRequest(call.GetNextIdentity())
+		requests[i] = call.GetNextIdentity()
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -53,12 +52,10 @@ func (s *idsServer) answerTogether(ctx context.Context, calls []*idnodev1.Call, 
 			}
 		}
 	}()
-	responses, errs := s.service.NextIdentities(ctx, requests)
+	responses, errs := s.NextIdentities(ctx, requests)
 	for i, err := range errs {
-		if err != nil {
-			err = statusError(err)
-		} else {
-			replies[i].Reply = &idnodev1.Reply_NextIdentity{NextIdentity: nextIdentityResponse(responses[i])}
+		if err == nil {
+			replies[i].Reply = &idnodev1.Reply_NextIdentity{NextIdentity: responses[i]}
 		}
 		s.conclude(ctx, replies[i], idnodev1.IdsService_NextIdentity_FullMethodName, start, err)
 	}

@@ -40,7 +40,9 @@ func (p publicServices) RegisterService(desc *grpc.ServiceDesc, server any) {
 // to the log.
 //
 // An error is a gRPC status. A method that is unknown, or has streams, must not be called.
-func (s *Server) Unary(ctx context.Context, method string, to *budget.Connection, decode func(any) error, encode func(proto.Message) ([]byte, error)) ([]byte, error) {
+func (s *Server) Unary(ctx context.Context, method string, to *budget.Connection, decode func(any) error,
+	encode func(proto.Message) ([]byte, error),
+) ([]byte, error) {
 	m := s.unary[method]
 	decodable := func(request any) error {
 		if err := decode(request); err != nil {
@@ -48,14 +50,15 @@ func (s *Server) Unary(ctx context.Context, method string, to *budget.Connection
 		}
 		return nil
 	}
-	answer, err := m.desc.Handler(m.server, ctx, decodable, func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		start := s.log.begin(method)
-		answer, err := s.log.recoverUnary(ctx, req, info, func(ctx context.Context, req any) (any, error) {
-			return s.log.counted(ctx, to, req, method, handler, func(m proto.Message) (any, error) { return encode(m) })
+	answer, err := m.desc.Handler(m.server, ctx, decodable,
+		func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+			start := s.log.begin(method)
+			answer, err := s.log.recoverUnary(ctx, req, info, func(ctx context.Context, req any) (any, error) {
+				return s.log.counted(ctx, to, req, method, handler, func(m proto.Message) (any, error) { return encode(m) })
+			})
+			s.log.handled(method, start, err)
+			return answer, err
 		})
-		s.log.handled(method, start, err)
-		return answer, err
-	})
 	if err != nil {
 		return nil, err
 	}

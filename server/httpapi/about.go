@@ -20,7 +20,7 @@ func (a *api) clientConfiguration(w http.ResponseWriter, _ *http.Request, _ *par
 // statistics is what a client asks of a node that has failed, to see whether it
 // may come back to it. A node that is cut off would only fail it again.
 func (a *api) statistics(w http.ResponseWriter, _ *http.Request, _ *params) error {
-	status := a.service.GetStatus()
+	status := a.service.Status()
 	if err := healthy(status); err != nil {
 		return err
 	}
@@ -30,14 +30,17 @@ func (a *api) statistics(w http.ResponseWriter, _ *http.Request, _ *params) erro
 		DatabaseID                       string `json:"DatabaseId"`
 		Is64Bit                          bool
 		Indexes                          []struct{}
-	}{CountOfDocuments: int64(status.Counts.HiLos), LastDocEtag: status.StateIndex, DatabaseID: status.ClusterID, Is64Bit: true, Indexes: []struct{}{}})
+	}{
+		CountOfDocuments: int64(status.Counts.HiLos), LastDocEtag: status.StateIndex,
+		DatabaseID: status.ClusterID, Is64Bit: true, Indexes: []struct{}{},
+	})
 	return nil
 }
 
 // healthCheck is what newer clients ask instead of the statistics. The answer has
 // no body: one of them takes any for an error.
 func (a *api) healthCheck(w http.ResponseWriter, _ *http.Request, _ *params) error {
-	if err := healthy(a.service.GetStatus()); err != nil {
+	if err := healthy(a.service.Status()); err != nil {
 		return err
 	}
 	setHeaders(w)
@@ -67,7 +70,7 @@ func buildOf(status service.Status) build {
 }
 
 func (a *api) buildVersion(w http.ResponseWriter, _ *http.Request, _ *params) error {
-	writeJSON(w, http.StatusOK, buildOf(a.service.GetStatus()))
+	writeJSON(w, http.StatusOK, buildOf(a.service.Status()))
 	return nil
 }
 
@@ -91,7 +94,7 @@ type nodeInfoAnswer struct {
 
 // nodeInfo says which node this is.
 func (a *api) nodeInfo(w http.ResponseWriter, _ *http.Request, _ *params) error {
-	status := a.service.GetStatus()
+	status := a.service.Status()
 	writeJSON(w, http.StatusOK, nodeInfoAnswer{
 		NodeTag: status.SelfTag, TopologyID: status.ClusterID, ClusterStatus: stateName(status), BuildInfo: buildOf(status),
 		ServerID: guidOf(status.SelfID), CurrentState: stateName(status), HasFixedPort: true,

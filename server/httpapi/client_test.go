@@ -54,7 +54,8 @@ func TestSizes(t *testing.T) {
 			at := w.Now().Add(-time.Duration(*c.Idle * float64(time.Second)))
 			target += "&lastRangeAt=" + at.Format(time.RFC3339Nano)
 		}
-		if got := decode[rangeAnswer](t, do(s, http.MethodGet, target), http.StatusCreated); got.LastSize != c.Size || got.High-got.Low+1 != c.Size {
+		if got := decode[rangeAnswer](t, do(s, http.MethodGet, target), http.StatusCreated); got.LastSize != c.Size ||
+			got.High-got.Low+1 != c.Size {
 			t.Errorf("%s: %+v, want the size %d", target, got, c.Size)
 		}
 	}
@@ -69,7 +70,8 @@ func TestTimes(t *testing.T) {
 		"2026-11-21T13:15:04.4867Z", "2026-11-21T13:15:04.48679Z", "2026-11-21T13:15:04.486795Z", "2026-11-21T13:15:04.4867952Z",
 		"2026-11-21T13:15:04.48679527Z", "2026-11-21T13:15:04.486795279Z",
 		"2026-11-21T13:15:04", "2026-11-21T13:15:04.4867952", "2026-11-21t13:15:04.4867952z", "2026-11-21 13:15:04.4867952",
-		"2026-11-21T15:15:04.4867952%2B02:00", "2026-11-21T15:15:04.4867952+02:00", "2026-11-21T09:45:04.4867952-03:30", "2026-11-21T13:15:04-00:00",
+		"2026-11-21T15:15:04.4867952%2B02:00", "2026-11-21T15:15:04.4867952+02:00", "2026-11-21T09:45:04.4867952-03:30",
+		"2026-11-21T13:15:04-00:00",
 	} {
 		target := fmt.Sprintf("/databases/default/hilo/next?tag=t%d&lastBatchSize=100&lastRangeAt=%s", i, at)
 		if got := decode[rangeAnswer](t, do(s, http.MethodGet, target), http.StatusCreated); got.LastSize != 100 {
@@ -120,7 +122,10 @@ func TestManyIdentities(t *testing.T) {
 	for _, c := range []struct {
 		query      string
 		first, all int
-	}{{"", 0, n}, {"?start=999&pageSize=3", 999, 3}, {"?start=1000", 1000, n - 1000}, {"?start=1500&pageSize=1000", 1500, 1000}, {"?start=2499", 2499, 1}} {
+	}{{"", 0, n}, {"?start=999&pageSize=3", 999, 3}, {"?start=1000", 1000, n - 1000}, {
+		"?start=1500&pageSize=1000", 1500,
+		1000,
+	}, {"?start=2499", 2499, 1}} {
 		got := decode[map[string]int](t, do(s, http.MethodGet, "/databases/default/debug/identities"+c.query), http.StatusOK)
 		if len(got) != c.all || got[fmt.Sprintf("n%05d|", c.first)] != c.first || got[fmt.Sprintf("n%05d|", c.first+c.all-1)] != c.first+c.all-1 {
 			t.Errorf("%q: %d identities, want %d from %d on", c.query, len(got), c.all, c.first)

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 
@@ -40,10 +39,7 @@ type failure struct {
 // the same request to the next node. So these are only for what certainly did
 // not happen, or may happen twice.
 func failureOf(err error) failure {
-	var e *service.Error
-	if !errors.As(err, &e) {
-		e = &service.Error{Code: service.Internal, Reason: service.ReasonInternal, Message: "internal error; the node's log says more"}
-	}
+	e := service.ErrorOf(err)
 	f := failure{message: e.Reason + ": " + e.Message, reason: e.Reason}
 	f.status, f.exception = statusOf(e)
 	return f

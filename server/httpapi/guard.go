@@ -182,7 +182,7 @@ func (g *guard) recover(w *loggedResponse, r *http.Request) {
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // The answer has begun: it must not look whole.
 	}
-	err := &service.Error{Code: service.Internal, Reason: service.ReasonInternal, Message: "internal error; the node's log says more"}
+	err := service.ErrorOf(fmt.Errorf("panic: %v", p))
 	g.fail(w, r, err, failureOf(err))
 }
 

@@ -127,7 +127,8 @@ func TestAListWithoutRoom(t *testing.T) {
 	shop := b.Open("shop")
 	c, _ := net.Pipe()
 	s := newWorld(t).newServer("A", Config{Held: func(net.Conn) *budget.Connection { return shop }}, "")
-	r := httptest.NewRequestWithContext(context.WithValue(t.Context(), connection{}, c), http.MethodGet, "/databases/default/debug/identities", nil)
+	r := httptest.NewRequestWithContext(context.WithValue(t.Context(), connection{}, c), http.MethodGet,
+		"/databases/default/debug/identities", nil)
 	r.Host = "127.0.0.1"
 	w := httptest.NewRecorder()
 	if s.ServeHTTP(w, r); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), service.ReasonOverloaded) {

@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -28,22 +31,23 @@ type rangeAnswer struct {
 // nextRange reserves a range. A caller that lost the answer asks again, which
 // costs a hole.
 func (a *api) nextRange(w http.ResponseWriter, r *http.Request, p *params) error {
-	at, has := p.time("lastRangeAt")
-	req := service.NextRangeRequest{
+	req := &idnodev1.NextRangeRequest{
 		Database: r.PathValue("db"), Tag: p.needed(paramTag), Separator: p.text("identityPartsSeparator"),
-		LastSize: p.number("lastBatchSize", 0), LastMax: p.number("lastMax", 0), HasLastRange: has, LastRangeAt: at,
-		MaxHigh: maxExact,
+		LastSize: p.number("lastBatchSize", 0), LastMax: p.number("lastMax", 0),
+	}
+	if at, has := p.time("lastRangeAt"); has {
+		req.LastRangeAt = timestamppb.New(at)
 	}
 	if p.err != nil {
 		return p.err
 	}
-	res, err := a.service.NextRange(r.Context(), req)
+	res, err := a.service.NextRangeUpTo(r.Context(), req, maxExact)
 	if err != nil {
 		return withExactHint(err)
 	}
 	writeJSON(w, http.StatusCreated, rangeAnswer{
-		Prefix: res.Prefix, Low: res.Low, High: res.High, LastSize: res.Size,
-		ServerTag: res.NodeTag, LastRangeAt: res.RangeAt.UTC().Format(timeFormat),
+		Prefix: res.GetPrefix(), Low: res.GetLow(), High: res.GetHigh(), LastSize: res.GetSize(),
+		ServerTag: res.GetNodeTag(), LastRangeAt: res.GetRangeAt().AsTime().Format(timeFormat),
 	})
 	return nil
 }
@@ -63,15 +67,15 @@ func withExactHint(err error) error {
 // if they never had a range (end 0), or counted beyond its end. So numbers that fit
 // no range are no error, like those of a range long returned.
 func (a *api) returnRange(w http.ResponseWriter, r *http.Request, p *params) error {
-	req := service.ReturnRangeRequest{
+	req := &idnodev1.ReturnRangeRequest{
 		Database: r.PathValue("db"), Tag: p.needed(paramTag),
-		High: p.neededNumber("end"), Last: p.neededNumber("last"), LowUnknown: true,
+		High: p.neededNumber("end"), Last: p.neededNumber("last"),
 	}
 	if p.err != nil {
 		return p.err
 	}
 	if req.High >= 1 && req.Last >= 0 {
-		if _, err := a.service.ReturnRange(r.Context(), req); err != nil {
+		if _, err := a.service.ReturnRangeByHigh(r.Context(), req); err != nil {
 			return err
 		}
 	}
@@ -104,16 +108,16 @@ func (a *api) hiloDocument(w http.ResponseWriter, r *http.Request, p *params) er
 		writeFailure(w, r, notHiLo())
 		return nil
 	}
-	res, err := a.service.GetHiLo(r.Context(), service.GetHiLoRequest{
+	res, err := a.service.GetHiLo(r.Context(), &idnodev1.GetHiLoRequest{
 		Database: r.PathValue("db"), Tag: ids[0][len(hiloDocuments):],
 	})
 	if err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusOK, documents{Results: []hiloDocument{{
-		Max: res.HiLo.Max,
+		Max: res.GetHilo().GetMax(),
 		Metadata: documentMetadata{
-			Collection: "@hilo", ID: ids[0], ChangeVector: "RAFT:" + strconv.FormatInt(res.HiLo.Max, 10),
+			Collection: "@hilo", ID: ids[0], ChangeVector: "RAFT:" + strconv.FormatInt(res.GetHilo().GetMax(), 10),
 		},
 	}}})
 	return nil

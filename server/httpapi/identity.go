@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -26,8 +27,8 @@ func withPipe(name string) string {
 
 // nextIdentity takes the next value of an identity.
 func (a *api) nextIdentity(w http.ResponseWriter, r *http.Request, p *params) error {
-	req := service.NextIdentityRequest{
-		Database: r.PathValue("db"), Name: withPipe(p.needed(paramName)), RequestID: p.requestID(),
+	req := &idnodev1.NextIdentityRequest{
+		Database: r.PathValue("db"), Name: withPipe(p.needed(paramName)), RequestId: p.requestID(),
 	}
 	if p.err != nil {
 		return p.err
@@ -36,15 +37,15 @@ func (a *api) nextIdentity(w http.ResponseWriter, r *http.Request, p *params) er
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, struct{ NewIdentityValue int64 }{res.Blocks[0].First})
+	writeJSON(w, http.StatusOK, struct{ NewIdentityValue int64 }{res.GetBlocks()[0].GetFirst()})
 	return nil
 }
 
 // seedIdentity moves the last used value of an identity.
 func (a *api) seedIdentity(w http.ResponseWriter, r *http.Request, p *params) error {
-	req := service.SeedIdentityRequest{
+	req := &idnodev1.SeedIdentityRequest{
 		Database: r.PathValue("db"), Name: withPipe(p.needed(paramName)), Value: p.neededNumber("value"),
-		Force: p.flag("force"), RequestID: p.requestID(),
+		Force: p.flag("force"), RequestId: p.requestID(),
 	}
 	if p.err != nil {
 		return p.err
@@ -53,7 +54,7 @@ func (a *api) seedIdentity(w http.ResponseWriter, r *http.Request, p *params) er
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, struct{ NewSeedValue int64 }{res.Value})
+	writeJSON(w, http.StatusOK, struct{ NewSeedValue int64 }{res.GetValue()})
 	return nil
 }
 
@@ -98,15 +99,15 @@ func (a *api) listIdentities(w http.ResponseWriter, r *http.Request, p *params) 
 
 // identityPages walks through the identities of a database. Only the first page
 // makes sure that it is new enough: the state never becomes older.
-func (a *api) identityPages(ctx context.Context, database string) iter.Seq2[[]service.Identity, error] {
-	return func(yield func([]service.Identity, error) bool) {
-		req := service.ListRequest{Database: database, PageSize: service.MaxPageSize}
+func (a *api) identityPages(ctx context.Context, database string) iter.Seq2[[]*idnodev1.Identity, error] {
+	return func(yield func([]*idnodev1.Identity, error) bool) {
+		req := &idnodev1.ListIdentitiesRequest{Database: database, PageSize: service.MaxPageSize}
 		for {
 			res, err := a.service.ListIdentities(ctx, req)
-			if !yield(res.Items, err) || err != nil || res.NextPageToken == "" {
+			if !yield(res.GetIdentities(), err) || err != nil || res.GetNextPageToken() == "" {
 				return
 			}
-			req.PageToken, req.Consistency = res.NextPageToken, service.Stale
+			req.PageToken, req.Consistency = res.GetNextPageToken(), idnodev1.Consistency_CONSISTENCY_STALE
 		}
 	}
 }
@@ -128,7 +129,7 @@ func (o *objectWriter) begin() {
 	}
 }
 
-func (o *objectWriter) write(page []service.Identity) {
+func (o *objectWriter) write(page []*idnodev1.Identity) {
 	o.begin()
 	var b bytes.Buffer
 	for _, i := range page {
@@ -136,13 +137,13 @@ func (o *objectWriter) write(page []service.Identity) {
 			b.WriteByte(',')
 		}
 		o.some = true
-		key, err := encode(i.Name + pipe)
+		key, err := encode(i.GetName() + pipe)
 		if err != nil {
 			panic(err) // a text always has a JSON form
 		}
 		b.Write(key)
 		b.WriteByte(':')
-		b.WriteString(strconv.FormatInt(i.Value, 10))
+		b.WriteString(strconv.FormatInt(i.GetValue(), 10))
 	}
 	o.raw(b.Bytes())
 }

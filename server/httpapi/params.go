@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -131,9 +132,9 @@ func (p *params) time(name string) (at time.Time, given bool) {
 }
 
 // requestID returns the id under which a call counts once, or nil.
-func (p *params) requestID() *service.RequestID {
+func (p *params) requestID() *idnodev1.RequestId {
 	if id := p.text("raft-request-id"); id != "" {
-		return &service.RequestID{ID: id}
+		return &idnodev1.RequestId{Id: id}
 	}
 	return nil
 }

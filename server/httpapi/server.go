@@ -117,7 +117,8 @@ func newServer(cfg Config) *Server {
 	}
 	s.http = &http.Server{
 		Handler: handler, TLSConfig: cfg.TLS, MaxHeaderBytes: cfg.MaxHeaderBytes,
-		ReadHeaderTimeout: cfg.HeaderTimeout, ReadTimeout: cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: cfg.IdleTimeout, ConnState: cfg.ConnState,
+		ReadHeaderTimeout: cfg.HeaderTimeout, ReadTimeout: cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: cfg.IdleTimeout,
+		ConnState:   cfg.ConnState,
 		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) },
 		// It tells of connections that came to nothing: anybody can cause that.

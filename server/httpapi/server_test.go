@@ -97,7 +97,8 @@ func TestBounds(t *testing.T) {
 // server's own parser too.
 func TestUnescapedRequest(t *testing.T) {
 	address := serve(t, newWorld(t).newServer("A", Config{}, ""))
-	got := converse(t, address, "GET /databases/default/hilo/next?tag=Bücher;100%&identityPartsSeparator=/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	got := converse(t, address,
+		"GET /databases/default/hilo/next?tag=Bücher;100%&identityPartsSeparator=/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 	if !strings.HasPrefix(got, "HTTP/1.1 201 ") || !strings.Contains(got, `"Prefix":"Bücher;100%/"`) {
 		t.Error(got)
 	}
@@ -107,7 +108,8 @@ func TestUnescapedRequest(t *testing.T) {
 // that is not there, which is what people hear who have the wrong port.
 func TestGRPCOnTheHTTPPort(t *testing.T) {
 	s := newWorld(t).newServer("A", Config{}, "")
-	if got := do(s, http.MethodPost, "/idnode.v1.ClusterService/GetStatus", "Content-Type", "application/grpc+proto"); got.Code != http.StatusNotFound {
+	if got := do(s, http.MethodPost, "/idnode.v1.ClusterService/GetStatus", "Content-Type",
+		"application/grpc+proto"); got.Code != http.StatusNotFound {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 }
@@ -261,7 +263,10 @@ func TestLog(t *testing.T) {
 	if len(lines) != calllog.MaxLines || strings.Contains(log.String(), "secret") {
 		t.Fatalf("%d lines:\n%s", len(lines), log.String())
 	}
-	for i, want := range []string{"level=INFO msg=request method=POST path=/databases/default/identity/next status=400", "level=WARN msg=request"} {
+	for i, want := range []string{
+		"level=INFO msg=request method=POST path=/databases/default/identity/next status=400",
+		"level=WARN msg=request",
+	} {
 		if !strings.Contains(lines[i], want) {
 			t.Errorf("line %d: %s", i, lines[i])
 		}
@@ -347,7 +352,10 @@ func TestShutdown(t *testing.T) {
 // TestStatuses: clients send what failed with 408, 502, 503 or 504 to the next
 // node, so only what did not happen, or may happen twice, has one of these.
 func TestStatuses(t *testing.T) {
-	for code := service.Internal; code <= service.DataLoss; code++ {
+	for _, code := range []service.Code{
+		service.Internal, service.InvalidArgument, service.Unavailable, service.Aborted, service.ResourceExhausted, service.OutOfRange,
+		service.AlreadyExists, service.FailedPrecondition, service.NotFound, service.DataLoss, service.PermissionDenied,
+	} {
 		for _, reason := range []string{"OTHER", service.ReasonOutcomeUnknown, service.ReasonQuota} {
 			f := failureOf(&service.Error{Code: code, Reason: reason, Message: "m", Err: errors.New("hidden")})
 			goesOn := f.status == 408 || f.status >= 502
@@ -378,7 +386,8 @@ func TestARefusedConnectionEnds(t *testing.T) {
 		defer transport.CloseIdleConnections()
 		get := func() error {
 			// With a POST, which is not tried again by the client itself.
-			res, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Post("https://"+address+"/build/version", "", strings.NewReader("x"))
+			res, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Post("https://"+address+"/build/version", "",
+				strings.NewReader("x"))
 			if err != nil {
 				return err
 			}

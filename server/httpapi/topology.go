@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/idnode/idnode/docid"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -23,7 +24,8 @@ type serverNode struct {
 //
 // Invariant: with the same etag it is the same on all nodes, so it depends on nothing but
 // the replicated members. Clients prefer the first node, and come back to it when it is
-// healthy again; they take over a topology only with a higher etag. One in which each node names itself first would keep them where they fled to.
+// healthy again; they take over a topology only with a higher etag. One in which each node
+// names itself first would keep them where they fled to.
 func (a *api) databaseTopology(w http.ResponseWriter, _ *http.Request, p *params) error {
 	database := p.needed(paramName)
 	if p.err == nil {
@@ -32,7 +34,7 @@ func (a *api) databaseTopology(w http.ResponseWriter, _ *http.Request, p *params
 	if p.err != nil {
 		return p.err
 	}
-	status := a.service.GetStatus()
+	status := a.service.Status()
 	voters := voters(status)
 	if len(voters) == 0 {
 		return &service.Error{
@@ -91,7 +93,7 @@ type clusterNodes struct {
 }
 
 func (a *api) clusterTopology(w http.ResponseWriter, _ *http.Request, _ *params) error {
-	status := a.service.GetStatus()
+	status := a.service.Status()
 	answer := clusterTopologyAnswer{
 		Topology: a.clusterNodes(status), CurrentState: stateName(status), NodeTag: status.SelfTag, CurrentTerm: status.Term,
 	}
@@ -117,7 +119,7 @@ func (a *api) clusterNodes(status service.Status) clusterNodes {
 		}
 		kind := nodes.Promotables
 		switch {
-		case m.Role == service.RoleWatcher:
+		case m.Role == idnodev1.Role_ROLE_WATCHER:
 			kind = nodes.Watchers
 		case m.Votes:
 			kind = nodes.Members
@@ -132,7 +134,7 @@ func stateName(status service.Status) string {
 	switch {
 	case status.ClusterID == "":
 		return "Passive"
-	case status.Self.Role == service.RoleLeader:
+	case status.Self.Role == idnodev1.Role_ROLE_LEADER:
 		return "Leader"
 	case status.LeaderTag == "":
 		return "Candidate"
@@ -159,7 +161,7 @@ func (a *api) hintTopology(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	if status := a.service.GetStatus(); len(voters(status)) > 0 && have < topologyEtag(status) {
+	if status := a.service.Status(); len(voters(status)) > 0 && have < topologyEtag(status) {
 		w.Header().Set(refreshTopologyHeader, "true")
 	}
 }

@@ -49,6 +49,14 @@ var names = map[codes.Code]code{
 	codes.Unauthenticated:    {"unauthenticated", http.StatusUnauthorized},
 }
 
+// named returns a code as the Connect protocol has it; one that is not known is unknown.
+func named(c codes.Code) code {
+	if as, known := names[c]; known {
+		return as
+	}
+	return names[codes.Unknown]
+}
+
 // problem is the body of an error.
 type problem struct {
 	Code    string   `json:"code"`
@@ -65,6 +73,14 @@ type detail struct {
 	Debug json.RawMessage `json:"debug,omitempty"`
 }
 
+// Fail answers with the error of a use case, or of Read.
+func (a *API) Fail(w http.ResponseWriter, err error) {
+	if own := (*failure)(nil); !errors.As(err, &own) {
+		err = a.cfg.Calls.Status(err)
+	}
+	writeError(w, err)
+}
+
 // writeError answers with a gRPC status.
 func writeError(w http.ResponseWriter, err error) {
 	var own *failure
@@ -72,10 +88,7 @@ func writeError(w http.ResponseWriter, err error) {
 		err = own.err
 	}
 	st := status.Convert(err)
-	as, known := names[st.Code()]
-	if !known {
-		as = names[codes.Unknown]
-	}
+	as := named(st.Code())
 	if own != nil && own.httpStatus != 0 {
 		as.status = own.httpStatus
 	}
@@ -92,7 +105,7 @@ func writeError(w http.ResponseWriter, err error) {
 	if err != nil {
 		panic(err) // A type of this package that has no JSON form.
 	}
-	write(w, as.status, encoded)
+	Write(w, as.status, encoded)
 }
 
 // tell names the reason of an error to what writes the log of requests.
@@ -103,8 +116,8 @@ func tell(w http.ResponseWriter, detail any) {
 	}
 }
 
-// write answers with JSON. No cache between may keep it.
-func write(w http.ResponseWriter, httpStatus int, body []byte) {
+// Write answers with JSON. No cache between may keep it.
+func Write(w http.ResponseWriter, httpStatus int, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")

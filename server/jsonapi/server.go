@@ -31,7 +31,8 @@ const (
 type Calls interface {
 	// Unary makes a call by the full name of its method. What it holds is counted for
 	// to, which may be nil, until encode returns.
-	Unary(ctx context.Context, method string, to *budget.Connection, decode func(request any) error, encode func(answer proto.Message) ([]byte, error)) ([]byte, error)
+	Unary(ctx context.Context, method string, to *budget.Connection, decode func(request any) error,
+		encode func(answer proto.Message) ([]byte, error)) ([]byte, error)
 	// Refuse records a call that is not made, and returns its error as Status does.
 	Refuse(err error) error
 	Status(err error) error
@@ -52,7 +53,10 @@ func New(cfg Config) *API { return &API{cfg} }
 
 // services are those of the public API.
 func services() []grpc.ServiceDesc {
-	return []grpc.ServiceDesc{idnodev1.IdsService_ServiceDesc, idnodev1.SeriesService_ServiceDesc, idnodev1.ClusterService_ServiceDesc, idnodev1.AdminService_ServiceDesc}
+	return []grpc.ServiceDesc{
+		idnodev1.IdsService_ServiceDesc, idnodev1.SeriesService_ServiceDesc, idnodev1.ClusterService_ServiceDesc,
+		idnodev1.AdminService_ServiceDesc,
+	}
 }
 
 // instead says what to use in the place of the methods that are not offered.
@@ -90,7 +94,7 @@ func (a *API) refusal(httpStatus int, message string) http.Handler {
 func (a *API) Answer(w http.ResponseWriter, r *http.Request, err *service.Error) bool {
 	for _, s := range services() {
 		if strings.HasPrefix(r.URL.Path, "/"+s.ServiceName+"/") {
-			writeError(w, a.cfg.Calls.Status(err))
+			a.Fail(w, err)
 			return true
 		}
 	}
@@ -110,7 +114,7 @@ func (a *API) handler(do func(w http.ResponseWriter, r *http.Request) ([]byte, e
 			writeError(w, err)
 			return
 		}
-		write(w, http.StatusOK, answer)
+		Write(w, http.StatusOK, answer)
 	})
 }
 
@@ -140,6 +144,18 @@ func (a *API) call(method string) func(w http.ResponseWriter, r *http.Request) (
 		}
 		return a.cfg.Calls.Unary(ctx, method, to, func(request any) error { return decode(body, request.(proto.Message)) }, encode)
 	}
+}
+
+// Read reads the message that is a request's body, as a call does.
+func (a *API) Read(w http.ResponseWriter, r *http.Request, m proto.Message) error {
+	if httpStatus, err := checkHeaders(w, r); err != nil {
+		return &failure{httpStatus, a.cfg.Calls.Status(err)}
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return err
+	}
+	return decode(body, m)
 }
 
 // heldFor returns what is counted for the caller of a request; nil if nothing is.

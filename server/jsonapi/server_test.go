@@ -69,6 +69,7 @@ var requests = map[string]string{
 	cluster + "CreateJoinToken":    `{"tag":"B","validFor":"60s"}`,
 	cluster + "RemoveMember":       `{"tag":"A"}`,
 	cluster + "TransferLeadership": `{}`,
+	cluster + "ListDatabases":      `{}`,
 	cluster + "ListSettings":       `{}`,
 	cluster + "UpdateSetting":      `{"key":"max-databases","value":"70"}`,
 	cluster + "GetRoles":           `{}`,
@@ -152,12 +153,14 @@ func methodOf(t *testing.T, method string) protoreflect.MethodDescriptor {
 // bytes are the same too.
 func sameError(t *testing.T, method string, got httpAnswer, want *status.Status) {
 	t.Helper()
-	if as := names[want.Code()]; got.Code != as.name || got.status != as.status || got.Message != want.Message() || len(got.Details) != len(want.Details()) {
+	if as := names[want.Code()]; got.Code != as.name || got.status != as.status || got.Message != want.Message() ||
+		len(got.Details) != len(want.Details()) {
 		t.Errorf("%s: %d %s, over gRPC %s", method, got.status, got.body, want)
 		return
 	}
 	for i, d := range want.Proto().GetDetails() {
-		if value, err := base64.RawStdEncoding.DecodeString(got.Details[i].Value); err != nil || string(value) != string(d.GetValue()) || got.Details[i].Type != string(d.MessageName()) {
+		if value, err := base64.RawStdEncoding.DecodeString(got.Details[i].Value); err != nil || string(value) != string(d.GetValue()) ||
+			got.Details[i].Type != string(d.MessageName()) {
 			t.Errorf("%s: detail %d is %v: %v", method, i, got.Details[i], err)
 		}
 	}
@@ -250,7 +253,8 @@ func TestBadRequests(t *testing.T) {
 	}
 	for _, verb := range []string{http.MethodGet, http.MethodPut, http.MethodHead, http.MethodOptions, http.MethodDelete} {
 		a := w.send(verb, ids+"Generate", `{"template":"a|"}`)
-		if a.status != http.StatusMethodNotAllowed || a.header.Get("Allow") != http.MethodPost || len(a.header["Access-Control-Allow-Origin"]) > 0 {
+		if a.status != http.StatusMethodNotAllowed || a.header.Get("Allow") != http.MethodPost ||
+			len(a.header["Access-Control-Allow-Origin"]) > 0 {
 			t.Errorf("%s: %d %v", verb, a.status, a.header)
 		}
 	}
@@ -277,7 +281,11 @@ func TestNumbersAreText(t *testing.T) {
 // TestTimeouts end a call as they do over gRPC.
 func TestTimeouts(t *testing.T) {
 	w := newWorld(t)
-	for _, header := range [][]string{{"Connect-Timeout-Ms", "20"}, {"Grpc-Timeout", "20m"}, {"Connect-Timeout-Ms", "20", "Grpc-Timeout", "1H"}} {
+	for _, header := range [][]string{
+		{"Connect-Timeout-Ms", "20"},
+		{"Grpc-Timeout", "20m"},
+		{"Connect-Timeout-Ms", "20", "Grpc-Timeout", "1H"},
+	} {
 		w.set(func(w *world) { w.hang = true })
 		if a := w.post(ids+"SeedIdentity", `{"name":"users","value":"5","force":true}`, header...); a.reason() != "OUTCOME_UNKNOWN" {
 			t.Errorf("%v: %d %s", header, a.status, a.body)
@@ -384,7 +392,8 @@ func TestABodyOfManyParts(t *testing.T) {
 func TestRequestsAreLogged(t *testing.T) {
 	w := newWorld(t)
 	w.post(ids+"GetIdentity", `{"name":"secret"}`)
-	if got := w.log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "path="+ids+"GetIdentity status=404") || !strings.Contains(got, "reason=IDENTITY_NOT_FOUND") || strings.Contains(got, "secret") {
+	if got := w.log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "path="+ids+"GetIdentity status=404") ||
+		!strings.Contains(got, "reason=IDENTITY_NOT_FOUND") || strings.Contains(got, "secret") {
 		t.Errorf("%s", got)
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/logbuffer"
 	"github.com/idnode/idnode/internal/outcome"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/server/budget"
@@ -76,13 +77,15 @@ func newWorld(t testing.TB) *world {
 	var err error
 	w.service, err = service.New(service.Config{
 		Proposer: w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "test",
-		Tag: func() (string, bool) { return "A", true }, Caller: func(context.Context) service.Caller { return service.Caller{Principal: w.principal()} },
+		Tag:    func() (string, bool) { return "A", true },
+		Caller: func(context.Context) service.Caller { return service.Caller{Principal: w.principal()} },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	connections := peer.NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return w.budget.Open("shop") })
-	w.grpc = grpcapi.NewServer(grpcapi.Config{Observer: observer{w}}, connections.Credentials(nil), w.service, grpcapi.NewHealth(func() error { return nil }))
+	w.grpc = grpcapi.NewServer(grpcapi.Config{Observer: observer{w}}, connections.Credentials(nil), w.service,
+		grpcapi.NewHealth(func() error { return nil }))
 	w.serve()
 	t.Cleanup(func() {
 		w.grpc.Stop()
@@ -167,7 +170,7 @@ func (w *world) guard() {
 	}
 	ops := rights.Role{Name: "operators", Principals: []string{"ops"}, Grants: []rights.Grant{{Database: rights.Any, Rights: all}}}
 	ctx := service.WithCaller(context.Background(), service.Caller{Principal: "dns:ops"})
-	if _, err := w.service.SetRoles(ctx, service.SetRolesRequest{Roles: service.Roles{Roles: []rights.Role{ops}}}); err != nil {
+	if _, err := w.service.SetRoles(ctx, &idnodev1.SetRolesRequest{Table: service.Roles{Roles: []rights.Role{ops}}.Message()}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -205,7 +208,10 @@ func (w *world) NextBlock(string, int) (uint64, error) { return 1, nil }
 func (w *world) Has(string) bool { return true }
 
 func (w *world) Status() service.ClusterStatus {
-	return service.ClusterStatus{ClusterID: "c", SelfID: "6e6f64652d612d2d2d2d2d2d2d2d2d2d", SelfTag: "A", LeaderTag: "A", Term: 3, HasQuorum: true, Known: []*raftlogv1.Member{{HttpAddress: "a.example:7402"}}}
+	return service.ClusterStatus{
+		ClusterID: "c", SelfID: "6e6f64652d612d2d2d2d2d2d2d2d2d2d", SelfTag: "A", LeaderTag: "A", Term: 3,
+		HasQuorum: true, Known: []*raftlogv1.Member{{HttpAddress: "a.example:7402"}},
+	}
 }
 
 func (w *world) RemoveMember(context.Context, string, bool, *string) (uint64, error) { return 5, nil }

@@ -59,8 +59,9 @@ func newDatabases(registry *prometheus.Registry) databases {
 	d := databases{
 		issued: vec("ids_issued_total", "Ids that this node handed out, by strategy; of HiLo, the numbers of its ranges. "+
 			"A call answered again because of its request id counts again.", databaseLabel, "strategy"),
-		ranges:   vec("hilo_ranges_total", "HiLo ranges that this node handed out.", databaseLabel),
-		reserved: vec("hilo_ranges_from_reserve_total", "HiLo ranges that this node handed out of its reserve, while the cluster was out of reach.", databaseLabel),
+		ranges: vec("hilo_ranges_total", "HiLo ranges that this node handed out.", databaseLabel),
+		reserved: vec("hilo_ranges_from_reserve_total",
+			"HiLo ranges that this node handed out of its reserve, while the cluster was out of reach.", databaseLabel),
 		returns:  vec("hilo_ranges_returned_total", "HiLo ranges whose unused rest was taken back through this node.", databaseLabel),
 		returned: vec("hilo_numbers_returned_total", "Numbers of HiLo ranges that were taken back through this node.", databaseLabel),
 		hits: vec("request_id_hits_total", "Calls answered again because their request id is remembered. "+

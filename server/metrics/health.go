@@ -21,7 +21,9 @@ type Health struct {
 // names that callers made up; others get pseudonyms. caller returns a name of the sender, of
 // whom one scrape is answered at a time: there are few places for all. checkHost judges the
 // host name of a scrape; see package hostcheck.
-func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), names func(*http.Request) bool, caller func(*http.Request) string, checkHost func(string) error, health Health) {
+func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), names func(*http.Request) bool,
+	caller func(*http.Request) string, checkHost func(string) error, health Health,
+) {
 	var scraping sync.Map // by caller
 	named, hidden := m.Handler(), handler(nameless(m.registry))
 	handle("GET /metrics", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

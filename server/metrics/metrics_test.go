@@ -19,6 +19,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/identity"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/reserve"
 )
@@ -224,8 +225,8 @@ func (w *world) observed() *Metrics {
 	m := New("")
 	m.Observe(Sources{
 		Cluster: w, State: w, Etags: w, HeldBytes: func() int64 { return 42 },
-		Reserve: func() reserve.Total {
-			return reserve.Total{Tags: 2, Numbers: 96, Lasts: 90 * time.Second, For: time.Minute}
+		Reserve: func() *reserve.Total {
+			return &reserve.Total{Tags: 2, Numbers: 96, Lasts: 90 * time.Second, For: time.Minute}
 		},
 	})
 	return m
@@ -244,11 +245,14 @@ func TestBeforeTheStart(t *testing.T) {
 
 func TestWhatIsRead(t *testing.T) {
 	w := &world{
-		stats: &cluster.RaftStats{State: "leader", Term: 3, LastIndex: 30, Commit: 29, Applied: 28, SnapshotIndex: 20, Pending: 2, Voters: 3, Nonvoters: 1},
+		stats: &cluster.RaftStats{
+			State: "leader", Term: 3, LastIndex: 30, Commit: 29, Applied: 28, SnapshotIndex: 20, Pending: 2,
+			Voters: 3, Nonvoters: 1,
+		},
 		status: cluster.Status{StorageFull: true, Members: []cluster.MemberStatus{
-			{Member: &raftlogv1.Member{Tag: "A"}, Reachable: true, Applied: 28},
-			{Member: &raftlogv1.Member{Tag: "B"}, Applied: 27},
-			{Member: &raftlogv1.Member{Tag: "C", Removed: true}, Applied: 5},
+			{Member: &raftlogv1.Member{Tag: "A"}, Condition: &peerv1.PingResponse{AppliedIndex: 28}},
+			{Member: &raftlogv1.Member{Tag: "B"}},
+			{Member: &raftlogv1.Member{Tag: "C", Removed: true}},
 		}},
 		counts: fsm.Counts{Identities: 4, HiddenIdentities: 1, HiLos: 5, Claims: 6, Requests: 7, NameBytes: 800, Databases: 2},
 		etags:  &raftlogv1.EtagState{Databases: []*raftlogv1.EtagDatabase{{Database: "shop", Ceiling: 1 << 20}}},

@@ -16,7 +16,10 @@ import (
 // has the same name on every node and after a restart, and this node's etags under a
 // pseudonym; others get the names as before.
 func TestNamesAreHidden(t *testing.T) {
-	w := &world{last: map[string]uint64{"shop": 17}, etags: &raftlogv1.EtagState{Databases: []*raftlogv1.EtagDatabase{{Database: "shop", Ceiling: 1 << 20}}}}
+	w := &world{
+		last:  map[string]uint64{"shop": 17},
+		etags: &raftlogv1.EtagState{Databases: []*raftlogv1.EtagDatabase{{Database: "shop", Ceiling: 1 << 20}}},
+	}
 	m := w.observed()
 	m.Service().Issued("shop", docid.GUID, 3)
 	m.Service().Issued("depot", docid.GUID, 5)

@@ -1,13 +1,15 @@
 package metrics
 
 import (
+	"math"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/cluster"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 )
 
 const (
@@ -23,7 +25,7 @@ type recent struct {
 	mu sync.Mutex
 	// samples are oldest first: the last before recentWindow began, and those since.
 	samples []sample
-	stats   cluster.Stats
+	figures *peerv1.Figures
 }
 
 // sample is what was counted up to a time.
@@ -33,22 +35,25 @@ type sample struct {
 	commits, written *dto.Histogram
 }
 
-// Recent returns the node's statistics of its last seconds, without the space left.
-func (m *Metrics) Recent() cluster.Stats { return m.recentAt(time.Now()) }
+// Recent returns what the node did in its last seconds, without the space left. The caller may
+// change it.
+func (m *Metrics) Recent() *peerv1.Figures {
+	return proto.CloneOf(m.recentAt(time.Now()))
+}
 
-func (m *Metrics) recentAt(now time.Time) cluster.Stats {
+func (m *Metrics) recentAt(now time.Time) *peerv1.Figures {
 	r := &m.recent
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n := len(r.samples); n > 0 && now.Sub(r.samples[n-1].at) < recentEvery {
-		return r.stats
+		return r.figures
 	}
 	r.samples = append(r.samples, m.sampleAt(now))
 	for len(r.samples) > 2 && now.Sub(r.samples[1].at) >= recentWindow {
 		r.samples = r.samples[1:]
 	}
-	r.stats = between(r.samples[0], r.samples[len(r.samples)-1])
-	return r.stats
+	r.figures = between(r.samples[0], r.samples[len(r.samples)-1])
+	return r.figures
 }
 
 func (m *Metrics) sampleAt(now time.Time) sample {
@@ -71,19 +76,19 @@ func histogramOf(h prometheus.Histogram) *dto.Histogram {
 }
 
 // between returns what happened between two samples.
-func between(from, to sample) cluster.Stats {
-	f := cluster.Stats{CommitP99: p99(from.commits, to.commits), WriteP99: p99(from.written, to.written)}
+func between(from, to sample) *peerv1.Figures {
+	f := &peerv1.Figures{CommitP99Micros: p99(from.commits, to.commits), WriteP99Micros: p99(from.written, to.written)}
 	if seconds := to.at.Sub(from.at).Seconds(); seconds > 0 {
 		f.IdentitiesPerSecond = float64(to.identities-from.identities) / seconds
-		f.IDsPerSecond = float64(to.ids-from.ids) / seconds
+		f.IdsPerSecond = float64(to.ids-from.ids) / seconds
 	}
 	return f
 }
 
 // p99 returns what 99 of 100 observations between two states of a histogram took at
-// most, as Prometheus' histogram_quantile reckons: evenly spread within a bucket, and
+// most, in microseconds, as Prometheus' histogram_quantile reckons: evenly spread within a bucket, and
 // the greatest bound for what lies above. It is 0 if there was none.
-func p99(from, to *dto.Histogram) time.Duration {
+func p99(from, to *dto.Histogram) uint64 {
 	rank := 0.99 * float64(to.GetSampleCount()-from.GetSampleCount())
 	var lower, below float64
 	for i, b := range to.GetBucket() {
@@ -97,5 +102,5 @@ func p99(from, to *dto.Histogram) time.Duration {
 	if rank == 0 {
 		return 0
 	}
-	return time.Duration(lower * float64(time.Second))
+	return uint64(math.Round(lower * 1e6))
 }

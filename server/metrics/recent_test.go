@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idnode/idnode/cluster"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/docid"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 )
 
 // TestRecent: rates and quantiles are those of the last seconds alone.
@@ -27,27 +29,27 @@ func TestRecent(t *testing.T) {
 		pass time.Duration
 		ids  int64
 		took time.Duration
-		want cluster.Stats
+		want *peerv1.Figures
 	}{
-		{name: "the first look", want: cluster.Stats{}},
+		{name: "the first look", want: &peerv1.Figures{}},
 		{
 			name: "after a second", pass: time.Second, ids: 50, took: time.Millisecond,
 			// Within the buckets from 0.8 to 1.6 ms, and from 0.4 to 0.8 ms.
-			want: cluster.Stats{IdentitiesPerSecond: 50, IDsPerSecond: 100, CommitP99: 1592 * time.Microsecond, WriteP99: 796 * time.Microsecond},
+			want: &peerv1.Figures{IdentitiesPerSecond: 50, IdsPerSecond: 100, CommitP99Micros: 1592, WriteP99Micros: 796},
 		},
 		{
 			name: "too soon", pass: time.Millisecond, ids: 5000, took: time.Second,
-			want: cluster.Stats{IdentitiesPerSecond: 50, IDsPerSecond: 100, CommitP99: 1592 * time.Microsecond, WriteP99: 796 * time.Microsecond},
+			want: &peerv1.Figures{IdentitiesPerSecond: 50, IdsPerSecond: 100, CommitP99Micros: 1592, WriteP99Micros: 796},
 		},
 		{
-			name: "quiet since", pass: recentWindow, want: cluster.Stats{
-				IdentitiesPerSecond: 499, IDsPerSecond: 999, CommitP99: 1630208 * time.Microsecond, WriteP99: 815104 * time.Microsecond,
+			name: "quiet since", pass: recentWindow, want: &peerv1.Figures{
+				IdentitiesPerSecond: 499, IdsPerSecond: 999, CommitP99Micros: 1630208, WriteP99Micros: 815104,
 			},
 		},
-		{name: "quiet for long", pass: recentWindow, want: cluster.Stats{}},
+		{name: "quiet for long", pass: recentWindow, want: &peerv1.Figures{}},
 		{
 			name: "slower than any bucket", pass: recentWindow, ids: 1, took: time.Minute,
-			want: cluster.Stats{IdentitiesPerSecond: .1, IDsPerSecond: .2, CommitP99: 3276800 * time.Microsecond, WriteP99: 3276800 * time.Microsecond},
+			want: &peerv1.Figures{IdentitiesPerSecond: .1, IdsPerSecond: .2, CommitP99Micros: 3276800, WriteP99Micros: 3276800},
 		},
 	}
 	for _, step := range steps {
@@ -55,12 +57,11 @@ func TestRecent(t *testing.T) {
 		if step.ids > 0 {
 			tell(step.ids, step.took)
 		}
-		got := m.recentAt(now)
-		if got.IDsPerSecond >= 1 {
-			got.IdentitiesPerSecond, got.IDsPerSecond = math.Floor(got.IdentitiesPerSecond), math.Floor(got.IDsPerSecond)
+		got := proto.CloneOf(m.recentAt(now))
+		if got.IdsPerSecond >= 1 {
+			got.IdentitiesPerSecond, got.IdsPerSecond = math.Floor(got.IdentitiesPerSecond), math.Floor(got.IdsPerSecond)
 		}
-		got.CommitP99, got.WriteP99 = got.CommitP99.Round(time.Microsecond), got.WriteP99.Round(time.Microsecond)
-		if got != step.want {
+		if !proto.Equal(got, step.want) {
 			t.Errorf("%s: %+v, want %+v", step.name, got, step.want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/pause"
 )
 
 const (
@@ -48,16 +49,10 @@ func (s *space) ratios(etags map[string]uint64) map[string]float64 {
 // ends. A counter that was seeded lower, or forgotten, counts no more at the next
 // look.
 func (m *Metrics) Survey(ctx context.Context, names Names) {
-	for {
+	for more := true; more; {
 		began := time.Now()
 		m.space.look(ctx, names)
-		timer := time.NewTimer(max(surveyEvery, surveyShare*time.Since(began)))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		}
+		more = pause.For(ctx, max(surveyEvery, surveyShare*time.Since(began)))
 	}
 }
 

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,8 +44,8 @@ type Sources struct {
 	NodeID []byte
 	// HeldBytes returns how much is held for callers.
 	HeldBytes func() int64
-	// Reserve returns what the node has in reserve.
-	Reserve func() reserve.Total
+	// Reserve returns what the node has in reserve; nil for one that keeps none.
+	Reserve func() *reserve.Total
 }
 
 // Observe adds what is read at each scrape. It is called once.
@@ -63,14 +64,18 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 var (
 	descQuorum        = desc("quorum_present", "1 if a quorum is in reach, else 0.")
 	descQuorumMissing = desc("quorum_missing_seconds", "For how long no quorum has been in reach; 0 if one is.")
-	descStorageFull   = desc("storage_full", "1 if free space is below the low-water mark on this node or on a quorum, so that nothing is proposed.")
-	descStorageSlow   = desc("storage_slow", "1 if a write to this node's log is slow, or was some seconds ago, so that it does not get leadership.")
+	descStorageFull   = desc("storage_full",
+		"1 if free space is below the low-water mark on this node or on a quorum, so that nothing is proposed.")
+	descStorageSlow = desc("storage_slow",
+		"1 if a write to this node's log is slow, or was some seconds ago, so that it does not get leadership.")
 
 	descHeld = desc("held_bytes", "What is held for callers: requests, and answers that were not read.")
 
-	descReserve      = desc("hilo_reserve_numbers", "HiLo numbers that this node has in reserve, for callers while the cluster is out of reach.")
-	descReserveLasts = desc("hilo_reserve_seconds", "For how long the reserve of the tag that runs out first lasts; the time that it should last if there is no tag.")
-	descReserveFor   = desc("hilo_reserve_for_seconds", "For how long a reserve should last at least; 0 if the node keeps none.")
+	descReserve = desc("hilo_reserve_numbers",
+		"HiLo numbers that this node has in reserve, for callers while the cluster is out of reach.")
+	descReserveLasts = desc("hilo_reserve_seconds",
+		"For how long the reserve of the tag that runs out first lasts; the time that it should last if there is no tag.")
+	descReserveFor = desc("hilo_reserve_for_seconds", "For how long a reserve should last at least; 0 if the node keeps none.")
 
 	descEntries   = desc("state_entries", "How much there is in the replicated state, by kind.", "kind")
 	descNameBytes = desc("state_name_bytes", "Size of all names in the replicated state.")
@@ -79,12 +84,13 @@ var (
 	descEtagReserved = desc("etag_reserved", "End of the block of etags that is reserved on disk.", databaseLabel)
 	descEtagCeiling  = desc("etag_ceiling", "Ceiling of this node's etags that the cluster keeps.", databaseLabel)
 	descSpaceUsed    = desc("counter_space_used_ratio",
-		"Value of the fullest counter of a kind, as a part of the greatest there is. Identities and HiLo counters are looked through in the background.",
+		"Value of the fullest counter of a kind, as a part of the greatest there is. Identities and HiLo counters are looked through in the "+
+			"background.",
 		"kind")
 
 	descRaftState    = desc("raft_state", "1 for the state that Raft is in on this node, 0 for the others.", "state")
 	descRaftTerm     = desc("raft_term", "Raft's term.")
-	descRaftLast     = desc("raft_last_index", "Newest entry in this node's log.")
+	descRaftLast     = desc("raft_last_index", "Newest entry in this node's log. A leader may be writing it still.")
 	descRaftCommit   = desc("raft_commit_index", "Newest entry that this node knows to be committed.")
 	descRaftApplied  = desc("raft_applied_index", "Newest entry that was handed to this node's state.")
 	descRaftSnapshot = desc("raft_snapshot_index", "Where the newest snapshot ends.")
@@ -99,7 +105,8 @@ var (
 // Describe implements prometheus.Collector.
 func (r *reader) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descQuorum, descQuorumMissing, descStorageFull, descStorageSlow, descHeld, descReserve, descReserveLasts, descReserveFor, descEntries, descNameBytes,
+		descQuorum, descQuorumMissing, descStorageFull, descStorageSlow, descHeld, descReserve, descReserveLasts, descReserveFor,
+		descEntries, descNameBytes,
 		descEtagLast, descEtagReserved, descEtagCeiling, descSpaceUsed,
 		descRaftState, descRaftTerm, descRaftLast, descRaftCommit, descRaftApplied, descRaftSnapshot, descRaftPending,
 		descRaftServers, descRaftContact, descMemberReachable, descMemberApplied,
@@ -135,7 +142,7 @@ func (r *reader) Collect(out chan<- prometheus.Metric) {
 }
 
 func (r *reader) reserve(g gauges) {
-	total := r.sources.Reserve()
+	total := cmp.Or(r.sources.Reserve(), &reserve.Total{})
 	g.set(descReserve, float64(total.Numbers))
 	g.set(descReserveLasts, total.Lasts.Seconds())
 	g.set(descReserveFor, total.For.Seconds())
@@ -151,9 +158,9 @@ func (r *reader) quorum(g gauges) {
 		if m.Member.GetRemoved() {
 			continue // Their number has no bound.
 		}
-		g.flag(descMemberReachable, m.Reachable, m.Member.GetTag())
-		if m.Reachable {
-			g.set(descMemberApplied, float64(m.Applied), m.Member.GetTag())
+		g.flag(descMemberReachable, m.Condition != nil, m.Member.GetTag())
+		if m.Condition != nil {
+			g.set(descMemberApplied, float64(m.Condition.GetAppliedIndex()), m.Member.GetTag())
 		}
 	}
 	if !status.LastContact.IsZero() {
@@ -165,8 +172,9 @@ func (r *reader) state(g gauges) {
 	counts := r.sources.State.Counts()
 	for kind, n := range map[string]int{
 		"databases": counts.Databases, "identities": counts.Identities, "hidden_identities": counts.HiddenIdentities,
-		"hilo_counters": counts.HiLos, "claims": counts.Claims, "series": counts.Series, "series_keys": int(counts.SeriesKeys), "request_ids": int(counts.Requests),
-		"members": counts.Members, "removed_members": counts.RemovedMembers,
+		"hilo_counters": counts.HiLos, "claims": counts.Claims, "series": counts.Series, "series_keys": int(counts.SeriesKeys),
+		"request_ids": int(counts.Requests),
+		"members":     counts.Members, "removed_members": counts.RemovedMembers,
 		"sessions": counts.Sessions, "session_results": counts.SessionResults,
 	} {
 		g.set(descEntries, float64(n), kind)

@@ -42,7 +42,10 @@ func (n *Node) assemble() error {
 	}
 	n.metrics = metrics.New(n.version)
 	n.callers = newCallers(n.cfg, n.metrics, n.log)
-	n.state = fsm.New(fsm.Config{Logger: n.log, MaxFormat: n.cfg.Tuning.LogFormat, AnsweredAgain: n.metrics.AnsweredAgain, EtagFloors: n.etagFloors, HiLoTaken: n.hiloTaken})
+	n.state = fsm.New(fsm.Config{
+		Logger: n.log, MaxFormat: n.cfg.Tuning.LogFormat, AnsweredAgain: n.metrics.AnsweredAgain,
+		EtagFloors: n.etagFloors, HiLoTaken: n.hiloTaken,
+	})
 	if err := n.openCluster(); err != nil {
 		return err
 	}
@@ -65,9 +68,11 @@ func (n *Node) assemble() error {
 	}
 	n.service, err = service.New(service.Config{
 		Reserves: n.reserves(), Proposer: n.tracing.Proposer(n.cluster), Linearizer: n.cluster, State: n.state, Etags: n.keeper,
-		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, CaughtUp: n.readiness.started.Load, OwnEtags: n.ownEtags, OwnReserves: n.ownReserves, ReserveTotal: n.ownReserveTotal,
+		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, CaughtUp: n.readiness.started.Load, OwnEtags: n.ownEtags,
+		OwnReserves: n.reserve.Left, ReserveTotal: n.reserve.Total,
 		ServerPrefix: n.cfg.ServerPrefix, CallTimeout: n.cfg.CallTimeout, MaxInFlight: n.cfg.MaxInFlight,
-		Caller: callerOf, Guarded: n.cfg.Guarded(), Admins: n.cfg.Admin, Hosts: append(slices.Clone(n.cfg.HTTPHost), n.cfg.AdvertiseHTTP, n.cfg.AdvertiseGRPC),
+		Caller: callerOf, Guarded: n.cfg.Guarded(), Admins: n.cfg.Admin,
+		Hosts: append(slices.Clone(n.cfg.HTTPHost), n.cfg.AdvertiseHTTP, n.cfg.AdvertiseGRPC),
 		Audit: auditor, Version: n.version, Logger: n.log, Events: n.metrics.Service(),
 	})
 	if err != nil {
@@ -108,13 +113,17 @@ func (n *Node) openCluster() error {
 	n.cluster, err = cluster.Open(cluster.Config{
 		Storage: n.storage, Process: n.process, Network: n.network, LookupHost: n.lookupHost, DataDir: c.DataDir, Tag: c.Tag, RaftListen: c.Raft,
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
-		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinToken, Watcher: c.Watcher, DialRaft: tuned.Dial, LogFormat: cmp.Or(uint32(c.MaxLogFormat), tuned.LogFormat), TrustData: c.TrustData, ClusterID: c.ClusterID,
-		TLS: n.certs.raftTLS(), Version: n.version, CertificateEnds: n.certs.ends(), Stats: n.metrics.Recent,
+		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinToken, Watcher: c.Watcher, DialRaft: tuned.Dial,
+		LogFormat: cmp.Or(uint32(c.MaxLogFormat), tuned.LogFormat), TrustData: c.TrustData, ClusterID: c.ClusterID,
+		TLS: n.certs.raftTLS(), Version: n.version, CertificateEnds: n.certs.ends(), Figures: n.metrics.Recent,
 		Timings:          cluster.Timings{Heartbeat: c.HeartbeatTimeout},
-		SnapshotInterval: tuned.SnapshotInterval, SnapshotThreshold: tuned.SnapshotThreshold, SnapshotBytes: int64(c.SnapshotBytes), TrailingLogs: tuned.TrailingLogs,
-		Now: n.now, LeaderWait: tuned.LeaderWait, StallLimit: c.StorageWatchdog, LeaderPriority: new(uint32(c.LeaderPriority)), MinFreeBytes: uint64(c.StorageLowMark),
+		SnapshotInterval: tuned.SnapshotInterval, SnapshotThreshold: tuned.SnapshotThreshold, SnapshotBytes: int64(c.SnapshotBytes),
+		TrailingLogs: tuned.TrailingLogs,
+		Now:          n.now, LeaderWait: tuned.LeaderWait, StallLimit: c.StorageWatchdog, LeaderPriority: new(uint32(c.LeaderPriority)),
+		MinFreeBytes: uint64(c.StorageLowMark),
 		StateMachine: n.stateMachine(), TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
-		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, OnRemoved: n.disconnect, Commit: cluster.CommitConfig{CallLimit: c.CallTimeout}, Events: n.tracing.Cluster(n.metrics.Cluster()),
+		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, OnRemoved: n.disconnect, Commit: cluster.CommitConfig{CallLimit: c.CallTimeout},
+		Events: n.tracing.Cluster(n.metrics.Cluster()),
 	})
 	switch {
 	case err != nil:
@@ -193,35 +202,6 @@ func (n *Node) reserves() service.Reserves {
 	return n.reserve
 }
 
-// ownReserves shows what the node has in reserve to the service.
-func (n *Node) ownReserves() []service.Reserve {
-	if n.reserve == nil {
-		return nil
-	}
-	left := n.reserve.Left()
-	all := make([]service.Reserve, len(left))
-	for i, l := range left {
-		all[i] = service.Reserve(l)
-	}
-	return all
-}
-
-func (n *Node) ownReserveTotal() *service.ReserveTotal {
-	if n.reserve == nil {
-		return nil
-	}
-	total := service.ReserveTotal(n.reserve.Total())
-	return &total
-}
-
-// reserveTotal is what there is in reserve of all tags.
-func (n *Node) reserveTotal() reserve.Total {
-	if n.reserve == nil {
-		return reserve.Total{}
-	}
-	return n.reserve.Total()
-}
-
 func (n *Node) openEtags() error {
 	id := n.cluster.ID().Bytes()
 	// The tag is confirmed after the counters were made, and needed to use them.
@@ -241,7 +221,8 @@ func (n *Node) openEtags() error {
 		return errors.Join(err, store.Close())
 	}
 	n.keeper = etags.NewKeeper(etags.Config{
-		Counters: n.counters, Proposer: n.cluster, NodeID: id, StartWait: n.cfg.Tuning.StartWait, ClusterCheck: n.cluster.ClusterCheck, Logger: n.log,
+		Counters: n.counters, Proposer: n.cluster, NodeID: id, StartWait: n.cfg.Tuning.StartWait,
+		ClusterCheck: n.cluster.ClusterCheck, Logger: n.log,
 	})
 	return nil
 }

@@ -48,7 +48,8 @@ func TestAFailedAuditLogIsTold(t *testing.T) {
 	if n.audit.Reopen(t.Context()) == nil {
 		t.Error("it goes on with another log")
 	}
-	if status, text := n.get("/readyz"); status != http.StatusOK || !strings.Contains(text, "warning: ") || !strings.Contains(text, "AUDIT_FAILED") {
+	if status, text := n.get("/readyz"); status != http.StatusOK || !strings.Contains(text, "warning: ") ||
+		!strings.Contains(text, "AUDIT_FAILED") {
 		t.Errorf("%d %s", status, text)
 	}
 }

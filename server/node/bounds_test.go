@@ -53,12 +53,13 @@ func TestSlowAndOversizedRequests(t *testing.T) {
 		sent, status string
 		within       time.Duration
 	}{
-		"nothing":                       {"", "", headTime},
-		"headers that never end":        {get + "X: y\r\n", "", headTime},
-		"huge headers":                  {get + "X: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "HTTP/1.1 431 ", headTime},
-		"a huge address":                {"GET /" + strings.Repeat("x", 1<<20) + " HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 431 ", headTime},
-		"a huge body":                   {post + "Content-Length: 10000000000\r\n\r\n", "HTTP/1.1 413 ", headTime},
-		"a body that comes in parts":    {post + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1000\r\n"+strings.Repeat("x", 0x1000)+"\r\n", 300), "", bodyTime},
+		"nothing":                {"", "", headTime},
+		"headers that never end": {get + "X: y\r\n", "", headTime},
+		"huge headers":           {get + "X: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "HTTP/1.1 431 ", headTime},
+		"a huge address":         {"GET /" + strings.Repeat("x", 1<<20) + " HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 431 ", headTime},
+		"a huge body":            {post + "Content-Length: 10000000000\r\n\r\n", "HTTP/1.1 413 ", headTime},
+		"a body that comes in parts": {post + "Transfer-Encoding: chunked\r\n\r\n" +
+			strings.Repeat("1000\r\n"+strings.Repeat("x", 0x1000)+"\r\n", 300), "", bodyTime},
 		"a body that never comes":       {post + "Content-Length: 10\r\n\r\n", "", bodyTime},
 		"a body of which one byte came": {post + "Content-Length: 10\r\n\r\nx", "", bodyTime},
 	}

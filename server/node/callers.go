@@ -39,7 +39,10 @@ type callers struct {
 const connectionBytes = 64 << 10
 
 func newCallers(cfg *config.Config, m *metrics.Metrics, log *slog.Logger) *callers {
-	limits := budget.Limits{Bytes: int64(cfg.MaxHeldBytes), Connections: cmp.Or(cfg.Tuning.CallerConnections, int(cfg.MaxHeldBytes/connectionBytes)), Calls: cfg.MaxInFlight}
+	limits := budget.Limits{
+		Bytes:       int64(cfg.MaxHeldBytes),
+		Connections: cmp.Or(cfg.Tuning.CallerConnections, int(cfg.MaxHeldBytes/connectionBytes)), Calls: cfg.MaxInFlight,
+	}
 	c := &callers{budget: budget.New(limits), metrics: m, log: log}
 	c.grpc = peer.NewConnections(c.countGRPC)
 	return c

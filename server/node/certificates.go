@@ -53,7 +53,8 @@ func (c *certificates) check(leaf *x509.Certificate) error {
 		return fmt.Errorf("the certificate %s does not name node %s: other nodes would refuse it: %w", c.cfg.TLSCert, tag, err)
 	}
 	if err := c.nodes().Check(leaf, tag); err != nil {
-		return fmt.Errorf("the certificate %s is not that of node %s, and other nodes would refuse it: %w; 'idnode certs' makes one", c.cfg.TLSCert, tag, err)
+		return fmt.Errorf("the certificate %s is not that of node %s, and other nodes would refuse it: %w; 'idnode certs' makes one",
+			c.cfg.TLSCert, tag, err)
 	}
 	return nil
 }

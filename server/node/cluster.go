@@ -25,7 +25,8 @@ func (v clusterView) Status() service.ClusterStatus {
 		ClusterID: hex.EncodeToString(s.ClusterID), SelfID: hex.EncodeToString(s.ID), SelfTag: s.Tag,
 		LeaderTag: s.LeaderTag, Term: s.Term, HasQuorum: s.HasQuorum,
 		LastContact: sinceContact(s.LastContact), CommitIndex: s.Commit, VoterTags: voterTags(s.Members), Known: v.node.Members(),
-		QuorumMissing: v.node.QuorumMissing(), StorageFull: s.StorageFull, Warnings: s.Warnings, Conditions: conditions(s.Members), ConditionsAt: s.MembersAt,
+		QuorumMissing: v.node.QuorumMissing(), StorageFull: s.StorageFull, Warnings: s.Warnings, Conditions: conditions(s.Members),
+		ConditionsAt: s.MembersAt,
 	}
 }
 
@@ -33,11 +34,7 @@ func (v clusterView) Status() service.ClusterStatus {
 func conditions(members []cluster.MemberStatus) map[string]service.Condition {
 	all := make(map[string]service.Condition, len(members))
 	for _, m := range members {
-		all[m.Member.GetTag()] = service.Condition{
-			Reachable: m.Reachable, SilentFor: sinceContact(m.SilentSince), AppliedIndex: m.Applied,
-			StorageFull: m.StorageFull, StorageSlow: m.StorageSlow, LeaderPriority: m.LeaderPriority, Version: m.Version, CertificateEnds: m.CertificateEnds,
-			StateDiffers: m.StateDiffers, Stats: (*service.Stats)(m.Stats),
-		}
+		all[m.Member.GetTag()] = service.Condition{Answer: m.Condition, SilentFor: sinceContact(m.SilentSince), StateDiffers: m.StateDiffers}
 	}
 	return all
 }

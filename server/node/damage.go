@@ -42,7 +42,10 @@ func (e *DataLossError) Unwrap() error { return e.Err }
 
 // damage are the errors, beside those of files, that mean a directory with which
 // the node must not go on.
-var damage = []error{member.ErrCorrupt, member.ErrMismatch, member.ErrTakenBack, member.ErrSetBack, member.ErrDiverged, etag.ErrCorrupt, fsm.ErrCorrupt}
+var damage = []error{
+	member.ErrCorrupt, member.ErrMismatch, member.ErrTakenBack, member.ErrSetBack, member.ErrDiverged,
+	etag.ErrCorrupt, fsm.ErrCorrupt,
+}
 
 // dataLoss makes a DataLossError of an error that means damage, and leaves every
 // other error as it is.

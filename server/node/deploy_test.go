@@ -21,7 +21,8 @@ import (
 const (
 	alertsFile    = "../../deploy/prometheus/idnode-alerts.yml"
 	dashboardFile = "../../deploy/grafana/idnode.json"
-	operationsDoc = "../../docs/operations.md"
+	alarmsPage    = "../../docs/operate/alarms.md"
+	metricsPage   = "../../docs/operate/metrics.md"
 )
 
 // alertTests are the files of promtool's tests of the rules, beside alertsFile.
@@ -180,7 +181,7 @@ func TestDeployedNamesExist(t *testing.T) {
 // TestAlertRules: each has a name of its own, a severity, a summary and a place in
 // the documentation.
 func TestAlertRules(t *testing.T) {
-	manual, err := os.ReadFile(operationsDoc)
+	manual, err := os.ReadFile(alarmsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,9 +201,10 @@ func TestAlertRules(t *testing.T) {
 			if _, err := time.ParseDuration(r.For); r.For != "" && err != nil {
 				t.Errorf("%s: %v", r.Alert, err)
 			}
-			anchor, ok := strings.CutPrefix(r.Annotations["runbook_url"], "https://github.com/idnode/idnode/blob/main/docs/operations.md#")
-			if explained := "| <a id=\"" + anchor + "\"></a>`" + r.Alert + "` |"; !ok || !bytes.Contains(manual, []byte(explained)) {
-				t.Errorf("%s is not explained in docs/operations.md, at %q", r.Alert, r.Annotations["runbook_url"])
+			place := "https://github.com/idnode/idnode/blob/main/docs/operate/alarms.md#" + strings.ToLower(r.Alert)
+			explained := regexp.MustCompile(`\n### ` + r.Alert + `\n\n[^#\n]`)
+			if r.Annotations["runbook_url"] != place || !explained.Match(manual) {
+				t.Errorf("%s is not explained in docs/operate/alarms.md, at %q", r.Alert, r.Annotations["runbook_url"])
 			}
 		}
 	}
@@ -275,10 +277,10 @@ func TestDashboardByPromtool(t *testing.T) {
 	promtool(t, "check", "rules", file)
 }
 
-// TestEveryMetricIsDocumented: docs/operations.md names each metric of ours.
+// TestEveryMetricIsDocumented: docs/operate/metrics.md names each metric of ours.
 func TestEveryMetricIsDocumented(t *testing.T) {
 	t.Parallel()
-	manual, err := os.ReadFile(operationsDoc)
+	manual, err := os.ReadFile(metricsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +289,7 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	_, text := n.get("/metrics")
 	for _, line := range regexp.MustCompile(`(?m)^# TYPE (idnode_\S+)`).FindAllStringSubmatch(text, -1) {
 		if !bytes.Contains(manual, []byte("`"+line[1]+"`")) {
-			t.Errorf("%s is not in docs/operations.md", line[1])
+			t.Errorf("%s is not in docs/operate/metrics.md", line[1])
 		}
 	}
 }

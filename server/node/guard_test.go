@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/idnode/idnode/access/rights"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/test/tier"
@@ -51,7 +52,7 @@ func TestANodeThatNobodyGuards(t *testing.T) {
 	}
 	ops := service.WithCaller(t.Context(), service.Caller{Principal: "dns:ops"})
 	all := rights.Role{Name: "all", Principals: []string{"ops"}, Grants: []rights.Grant{{Database: rights.Any, Rights: rights.Cluster}}}
-	if _, err := n.service.SetRoles(ops, service.SetRolesRequest{Roles: service.Roles{Roles: []rights.Role{all}}}); err != nil {
+	if _, err := n.service.SetRoles(ops, &idnodev1.SetRolesRequest{Table: service.Roles{Roles: []rights.Role{all}}.Message()}); err != nil {
 		t.Fatal(err)
 	}
 	n.stop()
@@ -60,7 +61,8 @@ func TestANodeThatNobodyGuards(t *testing.T) {
 		t.Fatalf("with roles: %v", err)
 	}
 	var refused *service.Error
-	if _, err := n.service.SetRoles(ops, service.SetRolesRequest{}); !errors.As(err, &refused) || refused.Reason != service.ReasonInvalidRoles {
+	if _, err := n.service.SetRoles(ops, &idnodev1.SetRolesRequest{}); !errors.As(err, &refused) ||
+		refused.Reason != service.ReasonInvalidRoles {
 		t.Errorf("the roles can be taken away where there are no administrators: %v", err)
 	}
 }

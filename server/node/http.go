@@ -71,7 +71,7 @@ func (n *Node) openHTTP() (err error) {
 	cfg.Answer = public.Answer
 	n.http.server = httpapi.NewServer(cfg, n.service)
 	public.Handle(n.http.server.Handle)
-	webpage.New(webpage.Config{Service: n.service, Issued: n.metrics.Issued}).Handle(n.http.server.Handle)
+	webpage.New(webpage.Config{Service: n.service, Public: public, Issued: n.metrics.Issued}).Handle(n.http.server.Handle)
 	return nil
 }
 
@@ -87,7 +87,10 @@ func (n *Node) httpConfig() httpapi.Config {
 // openMetrics puts metrics and health on their port: their own, where all callers
 // see names, or the HTTP port if there is one.
 func (n *Node) openMetrics() (err error) {
-	n.metrics.Observe(metrics.Sources{Cluster: n.cluster, State: n.state, Etags: n.counters, NodeID: n.cluster.ID().Bytes(), HeldBytes: n.HeldBytes, Reserve: n.reserveTotal})
+	n.metrics.Observe(metrics.Sources{
+		Cluster: n.cluster, State: n.state, Etags: n.counters, NodeID: n.cluster.ID().Bytes(),
+		HeldBytes: n.HeldBytes, Reserve: n.reserve.Total,
+	})
 	n.metrics.Methods(n.server.GetServiceInfo())
 	on, names := n.http.server, func(r *http.Request) bool { return n.service.MayRead(r.Context()) }
 	if n.cfg.Metrics != "" {

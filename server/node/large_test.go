@@ -49,7 +49,8 @@ func TestLargeAnswersAtAFollower(t *testing.T) {
 	for i := range 1000 {
 		take.Keys = append(take.Keys, fmt.Sprintf("%02x", i))
 	}
-	if _, err := numbers.DefineSeries(ctx, &idnodev1.DefineSeriesRequest{Name: "bills", Definition: &idnodev1.SeriesDefinition{Format: template}}); err != nil {
+	if _, err := numbers.DefineSeries(ctx,
+		&idnodev1.DefineSeriesRequest{Name: "bills", Definition: &idnodev1.SeriesDefinition{Format: template}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := numbers.TakeNumbers(ctx, take); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/internal/freeport"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/server/tlsconf"
@@ -64,7 +65,10 @@ func runWith(t *testing.T, opts Options) *running {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &running{Node: n, t: t, client: &http.Client{Timeout: patience}, url: "http://" + n.HTTPAddr(), cancel: cancel, ended: make(chan error, 1)}
+	r := &running{
+		Node: n, t: t, client: &http.Client{Timeout: patience}, url: "http://" + n.HTTPAddr(), cancel: cancel,
+		ended: make(chan error, 1),
+	}
 	go func() { r.ended <- n.Run(ctx) }()
 	t.Cleanup(func() {
 		r.client.CloseIdleConnections()
@@ -159,7 +163,7 @@ func (r *running) want(series map[string]float64) {
 
 func (r *running) generate(template string, count int64) {
 	r.t.Helper()
-	_, err := r.service.Generate(context.Background(), service.GenerateRequest{Template: template, Count: count})
+	_, err := r.service.Generate(context.Background(), &idnodev1.GenerateRequest{Template: template, Count: count})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -175,15 +179,15 @@ func TestScrapeOfOneNode(t *testing.T) {
 	n.generate("invoices|", 3)
 	ctx := context.Background()
 	for range 2 {
-		_, err := n.service.NextRange(ctx, service.NextRangeRequest{Tag: "orders", RequestID: &service.RequestID{ID: "one"}})
+		_, err := n.service.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "orders", RequestId: &idnodev1.RequestId{Id: "one"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := n.service.Claim(ctx, service.ClaimRequest{ID: "users/ayende"}); err != nil {
+	if _, err := n.service.Claim(ctx, &idnodev1.ClaimRequest{Id: "users/ayende"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.service.Claim(ctx, service.ClaimRequest{ID: "users/ayende"}); err == nil {
+	if _, err := n.service.Claim(ctx, &idnodev1.ClaimRequest{Id: "users/ayende"}); err == nil {
 		t.Fatal("claimed twice")
 	}
 	if status, _ := n.get("/databases/default/hilo/next?tag=orders"); status != http.StatusCreated {
@@ -354,7 +358,8 @@ func TestScrapeOfThreeNodes(t *testing.T) {
 	}
 	if got := leader.scrape(); got["idnode_groups_received_total"] < 2 || got["idnode_commit_entry_operations_sum"] < 2 ||
 		got[`idnode_raft_state{state="leader"}`] != 1 {
-		t.Errorf("the leader received %v groups and wrote %v operations", got["idnode_groups_received_total"], got["idnode_commit_entry_operations_sum"])
+		t.Errorf("the leader received %v groups and wrote %v operations", got["idnode_groups_received_total"],
+			got["idnode_commit_entry_operations_sum"])
 	}
 	leader.stop()
 	for _, n := range followers {
@@ -387,7 +392,7 @@ func TestAWrongListOfPeersIsTold(t *testing.T) {
 			return status == http.StatusServiceUnavailable && strings.Contains(body, "was started with another list of peers")
 		})
 		n.until("word of the list, in the status", func() bool {
-			return strings.Contains(strings.Join(n.service.GetStatus().Warnings, "; "), "was started with another list of peers")
+			return strings.Contains(strings.Join(n.service.Status().Warnings, "; "), "was started with another list of peers")
 		})
 	}
 }
@@ -398,7 +403,8 @@ func TestReadinessOfANodeThatStarts(t *testing.T) {
 	n.until("an answer", func() bool { status, _ := n.get("/livez"); return status == http.StatusOK })
 	n.until("word of who is missing", func() bool { _, body := n.get("/readyz"); return strings.Contains(body, "B at ") })
 	status, body := n.get("/readyz")
-	if status != http.StatusServiceUnavailable || !strings.HasPrefix(body, "not ready: starting: no majority of the voters is in reach yet\nwarning: no place in a cluster yet: ") {
+	if status != http.StatusServiceUnavailable ||
+		!strings.HasPrefix(body, "not ready: starting: no majority of the voters is in reach yet\nwarning: no place in a cluster yet: ") {
 		t.Errorf("%d %q", status, body)
 	}
 	if got := n.scrape(); got["idnode_quorum_present"] != 0 || got["idnode_quorum_missing_seconds"] <= 0 {
@@ -448,16 +454,19 @@ func TestMetricsNameNoDatabases(t *testing.T) {
 		}
 		n.ready()
 		ops := service.WithCaller(context.Background(), service.Caller{Principal: "dns:ops"})
-		if _, err := n.service.Generate(ops, service.GenerateRequest{Database: "shop", Template: "users/"}); err != nil {
+		if _, err := n.service.Generate(ops, &idnodev1.GenerateRequest{Database: "shop", Template: "users/"}); err != nil {
 			t.Fatal(err)
 		}
 		named := func() bool { _, text := n.get("/metrics"); return strings.Contains(text, `="shop"`) }
 		setRoles := func(anybody rights.Right) {
 			n.until("roles", func() bool {
-				_, err := n.service.SetRoles(ops, service.SetRolesRequest{Roles: service.Roles{Roles: []rights.Role{
+				_, err := n.service.SetRoles(ops, &idnodev1.SetRolesRequest{Table: service.Roles{Roles: []rights.Role{
 					{Name: "operators", Principals: []string{"ops"}, Grants: []rights.Grant{{Database: rights.Any, Rights: rights.Cluster}}},
-					{Name: "all", Principals: []string{rights.Any}, Grants: []rights.Grant{{Database: "shop", Rights: rights.Read}, {Database: rights.Any, Rights: anybody}}},
-				}}})
+					{
+						Name: "all", Principals: []string{rights.Any},
+						Grants: []rights.Grant{{Database: "shop", Rights: rights.Read}, {Database: rights.Any, Rights: anybody}},
+					},
+				}}.Message()})
 				return err == nil
 			})
 		}

@@ -101,7 +101,10 @@ type Node struct {
 // New puts a node together: it claims the data directory and the gRPC and HTTP
 // ports, and serves nothing yet. If it fails nothing is left open.
 func New(opts Options) (*Node, error) {
-	n := &Node{cfg: opts.Config, log: opts.Logger, version: opts.Version, tracing: opts.Tracing, now: opts.Now, storage: opts.Storage, process: opts.Process, network: opts.Network, lookupHost: opts.LookupHost, watch: opts.Watch}
+	n := &Node{
+		cfg: opts.Config, log: opts.Logger, version: opts.Version, tracing: opts.Tracing, now: opts.Now, storage: opts.Storage,
+		process: opts.Process, network: opts.Network, lookupHost: opts.LookupHost, watch: opts.Watch,
+	}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}

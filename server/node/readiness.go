@@ -125,11 +125,13 @@ func (r *readiness) QuorumChanges() <-chan struct{} { return r.cluster.QuorumCha
 
 // fullWarning is what a node says whose storage is full. It is ready all the same: it
 // reads, gives server-side ids, and goes on by itself.
-const fullWarning = "storage is full, here or on a majority: identities, ranges and claims are refused with STORAGE_FULL until there is room"
+const fullWarning = "storage is full, here or on a majority: identities, ranges and claims are refused with STORAGE_FULL until there is " +
+	"room"
 
 // slowWarning is what a node says whose disk is slow. It is ready all the same: it reads,
 // and another leads.
-const slowWarning = "storage is slow: a write to the log took longer than a sixth of storage-watchdog, and this node does not get leadership for some seconds"
+const slowWarning = "storage is slow: a write to the log took longer than a sixth of storage-watchdog, and this node does not get " +
+	"leadership for some seconds"
 
 // warnings are what a person should know of the node, ready or not.
 func (r *readiness) warnings() []string {

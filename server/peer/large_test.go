@@ -31,7 +31,10 @@ func TestTheLargestAnswerArrives(t *testing.T) {
 	if err != nil || len(r.Results) != raftlog.MaxResultBytes/1024 {
 		t.Fatalf("%d results, %v", len(r.Results), err)
 	}
-	if size := proto.Size(&peerv1.ForwardResponse{Correlation: 1 << 63, Result: raftlog.GroupResultToProto(r)}); size > raftlog.MaxMessageBytes {
+	if size := proto.Size(&peerv1.ForwardResponse{
+		Correlation: 1 << 63,
+		Result:      raftlog.GroupResultToProto(r),
+	}); size > raftlog.MaxMessageBytes {
 		t.Errorf("%d bytes", size)
 	}
 }

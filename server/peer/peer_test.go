@@ -51,7 +51,11 @@ func (n *fakeNode) Member(id []byte) (*raftlogv1.Member, bool) {
 	if n.lookedUp != nil {
 		defer n.lookedUp(id)
 	}
-	for _, m := range []*raftlogv1.Member{{Id: idA, Tag: "A", Removed: n.removed.Load()}, {Id: idB, Tag: "B"}, {Id: idGone, Tag: "C", Removed: true}} {
+	for _, m := range []*raftlogv1.Member{
+		{Id: idA, Tag: "A", Removed: n.removed.Load()},
+		{Id: idB, Tag: "B"},
+		{Id: idGone, Tag: "C", Removed: true},
+	} {
 		if string(m.GetId()) == string(id) {
 			return m, true
 		}
@@ -110,7 +114,8 @@ func newPair(t *testing.T, authorize Authorize) *pair {
 		node:        &fakeNode{cluster: clusterOne}, self: Introduction{ClusterID: clusterOne, ID: idA, Tag: "A"},
 	}
 	guard := NewGuard(p.node, authorize)
-	p.server = grpc.NewServer(grpc.Creds(p.connections.Credentials(nil)), grpc.UnaryInterceptor(guard.Unary), grpc.StreamInterceptor(guard.Stream))
+	p.server = grpc.NewServer(grpc.Creds(p.connections.Credentials(nil)), grpc.UnaryInterceptor(guard.Unary),
+		grpc.StreamInterceptor(guard.Stream))
 	p.peers = NewServer(p.node, withTraceparent)
 	p.peers.Register(p.server)
 	listener := bufconn.Listen(1 << 20)
@@ -466,8 +471,18 @@ func TestGuard(t *testing.T) {
 	}{
 		{"a member without TLS", Introduction{clusterOne, idA, "A"}, "-", codes.OK, codes.OK, codes.OK},
 		{"a member with its certificate", Introduction{clusterOne, idA, "A"}, "A", codes.OK, codes.OK, codes.OK},
-		{"a member's id, another's certificate", Introduction{clusterOne, idA, "A"}, "B", codes.PermissionDenied, codes.PermissionDenied, codes.PermissionDenied},
-		{"a member's id, another's certificate and tag", Introduction{clusterOne, idA, "X"}, "X", codes.PermissionDenied, codes.PermissionDenied, codes.OK},
+		{
+			"a member's id, another's certificate",
+			Introduction{clusterOne, idA, "A"},
+			"B", codes.PermissionDenied, codes.PermissionDenied,
+			codes.PermissionDenied,
+		},
+		{
+			"a member's id, another's certificate and tag",
+			Introduction{clusterOne, idA, "X"},
+			"X", codes.PermissionDenied,
+			codes.PermissionDenied, codes.OK,
+		},
 		{"a client's certificate", Introduction{}, "client", codes.PermissionDenied, codes.PermissionDenied, codes.PermissionDenied},
 		{"of another cluster", Introduction{otherCluster, idA, "A"}, "A", codes.PermissionDenied, codes.PermissionDenied, codes.OK},
 		{"a stranger without TLS", Introduction{clusterOne, idStranger, "A"}, "-", codes.PermissionDenied, codes.PermissionDenied, codes.OK},

@@ -84,7 +84,10 @@ func TestStreamsThatTheServerEnds(t *testing.T) {
 	} {
 		for piece := 1; piece <= len(end); piece++ {
 			u := newUnfinished()
-			u.read(bytes.Join([][]byte{make([]byte, prefaceBytes), frame(frameHeaders, 4, 1, nil), frame(frameData, 0, 1, part(1000, 100))}, nil), time.Time{})
+			u.read(bytes.Join([][]byte{
+				make([]byte, prefaceBytes), frame(frameHeaders, 4, 1, nil),
+				frame(frameData, 0, 1, part(1000, 100)),
+			}, nil), time.Time{})
 			held, less := u.held, int64(0)
 			for b := range slices.Chunk(end, piece) {
 				less += u.wrote(b)
@@ -196,7 +199,10 @@ func TestResetsEndTheirConnection(t *testing.T) {
 				defer client.Close()
 				_, _ = client.Write(make([]byte, prefaceBytes))
 				for stream := uint32(1); stream < 2*20; stream += 2 {
-					if _, err := client.Write(bytes.Join([][]byte{frame(frameHeaders, 4, stream, nil), frame(frameReset, 0, stream, make([]byte, 4))}, nil)); err != nil {
+					if _, err := client.Write(bytes.Join([][]byte{
+						frame(frameHeaders, 4, stream, nil),
+						frame(frameReset, 0, stream, make([]byte, 4)),
+					}, nil)); err != nil {
 						return
 					}
 				}

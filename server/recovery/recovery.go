@@ -86,8 +86,10 @@ func (r *Recovery) Check(found []Probe) error {
 	for _, p := range found {
 		lost := cmp.Or(p.Tag, p.Address) // Whose an address to join through is, nobody knows.
 		if p.open && p.Status == nil && (p.Tag == "" || there[p.Tag] == "") && !slices.Contains(r.Lost, lost) {
-			refused = append(refused, fmt.Errorf("something answers at the address of node %s, %s, but does not say who it is (%v): if it is another program, use --assume-lost %s",
-				cmp.Or(p.Tag, "?"), p.Address, p.err, lost))
+			refused = append(refused,
+				fmt.Errorf("something answers at the address of node %s, %s, but does not say who it is (%v): if it is another program, use "+
+					"--assume-lost %s",
+					cmp.Or(p.Tag, "?"), p.Address, p.err, lost))
 		}
 	}
 	return errors.Join(refused...)
@@ -141,7 +143,8 @@ func (r *Recovery) Run(ctx context.Context, begin func()) (fsm.Recovered, error)
 	case failed != nil:
 		return fsm.Recovered{}, errors.Join(failed, unrecorded)
 	case unrecorded != nil:
-		return done, fmt.Errorf("the directory is recovered, and the node can be started; the record of that in the audit log may be missing: %w", unrecorded)
+		return done, fmt.Errorf("the directory is recovered, and the node can be started; the record of that "+
+			"in the audit log may be missing: %w", unrecorded)
 	}
 	return done, nil
 }

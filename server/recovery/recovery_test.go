@@ -64,7 +64,13 @@ func TestOnlyALostQuorumIsRecovered(t *testing.T) {
 				keep = []string{"A"}
 			}
 			const listed = "127.0.0.1:4"
-			r := &Recovery{Options: Options{Keep: keep, Lost: tt.lost, Peer: map[string]string{"A": "127.0.0.1:5", "B": listed, "D": "127.0.0.1:6"}}, Record: &member.Record{Tag: "A", ClusterID: id, Recovering: tt.recovering, Members: []*raftlogv1.Member{
+			r := &Recovery{Options: Options{
+				Keep: keep, Lost: tt.lost,
+				Peer: map[string]string{
+					"A": "127.0.0.1:5", "B": listed,
+					"D": "127.0.0.1:6",
+				},
+			}, Record: &member.Record{Tag: "A", ClusterID: id, Recovering: tt.recovering, Members: []*raftlogv1.Member{
 				{Tag: "A", Voter: true},
 				b, w,
 				{Tag: "C", Voter: true, GrpcAddress: "127.0.0.1:3", RaftAddress: "127.0.0.1:3"},

@@ -296,7 +296,7 @@ func (k *Keeper) askAll(ctx context.Context, grants []grant) error {
 // ask asks for one grant. A refusal is no failure: the tag has to do without until a caller
 // is given a range of it again.
 func (k *Keeper) ask(ctx context.Context, g grant) error {
-	token := newToken()
+	token := NewToken()
 	wanted := &raftlogv1.HiLoNext{Tag: g.tag, Size: g.size, Token: token, Reserve: true}
 	wanted.ServerTag, _ = k.cfg.Tag()
 	result, err := k.propose(ctx, g.key, g.principal, wanted)
@@ -329,7 +329,8 @@ func (k *Keeper) propose(ctx context.Context, t key, principal *string, payload 
 	return op.Envelope{Database: t.database, Principal: principal}.Propose(ctx, k.cfg.Cluster.Propose, payload)
 }
 
-func newToken() uint64 {
+// NewToken returns the token of a range: 8 random bytes as a number.
+func NewToken() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // It does not fail.
 	return binary.BigEndian.Uint64(b[:])

@@ -21,10 +21,15 @@ type Total struct {
 	Lasts, For time.Duration
 }
 
+// Short reports whether a tag has less than half of what it should have. A node that is cut
+// off comes there; with a quorum the cluster refuses to grant more, or the tag is used
+// faster than a reserve may be large.
+func (t *Total) Short() bool { return t != nil && t.Lasts < t.For/2 }
+
 // Left returns what is left of each tag that has numbers, or should have, in any order. A
-// node that is the only member should have none.
+// node that is the only member should have none. The nil Keeper has none.
 func (k *Keeper) Left() (all []Left) {
-	if !k.hasOthers() {
+	if k == nil || !k.hasOthers() {
 		return nil
 	}
 	now := time.Now()
@@ -42,9 +47,12 @@ func (k *Keeper) Left() (all []Left) {
 	return all
 }
 
-// Total sums up what is left.
-func (k *Keeper) Total() Total {
-	total := Total{Lasts: k.cfg.For, For: k.cfg.For}
+// Total sums up what is left; it is nil of the nil Keeper.
+func (k *Keeper) Total() *Total {
+	if k == nil {
+		return nil
+	}
+	total := &Total{Lasts: k.cfg.For, For: k.cfg.For}
 	for _, l := range k.Left() {
 		if total.Tags == 0 || l.Lasts < total.Lasts {
 			total.Lasts = l.Lasts

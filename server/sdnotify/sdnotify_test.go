@@ -70,13 +70,16 @@ func TestManagerOfTheEnvironment(t *testing.T) {
 		none     bool
 		err      string
 	}{
-		"none":               {none: true},
-		"only a watchdog":    {env: map[string]string{"WATCHDOG_USEC": "5"}, none: true},
-		"a socket":           {env: map[string]string{"NOTIFY_SOCKET": "/run/notify"}},
-		"abstract":           {env: map[string]string{"NOTIFY_SOCKET": "@notify"}},
-		"of another kind":    {env: map[string]string{"NOTIFY_SOCKET": "vsock:2:1234"}, err: "NOTIFY_SOCKET"},
-		"watched":            {env: map[string]string{"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "30000000"}, watchdog: 30 * time.Second},
-		"watched by pid":     {env: map[string]string{"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "1000", "WATCHDOG_PID": pid}, watchdog: time.Millisecond},
+		"none":            {none: true},
+		"only a watchdog": {env: map[string]string{"WATCHDOG_USEC": "5"}, none: true},
+		"a socket":        {env: map[string]string{"NOTIFY_SOCKET": "/run/notify"}},
+		"abstract":        {env: map[string]string{"NOTIFY_SOCKET": "@notify"}},
+		"of another kind": {env: map[string]string{"NOTIFY_SOCKET": "vsock:2:1234"}, err: "NOTIFY_SOCKET"},
+		"watched":         {env: map[string]string{"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "30000000"}, watchdog: 30 * time.Second},
+		"watched by pid": {
+			env:      map[string]string{"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "1000", "WATCHDOG_PID": pid},
+			watchdog: time.Millisecond,
+		},
 		"another is watched": {env: map[string]string{"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "1000", "WATCHDOG_PID": "1" + pid}},
 		"no time":            {env: map[string]string{"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "soon"}, err: "WATCHDOG_USEC"},
 		"no time at all":     {env: map[string]string{"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "0"}, err: "WATCHDOG_USEC"},

@@ -12,6 +12,7 @@ import (
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -29,7 +30,9 @@ type Newcomer struct {
 // it: only the node asked knows of it. The newcomer needs the right to the
 // cluster, or a token; the state judges again, in the order of the log. A node asks
 // until it is in; what is asked of a member changes nothing and is not recorded.
-func (m *members) AddMember(ctx context.Context, n Newcomer, add func(tokenHash []byte, principal *string) (*raftlogv1.Member, error)) error {
+func (m *members) AddMember(ctx context.Context, n Newcomer,
+	add func(tokenHash []byte, principal *string) (*raftlogv1.Member, error),
+) error {
 	var hash []byte
 	asks := recordedToken{Tag: n.Tag}
 	if n.Token != "" {
@@ -40,7 +43,8 @@ func (m *members) AddMember(ctx context.Context, n Newcomer, add func(tokenHash 
 	if err != nil {
 		m.refusals.Do(func() {
 			who := m.caller(ctx)
-			m.logger.WarnContext(ctx, "a node that asks to join is refused", "tag", n.Tag, "principal", who.Principal, "address", who.Address, "error", err)
+			m.logger.WarnContext(ctx, "a node that asks to join is refused", "tag", n.Tag, "principal", who.Principal, "address",
+				who.Address, "error", err)
 		})
 		if r := op.RefusalOf(err); r.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED {
 			m.recordDenial(ctx, "Join", r.GetDetail())
@@ -87,7 +91,7 @@ func (m *members) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte) (m
 	}
 	within := m.within(ctx)
 	defer within.over()
-	if _, err := m.settle(within, Linearizable); err != nil {
+	if _, err := m.settle(within, idnodev1.Consistency_CONSISTENCY_LINEARIZABLE); err != nil {
 		return false, err
 	}
 	return judge()

@@ -10,11 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -28,10 +31,11 @@ type asked struct {
 // join lets node D ask for membership as a principal.
 func (n node) join(principal, token string) (asked, error) {
 	var a asked
-	err := n.AddMember(as(principal), Newcomer{ID: []byte("node-d----------"), Tag: "D", Token: token}, func(hash []byte, author *string) (*raftlogv1.Member, error) {
-		a = asked{a.times + 1, hash, author}
-		return &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D"}, nil
-	})
+	err := n.AddMember(as(principal), Newcomer{ID: []byte("node-d----------"), Tag: "D", Token: token},
+		func(hash []byte, author *string) (*raftlogv1.Member, error) {
+			a = asked{a.times + 1, hash, author}
+			return &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D"}, nil
+		})
 	return a, err
 }
 
@@ -40,19 +44,21 @@ func (n node) join(principal, token string) (asked, error) {
 func TestATokenIsNowhereButWithItsOwner(t *testing.T) {
 	n, a := newAuditedNode(t)
 	before := time.Now()
-	res, err := n.CreateJoinToken(as("ops"), CreateJoinTokenRequest{Tag: "D", For: time.Minute})
+	res, err := n.CreateJoinToken(as("ops"), &idnodev1.CreateJoinTokenRequest{Tag: "D", ValidFor: durationpb.New(time.Minute)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	hash := sha256.Sum256([]byte(res.Token))
-	if len(res.Token) < 26 || n.world.state.CheckJoinToken(hash[:], "D", before) != nil || n.world.state.CheckJoinToken([]byte(res.Token), "D", before) == nil {
+	if len(res.Token) < 26 || n.world.state.CheckJoinToken(hash[:], "D", before) != nil ||
+		n.world.state.CheckJoinToken([]byte(res.Token), "D", before) == nil {
 		t.Errorf("%q is not the token of what the state knows", res.Token)
 	}
-	if res.Expires.Before(before.Add(time.Minute)) || res.Expires.After(time.Now().Add(time.Minute)) {
-		t.Errorf("it expires at %s", res.Expires)
+	if expires := res.ExpiresAt.AsTime(); expires.Before(before.Add(time.Minute)) || expires.After(time.Now().Add(time.Minute)) {
+		t.Errorf("it expires at %s", expires)
 	}
 	got := a.take(t)
-	if len(got) != 2 || got[0].Event != audit.EventJoinToken || got[0].Name != "D" || got[1].Outcome != audit.OutcomeDone || got[1].Index != res.LogIndex {
+	if len(got) != 2 || got[0].Event != audit.EventJoinToken || got[0].Name != "D" || got[1].Outcome != audit.OutcomeDone ||
+		got[1].Index != res.LogIndex {
 		t.Errorf("%+v", got)
 	}
 	if record := got[1].After.(recordedToken); strings.Contains(record.Token, res.Token) || record.Token != shownToken(hash[:]) {
@@ -62,7 +68,8 @@ func TestATokenIsNowhereButWithItsOwner(t *testing.T) {
 	if err != nil || string(taken.hash) != string(hash[:]) {
 		t.Errorf("%+v, %v", taken, err)
 	}
-	if added := a.take(t); len(added) != 2 || added[0].Event != audit.EventAddMember || added[0].After.(recordedToken).Token != got[1].After.(recordedToken).Token {
+	if added := a.take(t); len(added) != 2 || added[0].Event != audit.EventAddMember ||
+		added[0].After.(recordedToken).Token != got[1].After.(recordedToken).Token {
 		t.Errorf("%+v", added)
 	}
 }
@@ -94,7 +101,8 @@ func TestNoEntryForANodeThatCannotComeBack(t *testing.T) {
 	var lines bytes.Buffer
 	n := newNode(t, newWorld(t), func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&lines, nil)) })
 	for _, tag := range []string{"D", "E"} {
-		n.world.Must(op.Envelope{}, &raftlogv1.MemberAdd{Member: &raftlogv1.Member{Id: fsmtest.NodeID(tag), Tag: tag, GrpcAddress: "h:1", RaftAddress: "h:2"}})
+		n.world.Must(op.Envelope{},
+			&raftlogv1.MemberAdd{Member: &raftlogv1.Member{Id: fsmtest.NodeID(tag), Tag: tag, GrpcAddress: "h:1", RaftAddress: "h:2"}})
 	}
 	n.world.Must(op.Envelope{}, &raftlogv1.MemberRemove{Tag: "E"})
 	for _, tt := range []struct {
@@ -108,10 +116,11 @@ func TestNoEntryForANodeThatCannotComeBack(t *testing.T) {
 	} {
 		for range 100 {
 			taken := false
-			err := n.AddMember(as("dns:"+tt.tag), Newcomer{ID: fsmtest.NodeID(tt.id), Tag: tt.tag}, func([]byte, *string) (*raftlogv1.Member, error) {
-				taken = true
-				return nil, nil
-			})
+			err := n.AddMember(as("dns:"+tt.tag), Newcomer{ID: fsmtest.NodeID(tt.id), Tag: tt.tag},
+				func([]byte, *string) (*raftlogv1.Member, error) {
+					taken = true
+					return nil, nil
+				})
 			if accepted := tt.want == 0; taken != accepted || (err == nil) != accepted || op.RefusalOf(err).GetReason() != tt.want {
 				t.Fatalf("%s as %q: taken %v, %v", tt.id, tt.tag, taken, err)
 			}
@@ -133,7 +142,7 @@ func TestATokenThatLetsNobodyIn(t *testing.T) {
 	}, false); err != nil {
 		t.Fatal(err)
 	}
-	other, err := n.CreateJoinToken(as("ops"), CreateJoinTokenRequest{Tag: "E", For: time.Hour})
+	other, err := n.CreateJoinToken(as("ops"), &idnodev1.CreateJoinTokenRequest{Tag: "E", ValidFor: durationpb.New(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,9 +212,9 @@ func TestARefusalOfTheStateIsRecordedAsOne(t *testing.T) {
 func TestJoinTokensAreBounded(t *testing.T) {
 	n, _ := newAuditedNode(t)
 	for _, bad := range []time.Duration{-1, time.Millisecond, 31 * 24 * time.Hour} {
-		_, err := n.CreateJoinToken(as("ops"), CreateJoinTokenRequest{For: bad})
+		_, err := n.CreateJoinToken(as("ops"), &idnodev1.CreateJoinTokenRequest{ValidFor: durationpb.New(bad)})
 		wantError(t, err, InvalidArgument, ReasonInvalidRequest, "valid_for")
 	}
-	_, err := n.CreateJoinToken(as("ops"), CreateJoinTokenRequest{Tag: "d"})
+	_, err := n.CreateJoinToken(as("ops"), &idnodev1.CreateJoinTokenRequest{Tag: "d"})
 	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/internal/outcome"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -74,7 +75,7 @@ func TestWhatIsRecorded(t *testing.T) {
 	n, a := newAuditedNode(t)
 	ctx := as("ops")
 	seed := func(value int64, force bool) uint64 {
-		res, err := n.SeedIdentity(ctx, SeedIdentityRequest{Name: "Orders", Value: value, Force: force})
+		res, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "Orders", Value: value, Force: force})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,23 +87,29 @@ func TestWhatIsRecorded(t *testing.T) {
 	if diff := cmp.Diff([]audit.Record{first, second}, a.take(t)); diff != "" {
 		t.Error(diff)
 	}
-	set, err := n.SetHiLo(ctx, SetHiLoRequest{Tag: "Users", Max: 70})
+	set, err := n.SetHiLo(ctx, &idnodev1.SetHiLoRequest{Tag: "Users", Max: 70})
 	if err != nil {
 		t.Fatal(err)
 	}
-	first = audit.Record{Event: audit.EventSetHiLo, Outcome: audit.OutcomeIntended, Database: "default", Name: "users", Before: int64(0), After: int64(70)}
+	first = audit.Record{
+		Event: audit.EventSetHiLo, Outcome: audit.OutcomeIntended, Database: "default", Name: "users",
+		Before: int64(0), After: int64(70),
+	}
 	second = first
 	second.Outcome, second.Index = audit.OutcomeDone, set.LogIndex
 	if diff := cmp.Diff([]audit.Record{first, second}, a.take(t)); diff != "" {
 		t.Error(diff)
 	}
-	first = audit.Record{Event: audit.EventSeed, Outcome: audit.OutcomeIntended, Database: "default", Name: "orders", After: int64(3), Force: true}
+	first = audit.Record{
+		Event: audit.EventSeed, Outcome: audit.OutcomeIntended, Database: "default", Name: "orders",
+		After: int64(3), Force: true,
+	}
 	second = first
 	second.Outcome, second.Before, second.Index = audit.OutcomeDone, int64(10), seed(3, true)
 	if diff := cmp.Diff([]audit.Record{first, second}, a.take(t)); diff != "" {
 		t.Error(diff)
 	}
-	deleted, err := n.DeleteIdentity(ctx, DeleteIdentityRequest{Name: "orders", Forget: true})
+	deleted, err := n.DeleteIdentity(ctx, &idnodev1.DeleteIdentityRequest{Name: "orders", Forget: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,13 +119,19 @@ func TestWhatIsRecorded(t *testing.T) {
 	if diff := cmp.Diff([]audit.Record{first, second}, a.take(t)); diff != "" {
 		t.Error(diff)
 	}
-	for _, made := range [][2]string{{"setting", audit.EventSetting}, {"create join token", audit.EventJoinToken}, {"remove", audit.EventRemoveMember}, {"set roles", audit.EventRoles}} {
+	for _, made := range [][2]string{
+		{"setting", audit.EventSetting},
+		{"create join token", audit.EventJoinToken},
+		{"remove", audit.EventRemoveMember},
+		{"set roles", audit.EventRoles},
+	} {
 		name, want := made[0], made[1]
 		if err := useCases[name].make(ctx, n); err != nil {
 			t.Fatal(err)
 		}
 		got := a.take(t)
-		if len(got) != 2 || got[0].Event != want || got[0].Outcome != audit.OutcomeIntended || got[1].Event != want || got[1].Outcome != audit.OutcomeDone {
+		if len(got) != 2 || got[0].Event != want || got[0].Outcome != audit.OutcomeIntended || got[1].Event != want ||
+			got[1].Outcome != audit.OutcomeDone {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -156,7 +169,7 @@ func TestWhoJoinsByItselfIsRecorded(t *testing.T) {
 func TestBackupsAreRecorded(t *testing.T) {
 	n, a := newAuditedNode(t)
 	var file bytes.Buffer
-	if err := n.Backup(as("ops"), Stale, &file); err != nil {
+	if err := n.Backup(as("ops"), stale, &file); err != nil {
 		t.Fatal(err)
 	}
 	index, _ := n.world.state.Hash()
@@ -168,7 +181,7 @@ func TestBackupsAreRecorded(t *testing.T) {
 		t.Error(diff)
 	}
 	want[1].Outcome, want[1].Reason, want[1].After = audit.OutcomeUnknown, ReasonStopping, audit.Copied{Bytes: 10}
-	if n.Backup(as("ops"), Stale, brokenWriter{10}) == nil {
+	if n.Backup(as("ops"), stale, brokenWriter{10}) == nil {
 		t.Error("a backup that was not read to its end")
 	}
 	if diff := cmp.Diff(want, a.take(t)); diff != "" {
@@ -176,7 +189,7 @@ func TestBackupsAreRecorded(t *testing.T) {
 	}
 	a.fail = errors.New("the disk is full")
 	file.Reset()
-	wantError(t, n.Backup(as("ops"), Stale, &file), Unavailable, ReasonAuditFailed, "")
+	wantError(t, n.Backup(as("ops"), stale, &file), Unavailable, ReasonAuditFailed, "")
 	if file.Len() > 0 {
 		t.Errorf("%d bytes were read without a record", file.Len())
 	}
@@ -185,13 +198,13 @@ func TestBackupsAreRecorded(t *testing.T) {
 // TestWhatIsNotDoneIsRecordedAsSuch.
 func TestWhatIsNotDoneIsRecordedAsSuch(t *testing.T) {
 	n, a := newAuditedNode(t)
-	_, err := n.DeleteIdentity(as("ops"), DeleteIdentityRequest{Name: "nothing"})
+	_, err := n.DeleteIdentity(as("ops"), &idnodev1.DeleteIdentityRequest{Name: "nothing"})
 	wantError(t, err, NotFound, ReasonIdentityNotFound, "name")
 	if got := a.take(t); len(got) != 2 || got[1].Outcome != audit.OutcomeRefused || got[1].Reason != ReasonIdentityNotFound {
 		t.Errorf("%+v", got)
 	}
 	n.world.set(func(w *world) { w.fail = outcome.NewUnknown(outcome.Deadline, errors.New("lost")) })
-	_, err = n.DeleteIdentity(as("ops"), DeleteIdentityRequest{Name: "nothing"})
+	_, err = n.DeleteIdentity(as("ops"), &idnodev1.DeleteIdentityRequest{Name: "nothing"})
 	wantError(t, err, Aborted, ReasonOutcomeUnknown, "")
 	if got := a.take(t); len(got) != 2 || got[1].Outcome != audit.OutcomeUnknown {
 		t.Errorf("%+v", got)
@@ -266,7 +279,7 @@ func TestDenialsDoNotFillTheDisk(t *testing.T) {
 	const calls = 5_000
 	began := time.Now()
 	for range calls {
-		if _, err := n.NextIdentity(as("shop"), NextIdentityRequest{Name: "orders"}); !denied(err) {
+		if _, err := n.NextIdentity(as("shop"), &idnodev1.NextIdentityRequest{Name: "orders"}); !denied(err) {
 			t.Fatal(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/backup"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -32,14 +33,14 @@ type backups struct {
 
 // Backup writes a backup file: the state at one log index, while the node goes on
 // serving. What was written counts only if the error is nil.
-func (b *backups) Backup(ctx context.Context, consistency Consistency, to io.Writer) error {
-	_, err := longCall(ctx, b.calls, "Backup", consistency, func(ctx context.Context, consistency Consistency) (struct{}, error) {
+func (b *backups) Backup(ctx context.Context, consistency idnodev1.Consistency, to io.Writer) error {
+	_, err := longCall(ctx, b.calls, "Backup", consistency, func(ctx context.Context, consistency idnodev1.Consistency) (struct{}, error) {
 		return struct{}{}, b.backup(ctx, consistency, to)
 	})
 	return err
 }
 
-func (b *backups) backup(ctx context.Context, consistency Consistency, to io.Writer) error {
+func (b *backups) backup(ctx context.Context, consistency idnodev1.Consistency, to io.Writer) error {
 	within := b.within(ctx)
 	defer within.over()
 	if _, err := b.settle(within, consistency); err != nil {

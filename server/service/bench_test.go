@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm/op"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -43,14 +44,14 @@ func BenchmarkGenerate(b *testing.B) {
 	}}
 	requests := []struct {
 		name string
-		req  GenerateRequest
+		req  *idnodev1.GenerateRequest
 	}{
-		{"guid", GenerateRequest{}},
-		{"server-side", GenerateRequest{Template: "users/"}},
-		{"identity", GenerateRequest{Template: "users|"}},
-		{"identity with request id", GenerateRequest{Template: "users|", RequestID: &RequestID{ID: "0123456789abcdef"}}},
-		{"semantic", GenerateRequest{Template: "users/ayende@example.org"}},
-		{"claim", GenerateRequest{Template: "users/ayende@example.org", Claim: true}},
+		{"guid", &idnodev1.GenerateRequest{}},
+		{"server-side", &idnodev1.GenerateRequest{Template: "users/"}},
+		{"identity", &idnodev1.GenerateRequest{Template: "users|"}},
+		{"identity with request id", &idnodev1.GenerateRequest{Template: "users|", RequestId: &idnodev1.RequestId{Id: "0123456789abcdef"}}},
+		{"semantic", &idnodev1.GenerateRequest{Template: "users/ayende@example.org"}},
+		{"claim", &idnodev1.GenerateRequest{Template: "users/ayende@example.org", Claim: true}},
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), DefaultCallTimeout/2)
 	defer cancel()
@@ -68,7 +69,7 @@ func BenchmarkGenerate(b *testing.B) {
 	b.Run("identity without a deadline", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := n.Generate(context.Background(), GenerateRequest{Template: "users|"}); err != nil {
+			if _, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{Template: "users|"}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -79,7 +80,7 @@ func BenchmarkNextIdentity(b *testing.B) {
 	n := benchmarkNode(b, &raftlogv1.Result{LogIndex: 1 << 20, Result: &raftlogv1.Result_IdentityNext{
 		IdentityNext: &raftlogv1.IdentityNextResult{Values: []*raftlogv1.Values{{First: 1 << 20, Last: 1 << 20}}},
 	}})
-	req := NextIdentityRequest{Name: "users", RequestID: &RequestID{ID: "0123456789abcdef"}}
+	req := &idnodev1.NextIdentityRequest{Name: "users", RequestId: &idnodev1.RequestId{Id: "0123456789abcdef"}}
 	b.Run("one", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -90,7 +91,7 @@ func BenchmarkNextIdentity(b *testing.B) {
 	})
 	b.Run("eight together", func(b *testing.B) {
 		b.ReportAllocs()
-		reqs := slices.Repeat([]NextIdentityRequest{req}, 8)
+		reqs := slices.Repeat([]*idnodev1.NextIdentityRequest{req}, 8)
 		for b.Loop() {
 			if _, errs := n.NextIdentities(b.Context(), reqs); errs[7] != nil {
 				b.Fatal(errs[7])
@@ -107,7 +108,7 @@ func BenchmarkNextRange(b *testing.B) {
 	defer cancel()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := n.NextRange(ctx, NextRangeRequest{Tag: "users"}); err != nil {
+		if _, err := n.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "users"}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -122,7 +123,7 @@ func BenchmarkRefused(b *testing.B) {
 	}
 	author := "ops"
 	n.world.Must(op.Envelope{Principal: &author}, &raftlogv1.RolesSet{Table: table})
-	req := NextIdentityRequest{Name: "users", RequestID: &RequestID{ID: "0123456789abcdef"}}
+	req := &idnodev1.NextIdentityRequest{Name: "users", RequestId: &idnodev1.RequestId{Id: "0123456789abcdef"}}
 	ctx := as("stranger")
 	b.ReportAllocs()
 	for b.Loop() {
@@ -159,7 +160,7 @@ func BenchmarkIdentityBesideVerifications(b *testing.B) {
 			var took []time.Duration
 			for b.Loop() {
 				begin := time.Now()
-				if _, err := n.NextIdentity(as("shop"), NextIdentityRequest{Name: "orders"}); err != nil {
+				if _, err := n.NextIdentity(as("shop"), &idnodev1.NextIdentityRequest{Name: "orders"}); err != nil {
 					b.Fatal(err)
 				}
 				took = append(took, time.Since(begin))

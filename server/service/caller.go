@@ -66,7 +66,8 @@ func (a *authorizer) authorize(ctx context.Context, need rights.Right, database,
 	if rights.Allows(roles, who, need, database, name) {
 		return nil
 	}
-	return forbidden("no role gives %.80q the right %s on %.80q of database %.80q", who, need, strings.TrimSuffix(name, rights.Further), database)
+	return forbidden("no role gives %.80q the right %s on %.80q of database %.80q", who, need,
+		strings.TrimSuffix(name, rights.Further), database)
 }
 
 // authorizeGuarded keeps dangerous calls to the administrators, if there are

@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -40,7 +41,7 @@ func shopWithout(missing rights.Right) rights.Role {
 
 func (n node) setRoles(t *testing.T, roles ...rights.Role) {
 	t.Helper()
-	if _, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: roles}}); err != nil {
+	if _, err := n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: Roles{Roles: roles}.Message()}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -51,136 +52,140 @@ var useCases = map[string]struct {
 	need rights.Right
 	make func(context.Context, node) error
 }{
-	"guid":              {rights.Generate, func(ctx context.Context, n node) error { return generate(ctx, n, "", false) }},
-	"server-side":       {rights.Generate, func(ctx context.Context, n node) error { return generate(ctx, n, "orders/", false) }},
-	"identity":          {rights.Generate, func(ctx context.Context, n node) error { return generate(ctx, n, "ORDERS|", false) }},
-	"semantic":          {rights.Generate, func(ctx context.Context, n node) error { return generate(ctx, n, "orders/x", false) }},
-	"semantic, claimed": {rights.Generate | rights.Claims, func(ctx context.Context, n node) error { return generate(ctx, n, "orders/y", true) }},
+	"guid":        {rights.Generate, func(ctx context.Context, n node) error { return generate(ctx, n, "", false) }},
+	"server-side": {rights.Generate, func(ctx context.Context, n node) error { return generate(ctx, n, "orders/", false) }},
+	"identity":    {rights.Generate, func(ctx context.Context, n node) error { return generate(ctx, n, "ORDERS|", false) }},
+	"semantic":    {rights.Generate, func(ctx context.Context, n node) error { return generate(ctx, n, "orders/x", false) }},
+	"semantic, claimed": {
+		rights.Generate | rights.Claims,
+		func(ctx context.Context, n node) error { return generate(ctx, n, "orders/y", true) },
+	},
 	"next": {rights.Generate, func(ctx context.Context, n node) error {
-		_, err := n.NextIdentity(ctx, NextIdentityRequest{Database: "shop", Name: "orders"})
+		_, err := n.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Database: "shop", Name: "orders"})
 		return err
 	}},
 	"next, several": {rights.Generate, func(ctx context.Context, n node) error {
-		_, errs := n.NextIdentities(ctx, []NextIdentityRequest{{Database: "shop", Name: "orders"}})
+		_, errs := n.NextIdentities(ctx, []*idnodev1.NextIdentityRequest{{Database: "shop", Name: "orders"}})
 		return errs[0]
 	}},
 	"stream": {rights.Generate, func(ctx context.Context, n node) error {
-		_, err := n.ServerSideStream(ctx, ServerSideStreamRequest{Database: "shop", Template: "orders/"})
+		_, err := n.ServerSideStream(ctx, &idnodev1.StreamServerSideIdsRequest{Database: "shop", Template: "orders/"})
 		return err
 	}},
 	"range": {rights.Ranges, func(ctx context.Context, n node) error {
-		_, err := n.NextRange(ctx, NextRangeRequest{Database: "shop", Tag: "orders"})
+		_, err := n.NextRange(ctx, &idnodev1.NextRangeRequest{Database: "shop", Tag: "orders"})
 		return err
 	}},
 	"return": {rights.Ranges, func(ctx context.Context, n node) error {
-		_, err := n.ReturnRange(ctx, ReturnRangeRequest{Database: "shop", Tag: "orders", Low: 1, High: 9, Last: 3, WithoutToken: true})
+		_, err := n.ReturnRange(ctx, &idnodev1.ReturnRangeRequest{Database: "shop", Tag: "orders", Low: 1, High: 9, Last: 3, WithoutToken: true})
 		return err
 	}},
 	"seed": {rights.Seed, func(ctx context.Context, n node) error {
-		_, err := n.SeedIdentity(ctx, SeedIdentityRequest{Database: "shop", Name: "orders", Value: 100})
+		_, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Database: "shop", Name: "orders", Value: 100})
 		return err
 	}},
 	"seed by force": {rights.Seed | rights.Force, func(ctx context.Context, n node) error {
-		_, err := n.SeedIdentity(ctx, SeedIdentityRequest{Database: "shop", Name: "orders", Value: 100, Force: true})
+		_, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Database: "shop", Name: "orders", Value: 100, Force: true})
 		return err
 	}},
 	"hilo": {rights.Seed, func(ctx context.Context, n node) error {
-		_, err := n.SetHiLo(ctx, SetHiLoRequest{Database: "shop", Tag: "orders-seeded", Max: 100})
+		_, err := n.SetHiLo(ctx, &idnodev1.SetHiLoRequest{Database: "shop", Tag: "orders-seeded", Max: 100})
 		return err
 	}},
 	"delete": {rights.Delete, func(ctx context.Context, n node) error {
-		_, err := n.DeleteIdentity(ctx, DeleteIdentityRequest{Database: "shop", Name: "orders"})
+		_, err := n.DeleteIdentity(ctx, &idnodev1.DeleteIdentityRequest{Database: "shop", Name: "orders"})
 		return err
 	}},
 	"forget": {rights.Delete | rights.Force, func(ctx context.Context, n node) error {
-		_, err := n.DeleteIdentity(ctx, DeleteIdentityRequest{Database: "shop", Name: "orders", Forget: true})
+		_, err := n.DeleteIdentity(ctx, &idnodev1.DeleteIdentityRequest{Database: "shop", Name: "orders", Forget: true})
 		return err
 	}},
 	"claim": {rights.Claims, func(ctx context.Context, n node) error {
-		_, err := n.Claim(ctx, ClaimRequest{Database: "shop", ID: "orders/claimed"})
+		_, err := n.Claim(ctx, &idnodev1.ClaimRequest{Database: "shop", Id: "orders/claimed"})
 		return err
 	}},
 	"release": {rights.Claims, func(ctx context.Context, n node) error {
-		_, err := n.Release(ctx, ReleaseRequest{Database: "shop", ID: "orders/9"})
+		_, err := n.Release(ctx, &idnodev1.ReleaseRequest{Database: "shop", Id: "orders/9"})
 		return err
 	}},
 	"get identity": {rights.Read, func(ctx context.Context, n node) error {
-		_, err := n.GetIdentity(ctx, GetIdentityRequest{Database: "shop", Name: "orders"})
+		_, err := n.GetIdentity(ctx, &idnodev1.GetIdentityRequest{Database: "shop", Name: "orders"})
 		return err
 	}},
 	"get hilo": {rights.Read, func(ctx context.Context, n node) error {
-		_, err := n.GetHiLo(ctx, GetHiLoRequest{Database: "shop", Tag: "orders"})
+		_, err := n.GetHiLo(ctx, &idnodev1.GetHiLoRequest{Database: "shop", Tag: "orders"})
 		return err
 	}},
 	"list": {rights.Read, func(ctx context.Context, n node) error {
-		_, err := n.ListIdentities(ctx, ListRequest{Database: "shop", Prefix: "ORDERS/2"})
+		_, err := n.ListIdentities(ctx, &idnodev1.ListIdentitiesRequest{Database: "shop", Prefix: "ORDERS/2"})
 		return err
 	}},
 	"list hilo": {rights.Read, func(ctx context.Context, n node) error {
-		_, err := n.ListHiLo(ctx, ListRequest{Database: "shop", Prefix: "orders"})
+		_, err := n.ListHiLo(ctx, &idnodev1.ListHiLoRequest{Database: "shop", Prefix: "orders"})
 		return err
 	}},
 	"list claims": {rights.Read, func(ctx context.Context, n node) error {
-		_, err := n.ListClaims(ctx, ListRequest{Database: "shop", Prefix: "orders"})
+		_, err := n.ListClaims(ctx, &idnodev1.ListClaimsRequest{Database: "shop", Prefix: "orders"})
 		return err
 	}},
 	"who holds": {rights.Read, func(ctx context.Context, n node) error {
-		_, err := n.WhoHolds(ctx, WhoHoldsRequest{Database: "shop", Tag: "orders", Number: 1})
+		_, err := n.WhoHolds(ctx, &idnodev1.WhoHoldsRequest{Database: "shop", Tag: "orders", Number: 1})
 		return err
 	}},
 	"databases": {rights.Read, func(ctx context.Context, n node) error {
-		_, err := n.ListDatabases(ctx, ListRequest{})
+		_, err := n.ListDatabases(ctx, &idnodev1.ListDatabasesRequest{})
 		return err
 	}},
 	"own etags": {rights.Read, func(ctx context.Context, n node) error {
-		_, err := n.ListOwnEtags(ctx, ListRequest{})
+		_, err := n.ListOwnEtags(ctx, DatabasesRequest{})
 		return err
 	}},
 	"reserves": {rights.Read, func(ctx context.Context, n node) error {
-		_, err := n.ListReserves(ctx, ListRequest{})
+		_, err := n.ListReserves(ctx, &idnodev1.ListReservesRequest{})
 		return err
 	}},
 	"setting": {rights.Cluster, func(ctx context.Context, n node) error {
-		_, err := n.UpdateSetting(ctx, "max-claims", 7)
+		_, err := n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "max-claims", Value: 7})
 		return err
 	}},
 	"create join token": {rights.Cluster, func(ctx context.Context, n node) error {
-		_, err := n.CreateJoinToken(ctx, CreateJoinTokenRequest{Tag: "D"})
+		_, err := n.CreateJoinToken(ctx, &idnodev1.CreateJoinTokenRequest{Tag: "D"})
 		return err
 	}},
 	"remove": {rights.Cluster, func(ctx context.Context, n node) error {
-		_, err := n.RemoveMember(ctx, "B", false)
+		_, err := n.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: "B"})
 		return err
 	}},
 	"transfer": {rights.Cluster, func(ctx context.Context, n node) error {
-		_, err := n.Transfer(ctx, "B")
+		_, err := n.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: "B"})
 		return err
 	}},
 	"merge counters": {rights.Cluster, func(ctx context.Context, n node) error {
-		_, err := n.MergeCounters(ctx, MergeCountersRequest{Database: "shop", Claims: []string{"orders/1"}})
+		_, err := n.MergeCounters(ctx, &idnodev1.MergeCountersRequest{Database: "shop", Claims: []string{"orders/1"}})
 		return err
 	}},
 	"merge cluster": {rights.Cluster, func(ctx context.Context, n node) error {
-		_, err := n.MergeCluster(ctx, MergeClusterRequest{Floor: 1})
+		_, err := n.MergeCluster(ctx, &idnodev1.MergeClusterRequest{Floor: 1})
 		return err
 	}},
 	"get roles": {rights.Cluster, func(ctx context.Context, n node) error {
-		_, err := n.GetRoles(ctx, Linearizable)
+		_, err := n.GetRoles(ctx, &idnodev1.GetRolesRequest{})
 		return err
 	}},
 	"set roles": {rights.Cluster, func(ctx context.Context, n node) error {
-		_, err := n.SetRoles(ctx, SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything()}}})
+		_, err := n.SetRoles(ctx, &idnodev1.SetRolesRequest{Table: Roles{Roles: []rights.Role{everything()}}.Message()})
 		return err
 	}},
 }
 
 // wholeCluster are the calls that need their right on every database.
 var wholeCluster = []string{
-	"guid", "databases", "own etags", "reserves", "setting", "create join token", "remove", "transfer", "merge counters", "merge cluster", "get roles", "set roles",
+	"guid", "databases", "own etags", "reserves", "setting", "create join token", "remove", "transfer", "merge counters", "merge cluster",
+	"get roles", "set roles",
 }
 
 func generate(ctx context.Context, n node, template string, claim bool) error {
-	_, err := n.Generate(ctx, GenerateRequest{Database: "shop", Template: template, Claim: claim})
+	_, err := n.Generate(ctx, &idnodev1.GenerateRequest{Database: "shop", Template: template, Claim: claim})
 	return err
 }
 
@@ -268,7 +273,7 @@ func TestTakingAllRolesAwayKeepsAnAdministrator(t *testing.T) {
 		newNode(t, n.world, nil).setRoles(t, everything())
 		limits := Roles{Limits: []rights.Limit{{Principals: []string{rights.Any}, InFlight: 9}}}
 		for _, none := range []Roles{{}, limits} {
-			_, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: none})
+			_, err := n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: none.Message()})
 			if tt.refused == "" && err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -312,13 +317,13 @@ func TestARequestIDIsItsPrincipals(t *testing.T) {
 	n, other := newNode(t, w, nil), newNode(t, w, nil)
 	next := func(n node, who, id string) int64 {
 		t.Helper()
-		req := NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: id}}
+		req := &idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: id}}
 		one, err := n.NextIdentity(as(who), req)
-		many, errs := n.NextIdentities(as(who), []NextIdentityRequest{req, {Name: "other"}})
+		many, errs := n.NextIdentities(as(who), []*idnodev1.NextIdentityRequest{req, {Name: "other"}})
 		if err = errors.Join(err, errs[0], errs[1]); err != nil {
 			t.Fatal(err)
 		}
-		if one.Blocks[0] != many[0].Blocks[0] {
+		if !proto.Equal(one, many[0]) {
 			t.Fatalf("%s of %s counts twice: %v and %v", id, who, one.Blocks[0], many[0].Blocks[0])
 		}
 		return one.Blocks[0].First
@@ -335,7 +340,7 @@ func TestARequestIDIsItsPrincipals(t *testing.T) {
 		}
 	}
 	seed := func(who string, value int64) error {
-		_, err := n.SeedIdentity(as(who), SeedIdentityRequest{Name: "v", Value: value, RequestID: &RequestID{ID: "s"}})
+		_, err := n.SeedIdentity(as(who), &idnodev1.SeedIdentityRequest{Name: "v", Value: value, RequestId: &idnodev1.RequestId{Id: "s"}})
 		return err
 	}
 	if err := errors.Join(seed("dns:shop", 10), seed("dns:till", 20)); err != nil {
@@ -379,27 +384,28 @@ func TestOperationsCarryAPrincipalOnlyWithRoles(t *testing.T) {
 func TestRolesAreFolded(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
-	if _, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything(), shop(rights.Read)}}}); err != nil {
+	if _, err := n.SetRoles(as("ops"),
+		&idnodev1.SetRolesRequest{Table: Roles{Roles: []rights.Role{everything(), shop(rights.Read)}}.Message()}); err != nil {
 		t.Fatal(err)
 	}
-	res, err := n.GetRoles(as("ops"), Linearizable)
+	res, err := n.GetRoles(as("ops"), &idnodev1.GetRolesRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := shop(rights.Read)
 	want.Grants[0].Database, want.Grants[0].Prefix = "shop", "orders"
-	if diff := cmp.Diff([]rights.Role{everything(), want}, res.Roles.Roles); diff != "" {
+	if diff := cmp.Diff([]rights.Role{everything(), want}, RolesOf(res.Table).Roles); diff != "" {
 		t.Error(diff)
 	}
 	stale := res.SetAt - 1
-	_, err = n.SetRoles(as("ops"), SetRolesRequest{Roles: res.Roles, Expected: &stale})
+	_, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: res.Table, Expected: &stale})
 	wantError(t, err, Aborted, ReasonConcurrency, "expected")
-	if _, err = n.SetRoles(as("ops"), SetRolesRequest{Roles: res.Roles, Expected: &res.SetAt}); err != nil {
+	if _, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: res.Table, Expected: &res.SetAt}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{shop(rights.Cluster)}}})
+	_, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: Roles{Roles: []rights.Role{shop(rights.Cluster)}}.Message()})
 	wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
-	_, err = n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{{Name: "x"}}}})
+	_, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: Roles{Roles: []rights.Role{{Name: "x"}}}.Message()})
 	wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
 }
 
@@ -418,16 +424,16 @@ func TestGrantsOfANameAreFolded(t *testing.T) {
 	if stored[0].Name != "orders" || !stored[1].Boundary || stored[1].Prefix != "bills" || stored[2].Boundary {
 		t.Errorf("%+v", stored)
 	}
-	_, err := n.NextIdentity(as("shop"), NextIdentityRequest{Database: "shop", Name: "ORDERS|", Count: 1})
+	_, err := n.NextIdentity(as("shop"), &idnodev1.NextIdentityRequest{Database: "shop", Name: "ORDERS|", Count: 1})
 	if denied(err) {
 		t.Error(err)
 	}
 	for prefix, allowed := range map[string]bool{"orders": false, "bills": false, "bills/": true, "lists/": true, "": false} {
-		if _, err := n.ListIdentities(as("shop"), ListRequest{Database: "shop", Prefix: prefix}); denied(err) == allowed {
+		if _, err := n.ListIdentities(as("shop"), &idnodev1.ListIdentitiesRequest{Database: "shop", Prefix: prefix}); denied(err) == allowed {
 			t.Errorf("a list of %q: %v", prefix, err)
 		}
 	}
-	_, err = n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything(), shop(rights.Cluster)}}})
+	_, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: Roles{Roles: []rights.Role{everything(), shop(rights.Cluster)}}.Message()})
 	wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
 }
 

@@ -17,9 +17,21 @@ func (a *authorizer) Rights(ctx context.Context, database, name string) rights.R
 	return a.withoutGuarded(ctx, rights.Held(a.state.Roles().Table, a.Principal(ctx), docid.Fold(database), docid.Fold(name)))
 }
 
-// RightsWithin returns what the caller may do with some name of a database.
-func (a *authorizer) RightsWithin(ctx context.Context, database string) rights.Right {
-	return a.withoutGuarded(ctx, rights.HeldWithin(a.state.Roles().Table, a.Principal(ctx), docid.Fold(database)))
+// Grants returns what gives the caller rights in a database.
+func (a *authorizer) Grants(ctx context.Context, database string) []rights.Grant {
+	grants := rights.Within(a.state.Roles().Table, a.Principal(ctx), docid.Fold(database))
+	for i := range grants {
+		grants[i].Rights = a.withoutGuarded(ctx, grants[i].Rights)
+	}
+	return grants
+}
+
+// rightsWithin returns what the caller may do with some name of a database.
+func (a *authorizer) rightsWithin(ctx context.Context, database string) (have rights.Right) {
+	for _, g := range a.Grants(ctx, database) {
+		have |= g.Rights
+	}
+	return have
 }
 
 // withoutGuarded takes the rights away that are kept to administrators as long as there are

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 )
@@ -55,8 +54,11 @@ func longCall[Request, Response any](
 		return res, c.events.refused(refused)
 	}
 	defer c.leave(caller)
-	res, err = do(ctx, req)
-	return res, c.finish(ctx, useCase, err)
+	answer, err := do(ctx, req)
+	if err != nil {
+		return res, c.finish(ctx, useCase, err)
+	}
+	return answer, nil
 }
 
 // finish logs what the caller must not see and returns err as an error that is
@@ -65,10 +67,7 @@ func (c *calls) finish(ctx context.Context, useCase string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var known *Error
-	if !errors.As(err, &known) {
-		known = internal(err)
-	}
+	known := ErrorOf(err)
 	if known.Code == Internal || known.Code == DataLoss {
 		c.logger.ErrorContext(ctx, "a call failed", "call", useCase, "reason", known.Reason, "error", known.Err)
 	} else if c.logger.Enabled(ctx, slog.LevelDebug) && known.Err != nil {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // hanging is a cluster that answers nothing before the call's time is over.
@@ -31,19 +33,19 @@ func TestReadsEndInTime(t *testing.T) {
 		n := newNode(t, newWorld(t), func(c *Config) { c.Linearizer = hanging{} })
 		for name, read := range map[string]func(context.Context) error{
 			"a list": func(ctx context.Context) error {
-				_, err := n.ListIdentities(ctx, ListRequest{Consistency: Linearizable})
+				_, err := n.ListIdentities(ctx, &idnodev1.ListIdentitiesRequest{Consistency: linearizable})
 				return err
 			},
 			"a report": func(ctx context.Context) error {
-				_, err := n.ReportSeries(ctx, SeriesPageRequest{SeriesRequest: SeriesRequest{Series: "s", Consistency: Linearizable}})
+				_, err := n.ReportSeries(ctx, &idnodev1.ReportSeriesRequest{Series: "s", Consistency: linearizable})
 				return err
 			},
 			"a preview": func(ctx context.Context) error {
-				_, err := n.DefineSeries(ctx, DefineSeriesRequest{Name: "s", DryRun: true})
+				_, err := n.DefineSeries(ctx, &idnodev1.DefineSeriesRequest{Name: "s", DryRun: true})
 				return err
 			},
 			"a text": func(ctx context.Context) error {
-				_, err := n.FormatNumber(ctx, FormatNumberRequest{FormatRequest: FormatRequest{Series: "s"}, Number: 1})
+				_, err := n.FormatNumber(ctx, &idnodev1.FormatNumberRequest{Of: &idnodev1.FormatNumberRequest_Series{Series: "s"}, Number: 1})
 				return err
 			},
 		} {

@@ -6,25 +6,9 @@ import (
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/op"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
-
-// ClaimRequest names the id to claim.
-type ClaimRequest struct {
-	Database string
-	// ID is a finished id.
-	ID string
-	// Separator is the one of the id's parts; empty means "/".
-	Separator string
-	RequestID *RequestID
-}
-
-// ClaimResponse says that the id is the caller's.
-type ClaimResponse struct {
-	// ID is the id as claimed.
-	ID       string
-	LogIndex uint64
-}
 
 // claims are the use cases of claimed ids.
 type claims struct {
@@ -34,85 +18,71 @@ type claims struct {
 }
 
 // Claim records a finished id in the cluster: the first claim wins.
-func (c *claims) Claim(ctx context.Context, req ClaimRequest) (ClaimResponse, error) {
+func (c *claims) Claim(ctx context.Context, req *idnodev1.ClaimRequest) (*idnodev1.ClaimResponse, error) {
 	return call(ctx, c.calls, "Claim", req, c.claim)
 }
 
-func (c *claims) claim(ctx context.Context, req ClaimRequest) (ClaimResponse, error) {
-	database, err := databaseKey(req.Database)
+func (c *claims) claim(ctx context.Context, req *idnodev1.ClaimRequest) (*idnodev1.ClaimResponse, error) {
+	database, err := databaseKey(req.GetDatabase())
 	if err != nil {
-		return ClaimResponse{}, err
+		return nil, err
 	}
-	if err := docid.ValidateID(req.ID, req.Separator); err != nil {
-		return ClaimResponse{}, badForm(err, "")
+	if err := docid.ValidateID(req.GetId(), req.GetSeparator()); err != nil {
+		return nil, badForm(err, "")
 	}
-	key := docid.Fold(req.ID)
+	key := docid.Fold(req.GetId())
 	if err := checkFolded(key, docid.MaxIDBytes, ReasonInvalidID, "id"); err != nil {
-		return ClaimResponse{}, err
+		return nil, err
 	}
-	if req.RequestID, err = c.accept(req.RequestID, 0); err != nil {
-		return ClaimResponse{}, err
-	}
-	index, err := c.claimKey(ctx, database, key, req.RequestID, func() fingerprint {
-		return newFingerprint("Claim").text(req.Database).text(req.ID).text(req.Separator)
-	})
+	request, err := c.accept(req.GetRequestId(), 0)
 	if err != nil {
-		return ClaimResponse{}, err
+		return nil, err
 	}
-	return ClaimResponse{ID: req.ID, LogIndex: index}, nil
+	index, err := c.claimKey(ctx, database, key, request, func() fingerprint {
+		return newFingerprint("Claim").text(req.GetDatabase()).text(req.GetId()).text(req.GetSeparator())
+	})
+	return &idnodev1.ClaimResponse{Id: req.GetId(), LogIndex: index}, err
 }
 
 // claimKey claims an id whose form was checked. Database and id are folded.
-func (c *claims) claimKey(ctx context.Context, database, id string, request *RequestID, f func() fingerprint) (uint64, error) {
+func (c *claims) claimKey(ctx context.Context, database, id string, request requestID, f func() fingerprint) (uint64, error) {
 	if err := c.allow(ctx, rights.Claims, target{targetClaim, database, id}, 1); err != nil {
 		return 0, err
 	}
-	e := op.Envelope{Database: database, Request: requestKey(database, request, f)}
-	result, err := c.propose(ctx, e, &raftlogv1.Claim{Id: id}, request != nil)
+	e := op.Envelope{Database: database, Request: request.key(database, f)}
+	result, err := c.propose(ctx, e, &raftlogv1.Claim{Id: id}, request.given())
 	return result.GetLogIndex(), err
 }
 
-// ReleaseRequest names the id to release.
-type ReleaseRequest struct {
-	Database string
-	// ID is the claimed id, in any case.
-	ID        string
-	RequestID *RequestID
-}
-
-// ReleaseResponse says that the id is free.
-type ReleaseResponse struct {
-	LogIndex uint64
-}
-
 // Release gives a claimed id free again.
-func (c *claims) Release(ctx context.Context, req ReleaseRequest) (ReleaseResponse, error) {
+func (c *claims) Release(ctx context.Context, req *idnodev1.ReleaseRequest) (*idnodev1.ReleaseResponse, error) {
 	return call(ctx, c.calls, "Release", req, c.release)
 }
 
-func (c *claims) release(ctx context.Context, req ReleaseRequest) (ReleaseResponse, error) {
-	database, err := databaseKey(req.Database)
+func (c *claims) release(ctx context.Context, req *idnodev1.ReleaseRequest) (*idnodev1.ReleaseResponse, error) {
+	database, err := databaseKey(req.GetDatabase())
 	if err != nil {
-		return ReleaseResponse{}, err
+		return nil, err
 	}
-	if err := checkClaimedID(req.ID); err != nil {
-		return ReleaseResponse{}, err
+	if err := checkClaimedID(req.GetId()); err != nil {
+		return nil, err
 	}
-	key := docid.Fold(req.ID)
+	key := docid.Fold(req.GetId())
 	if err := checkFolded(key, docid.MaxIDBytes, ReasonInvalidID, "id"); err != nil {
-		return ReleaseResponse{}, err
+		return nil, err
 	}
-	if req.RequestID, err = c.accept(req.RequestID, 0); err != nil {
-		return ReleaseResponse{}, err
+	request, err := c.accept(req.GetRequestId(), 0)
+	if err != nil {
+		return nil, err
 	}
 	if err := c.authorize(ctx, rights.Claims, database, key); err != nil {
-		return ReleaseResponse{}, err
+		return nil, err
 	}
-	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, func() fingerprint {
-		return newFingerprint("Release").text(req.Database).text(req.ID)
+	e := op.Envelope{Database: database, Request: request.key(database, func() fingerprint {
+		return newFingerprint("Release").text(req.GetDatabase()).text(req.GetId())
 	})}
-	result, err := c.propose(ctx, e, &raftlogv1.Release{Id: key}, req.RequestID != nil)
-	return ReleaseResponse{LogIndex: result.GetLogIndex()}, err
+	result, err := c.propose(ctx, e, &raftlogv1.Release{Id: key}, request.given())
+	return &idnodev1.ReleaseResponse{LogIndex: result.GetLogIndex()}, err
 }
 
 // anySeparator is a separator no id in use is likely to end with; ids claimed

@@ -5,24 +5,26 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 func TestClaims(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	ctx := context.Background()
-	res, err := n.Claim(ctx, ClaimRequest{ID: "Users/Ayende"})
-	if err != nil || res.ID != "Users/Ayende" || res.LogIndex == 0 {
+	res, err := n.Claim(ctx, &idnodev1.ClaimRequest{Id: "Users/Ayende"})
+	if err != nil || res.Id != "Users/Ayende" || res.LogIndex == 0 {
 		t.Fatalf("%+v %v", res, err)
 	}
-	_, err = n.Claim(ctx, ClaimRequest{ID: "users/ayende"})
+	_, err = n.Claim(ctx, &idnodev1.ClaimRequest{Id: "users/ayende"})
 	wantError(t, err, AlreadyExists, ReasonIDClaimed, "id")
-	if _, err := n.Claim(ctx, ClaimRequest{Database: "other", ID: "users/ayende"}); err != nil {
+	if _, err := n.Claim(ctx, &idnodev1.ClaimRequest{Database: "other", Id: "users/ayende"}); err != nil {
 		t.Errorf("the same id in another database: %v", err)
 	}
-	if _, err := n.Release(ctx, ReleaseRequest{ID: "USERS/AYENDE"}); err != nil {
+	if _, err := n.Release(ctx, &idnodev1.ReleaseRequest{Id: "USERS/AYENDE"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Claim(ctx, ClaimRequest{ID: "users/ayende"}); err != nil {
+	if _, err := n.Claim(ctx, &idnodev1.ClaimRequest{Id: "users/ayende"}); err != nil {
 		t.Errorf("claim again after the release: %v", err)
 	}
 }
@@ -32,20 +34,20 @@ func TestClaims(t *testing.T) {
 func TestReleaseUnderAnotherSeparator(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	ctx := context.Background()
-	if _, err := n.Claim(ctx, ClaimRequest{ID: "a/", Separator: "."}); err != nil {
+	if _, err := n.Claim(ctx, &idnodev1.ClaimRequest{Id: "a/", Separator: "."}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Release(ctx, ReleaseRequest{ID: "a/"}); err != nil {
+	if _, err := n.Release(ctx, &idnodev1.ReleaseRequest{Id: "a/"}); err != nil {
 		t.Errorf("release: %v", err)
 	}
-	rng, err := n.NextRange(ctx, NextRangeRequest{Tag: "a/", Separator: "."})
+	rng, err := n.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "a/", Separator: "."})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.GetHiLo(ctx, GetHiLoRequest{Tag: "a/"}); err != nil {
+	if _, err := n.GetHiLo(ctx, &idnodev1.GetHiLoRequest{Tag: "a/"}); err != nil {
 		t.Errorf("get: %v", err)
 	}
-	ret, err := n.ReturnRange(ctx, ReturnRangeRequest{Tag: "a/", Low: rng.Low, High: rng.High, Last: 1, Token: rng.Token[:]})
+	ret, err := n.ReturnRange(ctx, &idnodev1.ReturnRangeRequest{Tag: "a/", Low: rng.Low, High: rng.High, Last: 1, Token: rng.Token[:]})
 	if err != nil || !ret.Returned {
 		t.Errorf("return: %+v %v", ret, err)
 	}
@@ -53,10 +55,10 @@ func TestReleaseUnderAnotherSeparator(t *testing.T) {
 
 func TestClaimLimits(t *testing.T) {
 	long := strings.Repeat("x", 2026)
-	claim := func(r ClaimRequest) func(node) error {
+	claim := func(r *idnodev1.ClaimRequest) func(node) error {
 		return func(n node) error { _, err := n.Claim(context.Background(), r); return err }
 	}
-	release := func(r ReleaseRequest) func(node) error {
+	release := func(r *idnodev1.ReleaseRequest) func(node) error {
 		return func(n node) error { _, err := n.Release(context.Background(), r); return err }
 	}
 	tests := []struct {
@@ -64,20 +66,23 @@ func TestClaimLimits(t *testing.T) {
 		call          func(node) error
 		reason, field string
 	}{
-		{"longest", claim(ClaimRequest{ID: long[1:]}), "", ""},
-		{"too long", claim(ClaimRequest{ID: long}), ReasonInvalidID, "id"},
-		{"folds too long", claim(ClaimRequest{ID: strings.Repeat("Ⱥ", 900)}), ReasonInvalidID, "id"},
-		{"empty", claim(ClaimRequest{}), ReasonInvalidID, "id"},
-		{"ends with the separator", claim(ClaimRequest{ID: "a:", Separator: ":"}), ReasonInvalidID, "id"},
-		{"ends with a pipe", claim(ClaimRequest{ID: "a|"}), ReasonInvalidID, "id"},
-		{"separator", claim(ClaimRequest{ID: "a", Separator: "ab"}), ReasonInvalidSeparator, "separator"},
-		{"database", claim(ClaimRequest{ID: "a", Database: "a/b"}), ReasonInvalidDatabase, "database"},
-		{"request id", claim(ClaimRequest{ID: "a", RequestID: &RequestID{}}), ReasonInvalidRequestID, "request_id"},
-		{"release: too long", release(ReleaseRequest{ID: long}), ReasonInvalidID, "id"},
-		{"release: folds too long", release(ReleaseRequest{ID: strings.Repeat("Ⱥ", 900)}), ReasonInvalidID, "id"},
-		{"release: pipe", release(ReleaseRequest{ID: "a|"}), ReasonInvalidID, "id"},
-		{"release: database", release(ReleaseRequest{ID: "a", Database: "a/b"}), ReasonInvalidDatabase, "database"},
-		{"release: request id", release(ReleaseRequest{ID: "a", RequestID: &RequestID{}}), ReasonInvalidRequestID, "request_id"},
+		{"longest", claim(&idnodev1.ClaimRequest{Id: long[1:]}), "", ""},
+		{"too long", claim(&idnodev1.ClaimRequest{Id: long}), ReasonInvalidID, "id"},
+		{"folds too long", claim(&idnodev1.ClaimRequest{Id: strings.Repeat("Ⱥ", 900)}), ReasonInvalidID, "id"},
+		{"empty", claim(&idnodev1.ClaimRequest{}), ReasonInvalidID, "id"},
+		{"ends with the separator", claim(&idnodev1.ClaimRequest{Id: "a:", Separator: ":"}), ReasonInvalidID, "id"},
+		{"ends with a pipe", claim(&idnodev1.ClaimRequest{Id: "a|"}), ReasonInvalidID, "id"},
+		{"separator", claim(&idnodev1.ClaimRequest{Id: "a", Separator: "ab"}), ReasonInvalidSeparator, "separator"},
+		{"database", claim(&idnodev1.ClaimRequest{Id: "a", Database: "a/b"}), ReasonInvalidDatabase, "database"},
+		{"request id", claim(&idnodev1.ClaimRequest{Id: "a", RequestId: &idnodev1.RequestId{}}), ReasonInvalidRequestID, "request_id"},
+		{"release: too long", release(&idnodev1.ReleaseRequest{Id: long}), ReasonInvalidID, "id"},
+		{"release: folds too long", release(&idnodev1.ReleaseRequest{Id: strings.Repeat("Ⱥ", 900)}), ReasonInvalidID, "id"},
+		{"release: pipe", release(&idnodev1.ReleaseRequest{Id: "a|"}), ReasonInvalidID, "id"},
+		{"release: database", release(&idnodev1.ReleaseRequest{Id: "a", Database: "a/b"}), ReasonInvalidDatabase, "database"},
+		{
+			"release: request id", release(&idnodev1.ReleaseRequest{Id: "a", RequestId: &idnodev1.RequestId{}}),
+			ReasonInvalidRequestID, "request_id",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { checkLimit(t, tt.call, tt.reason, tt.field) })
@@ -92,16 +97,16 @@ func TestDrain(t *testing.T) {
 	block := make(chan struct{})
 	w.set(func(w *world) { w.block = block })
 	ended := make(chan error, 1)
-	go func() { ended <- callNext(NextIdentityRequest{Name: "u"})(n) }()
+	go func() { ended <- callNext(&idnodev1.NextIdentityRequest{Name: "u"})(n) }()
 	await(t, func() bool { return n.inFlight.Load() == 1 })
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
 	if err := n.Drain(ctx); err == nil {
 		t.Error("drained with a call in flight")
 	}
-	_, err := n.Generate(context.Background(), GenerateRequest{})
+	_, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{})
 	wantError(t, err, Unavailable, ReasonStopping, "")
-	n.GetStatus()
+	n.Status()
 	close(block)
 	if err := n.Drain(context.Background()); err != nil {
 		t.Error(err)

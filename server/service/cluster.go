@@ -3,34 +3,22 @@ package service
 import (
 	"context"
 	"encoding/hex"
+	"math"
 	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-)
-
-// Role is what a member does in the cluster.
-type Role uint8
-
-const (
-	// RoleUnknown is not known to the node asked.
-	RoleUnknown Role = iota
-	// RoleLeader votes, and leads at the moment.
-	RoleLeader
-	// RoleFollower votes.
-	RoleFollower
-	// RoleJoining will vote once it has caught up.
-	RoleJoining
-	// RoleWatcher never votes.
-	RoleWatcher
-	// RoleRemoved was removed; its tag stays taken.
-	RoleRemoved
+	"github.com/idnode/idnode/server/reserve"
 )
 
 // Member is a node of the cluster, now or formerly.
@@ -39,7 +27,7 @@ type Member struct {
 	// ID is the node's Raft id, 32 hexadecimal digits.
 	ID                                    string
 	GRPCAddress, RaftAddress, HTTPAddress string
-	Role                                  Role
+	Role                                  idnodev1.Role
 	// Votes is what the replicated record says, the same on all nodes; Role is what
 	// the node asked knows of the moment.
 	Votes bool
@@ -52,42 +40,18 @@ type Member struct {
 
 // Condition is how a member is, as the node asked heard it last.
 type Condition struct {
-	// Reachable says that the member answered the last ping; true for the node asked
-	// itself. What follows is unset if it did not.
-	Reachable bool
+	// Answer is its answer to the last ping; nil if it did not answer. The node asked answers
+	// itself.
+	Answer *peerv1.PingResponse
 	// SilentFor is for how long it has not answered; 0 if it does.
 	SilentFor time.Duration
-	// AppliedIndex is how far its state was.
-	AppliedIndex uint64
-	// StorageFull says that the free space of its disk was below the low-water mark.
-	StorageFull bool
-	// StorageSlow says that a write to its disk was slow, then or some seconds before.
-	StorageSlow bool
-	// LeaderPriority is its own; nil if it does not say.
-	LeaderPriority *uint32
-	// Version is that of its program; empty if it does not say.
-	Version string
-	// CertificateEnds is when its certificate does; zero without TLS, or if it does
-	// not say.
-	CertificateEnds time.Time
 	// StateDiffers says that it had another state than the node asked, at the same log
 	// index.
 	StateDiffers bool
-	// Stats are those of its last seconds; nil if it does not say.
-	Stats *Stats
 }
 
-// Stats are what a node did in its last seconds, and the space left to it.
-type Stats struct {
-	// IdentitiesPerSecond are the identity values that it handed out, IDsPerSecond the
-	// ids of all kinds; of HiLo, the numbers of its ranges.
-	IdentitiesPerSecond, IDsPerSecond float64
-	// CommitP99 is what 99 of 100 of its groups of operations took at most until their
-	// results were there, and WriteP99 its writes to the log; 0 if there was none.
-	CommitP99, WriteP99 time.Duration
-	// FreeBytes is the space left on its disk; 0 if it is not known.
-	FreeBytes uint64
-}
+// Reachable reports whether the member answered the last ping.
+func (c Condition) Reachable() bool { return c.Answer != nil }
 
 // ClusterStatus is what a node's Raft part knows of the cluster by itself.
 type ClusterStatus struct {
@@ -128,7 +92,7 @@ type ClusterStatus struct {
 func (c ClusterStatus) Furthest() uint64 {
 	var furthest uint64
 	for _, m := range c.Conditions {
-		furthest = max(furthest, m.AppliedIndex)
+		furthest = max(furthest, m.Answer.GetAppliedIndex())
 	}
 	return furthest
 }
@@ -159,7 +123,7 @@ type Status struct {
 	// Members are those present, sorted by tag as the state sorts them.
 	Members []Member
 	// Reserve is what the node has in reserve; nil for one that keeps none.
-	Reserve *ReserveTotal
+	Reserve *reserve.Total
 	// MembershipIndex is the log index of the last change of the members that their
 	// clients see; 0 if there was none since there are such indexes. Statuses with
 	// equal ones have the same members, addresses and votes, on all nodes.
@@ -176,16 +140,37 @@ type members struct {
 	// hosts is Config.Hosts.
 	hosts []string
 	// reserve is Config.ReserveTotal.
-	reserve func() *ReserveTotal
+	reserve func() *reserve.Total
 	// refusals bounds the lines about nodes that are not let in: whoever has a node's
 	// certificate can ask without end.
 	refusals rate.Sometimes
 }
 
-// GetStatus shows the cluster as this node sees it. It needs no quorum, takes no
+// GetStatus is Status for the API.
+func (m *members) GetStatus(context.Context, *idnodev1.GetStatusRequest) (*idnodev1.GetStatusResponse, error) {
+	st := m.Status()
+	c := st.Counts
+	res := &idnodev1.GetStatusResponse{
+		ClusterId: st.ClusterID, Self: st.Self.message(), LeaderTag: st.LeaderTag, Term: st.Term,
+		HasQuorum: st.HasQuorum, LastContact: durationpb.New(st.LastContact),
+		AppliedIndex: st.StateIndex, CommitIndex: st.CommitIndex, StateHash: st.StateHash,
+		LogFormat: st.LogFormat, Version: st.Version, Warnings: st.Warnings, StorageFull: st.StorageFull,
+		Counts: &idnodev1.StateCounts{
+			Databases: int64(c.Databases), Identities: int64(c.Identities) + int64(c.HiddenIdentities),
+			Hilos: int64(c.HiLos), Claims: int64(c.Claims), RequestIds: int64(c.Requests), Bytes: c.NameBytes,
+			Series: int64(c.Series), SeriesKeys: c.SeriesKeys,
+		},
+	}
+	for _, member := range st.Members {
+		res.Members = append(res.Members, member.message())
+	}
+	return res, nil
+}
+
+// Status shows the cluster as this node sees it. It needs no quorum, takes no
 // part in the limit on calls in flight, and never fails: it is what an operator
 // asks when all else does.
-func (m *members) GetStatus() Status {
+func (m *members) Status() Status {
 	status := Status{ClusterStatus: m.cluster.Status(), Version: m.version}
 	status.StateIndex, status.StateHash = m.state.Hash()
 	status.LogFormat = m.state.Format()
@@ -219,78 +204,106 @@ func memberOf(m *raftlogv1.Member, status ClusterStatus) Member {
 		Role: roleOf(m, status), Votes: m.GetVoter(), LogFormat: m.GetLogFormat(),
 		Condition: condition,
 	}
-	if condition.Reachable {
-		member.Behind = status.Furthest() - condition.AppliedIndex
+	if condition.Reachable() {
+		member.Behind = status.Furthest() - condition.Answer.GetAppliedIndex()
 	}
 	return member
 }
 
-func roleOf(m *raftlogv1.Member, status ClusterStatus) Role {
+// message returns the member as the API has it.
+func (m Member) message() *idnodev1.Member {
+	out := &idnodev1.Member{
+		Tag: m.Tag, Id: m.ID, GrpcAddress: m.GRPCAddress, RaftAddress: m.RaftAddress,
+		HttpAddress: m.HTTPAddress, Role: m.Role, LogFormat: m.LogFormat,
+		Reachable: m.Reachable(), AppliedIndex: m.Answer.GetAppliedIndex(), Behind: m.Behind,
+		StorageFull: m.Answer.GetStorageFull(), StorageSlow: m.Answer.GetStorageSlow(), Version: m.Answer.GetVersion(),
+		CertificateDays: m.CertificateDays(),
+	}
+	if m.Reachable() {
+		out.LeaderPriority = proto.Uint32(m.Answer.GetLeaderPriority())
+	}
+	if m.SilentFor > 0 {
+		out.UnreachableFor = durationpb.New(m.SilentFor)
+	}
+	return out
+}
+
+// CertificateDays returns for how many whole days the member's certificate is still valid,
+// below zero once it is not; nil if that is not known.
+func (m Member) CertificateDays() *int32 {
+	if m.Answer.GetCertificateEnds() == 0 {
+		return nil
+	}
+	return proto.Int32(int32(math.Floor(time.Until(m.CertificateEnds()).Hours() / 24)))
+}
+
+// CertificateEnds is when the member's certificate ends, if it is known.
+func (m Member) CertificateEnds() time.Time {
+	return time.Unix(m.Answer.GetCertificateEnds(), 0)
+}
+
+func roleOf(m *raftlogv1.Member, status ClusterStatus) idnodev1.Role {
 	votes := m.GetVoter()
 	if status.VoterTags != nil {
 		votes = slices.Contains(status.VoterTags, m.GetTag())
 	}
 	switch {
 	case m.GetRemoved():
-		return RoleRemoved
+		return idnodev1.Role_ROLE_REMOVED
 	case m.GetTag() == status.LeaderTag:
-		return RoleLeader
+		return idnodev1.Role_ROLE_LEADER
 	case m.GetWatcher():
-		return RoleWatcher
+		return idnodev1.Role_ROLE_WATCHER
 	case votes:
-		return RoleFollower
+		return idnodev1.Role_ROLE_FOLLOWER
 	default:
-		return RoleJoining
+		return idnodev1.Role_ROLE_JOINING
 	}
-}
-
-// ListMembersRequest asks for one page of members.
-type ListMembersRequest struct {
-	// IncludeRemoved also lists former members.
-	IncludeRemoved bool
-	// PageSize is 1 to 1,000; 0 means 100.
-	PageSize    int
-	PageToken   string
-	Consistency Consistency
 }
 
 // ListMembers lists the members.
-func (m *members) ListMembers(ctx context.Context, req ListMembersRequest) (Page[Member], error) {
+func (m *members) ListMembers(ctx context.Context, req *idnodev1.ListMembersRequest) (*idnodev1.ListMembersResponse, error) {
 	return call(ctx, m.calls, "ListMembers", req, m.listMembers)
 }
 
-func (m *members) listMembers(ctx context.Context, req ListMembersRequest) (Page[Member], error) {
+func (m *members) listMembers(ctx context.Context, req *idnodev1.ListMembersRequest) (*idnodev1.ListMembersResponse, error) {
 	c := cursor{scope: listMembers, prefix: ""}
-	if req.IncludeRemoved {
+	if req.GetIncludeRemoved() {
 		// Another list, so the tokens of one are refused by the other.
 		c.database = "removed"
 	}
-	c, err := c.at(req.PageSize, req.PageToken)
+	c, err := c.at(int(req.GetPageSize()), req.GetPageToken())
 	if err != nil {
-		return Page[Member]{}, err
+		return nil, err
 	}
-	index, err := m.settle(ctx, req.Consistency)
+	index, err := m.settle(ctx, req.GetConsistency())
 	if err != nil {
-		return Page[Member]{}, err
+		return nil, err
 	}
 	status, known := m.cluster.Status(), m.state.Members()
 	if len(known) == 0 {
 		known = slices.Clone(status.Known)
 	}
 	found := slices.DeleteFunc(known, func(k *raftlogv1.Member) bool {
-		return docid.CompareNodeTags(k.GetTag(), c.after) <= 0 || k.GetRemoved() && !req.IncludeRemoved
+		return docid.CompareNodeTags(k.GetTag(), c.after) <= 0 || k.GetRemoved() && !req.GetIncludeRemoved()
 	})
 	slices.SortFunc(found, func(a, b *raftlogv1.Member) int { return docid.CompareNodeTags(a.GetTag(), b.GetTag()) })
-	return cut(c, found, index, func(k *raftlogv1.Member) (string, Member) { return k.GetTag(), memberOf(k, status) }), nil
+	page := cut(c, found, index, func(k *raftlogv1.Member) (string, *idnodev1.Member) {
+		return k.GetTag(), memberOf(k, status).message()
+	})
+	return &idnodev1.ListMembersResponse{Members: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, nil
 }
 
-// RemoveMember removes a member for good and returns the index of the log entry. Without
-// force it is refused if too few voters would answer afterwards.
-func (m *members) RemoveMember(ctx context.Context, tag string, force bool) (uint64, error) {
+// RemoveMember removes a member for good. Without force it is refused if too few voters
+// would answer afterwards.
+func (m *members) RemoveMember(ctx context.Context, req *idnodev1.RemoveMemberRequest) (*idnodev1.RemoveMemberResponse, error) {
 	ctx, cancel := m.boundedChange(ctx)
 	defer cancel()
-	index, err := m.remove(ctx, tag, force)
-	return index, m.finish(ctx, "RemoveMember", err)
+	index, err := m.remove(ctx, req.GetTag(), req.GetForce())
+	if err != nil {
+		return nil, m.finish(ctx, "RemoveMember", err)
+	}
+	return &idnodev1.RemoveMemberResponse{LogIndex: index}, nil
 }
 
 func (m *members) remove(ctx context.Context, tag string, force bool) (uint64, error) {
@@ -324,19 +337,36 @@ func (m *members) proposeRemoval(ctx context.Context, tag string, force bool) (i
 func (m *members) memberByTag(tag string) any {
 	for _, known := range m.state.Members() {
 		if known.GetTag() == tag && !known.GetRemoved() {
-			return memberOf(known, m.cluster.Status())
+			shown := memberOf(known, m.cluster.Status())
+			return recordedMember{shown.Tag, shown.ID, shown.GRPCAddress, shown.RaftAddress, shown.HTTPAddress, shown.Votes, shown.Reachable()}
 		}
 	}
 	return nil
 }
 
-// Transfer transfers leadership to the voter with this tag, or to any if it is
-// empty, and returns the new leader's tag.
-func (m *members) Transfer(ctx context.Context, tag string) (string, error) {
+// recordedMember is a member as the audit log has it.
+type recordedMember struct {
+	Tag       string `json:"tag"`
+	ID        string `json:"id"`
+	GRPC      string `json:"grpc"`
+	Raft      string `json:"raft"`
+	HTTP      string `json:"http,omitempty"`
+	Votes     bool   `json:"votes"`
+	Reachable bool   `json:"reachable"`
+}
+
+// TransferLeadership transfers leadership to the voter with this tag, or to any if it is
+// empty.
+func (m *members) TransferLeadership(
+	ctx context.Context, req *idnodev1.TransferLeadershipRequest,
+) (*idnodev1.TransferLeadershipResponse, error) {
 	ctx, cancel := m.boundedChange(ctx)
 	defer cancel()
-	leader, err := m.transfer(ctx, tag)
-	return leader, m.finish(ctx, "Transfer", err)
+	leader, err := m.transfer(ctx, req.GetTag())
+	if err != nil {
+		return nil, m.finish(ctx, "Transfer", err)
+	}
+	return &idnodev1.TransferLeadershipResponse{LeaderTag: leader}, nil
 }
 
 func (m *members) transfer(ctx context.Context, tag string) (string, error) {

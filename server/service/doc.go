@@ -12,7 +12,10 @@
 // calls in and judges their callers, proposer takes operations through the log in the
 // callers' names, and reader reads a state that is new enough.
 //
-// It knows neither gRPC nor HTTP, neither Raft nor the disk: what it needs of
-// the node it declares as small interfaces. Invariant: nothing is proposed for
-// a request that is refused here.
+// A use case takes and returns the messages of proto/idnode/v1, which are the same for
+// every API. What another protocol needs beside them is an argument.
+//
+// It knows of gRPC the codes alone, and nothing of HTTP, Raft or the disk: what it needs of
+// the node it declares as small interfaces. Invariant: nothing is proposed for a request
+// that is refused here.
 package service

@@ -1,54 +1,43 @@
 package service
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
-	"github.com/idnode/idnode/series"
+	"google.golang.org/grpc/codes"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// Code is the kind of an error: what a caller can do about it.
-type Code uint8
+// Code is the kind of an error: what a caller can do about it. It is gRPC's.
+type Code = codes.Code
 
+// The codes of errors.
 const (
 	// Internal is a fault of ours; its text is in the log only.
-	Internal Code = iota
+	Internal = codes.Internal
 	// InvalidArgument means the request is wrong in itself.
-	InvalidArgument
+	InvalidArgument = codes.InvalidArgument
 	// Unavailable means the same call again, here or elsewhere, is safe.
-	Unavailable
+	Unavailable = codes.Unavailable
 	// Aborted means the caller must look before it tries again.
-	Aborted
+	Aborted = codes.Aborted
 	// ResourceExhausted means a bound is reached; nothing happened.
-	ResourceExhausted
+	ResourceExhausted = codes.ResourceExhausted
 	// OutOfRange means a counter has no numbers left; nothing happened.
-	OutOfRange
+	OutOfRange = codes.OutOfRange
 	// AlreadyExists means the id, or the request id, is taken.
-	AlreadyExists
+	AlreadyExists = codes.AlreadyExists
 	// FailedPrecondition means the cluster is not in a state for the call.
-	FailedPrecondition
+	FailedPrecondition = codes.FailedPrecondition
 	// NotFound means what the call names does not exist.
-	NotFound
+	NotFound = codes.NotFound
 	// DataLoss means the node's own data is damaged; it is about to end.
-	DataLoss
+	DataLoss = codes.DataLoss
 	// PermissionDenied means the caller has no right to it; nothing happened.
-	PermissionDenied
+	PermissionDenied = codes.PermissionDenied
 )
-
-var codeNames = [...]string{
-	Internal: "internal", InvalidArgument: "invalid argument", Unavailable: "unavailable",
-	Aborted: "aborted", ResourceExhausted: "resource exhausted", OutOfRange: "out of range",
-	AlreadyExists: "already exists", FailedPrecondition: "failed precondition",
-	NotFound: "not found", DataLoss: "data loss", PermissionDenied: "permission denied",
-}
-
-// String returns the code in words.
-func (c Code) String() string {
-	if int(c) < len(codeNames) {
-		return codeNames[c]
-	}
-	return fmt.Sprintf("code %d", uint8(c))
-}
 
 // Error is what every use case returns when it fails.
 type Error struct {
@@ -66,7 +55,7 @@ type Error struct {
 	RetryAfter time.Duration
 	// Number is what the key has that asked for another number of its series; nil for
 	// every other error.
-	Number *series.Number
+	Number *idnodev1.SeriesNumber
 	// Err is the cause, for the log only; may be nil.
 	Err error
 }
@@ -120,6 +109,15 @@ func forbidden(format string, args ...any) *Error {
 var ErrOverloaded = exhausted(
 	ReasonOverloaded, "too many calls are in flight, or too many answers unread, of this caller or at this node", retryBusy, nil,
 )
+
+// ErrorOf returns err as an *Error. What is none becomes INTERNAL, its text unseen.
+func ErrorOf(err error) *Error {
+	var known *Error
+	if !errors.As(err, &known) {
+		known = internal(err)
+	}
+	return known
+}
 
 // internal hides cause from the caller.
 func internal(cause error) *Error {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/idnode/idnode/docid"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // TestEvents: what is told of each use case, once and with what the caller got.
@@ -27,13 +28,15 @@ func TestEvents(t *testing.T) {
 	})
 	ctx := context.Background()
 	generate := func(template string, count int64) func() {
-		return func() { _, _ = n.Generate(ctx, GenerateRequest{Database: "Shop", Template: template, Count: count}) }
+		return func() {
+			_, _ = n.Generate(ctx, &idnodev1.GenerateRequest{Database: "Shop", Template: template, Count: count})
+		}
 	}
 	next := func(names ...string) func() {
 		return func() {
-			var reqs []NextIdentityRequest
+			var reqs []*idnodev1.NextIdentityRequest
 			for _, name := range names {
-				reqs = append(reqs, NextIdentityRequest{Name: name, Count: 2})
+				reqs = append(reqs, &idnodev1.NextIdentityRequest{Name: name, Count: 2})
 			}
 			_, _ = n.NextIdentities(ctx, reqs)
 		}
@@ -47,20 +50,20 @@ func TestEvents(t *testing.T) {
 		{"server-side ids", generate("users/", 3), []string{"shop: 3 server-side"}},
 		{"identities", generate("users|", 4), []string{"shop: 4 identity"}},
 		{"a semantic id", generate("users/ayende", 1), []string{"shop: 1 semantic"}},
-		{"values", func() { _, _ = n.NextIdentity(ctx, NextIdentityRequest{Name: "users"}) }, []string{"default: 1 identity"}},
+		{"values", func() { _, _ = n.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "users"}) }, []string{"default: 1 identity"}},
 		{"a bad template", generate(`\`, 1), []string{"refused: INVALID_ID"}},
 		{"one bad name", next("|"), []string{"refused: INVALID_NAME"}},
 		{"one too many of several", next("a", "b"), []string{"default: 2 identity", "refused: OVERLOADED"}},
 		{"a range and its return", func() {
-			r, err := n.NextRange(ctx, NextRangeRequest{Tag: "orders"})
+			r, err := n.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "orders"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _ = n.ReturnRange(ctx, ReturnRangeRequest{Tag: "orders", Low: r.Low, High: r.High, Last: r.Low + 1, Token: r.Token[:]})
-			_, _ = n.ReturnRange(ctx, ReturnRangeRequest{Tag: "orders", Low: r.Low, High: r.High, Last: r.Low + 1, Token: r.Token[:]})
+			_, _ = n.ReturnRange(ctx, &idnodev1.ReturnRangeRequest{Tag: "orders", Low: r.Low, High: r.High, Last: r.Low + 1, Token: r.Token[:]})
+			_, _ = n.ReturnRange(ctx, &idnodev1.ReturnRangeRequest{Tag: "orders", Low: r.Low, High: r.High, Last: r.Low + 1, Token: r.Token[:]})
 		}, []string{"default: a range of 32", "default: 30 came back"}},
-		{"a backup", func() { _ = n.Backup(ctx, Stale, io.Discard) }, []string{"a backup"}},
-		{"a backup that nobody takes", func() { _ = n.Backup(ctx, Stale, brokenWriter{10}) }, []string{"refused: STOPPING"}},
+		{"a backup", func() { _ = n.Backup(ctx, stale, io.Discard) }, []string{"a backup"}},
+		{"a backup that nobody takes", func() { _ = n.Backup(ctx, stale, brokenWriter{10}) }, []string{"refused: STOPPING"}},
 		{"a call while stopping", func() {
 			_ = n.Drain(ctx)
 			generate("", 1)()

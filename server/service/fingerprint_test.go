@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -32,46 +34,44 @@ func TestEveryFieldIsInTheFingerprint(t *testing.T) {
 	w := newWorld(t)
 	seen := &keyProposer{}
 	n := newNode(t, w, func(c *Config) { c.Proposer = seen })
-	call := func(request any) *raftlogv1.RequestKey {
+	call := func(request proto.Message) *raftlogv1.RequestKey {
 		seen.key = nil
-		v := reflect.New(reflect.TypeOf(request)).Elem()
-		v.Set(reflect.ValueOf(request))
-		v.FieldByName("RequestID").Set(reflect.ValueOf(&RequestID{ID: "r"}))
+		request = proto.Clone(request)
+		reflect.ValueOf(request).Elem().FieldByName("RequestId").Set(reflect.ValueOf(&idnodev1.RequestId{Id: "r"}))
 		method := map[string]string{
 			"GenerateRequest": "Generate", "NextIdentityRequest": "NextIdentity", "SeedIdentityRequest": "SeedIdentity",
 			"DeleteIdentityRequest": "DeleteIdentity", "NextRangeRequest": "NextRange", "ReturnRangeRequest": "ReturnRange",
 			"SetHiLoRequest": "SetHiLo", "ClaimRequest": "Claim", "ReleaseRequest": "Release",
-		}[v.Type().Name()]
-		reflect.ValueOf(n.Service).MethodByName(method).Call([]reflect.Value{reflect.ValueOf(t.Context()), v})
+		}[string(request.ProtoReflect().Descriptor().Name())]
+		reflect.ValueOf(n.Service).MethodByName(method).Call([]reflect.Value{reflect.ValueOf(t.Context()), reflect.ValueOf(request)})
 		return seen.key
 	}
-	for _, request := range []any{
-		GenerateRequest{Template: "u|"},
-		GenerateRequest{Template: "u/x", Claim: true},
-		NextIdentityRequest{Name: "u"},
-		SeedIdentityRequest{Name: "u", Value: 3},
-		DeleteIdentityRequest{Name: "u"},
-		NextRangeRequest{Tag: "u", HasLastRange: true, LastRangeAt: time.Unix(1000, 0)},
-		ReturnRangeRequest{Tag: "u", Low: 1, High: 9, Last: 3, Token: []byte("12345678")},
-		ReturnRangeRequest{Tag: "u", Low: 1, High: 9, Last: 3, WithoutToken: true},
-		SetHiLoRequest{Tag: "u", Max: 7, Expected: 3},
-		ClaimRequest{ID: "u/1"},
-		ReleaseRequest{ID: "u/1"},
+	for _, request := range []proto.Message{
+		&idnodev1.GenerateRequest{Template: "u|"},
+		&idnodev1.GenerateRequest{Template: "u/x", Claim: true},
+		&idnodev1.NextIdentityRequest{Name: "u"},
+		&idnodev1.SeedIdentityRequest{Name: "u", Value: 3},
+		&idnodev1.DeleteIdentityRequest{Name: "u"},
+		&idnodev1.NextRangeRequest{Tag: "u", LastRangeAt: timestamppb.New(time.Unix(1000, 0))},
+		&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 9, Last: 3, Token: []byte("12345678")},
+		&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 9, Last: 3, WithoutToken: true},
+		&idnodev1.SetHiLoRequest{Tag: "u", Max: 7, Expected: 3},
+		&idnodev1.ClaimRequest{Id: "u/1"},
+		&idnodev1.ReleaseRequest{Id: "u/1"},
 	} {
 		base := call(request)
 		if base == nil {
 			t.Fatalf("%T is not proposed", request)
 		}
-		fields := reflect.TypeOf(request)
+		fields := reflect.TypeOf(request).Elem()
 		for i := range fields.NumField() {
 			name := fields.Field(i).Name
-			if name == "RequestID" {
+			if name == "RequestId" || !fields.Field(i).IsExported() {
 				continue
 			}
-			other := reflect.New(fields).Elem()
-			other.Set(reflect.ValueOf(request))
-			alter(t, other.Field(i))
-			key := call(other.Interface())
+			other := proto.Clone(request)
+			alter(t, reflect.ValueOf(other).Elem().Field(i))
+			key := call(other)
 			switch {
 			case key == nil: // It is no request that can be made.
 			case string(key.GetKey()) == string(base.GetKey()) && key.GetFingerprint() == base.GetFingerprint():
@@ -97,8 +97,8 @@ func alter(t *testing.T, field reflect.Value) {
 		*v = proto.Int64(1)
 	case *[]byte:
 		*v = []byte("87654321")
-	case *time.Time:
-		*v = v.Add(time.Nanosecond)
+	case **timestamppb.Timestamp:
+		*v = timestamppb.New((*v).AsTime().Add(time.Nanosecond))
 	default:
 		t.Fatalf("a field of type %T", v)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/identity"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 const (
@@ -24,47 +25,6 @@ const (
 	guidBytes    = 36
 )
 
-// GenerateRequest asks for ids from a template.
-type GenerateRequest struct {
-	Database string
-	// Template picks the strategy by its form.
-	Template string
-	// Separator is empty for "/".
-	Separator string
-	// Count is 1 to 1,000,000; 0 means 1. Semantic ids allow only 1.
-	Count int64
-	// Claim records the id as taken; for semantic ids only.
-	Claim bool
-	// RequestID is refused for server-side ids and GUIDs.
-	RequestID *RequestID
-	// BlocksOnly leaves the ids out of the answer; for server-side ids and
-	// identities only, and needed for more than MaxIDs of them.
-	BlocksOnly bool
-}
-
-// IDBlock is a run of ids: Prefix + number + Suffix for First ≤ number ≤ Last.
-type IDBlock struct {
-	Prefix      string
-	First, Last int64
-	// Width pads the number with zeros to so many digits; 0 pads nothing.
-	Width  int
-	Suffix string
-}
-
-// GenerateResponse holds the ids.
-type GenerateResponse struct {
-	// IDs are in order; nil if only blocks were asked for.
-	IDs []string
-	// Blocks describe the same ids; nil for GUIDs and semantic ids.
-	Blocks   []IDBlock
-	Strategy docid.Kind
-	// NodeTag is the tag of the node that served this very call, "" before the
-	// cluster has confirmed it.
-	NodeTag string
-	// LogIndex is 0 if the log was not used.
-	LogIndex uint64
-}
-
 // ids are the use cases that make ids from templates.
 type ids struct {
 	*calls
@@ -76,45 +36,46 @@ type ids struct {
 }
 
 // Generate makes ids from a template.
-func (g *ids) Generate(ctx context.Context, req GenerateRequest) (GenerateResponse, error) {
+func (g *ids) Generate(ctx context.Context, req *idnodev1.GenerateRequest) (*idnodev1.GenerateResponse, error) {
 	return call(ctx, g.calls, "Generate", req, g.generate)
 }
 
-func (g *ids) generate(ctx context.Context, req GenerateRequest) (GenerateResponse, error) {
-	database, err := databaseKey(req.Database)
+func (g *ids) generate(ctx context.Context, req *idnodev1.GenerateRequest) (*idnodev1.GenerateResponse, error) {
+	database, err := databaseKey(req.GetDatabase())
 	if err != nil {
-		return GenerateResponse{}, err
+		return nil, err
 	}
-	template, err := docid.Parse(req.Template, req.Separator)
+	template, err := docid.Parse(req.GetTemplate(), req.GetSeparator())
 	if err != nil {
-		return GenerateResponse{}, badForm(err, "")
+		return nil, badForm(err, "")
 	}
-	count, err := parseCount(req.Count)
+	count, err := parseCount(req.GetCount())
 	if err != nil {
-		return GenerateResponse{}, err
+		return nil, err
 	}
-	if req.RequestID, err = g.accept(req.RequestID, 0); err != nil {
-		return GenerateResponse{}, err
+	request, err := g.accept(req.GetRequestId(), 0)
+	if err != nil {
+		return nil, err
 	}
 	if err := checkGenerate(req, template.Kind, count); err != nil {
-		return GenerateResponse{}, err
+		return nil, err
 	}
 	switch template.Kind {
 	case docid.GUID:
 		if err := g.allowTemplate(ctx, "", target{targetNothing, database, ""}, count); err != nil {
-			return GenerateResponse{}, err
+			return nil, err
 		}
 		return g.guids(database, count)
 	case docid.ServerSide:
-		if err := g.allowTemplate(ctx, req.Template, target{targetDatabase, database, ""}, count); err != nil {
-			return GenerateResponse{}, err
+		if err := g.allowTemplate(ctx, req.GetTemplate(), target{targetDatabase, database, ""}, count); err != nil {
+			return nil, err
 		}
 		return g.serverSide(req, database, count)
 	case docid.Identity:
-		res, err := g.identity(ctx, req, database, template, count)
+		res, err := g.identity(ctx, req, request, database, template, count)
 		return res, inTemplate(err)
 	default:
-		res, err := g.semantic(ctx, req, database)
+		res, err := g.semantic(ctx, req, request, database)
 		return res, inTemplate(err)
 	}
 }
@@ -147,20 +108,20 @@ func inTemplate(err error) error {
 
 // checkGenerate checks which fields may go with which kind, and how many ids
 // one answer may hold.
-func checkGenerate(req GenerateRequest, kind docid.Kind, count int64) error {
+func checkGenerate(req *idnodev1.GenerateRequest, kind docid.Kind, count int64) error {
 	generates := kind != docid.Semantic
 	logged := kind == docid.Identity || kind == docid.Semantic
 	inBlocks := kind == docid.Identity || kind == docid.ServerSide
 	switch {
-	case req.Claim && generates:
+	case req.GetClaim() && generates:
 		return invalid(ReasonInvalidClaim, "claim", "only a finished id can be claimed, not a template that generates")
-	case req.RequestID != nil && !logged:
+	case req.GetRequestId() != nil && !logged:
 		return invalid(ReasonInvalidRequestID, "request_id", "%s ids take no request id", kind)
-	case req.BlocksOnly && !inBlocks:
+	case req.GetBlocksOnly() && !inBlocks:
 		return invalid(ReasonInvalidBlocksOnly, "blocks_only", "%s ids do not come in blocks", kind)
 	case count > 1 && !generates:
 		return invalid(ReasonInvalidCount, "count", "a semantic id is one id, not %d", count)
-	case req.BlocksOnly:
+	case req.GetBlocksOnly():
 		return nil
 	}
 	return checkAnswerSize(count, longestID(req, kind))
@@ -168,14 +129,14 @@ func checkGenerate(req GenerateRequest, kind docid.Kind, count int64) error {
 
 // longestID returns an upper bound of the length of each id; the node tag has at
 // most four letters.
-func longestID(req GenerateRequest, kind docid.Kind) int {
+func longestID(req *idnodev1.GenerateRequest, kind docid.Kind) int {
 	switch kind {
 	case docid.GUID:
 		return guidBytes
 	case docid.Semantic:
-		return len(req.Template)
+		return len(req.GetTemplate())
 	default:
-		return len(req.Template) + numberDigits + len("-ZZZZ")
+		return len(req.GetTemplate()) + numberDigits + len("-ZZZZ")
 	}
 }
 
@@ -196,67 +157,69 @@ func checkAnswerSize(count int64, longest int) error {
 
 // guids makes version 4 UUIDs. They take their bytes from crypto/rand one by
 // one: the pool that package uuid offers is a switch for the whole process.
-func (g *ids) guids(database string, count int64) (GenerateResponse, error) {
+func (g *ids) guids(database string, count int64) (*idnodev1.GenerateResponse, error) {
 	ids := make([]string, count)
 	for i := range ids {
 		id, err := uuid.NewRandom()
 		if err != nil {
-			return GenerateResponse{}, internal(err)
+			return nil, internal(err)
 		}
 		ids[i] = id.String()
 	}
 	g.events.issued(database, docid.GUID, count)
-	return GenerateResponse{IDs: ids, Strategy: docid.GUID, NodeTag: g.tag.confirmed()}, nil
+	return &idnodev1.GenerateResponse{Ids: ids, Strategy: idnodev1.Strategy_STRATEGY_GUID, NodeTag: g.tag.confirmed()}, nil
 }
 
 // serverSide takes etags of this node. It never waits for the cluster.
-func (g *ids) serverSide(req GenerateRequest, database string, count int64) (GenerateResponse, error) {
-	tag, err := g.serverSideTag(req.Template)
+func (g *ids) serverSide(req *idnodev1.GenerateRequest, database string, count int64) (*idnodev1.GenerateResponse, error) {
+	tag, err := g.serverSideTag(req.GetTemplate())
 	if err != nil {
-		return GenerateResponse{}, err
+		return nil, err
 	}
-	block, err := g.serverSideBlock(database, req.Template, tag, count)
+	block, err := g.serverSideBlock(database, req.GetTemplate(), tag, count)
 	if err != nil {
-		return GenerateResponse{}, err
+		return nil, err
 	}
-	res := GenerateResponse{Blocks: []IDBlock{block}, Strategy: docid.ServerSide, NodeTag: tag}
-	if !req.BlocksOnly {
-		res.IDs = make([]string, count)
-		for i := range res.IDs {
-			res.IDs[i] = docid.ServerSideID(req.Template, uint64(block.First)+uint64(i), tag)
+	res := &idnodev1.GenerateResponse{Blocks: []*idnodev1.IdBlock{block}, Strategy: idnodev1.Strategy_STRATEGY_SERVER_SIDE, NodeTag: tag}
+	if !req.GetBlocksOnly() {
+		res.Ids = make([]string, count)
+		for i := range res.Ids {
+			res.Ids[i] = docid.ServerSideID(req.GetTemplate(), uint64(block.First)+uint64(i), tag)
 		}
 	}
 	return res, nil
 }
 
-func (g *ids) identity(ctx context.Context, req GenerateRequest, database string, template docid.Template, count int64) (GenerateResponse, error) {
+func (g *ids) identity(
+	ctx context.Context, req *idnodev1.GenerateRequest, request requestID, database string, template docid.Template, count int64,
+) (*idnodev1.GenerateResponse, error) {
 	name := docid.Fold(template.Name)
 	if err := checkFolded(name, docid.MaxNameBytes, ReasonInvalidID, "template"); err != nil {
-		return GenerateResponse{}, err
+		return nil, err
 	}
 	if err := g.allowTemplate(ctx, name, target{targetIdentity, database, name}, count); err != nil {
-		return GenerateResponse{}, err
+		return nil, err
 	}
 	taken, err := g.identities.take(ctx, takeValues{
 		Envelope: op.Envelope{
 			Database: database,
-			Request:  requestKey(database, req.RequestID, func() fingerprint { return generateFingerprint(req) }),
+			Request:  request.key(database, func() fingerprint { return generateFingerprint(req) }),
 		},
 		name: name, separator: template.Separator, count: count,
 	})
 	if err != nil {
-		return GenerateResponse{}, err
+		return nil, err
 	}
-	res := GenerateResponse{
-		Blocks:   make([]IDBlock, len(taken.Blocks)),
-		Strategy: docid.Identity, NodeTag: g.tag.confirmed(), LogIndex: taken.LogIndex,
+	res := &idnodev1.GenerateResponse{
+		Blocks:   make([]*idnodev1.IdBlock, len(taken.blocks)),
+		Strategy: idnodev1.Strategy_STRATEGY_IDENTITY, NodeTag: g.tag.confirmed(), LogIndex: taken.logIndex,
 	}
 	prefix := template.Name + template.Separator
-	for i, b := range taken.Blocks {
-		res.Blocks[i] = IDBlock{Prefix: prefix, First: b.First, Last: b.Last}
+	for i, b := range taken.blocks {
+		res.Blocks[i] = &idnodev1.IdBlock{Prefix: prefix, First: b.First, Last: b.Last}
 	}
-	if !req.BlocksOnly {
-		res.IDs = identityIDs(template, taken.Blocks, count)
+	if !req.GetBlocksOnly() {
+		res.Ids = identityIDs(template, taken.blocks, count)
 	}
 	return res, nil
 }
@@ -273,33 +236,39 @@ func identityIDs(template docid.Template, blocks []identity.Block, count int64) 
 }
 
 // semantic gives the id as it is; it takes the log only to claim it.
-func (g *ids) semantic(ctx context.Context, req GenerateRequest, database string) (GenerateResponse, error) {
-	res := GenerateResponse{IDs: []string{req.Template}, Strategy: docid.Semantic, NodeTag: g.tag.confirmed()}
-	if !req.Claim {
-		if err := g.allowTemplate(ctx, req.Template, target{targetNothing, database, ""}, 1); err != nil {
-			return GenerateResponse{}, err
+func (g *ids) semantic(ctx context.Context, req *idnodev1.GenerateRequest, request requestID,
+	database string,
+) (*idnodev1.GenerateResponse, error) {
+	res := &idnodev1.GenerateResponse{
+		Ids: []string{req.GetTemplate()}, Strategy: idnodev1.Strategy_STRATEGY_SEMANTIC,
+		NodeTag: g.tag.confirmed(),
+	}
+	if !req.GetClaim() {
+		if err := g.allowTemplate(ctx, req.GetTemplate(), target{targetNothing, database, ""}, 1); err != nil {
+			return nil, err
 		}
 		g.events.issued(database, docid.Semantic, 1)
 		return res, nil
 	}
-	key := docid.Fold(req.Template)
+	key := docid.Fold(req.GetTemplate())
 	if err := checkFolded(key, docid.MaxIDBytes, ReasonInvalidID, "template"); err != nil {
-		return GenerateResponse{}, err
+		return nil, err
 	}
 	// To claim is another right, which claimKey asks for, and the state again.
 	if err := g.authorize(ctx, rights.Generate, database, key); err != nil {
-		return GenerateResponse{}, err
+		return nil, err
 	}
-	index, err := g.claims.claimKey(ctx, database, key, req.RequestID, func() fingerprint { return generateFingerprint(req) })
+	fingerprint := func() fingerprint { return generateFingerprint(req) }
+	index, err := g.claims.claimKey(ctx, database, key, request, fingerprint)
 	if err != nil {
-		return GenerateResponse{}, err
+		return nil, err
 	}
 	g.events.issued(database, docid.Semantic, 1)
 	res.LogIndex = index
 	return res, nil
 }
 
-func generateFingerprint(req GenerateRequest) fingerprint {
-	return newFingerprint("Generate").text(req.Database).text(req.Template).text(req.Separator).
-		number(req.Count).flag(req.Claim).flag(req.BlocksOnly)
+func generateFingerprint(req *idnodev1.GenerateRequest) fingerprint {
+	return newFingerprint("Generate").text(req.GetDatabase()).text(req.GetTemplate()).text(req.GetSeparator()).
+		number(req.GetCount()).flag(req.GetClaim()).flag(req.GetBlocksOnly())
 }

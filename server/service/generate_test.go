@@ -10,24 +10,25 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/etag"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 func TestGenerateGUID(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	for _, template := range []string{"", " \t"} {
-		res, err := n.Generate(context.Background(), GenerateRequest{Template: template, Count: 3})
+		res, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{Template: template, Count: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen := map[string]bool{}
-		for _, id := range res.IDs {
+		for _, id := range res.Ids {
 			u, err := uuid.Parse(id)
 			if err != nil || u.Version() != 4 || id != strings.ToLower(id) || len(id) != 36 || seen[id] {
 				t.Errorf("%q is no new version 4 UUID: %v", id, err)
 			}
 			seen[id] = true
 		}
-		if len(res.IDs) != 3 || res.Blocks != nil || res.Strategy != docid.GUID || res.LogIndex != 0 {
+		if len(res.Ids) != 3 || res.Blocks != nil || res.Strategy != idnodev1.Strategy_STRATEGY_GUID || res.LogIndex != 0 {
 			t.Errorf("answer %+v", res)
 		}
 	}
@@ -39,17 +40,17 @@ func TestGenerateGUID(t *testing.T) {
 func TestGenerateServerSide(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	ctx := context.Background()
-	res, err := n.Generate(ctx, GenerateRequest{Template: "Users/", Count: 2})
+	res, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: "Users/", Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, res, GenerateResponse{
-		IDs:      []string{"Users/0000000000000000001-A", "Users/0000000000000000002-A"},
-		Blocks:   []IDBlock{{Prefix: "Users/", First: 1, Last: 2, Width: 19, Suffix: "-A"}},
-		Strategy: docid.ServerSide, NodeTag: "A",
+	same(t, res, &idnodev1.GenerateResponse{
+		Ids:      []string{"Users/0000000000000000001-A", "Users/0000000000000000002-A"},
+		Blocks:   []*idnodev1.IdBlock{{Prefix: "Users/", First: 1, Last: 2, Width: 19, Suffix: "-A"}},
+		Strategy: idnodev1.Strategy_STRATEGY_SERVER_SIDE, NodeTag: "A",
 	})
-	res, err = n.Generate(ctx, GenerateRequest{Database: "Other", Template: "Users/", Count: 1_000_000, BlocksOnly: true})
-	if err != nil || res.IDs != nil || res.Blocks[0].Last != 1_000_000 {
+	res, err = n.Generate(ctx, &idnodev1.GenerateRequest{Database: "Other", Template: "Users/", Count: 1_000_000, BlocksOnly: true})
+	if err != nil || res.Ids != nil || res.Blocks[0].Last != 1_000_000 {
 		t.Fatalf("%+v %v", res, err)
 	}
 	if n.etags.last["other"] != 1_000_000 {
@@ -64,7 +65,7 @@ func TestGenerateServerSide(t *testing.T) {
 // it.
 func TestServerSideWithoutTag(t *testing.T) {
 	n := newNode(t, newWorld(t), func(c *Config) { c.Tag = func() (string, bool) { return "A", false } })
-	_, err := n.Generate(context.Background(), GenerateRequest{Template: "users/"})
+	_, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{Template: "users/"})
 	wantError(t, err, FailedPrecondition, ReasonTagNotAssigned, "")
 	if len(n.etags.last) != 0 {
 		t.Error("an etag was taken")
@@ -88,39 +89,39 @@ func TestServerSideEtagErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		n.etags.err = tt.err
-		_, err := n.Generate(context.Background(), GenerateRequest{Template: "users/"})
+		_, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{Template: "users/"})
 		wantError(t, err, tt.code, tt.reason, "")
 	}
 	n.etags.err = nil
 	n.etags.last = map[string]uint64{"default": etag.MaxEtag - 1}
-	if _, err := n.Generate(context.Background(), GenerateRequest{Template: "users/"}); err != nil {
+	if _, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{Template: "users/"}); err != nil {
 		t.Errorf("the last etag: %v", err)
 	}
-	_, err := n.Generate(context.Background(), GenerateRequest{Template: "users/"})
+	_, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{Template: "users/"})
 	wantError(t, err, OutOfRange, ReasonCounterExhausted, "")
 }
 
 func TestGenerateIdentity(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	ctx := context.Background()
-	first, err := n.Generate(ctx, GenerateRequest{Template: "Users|"})
+	first, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: "Users|"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, first, GenerateResponse{
-		IDs: []string{"Users/1"}, Blocks: []IDBlock{{Prefix: "Users/", First: 1, Last: 1}},
-		Strategy: docid.Identity, NodeTag: "A", LogIndex: first.LogIndex,
+	same(t, first, &idnodev1.GenerateResponse{
+		Ids: []string{"Users/1"}, Blocks: []*idnodev1.IdBlock{{Prefix: "Users/", First: 1, Last: 1}},
+		Strategy: idnodev1.Strategy_STRATEGY_IDENTITY, NodeTag: "A", LogIndex: first.LogIndex,
 	})
 	if first.LogIndex == 0 {
 		t.Error("no log index")
 	}
-	second, err := n.Generate(ctx, GenerateRequest{Template: "users|", Separator: ":", Count: 2})
+	second, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: "users|", Separator: ":", Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, second.IDs, []string{"users:2", "users:3"})
-	blocks, err := n.Generate(ctx, GenerateRequest{Template: "users|", Count: 1_000_000, BlocksOnly: true})
-	if err != nil || blocks.IDs != nil || blocks.Blocks[0].First != 4 || blocks.Blocks[0].Last != 1_000_003 {
+	same(t, second.Ids, []string{"users:2", "users:3"})
+	blocks, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: "users|", Count: 1_000_000, BlocksOnly: true})
+	if err != nil || blocks.Ids != nil || blocks.Blocks[0].First != 4 || blocks.Blocks[0].Last != 1_000_003 {
 		t.Fatalf("%+v %v", blocks, err)
 	}
 }
@@ -131,20 +132,20 @@ func TestGenerateStepsOverClaims(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	ctx := context.Background()
 	for _, id := range []string{"companies/3", "COMPANIES/5"} {
-		res, err := n.Generate(ctx, GenerateRequest{Template: id, Claim: true})
-		if err != nil || res.IDs[0] != id || res.LogIndex == 0 {
+		res, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: id, Claim: true})
+		if err != nil || res.Ids[0] != id || res.LogIndex == 0 {
 			t.Fatalf("claim %s: %+v %v", id, res, err)
 		}
 	}
-	res, err := n.Generate(ctx, GenerateRequest{Template: "companies|", Count: 4})
+	res, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: "companies|", Count: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, res.IDs, []string{"companies/1", "companies/2", "companies/4", "companies/6"})
+	same(t, res.Ids, []string{"companies/1", "companies/2", "companies/4", "companies/6"})
 	if len(res.Blocks) != 3 {
 		t.Errorf("blocks %+v", res.Blocks)
 	}
-	_, err = n.Claim(ctx, ClaimRequest{ID: "Companies/4"})
+	_, err = n.Claim(ctx, &idnodev1.ClaimRequest{Id: "Companies/4"})
 	wantError(t, err, AlreadyExists, ReasonIDClaimed, "id")
 }
 
@@ -153,69 +154,75 @@ func TestGenerateSemantic(t *testing.T) {
 	ctx := context.Background()
 	longest := strings.Repeat("x", docid.MaxIDBytes)
 	for _, id := range []string{"users/ayende@example.org", longest, "a/b", "x"} {
-		res, err := n.Generate(ctx, GenerateRequest{Template: id})
+		res, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: id})
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, res, GenerateResponse{IDs: []string{id}, Strategy: docid.Semantic, NodeTag: "A"})
+		same(t, res, &idnodev1.GenerateResponse{Ids: []string{id}, Strategy: idnodev1.Strategy_STRATEGY_SEMANTIC, NodeTag: "A"})
 	}
 	if n.world.proposals() != 0 {
 		t.Error("a semantic id went through the log without a claim")
 	}
-	if _, err := n.Generate(ctx, GenerateRequest{Template: longest, Claim: true}); err != nil {
+	if _, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: longest, Claim: true}); err != nil {
 		t.Errorf("claim the longest id: %v", err)
 	}
-	_, err := n.Generate(ctx, GenerateRequest{Template: strings.ToUpper(longest), Claim: true})
+	_, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: strings.ToUpper(longest), Claim: true})
 	wantError(t, err, AlreadyExists, ReasonIDClaimed, "template")
 }
 
 // TestGenerateLimits holds every limit: at it all is well, beyond it the request
 // is refused with the field named, and nothing is taken.
 func TestGenerateLimits(t *testing.T) {
-	id := &RequestID{ID: "x"}
+	id := &idnodev1.RequestId{Id: "x"}
 	long := func(n int) string { return strings.Repeat("x", n) }
 	tests := []struct {
 		name          string
-		req           GenerateRequest
+		req           *idnodev1.GenerateRequest
 		reason, field string // empty: accepted
 	}{
-		{"database", GenerateRequest{Database: long(128), Template: "u|"}, "", ""},
-		{"database too long", GenerateRequest{Database: long(129), Template: "u|"}, ReasonInvalidDatabase, "database"},
-		{"database with a slash", GenerateRequest{Database: "a/b", Template: "u|"}, ReasonInvalidDatabase, "database"},
-		{"separator", GenerateRequest{Separator: "ab", Template: "u|"}, ReasonInvalidSeparator, "separator"},
-		{"backslash", GenerateRequest{Template: `a\b`}, ReasonInvalidID, "template"},
-		{"not UTF-8", GenerateRequest{Template: "a\xff"}, ReasonInvalidID, "template"},
-		{"longest semantic", GenerateRequest{Template: long(2025)}, "", ""},
-		{"semantic too long", GenerateRequest{Template: long(2026)}, ReasonInvalidID, "template"},
-		{"longest identity", GenerateRequest{Template: long(2000) + "|"}, "", ""},
-		{"identity too long", GenerateRequest{Template: long(2001) + "|"}, ReasonInvalidID, "template"},
-		{"identity folds too long", GenerateRequest{Template: strings.Repeat("Ⱥ", 1000) + "|"}, ReasonInvalidID, "template"},
-		{"claim folds too long", GenerateRequest{Template: strings.Repeat("Ⱥ", 1000), Claim: true}, ReasonInvalidID, "template"},
-		{"longest prefix", GenerateRequest{Template: long(2003) + "/"}, "", ""},
-		{"prefix too long", GenerateRequest{Template: long(2004) + "/"}, ReasonInvalidID, "template"},
-		{"empty identity", GenerateRequest{Template: "|"}, ReasonInvalidID, "template"},
-		{"two pipes", GenerateRequest{Template: "u||"}, ReasonInvalidID, "template"},
-		{"negative count", GenerateRequest{Template: "u|", Count: -1}, ReasonInvalidCount, "count"},
-		{"most ids", GenerateRequest{Template: "u|", Count: 10_000}, "", ""},
-		{"too many ids", GenerateRequest{Template: "u|", Count: 10_001}, ReasonInvalidCount, "count"},
-		{"most GUIDs", GenerateRequest{Count: 10_000}, "", ""},
-		{"too many GUIDs", GenerateRequest{Count: 10_001}, ReasonInvalidCount, "count"},
-		{"most bytes", GenerateRequest{Template: long(1000) + "|", Count: 1022}, "", ""},
-		{"too many bytes", GenerateRequest{Template: long(1000) + "|", Count: 1030}, ReasonInvalidCount, "count"},
-		{"most in blocks", GenerateRequest{Template: "u|", Count: 1_000_000, BlocksOnly: true}, "", ""},
-		{"too many in blocks", GenerateRequest{Template: "u|", Count: 1_000_001, BlocksOnly: true}, ReasonInvalidCount, "count"},
-		{"two of a semantic id", GenerateRequest{Template: "u/1", Count: 2}, ReasonInvalidCount, "count"},
-		{"blocks of GUIDs", GenerateRequest{BlocksOnly: true}, ReasonInvalidBlocksOnly, "blocks_only"},
-		{"blocks of a semantic id", GenerateRequest{Template: "u/1", BlocksOnly: true}, ReasonInvalidBlocksOnly, "blocks_only"},
-		{"claim of an identity", GenerateRequest{Template: "u|", Claim: true}, ReasonInvalidClaim, "claim"},
-		{"claim of a prefix", GenerateRequest{Template: "u/", Claim: true}, ReasonInvalidClaim, "claim"},
-		{"claim of a GUID", GenerateRequest{Claim: true}, ReasonInvalidClaim, "claim"},
-		{"request id with a GUID", GenerateRequest{RequestID: id}, ReasonInvalidRequestID, "request_id"},
-		{"request id with a prefix", GenerateRequest{Template: "u/", RequestID: id}, ReasonInvalidRequestID, "request_id"},
-		{"request id", GenerateRequest{Template: "u|", RequestID: &RequestID{ID: long(64)}}, "", ""},
-		{"empty request id", GenerateRequest{Template: "u|", RequestID: &RequestID{}}, ReasonInvalidRequestID, "request_id"},
-		{"request id of a block", GenerateRequest{Template: "u|", RequestID: &RequestID{ID: "block.c0ffee.1"}}, ReasonInvalidRequestID, "request_id"},
-		{"request id too long", GenerateRequest{Template: "u|", RequestID: &RequestID{ID: long(65)}}, ReasonInvalidRequestID, "request_id"},
+		{"database", &idnodev1.GenerateRequest{Database: long(128), Template: "u|"}, "", ""},
+		{"database too long", &idnodev1.GenerateRequest{Database: long(129), Template: "u|"}, ReasonInvalidDatabase, "database"},
+		{"database with a slash", &idnodev1.GenerateRequest{Database: "a/b", Template: "u|"}, ReasonInvalidDatabase, "database"},
+		{"separator", &idnodev1.GenerateRequest{Separator: "ab", Template: "u|"}, ReasonInvalidSeparator, "separator"},
+		{"backslash", &idnodev1.GenerateRequest{Template: `a\b`}, ReasonInvalidID, "template"},
+		{"not UTF-8", &idnodev1.GenerateRequest{Template: "a\xff"}, ReasonInvalidID, "template"},
+		{"longest semantic", &idnodev1.GenerateRequest{Template: long(2025)}, "", ""},
+		{"semantic too long", &idnodev1.GenerateRequest{Template: long(2026)}, ReasonInvalidID, "template"},
+		{"longest identity", &idnodev1.GenerateRequest{Template: long(2000) + "|"}, "", ""},
+		{"identity too long", &idnodev1.GenerateRequest{Template: long(2001) + "|"}, ReasonInvalidID, "template"},
+		{"identity folds too long", &idnodev1.GenerateRequest{Template: strings.Repeat("Ⱥ", 1000) + "|"}, ReasonInvalidID, "template"},
+		{"claim folds too long", &idnodev1.GenerateRequest{Template: strings.Repeat("Ⱥ", 1000), Claim: true}, ReasonInvalidID, "template"},
+		{"longest prefix", &idnodev1.GenerateRequest{Template: long(2003) + "/"}, "", ""},
+		{"prefix too long", &idnodev1.GenerateRequest{Template: long(2004) + "/"}, ReasonInvalidID, "template"},
+		{"empty identity", &idnodev1.GenerateRequest{Template: "|"}, ReasonInvalidID, "template"},
+		{"two pipes", &idnodev1.GenerateRequest{Template: "u||"}, ReasonInvalidID, "template"},
+		{"negative count", &idnodev1.GenerateRequest{Template: "u|", Count: -1}, ReasonInvalidCount, "count"},
+		{"most ids", &idnodev1.GenerateRequest{Template: "u|", Count: 10_000}, "", ""},
+		{"too many ids", &idnodev1.GenerateRequest{Template: "u|", Count: 10_001}, ReasonInvalidCount, "count"},
+		{"most GUIDs", &idnodev1.GenerateRequest{Count: 10_000}, "", ""},
+		{"too many GUIDs", &idnodev1.GenerateRequest{Count: 10_001}, ReasonInvalidCount, "count"},
+		{"most bytes", &idnodev1.GenerateRequest{Template: long(1000) + "|", Count: 1022}, "", ""},
+		{"too many bytes", &idnodev1.GenerateRequest{Template: long(1000) + "|", Count: 1030}, ReasonInvalidCount, "count"},
+		{"most in blocks", &idnodev1.GenerateRequest{Template: "u|", Count: 1_000_000, BlocksOnly: true}, "", ""},
+		{"too many in blocks", &idnodev1.GenerateRequest{Template: "u|", Count: 1_000_001, BlocksOnly: true}, ReasonInvalidCount, "count"},
+		{"two of a semantic id", &idnodev1.GenerateRequest{Template: "u/1", Count: 2}, ReasonInvalidCount, "count"},
+		{"blocks of GUIDs", &idnodev1.GenerateRequest{BlocksOnly: true}, ReasonInvalidBlocksOnly, "blocks_only"},
+		{"blocks of a semantic id", &idnodev1.GenerateRequest{Template: "u/1", BlocksOnly: true}, ReasonInvalidBlocksOnly, "blocks_only"},
+		{"claim of an identity", &idnodev1.GenerateRequest{Template: "u|", Claim: true}, ReasonInvalidClaim, "claim"},
+		{"claim of a prefix", &idnodev1.GenerateRequest{Template: "u/", Claim: true}, ReasonInvalidClaim, "claim"},
+		{"claim of a GUID", &idnodev1.GenerateRequest{Claim: true}, ReasonInvalidClaim, "claim"},
+		{"request id with a GUID", &idnodev1.GenerateRequest{RequestId: id}, ReasonInvalidRequestID, "request_id"},
+		{"request id with a prefix", &idnodev1.GenerateRequest{Template: "u/", RequestId: id}, ReasonInvalidRequestID, "request_id"},
+		{"request id", &idnodev1.GenerateRequest{Template: "u|", RequestId: &idnodev1.RequestId{Id: long(64)}}, "", ""},
+		{"empty request id", &idnodev1.GenerateRequest{Template: "u|", RequestId: &idnodev1.RequestId{}}, ReasonInvalidRequestID, "request_id"},
+		{
+			"request id of a block", &idnodev1.GenerateRequest{Template: "u|", RequestId: &idnodev1.RequestId{Id: "block.c0ffee.1"}},
+			ReasonInvalidRequestID, "request_id",
+		},
+		{
+			"request id too long", &idnodev1.GenerateRequest{Template: "u|", RequestId: &idnodev1.RequestId{Id: long(65)}},
+			ReasonInvalidRequestID, "request_id",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -238,7 +245,7 @@ func TestGenerateLimits(t *testing.T) {
 
 // checkIDs compares the ids of an answer with its blocks, and both with what was
 // asked for.
-func checkIDs(t *testing.T, req GenerateRequest, res GenerateResponse) {
+func checkIDs(t *testing.T, req *idnodev1.GenerateRequest, res *idnodev1.GenerateResponse) {
 	t.Helper()
 	var fromBlocks []string
 	var total int64
@@ -246,20 +253,20 @@ func checkIDs(t *testing.T, req GenerateRequest, res GenerateResponse) {
 		total += b.Last - b.First + 1
 		for v := b.First; v <= b.Last && !req.BlocksOnly; v++ {
 			number := strconv.FormatInt(v, 10)
-			for len(number) < b.Width {
+			for len(number) < int(b.Width) {
 				number = "0" + number
 			}
 			fromBlocks = append(fromBlocks, b.Prefix+number+b.Suffix)
 		}
 	}
 	if res.Blocks != nil {
-		same(t, res.IDs, fromBlocks)
+		same(t, res.Ids, fromBlocks)
 		if total != max(req.Count, 1) {
 			t.Errorf("%d ids, want %d", total, req.Count)
 		}
 	}
 	size := 0
-	for _, id := range res.IDs {
+	for _, id := range res.Ids {
 		size += len(id)
 		if len(id) > docid.MaxIDBytes {
 			t.Errorf("an id has %d bytes", len(id))
@@ -279,9 +286,15 @@ func FuzzGenerate(f *testing.F) {
 	w := newWorld(f)
 	n := newNode(f, w, nil)
 	f.Fuzz(func(t *testing.T, database, template, separator string, count int64, claim, blocks bool, id string, since uint64) {
-		req := GenerateRequest{Database: database, Template: template, Separator: separator, Count: count, Claim: claim, BlocksOnly: blocks}
+		req := &idnodev1.GenerateRequest{
+			Database: database, Template: template, Separator: separator, Count: count,
+			Claim: claim, BlocksOnly: blocks,
+		}
 		if id != "" {
-			req.RequestID = &RequestID{ID: id, Retry: since != 0, Since: since}
+			req.RequestId = &idnodev1.RequestId{Id: id}
+			if since != 0 {
+				req.RequestId.RetrySince = &since
+			}
 		}
 		before := w.proposals()
 		res, err := n.Generate(context.Background(), req)

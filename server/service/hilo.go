@@ -2,11 +2,12 @@ package service
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/binary"
 	"math"
 	"time"
 	"unicode/utf8"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
@@ -14,7 +15,9 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/hilo"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/reserve"
 )
 
 const (
@@ -23,53 +26,6 @@ const (
 	// maxServerPrefix keeps a server prefix short beside tags of any length.
 	maxServerPrefix = 256
 )
-
-// NextRangeRequest reserves a HiLo range.
-type NextRangeRequest struct {
-	Database string
-	// Tag is the collection's tag.
-	Tag string
-	// Separator is the one of the ids the client will build; empty means "/".
-	Separator string
-	// LastSize is the size of the client's last range, 0 if it had none.
-	LastSize int64
-	// HasLastRange says that the client had a range before, at LastRangeAt.
-	HasLastRange bool
-	LastRangeAt  time.Time
-	// LastMax is the highest number the client knows to be taken, 0 for none.
-	LastMax int64
-	// Size is the size wanted, 1 to 1,048,576; 0 lets the policy decide.
-	Size int64
-	// MaxHigh, if not 0, refuses a range that would end above it.
-	MaxHigh int64
-	// Label is what the caller calls itself, for those who ask who holds the range.
-	Label     string
-	RequestID *RequestID
-}
-
-// NextRangeResponse is the reserved range. Prefix and NodeTag belong to this
-// range and must only ever be joined with its numbers.
-type NextRangeResponse struct {
-	// Prefix stands before a number of the range in an id.
-	Prefix string
-	// Low and High are the first and the last number.
-	Low, High int64
-	// Size is the size granted.
-	Size int64
-	// NodeTag is the tag of the node that first served the client; empty if its
-	// server prefix stands in Prefix instead.
-	NodeTag string
-	// RangeAt is the leader's time of the range, UTC.
-	RangeAt time.Time
-	// Token proves ownership when the range is returned.
-	Token    [tokenBytes]byte
-	LogIndex uint64
-	// Skipped is how many numbers before Low the caller's LastMax took.
-	Skipped int64
-	// FromReserve says that the range came from this node's reserve: LogIndex is then
-	// 0, and RangeAt this node's time.
-	FromReserve bool
-}
 
 // ranges are the use cases of HiLo ranges.
 type ranges struct {
@@ -83,85 +39,102 @@ type ranges struct {
 	reserves Reserves
 	answered answered
 	// ownReserves is Config.OwnReserves.
-	ownReserves func() []Reserve
+	ownReserves func() []reserve.Left
 }
 
 // NextRange reserves the next HiLo range of a tag for the caller.
-func (r *ranges) NextRange(ctx context.Context, req NextRangeRequest) (NextRangeResponse, error) {
-	return call(ctx, r.calls, "NextRange", req, r.nextRange)
+func (r *ranges) NextRange(ctx context.Context, req *idnodev1.NextRangeRequest) (*idnodev1.NextRangeResponse, error) {
+	return r.NextRangeUpTo(ctx, req, 0)
 }
 
-func (r *ranges) nextRange(ctx context.Context, req NextRangeRequest) (NextRangeResponse, error) {
-	database, err := databaseKey(req.Database)
-	if err != nil {
-		return NextRangeResponse{}, err
-	}
-	separator, err := r.checkRangeText(req)
-	if err != nil {
-		return NextRangeResponse{}, err
-	}
-	if err := checkRangeNumbers(req); err != nil {
-		return NextRangeResponse{}, err
-	}
-	if req.RequestID, err = r.accept(req.RequestID, 0); err != nil {
-		return NextRangeResponse{}, err
-	}
-	before := r.state.AppliedIndex()
-	// How many numbers there will be is not known yet: the rest is counted after.
-	if err := r.allow(ctx, rights.Ranges, target{targetTag, database, docid.Fold(req.Tag)}, 1); err != nil {
-		return NextRangeResponse{}, err
-	}
-	next, err := r.rangePayload(req)
-	if err != nil {
-		return NextRangeResponse{}, err
-	}
-	wanted := wantedRange{NextRangeRequest: req, database: database, separator: separator, next: next, key: requestKey(database, req.RequestID, req.fingerprint)}
-	res, fresh, err := r.takeRange(ctx, &wanted)
-	if err != nil {
-		return NextRangeResponse{}, err
-	}
-	if fresh || res.LogIndex > before { // Otherwise it was counted the first time.
-		r.limitsOf(ctx).debit(time.Now(), res.High-res.Low+res.Skipped)
-	}
-	r.events.rangeIssued(database, res.High-res.Low+1)
-	return res, nil
+// NextRangeUpTo is NextRange, and refuses a range that would end above maxHigh, unless that
+// is 0.
+func (r *ranges) NextRangeUpTo(ctx context.Context, req *idnodev1.NextRangeRequest, maxHigh int64) (*idnodev1.NextRangeResponse, error) {
+	return call(ctx, r.calls, "NextRange", &wantedRange{NextRangeRequest: req, maxHigh: maxHigh}, r.nextRange)
 }
 
-// wantedRange is a checked request for a range.
+// wantedRange is a request for a range. What follows the first two fields is set once it was
+// checked.
 type wantedRange struct {
-	NextRangeRequest
+	*idnodev1.NextRangeRequest
+	maxHigh             int64
 	database, separator string
 	next                *raftlogv1.HiLoNext
 	key                 *op.RequestKey
 }
 
+// grantedRange is a range that a caller gets.
+type grantedRange struct {
+	*idnodev1.NextRangeResponse
+	// skipped is how many numbers before the first the caller's last_max took.
+	skipped int64
+	// fresh says that a reserve gave it now.
+	fresh bool
+}
+
+func (r *ranges) nextRange(ctx context.Context, w *wantedRange) (*idnodev1.NextRangeResponse, error) {
+	var err error
+	if w.database, err = databaseKey(w.GetDatabase()); err != nil {
+		return nil, err
+	}
+	if w.separator, err = r.checkRangeText(w.NextRangeRequest); err != nil {
+		return nil, err
+	}
+	if err := checkRangeNumbers(w.NextRangeRequest); err != nil {
+		return nil, err
+	}
+	request, err := r.accept(w.GetRequestId(), 0)
+	if err != nil {
+		return nil, err
+	}
+	before := r.state.AppliedIndex()
+	// How many numbers there will be is not known yet: the rest is counted after.
+	if err := r.allow(ctx, rights.Ranges, target{targetTag, w.database, docid.Fold(w.GetTag())}, 1); err != nil {
+		return nil, err
+	}
+	if w.next, err = r.rangePayload(w); err != nil {
+		return nil, err
+	}
+	w.key = request.key(w.database, w.fingerprint)
+	got, err := r.takeRange(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	if got.fresh || got.GetLogIndex() > before { // Otherwise it was counted the first time.
+		r.limitsOf(ctx).debit(time.Now(), got.GetHigh()-got.GetLow()+got.skipped)
+	}
+	r.events.rangeIssued(w.database, got.GetHigh()-got.GetLow()+1)
+	return got.NextRangeResponse, nil
+}
+
 // fromCluster takes a range through the log.
-func (r *ranges) fromCluster(ctx context.Context, w *wantedRange) (NextRangeResponse, error) {
+func (r *ranges) fromCluster(ctx context.Context, w *wantedRange) (grantedRange, error) {
 	e := op.Envelope{Database: w.database, Request: w.key, Principal: r.holder(ctx)}
 	// Asking again is safe even without a request id: a lost range is a hole.
 	result, err := r.propose(ctx, e, w.next, true)
 	if err != nil {
-		return NextRangeResponse{}, err
+		return grantedRange{}, err
 	}
-	return rangeResponse(w.Tag, w.separator, result)
+	return granted(w.GetTag(), w.separator, result)
 }
 
 // checkRangeText checks tag, separator and label, and returns the separator.
-func (r *ranges) checkRangeText(req NextRangeRequest) (string, error) {
-	separator, err := docid.ParseSeparator(req.Separator)
+func (r *ranges) checkRangeText(req *idnodev1.NextRangeRequest) (string, error) {
+	separator, err := docid.ParseSeparator(req.GetSeparator())
 	if err != nil {
 		return "", badForm(err, "")
 	}
-	if err := docid.ValidateTag(req.Tag, separator); err != nil {
+	if err := docid.ValidateTag(req.GetTag(), separator); err != nil {
 		return "", badForm(err, "")
 	}
-	if _, invisible := docid.FirstInvisible(req.Label); invisible || len(req.Label) > fsm.MaxLabelBytes || !utf8.ValidString(req.Label) {
+	label := req.GetLabel()
+	if _, invisible := docid.FirstInvisible(label); invisible || len(label) > fsm.MaxLabelBytes || !utf8.ValidString(label) {
 		return "", invalid(ReasonInvalidLabel, "label", "the label is longer than %d bytes, or has invisible characters", fsm.MaxLabelBytes)
 	}
-	if err := checkFolded(docid.Fold(req.Tag), docid.MaxNameBytes, ReasonInvalidTag, "tag"); err != nil {
+	if err := checkFolded(docid.Fold(req.GetTag()), docid.MaxNameBytes, ReasonInvalidTag, "tag"); err != nil {
 		return "", err
 	}
-	longest := len(rangePrefix(req.Tag, separator, r.serverPrefix)) + numberDigits
+	longest := len(rangePrefix(req.GetTag(), separator, r.serverPrefix)) + numberDigits
 	if longest > docid.MaxIDBytes {
 		return "", invalid(ReasonInvalidTag, "tag",
 			"tag makes ids of up to %d bytes with this node's server prefix, more than %d", longest, docid.MaxIDBytes)
@@ -172,15 +145,18 @@ func (r *ranges) checkRangeText(req NextRangeRequest) (string, error) {
 // holder returns the caller's name, which the state keeps with the range.
 func (r *ranges) holder(ctx context.Context) *string { return r.proposer.auth.principal(ctx, true) }
 
-func checkRangeNumbers(req NextRangeRequest) error {
+func checkRangeNumbers(req *idnodev1.NextRangeRequest) error {
 	switch {
-	case req.Size < 0 || req.Size > hilo.MaxSize:
-		return invalid(ReasonInvalidSize, "size", "the size %d is not in 1 to %d", req.Size, hilo.MaxSize)
-	case req.LastSize < 0:
-		return invalid(ReasonInvalidSize, "last_size", "the last size %d is negative", req.LastSize)
-	case req.LastMax < 0:
-		return invalid(ReasonInvalidLastMax, "last_max", "the last max %d is negative", req.LastMax)
-	case req.HasLastRange && !fitsUnixNano(req.LastRangeAt):
+	case req.GetSize() < 0 || req.GetSize() > hilo.MaxSize:
+		return invalid(ReasonInvalidSize, "size", "the size %d is not in 1 to %d", req.GetSize(), hilo.MaxSize)
+	case req.GetLastSize() < 0:
+		return invalid(ReasonInvalidSize, "last_size", "the last size %d is negative", req.GetLastSize())
+	case req.GetLastMax() < 0:
+		return invalid(ReasonInvalidLastMax, "last_max", "the last max %d is negative", req.GetLastMax())
+	case req.GetLastRangeAt() == nil:
+	case req.GetLastRangeAt().CheckValid() != nil: // It would turn into another time.
+		return invalid(ReasonInvalidLastRangeAt, "last_range_at", "last_range_at is not a valid time")
+	case !fitsUnixNano(req.GetLastRangeAt().AsTime()):
 		return invalid(ReasonInvalidLastRangeAt, "last_range_at", "the time of the last range is out of range")
 	}
 	return nil
@@ -193,7 +169,7 @@ func fitsUnixNano(t time.Time) bool {
 	return !t.Before(first) && !t.After(last)
 }
 
-func (r *ranges) rangePayload(req NextRangeRequest) (*raftlogv1.HiLoNext, error) {
+func (r *ranges) rangePayload(w *wantedRange) (*raftlogv1.HiLoNext, error) {
 	tag := r.tag.confirmed()
 	if tag == "" {
 		// The id of a number in the range ends with the tag, so a range cannot
@@ -201,59 +177,53 @@ func (r *ranges) rangePayload(req NextRangeRequest) (*raftlogv1.HiLoNext, error)
 		return nil, unavailable(ReasonStarting, "the cluster has not confirmed this node's tag yet", retryStarting, nil)
 	}
 	next := &raftlogv1.HiLoNext{
-		Tag: docid.Fold(req.Tag), Size: req.Size, LastSize: req.LastSize, LastMax: req.LastMax,
-		Token: newToken(), ServerTag: tag, ServerPrefix: r.serverPrefix, MaxHigh: req.MaxHigh,
-		Label: req.Label,
+		Tag: docid.Fold(w.GetTag()), Size: w.GetSize(), LastSize: w.GetLastSize(), LastMax: w.GetLastMax(),
+		Token: reserve.NewToken(), ServerTag: tag, ServerPrefix: r.serverPrefix, MaxHigh: w.maxHigh,
+		Label: w.GetLabel(),
 	}
-	if req.HasLastRange {
-		next.HasLastRange, next.LastRangeUnixNano = true, req.LastRangeAt.UnixNano()
+	if at := w.GetLastRangeAt(); at != nil {
+		next.HasLastRange, next.LastRangeUnixNano = true, at.AsTime().UnixNano()
 	}
 	return next, nil
 }
 
-func (r NextRangeRequest) fingerprint() fingerprint {
-	f := newFingerprint("NextRange").text(r.Database).text(r.Tag).text(r.Separator).
-		number(r.LastSize).number(r.LastMax).number(r.Size).flag(r.HasLastRange)
-	if r.HasLastRange {
-		f = f.number(r.LastRangeAt.UnixNano())
+func (w *wantedRange) fingerprint() fingerprint {
+	at := w.GetLastRangeAt()
+	f := newFingerprint("NextRange").text(w.GetDatabase()).text(w.GetTag()).text(w.GetSeparator()).
+		number(w.GetLastSize()).number(w.GetLastMax()).number(w.GetSize()).flag(at != nil)
+	if at != nil {
+		f = f.number(at.AsTime().UnixNano())
 	}
-	if r.MaxHigh > 0 {
-		f = f.number(r.MaxHigh)
+	if w.maxHigh > 0 {
+		f = f.number(w.maxHigh)
 	}
-	if r.Label != "" {
-		f = f.text(r.Label)
+	if w.GetLabel() != "" {
+		f = f.text(w.GetLabel())
 	}
 	return f
 }
 
-// newToken returns 8 random bytes as a number. crypto/rand does not fail.
-func newToken() uint64 {
-	var b [tokenBytes]byte
-	_, _ = rand.Read(b[:])
-	return binary.BigEndian.Uint64(b[:])
-}
-
-// rangeResponse builds the answer from the result alone, so that a retry that
-// another node serves gets the first server's tag, prefix and time.
-func rangeResponse(tag, separator string, result *raftlogv1.Result) (NextRangeResponse, error) {
+// granted builds the answer from the result alone, so that a retry that another node serves
+// gets the first server's tag, prefix and time.
+func granted(tag, separator string, result *raftlogv1.Result) (grantedRange, error) {
 	next := result.GetHiloNext()
 	if next == nil {
-		return NextRangeResponse{}, wrongResult("NextRange", result)
+		return grantedRange{}, wrongResult("NextRange", result)
 	}
-	res := NextRangeResponse{
+	got := grantedRange{NextRangeResponse: &idnodev1.NextRangeResponse{
 		Prefix: rangePrefix(tag, separator, next.GetServerPrefix()),
 		Low:    next.GetLow(), High: next.GetHigh(), Size: next.GetSize(),
-		RangeAt:  time.Unix(0, next.GetTimeUnixNano()).UTC(),
+		RangeAt:  timestamppb.New(time.Unix(0, next.GetTimeUnixNano())),
+		Token:    binary.BigEndian.AppendUint64(nil, next.GetToken()),
 		LogIndex: result.GetLogIndex(),
-	}
+	}}
 	if result.Before != nil {
-		res.Skipped = res.Low - 1 - result.GetBefore()
+		got.skipped = got.GetLow() - 1 - result.GetBefore()
 	}
 	if next.GetServerPrefix() == "" {
-		res.NodeTag = next.GetServerTag()
+		got.NodeTag = next.GetServerTag()
 	}
-	binary.BigEndian.PutUint64(res.Token[:], next.GetToken())
-	return res, nil
+	return got, nil
 }
 
 func rangePrefix(tag, separator, serverPrefix string) string {
@@ -263,157 +233,141 @@ func rangePrefix(tag, separator, serverPrefix string) string {
 	return tag + separator + serverPrefix + separator
 }
 
-// ReturnRangeRequest gives the unused rest of a range back.
-type ReturnRangeRequest struct {
-	Database string
-	Tag      string
-	// Low is the range's first number. Only a caller whose protocol does not
-	// carry it may leave it 0, and says so with LowUnknown.
-	Low        int64
-	LowUnknown bool
-	// High is the range's last number.
-	High int64
-	// Last is the last number used, Low-1 if none was.
-	Last int64
-	// Token came with the range. A caller that has none must say so: by
-	// WithoutToken, or by LowUnknown if its protocol knows neither. The range is
-	// then matched by its numbers and its holder: callers with one name, as all have
-	// without TLS, can return each other's.
-	Token        []byte
-	WithoutToken bool
-	RequestID    *RequestID
-}
-
-// ReturnRangeResponse is the outcome of a return.
-type ReturnRangeResponse struct {
-	// Returned is false if nothing changed.
-	Returned bool
-	// Max is the counter's value after the call.
-	Max      int64
-	LogIndex uint64
-}
-
 // ReturnRange gives the unused rest of a range back. A return that is late,
 // repeated, foreign or not of the newest range is no error.
-func (r *ranges) ReturnRange(ctx context.Context, req ReturnRangeRequest) (ReturnRangeResponse, error) {
-	return call(ctx, r.calls, "ReturnRange", req, r.returnRange)
+func (r *ranges) ReturnRange(ctx context.Context, req *idnodev1.ReturnRangeRequest) (*idnodev1.ReturnRangeResponse, error) {
+	return call(ctx, r.calls, "ReturnRange", returnedRange{req, checkReturn(req)}, r.returnRange)
 }
 
-func (r *ranges) returnRange(ctx context.Context, req ReturnRangeRequest) (ReturnRangeResponse, error) {
-	database, tag, err := hiloKey(req.Database, req.Tag)
+// ReturnRangeByHigh is ReturnRange for a protocol that carries neither the first number of a
+// range nor its token. The range is then matched by its last number and its holder: callers
+// with one name, as all have without TLS, can return each other's.
+func (r *ranges) ReturnRangeByHigh(ctx context.Context, req *idnodev1.ReturnRangeRequest) (*idnodev1.ReturnRangeResponse, error) {
+	return call(ctx, r.calls, "ReturnRange", returnedRange{req, checkReturned(req)}, r.returnRange)
+}
+
+// returnedRange is a range to give back.
+type returnedRange struct {
+	*idnodev1.ReturnRangeRequest
+	// wrong is what is wrong with the numbers of the request.
+	wrong error
+}
+
+func (r *ranges) returnRange(ctx context.Context, req returnedRange) (*idnodev1.ReturnRangeResponse, error) {
+	database, tag, err := hiloKey(req.GetDatabase(), req.GetTag())
 	if err != nil {
-		return ReturnRangeResponse{}, err
+		return nil, err
 	}
-	if err := checkReturn(req); err != nil {
-		return ReturnRangeResponse{}, err
+	if req.wrong != nil {
+		return nil, req.wrong
 	}
-	if req.RequestID, err = r.accept(req.RequestID, 0); err != nil {
-		return ReturnRangeResponse{}, err
+	request, err := r.accept(req.GetRequestId(), 0)
+	if err != nil {
+		return nil, err
 	}
 	if err := r.authorize(ctx, rights.Ranges, database, tag); err != nil {
-		return ReturnRangeResponse{}, err
+		return nil, err
 	}
 	before := r.state.AppliedIndex()
-	ret := &raftlogv1.HiLoReturn{Tag: tag, Low: req.Low, High: req.High, Last: req.Last}
-	if len(req.Token) > 0 {
-		ret.CheckToken, ret.Token = true, binary.BigEndian.Uint64(req.Token)
+	ret := &raftlogv1.HiLoReturn{Tag: tag, Low: req.GetLow(), High: req.GetHigh(), Last: req.GetLast()}
+	if len(req.GetToken()) > 0 {
+		ret.CheckToken, ret.Token = true, binary.BigEndian.Uint64(req.GetToken())
 	}
-	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, req.fingerprint), Principal: r.holder(ctx)}
-	result, err := r.propose(ctx, e, ret, req.RequestID != nil)
+	e := op.Envelope{Database: database, Principal: r.holder(ctx), Request: request.key(database, func() fingerprint {
+		return newFingerprint("ReturnRange").text(req.GetDatabase()).text(req.GetTag()).
+			number(req.GetLow()).number(req.GetHigh()).number(req.GetLast()).text(string(req.GetToken()))
+	})}
+	result, err := r.propose(ctx, e, ret, request.given())
 	if err != nil {
-		return ReturnRangeResponse{}, err
+		return nil, err
 	}
 	returned := result.GetHiloReturn()
 	if returned == nil {
-		return ReturnRangeResponse{}, wrongResult("ReturnRange", result)
+		return nil, wrongResult("ReturnRange", result)
 	}
 	if returned.GetReturned() {
 		if result.GetLogIndex() > before { // Otherwise it was given back the first time.
-			r.limitsOf(ctx).giveBack(time.Now(), req.High-req.Last)
+			r.limitsOf(ctx).giveBack(time.Now(), req.GetHigh()-req.GetLast())
 		}
-		r.events.rangeReturned(database, req.High, req.Last)
+		r.events.rangeReturned(database, req.GetHigh(), req.GetLast())
 	}
-	return ReturnRangeResponse{Returned: returned.GetReturned(), Max: returned.GetMax(), LogIndex: result.GetLogIndex()}, nil
+	return &idnodev1.ReturnRangeResponse{Returned: returned.GetReturned(), Max: returned.GetMax(), LogIndex: result.GetLogIndex()}, nil
 }
 
 // checkReturn refuses what cannot be meant; whether a return matches a range is
 // for the state to say.
-func checkReturn(req ReturnRangeRequest) error {
+func checkReturn(req *idnodev1.ReturnRangeRequest) error {
+	token := len(req.GetToken())
 	switch {
-	case len(req.Token) != 0 && len(req.Token) != tokenBytes:
-		return invalid(ReasonInvalidToken, "token", "the token has %d bytes, not %d", len(req.Token), tokenBytes)
-	case req.LowUnknown && (req.Low != 0 || len(req.Token) != 0):
-		return invalid(ReasonInvalidLow, "low", "an unknown low goes with neither a number nor a token")
-	case !req.LowUnknown && req.Low < 1:
-		return invalid(ReasonInvalidLow, "low", "the first number %d is below 1", req.Low)
-	case req.High < 1:
-		return invalid(ReasonInvalidHigh, "high", "the last number of the range %d is below 1", req.High)
-	case req.Last < 0:
-		return invalid(ReasonInvalidLast, "last", "the last number used %d is negative", req.Last)
-	case len(req.Token) == 0 && !req.WithoutToken && !req.LowUnknown:
+	case token != 0 && token != tokenBytes:
+		return invalid(ReasonInvalidToken, "token", "the token has %d bytes, not %d", token, tokenBytes)
+	case req.GetLow() < 1:
+		return invalid(ReasonInvalidLow, "low", "the first number %d is below 1", req.GetLow())
+	}
+	if err := checkReturned(req); err != nil {
+		return err
+	}
+	switch {
+	case token == 0 && !req.GetWithoutToken():
 		return invalid(ReasonInvalidToken, "token", "the token that came with the range is missing")
-	case len(req.Token) != 0 && req.WithoutToken:
+	case token != 0 && req.GetWithoutToken():
 		return invalid(ReasonInvalidToken, "token", "there is a token in a return without token")
 	}
 	return nil
 }
 
-func (r ReturnRangeRequest) fingerprint() fingerprint {
-	return newFingerprint("ReturnRange").text(r.Database).text(r.Tag).
-		number(r.Low).number(r.High).number(r.Last).text(string(r.Token))
+// checkReturned is the part of checkReturn that every protocol carries.
+func checkReturned(req *idnodev1.ReturnRangeRequest) error {
+	switch {
+	case req.GetHigh() < 1:
+		return invalid(ReasonInvalidHigh, "high", "the last number of the range %d is below 1", req.GetHigh())
+	case req.GetLast() < 0:
+		return invalid(ReasonInvalidLast, "last", "the last number used %d is negative", req.GetLast())
+	}
+	return nil
 }
 
-// SetHiLoRequest raises a counter.
-type SetHiLoRequest struct {
-	Database string
-	Tag      string
-	// Max is the new value; not lower than Expected.
-	Max int64
-	// Expected is the value the caller read, 0 for an unknown tag.
-	Expected  int64
-	RequestID *RequestID
-}
-
-// SetHiLo raises the counter of a tag if it still has the expected value, and returns
-// the new one.
-func (r *ranges) SetHiLo(ctx context.Context, req SetHiLoRequest) (Value, error) {
+// SetHiLo raises the counter of a tag if it still has the expected value.
+func (r *ranges) SetHiLo(ctx context.Context, req *idnodev1.SetHiLoRequest) (*idnodev1.SetHiLoResponse, error) {
 	return call(ctx, r.calls, "SetHiLo", req, r.setHiLo)
 }
 
-func (r *ranges) setHiLo(ctx context.Context, req SetHiLoRequest) (Value, error) {
-	database, tag, err := hiloKey(req.Database, req.Tag)
+func (r *ranges) setHiLo(ctx context.Context, req *idnodev1.SetHiLoRequest) (*idnodev1.SetHiLoResponse, error) {
+	database, tag, err := hiloKey(req.GetDatabase(), req.GetTag())
 	if err != nil {
-		return Value{}, err
+		return nil, err
 	}
 	// A set may bring the counter into being, so the tag must be one that ranges
 	// can be asked of.
-	if err := docid.ValidateTag(req.Tag, docid.DefaultSeparator); err != nil {
-		return Value{}, badForm(err, "")
+	if err := docid.ValidateTag(req.GetTag(), docid.DefaultSeparator); err != nil {
+		return nil, badForm(err, "")
 	}
-	if req.Expected < 0 {
-		return Value{}, invalid(ReasonInvalidExpected, "expected", "the expected value %d is negative", req.Expected)
+	largest, expected := req.GetMax(), req.GetExpected()
+	if expected < 0 {
+		return nil, invalid(ReasonInvalidExpected, "expected", "the expected value %d is negative", expected)
 	}
-	if req.Max < req.Expected {
-		return Value{}, invalid(ReasonInvalidMax, "max",
-			"max %d is lower than the expected value %d: a counter only rises this way", req.Max, req.Expected)
+	if largest < expected {
+		return nil, invalid(ReasonInvalidMax, "max",
+			"max %d is lower than the expected value %d: a counter only rises this way", largest, expected)
 	}
-	if req.RequestID, err = r.accept(req.RequestID, 0); err != nil {
-		return Value{}, err
+	request, err := r.accept(req.GetRequestId(), 0)
+	if err != nil {
+		return nil, err
 	}
-	need := r.toRaise(uint64(req.Max - req.Expected))
-	if err := r.allow(ctx, need, target{targetTag, database, tag}, 1); err != nil {
-		return Value{}, err
+	if err := r.allow(ctx, r.toRaise(uint64(largest-expected)), target{targetTag, database, tag}, 1); err != nil {
+		return nil, err
 	}
-	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, func() fingerprint {
-		return newFingerprint("SetHiLo").text(req.Database).text(req.Tag).number(req.Max).number(req.Expected)
+	e := op.Envelope{Database: database, Request: request.key(database, func() fingerprint {
+		return newFingerprint("SetHiLo").text(req.GetDatabase()).text(req.GetTag()).number(largest).number(expected)
 	})}
-	var res Value
-	err = r.audited(ctx, audit.Record{Event: audit.EventSetHiLo, Database: database, Name: tag, Before: req.Expected, After: req.Max}, func() (change, error) {
-		result, err := r.propose(ctx, e, &raftlogv1.HiLoSet{Tag: tag, Max: req.Max, Expected: req.Expected}, req.RequestID != nil)
-		res, err = value("SetHiLo", result, err)
-		return change{index: res.LogIndex, before: req.Expected, after: res.Value}, err
+	record := audit.Record{Event: audit.EventSetHiLo, Database: database, Name: tag, Before: expected, After: largest}
+	var now Value
+	err = r.audited(ctx, record, func() (change, error) {
+		result, err := r.propose(ctx, e, &raftlogv1.HiLoSet{Tag: tag, Max: largest, Expected: expected}, request.given())
+		now, err = value("SetHiLo", result, err)
+		return change{index: now.LogIndex, before: expected, after: now.Value}, err
 	})
-	return res, err
+	return &idnodev1.SetHiLoResponse{Max: now.Value, LogIndex: now.LogIndex}, err
 }
 
 // hiloKey checks and folds database and tag of a call that names no separator.

@@ -1,43 +1,48 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"strings"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 func TestHiLo(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
 	ctx := context.Background()
-	first, err := n.NextRange(ctx, NextRangeRequest{Tag: "Users"})
+	first, err := n.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "Users"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, first, NextRangeResponse{
-		Prefix: "Users/", Low: 1, High: 32, Size: 32, NodeTag: "A", RangeAt: w.Now().UTC(),
+	same(t, first, &idnodev1.NextRangeResponse{
+		Prefix: "Users/", Low: 1, High: 32, Size: 32, NodeTag: "A", RangeAt: timestamppb.New(w.Now()),
 		Token: first.Token, LogIndex: first.LogIndex,
 	})
 	w.Advance(10 * time.Second)
-	second, err := n.NextRange(ctx, NextRangeRequest{
-		Tag: "users", Separator: "+", LastSize: 32, HasLastRange: true, LastRangeAt: first.RangeAt,
+	second, err := n.NextRange(ctx, &idnodev1.NextRangeRequest{
+		Tag: "users", Separator: "+", LastSize: 32, LastRangeAt: first.RangeAt,
 	})
 	if err != nil || second.Prefix != "users+" || second.Low != 33 || second.High != 96 {
 		t.Fatalf("%+v %v", second, err)
 	}
-	if first.Token == second.Token {
+	if bytes.Equal(first.Token, second.Token) {
 		t.Error("two ranges have the same token")
 	}
-	got, err := n.GetHiLo(ctx, GetHiLoRequest{Tag: "USERS"})
-	if err != nil || got.HiLo != (HiLo{Tag: "users", Max: 96}) {
+	got, err := n.GetHiLo(ctx, &idnodev1.GetHiLoRequest{Tag: "USERS"})
+	if err != nil || got.Hilo.Tag != "users" || got.Hilo.Max != 96 {
 		t.Errorf("get: %+v %v", got, err)
 	}
 
-	ret := func(low, high, last int64, token []byte) ReturnRangeResponse {
+	ret := func(low, high, last int64, token []byte) *idnodev1.ReturnRangeResponse {
 		t.Helper()
-		res, err := n.ReturnRange(ctx, ReturnRangeRequest{Tag: "users", Low: low, High: high, Last: last, Token: token})
+		res, err := n.ReturnRange(ctx, &idnodev1.ReturnRangeRequest{Tag: "users", Low: low, High: high, Last: last, Token: token})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,11 +60,11 @@ func TestHiLo(t *testing.T) {
 	if r := ret(33, 96, 40, second.Token[:]); r.Returned || r.Max != 40 {
 		t.Errorf("a repeat: %+v", r)
 	}
-	third, err := n.NextRange(ctx, NextRangeRequest{Tag: "users", Size: 10})
+	third, err := n.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "users", Size: 10})
 	if err != nil || third.Low != 41 || third.Size != 10 {
 		t.Fatalf("%+v %v", third, err)
 	}
-	res, err := n.ReturnRange(ctx, ReturnRangeRequest{Tag: "users", LowUnknown: true, High: third.High, Last: 45})
+	res, err := n.ReturnRangeByHigh(ctx, &idnodev1.ReturnRangeRequest{Tag: "users", High: third.High, Last: 45})
 	if err != nil || !res.Returned || res.Max != 45 {
 		t.Errorf("a return as HTTP makes it: %+v %v", res, err)
 	}
@@ -68,16 +73,16 @@ func TestHiLo(t *testing.T) {
 func TestSetHiLo(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	ctx := context.Background()
-	_, err := n.GetHiLo(ctx, GetHiLoRequest{Tag: "orders"})
+	_, err := n.GetHiLo(ctx, &idnodev1.GetHiLoRequest{Tag: "orders"})
 	wantError(t, err, NotFound, ReasonHiLoNotFound, "")
-	set, err := n.SetHiLo(ctx, SetHiLoRequest{Tag: "orders", Max: 32})
-	if err != nil || set.Value != 32 {
+	set, err := n.SetHiLo(ctx, &idnodev1.SetHiLoRequest{Tag: "orders", Max: 32})
+	if err != nil || set.Max != 32 {
 		t.Fatalf("%+v %v", set, err)
 	}
-	_, err = n.SetHiLo(ctx, SetHiLoRequest{Tag: "orders", Max: 64})
+	_, err = n.SetHiLo(ctx, &idnodev1.SetHiLoRequest{Tag: "orders", Max: 64})
 	wantError(t, err, Aborted, ReasonConcurrency, "expected")
-	set, err = n.SetHiLo(ctx, SetHiLoRequest{Tag: "Orders", Max: 64, Expected: 32})
-	if err != nil || set.Value != 64 {
+	set, err = n.SetHiLo(ctx, &idnodev1.SetHiLoRequest{Tag: "Orders", Max: 64, Expected: 32})
+	if err != nil || set.Max != 64 {
 		t.Fatalf("%+v %v", set, err)
 	}
 }
@@ -86,16 +91,16 @@ func TestSetHiLo(t *testing.T) {
 func TestServerPrefix(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, func(c *Config) { c.ServerPrefix = "NorthServer" })
-	res, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "orders"})
+	res, err := n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: "orders"})
 	if err != nil || res.Prefix != "orders/NorthServer/" || res.NodeTag != "" {
 		t.Fatalf("%+v %v", res, err)
 	}
 	longest := strings.Repeat("x", 2025-19-2-len("NorthServer"))
-	if _, err := n.NextRange(context.Background(), NextRangeRequest{Tag: longest}); err != nil {
+	if _, err := n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: longest}); err != nil {
 		t.Errorf("the longest tag beside the prefix: %v", err)
 	}
 	before := w.proposals()
-	_, err = n.NextRange(context.Background(), NextRangeRequest{Tag: longest + "x"})
+	_, err = n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: longest + "x"})
 	wantError(t, err, InvalidArgument, ReasonInvalidTag, "tag")
 	if w.proposals() != before {
 		t.Error("a refused request was proposed")
@@ -114,44 +119,59 @@ func TestHiLoLimits(t *testing.T) {
 		call          func(n node) error
 		reason, field string
 	}{
-		{"tag", callRange(NextRangeRequest{Tag: strings.Repeat("x", 2000)}), "", ""},
-		{"tag too long", callRange(NextRangeRequest{Tag: strings.Repeat("x", 2001)}), ReasonInvalidTag, "tag"},
-		{"tag folds too long", callRange(NextRangeRequest{Tag: strings.Repeat("Ⱥ", 1000)}), ReasonInvalidTag, "tag"},
-		{"empty tag", callRange(NextRangeRequest{}), ReasonInvalidTag, "tag"},
-		{"tag with the separator", callRange(NextRangeRequest{Tag: "u/"}), ReasonInvalidTag, "tag"},
-		{"tag with another separator", callRange(NextRangeRequest{Tag: "u/", Separator: "."}), "", ""},
-		{"tag with a pipe", callRange(NextRangeRequest{Tag: "u|"}), ReasonInvalidTag, "tag"},
-		{"separator", callRange(NextRangeRequest{Tag: "u", Separator: "|"}), ReasonInvalidSeparator, "separator"},
-		{"database", callRange(NextRangeRequest{Tag: "u", Database: "/"}), ReasonInvalidDatabase, "database"},
-		{"size", callRange(NextRangeRequest{Tag: "u", Size: 1 << 20}), "", ""},
-		{"label", callRange(NextRangeRequest{Tag: "u", Label: strings.Repeat("ü", 32)}), "", ""},
-		{"label too long", callRange(NextRangeRequest{Tag: "u", Label: strings.Repeat("x", 65)}), ReasonInvalidLabel, "label"},
-		{"label with a control character", callRange(NextRangeRequest{Tag: "u", Label: "a\nb"}), ReasonInvalidLabel, "label"},
-		{"label that is no text", callRange(NextRangeRequest{Tag: "u", Label: "\xff"}), ReasonInvalidLabel, "label"},
-		{"size too large", callRange(NextRangeRequest{Tag: "u", Size: 1<<20 + 1}), ReasonInvalidSize, "size"},
-		{"size negative", callRange(NextRangeRequest{Tag: "u", Size: -1}), ReasonInvalidSize, "size"},
-		{"last size", callRange(NextRangeRequest{Tag: "u", LastSize: math.MaxInt64}), "", ""},
-		{"last size negative", callRange(NextRangeRequest{Tag: "u", LastSize: -1}), ReasonInvalidSize, "last_size"},
-		{"last max", callRange(NextRangeRequest{Tag: "u", LastMax: 1 << 32}), "", ""},
-		{"last max negative", callRange(NextRangeRequest{Tag: "u", LastMax: -1}), ReasonInvalidLastMax, "last_max"},
-		{"last range", callRange(NextRangeRequest{Tag: "u", HasLastRange: true, LastRangeAt: at}), "", ""},
-		{"last range too early", callRange(NextRangeRequest{Tag: "u", HasLastRange: true}), ReasonInvalidLastRangeAt, "last_range_at"},
-		{"last range too late", callRange(NextRangeRequest{Tag: "u", HasLastRange: true, LastRangeAt: at.AddDate(300, 0, 0)}), ReasonInvalidLastRangeAt, "last_range_at"},
-		{"range request id", callRange(NextRangeRequest{Tag: "u", RequestID: &RequestID{}}), ReasonInvalidRequestID, "request_id"},
-		{"return: tag", callReturn(ReturnRangeRequest{Low: 1, High: 2}), ReasonInvalidTag, "tag"},
-		{"return: low", callReturn(ReturnRangeRequest{Tag: "u", High: 2}), ReasonInvalidLow, "low"},
-		{"return: low and unknown", callReturn(ReturnRangeRequest{Tag: "u", Low: 1, LowUnknown: true, High: 2}), ReasonInvalidLow, "low"},
-		{"return: high", callReturn(ReturnRangeRequest{Tag: "u", Low: 1}), ReasonInvalidHigh, "high"},
-		{"return: token missing", callReturn(ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: 1}), ReasonInvalidToken, "token"},
-		{"return: token without token", callReturn(ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: 1, Token: make([]byte, 8), WithoutToken: true}), ReasonInvalidToken, "token"},
-		{"return: last", callReturn(ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: -1}), ReasonInvalidLast, "last"},
-		{"return: token", callReturn(ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: make([]byte, 7)}), ReasonInvalidToken, "token"},
-		{"return: unknown tag", callReturn(ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: make([]byte, 8)}), "", ""},
-		{"set: tag", callSet(SetHiLoRequest{Tag: "u/", Max: 1}), ReasonInvalidTag, "tag"},
-		{"set: expected", callSet(SetHiLoRequest{Tag: "u", Expected: -1}), ReasonInvalidExpected, "expected"},
-		{"set: max", callSet(SetHiLoRequest{Tag: "u", Max: -1}), ReasonInvalidMax, "max"},
-		{"set: max below expected", callSet(SetHiLoRequest{Tag: "u", Max: 4, Expected: 5}), ReasonInvalidMax, "max"},
-		{"set: greatest", callSet(SetHiLoRequest{Tag: "u", Max: math.MaxInt64}), "", ""},
+		{"tag", callRange(&idnodev1.NextRangeRequest{Tag: strings.Repeat("x", 2000)}), "", ""},
+		{"tag too long", callRange(&idnodev1.NextRangeRequest{Tag: strings.Repeat("x", 2001)}), ReasonInvalidTag, "tag"},
+		{"tag folds too long", callRange(&idnodev1.NextRangeRequest{Tag: strings.Repeat("Ⱥ", 1000)}), ReasonInvalidTag, "tag"},
+		{"empty tag", callRange(&idnodev1.NextRangeRequest{}), ReasonInvalidTag, "tag"},
+		{"tag with the separator", callRange(&idnodev1.NextRangeRequest{Tag: "u/"}), ReasonInvalidTag, "tag"},
+		{"tag with another separator", callRange(&idnodev1.NextRangeRequest{Tag: "u/", Separator: "."}), "", ""},
+		{"tag with a pipe", callRange(&idnodev1.NextRangeRequest{Tag: "u|"}), ReasonInvalidTag, "tag"},
+		{"separator", callRange(&idnodev1.NextRangeRequest{Tag: "u", Separator: "|"}), ReasonInvalidSeparator, "separator"},
+		{"database", callRange(&idnodev1.NextRangeRequest{Tag: "u", Database: "/"}), ReasonInvalidDatabase, "database"},
+		{"size", callRange(&idnodev1.NextRangeRequest{Tag: "u", Size: 1 << 20}), "", ""},
+		{"label", callRange(&idnodev1.NextRangeRequest{Tag: "u", Label: strings.Repeat("ü", 32)}), "", ""},
+		{"label too long", callRange(&idnodev1.NextRangeRequest{Tag: "u", Label: strings.Repeat("x", 65)}), ReasonInvalidLabel, "label"},
+		{"label with a control character", callRange(&idnodev1.NextRangeRequest{Tag: "u", Label: "a\nb"}), ReasonInvalidLabel, "label"},
+		{"label that is no text", callRange(&idnodev1.NextRangeRequest{Tag: "u", Label: "\xff"}), ReasonInvalidLabel, "label"},
+		{"size too large", callRange(&idnodev1.NextRangeRequest{Tag: "u", Size: 1<<20 + 1}), ReasonInvalidSize, "size"},
+		{"size negative", callRange(&idnodev1.NextRangeRequest{Tag: "u", Size: -1}), ReasonInvalidSize, "size"},
+		{"last size", callRange(&idnodev1.NextRangeRequest{Tag: "u", LastSize: math.MaxInt64}), "", ""},
+		{"last size negative", callRange(&idnodev1.NextRangeRequest{Tag: "u", LastSize: -1}), ReasonInvalidSize, "last_size"},
+		{"last max", callRange(&idnodev1.NextRangeRequest{Tag: "u", LastMax: 1 << 32}), "", ""},
+		{"last max negative", callRange(&idnodev1.NextRangeRequest{Tag: "u", LastMax: -1}), ReasonInvalidLastMax, "last_max"},
+		{"last range", callRange(&idnodev1.NextRangeRequest{Tag: "u", LastRangeAt: timestamppb.New(at)}), "", ""},
+		{
+			"last range too early", callRange(&idnodev1.NextRangeRequest{Tag: "u", LastRangeAt: timestamppb.New(time.Time{})}),
+			ReasonInvalidLastRangeAt, "last_range_at",
+		},
+		{
+			"last range too late", callRange(&idnodev1.NextRangeRequest{Tag: "u", LastRangeAt: timestamppb.New(at.AddDate(300, 0, 0))}),
+			ReasonInvalidLastRangeAt, "last_range_at",
+		},
+		{
+			"range request id", callRange(&idnodev1.NextRangeRequest{Tag: "u", RequestId: &idnodev1.RequestId{}}),
+			ReasonInvalidRequestID, "request_id",
+		},
+		{"return: tag", callReturn(&idnodev1.ReturnRangeRequest{Low: 1, High: 2}), ReasonInvalidTag, "tag"},
+		{"return: low", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", High: 2}), ReasonInvalidLow, "low"},
+		{"return: high", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1}), ReasonInvalidHigh, "high"},
+		{"return: token missing", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: 1}), ReasonInvalidToken, "token"},
+		{
+			"return: token without token",
+			callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: 1, Token: make([]byte, 8), WithoutToken: true}),
+			ReasonInvalidToken, "token",
+		},
+		{"return: last", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: -1}), ReasonInvalidLast, "last"},
+		{
+			"return: token", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: make([]byte, 7)}),
+			ReasonInvalidToken, "token",
+		},
+		{"return: unknown tag", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: make([]byte, 8)}), "", ""},
+		{"set: tag", callSet(&idnodev1.SetHiLoRequest{Tag: "u/", Max: 1}), ReasonInvalidTag, "tag"},
+		{"set: expected", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Expected: -1}), ReasonInvalidExpected, "expected"},
+		{"set: max", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Max: -1}), ReasonInvalidMax, "max"},
+		{"set: max below expected", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Max: 4, Expected: 5}), ReasonInvalidMax, "max"},
+		{"set: greatest", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Max: math.MaxInt64}), "", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { checkLimit(t, tt.call, tt.reason, tt.field) })
@@ -161,25 +181,25 @@ func TestHiLoLimits(t *testing.T) {
 // TestLastMaxTooFar: only the state knows how far is too far.
 func TestLastMaxTooFar(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
-	err := callRange(NextRangeRequest{Tag: "u", LastMax: 1<<32 + 1})(n)
+	err := callRange(&idnodev1.NextRangeRequest{Tag: "u", LastMax: 1<<32 + 1})(n)
 	wantError(t, err, InvalidArgument, ReasonInvalidLastMax, "last_max")
 }
 
 // TestRangeBeforeTheTag: a range's ids end with the tag, so it waits for that.
 func TestRangeBeforeTheTag(t *testing.T) {
 	n := newNode(t, newWorld(t), func(c *Config) { c.Tag = func() (string, bool) { return "A", false } })
-	err := callRange(NextRangeRequest{Tag: "u"})(n)
+	err := callRange(&idnodev1.NextRangeRequest{Tag: "u"})(n)
 	wantError(t, err, Unavailable, ReasonStarting, "")
 }
 
-func callRange(r NextRangeRequest) func(node) error {
+func callRange(r *idnodev1.NextRangeRequest) func(node) error {
 	return func(n node) error { _, err := n.NextRange(context.Background(), r); return err }
 }
 
-func callReturn(r ReturnRangeRequest) func(node) error {
+func callReturn(r *idnodev1.ReturnRangeRequest) func(node) error {
 	return func(n node) error { _, err := n.ReturnRange(context.Background(), r); return err }
 }
 
-func callSet(r SetHiLoRequest) func(node) error {
+func callSet(r *idnodev1.SetHiLoRequest) func(node) error {
 	return func(n node) error { _, err := n.SetHiLo(context.Background(), r); return err }
 }

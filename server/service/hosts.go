@@ -23,7 +23,8 @@ func (m *members) CheckHost(name string) error {
 	case slices.ContainsFunc(known, ofMember):
 		return nil
 	case len(known) == 0:
-		return unavailable(ReasonStarting, "the node knows no member yet, and so cannot tell whether "+name+" is a name of the cluster", retryStarting, nil)
+		return unavailable(ReasonStarting,
+			"the node knows no member yet, and so cannot tell whether "+name+" is a name of the cluster", retryStarting, nil)
 	}
 	return &Error{
 		Code: PermissionDenied, Reason: ReasonInvalidRequest,

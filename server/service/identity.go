@@ -8,28 +8,9 @@ import (
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/identity"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
-
-// NextIdentityRequest asks for the next values of an identity.
-type NextIdentityRequest struct {
-	Database string
-	// Name may end with one pipe.
-	Name string
-	// Count is 1 to 1,000,000; 0 means 1.
-	Count int64
-	// Separator is the one of the ids the caller will build: values whose id is
-	// claimed under it are stepped over. Empty means "/".
-	Separator string
-	RequestID *RequestID
-}
-
-// NextIdentityResponse holds the values taken, in order: one block, or up to 64
-// where claimed ids lie between.
-type NextIdentityResponse struct {
-	Blocks   []identity.Block
-	LogIndex uint64
-}
 
 // identities are the use cases of identities.
 type identities struct {
@@ -39,23 +20,24 @@ type identities struct {
 }
 
 // NextIdentity takes the next values of an identity.
-func (i *identities) NextIdentity(ctx context.Context, req NextIdentityRequest) (NextIdentityResponse, error) {
+func (i *identities) NextIdentity(ctx context.Context, req *idnodev1.NextIdentityRequest) (*idnodev1.NextIdentityResponse, error) {
 	return call(ctx, i.calls, "NextIdentity", req, i.nextIdentity)
 }
 
-func (i *identities) nextIdentity(ctx context.Context, req NextIdentityRequest) (NextIdentityResponse, error) {
+func (i *identities) nextIdentity(ctx context.Context, req *idnodev1.NextIdentityRequest) (*idnodev1.NextIdentityResponse, error) {
 	t, err := i.prepare(ctx, req)
 	if err != nil {
-		return NextIdentityResponse{}, err
+		return nil, err
 	}
-	return i.take(ctx, t)
+	taken, err := i.take(ctx, t)
+	return taken.response(), err
 }
 
 // NextIdentities takes the next values of several identities together, and returns
 // the outcome of each request, in their order. They remain several calls: each
 // counts, fails and takes effect by itself.
-func (i *identities) NextIdentities(ctx context.Context, reqs []NextIdentityRequest) ([]NextIdentityResponse, []error) {
-	responses, errs := make([]NextIdentityResponse, len(reqs)), make([]error, len(reqs))
+func (i *identities) NextIdentities(ctx context.Context, reqs []*idnodev1.NextIdentityRequest) ([]*idnodev1.NextIdentityResponse, []error) {
+	responses, errs := make([]*idnodev1.NextIdentityResponse, len(reqs)), make([]error, len(reqs))
 	values, operations := make([]takeValues, len(reqs)), make([][]byte, len(reqs))
 	principal, owner := i.principal(ctx, false), i.principal(ctx, true)
 	who := func(n int) *string {
@@ -82,35 +64,38 @@ func (i *identities) NextIdentities(ctx context.Context, reqs []NextIdentityRequ
 	}
 	answers := i.proposeAll(ctx, operations, errs)
 	for n := range reqs {
+		var taken takenValues
 		if errs[n] == nil {
-			responses[n], errs[n] = i.taken(values[n], answers[n])
+			taken, errs[n] = i.taken(values[n], answers[n])
 		}
 		if needsPrincipal(errs[n], who(n)) {
-			responses[n], errs[n] = i.take(ctx, values[n])
+			taken, errs[n] = i.take(ctx, values[n])
 		}
 		if errs[n] != nil {
-			errs[n] = i.finish(ctx, "NextIdentity", proposalError(errs[n], reqs[n].RequestID != nil))
+			errs[n] = i.finish(ctx, "NextIdentity", proposalError(errs[n], reqs[n].GetRequestId() != nil))
+			continue
 		}
+		responses[n] = taken.response()
 	}
 	return responses, errs
 }
 
 // prepare checks a request, folds what it names, and refuses what the caller has no right
 // to or no ids left for.
-func (i *identities) prepare(ctx context.Context, r NextIdentityRequest) (takeValues, error) {
-	database, name, err := identityKey(r.Database, r.Name)
+func (i *identities) prepare(ctx context.Context, r *idnodev1.NextIdentityRequest) (takeValues, error) {
+	database, name, err := identityKey(r.GetDatabase(), r.GetName())
 	if err != nil {
 		return takeValues{}, err
 	}
-	separator, err := docid.ParseSeparator(r.Separator)
+	separator, err := docid.ParseSeparator(r.GetSeparator())
 	if err != nil {
 		return takeValues{}, badForm(err, "")
 	}
-	count, err := parseCount(r.Count)
+	count, err := parseCount(r.GetCount())
 	if err != nil {
 		return takeValues{}, err
 	}
-	request, err := i.accept(r.RequestID, count)
+	request, err := i.accept(r.GetRequestId(), count)
 	if err != nil {
 		return takeValues{}, err
 	}
@@ -119,134 +104,98 @@ func (i *identities) prepare(ctx context.Context, r NextIdentityRequest) (takeVa
 	}
 	// Last, because it takes the longest: a refused call is cheap.
 	return takeValues{
-		Envelope: op.Envelope{Database: database, Request: requestKey(database, request, r.fingerprint)},
+		Envelope: op.Envelope{Database: database, Request: request.key(database, func() fingerprint { return nextFingerprint(r) })},
 		name:     name, separator: separator, count: count,
 	}, nil
 }
 
-func (r NextIdentityRequest) fingerprint() fingerprint {
-	return newFingerprint("NextIdentity").text(r.Database).text(r.Name).number(r.Count).text(r.Separator)
+func nextFingerprint(r *idnodev1.NextIdentityRequest) fingerprint {
+	return newFingerprint("NextIdentity").text(r.GetDatabase()).text(r.GetName()).number(r.GetCount()).text(r.GetSeparator())
 }
 
-// SeedIdentityRequest moves the last used value of an identity.
-type SeedIdentityRequest struct {
-	Database string
-	// Name may end with one pipe.
-	Name string
-	// Value is the new last used value.
-	Value int64
-	// Force sets exactly Value, also when it is lower.
-	Force bool
-	// Expected, if set, is the only current value under which anything happens.
-	Expected  *int64
-	RequestID *RequestID
-}
-
-// SeedIdentity moves the last used value of an identity, and returns it.
-func (i *identities) SeedIdentity(ctx context.Context, req SeedIdentityRequest) (Value, error) {
+// SeedIdentity moves the last used value of an identity.
+func (i *identities) SeedIdentity(ctx context.Context, req *idnodev1.SeedIdentityRequest) (*idnodev1.SeedIdentityResponse, error) {
 	return call(ctx, i.calls, "SeedIdentity", req, i.seedIdentity)
 }
 
-func (i *identities) seedIdentity(ctx context.Context, req SeedIdentityRequest) (Value, error) {
-	database, name, err := identityKey(req.Database, req.Name)
+func (i *identities) seedIdentity(ctx context.Context, req *idnodev1.SeedIdentityRequest) (*idnodev1.SeedIdentityResponse, error) {
+	database, name, err := identityKey(req.GetDatabase(), req.GetName())
 	if err != nil {
-		return Value{}, err
+		return nil, err
 	}
-	if req.RequestID, err = i.accept(req.RequestID, 0); err != nil {
-		return Value{}, err
+	request, err := i.accept(req.GetRequestId(), 0)
+	if err != nil {
+		return nil, err
 	}
-	need := withForce(i.toRaise(i.raisedBy(req, database, name)), req.Force)
+	need := withForce(i.toRaise(i.raisedBy(req, database, name)), req.GetForce())
 	if err := i.allow(ctx, need, target{targetIdentity, database, name}, 1); err != nil {
-		return Value{}, err
+		return nil, err
 	}
-	var res Value
-	err = i.audited(ctx, audit.Record{Event: audit.EventSeed, Database: database, Name: name, After: req.Value, Force: req.Force}, func() (change, error) {
-		var before any
-		res, before, err = i.seed(ctx, req, database, name)
-		return change{index: res.LogIndex, before: before, after: res.Value}, err
+	e := op.Envelope{Database: database, Request: request.key(database, func() fingerprint {
+		return newFingerprint("SeedIdentity").text(req.GetDatabase()).text(req.GetName()).
+			number(req.GetValue()).flag(req.GetForce()).optional(req.Expected)
+	})}
+	seed := &raftlogv1.IdentitySeed{Name: name, Value: req.GetValue(), Force: req.GetForce(), Expected: req.Expected}
+	record := audit.Record{Event: audit.EventSeed, Database: database, Name: name, After: req.GetValue(), Force: req.GetForce()}
+	var now Value
+	err = i.audited(ctx, record, func() (done change, err error) {
+		result, err := i.propose(ctx, e, seed, request.given())
+		if err == nil && result.Before != nil {
+			done.before = result.GetBefore()
+		}
+		now, err = value("SeedIdentity", result, err)
+		done.index, done.after = now.LogIndex, now.Value
+		return done, err
 	})
-	return res, err
+	return &idnodev1.SeedIdentityResponse{Value: now.Value, LogIndex: now.LogIndex}, err
 }
 
 // raisedBy returns how many numbers a seed takes, as far as this node knows where the
 // identity stands: at worst too many.
-func (i *identities) raisedBy(req SeedIdentityRequest, database, name string) uint64 {
+func (i *identities) raisedBy(req *idnodev1.SeedIdentityRequest, database, name string) uint64 {
 	stands := req.Expected // Otherwise nothing happens.
 	if stands == nil {
 		counter, _ := i.state.Identity(database, name)
 		stands = &counter.Last
 	}
-	if req.Value <= *stands {
+	if req.GetValue() <= *stands {
 		return 0
 	}
-	return uint64(req.Value) - uint64(*stands)
-}
-
-// seed is SeedIdentity of a request that was checked. It also returns the value before; nil
-// if there was none.
-func (i *identities) seed(ctx context.Context, req SeedIdentityRequest, database, name string) (res Value, before any, err error) {
-	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, func() fingerprint {
-		return newFingerprint("SeedIdentity").text(req.Database).text(req.Name).
-			number(req.Value).flag(req.Force).optional(req.Expected)
-	})}
-	seed := &raftlogv1.IdentitySeed{Name: name, Value: req.Value, Force: req.Force, Expected: req.Expected}
-	result, err := i.propose(ctx, e, seed, req.RequestID != nil)
-	if err != nil {
-		return Value{}, nil, err
-	}
-	if result.Before != nil {
-		before = result.GetBefore()
-	}
-	res, err = value("SeedIdentity", result, nil)
-	return res, before, err
-}
-
-// DeleteIdentityRequest names the identity to delete.
-type DeleteIdentityRequest struct {
-	Database string
-	// Name may end with one pipe.
-	Name string
-	// Forget drops the last used value too: values then come twice.
-	Forget    bool
-	RequestID *RequestID
+	return uint64(req.GetValue()) - uint64(*stands)
 }
 
 // DeleteIdentity hides an identity, or forgets it, and returns the last used value at
 // that moment.
-func (i *identities) DeleteIdentity(ctx context.Context, req DeleteIdentityRequest) (Value, error) {
+func (i *identities) DeleteIdentity(ctx context.Context, req *idnodev1.DeleteIdentityRequest) (*idnodev1.DeleteIdentityResponse, error) {
 	return call(ctx, i.calls, "DeleteIdentity", req, i.deleteIdentity)
 }
 
-func (i *identities) deleteIdentity(ctx context.Context, req DeleteIdentityRequest) (Value, error) {
-	database, name, err := identityKey(req.Database, req.Name)
+func (i *identities) deleteIdentity(ctx context.Context, req *idnodev1.DeleteIdentityRequest) (*idnodev1.DeleteIdentityResponse, error) {
+	database, name, err := identityKey(req.GetDatabase(), req.GetName())
 	if err != nil {
-		return Value{}, err
+		return nil, err
 	}
-	if req.RequestID, err = i.accept(req.RequestID, 0); err != nil {
-		return Value{}, err
+	request, err := i.accept(req.GetRequestId(), 0)
+	if err != nil {
+		return nil, err
 	}
-	if err := i.authorize(ctx, withForce(rights.Delete, req.Forget), database, name); err != nil {
-		return Value{}, err
+	if err := i.authorize(ctx, withForce(rights.Delete, req.GetForget()), database, name); err != nil {
+		return nil, err
 	}
 	event := audit.EventDelete
-	if req.Forget {
+	if req.GetForget() {
 		event = audit.EventForget
 	}
-	var res Value
-	err = i.audited(ctx, audit.Record{Event: event, Database: database, Name: name}, func() (change, error) {
-		res, err = i.delete(ctx, req, database, name)
-		return change{index: res.LogIndex, before: res.Value}, err
-	})
-	return res, err
-}
-
-// delete is DeleteIdentity of a request that was checked.
-func (i *identities) delete(ctx context.Context, req DeleteIdentityRequest, database, name string) (Value, error) {
-	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, func() fingerprint {
-		return newFingerprint("DeleteIdentity").text(req.Database).text(req.Name).flag(req.Forget)
+	e := op.Envelope{Database: database, Request: request.key(database, func() fingerprint {
+		return newFingerprint("DeleteIdentity").text(req.GetDatabase()).text(req.GetName()).flag(req.GetForget())
 	})}
-	result, err := i.propose(ctx, e, &raftlogv1.IdentityDelete{Name: name, Forget: req.Forget}, req.RequestID != nil)
-	return value("DeleteIdentity", result, err)
+	var last Value
+	err = i.audited(ctx, audit.Record{Event: event, Database: database, Name: name}, func() (change, error) {
+		result, err := i.propose(ctx, e, &raftlogv1.IdentityDelete{Name: name, Forget: req.GetForget()}, request.given())
+		last, err = value("DeleteIdentity", result, err)
+		return change{index: last.LogIndex, before: last.Value}, err
+	})
+	return &idnodev1.DeleteIdentityResponse{Value: last.Value, LogIndex: last.LogIndex}, err
 }
 
 // withForce returns the rights that a call needs that may be made by force.

@@ -7,80 +7,81 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
 
-	"github.com/idnode/idnode/identity"
 	"github.com/idnode/idnode/internal/outcome"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 func TestIdentity(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	ctx := context.Background()
-	next := func(name string, count int64) []identity.Block {
+	next := func(name string, count int64) []*idnodev1.ValueBlock {
 		t.Helper()
-		res, err := n.NextIdentity(ctx, NextIdentityRequest{Name: name, Count: count})
+		res, err := n.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: name, Count: count})
 		if err != nil || res.LogIndex == 0 {
 			t.Fatalf("%+v %v", res, err)
 		}
 		return res.Blocks
 	}
-	get := func(name string) (Identity, error) {
-		res, err := n.GetIdentity(ctx, GetIdentityRequest{Name: name})
-		return res.Identity, err
+	get := func(name string) (*idnodev1.Identity, error) {
+		res, err := n.GetIdentity(ctx, &idnodev1.GetIdentityRequest{Name: name})
+		return res.GetIdentity(), err
 	}
 
 	_, err := get("users")
 	wantError(t, err, NotFound, ReasonIdentityNotFound, "")
-	same(t, next("users", 0), []identity.Block{{First: 1, Last: 1}})
-	same(t, next("Users|", 10), []identity.Block{{First: 2, Last: 11}})
+	same(t, next("users", 0), []*idnodev1.ValueBlock{{First: 1, Last: 1}})
+	same(t, next("Users|", 10), []*idnodev1.ValueBlock{{First: 2, Last: 11}})
 
-	seeded, err := n.SeedIdentity(ctx, SeedIdentityRequest{Name: "users", Value: 5})
+	seeded, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "users", Value: 5})
 	if err != nil || seeded.Value != 11 {
 		t.Errorf("a lower seed: %+v %v", seeded, err)
 	}
 	wrong := int64(12)
-	_, err = n.SeedIdentity(ctx, SeedIdentityRequest{Name: "users", Value: 50, Expected: &wrong})
+	_, err = n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "users", Value: 50, Expected: &wrong})
 	wantError(t, err, Aborted, ReasonConcurrency, "expected")
-	seeded, err = n.SeedIdentity(ctx, SeedIdentityRequest{Name: "users", Value: -3, Force: true})
+	seeded, err = n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "users", Value: -3, Force: true})
 	if err != nil || seeded.Value != -3 {
 		t.Errorf("a forced seed: %+v %v", seeded, err)
 	}
 	got, err := get("USERS|")
-	if err != nil || got != (Identity{Name: "users", Value: -3}) {
+	if err != nil || got.Name != "users" || got.Value != -3 {
 		t.Errorf("get: %+v %v", got, err)
 	}
 
-	if _, err = n.SeedIdentity(ctx, SeedIdentityRequest{Name: "users", Value: 40}); err != nil {
+	if _, err = n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "users", Value: 40}); err != nil {
 		t.Fatal(err)
 	}
-	deleted, err := n.DeleteIdentity(ctx, DeleteIdentityRequest{Name: "users|"})
+	deleted, err := n.DeleteIdentity(ctx, &idnodev1.DeleteIdentityRequest{Name: "users|"})
 	if err != nil || deleted.Value != 40 {
 		t.Errorf("delete: %+v %v", deleted, err)
 	}
 	_, err = get("users")
 	wantError(t, err, NotFound, ReasonIdentityNotFound, "")
-	_, err = n.DeleteIdentity(ctx, DeleteIdentityRequest{Name: "users|"})
+	_, err = n.DeleteIdentity(ctx, &idnodev1.DeleteIdentityRequest{Name: "users|"})
 	wantError(t, err, NotFound, ReasonIdentityNotFound, "name")
-	same(t, next("users", 1), []identity.Block{{First: 41, Last: 41}})
-	if _, err = n.DeleteIdentity(ctx, DeleteIdentityRequest{Name: "users", Forget: true}); err != nil {
+	same(t, next("users", 1), []*idnodev1.ValueBlock{{First: 41, Last: 41}})
+	if _, err = n.DeleteIdentity(ctx, &idnodev1.DeleteIdentityRequest{Name: "users", Forget: true}); err != nil {
 		t.Fatal(err)
 	}
-	same(t, next("users", 1), []identity.Block{{First: 1, Last: 1}})
+	same(t, next("users", 1), []*idnodev1.ValueBlock{{First: 1, Last: 1}})
 }
 
 func TestIdentityExhausted(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	ctx := context.Background()
-	if _, err := n.SeedIdentity(ctx, SeedIdentityRequest{Name: "u", Value: math.MaxInt64 - 2}); err != nil {
+	if _, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "u", Value: math.MaxInt64 - 2}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := n.NextIdentity(ctx, NextIdentityRequest{Name: "u", Count: 3})
+	_, err := n.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "u", Count: 3})
 	wantError(t, err, OutOfRange, ReasonCounterExhausted, "count")
-	res, err := n.Generate(ctx, GenerateRequest{Template: "u|", Count: 2})
+	res, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: "u|", Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, res.IDs, []string{"u/9223372036854775806", "u/9223372036854775807"})
-	_, err = n.NextIdentity(ctx, NextIdentityRequest{Name: "u"})
+	same(t, res.Ids, []string{"u/9223372036854775806", "u/9223372036854775807"})
+	_, err = n.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "u"})
 	wantError(t, err, OutOfRange, ReasonCounterExhausted, "count")
 }
 
@@ -91,29 +92,38 @@ func TestIdentityLimits(t *testing.T) {
 		call          func(n node) error
 		reason, field string
 	}{
-		{"next: name", callNext(NextIdentityRequest{Name: long}), ReasonInvalidName, "name"},
-		{"next: longest name", callNext(NextIdentityRequest{Name: long[:2000] + "|"}), "", ""},
-		{"next: folds too long", callNext(NextIdentityRequest{Name: strings.Repeat("Ⱥ", 1000)}), ReasonInvalidName, "name"},
-		{"next: no name", callNext(NextIdentityRequest{}), ReasonInvalidName, "name"},
-		{"next: database", callNext(NextIdentityRequest{Name: "u", Database: "ü"}), ReasonInvalidDatabase, "database"},
-		{"next: separator", callNext(NextIdentityRequest{Name: "u", Separator: "-"}), ReasonInvalidSeparator, "separator"},
-		{"next: count", callNext(NextIdentityRequest{Name: "u", Count: 1_000_000}), "", ""},
-		{"next: count too large", callNext(NextIdentityRequest{Name: "u", Count: 1_000_001}), ReasonInvalidCount, "count"},
-		{"next: count negative", callNext(NextIdentityRequest{Name: "u", Count: math.MinInt64}), ReasonInvalidCount, "count"},
-		{"next: request id", callNext(NextIdentityRequest{Name: "u", RequestID: &RequestID{}}), ReasonInvalidRequestID, "request_id"},
-		{"seed: name", callSeed(SeedIdentityRequest{Name: `a\b`}), ReasonInvalidName, "name"},
-		{"seed: database", callSeed(SeedIdentityRequest{Name: "u", Database: "a b"}), ReasonInvalidDatabase, "database"},
-		{"seed: request id", callSeed(SeedIdentityRequest{Name: "u", RequestID: &RequestID{ID: long}}), ReasonInvalidRequestID, "request_id"},
-		{"seed: greatest", callSeed(SeedIdentityRequest{Name: "u", Value: math.MaxInt64}), "", ""},
-		{"seed: least", callSeed(SeedIdentityRequest{Name: "u", Value: math.MinInt64, Force: true}), "", ""},
-		{"delete: name", callDelete(DeleteIdentityRequest{Name: "||"}), ReasonInvalidName, "name"},
-		{"delete: request id", callDelete(DeleteIdentityRequest{Name: "u", RequestID: &RequestID{}}), ReasonInvalidRequestID, "request_id"},
+		{"next: name", callNext(&idnodev1.NextIdentityRequest{Name: long}), ReasonInvalidName, "name"},
+		{"next: longest name", callNext(&idnodev1.NextIdentityRequest{Name: long[:2000] + "|"}), "", ""},
+		{"next: folds too long", callNext(&idnodev1.NextIdentityRequest{Name: strings.Repeat("Ⱥ", 1000)}), ReasonInvalidName, "name"},
+		{"next: no name", callNext(&idnodev1.NextIdentityRequest{}), ReasonInvalidName, "name"},
+		{"next: database", callNext(&idnodev1.NextIdentityRequest{Name: "u", Database: "ü"}), ReasonInvalidDatabase, "database"},
+		{"next: separator", callNext(&idnodev1.NextIdentityRequest{Name: "u", Separator: "-"}), ReasonInvalidSeparator, "separator"},
+		{"next: count", callNext(&idnodev1.NextIdentityRequest{Name: "u", Count: 1_000_000}), "", ""},
+		{"next: count too large", callNext(&idnodev1.NextIdentityRequest{Name: "u", Count: 1_000_001}), ReasonInvalidCount, "count"},
+		{"next: count negative", callNext(&idnodev1.NextIdentityRequest{Name: "u", Count: math.MinInt64}), ReasonInvalidCount, "count"},
+		{
+			"next: request id", callNext(&idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{}}),
+			ReasonInvalidRequestID, "request_id",
+		},
+		{"seed: name", callSeed(&idnodev1.SeedIdentityRequest{Name: `a\b`}), ReasonInvalidName, "name"},
+		{"seed: database", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Database: "a b"}), ReasonInvalidDatabase, "database"},
+		{
+			"seed: request id", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: long}}),
+			ReasonInvalidRequestID, "request_id",
+		},
+		{"seed: greatest", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Value: math.MaxInt64}), "", ""},
+		{"seed: least", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Value: math.MinInt64, Force: true}), "", ""},
+		{"delete: name", callDelete(&idnodev1.DeleteIdentityRequest{Name: "||"}), ReasonInvalidName, "name"},
+		{
+			"delete: request id", callDelete(&idnodev1.DeleteIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{}}),
+			ReasonInvalidRequestID, "request_id",
+		},
 		{"get: name", func(n node) error {
-			_, err := n.GetIdentity(context.Background(), GetIdentityRequest{Name: " "})
+			_, err := n.GetIdentity(context.Background(), &idnodev1.GetIdentityRequest{Name: " "})
 			return err
 		}, ReasonInvalidName, "name"},
 		{"get: consistency", func(n node) error {
-			_, err := n.GetIdentity(context.Background(), GetIdentityRequest{Name: "u", Consistency: 9})
+			_, err := n.GetIdentity(context.Background(), &idnodev1.GetIdentityRequest{Name: "u", Consistency: 9})
 			return err
 		}, ReasonInvalidConsistency, "consistency"},
 	}
@@ -140,15 +150,15 @@ func checkLimit(t *testing.T, call func(node) error, reason, field string) {
 	}
 }
 
-func callNext(r NextIdentityRequest) func(node) error {
+func callNext(r *idnodev1.NextIdentityRequest) func(node) error {
 	return func(n node) error { _, err := n.NextIdentity(context.Background(), r); return err }
 }
 
-func callSeed(r SeedIdentityRequest) func(node) error {
+func callSeed(r *idnodev1.SeedIdentityRequest) func(node) error {
 	return func(n node) error { _, err := n.SeedIdentity(context.Background(), r); return err }
 }
 
-func callDelete(r DeleteIdentityRequest) func(node) error {
+func callDelete(r *idnodev1.DeleteIdentityRequest) func(node) error {
 	return func(n node) error { _, err := n.DeleteIdentity(context.Background(), r); return err }
 }
 
@@ -156,19 +166,22 @@ func callDelete(r DeleteIdentityRequest) func(node) error {
 func TestNextIdentities(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, func(c *Config) { c.MaxInFlight = 6 })
-	once := &RequestID{ID: "once"}
-	responses, errs := n.NextIdentities(context.Background(), []NextIdentityRequest{
+	once := &idnodev1.RequestId{Id: "once"}
+	responses, errs := n.NextIdentities(context.Background(), []*idnodev1.NextIdentityRequest{
 		{Name: "a"},
 		{Name: "b", Count: 10},
 		{Name: "a\\"},
-		{Name: "a", RequestID: once},
-		{Name: "a", RequestID: once},
-		{Name: "a", Count: 2, RequestID: once},
+		{Name: "a", RequestId: once},
+		{Name: "a", RequestId: once},
+		{Name: "a", Count: 2, RequestId: once},
 		{Name: "one too many"},
 	})
-	want := [][]identity.Block{0: {{First: 1, Last: 1}}, 1: {{First: 1, Last: 10}}, 3: {{First: 2, Last: 2}}, 4: {{First: 2, Last: 2}}, 6: nil}
+	want := [][]*idnodev1.ValueBlock{
+		0: {{First: 1, Last: 1}}, 1: {{First: 1, Last: 10}}, 3: {{First: 2, Last: 2}},
+		4: {{First: 2, Last: 2}}, 6: nil,
+	}
 	for i, res := range responses {
-		if diff := cmp.Diff(want[i], res.Blocks); diff != "" {
+		if diff := cmp.Diff(want[i], res.GetBlocks(), protocmp.Transform()); diff != "" {
 			t.Errorf("call %d: %s (%v)", i, diff, errs[i])
 		}
 	}
@@ -180,7 +193,8 @@ func TestNextIdentities(t *testing.T) {
 	}
 
 	w.set(func(w *world) { w.fail, w.lose = outcome.NewUnknown(outcome.Deadline, nil), true })
-	_, errs = n.NextIdentities(context.Background(), []NextIdentityRequest{{Name: "a"}, {Name: "a", RequestID: &RequestID{ID: "2"}}})
+	_, errs = n.NextIdentities(context.Background(),
+		[]*idnodev1.NextIdentityRequest{{Name: "a"}, {Name: "a", RequestId: &idnodev1.RequestId{Id: "2"}}})
 	wantError(t, errs[0], Aborted, ReasonOutcomeUnknown, "")
 	wantError(t, errs[1], Unavailable, ReasonOutcomeUnknown, "")
 }

@@ -1,15 +1,19 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm/op"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -20,50 +24,32 @@ const (
 	maxTokenTime     = 30 * 24 * time.Hour
 )
 
-// CreateJoinTokenRequest says whom a token lets in.
-type CreateJoinTokenRequest struct {
-	// Tag is the tag that the node must have; empty for any.
-	Tag string
-	// Watcher says that it shall never vote.
-	Watcher bool
-	// For is how long the token is valid; 0 means one hour, 30 days at most.
-	For time.Duration
-}
-
-// CreateJoinTokenResponse is a token.
-type CreateJoinTokenResponse struct {
-	// Token lets one node in. Nothing but its hash is kept.
-	Token    string
-	Expires  time.Time
-	LogIndex uint64
-}
-
-// CreateJoinToken makes a token with which one node can join by itself, once.
-func (m *members) CreateJoinToken(ctx context.Context, req CreateJoinTokenRequest) (CreateJoinTokenResponse, error) {
+// CreateJoinToken makes a token with which one node can join by itself, once. Nothing but
+// its hash is kept.
+func (m *members) CreateJoinToken(ctx context.Context, req *idnodev1.CreateJoinTokenRequest) (*idnodev1.CreateJoinTokenResponse, error) {
 	return call(ctx, m.calls, "CreateJoinToken", req, m.createJoinToken)
 }
 
-func (m *members) createJoinToken(ctx context.Context, req CreateJoinTokenRequest) (CreateJoinTokenResponse, error) {
-	if req.Tag != "" {
-		if err := checkNodeTag(req.Tag); err != nil {
-			return CreateJoinTokenResponse{}, err
+func (m *members) createJoinToken(ctx context.Context, req *idnodev1.CreateJoinTokenRequest) (*idnodev1.CreateJoinTokenResponse, error) {
+	if req.GetTag() != "" {
+		if err := checkNodeTag(req.GetTag()); err != nil {
+			return nil, err
 		}
 	}
-	if req.For == 0 {
-		req.For = defaultTokenTime
-	}
-	if req.For < time.Second || req.For > maxTokenTime {
-		return CreateJoinTokenResponse{}, invalid(ReasonInvalidRequest, "valid_for", "a token is valid for one second to %s, not %s", maxTokenTime, req.For)
+	valid := cmp.Or(req.GetValidFor().AsDuration(), defaultTokenTime)
+	if valid < time.Second || valid > maxTokenTime {
+		return nil, invalid(ReasonInvalidRequest, "valid_for", "a token is valid for one second to %s, not %s", maxTokenTime, valid)
 	}
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
-		return CreateJoinTokenResponse{}, err
+		return nil, err
 	}
-	res := CreateJoinTokenResponse{Token: rand.Text(), Expires: time.Now().Add(req.For)}
-	hash := sha256.Sum256([]byte(res.Token))
-	record := recordedToken{Tag: req.Tag, Watcher: req.Watcher, Expires: res.Expires.UTC(), Token: shownToken(hash[:])}
-	err := m.audited(ctx, audit.Record{Event: audit.EventJoinToken, Name: req.Tag, After: record}, func() (change, error) {
+	token, expires := rand.Text(), time.Now().Add(valid)
+	hash := sha256.Sum256([]byte(token))
+	record := recordedToken{Tag: req.GetTag(), Watcher: req.GetWatcher(), Expires: expires.UTC(), Token: shownToken(hash[:])}
+	res := &idnodev1.CreateJoinTokenResponse{Token: token, ExpiresAt: timestamppb.New(expires)}
+	err := m.audited(ctx, audit.Record{Event: audit.EventJoinToken, Name: req.GetTag(), After: record}, func() (change, error) {
 		result, err := m.propose(ctx, op.Envelope{}, &raftlogv1.JoinTokenCreate{
-			TokenHash: hash[:], Tag: req.Tag, Watcher: req.Watcher, ExpiresUnixNano: res.Expires.UnixNano(),
+			TokenHash: hash[:], Tag: req.GetTag(), Watcher: req.GetWatcher(), ExpiresUnixNano: expires.UnixNano(),
 		}, false)
 		res.LogIndex = result.GetLogIndex()
 		return change{index: res.LogIndex, after: record}, err

@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/fsm/op"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/series"
@@ -44,7 +45,7 @@ func texts(n, size int) (all []string) {
 }
 
 // TestTheLargestCallsFit into a group of the log, and their results into its answer: calls at
-// the limits that docs/operations.md has.
+// the limits that docs/operate/limits.md has.
 func TestTheLargestCallsFit(t *testing.T) {
 	w := &measuring{world: newWorld(t)}
 	n := newNode(t, w.world, func(c *Config) { c.Proposer = w })
@@ -52,7 +53,9 @@ func TestTheLargestCallsFit(t *testing.T) {
 	everyone := everything()
 	everyone.Principals = []string{rights.Any}
 	n.setRoles(t, everyone)
-	id := func(text string) *RequestID { return &RequestID{ID: strings.Repeat(text, MaxRequestIDBytes)} }
+	id := func(text string) *idnodev1.RequestId {
+		return &idnodev1.RequestId{Id: strings.Repeat(text, MaxRequestIDBytes)}
+	}
 	database := strings.Repeat("d", docid.MaxDatabaseBytes)
 	keys := texts(series.MaxKeys, MaxSeriesKeyBytes/series.MaxKeys)
 	// Seven values fill a text; with a label, and with a reason later.
@@ -61,20 +64,23 @@ func TestTheLargestCallsFit(t *testing.T) {
 		values[string(name)] = strings.Repeat("X", format.MaxValueBytes)
 		template += fmt.Sprintf("{%c:%d}", name, format.MaxValueBytes)
 	}
-	take := TakeNumbersRequest{Database: database, Series: longest, Keys: keys, Values: values, Label: strings.Repeat("L", series.MaxLabelBytes)}
-	var bounds []series.Bound
-	for i, key := range keys {
-		bounds = append(bounds, series.Bound{Key: key, Number: int64(i + 1)})
+	take := &idnodev1.TakeNumbersRequest{
+		Database: database, Series: longest, Keys: keys, Values: values,
+		Label: strings.Repeat("L", series.MaxLabelBytes),
 	}
-	merged := func(names []string) (all []HiLoValue) {
+	var bounds []*idnodev1.NumberOf
+	for i, key := range keys {
+		bounds = append(bounds, &idnodev1.NumberOf{Key: key, Number: int64(i + 1)})
+	}
+	merged := func(names []string) (all []*idnodev1.HiLoValue) {
 		for _, name := range names {
-			all = append(all, HiLoValue{Tag: name, Max: math.MaxInt64 - 1, Peak: math.MaxInt64})
+			all = append(all, &idnodev1.HiLoValue{Tag: name, Max: math.MaxInt64 - 1, Peak: math.MaxInt64})
 		}
 		return all
 	}
-	identities := func(names []string) (all []IdentityValue) {
+	identities := func(names []string) (all []*idnodev1.IdentityValue) {
 		for _, name := range names {
-			all = append(all, IdentityValue{Name: name, Value: -1, Deleted: true})
+			all = append(all, &idnodev1.IdentityValue{Name: name, Value: -1, Deleted: true})
 		}
 		return all
 	}
@@ -84,50 +90,56 @@ func TestTheLargestCallsFit(t *testing.T) {
 		call func() error
 	}{
 		{"identities", func() error {
-			_, err := n.NextIdentity(ctx, NextIdentityRequest{Database: database, Name: longest, Count: 1_000_000, RequestID: id("a")})
+			_, err := n.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Database: database, Name: longest, Count: 1_000_000, RequestId: id("a")})
 			return err
 		}},
 		{"a range", func() error {
-			_, err := n.NextRange(ctx, NextRangeRequest{Database: database, Tag: longest, Label: strings.Repeat("L", 64), RequestID: id("b")})
+			_, err := n.NextRange(ctx,
+				&idnodev1.NextRangeRequest{Database: database, Tag: longest, Label: strings.Repeat("L", 64), RequestId: id("b")})
 			return err
 		}},
 		{"a claim", func() error {
-			_, err := n.Claim(ctx, ClaimRequest{Database: database, ID: strings.Repeat("i", docid.MaxIDBytes), RequestID: id("c")})
+			_, err := n.Claim(ctx, &idnodev1.ClaimRequest{Database: database, Id: strings.Repeat("i", docid.MaxIDBytes), RequestId: id("c")})
 			return err
 		}},
 		{"a claim that is refused", func() error {
-			_, err := n.Claim(ctx, ClaimRequest{Database: database, ID: strings.Repeat("i", docid.MaxIDBytes)})
+			_, err := n.Claim(ctx, &idnodev1.ClaimRequest{Database: database, Id: strings.Repeat("i", docid.MaxIDBytes)})
 			if err == nil {
 				t.Error("claimed twice")
 			}
 			return nil
 		}},
 		{"a series", func() error {
-			_, err := n.DefineSeries(ctx, DefineSeriesRequest{Database: database, Name: longest, Definition: series.Definition{Format: template + "{number:16}"}})
+			_, err := n.DefineSeries(ctx,
+				&idnodev1.DefineSeriesRequest{
+					Database: database, Name: longest,
+					Definition: definitionMessage(series.Definition{Format: template + "{number:16}"}),
+				})
 			return err
 		}},
 		{"numbers", func() error { _, err := n.TakeNumbers(ctx, take); return err }},
 		{"numbers again", func() error { _, err := n.TakeNumbers(ctx, take); return err }},
 		{"numbers that are voided", func() error {
-			_, err := n.VoidNumbers(ctx, EndNumbersRequest{Database: database, Series: longest, Keys: bounds, Reason: strings.Repeat("R", series.MaxReasonBytes)})
+			_, err := n.VoidNumbers(ctx,
+				&idnodev1.VoidNumbersRequest{Database: database, Series: longest, Keys: bounds, Reason: strings.Repeat("R", series.MaxReasonBytes)})
 			return err
 		}},
 		{"a merge of HiLo counters", func() error {
-			_, err := n.MergeCounters(ctx, MergeCountersRequest{Database: database, HiLos: merged(names)})
+			_, err := n.MergeCounters(ctx, &idnodev1.MergeCountersRequest{Database: database, Hilos: merged(names)})
 			return err
 		}},
 		{"a merge of identities", func() error {
-			_, err := n.MergeCounters(ctx, MergeCountersRequest{Database: database, Identities: identities(names)})
+			_, err := n.MergeCounters(ctx, &idnodev1.MergeCountersRequest{Database: database, Identities: identities(names)})
 			return err
 		}},
 		{"a merge of claims", func() error {
-			_, err := n.MergeCounters(ctx, MergeCountersRequest{Database: database, Claims: names})
+			_, err := n.MergeCounters(ctx, &idnodev1.MergeCountersRequest{Database: database, Claims: names})
 			return err
 		}},
 		{"roles", func() error {
 			roles := Roles{Roles: []rights.Role{everyone, {Name: "many", Grants: everyone.Grants}}}
 			roles.Roles[1].Principals = texts(590, 98) // 100 bytes each.
-			_, err := n.SetRoles(ctx, SetRolesRequest{Roles: roles})
+			_, err := n.SetRoles(ctx, &idnodev1.SetRolesRequest{Table: roles.Message()})
 			return err
 		}},
 		{"a record of a backup", func() error {
@@ -142,7 +154,7 @@ func TestTheLargestCallsFit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _ = n.ImportSeries(ctx, ImportSeriesRequest{Database: database, Record: imported}) // There is no such series.
+			_, _ = n.ImportSeries(ctx, &idnodev1.ImportSeriesRequest{Database: database, Record: imported}) // There is no such series.
 			return nil
 		}},
 	} {

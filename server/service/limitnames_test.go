@@ -10,48 +10,49 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/access/rights"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // makers are the ways in which a caller brings a name into being.
 var makers = map[string]func(ctx context.Context, n node, name string) error{
 	"identity": func(ctx context.Context, n node, name string) error {
-		_, err := n.NextIdentity(ctx, NextIdentityRequest{Name: name})
+		_, err := n.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: name})
 		return err
 	},
 	"identities": func(ctx context.Context, n node, name string) error {
-		_, errs := n.NextIdentities(ctx, []NextIdentityRequest{{Name: name}})
+		_, errs := n.NextIdentities(ctx, []*idnodev1.NextIdentityRequest{{Name: name}})
 		return errs[0]
 	},
 	"template": func(ctx context.Context, n node, name string) error {
-		_, err := n.Generate(ctx, GenerateRequest{Template: name + "|"})
+		_, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: name + "|"})
 		return err
 	},
 	"seed": func(ctx context.Context, n node, name string) error {
-		_, err := n.SeedIdentity(ctx, SeedIdentityRequest{Name: name, Value: 1})
+		_, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: name, Value: 1})
 		return err
 	},
 	"range": func(ctx context.Context, n node, name string) error {
-		_, err := n.NextRange(ctx, NextRangeRequest{Tag: name})
+		_, err := n.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: name})
 		return err
 	},
 	"counter": func(ctx context.Context, n node, name string) error {
-		_, err := n.SetHiLo(ctx, SetHiLoRequest{Tag: name, Max: 1})
+		_, err := n.SetHiLo(ctx, &idnodev1.SetHiLoRequest{Tag: name, Max: 1})
 		return err
 	},
 	"claim": func(ctx context.Context, n node, name string) error {
-		_, err := n.Claim(ctx, ClaimRequest{ID: name})
+		_, err := n.Claim(ctx, &idnodev1.ClaimRequest{Id: name})
 		return err
 	},
 	"claimed": func(ctx context.Context, n node, name string) error {
-		_, err := n.Generate(ctx, GenerateRequest{Template: name, Claim: true})
+		_, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: name, Claim: true})
 		return err
 	},
 	"database": func(ctx context.Context, n node, name string) error {
-		_, err := n.Generate(ctx, GenerateRequest{Database: name, Template: "orders/"})
+		_, err := n.Generate(ctx, &idnodev1.GenerateRequest{Database: name, Template: "orders/"})
 		return err
 	},
 	"block": func(ctx context.Context, n node, name string) error {
-		stream, err := n.ServerSideStream(ctx, ServerSideStreamRequest{Database: name, Template: "orders/", Count: 1})
+		stream, err := n.ServerSideStream(ctx, &idnodev1.StreamServerSideIdsRequest{Database: name, Template: "orders/", Count: 1})
 		if err == nil {
 			_, err = stream.Next(ctx)
 		}
@@ -147,7 +148,7 @@ func TestWhatMakesNoNameIsNotLimited(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		if _, err := n.GetHiLo(ctx, GetHiLoRequest{Tag: name}); beyondLimit(err) {
+		if _, err := n.GetHiLo(ctx, &idnodev1.GetHiLoRequest{Tag: name}); beyondLimit(err) {
 			t.Error(err)
 		}
 	}
@@ -165,7 +166,7 @@ func TestANewNameCountsOnce(t *testing.T) {
 	var callers sync.WaitGroup
 	for range calls {
 		callers.Go(func() {
-			_, err := n.NextIdentity(as("shop"), NextIdentityRequest{Name: "orders"})
+			_, err := n.NextIdentity(as("shop"), &idnodev1.NextIdentityRequest{Name: "orders"})
 			errs <- err
 		})
 	}

@@ -70,7 +70,8 @@ func (c *limited) enter() *Error {
 	}
 	if c.inFlight.Add(1) > c.limit.InFlight {
 		c.inFlight.Add(-1)
-		return exhausted(ReasonRateLimited, fmt.Sprintf("the caller has %d calls in flight, as many as its limit allows", c.limit.InFlight), retryBusy, nil)
+		return exhausted(ReasonRateLimited,
+			fmt.Sprintf("the caller has %d calls in flight, as many as its limit allows", c.limit.InFlight), retryBusy, nil)
 	}
 	return nil
 }

@@ -10,11 +10,12 @@ import (
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/hilo"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 func limits(t *testing.T, n node, list ...rights.Limit) {
 	t.Helper()
-	if _, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Limits: list}}); err != nil {
+	if _, err := n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: Roles{Limits: list}.Message()}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -34,7 +35,7 @@ func TestCallsInFlightOfACaller(t *testing.T) {
 	done := make(chan error, 2)
 	for range 2 {
 		go func() {
-			_, err := n.NextIdentity(as("shop"), NextIdentityRequest{Name: "orders"})
+			_, err := n.NextIdentity(as("shop"), &idnodev1.NextIdentityRequest{Name: "orders"})
 			done <- err
 		}()
 	}
@@ -64,19 +65,19 @@ func TestCallsInFlightOfACaller(t *testing.T) {
 func TestIDsOfACaller(t *testing.T) {
 	take := map[string]func(ctx context.Context, n node, count int64) error{
 		"generate": func(ctx context.Context, n node, count int64) error {
-			_, err := n.Generate(ctx, GenerateRequest{Template: "orders/", Count: count, BlocksOnly: true})
+			_, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: "orders/", Count: count, BlocksOnly: true})
 			return err
 		},
 		"identity": func(ctx context.Context, n node, count int64) error {
-			_, err := n.NextIdentity(ctx, NextIdentityRequest{Name: "orders", Count: count})
+			_, err := n.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "orders", Count: count})
 			return err
 		},
 		"identities": func(ctx context.Context, n node, count int64) error {
-			_, errs := n.NextIdentities(ctx, []NextIdentityRequest{{Name: "orders", Count: count}})
+			_, errs := n.NextIdentities(ctx, []*idnodev1.NextIdentityRequest{{Name: "orders", Count: count}})
 			return errs[0]
 		},
 		"range": func(ctx context.Context, n node, count int64) error {
-			_, err := n.NextRange(ctx, NextRangeRequest{Tag: "orders", Size: count})
+			_, err := n.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "orders", Size: count})
 			return err
 		},
 	}
@@ -110,13 +111,13 @@ func TestClaimsOfACaller(t *testing.T) {
 		id, err := "users/"+strconv.Itoa(i), error(nil)
 		switch i % 4 {
 		case 0:
-			_, err = n.Claim(as("shop"), ClaimRequest{ID: id})
+			_, err = n.Claim(as("shop"), &idnodev1.ClaimRequest{Id: id})
 		case 1:
-			_, err = n.Generate(as("shop"), GenerateRequest{Template: id, Claim: true})
+			_, err = n.Generate(as("shop"), &idnodev1.GenerateRequest{Template: id, Claim: true})
 		case 2:
-			_, err = n.SeedIdentity(as("shop"), SeedIdentityRequest{Name: id, Value: 1})
+			_, err = n.SeedIdentity(as("shop"), &idnodev1.SeedIdentityRequest{Name: id, Value: 1})
 		default:
-			_, err = n.SetHiLo(as("shop"), SetHiLoRequest{Tag: id, Max: 32})
+			_, err = n.SetHiLo(as("shop"), &idnodev1.SetHiLoRequest{Tag: id, Max: 32})
 		}
 		switch {
 		case err == nil:
@@ -139,13 +140,14 @@ func TestClaimsOfACaller(t *testing.T) {
 func TestNumbersGivenBack(t *testing.T) {
 	n := newLimitedNode(t, rights.Limit{Principals: []string{"shop"}, IDsPerSecond: 2_000})
 	ctx := as("shop")
-	next := func(id string) (NextRangeResponse, error) {
-		return n.NextRange(ctx, NextRangeRequest{Tag: "orders", Size: hilo.MaxSize, RequestID: &RequestID{ID: id}})
+	next := func(id string) (*idnodev1.NextRangeResponse, error) {
+		return n.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "orders", Size: hilo.MaxSize, RequestId: &idnodev1.RequestId{Id: id}})
 	}
-	giveBack := func(r NextRangeResponse, last int64) {
+	giveBack := func(r *idnodev1.NextRangeResponse, last int64) {
 		t.Helper()
-		res, err := n.ReturnRange(ctx, ReturnRangeRequest{
-			Tag: "orders", Low: r.Low, High: r.High, Last: last, Token: r.Token[:], RequestID: &RequestID{ID: "return" + strconv.FormatInt(r.High, 10)},
+		res, err := n.ReturnRange(ctx, &idnodev1.ReturnRangeRequest{
+			Tag: "orders", Low: r.Low, High: r.High, Last: last, Token: r.Token[:],
+			RequestId: &idnodev1.RequestId{Id: "return" + strconv.FormatInt(r.High, 10)},
 		})
 		if err != nil || !res.Returned {
 			t.Fatalf("%+v %v", res, err)

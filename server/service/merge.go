@@ -11,6 +11,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/exactproto"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -29,49 +30,6 @@ const (
 	maxResumeBytes = docid.MaxNameBytes + 32
 )
 
-// IdentityValue is what an identity is raised to.
-type IdentityValue struct {
-	// Name may end with one pipe.
-	Name  string
-	Value int64
-	// Deleted hides it if it is new.
-	Deleted bool
-}
-
-// HiLoValue is what a HiLo counter is raised to.
-type HiLoValue struct {
-	Tag string
-	// Max is the highest number reserved, Peak the highest that ever was, if that
-	// is higher.
-	Max, Peak int64
-}
-
-// MergeCountersRequest raises counters of a database and adds claims.
-type MergeCountersRequest struct {
-	Database   string
-	Identities []IdentityValue
-	HiLos      []HiLoValue
-	// Claims are finished ids.
-	Claims []string
-	// DryRun changes nothing and says what would change.
-	DryRun bool
-}
-
-// MergeChange is one change that a merge would make.
-type MergeChange = fsm.MergeChange
-
-// MergeCountersResponse says what changed, or would change.
-type MergeCountersResponse struct {
-	// Created, Raised and Claimed count what changed, Unchanged the rest.
-	Created, Raised, Claimed, Unchanged int64
-	// Conflicts are new claims of ids that an identity may have issued, folded.
-	Conflicts []string
-	// Changes are given for a dry run.
-	Changes []MergeChange
-	// LogIndex is 0 for a dry run.
-	LogIndex uint64
-}
-
 // merges are the use cases of a restore.
 type merges struct {
 	*calls
@@ -81,27 +39,27 @@ type merges struct {
 
 // MergeCounters raises counters to at least the given values and adds claims. It
 // never lowers or removes anything, so it may be repeated.
-func (m *merges) MergeCounters(ctx context.Context, req MergeCountersRequest) (MergeCountersResponse, error) {
+func (m *merges) MergeCounters(ctx context.Context, req *idnodev1.MergeCountersRequest) (*idnodev1.MergeCountersResponse, error) {
 	return call(ctx, m.calls, "MergeCounters", req, m.mergeCounters)
 }
 
-func (m *merges) mergeCounters(ctx context.Context, req MergeCountersRequest) (MergeCountersResponse, error) {
+func (m *merges) mergeCounters(ctx context.Context, req *idnodev1.MergeCountersRequest) (*idnodev1.MergeCountersResponse, error) {
 	database, merge, err := mergeOf(req)
 	if err != nil {
-		return MergeCountersResponse{}, err
+		return nil, err
 	}
 	// Counters that were raised stay so for good: a matter of the whole cluster.
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
-		return MergeCountersResponse{}, err
+		return nil, err
 	}
-	if req.DryRun {
+	if req.GetDryRun() {
 		return m.previewMerge(ctx, database, merge)
 	}
-	var res MergeCountersResponse
+	var res *idnodev1.MergeCountersResponse
 	err = m.audited(ctx, audit.Record{Event: audit.EventRestore, Database: database, After: counted(merge)}, func() (change, error) {
 		res, err = m.proposeMerge(ctx, database, merge)
-		return change{index: res.LogIndex, after: map[string]int64{
-			"created": res.Created, "raised": res.Raised, "claimed": res.Claimed, "unchanged": res.Unchanged,
+		return change{index: res.GetLogIndex(), after: map[string]int64{
+			"created": res.GetCreated(), "raised": res.GetRaised(), "claimed": res.GetClaimed(), "unchanged": res.GetUnchanged(),
 		}}, err
 	})
 	return res, err
@@ -112,68 +70,75 @@ func counted(m *raftlogv1.Merge) map[string]int {
 	return map[string]int{"identities": len(m.GetIdentities()), "hilos": len(m.GetHilos()), "claims": len(m.GetClaims())}
 }
 
-func (m *merges) proposeMerge(ctx context.Context, database string, merge *raftlogv1.Merge) (MergeCountersResponse, error) {
+func (m *merges) proposeMerge(ctx context.Context, database string, merge *raftlogv1.Merge) (*idnodev1.MergeCountersResponse, error) {
 	result, err := m.propose(ctx, op.Envelope{Database: database}, merge, true)
 	if err != nil {
-		return MergeCountersResponse{}, err
+		return nil, err
 	}
 	merged := result.GetMerge()
 	if merged == nil {
-		return MergeCountersResponse{}, wrongResult("MergeCounters", result)
+		return nil, wrongResult("MergeCounters", result)
 	}
 	return mergeResponse(merged, nil, result.GetLogIndex()), nil
 }
 
-func (m *merges) previewMerge(ctx context.Context, database string, merge *raftlogv1.Merge) (MergeCountersResponse, error) {
-	if _, err := m.settle(ctx, Linearizable); err != nil {
-		return MergeCountersResponse{}, err
+func (m *merges) previewMerge(ctx context.Context, database string, merge *raftlogv1.Merge) (*idnodev1.MergeCountersResponse, error) {
+	if _, err := m.settle(ctx, idnodev1.Consistency_CONSISTENCY_LINEARIZABLE); err != nil {
+		return nil, err
 	}
 	changes, merged := m.state.PreviewMerge(database, merge)
 	return mergeResponse(merged, changes, 0), nil
 }
 
-func mergeResponse(m *raftlogv1.MergeResult, changes []fsm.MergeChange, index uint64) MergeCountersResponse {
-	return MergeCountersResponse{
+func mergeResponse(m *raftlogv1.MergeResult, changes []fsm.MergeChange, index uint64) *idnodev1.MergeCountersResponse {
+	res := &idnodev1.MergeCountersResponse{
 		Created: m.GetCreated(), Raised: m.GetRaised(), Claimed: m.GetClaimed(), Unchanged: m.GetUnchanged(),
-		Conflicts: m.GetConflicts(), Changes: changes, LogIndex: index,
+		Conflicts: m.GetConflicts(), LogIndex: index,
 	}
+	for _, c := range changes {
+		change := &idnodev1.CounterChange{Created: c.Created, Before: c.Before, After: c.After}
+		switch {
+		case c.Identity != "":
+			change.Kind, change.Name = idnodev1.CounterKind_COUNTER_KIND_IDENTITY, c.Identity
+		case c.HiLo != "":
+			change.Kind, change.Name = idnodev1.CounterKind_COUNTER_KIND_HILO, c.HiLo
+		default:
+			change.Kind, change.Name = idnodev1.CounterKind_COUNTER_KIND_CLAIM, c.Claim
+		}
+		res.Changes = append(res.Changes, change)
+	}
+	return res
 }
 
-// ImportSeriesRequest holds a record of a backup.
-type ImportSeriesRequest struct {
-	Database string
-	// Record is an encoded raftlog.v1.SeriesImport.
-	Record []byte
-}
-
-// ImportSeries puts a record of a backup into a series, and returns the index of the log
-// entry. It may be repeated.
-func (m *merges) ImportSeries(ctx context.Context, req ImportSeriesRequest) (uint64, error) {
+// ImportSeries puts a record of a backup into a series. It may be repeated.
+func (m *merges) ImportSeries(ctx context.Context, req *idnodev1.ImportSeriesRequest) (*idnodev1.ImportSeriesResponse, error) {
 	return call(ctx, m.calls, "ImportSeries", req, m.importSeries)
 }
 
-func (m *merges) importSeries(ctx context.Context, req ImportSeriesRequest) (index uint64, err error) {
-	database, err := databaseKey(req.Database)
+func (m *merges) importSeries(ctx context.Context, req *idnodev1.ImportSeriesRequest) (*idnodev1.ImportSeriesResponse, error) {
+	database, err := databaseKey(req.GetDatabase())
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
-		return 0, err
+		return nil, err
 	}
-	if len(req.Record) > maxRecordBytes {
-		return 0, &Error{Code: ResourceExhausted, Reason: ReasonQuota, Field: "record", Message: "the record is too large for the log"}
+	if len(req.GetRecord()) > maxRecordBytes {
+		return nil, &Error{Code: ResourceExhausted, Reason: ReasonQuota, Field: "record", Message: "the record is too large for the log"}
 	}
 	record := &raftlogv1.SeriesImport{}
-	if err := exactproto.Unmarshal(req.Record, record); err != nil {
-		return 0, invalid(ReasonInvalidMerge, "record", "the record is none of a backup: %v", err)
+	if err := exactproto.Unmarshal(req.GetRecord(), record); err != nil {
+		return nil, invalid(ReasonInvalidMerge, "record", "the record is none of a backup: %v", err)
 	}
 	name, numbers := imported(record)
-	err = m.audited(ctx, audit.Record{Event: audit.EventRestore, Database: database, Name: name, After: map[string]int{"numbers": numbers}}, func() (change, error) {
+	has := map[string]int{"numbers": numbers}
+	res := &idnodev1.ImportSeriesResponse{}
+	err = m.audited(ctx, audit.Record{Event: audit.EventRestore, Database: database, Name: name, After: has}, func() (change, error) {
 		result, err := m.propose(ctx, op.Envelope{Database: database}, record, true)
-		index = result.GetLogIndex()
-		return change{index: index, after: map[string]int{"numbers": numbers}}, err
+		res.LogIndex = result.GetLogIndex()
+		return change{index: res.LogIndex, after: has}, err
 	})
-	return index, err
+	return res, err
 }
 
 // imported returns the series that a record is of, and how many numbers it has.
@@ -189,32 +154,32 @@ func imported(record *raftlogv1.SeriesImport) (name string, numbers int) {
 }
 
 // mergeOf checks and folds a request.
-func mergeOf(req MergeCountersRequest) (string, *raftlogv1.Merge, error) {
-	database, err := databaseKey(req.Database)
+func mergeOf(req *idnodev1.MergeCountersRequest) (string, *raftlogv1.Merge, error) {
+	database, err := databaseKey(req.GetDatabase())
 	if err != nil {
 		return "", nil, err
 	}
 	merge, size := &raftlogv1.Merge{}, 0
-	for _, i := range req.Identities {
-		_, name, err := identityKey(req.Database, i.Name)
+	for _, i := range req.GetIdentities() {
+		_, name, err := identityKey(req.GetDatabase(), i.GetName())
 		if err != nil {
 			return "", nil, err
 		}
 		size += len(name)
-		merge.Identities = append(merge.Identities, &raftlogv1.MergeIdentity{Name: name, Last: i.Value, Hidden: i.Deleted})
+		merge.Identities = append(merge.Identities, &raftlogv1.MergeIdentity{Name: name, Last: i.GetValue(), Hidden: i.GetDeleted()})
 	}
-	for _, h := range req.HiLos {
-		_, tag, err := hiloKey(req.Database, h.Tag)
+	for _, h := range req.GetHilos() {
+		_, tag, err := hiloKey(req.GetDatabase(), h.GetTag())
 		if err != nil {
 			return "", nil, err
 		}
-		if h.Max < 0 || h.Peak < 0 {
-			return "", nil, invalid(ReasonInvalidMax, "max", "the counter %.80q is negative", h.Tag)
+		if h.GetMax() < 0 || h.GetPeak() < 0 {
+			return "", nil, invalid(ReasonInvalidMax, "max", "the counter %.80q is negative", h.GetTag())
 		}
 		size += len(tag)
-		merge.Hilos = append(merge.Hilos, &raftlogv1.MergeHiLo{Tag: tag, Max: h.Max, Peak: h.Peak})
+		merge.Hilos = append(merge.Hilos, &raftlogv1.MergeHiLo{Tag: tag, Max: h.GetMax(), Peak: h.GetPeak()})
 	}
-	for _, id := range req.Claims {
+	for _, id := range req.GetClaims() {
 		if err := checkClaimedID(id); err != nil {
 			return "", nil, err
 		}
@@ -229,115 +194,116 @@ func mergeOf(req MergeCountersRequest) (string, *raftlogv1.Merge, error) {
 	return database, merge, nil
 }
 
-// GivenTag is a node tag that was given.
-type GivenTag struct {
-	Tag string
-	// ID is the node's Raft id, 32 hexadecimal digits.
-	ID string
-	// Etags is what no etag of the node is above, by database.
-	Etags []EtagCeiling
-}
-
-// EtagCeiling is what no etag of a node is above in one database.
-type EtagCeiling struct {
-	Database string
-	Ceiling  uint64
-}
-
-// MergeClusterRequest is what a backup says of its cluster.
-type MergeClusterRequest struct {
-	// Floor is where counters of names begin that are not known; it never falls.
-	// Those of names that are known are raised to it.
-	Floor int64
-	// Resume is that of the answer before, with the same floor; empty at first.
-	Resume string
-	// Incomplete means that the other state may lack the newest changes: a new series begins
-	// suspended from now on.
-	Incomplete bool
-	Tags       []GivenTag
-	// ShareTags lets present members go on under tags that other nodes were given,
-	// with etags above the given ones, and in other databases above EtagFloor.
-	ShareTags bool
-	EtagFloor uint64
-}
-
-// MergeClusterResponse says what is known now.
-type MergeClusterResponse struct {
-	Floor int64
-	// Given counts tags that are newly known as given.
-	Given int64
-	// Shared are the tags of present members that other nodes were given too.
-	Shared   []string
-	LogIndex uint64
-	// Resume, if set, says that not all known names were raised to the floor yet.
-	Resume string
-}
-
 // MergeCluster takes over which tags were given in a backup's cluster, and where
 // counters of unknown names begin. It may be repeated.
-func (m *merges) MergeCluster(ctx context.Context, req MergeClusterRequest) (MergeClusterResponse, error) {
+func (m *merges) MergeCluster(ctx context.Context, req *idnodev1.MergeClusterRequest) (*idnodev1.MergeClusterResponse, error) {
 	return call(ctx, m.calls, "MergeCluster", req, m.mergeCluster)
 }
 
-func (m *merges) mergeCluster(ctx context.Context, req MergeClusterRequest) (MergeClusterResponse, error) {
+func (m *merges) mergeCluster(ctx context.Context, req *idnodev1.MergeClusterRequest) (*idnodev1.MergeClusterResponse, error) {
 	merge, err := mergeClusterOf(req)
 	if err != nil {
-		return MergeClusterResponse{}, err
+		return nil, err
 	}
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
-		return MergeClusterResponse{}, err
+		return nil, err
 	}
-	var res MergeClusterResponse
-	err = m.audited(ctx, audit.Record{Event: audit.EventRestore, After: req}, func() (change, error) {
+	var res *idnodev1.MergeClusterResponse
+	err = m.audited(ctx, audit.Record{Event: audit.EventRestore, After: recorded(req)}, func() (change, error) {
 		res, err = m.proposeMergeCluster(ctx, merge)
-		return change{index: res.LogIndex, after: res}, err
+		return change{index: res.GetLogIndex(), after: recordedMerge{
+			Floor: res.GetFloor(), Given: res.GetGiven(), Shared: res.GetShared(), LogIndex: res.GetLogIndex(), Resume: res.GetResume(),
+		}}, err
 	})
 	return res, err
 }
 
-func (m *merges) proposeMergeCluster(ctx context.Context, merge *raftlogv1.MergeCluster) (MergeClusterResponse, error) {
+func (m *merges) proposeMergeCluster(ctx context.Context, merge *raftlogv1.MergeCluster) (*idnodev1.MergeClusterResponse, error) {
 	result, err := m.propose(ctx, op.Envelope{}, merge, true)
 	if err != nil {
-		return MergeClusterResponse{}, err
+		return nil, err
 	}
 	merged := result.GetMergeCluster()
 	if merged == nil {
-		return MergeClusterResponse{}, wrongResult("MergeCluster", result)
+		return nil, wrongResult("MergeCluster", result)
 	}
-	return MergeClusterResponse{
+	return &idnodev1.MergeClusterResponse{
 		Floor: merged.GetFloor(), Given: merged.GetGiven(), Shared: merged.GetShared(),
 		LogIndex: result.GetLogIndex(), Resume: merged.GetResume(),
 	}, nil
 }
 
+// recordedMerge and recordedRequest are what the audit log has of a cluster's merge.
+type recordedMerge struct {
+	Floor, Given int64
+	Shared       []string
+	LogIndex     uint64
+	Resume       string
+}
+
+type recordedRequest struct {
+	Floor      int64
+	Resume     string
+	Incomplete bool
+	Tags       []recordedTag
+	ShareTags  bool
+	EtagFloor  uint64
+}
+
+type recordedTag struct {
+	Tag, ID string
+	Etags   []recordedCeiling
+}
+
+type recordedCeiling struct {
+	Database string
+	Ceiling  uint64
+}
+
+func recorded(req *idnodev1.MergeClusterRequest) recordedRequest {
+	r := recordedRequest{
+		Floor: req.GetFloor(), Resume: req.GetResume(), Incomplete: req.GetIncomplete(),
+		ShareTags: req.GetShareTags(), EtagFloor: req.GetEtagFloor(),
+	}
+	for _, t := range req.GetTags() {
+		tag := recordedTag{Tag: t.GetTag(), ID: t.GetId()}
+		for _, e := range t.GetEtags() {
+			tag.Etags = append(tag.Etags, recordedCeiling{e.GetDatabase(), e.GetCeiling()})
+		}
+		r.Tags = append(r.Tags, tag)
+	}
+	return r
+}
+
 // mergeClusterOf checks and folds a request.
-func mergeClusterOf(req MergeClusterRequest) (*raftlogv1.MergeCluster, error) {
+func mergeClusterOf(req *idnodev1.MergeClusterRequest) (*raftlogv1.MergeCluster, error) {
 	switch {
-	case req.Floor < 0:
-		return nil, invalid(ReasonInvalidFloor, "floor", "the floor %d is negative", req.Floor)
-	case len(req.Resume) > maxResumeBytes || !utf8.ValidString(req.Resume):
+	case req.GetFloor() < 0:
+		return nil, invalid(ReasonInvalidFloor, "floor", "the floor %d is negative", req.GetFloor())
+	case len(req.GetResume()) > maxResumeBytes || !utf8.ValidString(req.GetResume()):
 		return nil, invalid(ReasonInvalidMerge, "resume", "it is not what an answer said")
-	case len(req.Tags) > MaxMergeTags:
-		return nil, invalid(ReasonInvalidMerge, "tags", "there are %d tags, at most %d are allowed", len(req.Tags), MaxMergeTags)
+	case len(req.GetTags()) > MaxMergeTags:
+		return nil, invalid(ReasonInvalidMerge, "tags", "there are %d tags, at most %d are allowed", len(req.GetTags()), MaxMergeTags)
 	}
 	merge := &raftlogv1.MergeCluster{
-		Floor: req.Floor, ShareTags: req.ShareTags, EtagFloor: req.EtagFloor, Resume: req.Resume, Incomplete: req.Incomplete,
+		Floor: req.GetFloor(), ShareTags: req.GetShareTags(), EtagFloor: req.GetEtagFloor(), Resume: req.GetResume(),
+		Incomplete: req.GetIncomplete(),
 	}
-	for _, t := range req.Tags {
-		if err := checkNodeTag(t.Tag); err != nil {
+	for _, t := range req.GetTags() {
+		if err := checkNodeTag(t.GetTag()); err != nil {
 			return nil, err
 		}
-		id, err := hex.DecodeString(t.ID)
+		id, err := hex.DecodeString(t.GetId())
 		if err != nil || len(id) != 16 {
-			return nil, invalid(ReasonInvalidMerge, "tags", "the id of %s is not 32 hexadecimal digits", t.Tag)
+			return nil, invalid(ReasonInvalidMerge, "tags", "the id of %s is not 32 hexadecimal digits", t.GetTag())
 		}
-		given := &raftlogv1.GivenTag{Id: id, Tag: t.Tag}
-		for _, e := range t.Etags {
-			database, err := databaseKey(e.Database)
+		given := &raftlogv1.GivenTag{Id: id, Tag: t.GetTag()}
+		for _, e := range t.GetEtags() {
+			database, err := databaseKey(e.GetDatabase())
 			if err != nil {
 				return nil, err
 			}
-			given.Etags = append(given.Etags, &raftlogv1.EtagRaiseTo{Database: database, Ceiling: e.Ceiling})
+			given.Etags = append(given.Etags, &raftlogv1.EtagRaiseTo{Database: database, Ceiling: e.GetCeiling()})
 		}
 		merge.Tags = append(merge.Tags, given)
 	}

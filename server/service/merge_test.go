@@ -12,6 +12,7 @@ import (
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/backup"
 	"github.com/idnode/idnode/internal/outcome"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // newMergeWorld is a world and its service.
@@ -23,8 +24,9 @@ func newMergeWorld(t *testing.T) (*world, *Service) {
 
 func TestMergedNamesAreCheckedAndFolded(t *testing.T) {
 	w, s := newMergeWorld(t)
-	res, err := s.MergeCounters(t.Context(), MergeCountersRequest{
-		Database: "Shop", Identities: []IdentityValue{{Name: "Invoices|", Value: 7}}, HiLos: []HiLoValue{{Tag: "Users", Max: 64}},
+	res, err := s.MergeCounters(t.Context(), &idnodev1.MergeCountersRequest{
+		Database: "Shop", Identities: []*idnodev1.IdentityValue{{Name: "Invoices|", Value: 7}},
+		Hilos:  []*idnodev1.HiLoValue{{Tag: "Users", Max: 64}},
 		Claims: []string{"Users/Ayende"},
 	})
 	if err != nil || res.Created != 2 || res.Claimed != 1 || res.LogIndex == 0 {
@@ -44,11 +46,14 @@ func TestMergedNamesAreCheckedAndFolded(t *testing.T) {
 func TestADryRunChangesNothing(t *testing.T) {
 	w, s := newMergeWorld(t)
 	_, before := w.state.Hash()
-	res, err := s.MergeCounters(t.Context(), MergeCountersRequest{Identities: []IdentityValue{{Name: "users", Value: 7}}, DryRun: true})
-	want := []MergeChange{{Identity: "users", Created: true, After: 7}}
-	if err != nil || res.Created != 1 || !slices.Equal(res.Changes, want) || res.LogIndex != 0 {
-		t.Fatalf("%+v %v", res, err)
+	res, err := s.MergeCounters(t.Context(),
+		&idnodev1.MergeCountersRequest{Identities: []*idnodev1.IdentityValue{{Name: "users", Value: 7}}, DryRun: true})
+	if err != nil {
+		t.Fatal(err)
 	}
+	same(t, res, &idnodev1.MergeCountersResponse{Created: 1, Changes: []*idnodev1.CounterChange{
+		{Kind: idnodev1.CounterKind_COUNTER_KIND_IDENTITY, Name: "users", Created: true, After: 7},
+	}})
 	if _, after := w.state.Hash(); before != after {
 		t.Error("the state changed")
 	}
@@ -61,16 +66,16 @@ func TestMergesThatAreRefused(t *testing.T) {
 		many[i] = "x"
 	}
 	for name, c := range map[string]struct {
-		req    MergeCountersRequest
+		req    *idnodev1.MergeCountersRequest
 		reason string
 	}{
-		"a bad name":      {MergeCountersRequest{Identities: []IdentityValue{{Name: ""}}}, "INVALID_NAME"},
-		"a bad tag":       {MergeCountersRequest{HiLos: []HiLoValue{{Tag: "a|"}}}, "INVALID_TAG"},
-		"a bad claim":     {MergeCountersRequest{Claims: []string{`a\b`}}, "INVALID_ID"},
-		"a negative Max":  {MergeCountersRequest{HiLos: []HiLoValue{{Tag: "a", Max: -1}}}, "INVALID_MAX"},
-		"a bad database":  {MergeCountersRequest{Database: "a b"}, "INVALID_DATABASE"},
-		"too many names":  {MergeCountersRequest{Claims: many}, "INVALID_MERGE"},
-		"too long at all": {MergeCountersRequest{Claims: slices.Repeat([]string{strings.Repeat("x", 1000)}, 50)}, "INVALID_MERGE"},
+		"a bad name":      {&idnodev1.MergeCountersRequest{Identities: []*idnodev1.IdentityValue{{Name: ""}}}, "INVALID_NAME"},
+		"a bad tag":       {&idnodev1.MergeCountersRequest{Hilos: []*idnodev1.HiLoValue{{Tag: "a|"}}}, "INVALID_TAG"},
+		"a bad claim":     {&idnodev1.MergeCountersRequest{Claims: []string{`a\b`}}, "INVALID_ID"},
+		"a negative Max":  {&idnodev1.MergeCountersRequest{Hilos: []*idnodev1.HiLoValue{{Tag: "a", Max: -1}}}, "INVALID_MAX"},
+		"a bad database":  {&idnodev1.MergeCountersRequest{Database: "a b"}, "INVALID_DATABASE"},
+		"too many names":  {&idnodev1.MergeCountersRequest{Claims: many}, "INVALID_MERGE"},
+		"too long at all": {&idnodev1.MergeCountersRequest{Claims: slices.Repeat([]string{strings.Repeat("x", 1000)}, 50)}, "INVALID_MERGE"},
 	} {
 		proposed := w.proposed
 		_, err := s.MergeCounters(t.Context(), c.req)
@@ -78,11 +83,11 @@ func TestMergesThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, proposed %d times", name, err, w.proposed-proposed)
 		}
 	}
-	for name, req := range map[string]MergeClusterRequest{
+	for name, req := range map[string]*idnodev1.MergeClusterRequest{
 		"a negative floor": {Floor: -1},
-		"a bad tag":        {Tags: []GivenTag{{Tag: "a", ID: strings.Repeat("0", 32)}}},
-		"a bad id":         {Tags: []GivenTag{{Tag: "D", ID: "0"}}},
-		"too many tags":    {Tags: make([]GivenTag, MaxMergeTags+1)},
+		"a bad tag":        {Tags: []*idnodev1.GivenTag{{Tag: "a", Id: strings.Repeat("0", 32)}}},
+		"a bad id":         {Tags: []*idnodev1.GivenTag{{Tag: "D", Id: "0"}}},
+		"too many tags":    {Tags: make([]*idnodev1.GivenTag, MaxMergeTags+1)},
 	} {
 		if _, err := s.MergeCluster(t.Context(), req); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -92,11 +97,12 @@ func TestMergesThatAreRefused(t *testing.T) {
 
 func TestABackupIsTheState(t *testing.T) {
 	w, s := newMergeWorld(t)
-	if _, err := s.MergeCounters(t.Context(), MergeCountersRequest{Identities: []IdentityValue{{Name: "users", Value: 7}}}); err != nil {
+	if _, err := s.MergeCounters(t.Context(),
+		&idnodev1.MergeCountersRequest{Identities: []*idnodev1.IdentityValue{{Name: "users", Value: 7}}}); err != nil {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if err := s.Backup(t.Context(), Linearizable, &file); err != nil {
+	if err := s.Backup(t.Context(), linearizable, &file); err != nil {
 		t.Fatal(err)
 	}
 	r, err := backup.NewReader(&file)
@@ -133,15 +139,18 @@ func TestABackupEndsWithTheRight(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
 	for i := range 400 {
-		long := IdentityValue{Name: strings.Repeat("x", 1900) + strconv.Itoa(i), Value: 7}
-		if _, err := n.MergeCounters(t.Context(), MergeCountersRequest{Identities: []IdentityValue{long}}); err != nil {
+		long := &idnodev1.IdentityValue{Name: strings.Repeat("x", 1900) + strconv.Itoa(i), Value: 7}
+		if _, err := n.MergeCounters(t.Context(), &idnodev1.MergeCountersRequest{Identities: []*idnodev1.IdentityValue{long}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	copying := rights.Role{Name: "copying", Principals: []string{"shop"}, Grants: []rights.Grant{{Database: rights.Any, Rights: rights.Backup}}}
+	copying := rights.Role{
+		Name: "copying", Principals: []string{"shop"},
+		Grants: []rights.Grant{{Database: rights.Any, Rights: rights.Backup}},
+	}
 	n.setRoles(t, everything(), copying)
 	read := 0
-	err := n.Backup(as("shop"), Linearizable, writerFunc(func(b []byte) (int, error) {
+	err := n.Backup(as("shop"), linearizable, writerFunc(func(b []byte) (int, error) {
 		if read == 0 {
 			n.setRoles(t, everything())
 		}
@@ -157,11 +166,11 @@ func TestABackupEndsWithTheRight(t *testing.T) {
 func TestOneBackupForEachCaller(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	begun := false
-	err := n.Backup(as("shop"), Linearizable, writerFunc(func(b []byte) (int, error) {
+	err := n.Backup(as("shop"), linearizable, writerFunc(func(b []byte) (int, error) {
 		if !begun {
 			begun = true
-			wantError(t, n.Backup(as("shop"), Linearizable, io.Discard), ResourceExhausted, ReasonOverloaded, "")
-			if err := n.Backup(as("depot"), Linearizable, io.Discard); err != nil {
+			wantError(t, n.Backup(as("shop"), linearizable, io.Discard), ResourceExhausted, ReasonOverloaded, "")
+			if err := n.Backup(as("depot"), linearizable, io.Discard); err != nil {
 				t.Errorf("another caller: %v", err)
 			}
 		}
@@ -170,7 +179,7 @@ func TestOneBackupForEachCaller(t *testing.T) {
 	if err != nil || !begun {
 		t.Errorf("begun %v: %v", begun, err)
 	}
-	if err := n.Backup(as("shop"), Linearizable, io.Discard); err != nil {
+	if err := n.Backup(as("shop"), linearizable, io.Discard); err != nil {
 		t.Errorf("the next: %v", err)
 	}
 }
@@ -178,22 +187,22 @@ func TestOneBackupForEachCaller(t *testing.T) {
 func TestBackupsThatAreRefused(t *testing.T) {
 	w, s := newMergeWorld(t)
 	w.unreadable = outcome.NewNotApplied(outcome.NoQuorum, nil)
-	if err := s.Backup(t.Context(), Linearizable, io.Discard); err == nil {
+	if err := s.Backup(t.Context(), linearizable, io.Discard); err == nil {
 		t.Error("a linearizable backup without a quorum")
 	}
-	if err := s.Backup(t.Context(), Stale, io.Discard); err != nil {
+	if err := s.Backup(t.Context(), stale, io.Discard); err != nil {
 		t.Errorf("a stale backup without a quorum: %v", err)
 	}
 	s.backups.running.Store(maxBackups - 1)
-	if err := s.Backup(t.Context(), Stale, io.Discard); err != nil {
+	if err := s.Backup(t.Context(), stale, io.Discard); err != nil {
 		t.Errorf("a backup beside others: %v", err)
 	}
 	s.backups.running.Store(maxBackups)
-	if e := new(Error); !errors.As(s.Backup(t.Context(), Stale, io.Discard), &e) || e.Reason != ReasonOverloaded {
+	if e := new(Error); !errors.As(s.Backup(t.Context(), stale, io.Discard), &e) || e.Reason != ReasonOverloaded {
 		t.Errorf("one backup more than may be: %v", e)
 	}
 	s.backups.running.Store(0)
-	if err := s.Backup(t.Context(), Stale, brokenWriter{0}); err == nil {
+	if err := s.Backup(t.Context(), stale, brokenWriter{0}); err == nil {
 		t.Error("a backup that nobody reads")
 	}
 }

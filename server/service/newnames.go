@@ -102,8 +102,9 @@ func (n *newNames) take(now time.Time, all ...target) *Error {
 		after := n.rate.ReserveN(now, min(len(fresh), n.rate.Burst()))
 		wait := after.DelayFrom(now)
 		after.CancelAt(now)
-		return exhausted(ReasonRateLimited, fmt.Sprintf("the caller's limit is %d new names an hour, and %d of this call are new, such as %.80q of database %.80q",
-			n.perHour, len(fresh), all[0].shown(), all[0].database), max(wait, retryBusy), nil)
+		return exhausted(ReasonRateLimited,
+			fmt.Sprintf("the caller's limit is %d new names an hour, and %d of this call are new, such as %.80q of database %.80q",
+				n.perHour, len(fresh), all[0].shown(), all[0].database), max(wait, retryBusy), nil)
 	}
 	if len(n.counted)+len(fresh) > maxCounted {
 		clear(n.counted)

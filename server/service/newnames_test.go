@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 	"testing"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // A new name with a control character is refused with the reason and the field of
@@ -16,31 +18,31 @@ func TestNewNamesWithControlCharacters(t *testing.T) {
 		err           func(name string) error
 	}{
 		"identity": {ReasonInvalidName, "name", func(n string) error {
-			_, err := s.NextIdentity(ctx, NextIdentityRequest{Name: n, Count: 1})
+			_, err := s.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: n, Count: 1})
 			return err
 		}},
 		"seed": {ReasonInvalidName, "name", func(n string) error {
-			_, err := s.SeedIdentity(ctx, SeedIdentityRequest{Name: n, Value: 5})
+			_, err := s.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: n, Value: 5})
 			return err
 		}},
 		"template": {ReasonInvalidID, "template", func(n string) error {
-			_, err := s.Generate(ctx, GenerateRequest{Template: n + "|"})
+			_, err := s.Generate(ctx, &idnodev1.GenerateRequest{Template: n + "|"})
 			return err
 		}},
 		"range": {ReasonInvalidTag, "tag", func(n string) error {
-			_, err := s.NextRange(ctx, NextRangeRequest{Tag: n})
+			_, err := s.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: n})
 			return err
 		}},
 		"counter": {ReasonInvalidTag, "tag", func(n string) error {
-			_, err := s.SetHiLo(ctx, SetHiLoRequest{Tag: n, Max: 5})
+			_, err := s.SetHiLo(ctx, &idnodev1.SetHiLoRequest{Tag: n, Max: 5})
 			return err
 		}},
 		"claim": {ReasonInvalidID, "id", func(n string) error {
-			_, err := s.Claim(ctx, ClaimRequest{ID: n})
+			_, err := s.Claim(ctx, &idnodev1.ClaimRequest{Id: n})
 			return err
 		}},
 		"claimed": {ReasonInvalidID, "template", func(n string) error {
-			_, err := s.Generate(ctx, GenerateRequest{Template: n, Claim: true})
+			_, err := s.Generate(ctx, &idnodev1.GenerateRequest{Template: n, Claim: true})
 			return err
 		}},
 	} {

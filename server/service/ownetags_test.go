@@ -2,10 +2,41 @@ package service
 
 import (
 	"context"
+	"errors"
 	"testing"
+
+	"github.com/idnode/idnode/internal/outcome"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// TestOwnEtags: counters come by database, page by page, and need no quorum.
+// TestDatabases: those that were used, by name, page by page; without a quorum what the node
+// asked knows.
+func TestDatabases(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, nil)
+	for _, database := range []string{"Shop", "default", "ship"} {
+		if _, err := n.NextIdentity(t.Context(), &idnodev1.NextIdentityRequest{Database: database, Name: "a", Count: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.unreadable = outcome.NewNotApplied(outcome.NoQuorum, errors.New("no leader"))
+	page := func(req *idnodev1.ListDatabasesRequest, want ...string) string {
+		t.Helper()
+		res, err := n.ListDatabases(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, res.GetDatabases(), want)
+		return res.GetNextPageToken()
+	}
+	page(&idnodev1.ListDatabasesRequest{Consistency: stale}, "default", "ship", "shop")
+	next := page(&idnodev1.ListDatabasesRequest{Prefix: "SH", PageSize: 1, Consistency: stale}, "ship")
+	page(&idnodev1.ListDatabasesRequest{Prefix: "SH", PageSize: 1, PageToken: next, Consistency: stale}, "shop")
+	_, err := n.ListDatabases(t.Context(), &idnodev1.ListDatabasesRequest{})
+	wantError(t, err, Unavailable, ReasonNoQuorum, "")
+}
+
+// TestOwnEtags: counters come by database, page by page.
 func TestOwnEtags(t *testing.T) {
 	all := []OwnEtag{
 		{Database: "shop", Last: 9, Reserved: 65_536, Ceiling: 1 << 20},
@@ -16,7 +47,7 @@ func TestOwnEtags(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, func(c *Config) { c.OwnEtags = func() []OwnEtag { return append([]OwnEtag(nil), all...) } })
 	ctx := context.Background()
-	page := func(req ListRequest, want ...OwnEtag) string {
+	page := func(req DatabasesRequest, want ...OwnEtag) string {
 		t.Helper()
 		res, err := n.ListOwnEtags(ctx, req)
 		if err != nil {
@@ -25,15 +56,15 @@ func TestOwnEtags(t *testing.T) {
 		same(t, res.Items, want)
 		return res.NextPageToken
 	}
-	page(ListRequest{}, all[1], all[2], all[3], all[0])
-	next := page(ListRequest{Prefix: "SH", PageSize: 2}, all[2], all[3])
-	if last := page(ListRequest{Prefix: "sh", PageSize: 2, PageToken: next}, all[0]); last != "" {
+	page(DatabasesRequest{}, all[1], all[2], all[3], all[0])
+	next := page(DatabasesRequest{Prefix: "SH", PageSize: 2}, all[2], all[3])
+	if last := page(DatabasesRequest{Prefix: "sh", PageSize: 2, PageToken: next}, all[0]); last != "" {
 		t.Errorf("the last page leads on by %q", last)
 	}
-	_, err := n.ListOwnEtags(ctx, ListRequest{PageToken: next})
+	_, err := n.ListOwnEtags(ctx, DatabasesRequest{PageToken: next})
 	wantError(t, err, InvalidArgument, ReasonInvalidPageToken, "page_token")
 	none := newNode(t, w, nil)
-	if res, err := none.ListOwnEtags(ctx, ListRequest{}); err != nil || res.Items != nil {
+	if res, err := none.ListOwnEtags(ctx, DatabasesRequest{}); err != nil || res.Items != nil {
 		t.Errorf("a node that shows none: %+v %v", res, err)
 	}
 }

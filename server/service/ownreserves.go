@@ -4,66 +4,36 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/idnode/idnode/access/rights"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/reserve"
 )
 
-// Reserve is what this node has in reserve of one tag.
-type Reserve struct {
-	// Database and Tag are folded.
-	Database, Tag string
-	Numbers       int64
-	// Lasts is for how long the numbers last if the tag is used as before.
-	Lasts time.Duration
-}
-
-// key orders reserves by database and tag.
-func (r Reserve) key() string { return r.Database + "\x00" + r.Tag }
-
-// ReserveTotal is what this node has in reserve of all tags.
-type ReserveTotal struct {
-	// Tags is how many tags have numbers, or should have.
-	Tags    int
-	Numbers int64
-	// Lasts is that of the tag that runs out first; For if there is no tag. For is how
-	// long it should be at least.
-	Lasts, For time.Duration
-}
-
-// Short reports whether a tag has less than half of what it should have. A node that is cut
-// off comes there; with a quorum the cluster refuses to grant more, or the tag is used
-// faster than a reserve may be large.
-func (t *ReserveTotal) Short() bool { return t != nil && t.Lasts < t.For/2 }
-
-// ReservePage is one page of the reserves of a node.
-type ReservePage struct {
-	Page[Reserve]
-	// NodeTag is that of the node asked.
-	NodeTag string
-}
-
-// ListReserves lists what the node asked has in reserve, of all databases. Only size and
-// token of the request matter.
-func (r *ranges) ListReserves(ctx context.Context, req ListRequest) (ReservePage, error) {
+// ListReserves lists what the node asked has in reserve, of all databases.
+func (r *ranges) ListReserves(ctx context.Context, req *idnodev1.ListReservesRequest) (*idnodev1.ListReservesResponse, error) {
 	return call(ctx, r.calls, "ListReserves", req, r.listReserves)
 }
 
-func (r *ranges) listReserves(ctx context.Context, req ListRequest) (ReservePage, error) {
+func (r *ranges) listReserves(ctx context.Context, req *idnodev1.ListReservesRequest) (*idnodev1.ListReservesResponse, error) {
 	// The names of databases are a matter of the whole cluster.
 	if err := r.authorize(ctx, rights.Read, "", ""); err != nil {
-		return ReservePage{}, err
+		return nil, err
 	}
-	c, err := newCursor(listReserves, ListRequest{PageSize: req.PageSize, PageToken: req.PageToken})
+	c, err := cursor{scope: listReserves}.at(int(req.GetPageSize()), req.GetPageToken())
 	if err != nil {
-		return ReservePage{}, err
+		return nil, err
 	}
-	page := ReservePage{NodeTag: r.tag.confirmed()}
-	if r.ownReserves == nil {
-		return page, nil
+	var all []reserve.Left
+	key := func(l reserve.Left) string { return l.Database + "\x00" + l.Tag }
+	if r.ownReserves != nil {
+		all = slices.DeleteFunc(r.ownReserves(), func(own reserve.Left) bool { return key(own) <= c.after })
 	}
-	all := slices.DeleteFunc(r.ownReserves(), func(own Reserve) bool { return own.key() <= c.after })
-	slices.SortFunc(all, func(a, b Reserve) int { return strings.Compare(a.key(), b.key()) })
-	page.Page = cut(c, all, 0, func(own Reserve) (string, Reserve) { return own.key(), own })
-	return page, nil
+	slices.SortFunc(all, func(a, b reserve.Left) int { return strings.Compare(key(a), key(b)) })
+	page := cut(c, all, 0, func(own reserve.Left) (string, *idnodev1.Reserve) {
+		return key(own), &idnodev1.Reserve{Database: own.Database, Tag: own.Tag, Numbers: own.Numbers, Lasts: durationpb.New(own.Lasts)}
+	})
+	return &idnodev1.ListReservesResponse{NodeTag: r.tag.confirmed(), Reserves: page.Items, NextPageToken: page.NextPageToken}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/idnode/idnode/docid"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 const (
@@ -16,26 +17,13 @@ const (
 	MaxPageSize = 1000
 )
 
-// Consistency says how fresh a read must be.
-type Consistency uint8
-
-const (
-	// Linearizable sees every write answered before the read was called.
-	Linearizable Consistency = iota
-	// Stale is what the node knows by itself.
-	Stale
-)
-
-// ListRequest asks for one page of names, tags or ids.
-type ListRequest struct {
-	Database string
-	// Prefix is what the listed names begin with, in any case.
-	Prefix string
-	// PageSize is 1 to 1,000; 0 means 100.
-	PageSize int
-	// PageToken is the NextPageToken of the page before; empty for the first.
-	PageToken   string
-	Consistency Consistency
+// listRequest is a request of the API for a page of names, tags or ids.
+type listRequest interface {
+	GetDatabase() string
+	GetPrefix() string
+	GetPageSize() int32
+	GetPageToken() string
+	GetConsistency() idnodev1.Consistency
 }
 
 // Page is one page of a listing, in order of folded names.
@@ -82,17 +70,16 @@ const (
 	maxKeyBytes = 2 * docid.MaxIDBytes
 )
 
-func newCursor(what listing, req ListRequest) (cursor, error) {
-	database, err := databaseKey(req.Database)
+func newCursor(what listing, req listRequest) (cursor, error) {
+	database, err := databaseKey(req.GetDatabase())
 	if err != nil {
 		return cursor{}, err
 	}
-	if len(req.Prefix) > docid.MaxIDBytes || !utf8.ValidString(req.Prefix) {
-		return cursor{}, invalid(ReasonInvalidPrefix, "prefix",
-			"the prefix is not valid UTF-8 of at most %d bytes", docid.MaxIDBytes)
+	if err := checkPrefix(req.GetPrefix()); err != nil {
+		return cursor{}, err
 	}
-	c := cursor{scope: what, database: database, prefix: docid.Fold(req.Prefix)}
-	return c.at(req.PageSize, req.PageToken)
+	c := cursor{scope: what, database: database, prefix: docid.Fold(req.GetPrefix())}
+	return c.at(int(req.GetPageSize()), req.GetPageToken())
 }
 
 // at returns the cursor with the size and the place of a request.
@@ -175,4 +162,12 @@ func cut[F, T any](c cursor, found []F, index uint64, shown func(F) (name string
 		page.NextPageToken = c.token(last)
 	}
 	return page
+}
+
+// checkPrefix judges what the names of a list begin with.
+func checkPrefix(prefix string) error {
+	if len(prefix) > docid.MaxIDBytes || !utf8.ValidString(prefix) {
+		return invalid(ReasonInvalidPrefix, "prefix", "the prefix is not valid UTF-8 of at most %d bytes", docid.MaxIDBytes)
+	}
+	return nil
 }

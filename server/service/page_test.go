@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // TestPages walks through every listing by pages of each size, and sees each
@@ -23,17 +25,15 @@ func TestPages(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := n.NextIdentity(ctx, NextIdentityRequest{Name: strings.ToUpper(name)})
+		_, err := n.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: strings.ToUpper(name)})
 		check(err)
-		_, err = n.NextIdentity(ctx, NextIdentityRequest{Database: strings.ToUpper(name), Name: "orders"})
+		_, err = n.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: strings.ToUpper(name)})
 		check(err)
-		_, err = n.NextRange(ctx, NextRangeRequest{Tag: strings.ToUpper(name)})
-		check(err)
-		_, err = n.Claim(ctx, ClaimRequest{ID: strings.ToUpper(name)})
+		_, err = n.Claim(ctx, &idnodev1.ClaimRequest{Id: strings.ToUpper(name)})
 		check(err)
 	}
 	for _, other := range []string{"a", "zz"} {
-		if _, err := n.NextIdentity(ctx, NextIdentityRequest{Name: other}); err != nil {
+		if _, err := n.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: other}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,7 +41,7 @@ func TestPages(t *testing.T) {
 		for size := range 9 {
 			t.Run(fmt.Sprintf("%s by %d", name, size), func(t *testing.T) {
 				var got []string
-				req := ListRequest{Prefix: "USER", PageSize: size}
+				req := &idnodev1.ListIdentitiesRequest{Prefix: "USER", PageSize: int32(size)}
 				for pages := 0; ; pages++ {
 					names, next, index, err := list(req)
 					if err != nil {
@@ -65,39 +65,39 @@ func TestPages(t *testing.T) {
 	}
 }
 
-type lister func(ListRequest) (names []string, next string, index uint64, err error)
+type lister func(*idnodev1.ListIdentitiesRequest) (names []string, next string, index uint64, err error)
 
 func listings(n node) map[string]lister {
 	ctx := context.Background()
 	return map[string]lister{
-		"identities": func(r ListRequest) (names []string, next string, index uint64, err error) {
+		"identities": func(r *idnodev1.ListIdentitiesRequest) (names []string, next string, index uint64, err error) {
 			res, err := n.ListIdentities(ctx, r)
-			for _, i := range res.Items {
+			for _, i := range res.GetIdentities() {
 				names = append(names, i.Name)
 			}
-			return names, res.NextPageToken, res.LogIndex, err
+			return names, res.GetNextPageToken(), res.GetLogIndex(), err
 		},
-		"hilo": func(r ListRequest) (names []string, next string, index uint64, err error) {
-			res, err := n.ListHiLo(ctx, r)
-			for _, h := range res.Items {
+		"hilo": func(r *idnodev1.ListIdentitiesRequest) (names []string, next string, index uint64, err error) {
+			res, err := n.ListHiLo(ctx, &idnodev1.ListHiLoRequest{
+				Database: r.Database, Prefix: r.Prefix, PageSize: r.PageSize, PageToken: r.PageToken, Consistency: r.Consistency,
+			})
+			for _, h := range res.GetHilos() {
 				names = append(names, h.Tag)
 			}
-			return names, res.NextPageToken, res.LogIndex, err
+			return names, res.GetNextPageToken(), res.GetLogIndex(), err
 		},
-		"claims": func(r ListRequest) ([]string, string, uint64, error) {
-			res, err := n.ListClaims(ctx, r)
-			return res.Items, res.NextPageToken, res.LogIndex, err
-		},
-		"databases": func(r ListRequest) ([]string, string, uint64, error) {
-			res, err := n.ListDatabases(ctx, r)
-			return res.Items, res.NextPageToken, res.LogIndex, err
+		"claims": func(r *idnodev1.ListIdentitiesRequest) ([]string, string, uint64, error) {
+			res, err := n.ListClaims(ctx, &idnodev1.ListClaimsRequest{
+				Database: r.Database, Prefix: r.Prefix, PageSize: r.PageSize, PageToken: r.PageToken, Consistency: r.Consistency,
+			})
+			return res.GetIds(), res.GetNextPageToken(), res.GetLogIndex(), err
 		},
 	}
 }
 
 func TestPageLimits(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
-	identities, err := newCursor(listIdentities, ListRequest{})
+	identities, err := newCursor(listIdentities, &idnodev1.ListIdentitiesRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,31 +107,34 @@ func TestPageLimits(t *testing.T) {
 		"of another prefix":   {scope: listIdentities, database: "default", prefix: "u"},
 	}
 	tests := map[string]struct {
-		req           ListRequest
+		req           *idnodev1.ListIdentitiesRequest
 		reason, field string
 	}{
-		"page size":           {ListRequest{PageSize: 1000}, "", ""},
-		"page size too large": {ListRequest{PageSize: 1001}, ReasonInvalidPageSize, "page_size"},
-		"page size negative":  {ListRequest{PageSize: -1}, ReasonInvalidPageSize, "page_size"},
-		"database":            {ListRequest{Database: "a b"}, ReasonInvalidDatabase, "database"},
-		"prefix":              {ListRequest{Prefix: strings.Repeat("x", 2025)}, "", ""},
-		"prefix too long":     {ListRequest{Prefix: strings.Repeat("x", 2026)}, ReasonInvalidPrefix, "prefix"},
-		"prefix no UTF-8":     {ListRequest{Prefix: "\xff"}, ReasonInvalidPrefix, "prefix"},
-		"consistency":         {ListRequest{Consistency: 7}, ReasonInvalidConsistency, "consistency"},
-		"token":               {ListRequest{PageToken: identities.token("users")}, "", ""},
-		"token of nothing":    {ListRequest{PageToken: identities.token("")}, ReasonInvalidPageToken, "page_token"},
-		"token no UTF-8":      {ListRequest{PageToken: identities.token("\xff")}, ReasonInvalidPageToken, "page_token"},
-		"token no base64":     {ListRequest{PageToken: "!"}, ReasonInvalidPageToken, "page_token"},
-		"token of two lines":  {ListRequest{PageToken: identities.token("users") + "\n"}, ReasonInvalidPageToken, "page_token"},
-		"token too long":      {ListRequest{PageToken: strings.Repeat("A", 20_000)}, ReasonInvalidPageToken, "page_token"},
+		"page size":           {&idnodev1.ListIdentitiesRequest{PageSize: 1000}, "", ""},
+		"page size too large": {&idnodev1.ListIdentitiesRequest{PageSize: 1001}, ReasonInvalidPageSize, "page_size"},
+		"page size negative":  {&idnodev1.ListIdentitiesRequest{PageSize: -1}, ReasonInvalidPageSize, "page_size"},
+		"database":            {&idnodev1.ListIdentitiesRequest{Database: "a b"}, ReasonInvalidDatabase, "database"},
+		"prefix":              {&idnodev1.ListIdentitiesRequest{Prefix: strings.Repeat("x", 2025)}, "", ""},
+		"prefix too long":     {&idnodev1.ListIdentitiesRequest{Prefix: strings.Repeat("x", 2026)}, ReasonInvalidPrefix, "prefix"},
+		"prefix no UTF-8":     {&idnodev1.ListIdentitiesRequest{Prefix: "\xff"}, ReasonInvalidPrefix, "prefix"},
+		"consistency":         {&idnodev1.ListIdentitiesRequest{Consistency: 7}, ReasonInvalidConsistency, "consistency"},
+		"token":               {&idnodev1.ListIdentitiesRequest{PageToken: identities.token("users")}, "", ""},
+		"token of nothing":    {&idnodev1.ListIdentitiesRequest{PageToken: identities.token("")}, ReasonInvalidPageToken, "page_token"},
+		"token no UTF-8":      {&idnodev1.ListIdentitiesRequest{PageToken: identities.token("\xff")}, ReasonInvalidPageToken, "page_token"},
+		"token no base64":     {&idnodev1.ListIdentitiesRequest{PageToken: "!"}, ReasonInvalidPageToken, "page_token"},
+		"token of two lines": {
+			&idnodev1.ListIdentitiesRequest{PageToken: identities.token("users") + "\n"},
+			ReasonInvalidPageToken, "page_token",
+		},
+		"token too long": {&idnodev1.ListIdentitiesRequest{PageToken: strings.Repeat("A", 20_000)}, ReasonInvalidPageToken, "page_token"},
 		"token beside the prefix": {
-			ListRequest{Prefix: "u", PageToken: cursor{scope: listIdentities, database: "default", prefix: "u"}.token("x")},
+			&idnodev1.ListIdentitiesRequest{Prefix: "u", PageToken: cursor{scope: listIdentities, database: "default", prefix: "u"}.token("x")},
 			ReasonInvalidPageToken, "page_token",
 		},
 	}
 	for name, c := range foreign {
 		test := tests["token"]
-		test.req.PageToken = c.token("users")
+		test.req = &idnodev1.ListIdentitiesRequest{PageToken: c.token("users")}
 		test.reason, test.field = ReasonInvalidPageToken, "page_token"
 		tests[name] = test
 	}
@@ -156,7 +159,7 @@ func FuzzPageToken(f *testing.F) {
 	f.Add("default", "", "AQ")
 	f.Add("", "u", "")
 	f.Fuzz(func(t *testing.T, database, prefix, token string) {
-		c, err := newCursor(listClaims, ListRequest{Database: database, Prefix: prefix, PageToken: token})
+		c, err := newCursor(listClaims, &idnodev1.ListClaimsRequest{Database: database, Prefix: prefix, PageToken: token})
 		if err != nil {
 			if e, ok := err.(*Error); !ok || e.Code != InvalidArgument || e.Field == "" {
 				t.Fatalf("error %#v", err)

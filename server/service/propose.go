@@ -47,7 +47,9 @@ func needsPrincipal(err error, principal *string) bool {
 // propose takes the operation that does what the payload says through the log, in the
 // name of the caller where that counts, and returns its result, or nil and an *Error.
 // See named.
-func (p *proposer) propose(ctx context.Context, e op.Envelope, payload proto.Message, repeatable bool) (result *raftlogv1.Result, err error) {
+func (p *proposer) propose(ctx context.Context, e op.Envelope, payload proto.Message,
+	repeatable bool,
+) (result *raftlogv1.Result, err error) {
 	err = p.named(ctx, e.Request != nil, repeatable, func(principal *string) (err error) {
 		e.Principal = cmp.Or(principal, e.Principal)
 		result, err = p.once(ctx, e, payload)

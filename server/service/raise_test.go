@@ -8,13 +8,14 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/hilo"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/series"
 )
 
 // TestRaisesBeyondADistanceAreForAdministrators as long as there are no roles: numbers that
 // are skipped are gone, and nothing lowers a HiLo counter.
 func TestRaisesBeyondADistanceAreForAdministrators(t *testing.T) {
-	seed := func(req SeedIdentityRequest) func(context.Context, node) error {
+	seed := func(req *idnodev1.SeedIdentityRequest) func(context.Context, node) error {
 		return func(ctx context.Context, n node) error {
 			req.Name = "orders"
 			_, err := n.SeedIdentity(ctx, req)
@@ -23,7 +24,7 @@ func TestRaisesBeyondADistanceAreForAdministrators(t *testing.T) {
 	}
 	set := func(from, to int64) func(context.Context, node) error {
 		return func(ctx context.Context, n node) error {
-			_, err := n.SetHiLo(ctx, SetHiLoRequest{Tag: "orders", Expected: from, Max: to})
+			_, err := n.SetHiLo(ctx, &idnodev1.SetHiLoRequest{Tag: "orders", Expected: from, Max: to})
 			return err
 		}
 	}
@@ -32,18 +33,18 @@ func TestRaisesBeyondADistanceAreForAdministrators(t *testing.T) {
 		raise func(context.Context, node) error
 		far   bool
 	}{
-		"a seed":                            {seed(SeedIdentityRequest{Value: 100 + hilo.MaxAhead}), false},
-		"a seed too far":                    {seed(SeedIdentityRequest{Value: 101 + hilo.MaxAhead}), true},
-		"a seed to the end":                 {seed(SeedIdentityRequest{Value: math.MaxInt64}), true},
-		"a seed from an expected value":     {seed(SeedIdentityRequest{Value: 101 + hilo.MaxAhead, Expected: &stands}), true},
-		"a seed from one that is not there": {seed(SeedIdentityRequest{Value: math.MaxInt64, Expected: &lower}), true},
-		"a seed that lowers nothing":        {seed(SeedIdentityRequest{Value: math.MinInt64}), false},
+		"a seed":                            {seed(&idnodev1.SeedIdentityRequest{Value: 100 + hilo.MaxAhead}), false},
+		"a seed too far":                    {seed(&idnodev1.SeedIdentityRequest{Value: 101 + hilo.MaxAhead}), true},
+		"a seed to the end":                 {seed(&idnodev1.SeedIdentityRequest{Value: math.MaxInt64}), true},
+		"a seed from an expected value":     {seed(&idnodev1.SeedIdentityRequest{Value: 101 + hilo.MaxAhead, Expected: &stands}), true},
+		"a seed from one that is not there": {seed(&idnodev1.SeedIdentityRequest{Value: math.MaxInt64, Expected: &lower}), true},
+		"a seed that lowers nothing":        {seed(&idnodev1.SeedIdentityRequest{Value: math.MinInt64}), false},
 		"a set":                             {set(100, 100+hilo.MaxAhead), false},
 		"a set too far":                     {set(100, 101+hilo.MaxAhead), true},
 		"a set to the end":                  {set(100, math.MaxInt64), true},
 	} {
 		n := newNode(t, newWorld(t), func(c *Config) { c.Guarded, c.Admins = true, []string{"ops"} })
-		if err := seed(SeedIdentityRequest{Value: stands})(as("shop"), n); err != nil {
+		if err := seed(&idnodev1.SeedIdentityRequest{Value: stands})(as("shop"), n); err != nil {
 			t.Fatal(err)
 		}
 		if err := set(0, stands)(as("shop"), n); err != nil {
@@ -58,7 +59,8 @@ func TestRaisesBeyondADistanceAreForAdministrators(t *testing.T) {
 			t.Errorf("%s by an administrator: %v", name, err)
 		}
 		n = newNode(t, newWorld(t), nil)
-		n.setRoles(t, everything(), rights.Role{Name: "shop", Principals: []string{"shop"}, Grants: []rights.Grant{{Database: rights.Any, Rights: rights.Seed}}})
+		n.setRoles(t, everything(),
+			rights.Role{Name: "shop", Principals: []string{"shop"}, Grants: []rights.Grant{{Database: rights.Any, Rights: rights.Seed}}})
 		if err := tt.raise(as("shop"), n); denied(err) {
 			t.Errorf("%s by a role: %v", name, err)
 		}
@@ -69,28 +71,39 @@ func TestRaisesBeyondADistanceAreForAdministrators(t *testing.T) {
 // confirming numbers.
 func TestSeriesAreForAdministrators(t *testing.T) {
 	n := newNode(t, newWorld(t), func(c *Config) { c.Guarded, c.Admins = true, []string{"ops"} })
-	if _, err := n.DefineSeries(as("ops"), DefineSeriesRequest{Name: "bills", Definition: series.Definition{Format: "R-{number}"}}); err != nil {
+	if _, err := n.DefineSeries(as("ops"),
+		&idnodev1.DefineSeriesRequest{Name: "bills", Definition: definitionMessage(series.Definition{Format: "R-{number}"})}); err != nil {
 		t.Fatal(err)
 	}
-	end := EndNumbersRequest{Series: "bills", Keys: []series.Bound{{Key: "a", Number: 1}}}
+	keys := []*idnodev1.NumberOf{{Key: "a", Number: 1}}
 	for _, tt := range []struct {
 		name    string
 		call    func(context.Context) error
 		guarded bool
 	}{
 		{"take", func(ctx context.Context) error {
-			_, err := n.TakeNumbers(ctx, TakeNumbersRequest{Series: "bills", Keys: []string{"a", "b"}})
+			_, err := n.TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{Series: "bills", Keys: []string{"a", "b"}})
 			return err
 		}, false},
-		{"void", func(ctx context.Context) error { _, err := n.VoidNumbers(ctx, end); return err }, true},
-		{"release", func(ctx context.Context) error { _, err := n.ReleaseNumbers(ctx, end); return err }, true},
-		{"confirm", func(ctx context.Context) error { _, err := n.ConfirmNumbers(ctx, end); return err }, false},
+		{"void", func(ctx context.Context) error {
+			_, err := n.VoidNumbers(ctx, &idnodev1.VoidNumbersRequest{Series: "bills", Keys: keys})
+			return err
+		}, true},
+		{"release", func(ctx context.Context) error {
+			_, err := n.ReleaseNumbers(ctx, &idnodev1.ReleaseNumbersRequest{Series: "bills", Keys: keys})
+			return err
+		}, true},
+		{"confirm", func(ctx context.Context) error {
+			_, err := n.ConfirmNumbers(ctx, &idnodev1.ConfirmNumbersRequest{Series: "bills", Keys: keys})
+			return err
+		}, false},
 		{"close", func(ctx context.Context) error {
-			_, err := n.CloseScope(ctx, ScopeRequest{Series: "bills"})
+			_, err := n.CloseScope(ctx, &idnodev1.CloseScopeRequest{Series: "bills"})
 			return err
 		}, true},
 		{"define", func(ctx context.Context) error {
-			_, err := n.DefineSeries(ctx, DefineSeriesRequest{Name: "other", Definition: series.Definition{Format: "R-{number}"}})
+			_, err := n.DefineSeries(ctx,
+				&idnodev1.DefineSeriesRequest{Name: "other", Definition: definitionMessage(series.Definition{Format: "R-{number}"})})
 			return err
 		}, true},
 	} {
@@ -98,7 +111,10 @@ func TestSeriesAreForAdministrators(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
-	if err := func() error { _, err := n.CloseScope(as("ops"), ScopeRequest{Series: "bills"}); return err }(); err != nil {
+	if err := func() error {
+		_, err := n.CloseScope(as("ops"), &idnodev1.CloseScopeRequest{Series: "bills"})
+		return err
+	}(); err != nil {
 		t.Errorf("close by an administrator: %v", err)
 	}
 }
@@ -108,7 +124,7 @@ func TestSeriesAreForAdministrators(t *testing.T) {
 func TestSkippedNumbersCount(t *testing.T) {
 	n := newLimitedNode(t, rights.Limit{Principals: []string{rights.Any}, IDsPerSecond: 1_000})
 	next := func(who string, lastMax int64) error {
-		_, err := n.NextRange(as(who), NextRangeRequest{Tag: "orders", Size: 10, LastMax: lastMax})
+		_, err := n.NextRange(as(who), &idnodev1.NextRangeRequest{Tag: "orders", Size: 10, LastMax: lastMax})
 		return err
 	}
 	for _, tt := range []struct {

@@ -7,6 +7,7 @@ import (
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/hilo"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // reader reads the replicated state, as new as a caller asks for.
@@ -18,10 +19,10 @@ type reader struct {
 
 // settle makes the local state as new as the consistency asks for, and returns
 // the log index a read after it is at least as new as.
-func (r *reader) settle(ctx context.Context, consistency Consistency) (uint64, error) {
+func (r *reader) settle(ctx context.Context, consistency idnodev1.Consistency) (uint64, error) {
 	switch consistency {
-	case Stale:
-	case Linearizable:
+	case idnodev1.Consistency_CONSISTENCY_STALE:
+	case idnodev1.Consistency_CONSISTENCY_UNSPECIFIED, idnodev1.Consistency_CONSISTENCY_LINEARIZABLE:
 		if err := r.linearize(ctx); err != nil {
 			return 0, err
 		}
@@ -35,7 +36,7 @@ func (r *reader) settle(ctx context.Context, consistency Consistency) (uint64, e
 // for which rights.Further stands behind it. It checks the reader's right before,
 // because any caller could otherwise make the cluster work, and after, when the
 // roles are as new as the answer.
-func (r *reader) settleFor(ctx context.Context, consistency Consistency, database, name string) (uint64, error) {
+func (r *reader) settleFor(ctx context.Context, consistency idnodev1.Consistency, database, name string) (uint64, error) {
 	if err := r.auth.authorize(ctx, rights.Read, database, name); err != nil {
 		return 0, err
 	}
@@ -57,18 +58,18 @@ func (r *reader) linearize(ctx context.Context) error {
 }
 
 // page checks the request for a page and settles the state for it.
-func (r *reader) page(ctx context.Context, what listing, req ListRequest) (cursor, uint64, error) {
+func (r *reader) page(ctx context.Context, what listing, req listRequest) (cursor, uint64, error) {
 	c, err := newCursor(what, req)
 	if err != nil {
 		return cursor{}, 0, err
 	}
-	index, err := r.settleFor(ctx, req.Consistency, c.database, c.prefix+rights.Further)
+	index, err := r.settleFor(ctx, req.GetConsistency(), c.database, c.prefix+rights.Further)
 	return c, index, err
 }
 
 // list returns one page of what find finds, each shown with its name.
 func list[F, T any](
-	ctx context.Context, r *reader, what listing, req ListRequest,
+	ctx context.Context, r *reader, what listing, req listRequest,
 	find func(database, prefix, after string, limit int) []F, shown func(F) (name string, item T),
 ) (Page[T], error) {
 	c, index, err := r.page(ctx, what, req)
@@ -81,101 +82,66 @@ func list[F, T any](
 // asItself shows a name.
 func asItself(name string) (string, string) { return name, name }
 
-// GetIdentityRequest names an identity.
-type GetIdentityRequest struct {
-	Database string
-	// Name may end with one pipe.
-	Name        string
-	Consistency Consistency
-}
-
-// Identity is a counter agreed by the cluster.
-type Identity struct {
-	// Name is folded.
-	Name string
-	// Value is the last used value.
-	Value int64
-}
-
-// GetIdentityResponse holds an identity.
-type GetIdentityResponse struct {
-	Identity Identity
-	LogIndex uint64
-}
-
 // GetIdentity reads the last used value of an identity.
-func (i *identities) GetIdentity(ctx context.Context, req GetIdentityRequest) (GetIdentityResponse, error) {
+func (i *identities) GetIdentity(ctx context.Context, req *idnodev1.GetIdentityRequest) (*idnodev1.GetIdentityResponse, error) {
 	return call(ctx, i.calls, "GetIdentity", req, i.getIdentity)
 }
 
-func (i *identities) getIdentity(ctx context.Context, req GetIdentityRequest) (GetIdentityResponse, error) {
-	database, name, err := identityKey(req.Database, req.Name)
+func (i *identities) getIdentity(ctx context.Context, req *idnodev1.GetIdentityRequest) (*idnodev1.GetIdentityResponse, error) {
+	database, name, err := identityKey(req.GetDatabase(), req.GetName())
 	if err != nil {
-		return GetIdentityResponse{}, err
+		return nil, err
 	}
-	index, err := i.settleFor(ctx, req.Consistency, database, name)
+	index, err := i.settleFor(ctx, req.GetConsistency(), database, name)
 	if err != nil {
-		return GetIdentityResponse{}, err
+		return nil, err
 	}
 	counter, ok := i.state.Identity(database, name)
 	if !ok || counter.Hidden {
-		return GetIdentityResponse{}, &Error{Code: NotFound, Reason: ReasonIdentityNotFound, Message: "there is no such identity"}
+		return nil, &Error{Code: NotFound, Reason: ReasonIdentityNotFound, Message: "there is no such identity"}
 	}
-	return GetIdentityResponse{Identity: Identity{Name: name, Value: counter.Last}, LogIndex: index}, nil
+	return &idnodev1.GetIdentityResponse{Identity: &idnodev1.Identity{Name: name, Value: counter.Last}, LogIndex: index}, nil
 }
 
 // ListIdentities lists identities in order of their folded names.
-func (i *identities) ListIdentities(ctx context.Context, req ListRequest) (Page[Identity], error) {
+func (i *identities) ListIdentities(ctx context.Context, req *idnodev1.ListIdentitiesRequest) (*idnodev1.ListIdentitiesResponse, error) {
 	return call(ctx, i.calls, "ListIdentities", req, i.listIdentities)
 }
 
-func (i *identities) listIdentities(ctx context.Context, req ListRequest) (Page[Identity], error) {
-	return list(ctx, i.reader, listIdentities, req, i.state.Identities, func(f fsm.NamedIdentity) (string, Identity) {
-		return f.Name, Identity{Name: f.Name, Value: f.Last}
+func (i *identities) listIdentities(ctx context.Context, req *idnodev1.ListIdentitiesRequest) (*idnodev1.ListIdentitiesResponse, error) {
+	page, err := list(ctx, i.reader, listIdentities, req, i.state.Identities, func(f fsm.NamedIdentity) (string, *idnodev1.Identity) {
+		return f.Name, &idnodev1.Identity{Name: f.Name, Value: f.Last}
 	})
-}
-
-// GetHiLoRequest names a tag.
-type GetHiLoRequest struct {
-	Database    string
-	Tag         string
-	Consistency Consistency
-}
-
-// HiLo is the counter of a collection's tag.
-type HiLo struct {
-	// Tag is folded.
-	Tag string
-	// Max is the highest number reserved.
-	Max int64
-}
-
-// GetHiLoResponse holds a counter.
-type GetHiLoResponse struct {
-	HiLo     HiLo
-	LogIndex uint64
+	return &idnodev1.ListIdentitiesResponse{Identities: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, err
 }
 
 // GetHiLo reads the counter of a tag.
-func (r *ranges) GetHiLo(ctx context.Context, req GetHiLoRequest) (GetHiLoResponse, error) {
+func (r *ranges) GetHiLo(ctx context.Context, req *idnodev1.GetHiLoRequest) (*idnodev1.GetHiLoResponse, error) {
 	return call(ctx, r.calls, "GetHiLo", req, r.getHiLo)
 }
 
-func (r *ranges) getHiLo(ctx context.Context, req GetHiLoRequest) (GetHiLoResponse, error) {
+func (r *ranges) getHiLo(ctx context.Context, req *idnodev1.GetHiLoRequest) (*idnodev1.GetHiLoResponse, error) {
 	counter, index, err := r.readHiLo(ctx, req)
 	if err != nil {
-		return GetHiLoResponse{}, err
+		return nil, err
 	}
-	return GetHiLoResponse{HiLo: HiLo{Tag: docid.Fold(req.Tag), Max: counter.Max}, LogIndex: index}, nil
+	return &idnodev1.GetHiLoResponse{Hilo: &idnodev1.HiLo{Tag: docid.Fold(req.GetTag()), Max: counter.Max}, LogIndex: index}, nil
+}
+
+// ofTag is a request that reads a tag.
+type ofTag interface {
+	GetDatabase() string
+	GetTag() string
+	GetConsistency() idnodev1.Consistency
 }
 
 // readHiLo returns a counter that is as new as asked for, and the log index of that.
-func (r *ranges) readHiLo(ctx context.Context, req GetHiLoRequest) (hilo.Counter, uint64, error) {
-	database, tag, err := hiloKey(req.Database, req.Tag)
+func (r *ranges) readHiLo(ctx context.Context, req ofTag) (hilo.Counter, uint64, error) {
+	database, tag, err := hiloKey(req.GetDatabase(), req.GetTag())
 	if err != nil {
 		return hilo.Counter{}, 0, err
 	}
-	index, err := r.settleFor(ctx, req.Consistency, database, tag)
+	index, err := r.settleFor(ctx, req.GetConsistency(), database, tag)
 	if err != nil {
 		return hilo.Counter{}, 0, err
 	}
@@ -187,21 +153,23 @@ func (r *ranges) readHiLo(ctx context.Context, req GetHiLoRequest) (hilo.Counter
 }
 
 // ListHiLo lists HiLo counters in order of their folded tags.
-func (r *ranges) ListHiLo(ctx context.Context, req ListRequest) (Page[HiLo], error) {
+func (r *ranges) ListHiLo(ctx context.Context, req *idnodev1.ListHiLoRequest) (*idnodev1.ListHiLoResponse, error) {
 	return call(ctx, r.calls, "ListHiLo", req, r.listHiLo)
 }
 
-func (r *ranges) listHiLo(ctx context.Context, req ListRequest) (Page[HiLo], error) {
-	return list(ctx, r.reader, listHiLo, req, r.state.HiLos, func(f fsm.NamedHiLo) (string, HiLo) {
-		return f.Tag, HiLo{Tag: f.Tag, Max: f.Max}
+func (r *ranges) listHiLo(ctx context.Context, req *idnodev1.ListHiLoRequest) (*idnodev1.ListHiLoResponse, error) {
+	page, err := list(ctx, r.reader, listHiLo, req, r.state.HiLos, func(f fsm.NamedHiLo) (string, *idnodev1.HiLo) {
+		return f.Tag, &idnodev1.HiLo{Tag: f.Tag, Max: f.Max}
 	})
+	return &idnodev1.ListHiLoResponse{Hilos: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, err
 }
 
 // ListClaims lists claimed ids in order of their folded form.
-func (c *claims) ListClaims(ctx context.Context, req ListRequest) (Page[string], error) {
+func (c *claims) ListClaims(ctx context.Context, req *idnodev1.ListClaimsRequest) (*idnodev1.ListClaimsResponse, error) {
 	return call(ctx, c.calls, "ListClaims", req, c.listClaims)
 }
 
-func (c *claims) listClaims(ctx context.Context, req ListRequest) (Page[string], error) {
-	return list(ctx, c.reader, listClaims, req, c.state.Claims, asItself)
+func (c *claims) listClaims(ctx context.Context, req *idnodev1.ListClaimsRequest) (*idnodev1.ListClaimsResponse, error) {
+	page, err := list(ctx, c.reader, listClaims, req, c.state.Claims, asItself)
+	return &idnodev1.ListClaimsResponse{Ids: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, err
 }

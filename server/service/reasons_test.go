@@ -18,12 +18,12 @@ import (
 // TestEveryReasonIsOnThePageOfErrors holds the reasons of this package and the
 // page that callers read together, in both directions.
 func TestEveryReasonIsOnThePageOfErrors(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "errors.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "errors.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(declaredReasons(t), documentedReasons(string(page))); diff != "" {
-		t.Errorf("(-reasons.go +docs/errors.md):\n%s", diff)
+		t.Errorf("(-reasons.go +docs/reference/errors.md):\n%s", diff)
 	}
 }
 

@@ -8,21 +8,24 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/op"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // MaxRequestIDBytes is the length of the longest request id.
 const MaxRequestIDBytes = 64
 
-// RequestID makes a call that goes through the cluster count exactly once.
-type RequestID struct {
-	// ID is the caller's own id of the call, 1 to 64 bytes, unique per database and principal.
-	ID string
-	// Retry says that the call may have been made before.
-	Retry bool
-	// Since is the newest log index the caller had seen before its first try. On a
-	// first try the service sets it to the applied index.
-	Since uint64
+// requestID is a request id that was accepted; the zero value is none.
+type requestID struct {
+	id string
+	// retry says that the call may have been made before.
+	retry bool
+	// since is the newest log index the caller had seen before its first try; on a first
+	// try, the applied index.
+	since uint64
 }
+
+// given says that there is a request id.
+func (r requestID) given() bool { return r.id != "" }
 
 // fingerprint hashes the use case and every field of a request as the caller
 // wrote it, so that a request id cannot be used for another request unnoticed.
@@ -87,40 +90,35 @@ func ofBlock(id string, values int64) bool {
 // identity, and returns it with the index that it is proposed with; nil is valid and means
 // none. It is called where the call arrives: a first try that is held up later must not look
 // newer than its retry.
-func (p *proposer) accept(id *RequestID, values int64) (*RequestID, error) {
+func (p *proposer) accept(id *idnodev1.RequestId, values int64) (requestID, error) {
 	switch {
 	case id == nil:
-		return nil, nil
-	case strings.HasPrefix(id.ID, blockPrefix) && (values == 0 || !ofBlock(id.ID, values)):
-		return nil, invalid(ReasonInvalidRequestID, "request_id",
+		return requestID{}, nil
+	case strings.HasPrefix(id.GetId(), blockPrefix) && (values == 0 || !ofBlock(id.GetId(), values)):
+		return requestID{}, invalid(ReasonInvalidRequestID, "request_id",
 			"request ids that begin with %s name values that callers of one client took together, and no other call", blockPrefix)
-	case id.ID == "":
-		return nil, invalid(ReasonInvalidRequestID, "request_id", "the request id is empty")
-	case len(id.ID) > MaxRequestIDBytes:
-		return nil, invalid(ReasonInvalidRequestID, "request_id",
-			"the request id has %d bytes, more than %d", len(id.ID), MaxRequestIDBytes)
-	case id.Retry:
-		return id, nil
+	case id.GetId() == "":
+		return requestID{}, invalid(ReasonInvalidRequestID, "request_id", "the request id is empty")
+	case len(id.GetId()) > MaxRequestIDBytes:
+		return requestID{}, invalid(ReasonInvalidRequestID, "request_id",
+			"the request id has %d bytes, more than %d", len(id.GetId()), MaxRequestIDBytes)
+	case id.RetrySince != nil:
+		return requestID{id: id.GetId(), retry: true, since: id.GetRetrySince()}, nil
 	case !p.caughtUp():
 		// What it has applied may be forgotten already: the state would refuse a call
 		// that was never tried. To wait would make a first try look newer.
-		return nil, behind()
+		return requestID{}, behind()
 	}
-	return &RequestID{ID: id.ID, Since: p.applied()}, nil
+	return requestID{id: id.GetId(), since: p.applied()}, nil
 }
 
-// requestKey returns the key of a call in the state, or nil if it has no
-// request id. database is folded.
-func requestKey(database string, id *RequestID, f func() fingerprint) *op.RequestKey {
-	if id == nil {
+// key returns the key of a call in the state, or nil if it has no request id. database is
+// folded.
+func (r requestID) key(database string, f func() fingerprint) *op.RequestKey {
+	if !r.given() {
 		return nil
 	}
-	k := keyOf(database, id, f)
-	return &k
-}
-
-func keyOf(database string, id *RequestID, f func() fingerprint) op.RequestKey {
-	return op.RequestKey{Key: hashRequestID(database, id.ID), Fingerprint: f().sum(), Retry: id.Retry, Since: id.Since}
+	return &op.RequestKey{Key: hashRequestID(database, r.id), Fingerprint: f().sum(), Retry: r.retry, Since: r.since}
 }
 
 // hashRequestID returns 16 bytes of SHA-256 over the database, preceded by its

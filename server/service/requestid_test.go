@@ -10,7 +10,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/internal/outcome"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -23,36 +26,43 @@ func TestRetry(t *testing.T) {
 		c.Tag = func() (string, bool) { return "B", true }
 		c.ServerPrefix = "South"
 	})
-	id := func(retry bool) *RequestID { return &RequestID{ID: "r", Retry: retry} }
+	id := func(retry bool) *idnodev1.RequestId {
+		if retry {
+			return &idnodev1.RequestId{Id: "r", RetrySince: proto.Uint64(0)}
+		}
+		return &idnodev1.RequestId{Id: "r"}
+	}
 	expected := int64(0)
 	calls := map[string]func(n node, database string, retry bool) (any, error){
 		"generate": func(n node, db string, retry bool) (any, error) {
-			res, err := n.Generate(context.Background(), GenerateRequest{Database: db, Template: "U|", Count: 3, RequestID: id(retry)})
+			res, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{Database: db, Template: "U|", Count: 3, RequestId: id(retry)})
 			res.NodeTag = ""
 			return res, err
 		},
 		"generate and claim": func(n node, db string, retry bool) (any, error) {
-			res, err := n.Generate(context.Background(), GenerateRequest{Database: db, Template: "U/x", Claim: true, RequestID: id(retry)})
+			res, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{Database: db, Template: "U/x", Claim: true, RequestId: id(retry)})
 			res.NodeTag = ""
 			return res, err
 		},
 		"next identity": func(n node, db string, retry bool) (any, error) {
-			return n.NextIdentity(context.Background(), NextIdentityRequest{Database: db, Name: "u", RequestID: id(retry)})
+			return n.NextIdentity(context.Background(), &idnodev1.NextIdentityRequest{Database: db, Name: "u", RequestId: id(retry)})
 		},
 		"seed": func(n node, db string, retry bool) (any, error) {
-			return n.SeedIdentity(context.Background(), SeedIdentityRequest{Database: db, Name: "u", Value: 9, Expected: &expected, RequestID: id(retry)})
+			return n.SeedIdentity(context.Background(),
+				&idnodev1.SeedIdentityRequest{Database: db, Name: "u", Value: 9, Expected: &expected, RequestId: id(retry)})
 		},
 		"next range": func(n node, db string, retry bool) (any, error) {
-			return n.NextRange(context.Background(), NextRangeRequest{Database: db, Tag: "u", RequestID: id(retry)})
+			return n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Database: db, Tag: "u", RequestId: id(retry)})
 		},
 		"return": func(n node, db string, retry bool) (any, error) {
-			return n.ReturnRange(context.Background(), ReturnRangeRequest{Database: db, Tag: "u", Low: 1, High: 9, Last: 3, WithoutToken: true, RequestID: id(retry)})
+			return n.ReturnRange(context.Background(),
+				&idnodev1.ReturnRangeRequest{Database: db, Tag: "u", Low: 1, High: 9, Last: 3, WithoutToken: true, RequestId: id(retry)})
 		},
 		"set": func(n node, db string, retry bool) (any, error) {
-			return n.SetHiLo(context.Background(), SetHiLoRequest{Database: db, Tag: "u", Max: 7, RequestID: id(retry)})
+			return n.SetHiLo(context.Background(), &idnodev1.SetHiLoRequest{Database: db, Tag: "u", Max: 7, RequestId: id(retry)})
 		},
 		"claim": func(n node, db string, retry bool) (any, error) {
-			return n.Claim(context.Background(), ClaimRequest{Database: db, ID: "u/1", RequestID: id(retry)})
+			return n.Claim(context.Background(), &idnodev1.ClaimRequest{Database: db, Id: "u/1", RequestId: id(retry)})
 		},
 	}
 	for name, call := range calls {
@@ -70,7 +80,8 @@ func TestRetry(t *testing.T) {
 			same(t, second, first)
 			// Another request under the same id is refused, in any case of the
 			// database.
-			_, err = a.NextIdentity(context.Background(), NextIdentityRequest{Database: strings.ToUpper(db), Name: "another", RequestID: id(false)})
+			_, err = a.NextIdentity(context.Background(),
+				&idnodev1.NextIdentityRequest{Database: strings.ToUpper(db), Name: "another", RequestId: id(false)})
 			wantError(t, err, AlreadyExists, ReasonRequestIDReused, "request_id")
 		})
 	}
@@ -80,22 +91,22 @@ func TestRetry(t *testing.T) {
 func TestRetryOfDelete(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	ctx := context.Background()
-	if _, err := n.SeedIdentity(ctx, SeedIdentityRequest{Name: "u", Value: 3}); err != nil {
+	if _, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "u", Value: 3}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Claim(ctx, ClaimRequest{ID: "u/9"}); err != nil {
+	if _, err := n.Claim(ctx, &idnodev1.ClaimRequest{Id: "u/9"}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		del, err := n.DeleteIdentity(ctx, DeleteIdentityRequest{Name: "u", RequestID: &RequestID{ID: "d"}})
+		del, err := n.DeleteIdentity(ctx, &idnodev1.DeleteIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: "d"}})
 		if err != nil || del.Value != 3 {
 			t.Fatalf("%+v %v", del, err)
 		}
-		if _, err := n.Release(ctx, ReleaseRequest{ID: "U/9", RequestID: &RequestID{ID: "r"}}); err != nil {
+		if _, err := n.Release(ctx, &idnodev1.ReleaseRequest{Id: "U/9", RequestId: &idnodev1.RequestId{Id: "r"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := n.Release(ctx, ReleaseRequest{ID: "U/9"})
+	_, err := n.Release(ctx, &idnodev1.ReleaseRequest{Id: "U/9"})
 	wantError(t, err, NotFound, ReasonClaimNotFound, "id")
 }
 
@@ -105,19 +116,21 @@ func TestRetryBeyondTheWindow(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
 	ctx := context.Background()
-	if _, err := n.UpdateSetting(ctx, "request-window", 2); err != nil {
+	if _, err := n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "request-window", Value: 2}); err != nil {
 		t.Fatal(err)
 	}
 	since := w.state.AppliedIndex()
 	for i := range 4 {
-		_, err := n.NextIdentity(ctx, NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: "r" + strconv.Itoa(i)}})
+		_, err := n.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: "r" + strconv.Itoa(i)}})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := n.NextIdentity(ctx, NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: "r0", Retry: true, Since: since}})
+	_, err := n.NextIdentity(ctx,
+		&idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: "r0", RetrySince: proto.Uint64(since)}})
 	wantError(t, err, FailedPrecondition, ReasonRequestIDExpired, "request_id")
-	res, err := n.NextIdentity(ctx, NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: "r3", Retry: true, Since: since}})
+	res, err := n.NextIdentity(ctx,
+		&idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: "r3", RetrySince: proto.Uint64(since)}})
 	if err != nil || res.Blocks[0].First != 4 {
 		t.Errorf("%+v %v", res, err)
 	}
@@ -126,33 +139,39 @@ func TestRetryBeyondTheWindow(t *testing.T) {
 // TestFirstTryThatIsHeldUp: it says how far the state was when the call arrived, so
 // it does not count again once its retry was applied and forgotten.
 func TestFirstTryThatIsHeldUp(t *testing.T) {
-	calls := map[string]func(n node, id *RequestID) error{
-		"next identity": func(n node, id *RequestID) error { return callNext(NextIdentityRequest{Name: "u", RequestID: id})(n) },
-		"next identities": func(n node, id *RequestID) error {
-			_, errs := n.NextIdentities(context.Background(), []NextIdentityRequest{{Name: "u", RequestID: id}})
+	calls := map[string]func(n node, id *idnodev1.RequestId) error{
+		"next identity": func(n node, id *idnodev1.RequestId) error {
+			return callNext(&idnodev1.NextIdentityRequest{Name: "u", RequestId: id})(n)
+		},
+		"next identities": func(n node, id *idnodev1.RequestId) error {
+			_, errs := n.NextIdentities(context.Background(), []*idnodev1.NextIdentityRequest{{Name: "u", RequestId: id}})
 			return errs[0]
 		},
-		"seed": func(n node, id *RequestID) error {
-			return callSeed(SeedIdentityRequest{Name: "u", Value: 9, RequestID: id})(n)
+		"seed": func(n node, id *idnodev1.RequestId) error {
+			return callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Value: 9, RequestId: id})(n)
 		},
-		"delete": func(n node, id *RequestID) error {
-			return callDelete(DeleteIdentityRequest{Name: "d", RequestID: id})(n)
+		"delete": func(n node, id *idnodev1.RequestId) error {
+			return callDelete(&idnodev1.DeleteIdentityRequest{Name: "d", RequestId: id})(n)
 		},
-		"range": func(n node, id *RequestID) error { return callRange(NextRangeRequest{Tag: "u", RequestID: id})(n) },
-		"return": func(n node, id *RequestID) error {
-			return callReturn(ReturnRangeRequest{Tag: "u", Low: 1, High: 2, WithoutToken: true, RequestID: id})(n)
+		"range": func(n node, id *idnodev1.RequestId) error {
+			return callRange(&idnodev1.NextRangeRequest{Tag: "u", RequestId: id})(n)
 		},
-		"set": func(n node, id *RequestID) error { return callSet(SetHiLoRequest{Tag: "u", RequestID: id})(n) },
-		"generate": func(n node, id *RequestID) error {
-			_, err := n.Generate(context.Background(), GenerateRequest{Template: "u|", RequestID: id})
+		"return": func(n node, id *idnodev1.RequestId) error {
+			return callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, WithoutToken: true, RequestId: id})(n)
+		},
+		"set": func(n node, id *idnodev1.RequestId) error {
+			return callSet(&idnodev1.SetHiLoRequest{Tag: "u", RequestId: id})(n)
+		},
+		"generate": func(n node, id *idnodev1.RequestId) error {
+			_, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{Template: "u|", RequestId: id})
 			return err
 		},
-		"claim": func(n node, id *RequestID) error {
-			_, err := n.Generate(context.Background(), GenerateRequest{Template: "u/x", Claim: true, RequestID: id})
+		"claim": func(n node, id *idnodev1.RequestId) error {
+			_, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{Template: "u/x", Claim: true, RequestId: id})
 			return err
 		},
-		"release": func(n node, id *RequestID) error {
-			_, err := n.Release(context.Background(), ReleaseRequest{ID: "c/1", RequestID: id})
+		"release": func(n node, id *idnodev1.RequestId) error {
+			_, err := n.Release(context.Background(), &idnodev1.ReleaseRequest{Id: "c/1", RequestId: id})
 			return err
 		},
 	}
@@ -166,36 +185,36 @@ func TestFirstTryThatIsHeldUp(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := n.UpdateSetting(context.Background(), "request-window", 1)
+			_, err := n.UpdateSetting(context.Background(), &idnodev1.UpdateSettingRequest{Key: "request-window", Value: 1})
 			must(err)
-			must(callSeed(SeedIdentityRequest{Name: "d", Value: 3})(n))
-			_, err = n.Claim(context.Background(), ClaimRequest{ID: "c/1"})
+			must(callSeed(&idnodev1.SeedIdentityRequest{Name: "d", Value: 3})(n))
+			_, err = n.Claim(context.Background(), &idnodev1.ClaimRequest{Id: "c/1"})
 			must(err)
 			since := w.state.AppliedIndex()
 
 			w.set(func(w *world) { w.block = applied })
 			late := make(chan error)
-			go func() { late <- call(n, &RequestID{ID: "r"}) }()
+			go func() { late <- call(n, &idnodev1.RequestId{Id: "r"}) }()
 			for w.held() == 0 {
 				runtime.Gosched()
 			}
 			w.set(func(w *world) { w.block = nil })
-			must(call(n, &RequestID{ID: "r", Retry: true, Since: since}))
-			must(callNext(NextIdentityRequest{Name: "other", RequestID: &RequestID{ID: "other"}})(n))
+			must(call(n, &idnodev1.RequestId{Id: "r", RetrySince: proto.Uint64(since)}))
+			must(callNext(&idnodev1.NextIdentityRequest{Name: "other", RequestId: &idnodev1.RequestId{Id: "other"}})(n))
 			close(applied)
 			wantError(t, <-late, FailedPrecondition, ReasonRequestIDExpired, "request_id")
 		})
 	}
 }
 
-// stale is the state of a node that has just started and is behind.
-type stale struct {
+// staleRetry is the state of a node that has just started and is behind.
+type staleRetry struct {
 	State
 	behind *atomic.Bool
 }
 
 // AppliedIndex implements State.
-func (s stale) AppliedIndex() uint64 {
+func (s staleRetry) AppliedIndex() uint64 {
 	if s.behind.Load() {
 		return 1
 	}
@@ -209,21 +228,24 @@ func TestFirstTryOnANodeThatIsBehind(t *testing.T) {
 	var behind atomic.Bool
 	behind.Store(true)
 	n, started := newNode(t, w, nil), newNode(t, w, func(c *Config) {
-		c.State, c.CaughtUp = stale{c.State, &behind}, func() bool { return !behind.Load() }
+		c.State, c.CaughtUp = staleRetry{c.State, &behind}, func() bool { return !behind.Load() }
 	})
-	if _, err := n.UpdateSetting(context.Background(), "request-window", 1); err != nil {
+	if _, err := n.UpdateSetting(context.Background(), &idnodev1.UpdateSettingRequest{Key: "request-window", Value: 1}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"r", "other"} {
-		if err := callNext(NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: id}})(n); err != nil {
+		if err := callNext(&idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: id}})(n); err != nil {
 			t.Fatal(err)
 		}
 	}
-	first := callNext(NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: "new"}})
+	first := callNext(&idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: "new"}})
 	wantError(t, first(started), Unavailable, ReasonStarting, "")
 	for name, call := range map[string]func(node) error{
-		"without a request id": callNext(NextIdentityRequest{Name: "u"}),
-		"with its own index":   callNext(NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: "r2", Retry: true, Since: w.state.AppliedIndex()}}),
+		"without a request id": callNext(&idnodev1.NextIdentityRequest{Name: "u"}),
+		"with its own index": callNext(&idnodev1.NextIdentityRequest{
+			Name:      "u",
+			RequestId: &idnodev1.RequestId{Id: "r2", RetrySince: proto.Uint64(w.state.AppliedIndex())},
+		}),
 	} {
 		if err := call(started); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -240,7 +262,7 @@ func TestFirstTryOnANodeThatIsBehind(t *testing.T) {
 func TestAnswerLost(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
-	req := NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: "r"}}
+	req := &idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: "r"}}
 	w.set(func(w *world) { w.fail, w.lose = outcome.NewUnknown(outcome.LeadershipLost, nil), true })
 	_, err := n.NextIdentity(context.Background(), req)
 	wantError(t, err, Unavailable, ReasonOutcomeUnknown, "")
@@ -254,16 +276,17 @@ func TestAnswerLost(t *testing.T) {
 // TestTheRequestIDOfABlock: only the call for all of its values may have it.
 func TestTheRequestIDOfABlock(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
-	id := &RequestID{ID: "block.c0ffee.3"}
-	if res, err := n.NextIdentity(context.Background(), NextIdentityRequest{Name: "u", Count: 3, RequestID: id}); err != nil || res.Blocks[0].Last != 3 {
+	id := &idnodev1.RequestId{Id: "block.c0ffee.3"}
+	if res, err := n.NextIdentity(context.Background(), &idnodev1.NextIdentityRequest{Name: "u", Count: 3, RequestId: id}); err != nil ||
+		res.Blocks[0].Last != 3 {
 		t.Fatalf("%+v %v", res, err)
 	}
 	for name, call := range map[string]func(node) error{
-		"one value":    callNext(NextIdentityRequest{Name: "u", RequestID: id}),
-		"two values":   callNext(NextIdentityRequest{Name: "u", Count: 2, RequestID: id}),
-		"a place":      callNext(NextIdentityRequest{Name: "u", Count: 3, RequestID: &RequestID{ID: id.ID + ".3"}}),
-		"no values":    callSeed(SeedIdentityRequest{Name: "u", RequestID: &RequestID{ID: "block.c0ffee.0"}}),
-		"another call": callRange(NextRangeRequest{Tag: "u", RequestID: id}),
+		"one value":    callNext(&idnodev1.NextIdentityRequest{Name: "u", RequestId: id}),
+		"two values":   callNext(&idnodev1.NextIdentityRequest{Name: "u", Count: 2, RequestId: id}),
+		"a place":      callNext(&idnodev1.NextIdentityRequest{Name: "u", Count: 3, RequestId: &idnodev1.RequestId{Id: id.Id + ".3"}}),
+		"no values":    callSeed(&idnodev1.SeedIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: "block.c0ffee.0"}}),
+		"another call": callRange(&idnodev1.NextRangeRequest{Tag: "u", RequestId: id}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantError(t, call(n), InvalidArgument, ReasonInvalidRequestID, "request_id")
@@ -274,8 +297,8 @@ func TestTheRequestIDOfABlock(t *testing.T) {
 // TestRequestKeyFormat pins what is part of the replicated state: two nodes of
 // different releases must agree on it.
 func TestRequestKeyFormat(t *testing.T) {
-	key := requestKey("default", &RequestID{ID: "x", Retry: true, Since: 4}, func() fingerprint {
-		return NextIdentityRequest{Name: "u", Count: 2}.fingerprint()
+	key := requestID{id: "x", retry: true, since: 4}.key("default", func() fingerprint {
+		return nextFingerprint(&idnodev1.NextIdentityRequest{Name: "u", Count: 2})
 	})
 	got := hex.EncodeToString(key.Key[:]) + " " + strconv.FormatUint(key.Fingerprint, 16)
 	const want = "3c3f437d570386b1be310ee8675d92fa c0a0d7439fe36574"
@@ -305,9 +328,9 @@ func TestUnknownResult(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, func(c *Config) { c.Proposer = oddProposer{} })
 	calls := []func(node) error{
-		callNext(NextIdentityRequest{Name: "u"}), callSeed(SeedIdentityRequest{Name: "u"}),
-		callDelete(DeleteIdentityRequest{Name: "u"}), callRange(NextRangeRequest{Tag: "u"}),
-		callReturn(ReturnRangeRequest{Tag: "u", Low: 1, High: 2, WithoutToken: true}), callSet(SetHiLoRequest{Tag: "u"}),
+		callNext(&idnodev1.NextIdentityRequest{Name: "u"}), callSeed(&idnodev1.SeedIdentityRequest{Name: "u"}),
+		callDelete(&idnodev1.DeleteIdentityRequest{Name: "u"}), callRange(&idnodev1.NextRangeRequest{Tag: "u"}),
+		callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, WithoutToken: true}), callSet(&idnodev1.SetHiLoRequest{Tag: "u"}),
 	}
 	for i, call := range calls {
 		var e *Error

@@ -7,7 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/idnode/idnode/hilo"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/reserve"
 )
 
 const (
@@ -20,44 +24,68 @@ const (
 )
 
 // takeRange takes a range: from the cluster, or from this node's reserve if it has one and
-// the cluster cannot be reached. fresh says that a reserve gave it now.
-func (r *ranges) takeRange(ctx context.Context, w *wantedRange) (res NextRangeResponse, fresh bool, err error) {
+// the cluster cannot be reached.
+func (r *ranges) takeRange(ctx context.Context, w *wantedRange) (grantedRange, error) {
 	if r.reserves == nil {
-		res, err = r.fromCluster(ctx, w)
-		return res, false, err
+		return r.fromCluster(ctx, w)
 	}
 	caller := r.proposer.auth.caller(ctx).Principal
-	if res, known, err := r.answered.again(caller, w); known {
-		return res, false, err
+	if before, err := r.answered.again(caller, w); before != nil || err != nil {
+		return grantedRange{NextRangeResponse: before}, err
 	}
-	known, _ := r.known(w)
-	res, err = r.tryCluster(ctx, w)
+	now := r.look(w)
+	got, err := r.tryCluster(ctx, w, now)
 	switch {
 	case err == nil:
-		if w.LastMax > known {
+		if w.GetLastMax() > now.known {
 			// The counter may have been lost. The state says so too, but may not get to.
-			r.reserves.Discard(w.database, w.next.GetTag(), w.LastMax)
+			r.reserves.Discard(w.database, w.next.GetTag(), w.GetLastMax())
 		}
-		r.took(ctx, w, res)
+		r.took(ctx, w, got)
 	case outOfReach(err) && ctx.Err() == nil:
-		if res, fresh, ok := r.fromReserve(caller, w); ok {
-			r.took(ctx, w, res)
-			return res, fresh, nil
+		if now.fits {
+			if got, ok := r.fromReserve(caller, w); ok {
+				r.took(ctx, w, got)
+				return got, nil
+			}
 		}
-		if _, tooLong := r.reserves.CutOff(); tooLong {
-			err = unavailable(ReasonReserveTooOld, "the node has been cut off for so long that it gives no ranges of its reserve any more", retryQuorum, err)
+		if now.tooLong {
+			err = unavailable(ReasonReserveTooOld,
+				"the node has been cut off for so long that it gives no ranges of its reserve any more", retryQuorum, err)
 		}
 	}
-	return res, false, err
+	return got, err
+}
+
+// reserveNow is what a node knows of its reserve when it is asked for a range.
+type reserveNow struct {
+	// known is the greatest number of the tag of which this node knows that the cluster gave
+	// it. The leader's answers are ahead of the node's own state.
+	known int64
+	// fits says that there is a reserve, and that a range of it is what the caller means: all
+	// its numbers are known ones. A caller that knows of a higher one that is taken has met
+	// another node that is ahead, or a counter that was lost.
+	fits bool
+	// cutOff and tooLong are those of Reserves.CutOff.
+	cutOff, tooLong bool
+}
+
+func (r *ranges) look(w *wantedRange) (now reserveNow) {
+	greatest, held := r.reserves.Holds(w.database, w.next.GetTag())
+	counter, _ := r.state.HiLo(w.database, w.next.GetTag())
+	now.known = max(greatest, counter.Max)
+	now.fits = held && w.GetLastMax() <= now.known && (w.maxHigh == 0 || now.known <= w.maxHigh)
+	now.cutOff, now.tooLong = r.reserves.CutOff()
+	return now
 }
 
 // tryCluster is fromCluster; a caller does not wait long where the reserve has a range.
-func (r *ranges) tryCluster(ctx context.Context, w *wantedRange) (NextRangeResponse, error) {
-	if !r.fits(w) {
+func (r *ranges) tryCluster(ctx context.Context, w *wantedRange, now reserveNow) (grantedRange, error) {
+	switch {
+	case !now.fits:
 		return r.fromCluster(ctx, w)
-	}
-	if cutOff, tooLong := r.reserves.CutOff(); cutOff && !tooLong {
-		return NextRangeResponse{}, unavailable(ReasonNoQuorum, "no majority is in reach; nothing happened", retryQuorum, nil)
+	case now.cutOff && !now.tooLong:
+		return grantedRange{}, unavailable(ReasonNoQuorum, "no majority is in reach; nothing happened", retryQuorum, nil)
 	}
 	wait := reserveWait
 	if end, bounded := ctx.Deadline(); bounded {
@@ -75,58 +103,37 @@ func outOfReach(err error) bool {
 	return errors.As(err, &e) && (e.Reason == ReasonNoQuorum || e.Reason == ReasonOutcomeUnknown)
 }
 
-// known is the greatest number of the tag of which this node knows that the cluster gave it,
-// and whether there is a reserve. The leader's answers are ahead of the node's own state.
-func (r *ranges) known(w *wantedRange) (greatest int64, held bool) {
-	greatest, held = r.reserves.Holds(w.database, w.next.GetTag())
-	counter, _ := r.state.HiLo(w.database, w.next.GetTag())
-	return max(greatest, counter.Max), held
-}
-
-// fits says that there is a reserve, and that a range of it is what the caller means: all
-// its numbers are known ones. A caller that knows of a higher one that is taken has met
-// another node that is ahead, or a counter that was lost.
-func (r *ranges) fits(w *wantedRange) bool {
-	known, held := r.known(w)
-	return held && w.LastMax <= known && (w.MaxHigh == 0 || known <= w.MaxHigh)
-}
-
 // fromReserve takes a range from the reserve, or finds the one that the call got before:
 // then it is not fresh.
-func (r *ranges) fromReserve(caller string, w *wantedRange) (res NextRangeResponse, fresh, ok bool) {
-	if !r.fits(w) {
-		return res, false, false
-	}
+func (r *ranges) fromReserve(caller string, w *wantedRange) (grantedRange, bool) {
 	r.answered.mu.Lock()
 	defer r.answered.mu.Unlock()
-	if res, known, err := r.answered.find(caller, w); known {
-		return res, false, err == nil
+	if before, err := r.answered.find(caller, w); before != nil || err != nil {
+		return grantedRange{NextRangeResponse: before}, err == nil
 	}
-	now := time.Now()
-	size := w.Size
-	if size == 0 {
-		size = hilo.NextSize(w.LastSize, max(0, now.Sub(w.LastRangeAt)), w.HasLastRange)
+	now, size := time.Now(), w.GetSize()
+	if at := w.GetLastRangeAt(); size == 0 {
+		size = hilo.NextSize(w.GetLastSize(), max(0, now.Sub(at.AsTime())), at != nil)
 	}
 	got, ok := r.reserves.Take(w.database, w.next.GetTag(), size)
-	if !ok {
-		return res, false, false
+	if !ok || w.maxHigh != 0 && got.High > w.maxHigh { // It may have been granted since.
+		return grantedRange{}, false
 	}
-	res = NextRangeResponse{
-		Prefix: rangePrefix(w.Tag, w.separator, r.serverPrefix), Low: got.Low, High: got.High, Size: got.Size(),
-		RangeAt: now.UTC(), FromReserve: true,
+	res := &idnodev1.NextRangeResponse{
+		Prefix: rangePrefix(w.GetTag(), w.separator, r.serverPrefix), Low: got.Low, High: got.High, Size: got.Size(),
+		RangeAt: timestamppb.New(now), Token: binary.BigEndian.AppendUint64(nil, reserve.NewToken()), FromReserve: true,
 	}
 	if r.serverPrefix == "" {
 		res.NodeTag = w.next.GetServerTag()
 	}
-	binary.BigEndian.PutUint64(res.Token[:], newToken())
 	r.answered.add(caller, w, res)
-	return res, true, true
+	return grantedRange{NextRangeResponse: res, fresh: true}, true
 }
 
 // took tells the reserve of a range that a caller was given.
-func (r *ranges) took(ctx context.Context, w *wantedRange, res NextRangeResponse) {
-	r.reserves.Took(w.database, w.next.GetTag(), r.holder(ctx), hilo.Range{Low: res.Low, High: res.High})
-	if res.FromReserve {
+func (r *ranges) took(ctx context.Context, w *wantedRange, got grantedRange) {
+	r.reserves.Took(w.database, w.next.GetTag(), r.holder(ctx), hilo.Range{Low: got.GetLow(), High: got.GetHigh()})
+	if got.GetFromReserve() {
 		r.events.rangeFromReserve(w.database)
 	}
 }
@@ -148,33 +155,33 @@ type answeredKey struct {
 
 type answeredCall struct {
 	fingerprint uint64
-	response    NextRangeResponse
+	response    *idnodev1.NextRangeResponse
 }
 
 // again is find without the lock held.
-func (a *answered) again(caller string, w *wantedRange) (res NextRangeResponse, known bool, err error) {
+func (a *answered) again(caller string, w *wantedRange) (*idnodev1.NextRangeResponse, error) {
 	if w.key == nil {
-		return res, false, nil
+		return nil, nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.find(caller, w)
 }
 
-// find returns the answer that a call got before. The caller holds mu.
-func (a *answered) find(caller string, w *wantedRange) (res NextRangeResponse, known bool, err error) {
+// find returns the answer that a call got before, or nil. The caller holds mu.
+func (a *answered) find(caller string, w *wantedRange) (*idnodev1.NextRangeResponse, error) {
 	if w.key == nil {
-		return res, false, nil
+		return nil, nil
 	}
 	before, known := a.calls[answeredKey{caller, w.key.Key}]
 	if known && before.fingerprint != w.fingerprint().sum() {
-		return res, true, &Error{Code: AlreadyExists, Reason: ReasonRequestIDReused, Message: "the request id was used for another request"}
+		return nil, &Error{Code: AlreadyExists, Reason: ReasonRequestIDReused, Message: "the request id was used for another request"}
 	}
-	return before.response, known, nil
+	return before.response, nil
 }
 
 // add remembers an answer. The caller holds mu.
-func (a *answered) add(caller string, w *wantedRange, res NextRangeResponse) {
+func (a *answered) add(caller string, w *wantedRange, res *idnodev1.NextRangeResponse) {
 	if w.key == nil {
 		return
 	}

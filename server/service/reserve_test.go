@@ -7,8 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/internal/outcome"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // fakeReserves has the numbers from next to high of every tag.
@@ -45,7 +49,7 @@ func newReserving(t *testing.T, change func(*Config)) (node, *fakeReserves) {
 			change(c)
 		}
 	})
-	if _, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "users", Size: 100}); err != nil {
+	if _, err := n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: "users", Size: 100}); err != nil {
 		t.Fatal(err)
 	}
 	return n, f
@@ -65,14 +69,14 @@ func TestARangeComesFromTheReserveWhenTheClusterIsOutOfReach(t *testing.T) {
 			n, f := newReserving(t, nil)
 			n.world.set(func(w *world) { lose(w, f) })
 			before := n.world.proposals()
-			got, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "Users", Separator: "+", Size: 10, LastMax: 100})
+			got, err := n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: "Users", Separator: "+", Size: 10, LastMax: 100})
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, got, NextRangeResponse{
+			same(t, got, &idnodev1.NextRangeResponse{
 				Prefix: "Users+", Low: 1, High: 10, Size: 10, NodeTag: "A", RangeAt: got.RangeAt, Token: got.Token, FromReserve: true,
 			})
-			if got.Token == [tokenBytes]byte{} || f.took[1] != (hilo.Range{Low: 1, High: 10}) {
+			if len(got.Token) != tokenBytes || f.took[1] != (hilo.Range{Low: 1, High: 10}) {
 				t.Errorf("%+v, %v were taken", got, f.took)
 			}
 			if f.cutOff && n.world.proposals() != before {
@@ -85,7 +89,10 @@ func TestARangeComesFromTheReserveWhenTheClusterIsOutOfReach(t *testing.T) {
 // TestTheClusterIsNotAwaitedForLong: with a reserve, a caller waits for a quarter of its
 // time, and half a second at most.
 func TestTheClusterIsNotAwaitedForLong(t *testing.T) {
-	for deadline, want := range map[time.Duration]time.Duration{0: 500 * time.Millisecond, 400 * time.Millisecond: 100 * time.Millisecond, time.Minute: 500 * time.Millisecond} {
+	for deadline, want := range map[time.Duration]time.Duration{
+		0: 500 * time.Millisecond, 400 * time.Millisecond: 100 * time.Millisecond,
+		time.Minute: 500 * time.Millisecond,
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			n, _ := newReserving(t, nil)
 			block := make(chan struct{})
@@ -98,7 +105,7 @@ func TestTheClusterIsNotAwaitedForLong(t *testing.T) {
 				ctx = bounded
 			}
 			begin := time.Now()
-			got, err := n.NextRange(ctx, NextRangeRequest{Tag: "users"})
+			got, err := n.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "users"})
 			if took := time.Since(begin); err != nil || !got.FromReserve || took != want {
 				t.Errorf("%+v %v after %v, want %v", got, err, took, want)
 			}
@@ -109,15 +116,17 @@ func TestTheClusterIsNotAwaitedForLong(t *testing.T) {
 func TestTheSizeFromTheReserveFollowsThePolicy(t *testing.T) {
 	n, f := newReserving(t, nil)
 	f.cutOff = true
-	got, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "users", LastSize: 32, HasLastRange: true, LastRangeAt: time.Now().Add(-time.Second)})
+	got, err := n.NextRange(context.Background(),
+		&idnodev1.NextRangeRequest{Tag: "users", LastSize: 32, LastRangeAt: timestamppb.New(time.Now().Add(-time.Second))})
 	if err != nil || got.Low != 1 || got.High != 64 {
 		t.Fatalf("after a busy range: %+v %v", got, err)
 	}
-	if got, err = n.NextRange(context.Background(), NextRangeRequest{Tag: "users", Size: 1000}); err != nil || got.High != 100 || got.Size != 36 {
+	if got, err = n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: "users", Size: 1000}); err != nil ||
+		got.High != 100 || got.Size != 36 {
 		t.Fatalf("the rest of the reserve: %+v %v", got, err)
 	}
 	n.world.set(noQuorum)
-	_, err = n.NextRange(context.Background(), NextRangeRequest{Tag: "users"})
+	_, err = n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: "users"})
 	wantError(t, err, Unavailable, ReasonNoQuorum, "")
 }
 
@@ -125,16 +134,16 @@ func TestTheSizeFromTheReserveFollowsThePolicy(t *testing.T) {
 func TestARetryGetsTheSameRangeFromTheReserve(t *testing.T) {
 	n, f := newReserving(t, nil)
 	f.cutOff = true
-	call := func(principal string, req NextRangeRequest) (NextRangeResponse, error) {
+	call := func(principal string, req *idnodev1.NextRangeRequest) (*idnodev1.NextRangeResponse, error) {
 		return n.NextRange(as(principal), req)
 	}
-	req := NextRangeRequest{Tag: "users", Size: 10, RequestID: &RequestID{ID: "one"}}
+	req := &idnodev1.NextRangeRequest{Tag: "users", Size: 10, RequestId: &idnodev1.RequestId{Id: "one"}}
 	first, err := call("a", req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.cutOff = false
-	req.RequestID = &RequestID{ID: "one", Retry: true}
+	req.RequestId = &idnodev1.RequestId{Id: "one", RetrySince: proto.Uint64(0)}
 	again, err := call("a", req)
 	if err != nil {
 		t.Fatal(err)
@@ -153,8 +162,8 @@ func TestTheReserveRemembersABoundedNumberOfCalls(t *testing.T) {
 	n, f := newReserving(t, nil)
 	f.high, f.greatest, f.cutOff = maxAnswered+10, maxAnswered+10, true
 	for i := range maxAnswered + 5 {
-		id := &RequestID{ID: time.Duration(i).String()}
-		if _, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "users", Size: 1, RequestID: id}); err != nil {
+		id := &idnodev1.RequestId{Id: time.Duration(i).String()}
+		if _, err := n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: "users", Size: 1, RequestId: id}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -168,19 +177,23 @@ func TestTheReserveRemembersABoundedNumberOfCalls(t *testing.T) {
 func TestWhatTheReserveMustNotAnswer(t *testing.T) {
 	n, f := newReserving(t, nil)
 	n.world.set(noQuorum)
-	for what, req := range map[string]NextRangeRequest{
+	for what, req := range map[string]*idnodev1.NextRangeRequest{
 		"a higher last max": {Tag: "users", LastMax: 101},
-		"a lower max high":  {Tag: "users", MaxHigh: 99},
+		"a lower max high":  {Tag: "users"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			_, err := n.NextRange(context.Background(), req)
+			maxHigh := int64(200)
+			if req.LastMax == 0 {
+				maxHigh = 99
+			}
+			_, err := n.NextRangeUpTo(context.Background(), req, maxHigh)
 			wantError(t, err, Unavailable, ReasonNoQuorum, "")
 		})
 	}
-	_, err := n.NextIdentity(context.Background(), NextIdentityRequest{Name: "users|"})
+	_, err := n.NextIdentity(context.Background(), &idnodev1.NextIdentityRequest{Name: "users|"})
 	wantError(t, err, Unavailable, ReasonNoQuorum, "")
 	f.cutOff, f.tooLong = true, true
-	_, err = n.NextRange(context.Background(), NextRangeRequest{Tag: "users"})
+	_, err = n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: "users"})
 	wantError(t, err, Unavailable, ReasonReserveTooOld, "")
 	if f.next != 1 {
 		t.Errorf("the reserve gave the numbers up to %d", f.next-1)
@@ -191,10 +204,11 @@ func TestWhatTheReserveMustNotAnswer(t *testing.T) {
 // by then.
 func TestALastMaxThatIsNewsDiscardsTheReserve(t *testing.T) {
 	n, f := newReserving(t, nil)
-	if _, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "users", LastMax: 100}); err != nil || f.discarded != 0 {
+	if _, err := n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: "users", LastMax: 100}); err != nil || f.discarded != 0 {
 		t.Fatalf("discarded up to %d, %v", f.discarded, err)
 	}
-	if _, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "users", LastMax: 5000}); err != nil || f.discarded != 5000 {
+	if _, err := n.NextRange(context.Background(),
+		&idnodev1.NextRangeRequest{Tag: "users", LastMax: 5000}); err != nil || f.discarded != 5000 {
 		t.Fatalf("discarded up to %d, %v", f.discarded, err)
 	}
 }
@@ -204,7 +218,7 @@ func TestTheReserveAsksForRights(t *testing.T) {
 	n, f := newReserving(t, nil)
 	f.cutOff = true
 	n.setRoles(t, everything())
-	_, err := n.NextRange(as("stranger"), NextRangeRequest{Tag: "users"})
+	_, err := n.NextRange(as("stranger"), &idnodev1.NextRangeRequest{Tag: "users"})
 	wantError(t, err, PermissionDenied, ReasonPermissionDenied, "")
 	if f.next != 1 {
 		t.Errorf("the reserve gave the numbers up to %d", f.next-1)

@@ -10,6 +10,7 @@ import (
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/op"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -17,14 +18,6 @@ import (
 type Roles struct {
 	Roles  []rights.Role
 	Limits []rights.Limit
-}
-
-// GetRolesResponse shows the roles.
-type GetRolesResponse struct {
-	Roles
-	// SetAt is the log index at which they were set, 0 if there are none.
-	SetAt    uint64
-	LogIndex uint64
 }
 
 // roles are the use cases of roles and limits.
@@ -35,66 +28,58 @@ type roles struct {
 }
 
 // GetRoles shows the roles and limits.
-func (r *roles) GetRoles(ctx context.Context, consistency Consistency) (GetRolesResponse, error) {
-	return call(ctx, r.calls, "GetRoles", consistency, r.getRoles)
+func (r *roles) GetRoles(ctx context.Context, req *idnodev1.GetRolesRequest) (*idnodev1.GetRolesResponse, error) {
+	return call(ctx, r.calls, "GetRoles", req, r.getRoles)
 }
 
-func (r *roles) getRoles(ctx context.Context, consistency Consistency) (GetRolesResponse, error) {
-	index, err := r.settle(ctx, consistency)
+func (r *roles) getRoles(ctx context.Context, req *idnodev1.GetRolesRequest) (*idnodev1.GetRolesResponse, error) {
+	index, err := r.settle(ctx, req.GetConsistency())
 	if err != nil {
-		return GetRolesResponse{}, err
+		return nil, err
 	}
 	// Settled first, so that roles that were set meanwhile guard themselves.
 	if err := r.authorize(ctx, rights.Cluster, "", ""); err != nil {
-		return GetRolesResponse{}, err
+		return nil, err
 	}
-	res := GetRolesResponse{LogIndex: index}
+	res := &idnodev1.GetRolesResponse{Table: &idnodev1.RoleTable{}, LogIndex: index}
 	if now := r.state.Roles(); now.Table != nil {
-		res.Roles, res.SetAt = Roles{Roles: now.Table.Roles, Limits: now.Table.Limits}, now.SetAt
+		res.Table, res.SetAt = Roles{Roles: now.Table.Roles, Limits: now.Table.Limits}.Message(), now.SetAt
 	}
 	return res, nil
 }
 
-// SetRolesRequest replaces all roles and limits.
-type SetRolesRequest struct {
-	// Roles may be empty: then only administrators are told from others.
-	Roles
-	// Expected, if set, is the log index at which the present ones must have been
-	// set, 0 for none.
-	Expected *uint64
-}
-
-// SetRoles replaces all roles and limits and returns the index of the log entry.
-func (r *roles) SetRoles(ctx context.Context, req SetRolesRequest) (uint64, error) {
+// SetRoles replaces all roles and limits.
+func (r *roles) SetRoles(ctx context.Context, req *idnodev1.SetRolesRequest) (*idnodev1.SetRolesResponse, error) {
 	return call(ctx, r.calls, "SetRoles", req, r.setRoles)
 }
 
-func (r *roles) setRoles(ctx context.Context, req SetRolesRequest) (uint64, error) {
+func (r *roles) setRoles(ctx context.Context, req *idnodev1.SetRolesRequest) (*idnodev1.SetRolesResponse, error) {
 	if err := r.authorize(ctx, rights.Cluster, "", ""); err != nil {
-		return 0, err
+		return nil, err
 	}
-	table, err := encodeRoles(req.Roles)
+	to := RolesOf(req.GetTable())
+	table, err := encodeRoles(to)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	if len(req.Roles.Roles) == 0 {
+	if len(to.Roles) == 0 {
 		if err := r.keepsAdministrator(ctx); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
-	var index uint64
-	err = r.audited(ctx, audit.Record{Event: audit.EventRoles, After: req.Roles}, func() (done change, err error) {
+	res := &idnodev1.SetRolesResponse{}
+	err = r.audited(ctx, audit.Record{Event: audit.EventRoles, After: to}, func() (done change, err error) {
 		before := r.state.Roles()
 		var replaced uint64
-		index, replaced, err = r.proposeRoles(ctx, table, req.Expected)
+		res.LogIndex, replaced, err = r.proposeRoles(ctx, table, req.Expected)
 		if before.SetAt == replaced && before.Table != nil {
 			// Others may have set roles meanwhile, which their own record shows.
 			done.before = Roles{Roles: before.Table.Roles, Limits: before.Table.Limits}
 		}
-		done.index, done.after = index, req.Roles
+		done.index, done.after = res.GetLogIndex(), to
 		return done, err
 	})
-	return index, err
+	return res, err
 }
 
 // keepsAdministrator refuses a caller that takes all roles away and is no administrator:

@@ -13,6 +13,8 @@ import (
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/internal/outcome"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
@@ -32,19 +34,6 @@ type numbers struct {
 	templates templates
 }
 
-// DefineSeriesRequest says what a series is to be.
-type DefineSeriesRequest struct {
-	Database   string
-	Name       string
-	Definition series.Definition
-	// ExpectedVersion is that of the present definition; 0 begins the series.
-	ExpectedVersion int64
-	// Begins are scopes whose numbers do not begin at 1.
-	Begins []series.Begin
-	// DryRun changes nothing: the response says what would be.
-	DryRun bool
-}
-
 // definedAs is what the audit log says of a definition.
 type definedAs struct {
 	series.Definition
@@ -52,63 +41,82 @@ type definedAs struct {
 }
 
 // DefineSeries begins a series, or changes its definition.
-func (n *numbers) DefineSeries(ctx context.Context, req DefineSeriesRequest) (DefineSeriesResponse, error) {
+func (n *numbers) DefineSeries(ctx context.Context, req *idnodev1.DefineSeriesRequest) (*idnodev1.DefineSeriesResponse, error) {
 	return call(ctx, n.calls, "DefineSeries", req, n.defineSeries)
 }
 
-func (n *numbers) defineSeries(ctx context.Context, req DefineSeriesRequest) (DefineSeriesResponse, error) {
-	database, name, err := seriesKey(req.Database, req.Name, "name")
+func (n *numbers) defineSeries(ctx context.Context, req *idnodev1.DefineSeriesRequest) (*idnodev1.DefineSeriesResponse, error) {
+	database, name, err := seriesKey(req.GetDatabase(), req.GetName(), "name")
 	if err != nil {
-		return DefineSeriesResponse{}, err
+		return nil, err
 	}
 	if err := n.authorize(ctx, rights.Series, database, name); err != nil {
-		return DefineSeriesResponse{}, err
+		return nil, err
 	}
-	if req.DryRun {
+	if req.GetDryRun() {
 		end, err := n.turn(ctx)
 		if err != nil {
-			return DefineSeriesResponse{}, err
+			return nil, err
 		}
 		defer end()
 	}
-	if !n.zones.has(req.Definition.TimeZone) {
-		return DefineSeriesResponse{}, invalid(ReasonInvalidSeries, "definition.time_zone",
-			"there is no zone %.80q in the IANA table: names are written as in Europe/Berlin", req.Definition.TimeZone)
+	to := definedAs{Definition: definitionOf(req.GetDefinition())}
+	for _, b := range req.GetBegins() {
+		to.Begins = append(to.Begins, series.Begin{Scope: b.GetScope(), First: b.GetFirst()})
+	}
+	if !n.zones.has(to.TimeZone) {
+		return nil, invalid(ReasonInvalidSeries, "definition.time_zone",
+			"there is no zone %.80q in the IANA table: names are written as in Europe/Berlin", to.TimeZone)
 	}
 	// The state refuses such a format too. To find the two numbers may take long, and it is
 	// not to do that while everything else waits for it.
-	f, err := format.Define(req.Definition.Format, req.Definition.Reset)
+	f, err := format.Define(to.Format, to.Reset)
 	if collides := (*format.CollisionError)(nil); errors.As(err, &collides) {
-		return DefineSeriesResponse{}, invalid(ReasonInvalidSeries, "definition.format", "%v", err)
+		return nil, invalid(ReasonInvalidSeries, "definition.format", "%v", err)
 	}
-	var preview SeriesPreview
+	preview := &idnodev1.SeriesPreview{}
 	if err == nil {
-		preview = n.previewOf(f, req)
+		n.preview(preview, f, to)
 	}
+	expected := req.GetExpectedVersion()
 	define := &raftlogv1.SeriesDefine{
-		Name: name, Definition: op.SeriesDefinition(req.Definition), ExpectedVersion: req.ExpectedVersion, Begins: op.SeriesBegins(req.Begins),
+		Name: name, Definition: op.SeriesDefinition(to.Definition), ExpectedVersion: expected, Begins: op.SeriesBegins(to.Begins),
 	}
-	if req.DryRun {
+	if req.GetDryRun() {
 		would, err := n.tryDefinition(ctx, database, define)
 		preview.Forgets = would.Forgets
-		return DefineSeriesResponse{Version: req.ExpectedVersion + 1, Suspended: would.Suspended, Preview: preview}, err
+		return &idnodev1.DefineSeriesResponse{Version: expected + 1, Suspended: would.Suspended, Preview: preview}, err
 	}
-	if req.ExpectedVersion > 0 {
+	if expected > 0 {
 		// Whether it is refused is for the state to say: it may be a repeated call.
 		would, _ := n.state.PreviewSeries(database, time.Now(), define)
 		preview.Forgets = would.Forgets
 	}
-	done, err := n.change(ctx, audit.EventSeriesDefine, database, name, definedAs{req.Definition, req.Begins}, "DefineSeries", define)
+	done, err := n.change(ctx, audit.EventSeriesDefine, database, name, to, "DefineSeries", define)
 	if err != nil {
-		return DefineSeriesResponse{}, err
+		return nil, err
 	}
-	res, err := n.defined(ctx, database, name, done)
-	res.Preview = preview
-	return res, err
+	suspended, err := n.suspended(ctx, database, name, done)
+	return &idnodev1.DefineSeriesResponse{Version: done.Value, LogIndex: done.LogIndex, Suspended: suspended, Preview: preview}, err
+}
+
+// suspended looks at a series that was defined: after a restore, one of its name may have
+// given numbers. If it cannot, the outcome is unknown: the caller has not learned all of it,
+// and may make the same call again.
+func (n *numbers) suspended(ctx context.Context, database, name string, done Value) (suspended bool, err error) {
+	if n.state.AppliedIndex() < done.LogIndex {
+		if err := n.linearize(ctx); err != nil {
+			return false, proposalError(outcome.NewUnknown(outcome.Deadline, err), true)
+		}
+	}
+	n.state.ReadSeries(database, name, func(s fsm.NamedSeries, _ *series.Series) { suspended = s.Suspended })
+	return suspended, nil
 }
 
 // change proposes and records a change of a series that answers with a number.
-func (n *numbers) change(ctx context.Context, event, database, name string, after any, useCase string, payload proto.Message) (done Value, err error) {
+func (n *numbers) change(ctx context.Context, event, database, name string, after any, useCase string,
+	payload proto.Message,
+) (done Value, err error) {
 	err = n.recorded(ctx, event, database, name, after, func() (uint64, error) {
 		result, err := n.propose(ctx, op.Envelope{Database: database}, payload, true)
 		done, err = value(useCase, result, err)
@@ -128,65 +136,54 @@ func (n *numbers) recorded(ctx context.Context, event, database, name string, af
 	})
 }
 
-// TakeNumbersRequest asks for numbers.
-type TakeNumbersRequest struct {
-	Database, Series string
-	// Keys are the documents, each once.
-	Keys []string
-	// Values are those of the format, by name.
-	Values map[string]string
-	// Date is the document's date; empty is the present day in the series' zone.
-	Date      string
-	Label     string
-	ExpiresIn time.Duration
-}
-
-// NumbersResponse holds numbers, in the order of the keys.
-type NumbersResponse op.Numbers
-
 // TakeNumbers gives each key a number, or none.
-func (n *numbers) TakeNumbers(ctx context.Context, req TakeNumbersRequest) (NumbersResponse, error) {
+func (n *numbers) TakeNumbers(ctx context.Context, req *idnodev1.TakeNumbersRequest) (*idnodev1.TakeNumbersResponse, error) {
 	return call(ctx, n.calls, "TakeNumbers", req, n.takeNumbers)
 }
 
-func (n *numbers) takeNumbers(ctx context.Context, req TakeNumbersRequest) (NumbersResponse, error) {
-	database, name, err := seriesKey(req.Database, req.Series, "series")
+func (n *numbers) takeNumbers(ctx context.Context, req *idnodev1.TakeNumbersRequest) (*idnodev1.TakeNumbersResponse, error) {
+	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
 	if err != nil {
-		return NumbersResponse{}, err
+		return nil, err
 	}
-	if err := checkSeriesKeys(slices.Values(req.Keys), len(req.Keys)); err != nil {
-		return NumbersResponse{}, err
+	keys := req.GetKeys()
+	if err := checkSeriesKeys(slices.Values(keys), len(keys)); err != nil {
+		return nil, err
 	}
-	if err := n.allow(ctx, rights.Number, target{database: database, name: name}, int64(len(req.Keys))); err != nil {
-		return NumbersResponse{}, err
+	if err := n.allow(ctx, rights.Number, target{database: database, name: name}, int64(len(keys))); err != nil {
+		return nil, err
 	}
-	take := &raftlogv1.SeriesTake{Name: name, Keys: req.Keys, Label: req.Label, ExpiresInNanos: int64(req.ExpiresIn)}
-	if req.Date != "" {
-		date, err := format.ParseDate(req.Date)
+	take := &raftlogv1.SeriesTake{Name: name, Keys: keys, Label: req.GetLabel(), ExpiresInNanos: int64(req.GetExpiresIn().AsDuration())}
+	if req.GetDate() != "" {
+		date, err := format.ParseDate(req.GetDate())
 		if err != nil {
-			return NumbersResponse{}, invalid(ReasonInvalidSeries, "date", "%v", err)
+			return nil, invalid(ReasonInvalidSeries, "date", "%v", err)
 		}
 		take.Date = proto.Int32(int32(date))
 	}
-	res, err := n.take(ctx, database, take, req.Values)
-	if known := (*Error)(nil); !errors.As(err, &known) || known.Reason != ReasonConcurrency {
-		return res, err
+	taken, err := n.take(ctx, database, take, req.GetValues())
+	if known := (*Error)(nil); errors.As(err, &known) && known.Reason == ReasonConcurrency {
+		// This node was behind a definition.
+		if err := n.linearize(ctx); err != nil {
+			return nil, err
+		}
+		taken, err = n.take(ctx, database, take, req.GetValues())
 	}
-	// This node was behind a definition.
-	if err := n.linearize(ctx); err != nil {
-		return NumbersResponse{}, err
+	res := &idnodev1.TakeNumbersResponse{Numbers: numberMessages(taken.Numbers), LogIndex: taken.LogIndex}
+	if taken.Before != nil {
+		res.Before = &idnodev1.ScopeLast{Scope: taken.Before.Scope, Last: taken.Before.Last}
 	}
-	return n.take(ctx, database, take, req.Values)
+	return res, err
 }
 
 // take gives numbers by the definition that this node knows. One that is not the present one
 // changes nothing, and the reason of the error is ReasonConcurrency.
-func (n *numbers) take(ctx context.Context, database string, take *raftlogv1.SeriesTake, values map[string]string) (NumbersResponse, error) {
+func (n *numbers) take(ctx context.Context, database string, take *raftlogv1.SeriesTake, values map[string]string) (op.Numbers, error) {
 	if err := n.byDefinition(ctx, database, take, values); err != nil {
-		return NumbersResponse{}, err
+		return op.Numbers{}, err
 	}
 	if err := n.limitNames(ctx, func() []target { return n.newIn(database, take) }); err != nil {
-		return NumbersResponse{}, err
+		return op.Numbers{}, err
 	}
 	return n.proposeNumbers(ctx, database, take)
 }
@@ -212,13 +209,12 @@ func (n *numbers) newIn(database string, take *raftlogv1.SeriesTake) (fresh []ta
 	return fresh
 }
 
-func (n *numbers) proposeNumbers(ctx context.Context, database string, payload proto.Message) (NumbersResponse, error) {
-	var given op.Numbers
-	err := n.named(ctx, false, true, func(principal *string) (err error) {
+func (n *numbers) proposeNumbers(ctx context.Context, database string, payload proto.Message) (given op.Numbers, err error) {
+	err = n.named(ctx, false, true, func(principal *string) (err error) {
 		given, err = op.Envelope{Database: database, Principal: principal}.ProposeNumbers(ctx, n.log.Propose, payload)
 		return internalCodec(err)
 	})
-	return NumbersResponse(given), err
+	return given, err
 }
 
 // byDefinition puts into a take what the definition decides: the order of the values, and
@@ -266,40 +262,41 @@ func inOrder(names []string, values map[string]string) ([]string, error) {
 	return all, nil
 }
 
-// EndNumbersRequest names numbers that are confirmed, voided or released.
-type EndNumbersRequest struct {
-	Database, Series string
-	Keys             []series.Bound
-	// Reason is that of numbers that are voided.
-	Reason string
+// ConfirmNumbers makes numbers final, or none.
+func (n *numbers) ConfirmNumbers(ctx context.Context, req *idnodev1.ConfirmNumbersRequest) (*idnodev1.ConfirmNumbersResponse, error) {
+	return call(ctx, n.calls, "ConfirmNumbers", req, n.confirmNumbers)
 }
 
-// ConfirmNumbers makes numbers final, or none.
-func (n *numbers) ConfirmNumbers(ctx context.Context, req EndNumbersRequest) (NumbersResponse, error) {
-	return call(ctx, n.calls, "ConfirmNumbers", req, func(ctx context.Context, req EndNumbersRequest) (NumbersResponse, error) {
-		database, end, err := endOf(req, series.Confirmed)
-		if err != nil {
-			return NumbersResponse{}, err
-		}
-		if err := n.authorize(ctx, rights.Number, database, end.GetName()); err != nil {
-			return NumbersResponse{}, err
-		}
-		return n.proposeNumbers(ctx, database, end)
-	})
+func (n *numbers) confirmNumbers(ctx context.Context, req *idnodev1.ConfirmNumbersRequest) (*idnodev1.ConfirmNumbersResponse, error) {
+	database, end, err := endOf(req, series.Confirmed, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := n.authorize(ctx, rights.Number, database, end.GetName()); err != nil {
+		return nil, err
+	}
+	done, err := n.proposeNumbers(ctx, database, end)
+	return &idnodev1.ConfirmNumbersResponse{Numbers: numberMessages(done.Numbers), LogIndex: done.LogIndex}, err
 }
 
 // VoidNumbers says that open numbers belong to no document.
-func (n *numbers) VoidNumbers(ctx context.Context, req EndNumbersRequest) (NumbersResponse, error) {
-	return call(ctx, n.calls, "VoidNumbers", req, func(ctx context.Context, req EndNumbersRequest) (NumbersResponse, error) {
-		return n.endNumbers(ctx, audit.EventSeriesVoid, req, series.Voided)
-	})
+func (n *numbers) VoidNumbers(ctx context.Context, req *idnodev1.VoidNumbersRequest) (*idnodev1.VoidNumbersResponse, error) {
+	return call(ctx, n.calls, "VoidNumbers", req, n.voidNumbers)
+}
+
+func (n *numbers) voidNumbers(ctx context.Context, req *idnodev1.VoidNumbersRequest) (*idnodev1.VoidNumbersResponse, error) {
+	done, err := n.endNumbers(ctx, audit.EventSeriesVoid, req, series.Voided, req.GetReason())
+	return &idnodev1.VoidNumbersResponse{Numbers: numberMessages(done.Numbers), LogIndex: done.LogIndex}, err
 }
 
 // ReleaseNumbers gives open numbers back.
-func (n *numbers) ReleaseNumbers(ctx context.Context, req EndNumbersRequest) (NumbersResponse, error) {
-	return call(ctx, n.calls, "ReleaseNumbers", req, func(ctx context.Context, req EndNumbersRequest) (NumbersResponse, error) {
-		return n.endNumbers(ctx, audit.EventSeriesRelease, req, series.Released)
-	})
+func (n *numbers) ReleaseNumbers(ctx context.Context, req *idnodev1.ReleaseNumbersRequest) (*idnodev1.ReleaseNumbersResponse, error) {
+	return call(ctx, n.calls, "ReleaseNumbers", req, n.releaseNumbers)
+}
+
+func (n *numbers) releaseNumbers(ctx context.Context, req *idnodev1.ReleaseNumbersRequest) (*idnodev1.ReleaseNumbersResponse, error) {
+	done, err := n.endNumbers(ctx, audit.EventSeriesRelease, req, series.Released, "")
+	return &idnodev1.ReleaseNumbersResponse{Numbers: numberMessages(done.Numbers), LogIndex: done.LogIndex}, err
 }
 
 // ended is what the audit log says of numbers that are not used: all keys are too many.
@@ -309,51 +306,61 @@ type ended struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-func (n *numbers) endNumbers(ctx context.Context, event string, req EndNumbersRequest, state series.State) (res NumbersResponse, err error) {
-	database, end, err := endOf(req, state)
+// ending is a request that names numbers that are confirmed, voided or released.
+type ending interface {
+	GetDatabase() string
+	GetSeries() string
+	GetKeys() []*idnodev1.NumberOf
+}
+
+func (n *numbers) endNumbers(
+	ctx context.Context, event string, req ending, state series.State, reason string,
+) (done op.Numbers, err error) {
+	database, end, err := endOf(req, state, reason)
 	if err != nil {
-		return res, err
+		return done, err
 	}
-	after := ended{Numbers: len(req.Keys), FirstKey: req.Keys[0].Key, Reason: req.Reason}
+	after := ended{Numbers: len(req.GetKeys()), FirstKey: req.GetKeys()[0].GetKey(), Reason: reason}
 	err = n.recorded(ctx, event, database, end.GetName(), after, func() (uint64, error) {
-		res, err = n.proposeNumbers(ctx, database, end)
-		return res.LogIndex, err
+		done, err = n.proposeNumbers(ctx, database, end)
+		return done.LogIndex, err
 	})
-	return res, err
+	return done, err
 }
 
 // endOf checks a request, and returns its operation.
-func endOf(req EndNumbersRequest, state series.State) (string, *raftlogv1.SeriesEnd, error) {
-	database, name, err := seriesKey(req.Database, req.Series, "series")
+func endOf(req ending, state series.State, reason string) (string, *raftlogv1.SeriesEnd, error) {
+	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
 	if err != nil {
 		return "", nil, err
 	}
-	end := &raftlogv1.SeriesEnd{Name: name, State: uint32(state), Reason: req.Reason, Keys: op.SeriesKeys(req.Keys)}
+	keys := make([]series.Bound, len(req.GetKeys()))
+	for i, k := range req.GetKeys() {
+		keys[i] = series.Bound{Key: k.GetKey(), Number: k.GetNumber()}
+	}
+	end := &raftlogv1.SeriesEnd{Name: name, State: uint32(state), Reason: reason, Keys: op.SeriesKeys(keys)}
 	return database, end, checkSeriesKeys(func(yield func(string) bool) {
-		for _, k := range req.Keys {
+		for _, k := range keys {
 			if !yield(k.Key) {
 				return
 			}
 		}
-	}, len(req.Keys))
-}
-
-// ScopeRequest names a scope of a series.
-type ScopeRequest struct {
-	Database, Series string
-	// Scope is the period, where numbers begin again, and the values of the format.
-	Scope []string
+	}, len(keys))
 }
 
 // CloseScope ends a scope, and returns its last number.
-func (n *numbers) CloseScope(ctx context.Context, req ScopeRequest) (Value, error) {
-	return call(ctx, n.calls, "CloseScope", req, func(ctx context.Context, req ScopeRequest) (Value, error) {
-		database, name, err := seriesKey(req.Database, req.Series, "series")
-		if err != nil {
-			return Value{}, err
-		}
-		return n.change(ctx, audit.EventSeriesClose, database, name, req.Scope, "CloseScope", &raftlogv1.SeriesCloseScope{Name: name, Scope: req.Scope})
-	})
+func (n *numbers) CloseScope(ctx context.Context, req *idnodev1.CloseScopeRequest) (*idnodev1.CloseScopeResponse, error) {
+	return call(ctx, n.calls, "CloseScope", req, n.closeScope)
+}
+
+func (n *numbers) closeScope(ctx context.Context, req *idnodev1.CloseScopeRequest) (*idnodev1.CloseScopeResponse, error) {
+	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
+	if err != nil {
+		return nil, err
+	}
+	scope := &raftlogv1.SeriesCloseScope{Name: name, Scope: req.GetScope()}
+	last, err := n.change(ctx, audit.EventSeriesClose, database, name, req.GetScope(), "CloseScope", scope)
+	return &idnodev1.CloseScopeResponse{Last: last.Value, LogIndex: last.LogIndex}, err
 }
 
 // seriesKey checks and folds the name of a series, which is in a field.

@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
@@ -29,22 +31,22 @@ func newSeriesNode(t testing.TB, change func(*Config)) node {
 	t.Helper()
 	w := newWorld(t)
 	n := newNode(t, w, change)
-	_, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: "Invoices", Definition: series.Definition{
+	_, err := n.DefineSeries(t.Context(), &idnodev1.DefineSeriesRequest{Name: "Invoices", Definition: definitionMessage(series.Definition{
 		Format: "INV-{branch}-{year}-{number:6}", Reset: format.ResetYear, TimeZone: "Pacific/Auckland",
-	}})
+	})})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
-func berlin(keys ...string) TakeNumbersRequest {
-	return TakeNumbersRequest{Series: "invoices", Keys: keys, Values: map[string]string{"branch": "BERLIN"}}
+func berlin(keys ...string) *idnodev1.TakeNumbersRequest {
+	return &idnodev1.TakeNumbersRequest{Series: "invoices", Keys: keys, Values: map[string]string{"branch": "BERLIN"}}
 }
 
-func bound(keys ...string) (all []series.Bound) {
+func bound(keys ...string) (all []*idnodev1.NumberOf) {
 	for _, k := range keys {
-		all = append(all, series.Bound{Key: k})
+		all = append(all, &idnodev1.NumberOf{Key: k})
 	}
 	return all
 }
@@ -54,7 +56,8 @@ func bound(keys ...string) (all []series.Bound) {
 func TestAFormatWithTwoReadingsReachesNoLog(t *testing.T) {
 	n := newSeriesNode(t, nil)
 	n.world.set(noQuorum)
-	_, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: "more", Definition: series.Definition{Format: "{a}{b}{number}"}})
+	_, err := n.DefineSeries(t.Context(),
+		&idnodev1.DefineSeriesRequest{Name: "more", Definition: definitionMessage(series.Definition{Format: "{a}{b}{number}"})})
 	wantError(t, err, InvalidArgument, ReasonInvalidSeries, "definition.format")
 }
 
@@ -70,42 +73,45 @@ func TestANumberFromItsBeginToItsEnd(t *testing.T) {
 	if err != nil || again.Numbers[0].Number != 2 {
 		t.Fatalf("%+v, %v", again, err)
 	}
-	for want, end := range map[series.State]func() (NumbersResponse, error){
-		series.Confirmed: func() (NumbersResponse, error) {
-			return n.ConfirmNumbers(ctx, EndNumbersRequest{Series: "invoices", Keys: bound("a")})
-		},
-		series.Voided: func() (NumbersResponse, error) {
-			return n.VoidNumbers(ctx, EndNumbersRequest{Series: "invoices", Keys: bound("b"), Reason: "torn"})
-		},
-	} {
-		if res, err := end(); err != nil || res.Numbers[0].State != want {
-			t.Errorf("%s: %+v, %v", want, res, err)
-		}
+	confirmed, err := n.ConfirmNumbers(ctx, &idnodev1.ConfirmNumbersRequest{Series: "invoices", Keys: bound("a")})
+	if err != nil || confirmed.Numbers[0].State != idnodev1.NumberState_NUMBER_STATE_CONFIRMED {
+		t.Errorf("%+v, %v", confirmed, err)
 	}
-	released, err := n.ReleaseNumbers(ctx, EndNumbersRequest{Series: "invoices", Keys: bound("c")})
-	if err != nil || released.Numbers[0].State != series.Voided || released.Numbers[0].Reason != series.ReasonReleased {
+	voided, err := n.VoidNumbers(ctx, &idnodev1.VoidNumbersRequest{Series: "invoices", Keys: bound("b"), Reason: "torn"})
+	if err != nil || voided.Numbers[0].State != idnodev1.NumberState_NUMBER_STATE_VOIDED {
+		t.Errorf("%+v, %v", voided, err)
+	}
+	released, err := n.ReleaseNumbers(ctx, &idnodev1.ReleaseNumbersRequest{Series: "invoices", Keys: bound("c")})
+	if err != nil || released.Numbers[0].State != idnodev1.NumberState_NUMBER_STATE_VOIDED ||
+		released.Numbers[0].Reason != series.ReasonReleased {
 		t.Errorf("%+v, %v", released, err)
 	}
-	invoices := SeriesRequest{Series: "INVOICES"}
-	if got, err := n.GetSeries(ctx, invoices); err != nil || got.Series.Name != "invoices" || got.Series.Keys != 3 || got.Series.Version != 1 {
+	const invoices = "INVOICES"
+	if got, err := n.GetSeries(ctx, &idnodev1.GetSeriesRequest{Name: invoices}); err != nil || got.Series.Name != "invoices" ||
+		got.Series.Keys != 3 || got.Series.Version != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := n.ListSeries(ctx, ListRequest{Prefix: "inv"}); err != nil || len(got.Items) != 1 || got.Items[0].Name != "invoices" {
+	if got, err := n.ListSeries(ctx, &idnodev1.ListSeriesRequest{Prefix: "inv"}); err != nil || len(got.Series) != 1 ||
+		got.Series[0].Name != "invoices" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := n.ReportSeries(ctx, SeriesPageRequest{SeriesRequest: invoices}); err != nil || len(got.Items) != 1 || got.Items[0].Last != 3 || got.Items[0].Voided != 2 {
+	if got, err := n.ReportSeries(ctx, &idnodev1.ReportSeriesRequest{Series: invoices}); err != nil || len(got.Scopes) != 1 ||
+		got.Scopes[0].Last != 3 || got.Scopes[0].Voided != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, by := range []WhoHasRequest{{SeriesRequest: invoices, Key: "b"}, {SeriesRequest: invoices, Text: "INV-BERLIN-2023-000002"}} {
+	for _, by := range []*idnodev1.WhoHasRequest{
+		{Series: invoices, By: &idnodev1.WhoHasRequest_Key{Key: "b"}},
+		{Series: invoices, By: &idnodev1.WhoHasRequest_Text{Text: "INV-BERLIN-2023-000002"}},
+	} {
 		if got, err := n.WhoHas(ctx, by); err != nil || got.Number.Reason != "torn" || got.Number.Key != "b" {
 			t.Errorf("%+v: %+v, %v", by, got, err)
 		}
 	}
-	if got, err := n.VerifySeries(ctx, allInvoices); err != nil || got.Wrong != nil {
+	if got, err := n.VerifySeries(ctx, allInvoices); err != nil || !got.Ok {
 		t.Errorf("%+v, %v", got, err)
 	}
-	last, err := n.CloseScope(ctx, ScopeRequest{Series: "invoices", Scope: []string{"2023", "BERLIN"}})
-	if err != nil || last.Value != 3 {
+	last, err := n.CloseScope(ctx, &idnodev1.CloseScopeRequest{Series: "invoices", Scope: []string{"2023", "BERLIN"}})
+	if err != nil || last.Last != 3 {
 		t.Errorf("%+v, %v", last, err)
 	}
 	_, err = n.TakeNumbers(ctx, berlin("d"))
@@ -117,12 +123,12 @@ func TestTheDayOfTheZone(t *testing.T) {
 	n := newSeriesNode(t, nil)
 	// 22:13 UTC: in Auckland it is the next day, whichever time of the year the test runs in.
 	res, err := n.TakeNumbers(t.Context(), berlin("a"))
-	if err != nil || res.Numbers[0].Date != format.DateOf(2023, 11, 15) {
+	if err != nil || res.Numbers[0].Date != "2023-11-15" {
 		t.Errorf("%+v, %v", res, err)
 	}
 	req := berlin("b")
 	req.Date = "2023-12-31"
-	if res, err = n.TakeNumbers(t.Context(), req); err != nil || res.Numbers[0].Date != format.DateOf(2023, 12, 31) {
+	if res, err = n.TakeNumbers(t.Context(), req); err != nil || res.Numbers[0].Date != "2023-12-31" {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
@@ -135,21 +141,21 @@ func TestWrongRequestsForNumbers(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, hash := n.world.state.Hash()
-	take := func(change func(*TakeNumbersRequest)) func() error {
+	take := func(change func(*idnodev1.TakeNumbersRequest)) func() error {
 		return func() error {
 			req := berlin("z")
-			change(&req)
+			change(req)
 			_, err := n.TakeNumbers(ctx, req)
 			return err
 		}
 	}
-	confirm := func(req EndNumbersRequest) func() error {
+	confirm := func(req *idnodev1.ConfirmNumbersRequest) func() error {
 		return func() error { _, err := n.ConfirmNumbers(ctx, req); return err }
 	}
-	define := func(change func(*DefineSeriesRequest)) func() error {
+	define := func(change func(*idnodev1.DefineSeriesRequest)) func() error {
 		return func() error {
-			req := DefineSeriesRequest{Name: "more", Definition: series.Definition{Format: "{number}"}}
-			change(&req)
+			req := &idnodev1.DefineSeriesRequest{Name: "more", Definition: definitionMessage(series.Definition{Format: "{number}"})}
+			change(req)
 			_, err := n.DefineSeries(ctx, req)
 			return err
 		}
@@ -167,62 +173,102 @@ func TestWrongRequestsForNumbers(t *testing.T) {
 		code          Code
 		reason, field string
 	}{
-		"no series":         {take(func(r *TakeNumbersRequest) { r.Series = "" }), InvalidArgument, ReasonInvalidName, "series"},
-		"an unknown series": {take(func(r *TakeNumbersRequest) { r.Series = "x" }), NotFound, ReasonSeriesNotFound, "series"},
-		"a bad database":    {take(func(r *TakeNumbersRequest) { r.Database = "a b" }), InvalidArgument, "INVALID_DATABASE", "database"},
-		"no keys":           {take(func(r *TakeNumbersRequest) { r.Keys = nil }), InvalidArgument, ReasonInvalidSeries, "keys"},
-		"too many keys":     {take(func(r *TakeNumbersRequest) { r.Keys = many }), InvalidArgument, ReasonInvalidSeries, "keys"},
-		"too long keys":     {take(func(r *TakeNumbersRequest) { r.Keys = long }), InvalidArgument, ReasonInvalidSeries, "keys"},
-		"a key twice":       {take(func(r *TakeNumbersRequest) { r.Keys = []string{"z", "z"} }), InvalidArgument, ReasonInvalidSeries, "keys"},
-		"a value too few":   {take(func(r *TakeNumbersRequest) { r.Values = nil }), InvalidArgument, ReasonInvalidSeries, "values"},
-		"a value too many":  {take(func(r *TakeNumbersRequest) { r.Values["till"] = "7" }), InvalidArgument, ReasonInvalidSeries, "values"},
-		"a wrong value":     {take(func(r *TakeNumbersRequest) { r.Values["branch"] = "a-b" }), InvalidArgument, ReasonInvalidSeries, "scope"},
-		"a wrong date":      {take(func(r *TakeNumbersRequest) { r.Date = "31.12.2026" }), InvalidArgument, ReasonInvalidSeries, "date"},
-		"a long label":      {take(func(r *TakeNumbersRequest) { r.Label = strings.Repeat("x", 65) }), InvalidArgument, ReasonInvalidSeries, "label"},
-		"a time below 0":    {take(func(r *TakeNumbersRequest) { r.ExpiresIn = -1 }), InvalidArgument, ReasonInvalidSeries, "expires_in"},
-		"another scope":     {take(func(r *TakeNumbersRequest) { r.Keys, r.Values["branch"] = []string{"a"}, "ULM" }), AlreadyExists, ReasonKeyConflict, "keys"},
-		"an unknown key":    {confirm(EndNumbersRequest{Series: "invoices", Keys: bound("z")}), NotFound, ReasonNumberNotFound, "keys"},
-		"another number":    {confirm(EndNumbersRequest{Series: "invoices", Keys: []series.Bound{{Key: "a", Number: 7}}}), Aborted, ReasonConcurrency, "keys"},
-		"no keys to end":    {confirm(EndNumbersRequest{Series: "invoices"}), InvalidArgument, ReasonInvalidSeries, "keys"},
+		"no series":         {take(func(r *idnodev1.TakeNumbersRequest) { r.Series = "" }), InvalidArgument, ReasonInvalidName, "series"},
+		"an unknown series": {take(func(r *idnodev1.TakeNumbersRequest) { r.Series = "x" }), NotFound, ReasonSeriesNotFound, "series"},
+		"a bad database":    {take(func(r *idnodev1.TakeNumbersRequest) { r.Database = "a b" }), InvalidArgument, "INVALID_DATABASE", "database"},
+		"no keys":           {take(func(r *idnodev1.TakeNumbersRequest) { r.Keys = nil }), InvalidArgument, ReasonInvalidSeries, "keys"},
+		"too many keys":     {take(func(r *idnodev1.TakeNumbersRequest) { r.Keys = many }), InvalidArgument, ReasonInvalidSeries, "keys"},
+		"too long keys":     {take(func(r *idnodev1.TakeNumbersRequest) { r.Keys = long }), InvalidArgument, ReasonInvalidSeries, "keys"},
+		"a key twice": {
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Keys = []string{"z", "z"} }), InvalidArgument,
+			ReasonInvalidSeries, "keys",
+		},
+		"a value too few": {take(func(r *idnodev1.TakeNumbersRequest) { r.Values = nil }), InvalidArgument, ReasonInvalidSeries, "values"},
+		"a value too many": {
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Values["till"] = "7" }), InvalidArgument,
+			ReasonInvalidSeries, "values",
+		},
+		"a wrong value": {
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Values["branch"] = "a-b" }), InvalidArgument,
+			ReasonInvalidSeries, "scope",
+		},
+		"a wrong date": {take(func(r *idnodev1.TakeNumbersRequest) { r.Date = "31.12.2026" }), InvalidArgument, ReasonInvalidSeries, "date"},
+		"a long label": {
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Label = strings.Repeat("x", 65) }), InvalidArgument,
+			ReasonInvalidSeries, "label",
+		},
+		"a time below 0": {
+			take(func(r *idnodev1.TakeNumbersRequest) { r.ExpiresIn = durationpb.New(-1) }), InvalidArgument,
+			ReasonInvalidSeries, "expires_in",
+		},
+		"another scope": {
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Keys, r.Values["branch"] = []string{"a"}, "ULM" }), AlreadyExists,
+			ReasonKeyConflict, "keys",
+		},
+		"an unknown key": {
+			confirm(&idnodev1.ConfirmNumbersRequest{Series: "invoices", Keys: bound("z")}), NotFound,
+			ReasonNumberNotFound, "keys",
+		},
+		"another number": {
+			confirm(&idnodev1.ConfirmNumbersRequest{Series: "invoices", Keys: []*idnodev1.NumberOf{{Key: "a", Number: 7}}}),
+			Aborted, ReasonConcurrency, "keys",
+		},
+		"no keys to end": {confirm(&idnodev1.ConfirmNumbersRequest{Series: "invoices"}), InvalidArgument, ReasonInvalidSeries, "keys"},
 		"no reason": {func() error {
-			_, err := n.VoidNumbers(ctx, EndNumbersRequest{Series: "invoices", Keys: bound("a")})
+			_, err := n.VoidNumbers(ctx, &idnodev1.VoidNumbersRequest{Series: "invoices", Keys: bound("a")})
 			return err
 		}, InvalidArgument, ReasonInvalidSeries, "reason"},
-		"no such zone":           {define(func(r *DefineSeriesRequest) { r.Definition.TimeZone = "Mars/Crater" }), InvalidArgument, ReasonInvalidSeries, "definition.time_zone"},
-		"a zone by another name": {define(func(r *DefineSeriesRequest) { r.Definition.TimeZone = "Europe//Berlin" }), InvalidArgument, ReasonInvalidSeries, "definition.time_zone"},
-		"the zone of a node":     {define(func(r *DefineSeriesRequest) { r.Definition.TimeZone = "Local" }), InvalidArgument, ReasonInvalidSeries, "definition.time_zone"},
-		"two texts alike":        {define(func(r *DefineSeriesRequest) { r.Definition.Format = "{a}{b}{number}" }), InvalidArgument, ReasonInvalidSeries, "definition.format"},
-		"a later version":        {define(func(r *DefineSeriesRequest) { r.ExpectedVersion = 3 }), Aborted, ReasonConcurrency, "expected_version"},
-		"a bad name":             {define(func(r *DefineSeriesRequest) { r.Name = `a\b` }), InvalidArgument, ReasonInvalidName, "name"},
+		"no such zone": {
+			define(func(r *idnodev1.DefineSeriesRequest) { r.Definition.TimeZone = "Mars/Crater" }), InvalidArgument,
+			ReasonInvalidSeries, "definition.time_zone",
+		},
+		"a zone by another name": {
+			define(func(r *idnodev1.DefineSeriesRequest) { r.Definition.TimeZone = "Europe//Berlin" }), InvalidArgument,
+			ReasonInvalidSeries, "definition.time_zone",
+		},
+		"the zone of a node": {
+			define(func(r *idnodev1.DefineSeriesRequest) { r.Definition.TimeZone = "Local" }), InvalidArgument,
+			ReasonInvalidSeries, "definition.time_zone",
+		},
+		"two texts alike": {
+			define(func(r *idnodev1.DefineSeriesRequest) { r.Definition.Format = "{a}{b}{number}" }), InvalidArgument,
+			ReasonInvalidSeries, "definition.format",
+		},
+		"a later version": {
+			define(func(r *idnodev1.DefineSeriesRequest) { r.ExpectedVersion = 3 }), Aborted,
+			ReasonConcurrency, "expected_version",
+		},
+		"a bad name": {define(func(r *idnodev1.DefineSeriesRequest) { r.Name = `a\b` }), InvalidArgument, ReasonInvalidName, "name"},
 		"an unknown scope": {func() error {
-			_, err := n.CloseScope(ctx, ScopeRequest{Series: "invoices", Scope: []string{"1999", "X"}})
+			_, err := n.CloseScope(ctx, &idnodev1.CloseScopeRequest{Series: "invoices", Scope: []string{"1999", "X"}})
 			return err
 		}, NotFound, ReasonScopeNotFound, "scope"},
 		"a scope to list": {func() error {
-			_, err := n.ListNumbers(ctx, SeriesPageRequest{SeriesRequest: SeriesRequest{Series: "invoices"}, Scope: []string{"1999", "X"}})
+			_, err := n.ListNumbers(ctx, &idnodev1.ListNumbersRequest{Series: "invoices", Scope: []string{"1999", "X"}})
 			return err
 		}, NotFound, ReasonScopeNotFound, "scope"},
 		"a token of none": {func() error {
-			_, err := n.ListNumbers(ctx, SeriesPageRequest{SeriesRequest: SeriesRequest{Series: "invoices"}, Scope: []string{"2023", "BERLIN"}, PageToken: "eA"})
+			_, err := n.ListNumbers(ctx, &idnodev1.ListNumbersRequest{Series: "invoices", Scope: []string{"2023", "BERLIN"}, PageToken: "eA"})
 			return err
 		}, InvalidArgument, ReasonInvalidPageToken, "page_token"},
-		"key and text": {func() error {
-			_, err := n.WhoHas(ctx, WhoHasRequest{SeriesRequest: SeriesRequest{Series: "invoices"}, Key: "a", Text: "b"})
+		"neither key nor text": {func() error {
+			_, err := n.WhoHas(ctx, &idnodev1.WhoHasRequest{Series: "invoices"})
 			return err
 		}, InvalidArgument, ReasonInvalidSeries, "key"},
 		"a text of none": {func() error {
-			_, err := n.WhoHas(ctx, WhoHasRequest{SeriesRequest: SeriesRequest{Series: "invoices"}, Text: "b"})
+			_, err := n.WhoHas(ctx, &idnodev1.WhoHasRequest{Series: "invoices", By: &idnodev1.WhoHasRequest_Text{Text: "b"}})
 			return err
 		}, InvalidArgument, ReasonInvalidSeries, "text"},
 		"a number of none": {func() error {
-			_, err := n.WhoHas(ctx, WhoHasRequest{SeriesRequest: SeriesRequest{Series: "invoices"}, Text: "INV-BERLIN-2023-000099"})
+			_, err := n.WhoHas(ctx, &idnodev1.WhoHasRequest{Series: "invoices", By: &idnodev1.WhoHasRequest_Text{Text: "INV-BERLIN-2023-000099"}})
 			return err
 		}, NotFound, ReasonNumberNotFound, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tt.do()
 			wantError(t, err, tt.code, tt.reason, tt.field)
-			if conflict := new(Error); tt.reason == ReasonKeyConflict && (!errors.As(err, &conflict) || conflict.Number == nil || conflict.Number.Text != "INV-BERLIN-2023-000001") {
+			if conflict := new(Error); tt.reason == ReasonKeyConflict &&
+				(!errors.As(err, &conflict) || conflict.Number == nil || conflict.Number.Text != "INV-BERLIN-2023-000001") {
 				t.Errorf("the first answer is %+v", conflict.Number)
 			}
 		})
@@ -236,24 +282,24 @@ func TestWrongRequestsForNumbers(t *testing.T) {
 // comes with it.
 func TestTheLargestCallsFitIntoAGroup(t *testing.T) {
 	n := newSeriesNode(t, nil)
-	var keys []series.Bound
+	var keys []*idnodev1.NumberOf
 	req := berlin()
 	for i := range series.MaxKeys {
 		key := fmt.Sprintf("%0*d", MaxSeriesKeyBytes/series.MaxKeys, i)
-		keys, req.Keys = append(keys, series.Bound{Key: key, Number: int64(i + 1)}), append(req.Keys, key)
+		keys, req.Keys = append(keys, &idnodev1.NumberOf{Key: key, Number: int64(i + 1)}), append(req.Keys, key)
 	}
 	req.Label = strings.Repeat("l", series.MaxLabelBytes)
 	if _, err := n.TakeNumbers(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
-	void := EndNumbersRequest{Series: "invoices", Keys: keys, Reason: strings.Repeat("r", series.MaxReasonBytes)}
+	void := &idnodev1.VoidNumbersRequest{Series: "invoices", Keys: keys, Reason: strings.Repeat("r", series.MaxReasonBytes)}
 	if _, err := n.VoidNumbers(t.Context(), void); err != nil {
 		t.Fatal(err)
 	}
 	for i := range keys {
 		keys[i].Number = math.MaxInt64
 	}
-	_, end, err := endOf(void, series.Voided)
+	_, end, err := endOf(void, series.Voided, void.Reason)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,46 +329,54 @@ func TestANodeThatDoesNotKnowASeries(t *testing.T) {
 	n.world.set(func(w *world) {
 		name := "late"
 		w.catchUp = func() {
-			if _, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: name, Definition: series.Definition{Format: "{number}"}}); err != nil {
+			if _, err := n.DefineSeries(t.Context(),
+				&idnodev1.DefineSeriesRequest{Name: name, Definition: definitionMessage(series.Definition{Format: "{number}"})}); err != nil {
 				t.Error(err)
 			}
 			name = "later still"
 		}
 	})
-	if res, err := n.TakeNumbers(t.Context(), TakeNumbersRequest{Series: "late", Keys: []string{"a"}}); err != nil || res.Numbers[0].Text != "1" {
+	if res, err := n.TakeNumbers(t.Context(), &idnodev1.TakeNumbersRequest{Series: "late", Keys: []string{"a"}}); err != nil ||
+		res.Numbers[0].Text != "1" {
 		t.Errorf("%+v, %v", res, err)
 	}
-	if text, err := n.FormatNumber(t.Context(), FormatNumberRequest{FormatRequest: FormatRequest{Series: "later still"}, Number: 7}); err != nil || text != "7" {
+	if text, err := n.FormatNumber(t.Context(),
+		&idnodev1.FormatNumberRequest{Of: &idnodev1.FormatNumberRequest_Series{Series: "later still"}, Number: 7}); err != nil ||
+		text.GetText() != "7" {
 		t.Errorf("%q, %v", text, err)
 	}
 	// A definition that does not fit may be an old one.
 	n.world.set(func(w *world) {
 		w.catchUp = func() {
 			d := series.Definition{Format: "{till}-{number}"}
-			if _, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: "late", Definition: d, ExpectedVersion: 1}); err != nil {
+			if _, err := n.DefineSeries(t.Context(),
+				&idnodev1.DefineSeriesRequest{Name: "late", Definition: definitionMessage(d), ExpectedVersion: 1}); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	req := TakeNumbersRequest{Series: "late", Keys: []string{"b"}, Values: map[string]string{"till": "7"}}
+	req := &idnodev1.TakeNumbersRequest{Series: "late", Keys: []string{"b"}, Values: map[string]string{"till": "7"}}
 	if res, err := n.TakeNumbers(t.Context(), req); err != nil || res.Numbers[0].Text != "7-1" {
 		t.Errorf("%+v, %v", res, err)
 	}
 	n.world.set(func(w *world) {
 		w.catchUp = func() {
 			d := series.Definition{Format: "N{number}"}
-			if _, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: "later still", Definition: d, ExpectedVersion: 1}); err != nil {
+			if _, err := n.DefineSeries(t.Context(),
+				&idnodev1.DefineSeriesRequest{Name: "later still", Definition: definitionMessage(d), ExpectedVersion: 1}); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	if text, err := n.FormatNumber(t.Context(), FormatNumberRequest{FormatRequest: FormatRequest{Series: "later still"}, Number: 7}); err != nil || text != "N7" {
+	if text, err := n.FormatNumber(t.Context(),
+		&idnodev1.FormatNumberRequest{Of: &idnodev1.FormatNumberRequest_Series{Series: "later still"}, Number: 7}); err != nil ||
+		text.GetText() != "N7" {
 		t.Errorf("the text in an old format: %q, %v", text, err)
 	}
 	n.world.set(func(w *world) {
 		w.catchUp, w.unreadable = nil, outcome.NewNotApplied(outcome.Unspecified, errors.New("none"))
 	})
-	_, err := n.TakeNumbers(t.Context(), TakeNumbersRequest{Series: "later", Keys: []string{"a"}})
+	_, err := n.TakeNumbers(t.Context(), &idnodev1.TakeNumbersRequest{Series: "later", Keys: []string{"a"}})
 	wantError(t, err, Unavailable, ReasonNoQuorum, "")
 }
 
@@ -332,35 +386,38 @@ func TestListsOfSeriesInPages(t *testing.T) {
 	ctx := t.Context()
 	for _, branch := range []string{"A", "B", "C"} {
 		for i := range 5 {
-			req := TakeNumbersRequest{Series: "invoices", Keys: []string{fmt.Sprint(branch, i)}, Values: map[string]string{"branch": branch}}
+			req := &idnodev1.TakeNumbersRequest{
+				Series: "invoices", Keys: []string{fmt.Sprint(branch, i)},
+				Values: map[string]string{"branch": branch},
+			}
 			if _, err := n.TakeNumbers(ctx, req); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	req := SeriesPageRequest{SeriesRequest: SeriesRequest{Series: "invoices"}, PageSize: 2}
+	report := &idnodev1.ReportSeriesRequest{Series: "invoices", PageSize: 2}
 	var scopes []string
 	for {
-		page, err := n.ReportSeries(ctx, req)
+		page, err := n.ReportSeries(ctx, report)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range page.Items {
+		for _, c := range page.Scopes {
 			scopes = append(scopes, c.Scope[1])
 		}
-		if req.PageToken = page.NextPageToken; req.PageToken == "" {
+		if report.PageToken = page.NextPageToken; report.PageToken == "" {
 			break
 		}
 	}
 	same(t, scopes, []string{"A", "B", "C"})
-	req.Scope = []string{"2023", "B"}
+	req := &idnodev1.ListNumbersRequest{Series: "invoices", Scope: []string{"2023", "B"}, PageSize: 2}
 	var keys []string
 	for {
 		page, err := n.ListNumbers(ctx, req)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, i := range page.Items {
+		for _, i := range page.Numbers {
 			keys = append(keys, i.Key)
 		}
 		if page.NextPageToken == "" {
@@ -369,10 +426,10 @@ func TestListsOfSeriesInPages(t *testing.T) {
 		req.PageToken = page.NextPageToken
 	}
 	same(t, keys, []string{"B0", "B1", "B2", "B3", "B4"})
-	for _, other := range []SeriesPageRequest{
-		{SeriesRequest: req.SeriesRequest, Scope: []string{"2023", "C"}, PageToken: req.PageToken},
-		{SeriesRequest: req.SeriesRequest, Scope: req.Scope, State: series.Open, PageToken: req.PageToken},
-		{SeriesRequest: SeriesRequest{Series: "other"}, Scope: req.Scope, PageToken: req.PageToken},
+	for _, other := range []*idnodev1.ListNumbersRequest{
+		{Series: req.Series, Scope: []string{"2023", "C"}, PageToken: req.PageToken},
+		{Series: req.Series, Scope: req.Scope, State: idnodev1.NumberState_NUMBER_STATE_OPEN, PageToken: req.PageToken},
+		{Series: "other", Scope: req.Scope, PageToken: req.PageToken},
 	} {
 		_, err := n.ListNumbers(ctx, other)
 		wantError(t, err, InvalidArgument, ReasonInvalidPageToken, "page_token")
@@ -383,7 +440,10 @@ func TestListsOfSeriesInPages(t *testing.T) {
 // may make ids may do neither; a right on some names is one on series of these names.
 func TestRightsOnSeries(t *testing.T) {
 	n := newSeriesNode(t, nil)
-	till := rights.Role{Name: "till", Principals: []string{"till"}, Grants: []rights.Grant{{Database: "default", Name: "invoices", Rights: rights.Number}}}
+	till := rights.Role{
+		Name: "till", Principals: []string{"till"},
+		Grants: []rights.Grant{{Database: "default", Name: "invoices", Rights: rights.Number}},
+	}
 	books := rights.Role{Name: "books", Principals: []string{"books"}, Grants: []rights.Grant{{Database: "*", Rights: rights.Series}}}
 	ids := rights.Role{Name: "ids", Principals: []string{"ids"}, Grants: []rights.Grant{{Database: "*", Rights: rights.Generate}}}
 	n.setRoles(t, everything(), till, books, ids)
@@ -395,39 +455,41 @@ func TestRightsOnSeries(t *testing.T) {
 			return err
 		},
 		"confirm": func(ctx context.Context, name string) error {
-			_, err := n.ConfirmNumbers(ctx, EndNumbersRequest{Series: name, Keys: bound("a")})
+			_, err := n.ConfirmNumbers(ctx, &idnodev1.ConfirmNumbersRequest{Series: name, Keys: bound("a")})
 			return err
 		},
 		"void": func(ctx context.Context, name string) error {
-			_, err := n.VoidNumbers(ctx, EndNumbersRequest{Series: name, Keys: bound("a"), Reason: "torn"})
+			_, err := n.VoidNumbers(ctx, &idnodev1.VoidNumbersRequest{Series: name, Keys: bound("a"), Reason: "torn"})
 			return err
 		},
 		"release": func(ctx context.Context, name string) error {
-			_, err := n.ReleaseNumbers(ctx, EndNumbersRequest{Series: name, Keys: bound("a")})
+			_, err := n.ReleaseNumbers(ctx, &idnodev1.ReleaseNumbersRequest{Series: name, Keys: bound("a")})
 			return err
 		},
 		"close": func(ctx context.Context, name string) error {
-			_, err := n.CloseScope(ctx, ScopeRequest{Series: name, Scope: []string{"2023", "BERLIN"}})
+			_, err := n.CloseScope(ctx, &idnodev1.CloseScopeRequest{Series: name, Scope: []string{"2023", "BERLIN"}})
 			return err
 		},
 		"resume": func(ctx context.Context, name string) error {
-			_, err := n.ResumeSeries(ctx, ResumeSeriesRequest{Series: name})
+			_, err := n.ResumeSeries(ctx, &idnodev1.ResumeSeriesRequest{Series: name})
 			return err
 		},
 		"reconcile": func(ctx context.Context, name string) error {
-			_, err := n.ReconcileNumbers(ctx, ReconcileNumbersRequest{Series: name, Scope: []string{"2023", "BERLIN"}, Numbers: []series.Bound{{Number: 1}}})
+			_, err := n.ReconcileNumbers(ctx,
+				&idnodev1.ReconcileNumbersRequest{Series: name, Scope: []string{"2023", "BERLIN"}, Numbers: []*idnodev1.ReconciledNumber{{Number: 1}}})
 			return err
 		},
 		"define": func(ctx context.Context, name string) error {
-			_, err := n.DefineSeries(ctx, DefineSeriesRequest{Name: name, Definition: series.Definition{Format: "{number}"}})
+			_, err := n.DefineSeries(ctx,
+				&idnodev1.DefineSeriesRequest{Name: name, Definition: definitionMessage(series.Definition{Format: "{number}"})})
 			return err
 		},
 		"import": func(ctx context.Context, _ string) error {
-			_, err := n.ImportSeries(ctx, ImportSeriesRequest{})
+			_, err := n.ImportSeries(ctx, &idnodev1.ImportSeriesRequest{})
 			return err
 		},
 		"who has": func(ctx context.Context, name string) error {
-			_, err := n.WhoHas(ctx, WhoHasRequest{SeriesRequest: SeriesRequest{Series: name}, Key: "a"})
+			_, err := n.WhoHas(ctx, &idnodev1.WhoHasRequest{Series: name, By: &idnodev1.WhoHasRequest_Key{Key: "a"}})
 			return err
 		},
 	}
@@ -455,11 +517,11 @@ func TestSeriesAreInTheAuditLog(t *testing.T) {
 	if _, err := n.TakeNumbers(ctx, berlin("a", "b")); err != nil {
 		t.Fatal(err)
 	}
-	_, confirm := n.ConfirmNumbers(ctx, EndNumbersRequest{Series: "invoices", Keys: bound("a")})
-	_, void := n.VoidNumbers(ctx, EndNumbersRequest{Series: "Invoices", Keys: bound("b"), Reason: "torn"})
-	_, release := n.ReleaseNumbers(ctx, EndNumbersRequest{Series: "invoices", Keys: bound("a")})
-	_, closed := n.CloseScope(ctx, ScopeRequest{Series: "invoices", Scope: []string{"2023", "BERLIN"}})
-	_, resumed := n.ResumeSeries(ctx, ResumeSeriesRequest{Series: "invoices"})
+	_, confirm := n.ConfirmNumbers(ctx, &idnodev1.ConfirmNumbersRequest{Series: "invoices", Keys: bound("a")})
+	_, void := n.VoidNumbers(ctx, &idnodev1.VoidNumbersRequest{Series: "Invoices", Keys: bound("b"), Reason: "torn"})
+	_, release := n.ReleaseNumbers(ctx, &idnodev1.ReleaseNumbersRequest{Series: "invoices", Keys: bound("a")})
+	_, closed := n.CloseScope(ctx, &idnodev1.CloseScopeRequest{Series: "invoices", Scope: []string{"2023", "BERLIN"}})
+	_, resumed := n.ResumeSeries(ctx, &idnodev1.ResumeSeriesRequest{Series: "invoices"})
 	if err := errors.Join(confirm, void, closed, resumed); err != nil || release == nil {
 		t.Fatal(err, release)
 	}
@@ -502,12 +564,12 @@ func TestVerifyGoesOnInPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := n.VerifySeries(t.Context(), allInvoices); err != nil || got.Wrong != nil {
+	if got, err := n.VerifySeries(t.Context(), allInvoices); err != nil || !got.Ok {
 		t.Errorf("%+v, %v", got, err)
 	}
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
-	_, err := n.VerifySeries(ctx, VerifySeriesRequest{SeriesRequest: SeriesRequest{Series: "invoices", Consistency: Stale}})
+	_, err := n.VerifySeries(ctx, &idnodev1.VerifySeriesRequest{Series: "invoices", Consistency: stale})
 	wantError(t, err, Unavailable, ReasonOverloaded, "")
 }
 
@@ -525,7 +587,7 @@ func TestRecordsThatAreTooLarge(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err = n.ImportSeries(t.Context(), ImportSeriesRequest{Record: record})
+	_, err = n.ImportSeries(t.Context(), &idnodev1.ImportSeriesRequest{Record: record})
 	runtime.ReadMemStats(&after)
 	wantError(t, err, ResourceExhausted, ReasonQuota, "record")
 	if taken := after.TotalAlloc - before.TotalAlloc; taken > uint64(len(record)) {
@@ -537,12 +599,12 @@ func TestRecordsThatAreTooLarge(t *testing.T) {
 // same call again says it too.
 func TestADefinedSeriesSaysThatItIsSuspended(t *testing.T) {
 	n := newSeriesNode(t, nil)
-	define := DefineSeriesRequest{Name: "receipts", Definition: series.Definition{Format: "{number}"}}
+	define := &idnodev1.DefineSeriesRequest{Name: "receipts", Definition: definitionMessage(series.Definition{Format: "{number}"})}
 	before, err := n.DefineSeries(t.Context(), define)
 	if err != nil || before.Suspended || before.Version != 1 {
 		t.Errorf("%+v, %v", before, err)
 	}
-	if _, err := n.MergeCluster(t.Context(), MergeClusterRequest{Floor: 7}); err != nil {
+	if _, err := n.MergeCluster(t.Context(), &idnodev1.MergeClusterRequest{Floor: 7}); err != nil {
 		t.Fatal(err)
 	}
 	define.Name = "later"
@@ -557,15 +619,16 @@ func TestADefinedSeriesSaysThatItIsSuspended(t *testing.T) {
 func unknownSeries(t *testing.T, change func(*Config)) node {
 	t.Helper()
 	n := newSeriesNode(t, change)
-	if _, err := n.MergeCluster(t.Context(), MergeClusterRequest{Floor: 7}); err != nil {
+	if _, err := n.MergeCluster(t.Context(), &idnodev1.MergeClusterRequest{Floor: 7}); err != nil {
 		t.Fatal(err)
 	}
 	definition := series.Definition{Format: "R{year}-{number}", Reset: format.ResetYear, Order: series.OrderDates}
-	if _, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: "receipts", Definition: definition}); err != nil {
+	if _, err := n.DefineSeries(t.Context(),
+		&idnodev1.DefineSeriesRequest{Name: "receipts", Definition: definitionMessage(definition)}); err != nil {
 		t.Fatal(err)
 	}
-	books := []ScopeInBooks{{Scope: []string{"2023"}, Last: 3, LastDate: "2023-06-30"}}
-	if _, err := n.ResumeSeries(t.Context(), ResumeSeriesRequest{Series: "receipts", Books: books}); err != nil {
+	books := []*idnodev1.ScopeInBooks{{Scope: []string{"2023"}, Last: 3, LastDate: "2023-06-30"}}
+	if _, err := n.ResumeSeries(t.Context(), &idnodev1.ResumeSeriesRequest{Series: "receipts", Books: books}); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -577,35 +640,48 @@ func TestUnknownNumbersAreReconciled(t *testing.T) {
 	log := &memoryAudit{}
 	n := unknownSeries(t, func(c *Config) { c.Audit = log })
 	ctx := t.Context()
-	req := ReconcileNumbersRequest{Series: "Receipts", Scope: []string{"2023"}, Numbers: []series.Bound{{Number: 1, Key: "a"}, {Number: 2}}}
+	req := &idnodev1.ReconcileNumbersRequest{
+		Series: "Receipts", Scope: []string{"2023"},
+		Numbers: []*idnodev1.ReconciledNumber{{Number: 1, Key: "a"}, {Number: 2}},
+	}
 	for range 2 {
 		res, err := n.ReconcileNumbers(ctx, req)
-		if err != nil || len(res.Numbers) != 2 || res.Numbers[0].State != series.Confirmed || res.Numbers[1].State != series.Voided || res.Numbers[1].Reason != series.ReasonNotInBooks {
+		if err != nil || len(res.Numbers) != 2 || res.Numbers[0].State != idnodev1.NumberState_NUMBER_STATE_CONFIRMED ||
+			res.Numbers[1].State != idnodev1.NumberState_NUMBER_STATE_VOIDED || res.Numbers[1].Reason != series.ReasonNotInBooks {
 			t.Fatalf("%+v, %v", res, err)
 		}
 	}
 	_, hash := n.world.state.Hash()
-	for field, bad := range map[string]ReconcileNumbersRequest{
-		"scope":   {Series: "receipts", Scope: []string{"1999"}, Numbers: []series.Bound{{Number: 1}}},
-		"numbers": {Series: "receipts", Scope: req.Scope, Numbers: []series.Bound{{Number: 3, Key: "c"}, {Number: 4}}},
-		"reason":  {Series: "receipts", Scope: req.Scope, Numbers: []series.Bound{{Number: 3}}, Reason: strings.Repeat("r", series.MaxReasonBytes+1)},
+	for field, bad := range map[string]*idnodev1.ReconcileNumbersRequest{
+		"scope":   {Series: "receipts", Scope: []string{"1999"}, Numbers: []*idnodev1.ReconciledNumber{{Number: 1}}},
+		"numbers": {Series: "receipts", Scope: req.Scope, Numbers: []*idnodev1.ReconciledNumber{{Number: 3, Key: "c"}, {Number: 4}}},
+		"reason": {
+			Series: "receipts", Scope: req.Scope, Numbers: []*idnodev1.ReconciledNumber{{Number: 3}},
+			Reason: strings.Repeat("r", series.MaxReasonBytes+1),
+		},
 	} {
 		_, err := n.ReconcileNumbers(ctx, bad)
 		if wrong := new(Error); !errors.As(err, &wrong) || wrong.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	for name, numbers := range map[string][]series.Bound{"none": nil, "too many": make([]series.Bound, series.MaxKeys+1), "too long": {{Number: 3, Key: strings.Repeat("k", MaxSeriesKeyBytes+1)}}} {
-		_, err := n.ReconcileNumbers(ctx, ReconcileNumbersRequest{Series: "receipts", Scope: req.Scope, Numbers: numbers})
+	for name, numbers := range map[string][]*idnodev1.ReconciledNumber{
+		"none": nil,
+		"too many": make([]*idnodev1.ReconciledNumber,
+			series.MaxKeys+1), "too long": {{Number: 3, Key: strings.Repeat("k", MaxSeriesKeyBytes+1)}},
+	} {
+		_, err := n.ReconcileNumbers(ctx, &idnodev1.ReconcileNumbersRequest{Series: "receipts", Scope: req.Scope, Numbers: numbers})
 		t.Run(name, func(t *testing.T) { wantError(t, err, InvalidArgument, ReasonInvalidSeries, "numbers") })
 	}
 	if _, after := n.world.state.Hash(); after != hash {
 		t.Error("bad requests changed the state")
 	}
-	if found, err := n.WhoHas(ctx, WhoHasRequest{SeriesRequest: SeriesRequest{Series: "receipts"}, Text: "R2023-3"}); err != nil || found.Number.State != series.Unknown || found.Number.Key != "" {
+	if found, err := n.WhoHas(ctx,
+		&idnodev1.WhoHasRequest{Series: "receipts", By: &idnodev1.WhoHasRequest_Text{Text: "R2023-3"}}); err != nil ||
+		found.Number.State != idnodev1.NumberState_NUMBER_STATE_UNKNOWN || found.Number.Key != "" {
 		t.Errorf("%+v, %v", found, err)
 	}
-	_, err := n.TakeNumbers(ctx, TakeNumbersRequest{Series: "receipts", Keys: []string{"d"}, Date: "2023-06-29"})
+	_, err := n.TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{Series: "receipts", Keys: []string{"d"}, Date: "2023-06-29"})
 	wantError(t, err, FailedPrecondition, ReasonDateGoesBack, "date")
 	done := slices.IndexFunc(log.records, func(r audit.Record) bool { return r.Event == "series.reconcile" && r.Outcome == audit.OutcomeDone })
 	if done < 0 || log.records[done].Name != "receipts" {
@@ -622,15 +698,22 @@ func TestResumeSaysWhatTheBooksHave(t *testing.T) {
 	log := &memoryAudit{}
 	n := newSeriesNode(t, func(c *Config) { c.Audit = log })
 	ctx := t.Context()
-	if _, err := n.MergeCluster(ctx, MergeClusterRequest{Floor: 7}); err != nil {
+	if _, err := n.MergeCluster(ctx, &idnodev1.MergeClusterRequest{Floor: 7}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.DefineSeries(ctx, DefineSeriesRequest{Name: "receipts", Definition: series.Definition{Format: "{year}-{number}", Reset: format.ResetYear, Order: series.OrderDates}}); err != nil {
+	if _, err := n.DefineSeries(ctx,
+		&idnodev1.DefineSeriesRequest{
+			Name: "receipts",
+			Definition: definitionMessage(series.Definition{
+				Format: "{year}-{number}", Reset: format.ResetYear,
+				Order: series.OrderDates,
+			}),
+		}); err != nil {
 		t.Fatal(err)
 	}
 	resume := func(more bool, last int64, date string) error {
-		books := []ScopeInBooks{{Scope: []string{"2023"}, Last: last, LastDate: date, Closed: !more}}
-		_, err := n.ResumeSeries(ctx, ResumeSeriesRequest{Series: "receipts", Books: books, More: more})
+		books := []*idnodev1.ScopeInBooks{{Scope: []string{"2023"}, Last: last, LastDate: date, Closed: !more}}
+		_, err := n.ResumeSeries(ctx, &idnodev1.ResumeSeriesRequest{Series: "receipts", Books: books, More: more})
 		return err
 	}
 	wantError(t, resume(false, 3, ""), InvalidArgument, ReasonInvalidSeries, "books")
@@ -638,8 +721,8 @@ func TestResumeSaysWhatTheBooksHave(t *testing.T) {
 	if err := errors.Join(resume(true, 100_000, "2023-06-30"), resume(false, 100_007, "2023-06-30")); err != nil {
 		t.Fatal(err)
 	}
-	page, err := n.ReportSeries(ctx, SeriesPageRequest{SeriesRequest: SeriesRequest{Series: "receipts"}})
-	if err != nil || page.Items[0].Unknown != 100_007 || !page.Items[0].Closed || page.Items[0].LastDate.String() != "2023-06-30" {
+	page, err := n.ReportSeries(ctx, &idnodev1.ReportSeriesRequest{Series: "receipts"})
+	if err != nil || page.Scopes[0].Unknown != 100_007 || !page.Scopes[0].Closed || page.Scopes[0].LastDate != "2023-06-30" {
 		t.Errorf("%+v, %v", page, err)
 	}
 	last := log.records[len(log.records)-1]

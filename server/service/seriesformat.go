@@ -6,37 +6,41 @@ import (
 	"sync"
 
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 )
 
-// FormatRequest names a format: that of a series, or a template.
-type FormatRequest struct {
-	Database, Series, Template string
+// formatted is a request that names a format: that of a series, or a template.
+type formatted interface {
+	GetDatabase() string
+	GetSeries() string
+	GetFormat() string
 }
 
 // format returns what is asked for. That of a series is the cluster's, for a node may know
 // an old one. A template is nobody's: it takes the right to read, to generate or to take
 // numbers of anything in the database.
-func (n *numbers) format(ctx context.Context, req FormatRequest) (f *format.Format, err error) {
-	if (req.Series == "") == (req.Template == "") {
+func (n *numbers) format(ctx context.Context, req formatted) (f *format.Format, err error) {
+	if (req.GetSeries() == "") == (req.GetFormat() == "") {
 		return nil, invalid(ReasonInvalidSeries, "series", "give either a series or a format")
 	}
-	if req.Series != "" {
-		_, err = n.readSeries(ctx, SeriesRequest{Database: req.Database, Series: req.Series, Consistency: Linearizable},
-			func(_ SeriesInfo, s *series.Series) { f = s.Format() })
+	if req.GetSeries() != "" {
+		_, err = n.readSeries(ctx, &idnodev1.VerifySeriesRequest{Database: req.GetDatabase(), Series: req.GetSeries()},
+			func(_ fsm.NamedSeries, s *series.Series) { f = s.Format() })
 		return f, err
 	}
-	database, err := databaseKey(req.Database)
+	database, err := databaseKey(req.GetDatabase())
 	if err != nil {
 		return nil, err
 	}
-	if n.RightsWithin(ctx, database)&(rights.Read|rights.Generate|rights.Number) == 0 {
+	if n.rightsWithin(ctx, database)&(rights.Read|rights.Generate|rights.Number) == 0 {
 		if err = n.authorize(ctx, rights.Read, database, ""); err != nil {
 			return nil, err
 		} // The roles have changed meanwhile.
 	}
-	return n.template(ctx, req.Template)
+	return n.template(ctx, req.GetFormat())
 }
 
 // template returns the format of a template. To read one takes a turn.
@@ -95,45 +99,35 @@ func (t *templates) define(template string) (d defined) {
 	return d
 }
 
-// FormatNumberRequest names a number.
-type FormatNumberRequest struct {
-	FormatRequest
-	// Values are those of the format, by name.
-	Values map[string]string
-	// Date is the document's date; it may be empty if the text has none.
-	Date   string
-	Number int64
-}
-
 // FormatNumber returns the text of a number. It takes nothing.
-func (n *numbers) FormatNumber(ctx context.Context, req FormatNumberRequest) (string, error) {
+func (n *numbers) FormatNumber(ctx context.Context, req *idnodev1.FormatNumberRequest) (*idnodev1.FormatNumberResponse, error) {
 	return call(ctx, n.calls, "FormatNumber", req, n.formatNumber)
 }
 
-func (n *numbers) formatNumber(ctx context.Context, req FormatNumberRequest) (string, error) {
-	f, err := n.format(ctx, req.FormatRequest)
+func (n *numbers) formatNumber(ctx context.Context, req *idnodev1.FormatNumberRequest) (*idnodev1.FormatNumberResponse, error) {
+	f, err := n.format(ctx, req)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	values, err := inOrder(f.Names(), req.Values)
+	values, err := inOrder(f.Names(), req.GetValues())
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	date := format.FirstDate
-	if req.Date != "" || f.Dated() {
-		if date, err = format.ParseDate(req.Date); err != nil {
-			return "", invalid(ReasonInvalidSeries, "date", "%v", err)
+	if req.GetDate() != "" || f.Dated() {
+		if date, err = format.ParseDate(req.GetDate()); err != nil {
+			return nil, invalid(ReasonInvalidSeries, "date", "%v", err)
 		}
 	}
-	text, err := f.Format(date, values, req.Number)
+	text, err := f.Format(date, values, req.GetNumber())
 	var full *format.FullError
 	switch {
 	case errors.As(err, &full):
-		return "", invalid(ReasonInvalidSeries, "number", "%v", err)
+		return nil, invalid(ReasonInvalidSeries, "number", "%v", err)
 	case err != nil:
-		return "", invalid(ReasonInvalidSeries, fieldOf(err), "%v", err)
+		return nil, invalid(ReasonInvalidSeries, fieldOf(err), "%v", err)
 	}
-	return text, nil
+	return &idnodev1.FormatNumberResponse{Text: text}, nil
 }
 
 // fieldOf returns the field of a request that an error of package format is about.
@@ -145,37 +139,23 @@ func fieldOf(err error) string {
 	return "values"
 }
 
-// ParseNumberRequest names a text.
-type ParseNumberRequest struct {
-	FormatRequest
-	Text string
-}
-
-// ParseNumberResponse says what a text means.
-type ParseNumberResponse struct {
-	// Wrong says why the text is none of the format; empty if it is one.
-	Wrong  string
-	Scope  []string
-	Number int64
-}
-
 // ParseNumber reads a text back. Whether anybody took the number is not looked at.
-func (n *numbers) ParseNumber(ctx context.Context, req ParseNumberRequest) (ParseNumberResponse, error) {
+func (n *numbers) ParseNumber(ctx context.Context, req *idnodev1.ParseNumberRequest) (*idnodev1.ParseNumberResponse, error) {
 	return call(ctx, n.calls, "ParseNumber", req, n.parseNumber)
 }
 
-func (n *numbers) parseNumber(ctx context.Context, req ParseNumberRequest) (res ParseNumberResponse, err error) {
-	f, err := n.format(ctx, req.FormatRequest)
+func (n *numbers) parseNumber(ctx context.Context, req *idnodev1.ParseNumberRequest) (*idnodev1.ParseNumberResponse, error) {
+	f, err := n.format(ctx, req)
 	if err != nil {
-		return res, err
+		return nil, err
 	}
-	parsed, err := f.Parse(req.Text)
+	var scope []string
+	parsed, err := f.Parse(req.GetText())
 	if err == nil {
-		res.Number = parsed.Number
-		res.Scope, err = f.Scope(parsed.Date, parsed.Values)
+		scope, err = f.Scope(parsed.Date, parsed.Values)
 	}
 	if err != nil {
-		return ParseNumberResponse{Wrong: err.Error()}, nil
+		return &idnodev1.ParseNumberResponse{Detail: err.Error()}, nil
 	}
-	return res, nil
+	return &idnodev1.ParseNumberResponse{Valid: true, Scope: scope, Number: parsed.Number}, nil
 }

@@ -8,28 +8,35 @@ import (
 	"testing"
 
 	"github.com/idnode/idnode/fsm"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // TestATextThereAndBack: in the format of a series, and in one of the caller for the value
 // of an identity.
 func TestATextThereAndBack(t *testing.T) {
 	n := newSeriesNode(t, nil)
-	for want, req := range map[string]FormatNumberRequest{
+	for want, req := range map[string]*idnodev1.FormatNumberRequest{
 		"INV-ULM-2026-000042": {
-			FormatRequest: FormatRequest{Series: "Invoices"}, Values: map[string]string{"branch": "ULM"}, Date: "2026-02-03", Number: 42,
+			Of: &idnodev1.FormatNumberRequest_Series{Series: "Invoices"}, Values: map[string]string{"branch": "ULM"}, Date: "2026-02-03", Number: 42,
 		},
-		"W0042-7": {FormatRequest: FormatRequest{Template: "W{number:4}-{check:damm}"}, Number: 42},
+		"W0042-7": {Of: &idnodev1.FormatNumberRequest_Format{Format: "W{number:4}-{check:damm}"}, Number: 42},
 	} {
 		text, err := n.FormatNumber(t.Context(), req)
-		if err != nil || text != want {
+		if err != nil || text.GetText() != want {
 			t.Errorf("%q, %v, want %q", text, err, want)
 		}
-		res, err := n.ParseNumber(t.Context(), ParseNumberRequest{FormatRequest: req.FormatRequest, Text: want})
-		if err != nil || res.Wrong != "" || res.Number != 42 || req.Values != nil && !slices.Equal(res.Scope, []string{"2026", "ULM"}) {
+		parse := &idnodev1.ParseNumberRequest{Of: &idnodev1.ParseNumberRequest_Series{Series: req.GetSeries()}, Text: want}
+		if req.GetSeries() == "" {
+			parse.Of = &idnodev1.ParseNumberRequest_Format{Format: req.GetFormat()}
+		}
+		res, err := n.ParseNumber(t.Context(), parse)
+		if err != nil || !res.Valid || res.Detail != "" || res.Number != 42 || req.Values != nil &&
+			!slices.Equal(res.Scope, []string{"2026", "ULM"}) {
 			t.Errorf("%+v, %v", res, err)
 		}
-		res, err = n.ParseNumber(t.Context(), ParseNumberRequest{FormatRequest: req.FormatRequest, Text: want + "0"})
-		if err != nil || res.Wrong == "" || res.Number != 0 {
+		parse.Text += "0"
+		res, err = n.ParseNumber(t.Context(), parse)
+		if err != nil || res.Valid || res.Detail == "" || res.Number != 0 {
 			t.Errorf("%+v, %v", res, err)
 		}
 	}
@@ -60,29 +67,33 @@ func TestATemplateIsReadOnce(t *testing.T) {
 // TestWrongFormats name the field.
 func TestWrongFormats(t *testing.T) {
 	n := newSeriesNode(t, nil)
-	template := func(s string) FormatRequest { return FormatRequest{Template: s} }
+	template := func(s string) *idnodev1.FormatNumberRequest_Format {
+		return &idnodev1.FormatNumberRequest_Format{Format: s}
+	}
 	for name, tt := range map[string]struct {
-		req   FormatNumberRequest
+		req   *idnodev1.FormatNumberRequest
 		field string
 	}{
-		"none":            {FormatNumberRequest{Number: 1}, "series"},
-		"two":             {FormatNumberRequest{FormatRequest: FormatRequest{Series: "invoices", Template: "{number}"}, Number: 1}, "series"},
-		"no template":     {FormatNumberRequest{FormatRequest: template("x"), Number: 1}, "format"},
-		"two texts alike": {FormatNumberRequest{FormatRequest: template("{a}{b}{number}"), Number: 1}, "format"},
-		"no value":        {FormatNumberRequest{FormatRequest: template("{a}-{number}"), Number: 1}, "values"},
-		"a wrong value":   {FormatNumberRequest{FormatRequest: template("{a}-{number}"), Values: map[string]string{"a": "-"}, Number: 1}, "values"},
-		"no date":         {FormatNumberRequest{FormatRequest: template("{year}-{number}"), Number: 1}, "date"},
-		"a wrong date":    {FormatNumberRequest{FormatRequest: template("{number}"), Date: "x", Number: 1}, "date"},
-		"a year too far":  {FormatNumberRequest{FormatRequest: template("{yy}-{number}"), Date: "2100-01-01", Number: 1}, "date"},
-		"the number 0":    {FormatNumberRequest{FormatRequest: template("{number}")}, "number"},
-		"too wide":        {FormatNumberRequest{FormatRequest: template("{number:2}"), Number: 100}, "number"},
+		"none":            {&idnodev1.FormatNumberRequest{Number: 1}, "series"},
+		"no template":     {&idnodev1.FormatNumberRequest{Of: template("x"), Number: 1}, "format"},
+		"two texts alike": {&idnodev1.FormatNumberRequest{Of: template("{a}{b}{number}"), Number: 1}, "format"},
+		"no value":        {&idnodev1.FormatNumberRequest{Of: template("{a}-{number}"), Number: 1}, "values"},
+		"a wrong value": {&idnodev1.FormatNumberRequest{
+			Of:     template("{a}-{number}"),
+			Values: map[string]string{"a": "-"}, Number: 1,
+		}, "values"},
+		"no date":        {&idnodev1.FormatNumberRequest{Of: template("{year}-{number}"), Number: 1}, "date"},
+		"a wrong date":   {&idnodev1.FormatNumberRequest{Of: template("{number}"), Date: "x", Number: 1}, "date"},
+		"a year too far": {&idnodev1.FormatNumberRequest{Of: template("{yy}-{number}"), Date: "2100-01-01", Number: 1}, "date"},
+		"the number 0":   {&idnodev1.FormatNumberRequest{Of: template("{number}")}, "number"},
+		"too wide":       {&idnodev1.FormatNumberRequest{Of: template("{number:2}"), Number: 100}, "number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := n.FormatNumber(t.Context(), tt.req)
 			wantError(t, err, InvalidArgument, ReasonInvalidSeries, tt.field)
 		})
 	}
-	_, err := n.ParseNumber(t.Context(), ParseNumberRequest{FormatRequest: FormatRequest{Series: "none"}, Text: "1"})
+	_, err := n.ParseNumber(t.Context(), &idnodev1.ParseNumberRequest{Of: &idnodev1.ParseNumberRequest_Series{Series: "none"}, Text: "1"})
 	if known := new(Error); !errors.As(err, &known) || known.Reason != ReasonSeriesNotFound {
 		t.Error(err)
 	}
@@ -93,10 +104,10 @@ func TestWrongFormats(t *testing.T) {
 func TestATextWhileRolesChange(t *testing.T) {
 	n := newSeriesNode(t, nil)
 	n.setRoles(t, everything())
-	req := FormatNumberRequest{FormatRequest: FormatRequest{Template: "{number}"}, Number: 42}
+	req := &idnodev1.FormatNumberRequest{Of: &idnodev1.FormatNumberRequest_Format{Format: "{number}"}, Number: 42}
 	for looks := range 6 {
 		late := newNode(t, n.world, func(c *Config) { c.State = &passingRoles{n.world.state, looks} })
-		if text, err := late.FormatNumber(as("stranger"), req); text != "42" && !denied(err) {
+		if text, err := late.FormatNumber(as("stranger"), req); text.GetText() != "42" && !denied(err) {
 			t.Errorf("gone after %d looks: %q, %v", looks, text, err)
 		}
 	}
@@ -125,7 +136,8 @@ func TestTheFirstNumberNamesThePeriodBefore(t *testing.T) {
 		req := berlin(tt.key)
 		req.Date = tt.date
 		res, err := n.TakeNumbers(t.Context(), req)
-		if err != nil || (res.Before != nil) != (tt.before > 0) || res.Before != nil && (res.Before.Last != tt.before || res.Before.Scope[0] != "2022") {
+		if err != nil || (res.Before != nil) != (tt.before > 0) || res.Before != nil &&
+			(res.Before.Last != tt.before || res.Before.Scope[0] != "2022") {
 			t.Errorf("%s: %+v, %v", tt.key, res.Before, err)
 		}
 	}

@@ -8,22 +8,10 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series/format"
 )
-
-// SeriesPreview is what a definition means.
-type SeriesPreview struct {
-	// Texts are those of the first two numbers of today's scope, or of the first scope that
-	// begins at a number, with samples of the values.
-	Texts []string
-	// Values are the names of the values that callers give.
-	Values []string
-	// BeginsAgain is the first day of the next period; "" where numbers never begin again.
-	BeginsAgain string
-	// Forgets is how many open numbers the definition forgets.
-	Forgets int64
-}
 
 // tryDefinition says what a definition would do to what there is, as new as the cluster's.
 func (n *numbers) tryDefinition(ctx context.Context, database string, m *raftlogv1.SeriesDefine) (fsm.SeriesPreview, error) {
@@ -41,17 +29,17 @@ func (n *numbers) tryDefinition(ctx context.Context, database string, m *raftlog
 	return preview, nil
 }
 
-// previewOf says what a definition means today.
-func (n *numbers) previewOf(f *format.Format, req DefineSeriesRequest) SeriesPreview {
+// preview says what a definition means today.
+func (n *numbers) preview(p *idnodev1.SeriesPreview, f *format.Format, to definedAs) {
 	now := time.Now()
-	today := format.DateAt(now.UnixNano(), n.zones.offset(req.Definition.TimeZone, now))
-	p := SeriesPreview{Values: f.Names()}
+	today := format.DateAt(now.UnixNano(), n.zones.offset(to.TimeZone, now))
+	p.Values = f.Names()
 	if next, ok := f.BeginsAgain(today); ok {
 		p.BeginsAgain = next.String()
 	}
 	date, values, first := today, f.Samples(), int64(1)
-	if len(req.Begins) > 0 {
-		begin := req.Begins[0]
+	if len(to.Begins) > 0 {
+		begin := to.Begins[0]
 		if day, given, err := f.ParseScope(begin.Scope); err == nil {
 			date, values, first = dayWithin(f, begin.Scope, given, today, day), given, begin.First
 		}
@@ -61,7 +49,6 @@ func (n *numbers) previewOf(f *format.Format, req DefineSeriesRequest) SeriesPre
 			p.Texts = append(p.Texts, text)
 		}
 	}
-	return p
 }
 
 // dayWithin returns today if it is in a scope, and else the scope's first day.

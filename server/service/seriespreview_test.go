@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/access/rights"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 )
 
 // bills are of a shop that moved in mid-year.
-func bills(change func(*DefineSeriesRequest)) DefineSeriesRequest {
-	req := DefineSeriesRequest{Name: "bills", Definition: series.Definition{Format: "R-{branch:3}-{number:4}"}}
-	change(&req)
+func bills(change func(*idnodev1.DefineSeriesRequest)) *idnodev1.DefineSeriesRequest {
+	req := &idnodev1.DefineSeriesRequest{Name: "bills", Definition: definitionMessage(series.Definition{Format: "R-{branch:3}-{number:4}"})}
+	change(req)
 	return req
 }
 
@@ -24,24 +25,29 @@ func bills(change func(*DefineSeriesRequest)) DefineSeriesRequest {
 func TestWhatADefinitionMeans(t *testing.T) {
 	nextYear := time.Now().UTC().AddDate(1, 0, 0).Format("2006") + "-01-01"
 	for name, tt := range map[string]struct {
-		change func(*DefineSeriesRequest)
-		want   SeriesPreview
+		change func(*idnodev1.DefineSeriesRequest)
+		want   *idnodev1.SeriesPreview
 	}{
-		"values of a width": {func(*DefineSeriesRequest) {}, SeriesPreview{Texts: []string{"R-BRA-0001", "R-BRA-0002"}, Values: []string{"branch"}}},
+		"values of a width": {
+			func(*idnodev1.DefineSeriesRequest) {},
+			&idnodev1.SeriesPreview{Texts: []string{"R-BRA-0001", "R-BRA-0002"}, Values: []string{"branch"}},
+		},
 		"nothing to give": {
-			func(r *DefineSeriesRequest) { r.Definition.Format = "{number}" }, SeriesPreview{Texts: []string{"1", "2"}},
+			func(r *idnodev1.DefineSeriesRequest) { r.Definition.Format = "{number}" }, &idnodev1.SeriesPreview{Texts: []string{"1", "2"}},
 		},
-		"a begin": {func(r *DefineSeriesRequest) {
-			r.Begins = []series.Begin{{Scope: []string{"ULM"}, First: 543}, {Scope: []string{"BER"}, First: 7}}
-		}, SeriesPreview{Texts: []string{"R-ULM-0543", "R-ULM-0544"}, Values: []string{"branch"}}},
+		"a begin": {func(r *idnodev1.DefineSeriesRequest) {
+			r.Begins = []*idnodev1.ScopeBegin{{Scope: []string{"ULM"}, First: 543}, {Scope: []string{"BER"}, First: 7}}
+		}, &idnodev1.SeriesPreview{Texts: []string{"R-ULM-0543", "R-ULM-0544"}, Values: []string{"branch"}}},
 		"the last number alone": {
-			func(r *DefineSeriesRequest) { r.Begins = []series.Begin{{Scope: []string{"ULM"}, First: 9999}} },
-			SeriesPreview{Texts: []string{"R-ULM-9999"}, Values: []string{"branch"}},
+			func(r *idnodev1.DefineSeriesRequest) {
+				r.Begins = []*idnodev1.ScopeBegin{{Scope: []string{"ULM"}, First: 9999}}
+			},
+			&idnodev1.SeriesPreview{Texts: []string{"R-ULM-9999"}, Values: []string{"branch"}},
 		},
-		"a period of its own": {func(r *DefineSeriesRequest) {
-			r.Definition = series.Definition{Format: "{year}/{number}", Reset: format.ResetYear}
-			r.Begins = []series.Begin{{Scope: []string{"2024"}, First: 8}}
-		}, SeriesPreview{Texts: []string{"2024/8", "2024/9"}, BeginsAgain: nextYear}},
+		"a period of its own": {func(r *idnodev1.DefineSeriesRequest) {
+			r.Definition = definitionMessage(series.Definition{Format: "{year}/{number}", Reset: format.ResetYear})
+			r.Begins = []*idnodev1.ScopeBegin{{Scope: []string{"2024"}, First: 8}}
+		}, &idnodev1.SeriesPreview{Texts: []string{"2024/8", "2024/9"}, BeginsAgain: nextYear}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newSeriesNode(t, nil)
@@ -57,8 +63,9 @@ func TestWhatADefinitionMeans(t *testing.T) {
 			if err != nil || done.LogIndex == 0 {
 				t.Errorf("%+v, %v", done, err)
 			}
-			for _, p := range []SeriesPreview{dry.Preview, done.Preview} {
-				if !slices.Equal(p.Texts, tt.want.Texts) || !slices.Equal(p.Values, tt.want.Values) || p.BeginsAgain != tt.want.BeginsAgain || p.Forgets != 0 {
+			for _, p := range []*idnodev1.SeriesPreview{dry.Preview, done.Preview} {
+				if !slices.Equal(p.Texts, tt.want.Texts) || !slices.Equal(p.Values, tt.want.Values) ||
+					p.BeginsAgain != tt.want.BeginsAgain || p.Forgets != 0 {
 					t.Errorf("%+v, want %+v", p, tt.want)
 				}
 			}
@@ -69,38 +76,53 @@ func TestWhatADefinitionMeans(t *testing.T) {
 // TestADryRunRefusesWhatADefinitionWould, with the same words, and changes nothing.
 func TestADryRunRefusesWhatADefinitionWould(t *testing.T) {
 	n := newSeriesNode(t, nil)
-	if _, err := n.DefineSeries(t.Context(), bills(func(*DefineSeriesRequest) {})); err != nil {
+	if _, err := n.DefineSeries(t.Context(), bills(func(*idnodev1.DefineSeriesRequest) {})); err != nil {
 		t.Fatal(err)
 	}
-	ulm := TakeNumbersRequest{Series: "bills", Keys: []string{"a"}, Values: map[string]string{"branch": "ULM"}}
+	ulm := &idnodev1.TakeNumbersRequest{Series: "bills", Keys: []string{"a"}, Values: map[string]string{"branch": "ULM"}}
 	if _, err := n.TakeNumbers(t.Context(), ulm); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.ConfirmNumbers(t.Context(), EndNumbersRequest{Series: "bills", Keys: bound("a")}); err != nil {
+	if _, err := n.ConfirmNumbers(t.Context(), &idnodev1.ConfirmNumbersRequest{Series: "bills", Keys: bound("a")}); err != nil {
 		t.Fatal(err)
 	}
 	_, hash := n.world.state.Hash()
-	begin := func(first int64, scope ...string) func(*DefineSeriesRequest) {
-		return func(r *DefineSeriesRequest) {
-			r.ExpectedVersion, r.Begins = 1, []series.Begin{{Scope: scope, First: first}}
+	begin := func(first int64, scope ...string) func(*idnodev1.DefineSeriesRequest) {
+		return func(r *idnodev1.DefineSeriesRequest) {
+			r.ExpectedVersion, r.Begins = 1, []*idnodev1.ScopeBegin{{Scope: scope, First: first}}
 		}
 	}
 	for name, tt := range map[string]struct {
-		change        func(*DefineSeriesRequest)
+		change        func(*idnodev1.DefineSeriesRequest)
 		code          Code
 		reason, field string
 	}{
-		"no format":           {func(r *DefineSeriesRequest) { r.Definition.Format = "x" }, Aborted, ReasonConcurrency, "expected_version"},
-		"no format, new":      {func(r *DefineSeriesRequest) { r.Name, r.Definition.Format = "more", "x" }, InvalidArgument, ReasonInvalidSeries, "definition.format"},
-		"two texts alike":     {func(r *DefineSeriesRequest) { r.Definition.Format = "{a}{b}{number}" }, InvalidArgument, ReasonInvalidSeries, "definition.format"},
-		"a later version":     {func(r *DefineSeriesRequest) { r.ExpectedVersion = 7 }, Aborted, ReasonConcurrency, "expected_version"},
-		"no such series":      {func(r *DefineSeriesRequest) { r.Name, r.ExpectedVersion = "more", 7 }, Aborted, ReasonConcurrency, "expected_version"},
-		"another format":      {func(r *DefineSeriesRequest) { r.ExpectedVersion, r.Definition.Format = 1, "{number}" }, InvalidArgument, ReasonInvalidSeries, "definition.format"},
+		"no format": {
+			func(r *idnodev1.DefineSeriesRequest) { r.Definition.Format = "x" }, Aborted,
+			ReasonConcurrency, "expected_version",
+		},
+		"no format, new": {
+			func(r *idnodev1.DefineSeriesRequest) { r.Name, r.Definition.Format = "more", "x" }, InvalidArgument,
+			ReasonInvalidSeries, "definition.format",
+		},
+		"two texts alike": {
+			func(r *idnodev1.DefineSeriesRequest) { r.Definition.Format = "{a}{b}{number}" }, InvalidArgument,
+			ReasonInvalidSeries, "definition.format",
+		},
+		"a later version": {func(r *idnodev1.DefineSeriesRequest) { r.ExpectedVersion = 7 }, Aborted, ReasonConcurrency, "expected_version"},
+		"no such series": {
+			func(r *idnodev1.DefineSeriesRequest) { r.Name, r.ExpectedVersion = "more", 7 }, Aborted,
+			ReasonConcurrency, "expected_version",
+		},
+		"another format": {
+			func(r *idnodev1.DefineSeriesRequest) { r.ExpectedVersion, r.Definition.Format = 1, "{number}" },
+			InvalidArgument, ReasonInvalidSeries, "definition.format",
+		},
 		"a scope with some":   {begin(5, "ULM"), InvalidArgument, ReasonInvalidSeries, "begins"},
 		"a scope of none":     {begin(5, "BERLIN"), InvalidArgument, ReasonInvalidSeries, "begins"},
 		"a number of none":    {begin(10_000, "BER"), InvalidArgument, ReasonInvalidSeries, "begins"},
 		"a number below one":  {begin(0, "BER"), InvalidArgument, ReasonInvalidSeries, "begins"},
-		"a name with a space": {func(r *DefineSeriesRequest) { r.Name = `a\b` }, InvalidArgument, ReasonInvalidName, "name"},
+		"a name with a space": {func(r *idnodev1.DefineSeriesRequest) { r.Name = `a\b` }, InvalidArgument, ReasonInvalidName, "name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := bills(tt.change)
@@ -128,7 +150,10 @@ func TestASeriesIsUndone(t *testing.T) {
 	if _, err := n.TakeNumbers(ctx, berlin("a", "b")); err != nil {
 		t.Fatal(err)
 	}
-	other := DefineSeriesRequest{Name: "invoices", Definition: series.Definition{Format: "{till}-{number}"}, ExpectedVersion: 1, DryRun: true}
+	other := &idnodev1.DefineSeriesRequest{
+		Name: "invoices", Definition: definitionMessage(series.Definition{Format: "{till}-{number}"}),
+		ExpectedVersion: 1, DryRun: true,
+	}
 	if res, err := n.DefineSeries(ctx, other); err != nil || res.Preview.Forgets != 2 || res.Version != 2 {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -137,13 +162,13 @@ func TestASeriesIsUndone(t *testing.T) {
 	if res, err := n.DefineSeries(ctx, other); err != nil || res.Preview.Forgets != 2 || len(log.records) != records+2 {
 		t.Errorf("%+v, %v, %d records", res, err, len(log.records)-records)
 	}
-	if _, err := n.DeleteSeries(ctx, DeleteSeriesRequest{Name: "invoices", ExpectedVersion: 1}); err == nil {
+	if _, err := n.DeleteSeries(ctx, &idnodev1.DeleteSeriesRequest{Name: "invoices", ExpectedVersion: 1}); err == nil {
 		t.Error("an older version was deleted")
 	}
-	if index, err := n.DeleteSeries(ctx, DeleteSeriesRequest{Name: "Invoices", ExpectedVersion: 2}); err != nil || index == 0 {
-		t.Errorf("%d, %v", index, err)
+	if res, err := n.DeleteSeries(ctx, &idnodev1.DeleteSeriesRequest{Name: "Invoices", ExpectedVersion: 2}); err != nil || res.LogIndex == 0 {
+		t.Errorf("%v, %v", res, err)
 	}
-	_, err := n.DeleteSeries(ctx, DeleteSeriesRequest{Name: "invoices", ExpectedVersion: 2})
+	_, err := n.DeleteSeries(ctx, &idnodev1.DeleteSeriesRequest{Name: "invoices", ExpectedVersion: 2})
 	wantError(t, err, NotFound, ReasonSeriesNotFound, "series")
 	if last := log.records[len(log.records)-3]; last.Event != "series.delete" || last.Outcome != "done" || last.Name != "invoices" {
 		t.Errorf("%+v", last)
@@ -152,14 +177,15 @@ func TestASeriesIsUndone(t *testing.T) {
 	if _, err := n.DefineSeries(ctx, other); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.TakeNumbers(ctx, TakeNumbersRequest{Series: "invoices", Keys: []string{"a"}, Values: map[string]string{"till": "7"}}); err != nil {
+	if _, err := n.TakeNumbers(ctx,
+		&idnodev1.TakeNumbersRequest{Series: "invoices", Keys: []string{"a"}, Values: map[string]string{"till": "7"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.VoidNumbers(ctx, EndNumbersRequest{Series: "invoices", Keys: bound("a"), Reason: "torn"}); err != nil {
+	if _, err := n.VoidNumbers(ctx, &idnodev1.VoidNumbersRequest{Series: "invoices", Keys: bound("a"), Reason: "torn"}); err != nil {
 		t.Fatal(err)
 	}
 	_, hash := n.world.state.Hash()
-	_, err = n.DeleteSeries(ctx, DeleteSeriesRequest{Name: "invoices", ExpectedVersion: 1})
+	_, err = n.DeleteSeries(ctx, &idnodev1.DeleteSeriesRequest{Name: "invoices", ExpectedVersion: 1})
 	wantError(t, err, FailedPrecondition, ReasonSeriesInUse, "name")
 	if !strings.Contains(err.Error(), "close its scopes") {
 		t.Error(err)
@@ -179,11 +205,11 @@ func TestRightsToUndo(t *testing.T) {
 	records := len(log.records)
 	calls := map[string]func(ctx context.Context) error{
 		"dry run": func(ctx context.Context) error {
-			_, err := n.DefineSeries(ctx, bills(func(r *DefineSeriesRequest) { r.DryRun = true }))
+			_, err := n.DefineSeries(ctx, bills(func(r *idnodev1.DefineSeriesRequest) { r.DryRun = true }))
 			return err
 		},
 		"delete": func(ctx context.Context) error {
-			_, err := n.DeleteSeries(ctx, DeleteSeriesRequest{Name: "invoices", ExpectedVersion: 1})
+			_, err := n.DeleteSeries(ctx, &idnodev1.DeleteSeriesRequest{Name: "invoices", ExpectedVersion: 1})
 			return err
 		},
 	}

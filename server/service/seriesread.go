@@ -8,40 +8,43 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/pause"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/series"
 )
 
-// SeriesRequest names a series.
-type SeriesRequest struct {
-	Database, Series string
-	Consistency      Consistency
+// ofSeries is a request that reads a series.
+type ofSeries interface {
+	GetDatabase() string
+	GetSeries() string
+	GetConsistency() idnodev1.Consistency
 }
 
-// SeriesInfo is a series without its numbers.
-type SeriesInfo = fsm.NamedSeries
+// infoOfSeries is a request for a series itself.
+type infoOfSeries struct{ *idnodev1.GetSeriesRequest }
 
-// GetSeriesResponse holds a series.
-type GetSeriesResponse struct {
-	Series   SeriesInfo
-	LogIndex uint64
-}
+// GetSeries implements ofSeries.
+func (r infoOfSeries) GetSeries() string { return r.GetName() }
 
 // GetSeries reads a series without its numbers.
-func (n *numbers) GetSeries(ctx context.Context, req SeriesRequest) (GetSeriesResponse, error) {
-	return call(ctx, n.calls, "GetSeries", req, func(ctx context.Context, req SeriesRequest) (res GetSeriesResponse, err error) {
-		res.LogIndex, err = n.readSeries(ctx, req, func(s SeriesInfo, _ *series.Series) { res.Series = s })
-		return res, err
-	})
+func (n *numbers) GetSeries(ctx context.Context, req *idnodev1.GetSeriesRequest) (*idnodev1.GetSeriesResponse, error) {
+	return call(ctx, n.calls, "GetSeries", req, n.getSeries)
+}
+
+func (n *numbers) getSeries(ctx context.Context, req *idnodev1.GetSeriesRequest) (*idnodev1.GetSeriesResponse, error) {
+	var found fsm.NamedSeries
+	index, err := n.readSeries(ctx, infoOfSeries{req}, func(s fsm.NamedSeries, _ *series.Series) { found = s })
+	return &idnodev1.GetSeriesResponse{Series: seriesMessage(found), LogIndex: index}, err
 }
 
 // readSeries calls read with a series that is as new as asked for, and returns the log
 // index of that.
-func (n *numbers) readSeries(ctx context.Context, req SeriesRequest, read func(SeriesInfo, *series.Series)) (uint64, error) {
-	database, name, err := seriesKey(req.Database, req.Series, "series")
+func (n *numbers) readSeries(ctx context.Context, req ofSeries, read func(fsm.NamedSeries, *series.Series)) (uint64, error) {
+	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
 	if err != nil {
 		return 0, err
 	}
-	index, err := n.settleFor(ctx, req.Consistency, database, name)
+	index, err := n.settleFor(ctx, req.GetConsistency(), database, name)
 	if err != nil {
 		return 0, err
 	}
@@ -52,26 +55,29 @@ func (n *numbers) readSeries(ctx context.Context, req SeriesRequest, read func(S
 }
 
 // ListSeries lists series in order of their folded names.
-func (n *numbers) ListSeries(ctx context.Context, req ListRequest) (Page[SeriesInfo], error) {
-	return call(ctx, n.calls, "ListSeries", req, func(ctx context.Context, req ListRequest) (Page[SeriesInfo], error) {
-		return list(ctx, n.reader, listSeries, req, n.state.SeriesList, func(s SeriesInfo) (string, SeriesInfo) { return s.Name, s })
+func (n *numbers) ListSeries(ctx context.Context, req *idnodev1.ListSeriesRequest) (*idnodev1.ListSeriesResponse, error) {
+	return call(ctx, n.calls, "ListSeries", req, n.listSeries)
+}
+
+func (n *numbers) listSeries(ctx context.Context, req *idnodev1.ListSeriesRequest) (*idnodev1.ListSeriesResponse, error) {
+	page, err := list(ctx, n.reader, listSeries, req, n.state.SeriesList, func(s fsm.NamedSeries) (string, *idnodev1.Series) {
+		return s.Name, seriesMessage(s)
 	})
+	return &idnodev1.ListSeriesResponse{Series: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, err
 }
 
-// SeriesPageRequest asks for a page of a series' scopes, or of a scope's numbers.
-type SeriesPageRequest struct {
-	SeriesRequest
-	// Scope and State say which numbers; all states if it is 0.
-	Scope     []string
-	State     series.State
-	PageSize  int
-	PageToken string
+// pagedSeries is a request for a page of a series.
+type pagedSeries interface {
+	ofSeries
+	GetPageSize() int32
+	GetPageToken() string
 }
 
-// cursor returns where the page begins: above a number.
-func (req SeriesPageRequest) cursor(what listing) (c cursor, above int64, err error) {
-	of := append([]string{req.Database, req.Series, req.State.String()}, req.Scope...)
-	if c, err = (cursor{scope: what, database: strings.Join(of, "\x00")}).at(req.PageSize, req.PageToken); err != nil || c.after == "" {
+// pageOf returns where a page of a series, or of a part of it, begins: above a number.
+func pageOf(what listing, req pagedSeries, part ...string) (c cursor, above int64, err error) {
+	of := append([]string{req.GetDatabase(), req.GetSeries()}, part...)
+	c = cursor{scope: what, database: strings.Join(of, "\x00")}
+	if c, err = c.at(int(req.GetPageSize()), req.GetPageToken()); err != nil || c.after == "" {
 		return c, 0, err
 	}
 	if above, err = strconv.ParseInt(c.after, 10, 64); err != nil || above < 1 {
@@ -81,64 +87,75 @@ func (req SeriesPageRequest) cursor(what listing) (c cursor, above int64, err er
 }
 
 // ReportSeries lists the scopes of a series in the order in which they began.
-func (n *numbers) ReportSeries(ctx context.Context, req SeriesPageRequest) (Page[series.Summary], error) {
+func (n *numbers) ReportSeries(ctx context.Context, req *idnodev1.ReportSeriesRequest) (*idnodev1.ReportSeriesResponse, error) {
 	return call(ctx, n.calls, "ReportSeries", req, n.reportSeries)
 }
 
-func (n *numbers) reportSeries(ctx context.Context, req SeriesPageRequest) (page Page[series.Summary], err error) {
-	c, skip, err := req.cursor(listScopes)
+func (n *numbers) reportSeries(ctx context.Context, req *idnodev1.ReportSeriesRequest) (*idnodev1.ReportSeriesResponse, error) {
+	c, skip, err := pageOf(listScopes, req)
 	if err != nil {
-		return page, err
+		return nil, err
 	}
 	end, err := n.turn(ctx)
 	if err != nil {
-		return page, err
+		return nil, err
 	}
 	defer end()
-	page.LogIndex, err = n.readPieces(ctx, req.SeriesRequest, withinPage(ctx), func(s *series.Series) bool {
-		had := len(page.Items)
-		page.Items = append(page.Items, s.Report(time.Now().UnixNano(), int(skip)+had, min(scopesAtOnce, c.size+1-had))...)
-		return len(page.Items) == had+scopesAtOnce && len(page.Items) <= c.size
+	var scopes []series.Summary
+	index, err := n.readPieces(ctx, req, withinPage(ctx), func(s *series.Series) bool {
+		had := len(scopes)
+		scopes = append(scopes, s.Report(time.Now().UnixNano(), int(skip)+had, min(scopesAtOnce, c.size+1-had))...)
+		return len(scopes) == had+scopesAtOnce && len(scopes) <= c.size
 	})
-	if len(page.Items) > c.size {
-		page.Items, page.NextPageToken = page.Items[:c.size], c.token(strconv.FormatInt(skip+int64(c.size), 10))
+	res := &idnodev1.ReportSeriesResponse{LogIndex: index}
+	if len(scopes) > c.size {
+		scopes, res.NextPageToken = scopes[:c.size], c.token(strconv.FormatInt(skip+int64(c.size), 10))
 	}
-	return page, err
+	for _, s := range scopes {
+		res.Scopes = append(res.Scopes, scopeMessage(s))
+	}
+	return res, err
 }
 
 // ListNumbers lists numbers of a scope, ascending. A page can have fewer than were asked
 // for, and a next one.
-func (n *numbers) ListNumbers(ctx context.Context, req SeriesPageRequest) (Page[series.Number], error) {
+func (n *numbers) ListNumbers(ctx context.Context, req *idnodev1.ListNumbersRequest) (*idnodev1.ListNumbersResponse, error) {
 	return call(ctx, n.calls, "ListNumbers", req, n.listNumbers)
 }
 
-func (n *numbers) listNumbers(ctx context.Context, req SeriesPageRequest) (page Page[series.Number], err error) {
-	c, above, err := req.cursor(listNumbers)
+func (n *numbers) listNumbers(ctx context.Context, req *idnodev1.ListNumbersRequest) (*idnodev1.ListNumbersResponse, error) {
+	if req.GetState() < 0 || req.GetState() > idnodev1.NumberState_NUMBER_STATE_UNKNOWN {
+		return nil, invalid(ReasonInvalidSeries, "state", "there is no such state")
+	}
+	state := series.State(req.GetState())
+	c, above, err := pageOf(listNumbers, req, append([]string{state.String()}, req.GetScope()...)...)
 	if err != nil {
-		return page, err
+		return nil, err
 	}
 	end, err := n.turn(ctx)
 	if err != nil {
-		return page, err
+		return nil, err
 	}
 	defer end()
+	var found []series.Number
 	var next int64
 	var unknown error
 	pieces := piecesOfPage
-	page.LogIndex, err = n.readPieces(ctx, req.SeriesRequest, withinPage(ctx), func(s *series.Series) bool {
+	index, err := n.readPieces(ctx, req, withinPage(ctx), func(s *series.Series) bool {
 		var some []series.Number
-		some, next, unknown = s.Numbers(time.Now().UnixNano(), req.Scope, req.State, above, c.size-len(page.Items))
-		page.Items, above = append(page.Items, some...), next
+		some, next, unknown = s.Numbers(time.Now().UnixNano(), req.GetScope(), state, above, c.size-len(found))
+		found, above = append(found, some...), next
 		pieces--
-		return next > 0 && pieces > 0 && len(page.Items) < c.size
+		return next > 0 && pieces > 0 && len(found) < c.size
 	})
 	if unknown != nil {
-		return Page[series.Number]{}, &Error{Code: NotFound, Reason: ReasonScopeNotFound, Field: "scope", Message: unknown.Error()}
+		return nil, &Error{Code: NotFound, Reason: ReasonScopeNotFound, Field: "scope", Message: unknown.Error()}
 	}
+	res := &idnodev1.ListNumbersResponse{Numbers: numberMessages(found), LogIndex: index}
 	if next > 0 {
-		page.NextPageToken = c.token(strconv.FormatInt(next, 10))
+		res.NextPageToken = c.token(strconv.FormatInt(next, 10))
 	}
-	return page, err
+	return res, err
 }
 
 const (
@@ -151,13 +168,15 @@ const (
 // readPieces calls read with a series until it returns false, and lets others at the state
 // between two calls, where it calls pause. Scopes and numbers that come meanwhile are behind
 // those that were read.
-func (n *numbers) readPieces(ctx context.Context, req SeriesRequest, pause func() error, read func(*series.Series) (more bool)) (index uint64, err error) {
+func (n *numbers) readPieces(ctx context.Context, req ofSeries, pause func() error,
+	read func(*series.Series) (more bool),
+) (index uint64, err error) {
 	more := true
-	look := func(_ SeriesInfo, s *series.Series) { more = read(s) }
+	look := func(_ fsm.NamedSeries, s *series.Series) { more = read(s) }
 	if index, err = n.readSeries(ctx, req, look); err != nil {
 		return index, err
 	}
-	database, name, err := seriesKey(req.Database, req.Series, "series")
+	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
 	for more && err == nil {
 		if err := pause(); err != nil {
 			return index, err
@@ -182,60 +201,34 @@ func notRead(what string, err error) error {
 	return unavailable(ReasonOverloaded, "the time of the call ended before "+what+" was read", retryBusy, err)
 }
 
-// WhoHasRequest asks for a number by its key, or by its text if there is no key.
-type WhoHasRequest struct {
-	SeriesRequest
-	Key, Text string
-}
-
-// WhoHasResponse holds a number.
-type WhoHasResponse struct {
-	Number   series.Number
-	LogIndex uint64
-}
-
 // WhoHas finds a number by its key or its text.
-func (n *numbers) WhoHas(ctx context.Context, req WhoHasRequest) (WhoHasResponse, error) {
+func (n *numbers) WhoHas(ctx context.Context, req *idnodev1.WhoHasRequest) (*idnodev1.WhoHasResponse, error) {
 	return call(ctx, n.calls, "WhoHas", req, n.whoHas)
 }
 
-func (n *numbers) whoHas(ctx context.Context, req WhoHasRequest) (res WhoHasResponse, err error) {
-	if (req.Key == "") == (req.Text == "") {
-		return res, invalid(ReasonInvalidSeries, "key", "give either a key or a text")
+func (n *numbers) whoHas(ctx context.Context, req *idnodev1.WhoHasRequest) (*idnodev1.WhoHasResponse, error) {
+	if (req.GetKey() == "") == (req.GetText() == "") {
+		return nil, invalid(ReasonInvalidSeries, "key", "give either a key or a text")
 	}
+	var number series.Number
 	var found bool
 	var bad error
-	res.LogIndex, err = n.readSeries(ctx, req.SeriesRequest, func(_ SeriesInfo, s *series.Series) {
-		if req.Key != "" {
-			res.Number, found = s.WhoHas(time.Now().UnixNano(), req.Key)
+	index, err := n.readSeries(ctx, req, func(_ fsm.NamedSeries, s *series.Series) {
+		if req.GetKey() != "" {
+			number, found = s.WhoHas(time.Now().UnixNano(), req.GetKey())
 		} else {
-			res.Number, found, bad = s.Find(time.Now().UnixNano(), req.Text)
+			number, found, bad = s.Find(time.Now().UnixNano(), req.GetText())
 		}
 	})
 	switch {
 	case err != nil:
-		return WhoHasResponse{}, err
+		return nil, err
 	case bad != nil:
-		return WhoHasResponse{}, invalid(ReasonInvalidSeries, "text", "%v", bad)
+		return nil, invalid(ReasonInvalidSeries, "text", "%v", bad)
 	case !found:
-		return WhoHasResponse{}, &Error{Code: NotFound, Reason: ReasonNumberNotFound, Message: "nobody took such a number"}
+		return nil, &Error{Code: NotFound, Reason: ReasonNumberNotFound, Message: "nobody took such a number"}
 	}
-	return res, nil
-}
-
-// VerifySeriesRequest asks for a part of a verification: from the beginning, or from where the
-// part before it ended.
-type VerifySeriesRequest struct {
-	SeriesRequest
-	PageToken string
-}
-
-// VerifySeriesResponse says what is wrong with a series; nil is nothing, as far as it was read.
-type VerifySeriesResponse struct {
-	Wrong *series.VerifyError
-	// NextPageToken asks for the next part; empty if there is none.
-	NextPageToken string
-	LogIndex      uint64
+	return &idnodev1.WhoHasResponse{Number: numberMessage(number), LogIndex: index}, nil
 }
 
 // verifiedAtOnce is how many numbers are looked at while nothing is applied: a fraction of a
@@ -249,49 +242,52 @@ const restAfter = 2 * time.Millisecond
 // VerifySeries finds the first number that is not in exactly one state, or that its key
 // does not lead to. It reads the series in pieces, beside other calls: it rests as long as it
 // works. It ends when half of the call's time is over. Calls of one caller wait for each other.
-func (n *numbers) VerifySeries(ctx context.Context, req VerifySeriesRequest) (VerifySeriesResponse, error) {
+func (n *numbers) VerifySeries(ctx context.Context, req *idnodev1.VerifySeriesRequest) (*idnodev1.VerifySeriesResponse, error) {
 	return call(ctx, n.calls, "VerifySeries", req, n.verifySeries)
 }
 
-func (n *numbers) verifySeries(ctx context.Context, req VerifySeriesRequest) (res VerifySeriesResponse, err error) {
-	c, at, err := req.cursor()
+func (n *numbers) verifySeries(ctx context.Context, req *idnodev1.VerifySeriesRequest) (*idnodev1.VerifySeriesResponse, error) {
+	c, at, err := verifiedFrom(req)
 	if err != nil {
-		return res, err
+		return nil, err
 	}
 	end, err := n.turn(ctx)
 	if err != nil {
-		return res, err
+		return nil, err
 	}
 	defer end()
 	deadline, _ := ctx.Deadline() // Each call has one.
 	half := time.Now().Add(time.Until(deadline) / 2)
 	var more bool
-	var wrong error
+	var found error
 	var worked time.Duration
-	pause := func() (err error) {
-		if worked < restAfter {
-			return notRead("the series", ctx.Err())
+	rest := func() error {
+		if worked >= restAfter {
+			pause.For(ctx, worked)
+			worked = 0
 		}
-		err, worked = rest(ctx, worked), 0
-		return notRead("the series", err)
+		return notRead("the series", ctx.Err())
 	}
-	res.LogIndex, err = n.readPieces(ctx, req.SeriesRequest, pause, func(s *series.Series) bool {
+	index, err := n.readPieces(ctx, req, rest, func(s *series.Series) bool {
 		begin := time.Now()
-		at, more, wrong = s.VerifySome(at, verifiedAtOnce)
+		at, more, found = s.VerifySome(at, verifiedAtOnce)
 		worked += time.Since(begin)
 		return more && !time.Now().After(half)
 	})
-	errors.As(wrong, &res.Wrong)
+	if wrong := (*series.VerifyError)(nil); errors.As(found, &wrong) {
+		return &idnodev1.VerifySeriesResponse{Scope: wrong.Scope, Number: wrong.Number, Detail: wrong.Detail, LogIndex: index}, err
+	}
+	res := &idnodev1.VerifySeriesResponse{Ok: !more, LogIndex: index}
 	if more {
 		res.NextPageToken = c.token(at.String())
 	}
 	return res, err
 }
 
-// cursor returns where the part begins.
-func (req VerifySeriesRequest) cursor() (c cursor, at series.VerifyCursor, err error) {
-	of := req.Database + "\x00" + req.Series
-	if c, err = (cursor{scope: listVerified, database: of}).at(0, req.PageToken); err != nil || c.after == "" {
+// verifiedFrom returns where a part of a verification begins.
+func verifiedFrom(req *idnodev1.VerifySeriesRequest) (c cursor, at series.VerifyCursor, err error) {
+	c = cursor{scope: listVerified, database: req.GetDatabase() + "\x00" + req.GetSeries()}
+	if c, err = c.at(0, req.GetPageToken()); err != nil || c.after == "" {
 		return c, at, err
 	}
 	at, ok := series.ParseVerifyCursor(c.after)
@@ -299,16 +295,4 @@ func (req VerifySeriesRequest) cursor() (c cursor, at series.VerifyCursor, err e
 		return c, at, errBadPageToken()
 	}
 	return c, at, nil
-}
-
-// rest waits, or returns the error of ctx.
-func rest(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return ctx.Err()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

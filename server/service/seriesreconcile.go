@@ -5,20 +5,10 @@ import (
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/fsm/op"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 )
-
-// ReconcileNumbersRequest says what the books have of unknown numbers of a scope.
-type ReconcileNumbersRequest struct {
-	Database, Series string
-	// Scope is the period, where numbers begin again, and the values of the format.
-	Scope []string
-	// Numbers are 1 to 1,000 of them. One without a key is on no document.
-	Numbers []series.Bound
-	// Reason is that of numbers without a document; empty is "not in the books".
-	Reason string
-}
 
 // reconciled is what the audit log says of numbers that the books answered for.
 type reconciled struct {
@@ -31,31 +21,33 @@ type reconciled struct {
 
 // ReconcileNumbers confirms unknown numbers whose documents the books have, and voids the
 // others, all or none. It may be repeated.
-func (n *numbers) ReconcileNumbers(ctx context.Context, req ReconcileNumbersRequest) (NumbersResponse, error) {
+func (n *numbers) ReconcileNumbers(ctx context.Context, req *idnodev1.ReconcileNumbersRequest) (*idnodev1.ReconcileNumbersResponse, error) {
 	return call(ctx, n.calls, "ReconcileNumbers", req, n.reconcileNumbers)
 }
 
-func (n *numbers) reconcileNumbers(ctx context.Context, req ReconcileNumbersRequest) (res NumbersResponse, err error) {
-	database, name, err := seriesKey(req.Database, req.Series, "series")
+func (n *numbers) reconcileNumbers(ctx context.Context, req *idnodev1.ReconcileNumbersRequest) (*idnodev1.ReconcileNumbersResponse, error) {
+	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
 	if err != nil {
-		return res, err
+		return nil, err
 	}
-	after := reconciled{Scope: req.Scope, Numbers: len(req.Numbers)}
-	operation := &raftlogv1.SeriesReconcile{Name: name, Scope: req.Scope, Reason: req.Reason, Numbers: op.SeriesKeys(req.Numbers)}
-	size := 0
-	for _, b := range req.Numbers {
-		size += len(b.Key)
-		if b.Key == "" {
+	after := reconciled{Scope: req.GetScope(), Numbers: len(req.GetNumbers())}
+	size, numbers := 0, make([]series.Bound, len(req.GetNumbers()))
+	for i, b := range req.GetNumbers() {
+		numbers[i] = series.Bound{Key: b.GetKey(), Number: b.GetNumber()}
+		size += len(b.GetKey())
+		if b.GetKey() == "" {
 			after.WithoutDocument++
 		}
 	}
-	if err := checkSeriesSize("numbers", len(req.Numbers), size); err != nil {
-		return res, err
+	if err := checkSeriesSize("numbers", len(numbers), size); err != nil {
+		return nil, err
 	}
-	after.FirstNumber = req.Numbers[0].Number
+	after.FirstNumber = numbers[0].Number
+	operation := &raftlogv1.SeriesReconcile{Name: name, Scope: req.GetScope(), Reason: req.GetReason(), Numbers: op.SeriesKeys(numbers)}
+	var done op.Numbers
 	err = n.recorded(ctx, audit.EventSeriesReconcile, database, name, after, func() (uint64, error) {
-		res, err = n.proposeNumbers(ctx, database, operation)
-		return res.LogIndex, err
+		done, err = n.proposeNumbers(ctx, database, operation)
+		return done.LogIndex, err
 	})
-	return res, err
+	return &idnodev1.ReconcileNumbersResponse{Numbers: numberMessages(done.Numbers), LogIndex: done.LogIndex}, err
 }

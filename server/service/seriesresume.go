@@ -5,22 +5,14 @@ import (
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/fsm/op"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 )
 
-// ResumeSeriesRequest says which numbers are in the books.
-type ResumeSeriesRequest struct {
-	Database, Series string
-	// Books is what they have of scopes.
-	Books []ScopeInBooks
-	// More leaves the series suspended: another call follows.
-	More bool
-}
-
-// ScopeInBooks is what the books have of a scope.
-type ScopeInBooks struct {
+// scopeInBooks is what the audit log has of a scope in the books.
+type scopeInBooks struct {
 	// Scope is the period, where numbers begin again, and the values of the format.
 	Scope []string `json:"scope"`
 	// Last is the last number.
@@ -31,32 +23,35 @@ type ScopeInBooks struct {
 	Closed bool `json:"closed,omitempty"`
 }
 
-// ResumeSeries lets a suspended series go on, and returns the index of the log entry.
-func (n *numbers) ResumeSeries(ctx context.Context, req ResumeSeriesRequest) (uint64, error) {
+// ResumeSeries lets a suspended series go on.
+func (n *numbers) ResumeSeries(ctx context.Context, req *idnodev1.ResumeSeriesRequest) (*idnodev1.ResumeSeriesResponse, error) {
 	return call(ctx, n.calls, "ResumeSeries", req, n.resumeSeries)
 }
 
-func (n *numbers) resumeSeries(ctx context.Context, req ResumeSeriesRequest) (index uint64, err error) {
-	database, name, err := seriesKey(req.Database, req.Series, "series")
+func (n *numbers) resumeSeries(ctx context.Context, req *idnodev1.ResumeSeriesRequest) (*idnodev1.ResumeSeriesResponse, error) {
+	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	resume := &raftlogv1.SeriesResume{Name: name, More: req.More}
-	for _, b := range req.Books {
-		in := series.InBooks{Scope: b.Scope, Last: b.Last, DateGiven: b.LastDate != "", Closed: b.Closed}
+	resume := &raftlogv1.SeriesResume{Name: name, More: req.GetMore()}
+	var books []scopeInBooks
+	for _, b := range req.GetBooks() {
+		in := series.InBooks{Scope: b.GetScope(), Last: b.GetLast(), DateGiven: b.GetLastDate() != "", Closed: b.GetClosed()}
 		if in.DateGiven {
-			if in.LastDate, err = format.ParseDate(b.LastDate); err != nil {
-				return 0, invalid(ReasonInvalidSeries, "books", "the last date of a scope: %v", err)
+			if in.LastDate, err = format.ParseDate(b.GetLastDate()); err != nil {
+				return nil, invalid(ReasonInvalidSeries, "books", "the last date of a scope: %v", err)
 			}
 		}
 		resume.Books = append(resume.Books, op.SeriesInBooks(in))
+		books = append(books, scopeInBooks{b.GetScope(), b.GetLast(), b.GetLastDate(), b.GetClosed()})
 	}
-	err = n.recorded(ctx, audit.EventSeriesResume, database, name, req.Books, func() (uint64, error) {
+	res := &idnodev1.ResumeSeriesResponse{}
+	err = n.recorded(ctx, audit.EventSeriesResume, database, name, books, func() (uint64, error) {
 		// The last call is not repeatable: another restore may have suspended the series since,
 		// for a reason of its own.
-		result, err := n.propose(ctx, op.Envelope{Database: database}, resume, req.More)
-		index = result.GetLogIndex()
-		return index, err
+		result, err := n.propose(ctx, op.Envelope{Database: database}, resume, req.GetMore())
+		res.LogIndex = result.GetLogIndex()
+		return res.LogIndex, err
 	})
-	return index, err
+	return res, err
 }

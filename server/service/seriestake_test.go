@@ -7,6 +7,7 @@ import (
 
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/outcome"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/series"
 )
 
@@ -25,10 +26,13 @@ func (s *lagging) ReadSeries(db, name string, read func(fsm.NamedSeries, *series
 }
 
 // ticketed is the definition that a lagging node knows.
-var ticketed = DefineSeriesRequest{Name: "tickets", Definition: series.Definition{Format: "{till}-{desk}-{day}-{number}"}}
+var ticketed = &idnodev1.DefineSeriesRequest{
+	Name:       "tickets",
+	Definition: definitionMessage(series.Definition{Format: "{till}-{desk}-{day}-{number}"}),
+}
 
-func ticket(key string) TakeNumbersRequest {
-	return TakeNumbersRequest{Series: "tickets", Keys: []string{key}, Values: map[string]string{"till": "T", "desk": "D"}}
+func ticket(key string) *idnodev1.TakeNumbersRequest {
+	return &idnodev1.TakeNumbersRequest{Series: "tickets", Keys: []string{key}, Values: map[string]string{"till": "T", "desk": "D"}}
 }
 
 // newLagging returns a node that has not applied a change, and how often it asked the cluster.
@@ -57,7 +61,8 @@ func newLagging(t *testing.T, change func(now node) error, catchesUp bool) (behi
 // redefine returns a change into another definition.
 func redefine(t *testing.T, d series.Definition) func(node) error {
 	return func(n node) error {
-		_, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: "tickets", Definition: d, ExpectedVersion: 1})
+		_, err := n.DefineSeries(t.Context(),
+			&idnodev1.DefineSeriesRequest{Name: "tickets", Definition: definitionMessage(d), ExpectedVersion: 1})
 		return err
 	}
 }
@@ -72,10 +77,15 @@ func TestATakeOnANodeBehindADefinition(t *testing.T) {
 	}{
 		"none":                        {func(node) error { return nil }, "T-D-14-1", 0},
 		"another order of the values": {redefine(t, series.Definition{Format: "{desk}-{till}-{day}-{number}"}), "D-T-14-1", 1},
-		"another zone":                {redefine(t, series.Definition{Format: "{till}-{desk}-{day}-{number}", TimeZone: "Pacific/Auckland"}), "T-D-15-1", 1},
+		"another zone": {redefine(t,
+			series.Definition{Format: "{till}-{desk}-{day}-{number}", TimeZone: "Pacific/Auckland"}), "T-D-15-1", 1},
 		"a series of that name": {func(n node) error {
-			_, deleted := n.DeleteSeries(t.Context(), DeleteSeriesRequest{Name: "tickets", ExpectedVersion: 1})
-			_, defined := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: "tickets", Definition: series.Definition{Format: "{desk}/{till}-{day}-{number}"}})
+			_, deleted := n.DeleteSeries(t.Context(), &idnodev1.DeleteSeriesRequest{Name: "tickets", ExpectedVersion: 1})
+			_, defined := n.DefineSeries(t.Context(),
+				&idnodev1.DefineSeriesRequest{
+					Name:       "tickets",
+					Definition: definitionMessage(series.Definition{Format: "{desk}/{till}-{day}-{number}"}),
+				})
 			return errors.Join(deleted, defined)
 		}, "D/T-14-1", 1},
 	} {

@@ -8,8 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/series"
 )
 
@@ -47,8 +50,8 @@ func newLongSeries(t *testing.T, numbers int) (node, *pieceState) {
 }
 
 var (
-	invoices    = SeriesRequest{Series: "invoices"}
-	allInvoices = VerifySeriesRequest{SeriesRequest: invoices}
+	invoices    = "invoices"
+	allInvoices = &idnodev1.VerifySeriesRequest{Series: invoices}
 )
 
 // TestAVerificationIsInPieces: others are at the state between two of them, and its time is
@@ -57,8 +60,8 @@ func TestAVerificationIsInPieces(t *testing.T) {
 	n, state := newLongSeries(t, 3_000)
 	pieces := 0
 	state.before = func() { pieces++ }
-	if res, err := n.VerifySeries(t.Context(), allInvoices); err != nil || res.Wrong != nil || pieces != 3_000/verifiedAtOnce {
-		t.Errorf("%v, %v after %d pieces", res.Wrong, err, pieces)
+	if res, err := n.VerifySeries(t.Context(), allInvoices); err != nil || !res.Ok || pieces != 3_000/verifiedAtOnce {
+		t.Errorf("%v, %v after %d pieces", res, err, pieces)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -84,13 +87,13 @@ func TestAVerificationIsInParts(t *testing.T) {
 		n, state := newLongSeries(t, 3_000)
 		pieces, parts := 0, 0
 		state.before = func() { pieces++; time.Sleep(100 * time.Millisecond) }
-		req := allInvoices
+		req := proto.CloneOf(allInvoices)
 		for more := true; more; more = req.PageToken != "" {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 			res, err := n.VerifySeries(ctx, req)
 			cancel()
-			if err != nil || res.Wrong != nil {
-				t.Fatal(res.Wrong, err)
+			if err != nil || res.Detail != "" {
+				t.Fatal(res, err)
 			}
 			if parts++; parts > 1 && req.PageToken == res.NextPageToken {
 				t.Fatal("the verification stands still")
@@ -102,9 +105,12 @@ func TestAVerificationIsInParts(t *testing.T) {
 		}
 	})
 	n, _ := newLongSeries(t, 0)
-	c, _, _ := allInvoices.cursor()
-	for _, token := range []string{c.token("0:-1:"), c.token("1"), c.token("x:1:"), "?", cursor{scope: listVerified, database: "\x00bills"}.token("0:1:")} {
-		_, err := n.VerifySeries(t.Context(), VerifySeriesRequest{SeriesRequest: invoices, PageToken: token})
+	c, _, _ := verifiedFrom(allInvoices)
+	for _, token := range []string{
+		c.token("0:-1:"), c.token("1"), c.token("x:1:"), "?",
+		cursor{scope: listVerified, database: "\x00bills"}.token("0:1:"),
+	} {
+		_, err := n.VerifySeries(t.Context(), &idnodev1.VerifySeriesRequest{Series: invoices, PageToken: token})
 		wantError(t, err, InvalidArgument, ReasonInvalidPageToken, "page_token")
 	}
 }
@@ -152,7 +158,10 @@ func TestVerificationsOfACallerTakeTurns(t *testing.T) {
 func TestAReportIsInPieces(t *testing.T) {
 	n, state := newLongSeries(t, 0)
 	for i := range 250 {
-		take := TakeNumbersRequest{Series: "invoices", Keys: []string{fmt.Sprint(i)}, Values: map[string]string{"branch": fmt.Sprint(i)}}
+		take := &idnodev1.TakeNumbersRequest{
+			Series: "invoices", Keys: []string{fmt.Sprint(i)},
+			Values: map[string]string{"branch": fmt.Sprint(i)},
+		}
 		if _, err := n.TakeNumbers(t.Context(), take); err != nil {
 			t.Fatal(err)
 		}
@@ -161,19 +170,19 @@ func TestAReportIsInPieces(t *testing.T) {
 	state.before = func() { pieces++ }
 	for size, want := range map[int]int{100: 2, 249: 3, 250: 3, 1000: 3} {
 		pieces = 0
-		page, err := n.ReportSeries(t.Context(), SeriesPageRequest{SeriesRequest: invoices, PageSize: size})
-		if err != nil || len(page.Items) != min(size, 250) || (page.NextPageToken == "") != (size >= 250) || pieces != want {
-			t.Errorf("%d of 250 scopes: %d, %q, %v in %d pieces", size, len(page.Items), page.NextPageToken, err, pieces)
+		page, err := n.ReportSeries(t.Context(), &idnodev1.ReportSeriesRequest{Series: invoices, PageSize: int32(size)})
+		if err != nil || len(page.Scopes) != min(size, 250) || (page.NextPageToken == "") != (size >= 250) || pieces != want {
+			t.Errorf("%d of 250 scopes: %d, %q, %v in %d pieces", size, len(page.Scopes), page.NextPageToken, err, pieces)
 		}
 	}
 	n, state = newLongSeries(t, 3_000)
-	page, err := n.ReportSeries(t.Context(), SeriesPageRequest{SeriesRequest: invoices})
+	page, err := n.ReportSeries(t.Context(), &idnodev1.ReportSeriesRequest{Series: invoices})
 	if err != nil {
 		t.Fatal(err)
 	}
 	state.before, pieces = func() { pieces++ }, 0
-	list := SeriesPageRequest{SeriesRequest: invoices, Scope: page.Items[0].Scope, State: series.Voided}
-	if none, err := n.ListNumbers(t.Context(), list); err != nil || len(none.Items) > 0 || none.NextPageToken != "" || pieces < 3 {
+	list := &idnodev1.ListNumbersRequest{Series: invoices, Scope: page.Scopes[0].Scope, State: idnodev1.NumberState_NUMBER_STATE_VOIDED}
+	if none, err := n.ListNumbers(t.Context(), list); err != nil || len(none.Numbers) > 0 || none.NextPageToken != "" || pieces < 3 {
 		t.Errorf("%+v, %v in %d pieces", none, err, pieces)
 	}
 }
@@ -183,7 +192,8 @@ func TestKeysAndScopesAreNewNames(t *testing.T) {
 	n := newSeriesNode(t, nil)
 	limits(t, n, rights.Limit{Principals: []string{"shop"}, NewNamesPerHour: 4})
 	take := func(branch string, keys ...string) error {
-		_, err := n.TakeNumbers(as("shop"), TakeNumbersRequest{Series: "invoices", Keys: keys, Values: map[string]string{"branch": branch}})
+		_, err := n.TakeNumbers(as("shop"),
+			&idnodev1.TakeNumbersRequest{Series: "invoices", Keys: keys, Values: map[string]string{"branch": branch}})
 		return err
 	}
 	if err := take("B", "a", "b"); err != nil { // And the scope.

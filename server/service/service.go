@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/server/reserve"
 )
 
 const (
@@ -92,8 +93,8 @@ type Config struct {
 	OwnEtags func() []OwnEtag
 	// OwnReserves returns what this node has in reserve, in any order, as the caller's
 	// own, and ReserveTotal the sum; nil for a node that keeps none.
-	OwnReserves  func() []Reserve
-	ReserveTotal func() *ReserveTotal
+	OwnReserves  func() []reserve.Left
+	ReserveTotal func() *reserve.Total
 
 	// Caller returns the caller of a context that WithCaller did not make; nil if
 	// callers are not known.
@@ -211,7 +212,10 @@ func New(cfg Config) (*Service, error) {
 		log: cfg.Audit, auth: auth, tag: tag, logger: cfg.Logger,
 		denials: rate.NewLimiter(denialsPerSecond, denialsAtOnce),
 	}
-	calls := &calls{admission: &admission{authorizer: auth, etags: cfg.Etags, caughtUp: cfg.CaughtUp, most: cfg.MaxInFlight}, auditing: audit, events: &cfg.Events, logger: cfg.Logger, timeout: cfg.CallTimeout}
+	calls := &calls{
+		admission: &admission{authorizer: auth, etags: cfg.Etags, caughtUp: cfg.CaughtUp, most: cfg.MaxInFlight},
+		auditing:  audit, events: &cfg.Events, logger: cfg.Logger, timeout: cfg.CallTimeout,
+	}
 	proposer := &proposer{log: untimed{cfg.Proposer}, auth: auth, applied: cfg.State.AppliedIndex, caughtUp: cfg.CaughtUp}
 	reader := &reader{auth: auth, linearizer: cfg.Linearizer, state: cfg.State}
 	identities := &identities{calls, proposer, reader}
@@ -220,12 +224,15 @@ func New(cfg Config) (*Service, error) {
 		calls:      calls,
 		ids:        &ids{calls: calls, proposer: proposer, identities: identities, claims: claims, etags: cfg.Etags, tag: tag},
 		identities: identities,
-		ranges:     &ranges{calls: calls, proposer: proposer, reader: reader, tag: tag, serverPrefix: cfg.ServerPrefix, reserves: cfg.Reserves, ownReserves: cfg.OwnReserves},
-		claims:     claims,
-		numbers:    &numbers{calls: calls, proposer: proposer, reader: reader},
-		databases:  &databases{calls: calls, reader: reader, own: cfg.OwnEtags},
-		merges:     &merges{calls, proposer, reader},
-		backups:    &backups{calls: calls, reader: reader, tag: tag, version: cfg.Version},
+		ranges: &ranges{
+			calls: calls, proposer: proposer, reader: reader, tag: tag, serverPrefix: cfg.ServerPrefix, reserves: cfg.Reserves,
+			ownReserves: cfg.OwnReserves,
+		},
+		claims:    claims,
+		numbers:   &numbers{calls: calls, proposer: proposer, reader: reader},
+		databases: &databases{calls: calls, reader: reader, own: cfg.OwnEtags},
+		merges:    &merges{calls, proposer, reader},
+		backups:   &backups{calls: calls, reader: reader, tag: tag, version: cfg.Version},
 		members: &members{
 			calls: calls, proposer: proposer, reader: reader,
 			cluster: cfg.Cluster, version: cfg.Version, hosts: cfg.Hosts, reserve: cfg.ReserveTotal,

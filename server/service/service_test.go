@@ -3,11 +3,14 @@ package service
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -38,7 +41,7 @@ func TestOutcomes(t *testing.T) {
 			w := newWorld(t)
 			n := newNode(t, w, nil)
 			w.set(func(w *world) { w.fail = tt.err })
-			err := callNext(NextIdentityRequest{Name: "u"})(n)
+			err := callNext(&idnodev1.NextIdentityRequest{Name: "u"})(n)
 			wantError(t, err, tt.code, tt.reason, "")
 			var e *Error
 			if errors.As(err, &e); (e.RetryAfter > 0) != tt.retry || !errors.Is(err, tt.err) {
@@ -48,8 +51,8 @@ func TestOutcomes(t *testing.T) {
 				return
 			}
 			for _, safe := range []func(node) error{
-				callNext(NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: "x"}}),
-				callRange(NextRangeRequest{Tag: "u"}),
+				callNext(&idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: "x"}}),
+				callRange(&idnodev1.NextRangeRequest{Tag: "u"}),
 			} {
 				wantError(t, safe(n), Unavailable, ReasonOutcomeUnknown, "")
 			}
@@ -67,17 +70,17 @@ func TestReadsWithoutQuorum(t *testing.T) {
 	} {
 		w.set(func(w *world) { w.unreadable = failure })
 		for name, list := range listings(n) {
-			_, _, _, err := list(ListRequest{})
+			_, _, _, err := list(&idnodev1.ListIdentitiesRequest{})
 			wantError(t, err, Unavailable, ReasonNoQuorum, "")
-			if _, _, _, err := list(ListRequest{Consistency: Stale}); err != nil {
+			if _, _, _, err := list(&idnodev1.ListIdentitiesRequest{Consistency: stale}); err != nil {
 				t.Errorf("stale %s: %v", name, err)
 			}
 		}
-		_, err := n.GetIdentity(context.Background(), GetIdentityRequest{Name: "u"})
+		_, err := n.GetIdentity(context.Background(), &idnodev1.GetIdentityRequest{Name: "u"})
 		wantError(t, err, Unavailable, ReasonNoQuorum, "")
-		_, err = n.ListSettings(context.Background(), Linearizable)
+		_, err = n.ListSettings(context.Background(), &idnodev1.ListSettingsRequest{})
 		wantError(t, err, Unavailable, ReasonNoQuorum, "")
-		_, err = n.ListMembers(context.Background(), ListMembersRequest{})
+		_, err = n.ListMembers(context.Background(), &idnodev1.ListMembersRequest{})
 		wantError(t, err, Unavailable, ReasonNoQuorum, "")
 	}
 }
@@ -91,12 +94,12 @@ func TestInFlight(t *testing.T) {
 	w.set(func(w *world) { w.block = block })
 	ended := make(chan error, 2)
 	for range 2 {
-		go func() { ended <- callNext(NextIdentityRequest{Name: "u"})(n) }()
+		go func() { ended <- callNext(&idnodev1.NextIdentityRequest{Name: "u"})(n) }()
 	}
 	await(t, func() bool { return n.inFlight.Load() == 2 })
-	_, err := n.Generate(context.Background(), GenerateRequest{})
+	_, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{})
 	wantError(t, err, ResourceExhausted, ReasonOverloaded, "")
-	if n.GetStatus().Term != 0 {
+	if n.Status().Term != 0 {
 		t.Error("the status has a term from nowhere")
 	}
 	close(block)
@@ -105,7 +108,7 @@ func TestInFlight(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := n.Generate(context.Background(), GenerateRequest{}); err != nil {
+	if _, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{}); err != nil {
 		t.Errorf("after the calls ended: %v", err)
 	}
 }
@@ -116,8 +119,8 @@ func TestCallGivenUp(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
 	w.set(func(w *world) { w.fail, w.lose = outcome.NewUnknown(outcome.Deadline, nil), true })
-	wantError(t, callNext(NextIdentityRequest{Name: "u"})(n), Aborted, ReasonOutcomeUnknown, "")
-	_, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "u"})
+	wantError(t, callNext(&idnodev1.NextIdentityRequest{Name: "u"})(n), Aborted, ReasonOutcomeUnknown, "")
+	_, err := n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: "u"})
 	wantError(t, err, Unavailable, ReasonOutcomeUnknown, "")
 }
 
@@ -171,28 +174,34 @@ func TestClusterCalls(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
 	ctx := context.Background()
-	if index, err := n.RemoveMember(ctx, "B", false); err != nil || index != 7 || n.cluster.asked != "remove B" {
-		t.Errorf("%d %v, asked %q", index, err, n.cluster.asked)
+	if res, err := n.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: "B"}); err != nil || res.LogIndex != 7 ||
+		n.cluster.asked != "remove B" {
+		t.Errorf("%v %v, asked %q", res, err, n.cluster.asked)
 	}
-	if _, err := n.RemoveMember(ctx, "B", true); err != nil || n.cluster.asked != "remove B by force" {
+	if _, err := n.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: "B", Force: true}); err != nil ||
+		n.cluster.asked != "remove B by force" {
 		t.Errorf("%v, asked %q", err, n.cluster.asked)
 	}
-	if leader, err := n.Transfer(ctx, ""); err != nil || leader != "B" || n.cluster.asked != "transfer " {
-		t.Errorf("%s %v, asked %q", leader, err, n.cluster.asked)
+	if res, err := n.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{}); err != nil || res.LeaderTag != "B" ||
+		n.cluster.asked != "transfer " {
+		t.Errorf("%v %v, asked %q", res, err, n.cluster.asked)
 	}
 	n.cluster.asked = ""
-	_, err := n.RemoveMember(ctx, "RAFT", false)
+	_, err := n.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: "RAFT"})
 	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
-	_, err = n.Transfer(ctx, "ABCDE")
+	_, err = n.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: "ABCDE"})
 	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
 	if n.cluster.asked != "" {
 		t.Errorf("a refused call was made: %s", n.cluster.asked)
 	}
-	n.cluster.err = &op.RefusedError{Refusal: &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER, Detail: "the last voter"}}
-	_, err = n.RemoveMember(ctx, "A", false)
+	n.cluster.err = &op.RefusedError{Refusal: &raftlogv1.Refusal{
+		Reason: raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER,
+		Detail: "the last voter",
+	}}
+	_, err = n.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: "A"})
 	wantError(t, err, FailedPrecondition, ReasonLastVoter, "")
 	n.cluster.err = outcome.NewNotApplied(outcome.NoQuorum, nil)
-	_, err = n.Transfer(ctx, "A")
+	_, err = n.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: "A"})
 	wantError(t, err, Unavailable, ReasonNoQuorum, "")
 }
 
@@ -200,53 +209,56 @@ func TestStatusAndMembers(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, func(c *Config) { c.Version = "v1" })
 	n.cluster.status.LeaderTag, n.cluster.status.HasQuorum = "A", true
-	condition := Condition{Reachable: true, AppliedIndex: 7, StorageFull: true, Version: "v1"}
-	n.cluster.status.Conditions = map[string]Condition{"A": condition, "B": {Reachable: true, AppliedIndex: 9}}
-	status := n.GetStatus()
+	condition := Condition{Answer: &peerv1.PingResponse{AppliedIndex: 7, StorageFull: true, Version: "v1"}}
+	n.cluster.status.Conditions = map[string]Condition{"A": condition, "B": {Answer: &peerv1.PingResponse{AppliedIndex: 9}}}
+	status := n.Status()
 	index, hash := w.state.Hash()
 	if status.StateIndex != index || status.StateHash != hash || status.Version != "v1" || !status.HasQuorum {
 		t.Errorf("status %+v", status)
 	}
 	self := Member{
 		Tag: "A", ID: n.cluster.status.SelfID, GRPCAddress: "a:7400", RaftAddress: "a:7401",
-		Role: RoleLeader, Votes: true, LogFormat: 1, Condition: condition, Behind: 2,
+		Role: idnodev1.Role_ROLE_LEADER, Votes: true, LogFormat: 1, Condition: condition, Behind: 2,
 	}
 	same(t, status.Self, self)
 	same(t, status.Members, []Member{self})
-	res, err := n.ListMembers(context.Background(), ListMembersRequest{PageSize: 1})
+	res, err := n.ListMembers(context.Background(), &idnodev1.ListMembersRequest{PageSize: 1})
 	if err != nil || res.NextPageToken != "" {
 		t.Fatalf("%+v %v", res, err)
 	}
-	same(t, res.Items, []Member{self})
+	same(t, res.Members, []*idnodev1.Member{self.message()})
 }
 
 func TestSettings(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
 	ctx := context.Background()
-	res, err := n.UpdateSetting(ctx, "max-identities", 1)
-	if err != nil || res.Setting.Value != 1 || res.Setting.Default == 1 || res.LogIndex == 0 {
+	res, err := n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "max-identities", Value: 1})
+	if err != nil || res.Setting.Value != 1 || res.Setting.DefaultValue == 1 || res.LogIndex == 0 {
 		t.Fatalf("%+v %v", res, err)
 	}
-	all, err := n.ListSettings(ctx, Linearizable)
-	if err != nil || len(all.Items) < 2 {
+	all, err := n.ListSettings(ctx, &idnodev1.ListSettingsRequest{})
+	if err != nil || len(all.Settings) < 2 {
 		t.Fatalf("%+v %v", all, err)
 	}
-	for i := 1; i < len(all.Items); i++ {
-		if all.Items[i-1].Key >= all.Items[i].Key {
+	for i := 1; i < len(all.Settings); i++ {
+		if all.Settings[i-1].Key >= all.Settings[i].Key {
 			t.Error("the settings are not in order of their keys")
 		}
 	}
-	if err := callNext(NextIdentityRequest{Name: "a"})(n); err != nil {
+	if err := callNext(&idnodev1.NextIdentityRequest{Name: "a"})(n); err != nil {
 		t.Fatal(err)
 	}
-	err = callNext(NextIdentityRequest{Name: "b"})(n)
+	err = callNext(&idnodev1.NextIdentityRequest{Name: "b"})(n)
 	var e *Error
 	if !errors.As(err, &e) || e.Reason != ReasonQuota || e.Code != ResourceExhausted {
 		t.Errorf("beyond the limit: %v", err)
 	}
-	_, err = n.UpdateSetting(ctx, "nonsense", 1)
+	_, err = n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "nonsense", Value: 1})
 	wantError(t, err, InvalidArgument, ReasonInvalidSetting, "key")
-	_, err = n.UpdateSetting(ctx, "max-identities", -1)
+	if !strings.Contains(err.Error(), "only max-claims, max-databases, ") {
+		t.Errorf("%v does not say which there are", err)
+	}
+	_, err = n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "max-identities", Value: -1})
 	wantError(t, err, InvalidArgument, ReasonInvalidSetting, "value")
 }

@@ -4,20 +4,14 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm/op"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
-
-// Setting is one replicated setting.
-type Setting struct {
-	Key            string
-	Value, Default int64
-	// Description says what it limits.
-	Description string
-}
 
 // settings are the use cases of the replicated settings.
 type settings struct {
@@ -27,55 +21,50 @@ type settings struct {
 }
 
 // ListSettings shows all replicated settings, by key.
-func (s *settings) ListSettings(ctx context.Context, consistency Consistency) (Page[Setting], error) {
-	return call(ctx, s.calls, "ListSettings", consistency, s.listSettings)
+func (s *settings) ListSettings(ctx context.Context, req *idnodev1.ListSettingsRequest) (*idnodev1.ListSettingsResponse, error) {
+	return call(ctx, s.calls, "ListSettings", req, s.listSettings)
 }
 
-func (s *settings) listSettings(ctx context.Context, consistency Consistency) (Page[Setting], error) {
-	index, err := s.settle(ctx, consistency)
-	if err != nil {
-		return Page[Setting]{}, err
-	}
-	return Page[Setting]{Items: s.all(), LogIndex: index}, nil
-}
-
-// UpdateSettingResponse holds the setting as it is now.
-type UpdateSettingResponse struct {
-	Setting  Setting
-	LogIndex uint64
+func (s *settings) listSettings(ctx context.Context, req *idnodev1.ListSettingsRequest) (*idnodev1.ListSettingsResponse, error) {
+	index, err := s.settle(ctx, req.GetConsistency())
+	return &idnodev1.ListSettingsResponse{Settings: s.all(), LogIndex: index}, err
 }
 
 // UpdateSetting changes one replicated setting. Which values it may have is for
 // the replicated state to say.
-func (s *settings) UpdateSetting(ctx context.Context, key string, newValue int64) (UpdateSettingResponse, error) {
-	return call(ctx, s.calls, "UpdateSetting", Setting{Key: key, Value: newValue}, s.updateSetting)
+func (s *settings) UpdateSetting(ctx context.Context, req *idnodev1.UpdateSettingRequest) (*idnodev1.UpdateSettingResponse, error) {
+	return call(ctx, s.calls, "UpdateSetting", req, s.updateSetting)
 }
 
-func (s *settings) updateSetting(ctx context.Context, to Setting) (UpdateSettingResponse, error) {
+func (s *settings) updateSetting(ctx context.Context, to *idnodev1.UpdateSettingRequest) (*idnodev1.UpdateSettingResponse, error) {
 	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
-		return UpdateSettingResponse{}, err
+		return nil, err
 	}
 	all := s.all()
-	at := slices.IndexFunc(all, func(known Setting) bool { return known.Key == to.Key })
+	at := slices.IndexFunc(all, func(known *idnodev1.Setting) bool { return known.GetKey() == to.GetKey() })
 	if at < 0 {
-		return UpdateSettingResponse{}, invalid(ReasonInvalidSetting, "key", "there is no setting %.64q", to.Key)
+		var keys []string
+		for _, known := range all {
+			keys = append(keys, known.GetKey())
+		}
+		return nil, invalid(ReasonInvalidSetting, "key", "there is no setting %.64q, only %s", to.GetKey(), strings.Join(keys, ", "))
 	}
-	res := UpdateSettingResponse{Setting: all[at]}
-	err := s.audited(ctx, audit.Record{Event: audit.EventSetting, Name: to.Key, After: to.Value}, func() (change, error) {
-		result, err := s.propose(ctx, op.Envelope{}, &raftlogv1.SettingSet{Key: to.Key, Value: to.Value}, false)
+	res, before := &idnodev1.UpdateSettingResponse{Setting: all[at]}, all[at].GetValue()
+	err := s.audited(ctx, audit.Record{Event: audit.EventSetting, Name: to.GetKey(), After: to.GetValue()}, func() (change, error) {
+		result, err := s.propose(ctx, op.Envelope{}, &raftlogv1.SettingSet{Key: to.GetKey(), Value: to.GetValue()}, false)
 		now, err := value("UpdateSetting", result, err)
 		res.Setting.Value, res.LogIndex = now.Value, now.LogIndex
-		return change{index: now.LogIndex, before: all[at].Value, after: to.Value}, err
+		return change{index: now.LogIndex, before: before, after: to.GetValue()}, err
 	})
 	return res, err
 }
 
 // all returns all settings by key.
-func (s *settings) all() []Setting {
-	var all []Setting
+func (s *settings) all() []*idnodev1.Setting {
+	var all []*idnodev1.Setting
 	for _, f := range s.state.Settings() {
-		all = append(all, Setting{Key: f.Key, Value: f.Value, Default: f.Default, Description: f.Description})
+		all = append(all, &idnodev1.Setting{Key: f.Key, Value: f.Value, DefaultValue: f.Default, Description: f.Description})
 	}
-	slices.SortFunc(all, func(a, b Setting) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(all, func(a, b *idnodev1.Setting) int { return cmp.Compare(a.GetKey(), b.GetKey()) })
 	return all
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/etag"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 const (
@@ -14,19 +15,6 @@ const (
 	// MaxBlockSize is how many it has at most.
 	MaxBlockSize = etag.MaxBlock
 )
-
-// ServerSideStreamRequest asks for server-side ids in blocks.
-type ServerSideStreamRequest struct {
-	Database string
-	// Template must end with the separator.
-	Template string
-	// Separator is empty for "/".
-	Separator string
-	// Count is how many ids in all; 0 means that there is no end.
-	Count int64
-	// BlockSize is 1 to MaxBlockSize; 0 means DefaultBlockSize.
-	BlockSize int64
-}
 
 // ServerSideStream hands out blocks of server-side ids, for one caller at a time.
 type ServerSideStream struct {
@@ -41,45 +29,45 @@ type ServerSideStream struct {
 }
 
 // ServerSideStream checks the request. It takes nothing yet.
-func (g *ids) ServerSideStream(ctx context.Context, req ServerSideStreamRequest) (*ServerSideStream, error) {
-	stream, err := g.serverSideStream(ctx, &req)
+func (g *ids) ServerSideStream(ctx context.Context, req *idnodev1.StreamServerSideIdsRequest) (*ServerSideStream, error) {
+	stream, err := g.serverSideStream(ctx, req)
 	if err != nil {
 		return nil, g.finish(ctx, "ServerSideStream", err)
 	}
 	return stream, nil
 }
 
-func (g *ids) serverSideStream(ctx context.Context, req *ServerSideStreamRequest) (*ServerSideStream, error) {
-	database, err := databaseKey(req.Database)
+func (g *ids) serverSideStream(ctx context.Context, req *idnodev1.StreamServerSideIdsRequest) (*ServerSideStream, error) {
+	database, err := databaseKey(req.GetDatabase())
 	if err != nil {
 		return nil, err
 	}
-	template, err := docid.Parse(req.Template, req.Separator)
+	template, err := docid.Parse(req.GetTemplate(), req.GetSeparator())
 	if err != nil {
 		return nil, badForm(err, "")
 	}
-	size := req.BlockSize
+	size := req.GetBlockSize()
 	if size == 0 {
 		size = DefaultBlockSize
 	}
 	switch {
 	case template.Kind != docid.ServerSide:
 		return nil, invalid(ReasonInvalidID, "template", "only a template that ends with the separator gives server-side ids")
-	case req.Count < 0:
-		return nil, invalid(ReasonInvalidCount, "count", "the count %d is negative", req.Count)
+	case req.GetCount() < 0:
+		return nil, invalid(ReasonInvalidCount, "count", "the count %d is negative", req.GetCount())
 	case size < 1 || size > MaxBlockSize:
 		return nil, invalid(ReasonInvalidSize, "block_size", "the block size %d is not in 1 to %d", size, MaxBlockSize)
 	}
-	if err := g.allowTemplate(ctx, req.Template, target{targetDatabase, database, ""}, 0); err != nil {
+	if err := g.allowTemplate(ctx, req.GetTemplate(), target{targetDatabase, database, ""}, 0); err != nil {
 		return nil, err
 	}
-	tag, err := g.serverSideTag(req.Template)
+	tag, err := g.serverSideTag(req.GetTemplate())
 	if err != nil {
 		return nil, err
 	}
 	return &ServerSideStream{
-		ids: g, database: database, template: req.Template, tag: tag,
-		size: size, left: req.Count, endless: req.Count == 0,
+		ids: g, database: database, template: req.GetTemplate(), tag: tag,
+		size: size, left: req.GetCount(), endless: req.GetCount() == 0,
 	}, nil
 }
 
@@ -89,20 +77,20 @@ func (b *ServerSideStream) NodeTag() string { return b.tag }
 // Next takes the next block, or returns io.EOF after the last one. Each block is
 // a call of its own to the bounds of the node and to Drain, so that a stream
 // holds up neither.
-func (b *ServerSideStream) Next(ctx context.Context) (IDBlock, error) {
+func (b *ServerSideStream) Next(ctx context.Context) (*idnodev1.IdBlock, error) {
 	n := b.size
 	if !b.endless {
 		n = min(n, b.left)
 	}
 	if n == 0 {
-		return IDBlock{}, io.EOF
+		return nil, io.EOF
 	}
 	return call(ctx, b.ids.calls, "ServerSideStream", n, b.take)
 }
 
-func (b *ServerSideStream) take(ctx context.Context, n int64) (IDBlock, error) {
+func (b *ServerSideStream) take(ctx context.Context, n int64) (*idnodev1.IdBlock, error) {
 	if err := b.ids.allowTemplate(ctx, b.template, target{targetDatabase, b.database, ""}, n); err != nil {
-		return IDBlock{}, err
+		return nil, err
 	}
 	block, err := b.ids.serverSideBlock(b.database, b.template, b.tag, n)
 	if err == nil {
@@ -127,17 +115,17 @@ func (g *ids) serverSideTag(template string) (string, error) {
 }
 
 // serverSideBlock takes count etags, 1 to MaxBlockSize.
-func (g *ids) serverSideBlock(database, template, tag string, count int64) (IDBlock, error) {
+func (g *ids) serverSideBlock(database, template, tag string, count int64) (*idnodev1.IdBlock, error) {
 	first, err := g.etags.NextBlock(database, int(count))
 	if err != nil {
-		return IDBlock{}, etagError(err)
+		return nil, etagError(err)
 	}
 	last := first + uint64(count) - 1
 	if last < first || last > etag.MaxEtag {
-		return IDBlock{}, etagError(etag.ErrExhausted)
+		return nil, etagError(etag.ErrExhausted)
 	}
 	g.events.issued(database, docid.ServerSide, count)
-	return IDBlock{
+	return &idnodev1.IdBlock{
 		Prefix: template, First: int64(first), Last: int64(last),
 		Width: numberDigits, Suffix: "-" + tag,
 	}, nil

@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	"github.com/idnode/idnode/etag"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-func openStream(t *testing.T, n node, req ServerSideStreamRequest) *ServerSideStream {
+func openStream(t *testing.T, n node, req *idnodev1.StreamServerSideIdsRequest) *ServerSideStream {
 	t.Helper()
 	stream, err := n.ServerSideStream(context.Background(), req)
 	if err != nil {
@@ -22,7 +23,7 @@ func openStream(t *testing.T, n node, req ServerSideStreamRequest) *ServerSideSt
 // so that a stream may go on after an error.
 func TestServerSideStreamFailures(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
-	stream := openStream(t, n, ServerSideStreamRequest{Template: "users/", Count: 5, BlockSize: 3})
+	stream := openStream(t, n, &idnodev1.StreamServerSideIdsRequest{Template: "users/", Count: 5, BlockSize: 3})
 	for _, want := range []struct {
 		err    error
 		code   Code
@@ -50,7 +51,7 @@ func TestServerSideStreamFailures(t *testing.T) {
 // TestServerSideStreamHasNoEnd unless it was given a count.
 func TestServerSideStreamHasNoEnd(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
-	stream := openStream(t, n, ServerSideStreamRequest{Template: "users/"})
+	stream := openStream(t, n, &idnodev1.StreamServerSideIdsRequest{Template: "users/"})
 	for range 100 {
 		if b, err := stream.Next(context.Background()); err != nil || b.Last-b.First+1 != DefaultBlockSize {
 			t.Fatalf("%v %v", b, err)
@@ -63,6 +64,6 @@ func TestServerSideStreamHasNoEnd(t *testing.T) {
 
 func TestServerSideStreamWithoutTag(t *testing.T) {
 	n := newNode(t, newWorld(t), func(c *Config) { c.Tag = func() (string, bool) { return "A", false } })
-	_, err := n.ServerSideStream(context.Background(), ServerSideStreamRequest{Template: "users/"})
+	_, err := n.ServerSideStream(context.Background(), &idnodev1.StreamServerSideIdsRequest{Template: "users/"})
 	wantError(t, err, FailedPrecondition, ReasonTagNotAssigned, "")
 }

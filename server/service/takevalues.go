@@ -7,6 +7,7 @@ import (
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/identity"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // takeValues is what NextIdentity and Generate have in common. Names are folded.
@@ -16,8 +17,24 @@ type takeValues struct {
 	count           int64
 }
 
+// takenValues are the values taken, in order: one block, or up to 64 where claimed ids lie
+// between.
+type takenValues struct {
+	blocks   []identity.Block
+	logIndex uint64
+}
+
+// response returns the values as the API has them.
+func (t takenValues) response() *idnodev1.NextIdentityResponse {
+	list := make([]*idnodev1.ValueBlock, len(t.blocks))
+	for i, b := range t.blocks {
+		list[i] = &idnodev1.ValueBlock{First: b.First, Last: b.Last}
+	}
+	return &idnodev1.NextIdentityResponse{Blocks: list, LogIndex: t.logIndex}
+}
+
 // take takes values in the name of the caller where that counts.
-func (i *identities) take(ctx context.Context, t takeValues) (res NextIdentityResponse, err error) {
+func (i *identities) take(ctx context.Context, t takeValues) (res takenValues, err error) {
 	keyed := t.Request != nil
 	err = i.named(ctx, keyed, keyed, func(principal *string) error {
 		answer, err := i.proposer.log.Propose(ctx, t.operation(principal))
@@ -37,20 +54,20 @@ func (t takeValues) operation(principal *string) []byte {
 
 // taken returns what an answer says was taken. The error is an *op.RefusedError or an
 // *Error.
-func (i *identities) taken(t takeValues, answer []byte) (NextIdentityResponse, error) {
+func (i *identities) taken(t takeValues, answer []byte) (takenValues, error) {
 	logIndex, blocks, ok := op.DecodeBlocks(answer)
 	if !ok {
 		result, err := op.DecodeResult(answer)
 		if err != nil {
-			return NextIdentityResponse{}, internalCodec(err)
+			return takenValues{}, internalCodec(err)
 		}
-		return NextIdentityResponse{}, wrongResult("taking values", result)
+		return takenValues{}, wrongResult("taking values", result)
 	}
 	if err := checkBlocks(blocks, t.count); err != nil {
-		return NextIdentityResponse{}, internal(err)
+		return takenValues{}, internal(err)
 	}
 	i.events.issued(t.Database, docid.Identity, t.count)
-	return NextIdentityResponse{Blocks: blocks, LogIndex: logIndex}, nil
+	return takenValues{blocks, logIndex}, nil
 }
 
 // checkBlocks makes sure that the values are as many as were asked for: ids are

@@ -147,7 +147,10 @@ var refusalKinds = map[raftlogv1.RefusalReason]refusalKind{
 }
 
 // reasonOfField is the reason for a text that the state refuses, by its field.
-var reasonOfField = map[string]string{"name": ReasonInvalidName, "tag": ReasonInvalidTag, "id": ReasonInvalidID, "database": ReasonInvalidDatabase}
+var reasonOfField = map[string]string{
+	"name": ReasonInvalidName, "tag": ReasonInvalidTag, "id": ReasonInvalidID,
+	"database": ReasonInvalidDatabase,
+}
 
 // refusalError translates what the state machine refused.
 func refusalError(r *raftlogv1.Refusal) *Error {
@@ -164,8 +167,7 @@ func refusalError(r *raftlogv1.Refusal) *Error {
 		e.Message = "refused by the cluster"
 	}
 	if r.GetSeriesNumber() != nil {
-		number := op.NumberOf(r.GetSeriesNumber())
-		e.Number = &number
+		e.Number = numberMessage(op.NumberOf(r.GetSeriesNumber()))
 	}
 	if reason, ok := reasonOfField[e.Field]; ok && e.Reason == ReasonInvalidRequest {
 		e.Reason = reason

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // TestTurns: few calls go on at a time, one of each caller, and a caller that comes later
@@ -93,13 +95,12 @@ func TestWhatTakesLongTakesTurns(t *testing.T) {
 		if _, err := n.TakeNumbers(as("shop"), berlin("a")); err != nil {
 			t.Fatal(err)
 		}
-		page := SeriesPageRequest{SeriesRequest: invoices}
+		page := &idnodev1.ReportSeriesRequest{Series: invoices}
 		report, err := n.ReportSeries(as("shop"), page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		inScope := page
-		inScope.Scope = report.Items[0].Scope
+		inScope := &idnodev1.ListNumbersRequest{Series: invoices, Scope: report.Scopes[0].Scope}
 		template := 0
 		calls := map[string]func(context.Context) error{
 			"report": func(ctx context.Context) error { _, err := n.ReportSeries(ctx, page); return err },
@@ -107,13 +108,12 @@ func TestWhatTakesLongTakesTurns(t *testing.T) {
 			"verify": func(ctx context.Context) error { _, err := n.VerifySeries(ctx, allInvoices); return err },
 			"format": func(ctx context.Context) error {
 				template++
-				req := FormatNumberRequest{FormatRequest: FormatRequest{Template: fmt.Sprintf("%d-{number}", template)}, Number: 1}
+				req := &idnodev1.FormatNumberRequest{Of: &idnodev1.FormatNumberRequest_Format{Format: fmt.Sprintf("%d-{number}", template)}, Number: 1}
 				_, err := n.FormatNumber(ctx, req)
 				return err
 			},
 			"preview": func(ctx context.Context) error {
-				req := DefineSeriesRequest{Name: "others", DryRun: true}
-				req.Definition.Format = "{number}"
+				req := &idnodev1.DefineSeriesRequest{Name: "others", DryRun: true, Definition: &idnodev1.SeriesDefinition{Format: "{number}"}}
 				_, err := n.DefineSeries(ctx, req)
 				return err
 			},
@@ -132,7 +132,7 @@ func TestWhatTakesLongTakesTurns(t *testing.T) {
 				t.Errorf("%s gave up after %s", name, time.Since(start))
 			}
 		}
-		if _, err := n.GetSeries(as("shop"), invoices); err != nil {
+		if _, err := n.GetSeries(as("shop"), &idnodev1.GetSeriesRequest{Name: invoices}); err != nil {
 			t.Errorf("what is cheap waits: %v", err)
 		}
 		end()

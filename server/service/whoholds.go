@@ -4,67 +4,44 @@ import (
 	"context"
 	"slices"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/hilo"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
-
-// WhoHoldsRequest names a number of a tag.
-type WhoHoldsRequest struct {
-	Database    string
-	Tag         string
-	Number      int64
-	Consistency Consistency
-}
-
-// RangeState is what the cluster knows of a number of a tag.
-type RangeState uint8
-
-// The states of a number.
-const (
-	// RangeNotIssued: nobody has it.
-	RangeNotIssued RangeState = iota
-	// RangeNotRemembered: it is taken, and in no range that the state remembers.
-	RangeNotRemembered
-	// RangeOutstanding: it is in a range that a caller got.
-	RangeOutstanding
-	// RangeReserved: it is in a range that a node got for its reserve.
-	RangeReserved
-)
-
-// WhoHoldsResponse says who got the range that a number is in.
-type WhoHoldsResponse struct {
-	State RangeState
-	// Range is that of a number that is outstanding or reserved, and Holder who got it, if
-	// that is Known.
-	Range    hilo.Range
-	Holder   fsm.RangeHolder
-	Known    bool
-	LogIndex uint64
-}
 
 // WhoHolds finds out who got the range that a number is in.
-func (r *ranges) WhoHolds(ctx context.Context, req WhoHoldsRequest) (WhoHoldsResponse, error) {
+func (r *ranges) WhoHolds(ctx context.Context, req *idnodev1.WhoHoldsRequest) (*idnodev1.WhoHoldsResponse, error) {
 	return call(ctx, r.calls, "WhoHolds", req, r.whoHolds)
 }
 
-func (r *ranges) whoHolds(ctx context.Context, req WhoHoldsRequest) (WhoHoldsResponse, error) {
-	if req.Number < 1 {
-		return WhoHoldsResponse{}, invalid(ReasonInvalidNumber, "number", "the number %d is below 1", req.Number)
+func (r *ranges) whoHolds(ctx context.Context, req *idnodev1.WhoHoldsRequest) (*idnodev1.WhoHoldsResponse, error) {
+	if req.GetNumber() < 1 {
+		return nil, invalid(ReasonInvalidNumber, "number", "the number %d is below 1", req.GetNumber())
 	}
-	counter, index, err := r.readHiLo(ctx, GetHiLoRequest{req.Database, req.Tag, req.Consistency})
+	counter, index, err := r.readHiLo(ctx, req)
 	if err != nil {
-		return WhoHoldsResponse{}, err
+		return nil, err
 	}
-	res := WhoHoldsResponse{LogIndex: index}
-	at := slices.IndexFunc(counter.Outstanding, func(o hilo.Outstanding) bool { return o.Low <= req.Number && req.Number <= o.High })
-	switch {
-	case at >= 0:
-		res.State, res.Range = RangeOutstanding, counter.Outstanding[at].Range
-		if res.Holder, res.Known = fsm.HolderOf(counter.Outstanding[at]); res.Holder.Reserve {
-			res.State = RangeReserved
+	res := &idnodev1.WhoHoldsResponse{State: idnodev1.RangeState_RANGE_STATE_NOT_ISSUED, LogIndex: index}
+	at := slices.IndexFunc(counter.Outstanding, func(o hilo.Outstanding) bool { return o.Low <= req.GetNumber() && req.GetNumber() <= o.High })
+	if at < 0 {
+		if req.GetNumber() <= counter.Max {
+			res.State = idnodev1.RangeState_RANGE_STATE_NOT_REMEMBERED
 		}
-	case req.Number <= counter.Max:
-		res.State = RangeNotRemembered
+		return res, nil
+	}
+	found := counter.Outstanding[at]
+	res.State, res.Low, res.High = idnodev1.RangeState_RANGE_STATE_OUTSTANDING, found.Low, found.High
+	holder, known := fsm.HolderOf(found)
+	if holder.Reserve {
+		res.State = idnodev1.RangeState_RANGE_STATE_RESERVED
+	}
+	if known {
+		res.Holder = &idnodev1.RangeHolder{
+			Label: holder.Label, Principal: holder.Principal, NodeTag: holder.Node, IssuedAt: timestamppb.New(holder.Issued),
+		}
 	}
 	return res, nil
 }

@@ -10,10 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/internal/outcome"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -103,6 +105,11 @@ func (w *world) proposals() int {
 	defer w.mu.Unlock()
 	return w.proposed
 }
+
+const (
+	stale        = idnodev1.Consistency_CONSISTENCY_STALE
+	linearizable = idnodev1.Consistency_CONSISTENCY_LINEARIZABLE
+)
 
 // fakeCluster is a Cluster that remembers what it was asked.
 type fakeCluster struct {
@@ -196,7 +203,7 @@ func wantError(t *testing.T, err error, code Code, reason, field string) {
 // same compares with go-cmp.
 func same(t *testing.T, got, want any) {
 	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
+	if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
 		t.Fatalf("difference (-want +got):\n%s", d)
 	}
 }

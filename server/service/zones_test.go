@@ -12,6 +12,7 @@ import (
 	_ "time/tzdata" // As the program has it.
 
 	"github.com/idnode/idnode/access/rights"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/series"
 )
 
@@ -73,7 +74,7 @@ func TestARightIsJudgedBeforeAZone(t *testing.T) {
 	all := []rights.Grant{{Database: "*", Rights: rights.Generate}}
 	n.setRoles(t, everything(), rights.Role{Name: "till", Principals: []string{"till"}, Grants: all})
 	crater := series.Definition{Format: "{number}", TimeZone: "Mars/Crater"}
-	_, err := n.DefineSeries(as("till"), DefineSeriesRequest{Name: "x", Definition: crater})
+	_, err := n.DefineSeries(as("till"), &idnodev1.DefineSeriesRequest{Name: "x", Definition: definitionMessage(crater)})
 	var denied *Error
 	if !errors.As(err, &denied) || denied.Code != PermissionDenied {
 		t.Errorf("%v", err)

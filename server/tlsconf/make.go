@@ -137,8 +137,12 @@ func (o MakeOptions) validate(dir string) error {
 		}
 		seen[tag] = true
 		base := filepath.Join(dir, tag)
-		if !o.Overwrite && anyExists(base+".crt", base+".key") {
-			return fmt.Errorf("%w: %s.crt or %s.key", ErrExists, base, base)
+		for _, path := range []string{base + ".crt", base + ".key"} {
+			if _, err := os.Lstat(path); err == nil && !o.Overwrite {
+				return fmt.Errorf("%w: %s", ErrExists, path)
+			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("tlsconf: %w", err)
+			}
 		}
 	}
 	for _, name := range o.Clients {

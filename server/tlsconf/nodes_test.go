@@ -71,7 +71,8 @@ func TestOnlyANodesCertificateMakesANode(t *testing.T) {
 			t.Errorf("a certificate for %v is a node's", usages)
 		}
 	}
-	if err := (tlsconf.Nodes{Cluster: func() string { return "" }}).Check(certificate(t, "idnode://"+own+"/node/B", serves, calls), "B"); err != nil {
+	if err := (tlsconf.Nodes{Cluster: func() string { return "" }}).Check(certificate(t, "idnode://"+own+"/node/B", serves,
+		calls), "B"); err != nil {
 		t.Errorf("before there is a cluster: %v", err)
 	}
 }

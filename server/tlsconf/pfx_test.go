@@ -45,7 +45,8 @@ func TestPFX(t *testing.T) {
 		key, leaf, cas, err := pkcs12.DecodeChain(content, "")
 		must(t, err)
 		own := load(t, dir, name)
-		if _, isRSA := key.(*rsa.PrivateKey); isRSA != (name != "client") || !leaf.Equal(own.Leaf()) || len(cas) != 1 || leaf.CheckSignatureFrom(cas[0]) != nil {
+		if _, isRSA := key.(*rsa.PrivateKey); isRSA != (name != "client") || !leaf.Equal(own.Leaf()) || len(cas) != 1 ||
+			leaf.CheckSignatureFrom(cas[0]) != nil {
 			t.Errorf("%s: %T, %v, %d CAs", name, key, leaf.Subject, len(cas))
 		}
 		if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {

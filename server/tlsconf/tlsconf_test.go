@@ -183,7 +183,8 @@ func TestTLS12IsAEADAlone(t *testing.T) {
 				continue
 			}
 			tried++
-			good := strings.HasPrefix(suite.Name, "TLS_ECDHE_") && (strings.Contains(suite.Name, "_GCM_") || strings.Contains(suite.Name, "_POLY1305_"))
+			good := strings.HasPrefix(suite.Name, "TLS_ECDHE_") &&
+				(strings.Contains(suite.Name, "_GCM_") || strings.Contains(suite.Name, "_POLY1305_"))
 			for _, atServer := range []bool{true, false} {
 				server, client := a.Server(), client.Clone()
 				other := client

@@ -237,7 +237,10 @@ func TestURIsAreComparedByteForByte(t *testing.T) {
 		"spiffe://ex.org/op", "SPIFFE://ex.org/op", "spiffe://ex.org/op#", "spiffe://ex.org/op?", "spiffe://EX.org/op", "spiffe://ex.org/%6fp",
 		"spiffe://ex.org//op", "spiffe://ex.org:/op", "spiffe://@ex.org/op", "urn:op", "URN:op",
 	} {
-		for name, uris := range map[string][]string{"alone": {uri}, "behind a node's": {"idnode://*/node/A", "IDNODE://*/node/B", uri, "spiffe://ex.org/other"}} {
+		for name, uris := range map[string][]string{
+			"alone":           {uri},
+			"behind a node's": {"idnode://*/node/A", "IDNODE://*/node/B", uri, "spiffe://ex.org/other"},
+		} {
 			leaf := withURIs(t, uris...)
 			if got := tlsconf.Principal(tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{leaf}}}); got != "uri:"+uri {
 				t.Errorf("%s, %s: %q", uri, name, got)

@@ -140,7 +140,8 @@ func TestPropose(t *testing.T) {
 	stop()
 	s := c.Span(t, spanPropose)
 	callerID, ofID := caller.SpanContext().SpanID(), of.SpanID()
-	if !slices.Equal(s.GetParentSpanId(), callerID[:]) || !slices.Equal(s.GetSpanId(), ofID[:]) || tracetest.Attribute(s, "idnode.operations") != "1" {
+	if !slices.Equal(s.GetParentSpanId(), callerID[:]) || !slices.Equal(s.GetSpanId(), ofID[:]) ||
+		tracetest.Attribute(s, "idnode.operations") != "1" {
 		t.Errorf("%v", s)
 	}
 	for _, want := range []string{"service.name=idnode", "service.version=1.2.3", "service.instance.id=A"} {
@@ -184,7 +185,8 @@ func TestFollow(t *testing.T) {
 	}
 	stop()
 	g, e, one, two := c.Span(t, spanGroup), c.Span(t, spanEntry), c.Span(t, "one"), c.Span(t, "two")
-	if !slices.Equal(g.GetParentSpanId(), one.GetSpanId()) || len(g.GetLinks()) != 1 || !slices.Equal(g.GetLinks()[0].GetSpanId(), two.GetSpanId()) {
+	if !slices.Equal(g.GetParentSpanId(), one.GetSpanId()) || len(g.GetLinks()) != 1 ||
+		!slices.Equal(g.GetLinks()[0].GetSpanId(), two.GetSpanId()) {
 		t.Errorf("the group %v of %v and %v", g, one, two)
 	}
 	if !slices.Equal(e.GetParentSpanId(), g.GetSpanId()) || !slices.Equal(e.GetTraceId(), one.GetTraceId()) {
@@ -219,7 +221,8 @@ func TestHandler(t *testing.T) {
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	stop()
 	s := c.Span(t, "GET /databases/{db}/stats")
-	if s.GetParentSpanId()[0] != 1 || s.GetKind() != tracev1.Span_SPAN_KIND_SERVER || s.GetStatus().GetCode() != tracev1.Status_STATUS_CODE_ERROR ||
+	if s.GetParentSpanId()[0] != 1 || s.GetKind() != tracev1.Span_SPAN_KIND_SERVER ||
+		s.GetStatus().GetCode() != tracev1.Status_STATUS_CODE_ERROR ||
 		strings.Contains(s.String(), "secret") {
 		t.Errorf("%v", s)
 	}

@@ -38,26 +38,30 @@ func alarmsOf(s service.Status) []alarm {
 	}
 	add(!s.HasQuorum, noQuorum(s))
 	add(s.HasQuorum && s.LeaderTag == "", alarm{
-		Name: "IdnodeNoLeader", Critical: true, Title: "No leader.", Text: "A majority of the voters is in reach, but none of them is known to lead.",
+		Name: "IdnodeNoLeader", Critical: true, Title: "No leader.",
+		Text: "A majority of the voters is in reach, but none of them is known to lead.",
 	})
-	full := tagsOf(s, func(m service.Member) bool { return m.StorageFull })
+	full := tagsOf(s, func(m service.Member) bool { return m.Answer.GetStorageFull() })
 	add(s.StorageFull || full != "", storageFull(s.StorageFull, full))
 	if differing := tagsOf(s, func(m service.Member) bool { return m.StateDiffers }); differing != "" {
 		add(true, alarm{
 			Name: "IdnodeStateDiverged", Critical: true, Title: "Another state on " + differing + ".",
-			Text: "After the same log entry it is not that of this node. The node whose state is the wrong one ends by itself; rebuild it as its last line says.",
+			Text: "After the same log entry it is not that of this node. The node whose state is the wrong one ends by itself; rebuild it as its " +
+				"last line says.",
 		})
 	}
 	for _, m := range s.Members {
-		add(!m.Reachable && m.SilentFor > 0, alarm{
+		add(!m.Reachable() && m.SilentFor > 0, alarm{
 			Name: "IdnodeMemberUnreachable", Title: "Member " + m.Tag + " does not answer.",
-			Text: "Until it is back one node fewer may fail. If its machine is gone for good, remove it and let another join.", Millis: m.SilentFor.Milliseconds(),
+			Text:   "Until it is back one node fewer may fail. If its machine is gone for good, remove it and let another join.",
+			Millis: m.SilentFor.Milliseconds(),
 		})
 		add(m.Behind > lagging, alarm{
 			Name: "IdnodeLagging", Title: "Member " + m.Tag + " lags.",
-			Text: fmt.Sprintf("It is more than %d log entries behind. ", lagging) + "It catches up by itself after a restart; if it does not, its disk or processor is too slow.",
+			Text: fmt.Sprintf("It is more than %d log entries behind. ", lagging) +
+				"It catches up by itself after a restart; if it does not, its disk or processor is too slow.",
 		})
-		if days := daysLeft(m); days != nil && *days < certificateDays {
+		if days := m.CertificateDays(); days != nil && *days < certificateDays {
 			add(true, certificateEnds(m, *days))
 		}
 	}
@@ -97,7 +101,10 @@ func refused(s service.Status) string {
 
 // storageFull is about disks below the low-water mark, and whether that stops the cluster.
 func storageFull(stopped bool, full string) alarm {
-	a := alarm{Name: "IdnodeStorageFull", Critical: stopped, Title: "A disk is nearly full", Text: "Make room there; it goes on by itself within seconds."}
+	a := alarm{
+		Name: "IdnodeStorageFull", Critical: stopped, Title: "A disk is nearly full",
+		Text: "Make room there; it goes on by itself within seconds.",
+	}
 	if full != "" {
 		a.Title += ": " + full
 	}
@@ -108,16 +115,18 @@ func storageFull(stopped bool, full string) alarm {
 	return a
 }
 
-func certificateEnds(m service.Member, days int) alarm {
+func certificateEnds(m service.Member, days int32) alarm {
 	a := alarm{
 		Name: "IdnodeCertificateEnds", Title: fmt.Sprintf("The certificate of member %s ends within %d days.", m.Tag, days+1),
-		Text: fmt.Sprintf("Put a new one in place of its files before %s: the node takes it without a restart.", m.CertificateEnds.UTC().Format(time.DateOnly)),
+		Text: fmt.Sprintf("Put a new one in place of its files before %s: the node takes it without a restart.",
+			m.CertificateEnds().UTC().Format(time.DateOnly)),
 	}
 	if days < certificateDaysNow {
 		a.Name, a.Critical = "IdnodeCertificateEndsNow", true
 	}
 	if days < 0 {
-		a.Title, a.Text = "The certificate of member "+m.Tag+" has ended.", "Others refuse it. Put a new one in place of its files: the node takes it without a restart."
+		a.Title, a.Text = "The certificate of member "+m.Tag+" has ended.", "Others refuse it. Put a new one in place of its files: the node "+
+			"takes it without a restart."
 	}
 	return a
 }

@@ -3,11 +3,11 @@
 //
 // It owns the files of the page, which are embedded in the program and refer to
 // nothing outside of it, the headers that bind a browser to them, and the calls
-// below /page/api/ that the page makes. Those calls are internal to the page:
-// they change with it, in the same program, and are no public API. Each of them is
-// a use case of package service, with the rights of its caller.
+// below /page/api/. Those have what the public API has not; all else the page asks of that,
+// on the same port (see package jsonapi). They are internal to the page: they change with
+// it, in the same program. Each of them is a use case of package service, with the rights of
+// its caller.
 //
-// A change is a POST with a body of JSON, which a page of another origin cannot
-// send; the HTTP server refuses those besides (see package
-// httpapi), and this package refuses host names that are not the cluster's.
+// The HTTP server refuses what another origin sends (see package httpapi), and this package
+// refuses host names that are not the cluster's.
 package webpage

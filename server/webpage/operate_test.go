@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/backup"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	"github.com/idnode/idnode/server/httpapi"
+	keeper "github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -31,7 +33,7 @@ func TestAlarms(t *testing.T) {
 		}
 	}
 	ends := func(in time.Duration) func(*service.ClusterStatus) {
-		return condition(func(c *service.Condition) { c.CertificateEnds = time.Now().Add(in + time.Hour) })
+		return condition(func(c *service.Condition) { c.Answer.CertificateEnds = time.Now().Add(in + time.Hour).Unix() })
 	}
 	const day = 24 * time.Hour
 	tests := map[string]struct {
@@ -45,7 +47,7 @@ func TestAlarms(t *testing.T) {
 			`[{"name":"IdnodeMemberUnreachable","critical":false,"title":"Member C does not answer.","millis":60000}]`,
 		},
 		"a full disk": {
-			condition(func(c *service.Condition) { c.StorageFull = true }),
+			condition(func(c *service.Condition) { c.Answer.StorageFull = true }),
 			`[{"name":"IdnodeStorageFull","critical":false,"title":"A disk is nearly full: B."}]`,
 		},
 		"full disks": {
@@ -57,7 +59,7 @@ func TestAlarms(t *testing.T) {
 			`[{"name":"IdnodeStateDiverged","critical":true,"title":"Another state on B."}]`,
 		},
 		"a member that lags": {func(s *service.ClusterStatus) {
-			s.Conditions["A"] = service.Condition{Reachable: true, AppliedIndex: 9000}
+			s.Conditions["A"] = service.Condition{Answer: &peerv1.PingResponse{AppliedIndex: 9000}}
 		}, `[{"name":"IdnodeLagging"}]`},
 		"a certificate":         {ends(20 * day), sound},
 		"an old certificate":    {ends(3 * day), `[{"name":"IdnodeCertificateEnds","critical":false,"title":"The certificate of member B ends within 4 days."}]`},
@@ -86,7 +88,7 @@ func TestAReserveThatRunsShort(t *testing.T) {
 		4 * time.Minute: `[{"name":"IdnodeReserveShort","critical":false,"title":"The reserve of HiLo ranges runs short."}]`,
 	} {
 		w := newWorld(t)
-		w.reserve = &service.ReserveTotal{Tags: 1, Numbers: 32, Lasts: lasts, For: 10 * time.Minute}
+		w.reserve = &keeper.Total{Tags: 1, Numbers: 32, Lasts: lasts, For: 10 * time.Minute}
 		wantJSON(t, send(w.newServer(httpapi.Config{}), get, api+"overview", ""), 200,
 			fmt.Sprintf(`{"alarms":%s,"reserve":{"tags":1,"numbers":32,"lasts_millis":%d}}`, want, lasts.Milliseconds()))
 	}
@@ -128,7 +130,7 @@ func TestWhatCannotWork(t *testing.T) {
 		"no quorum": {func(w *world) { w.loseQuorum() }, `[{"no_transfer":"There is no quorum."},{"no_transfer":"There is no quorum."},{"no_removal":"There is no quorum."}]`},
 		"no room": {func(w *world) {
 			w.change = func(s *service.ClusterStatus) {
-				s.Conditions["B"] = service.Condition{Reachable: true, StorageFull: true}
+				s.Conditions["B"] = service.Condition{Answer: &peerv1.PingResponse{StorageFull: true}}
 			}
 		}, `[{},{"no_transfer":"Its disk is nearly full."},{}]`},
 		"no vote": {func(w *world) {
@@ -144,36 +146,12 @@ func TestWhatCannotWork(t *testing.T) {
 	}
 }
 
-// TestOperate: leadership is transferred, and a member that is gone is removed; one
-// that answers is not.
-func TestOperate(t *testing.T) {
-	w := newWorld(t)
-	walk(t, w.newServer(httpapi.Config{}), []step{
-		{post, "members/lead", `{"tag":"B","request_id":"r"}`, 200, `{"leader":"B"}`},
-		{post, "members/lead", `{"tag":"b"}`, 400, `{"reason":"INVALID_NODE_TAG","field":"tag"}`},
-		{post, "members/remove", `{"tag":"B"}`, 409, `{"reason":"INVALID_REQUEST","field":"tag"}`},
-		{post, "members/remove", `{"tag":"C"}`, 200, `{"name":"C"}`},
-		{post, "members/remove", `{"tag":"C","force":true}`, 400, `{"reason":"INVALID_REQUEST"}`},
-		{get, "settings", "", 200, `{"next":""}`},
-		{get, "roles", "", 200, `{"Roles":[],"Limits":[]}`},
-	})
-	if strings.Join(w.led, " ") != "B" || strings.Join(w.removed, " ") != "C" {
-		t.Errorf("%q led, %q were removed", w.led, w.removed)
-	}
-	w.admins = []string{"ops"}
-	walk(t, w.newServer(httpapi.Config{}), []step{
-		{post, "members/lead", `{"tag":"B"}`, 403, `{"reason":"PERMISSION_DENIED"}`},
-		{post, "members/remove", `{"tag":"C"}`, 403, `{"reason":"PERMISSION_DENIED"}`},
-		{get, "roles", "", 403, `{"reason":"PERMISSION_DENIED"}`},
-	})
-}
-
 // TestBackup: what is downloaded is a backup file, to its last byte.
 func TestBackup(t *testing.T) {
 	w := newWorld(t)
 	s := w.newServer(httpapi.Config{})
-	wantJSON(t, send(s, post, api+"identities/seed", `{"name":"invoices","value":"7"}`), 200, `{}`)
-	answer := send(s, post, api+"backup", `{"request_id":"r"}`)
+	w.seed("invoices", 7)
+	answer := send(s, post, api+"backup", `{}`)
 	if answer.Code != http.StatusOK || answer.Header().Get("Content-Type") != "application/octet-stream" {
 		t.Errorf("%d %v", answer.Code, answer.Header())
 	}
@@ -190,7 +168,7 @@ func TestBackup(t *testing.T) {
 	}
 	w.loseQuorum()
 	wantJSON(t, send(s, post, api+"backup", `{}`), 503, `{"reason":"NO_QUORUM"}`)
-	if answer := send(s, post, api+"backup", `{"stale":true}`); answer.Code != http.StatusOK || answer.Body.Len() == 0 {
+	if answer := send(s, post, api+"backup", `{"consistency":"CONSISTENCY_STALE"}`); answer.Code != http.StatusOK || answer.Body.Len() == 0 {
 		t.Errorf("without a quorum: %d", answer.Code)
 	}
 }
@@ -220,7 +198,7 @@ func TestAStalledDownloadIsGivenUp(t *testing.T) {
 	w := newWorld(t)
 	s := w.newServer(httpapi.Config{})
 	for i := range 100 {
-		wantJSON(t, send(s, post, api+"claims/claim", fmt.Sprintf(`{"id":"%d%s"}`, i, strings.Repeat("x", 2000))), 200, `{}`)
+		w.seed(fmt.Sprint(i, strings.Repeat("x", 1990)), 1)
 	}
 	r := httptest.NewRequest(post, "http://127.0.0.1:7402"+api+"backup", strings.NewReader(`{}`))
 	r.Header.Set("Content-Type", "application/json")

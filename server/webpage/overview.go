@@ -1,11 +1,12 @@
 package webpage
 
 import (
-	"math"
 	"net/http"
 	"strconv"
 	"time"
 
+	"github.com/idnode/idnode/access/rights"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -58,10 +59,10 @@ type reserve struct {
 // you is the viewer of the page, and its rights.
 type you struct {
 	Name string `json:"name"`
-	// Cluster has the rights on the cluster as a whole, Some those on some name of the
+	// Cluster has the rights on the cluster as a whole, Grants what gives those in the
 	// viewed database.
-	Cluster string `json:"cluster"`
-	Some    string `json:"some"`
+	Cluster string         `json:"cluster"`
+	Grants  []rights.Grant `json:"grants"`
 }
 
 // member is a node of the cluster.
@@ -80,7 +81,7 @@ type member struct {
 	Version     string `json:"version"`
 	// CertificateDays is for how many days its certificate is still valid, rounded
 	// down; null if it has none, or does not say.
-	CertificateDays *int `json:"certificate_days"`
+	CertificateDays *int32 `json:"certificate_days"`
 	// Stats are null if it does not say.
 	Stats *stats `json:"figures"`
 	GRPC  string `json:"grpc"`
@@ -96,8 +97,8 @@ type member struct {
 type stats struct {
 	Identities float64 `json:"identities_per_second"`
 	IDs        float64 `json:"ids_per_second"`
-	CommitP99  int64   `json:"commit_p99_micros"`
-	WriteP99   int64   `json:"write_p99_micros"`
+	CommitP99  uint64  `json:"commit_p99_micros"`
+	WriteP99   uint64  `json:"write_p99_micros"`
 	FreeBytes  uint64  `json:"free_bytes"`
 }
 
@@ -113,7 +114,7 @@ type counts struct {
 }
 
 func (p *Page) overview(r *http.Request) (any, error) {
-	s, have := p.service.GetStatus(), p.service.Rights(r.Context(), "", "")
+	s, have := p.service.Status(), p.service.Rights(r.Context(), "", "")
 	o := overview{
 		Millis: time.Since(p.began).Milliseconds(), Taken: max(0, s.ConditionsAt.Sub(p.began).Milliseconds()),
 		Version: s.Version, Self: memberOf(s.Self, s.SelfID),
@@ -126,8 +127,7 @@ func (p *Page) overview(r *http.Request) (any, error) {
 			HiLos: s.Counts.HiLos, Claims: s.Counts.Claims, Requests: s.Counts.Requests, NameBytes: s.Counts.NameBytes,
 		},
 		You: you{
-			Name: p.service.Principal(r.Context()), Cluster: have.String(),
-			Some: p.service.RightsWithin(r.Context(), database(r.URL.Query())).String(),
+			Name: p.service.Principal(r.Context()), Cluster: have.String(), Grants: p.service.Grants(r.Context(), database(r.URL.Query())),
 		},
 	}
 	if r := s.Reserve; r != nil {
@@ -150,7 +150,7 @@ func votersOf(s service.Status) (voters, reachable int) {
 			continue
 		}
 		voters++
-		if m.Reachable {
+		if m.Reachable() {
 			reachable++
 		}
 	}
@@ -158,36 +158,26 @@ func votersOf(s service.Status) (voters, reachable int) {
 }
 
 func votes(m service.Member) bool {
-	return m.Role == service.RoleLeader || m.Role == service.RoleFollower
+	return m.Role == idnodev1.Role_ROLE_LEADER || m.Role == idnodev1.Role_ROLE_FOLLOWER
 }
 
 func memberOf(m service.Member, self string) member {
 	shown := member{
 		Tag: m.Tag, ID: m.ID, Role: roles[m.Role], Self: m.ID == self,
-		Reachable: m.Reachable, SilentMillis: m.SilentFor.Milliseconds(), Applied: m.AppliedIndex, Behind: m.Behind,
-		StorageFull: m.StorageFull, Version: m.Version, CertificateDays: daysLeft(m),
+		Reachable: m.Reachable(), SilentMillis: m.SilentFor.Milliseconds(), Applied: m.Answer.GetAppliedIndex(), Behind: m.Behind,
+		StorageFull: m.Answer.GetStorageFull(), Version: m.Answer.GetVersion(), CertificateDays: m.CertificateDays(),
 		GRPC: m.GRPCAddress, Raft: m.RaftAddress, HTTP: m.HTTPAddress,
 	}
-	if f := m.Stats; f != nil {
+	if f := m.Answer.GetFigures(); f != nil {
 		shown.Stats = &stats{
-			Identities: f.IdentitiesPerSecond, IDs: f.IDsPerSecond,
-			CommitP99: f.CommitP99.Microseconds(), WriteP99: f.WriteP99.Microseconds(), FreeBytes: f.FreeBytes,
+			Identities: f.GetIdentitiesPerSecond(), IDs: f.GetIdsPerSecond(),
+			CommitP99: f.GetCommitP99Micros(), WriteP99: f.GetWriteP99Micros(), FreeBytes: f.GetFreeBytes(),
 		}
 	}
 	return shown
 }
 
-// daysLeft returns for how many days a member's certificate is still valid; nil if
-// that is not known.
-func daysLeft(m service.Member) *int {
-	if m.CertificateEnds.IsZero() {
-		return nil
-	}
-	days := int(math.Floor(time.Until(m.CertificateEnds).Hours() / 24))
-	return &days
-}
-
-var roles = map[service.Role]string{
-	service.RoleLeader: "leader", service.RoleFollower: "follower", service.RoleJoining: "joining",
-	service.RoleWatcher: "watcher", service.RoleRemoved: "removed", service.RoleUnknown: "unknown",
+var roles = map[idnodev1.Role]string{
+	idnodev1.Role_ROLE_LEADER: "leader", idnodev1.Role_ROLE_FOLLOWER: "follower", idnodev1.Role_ROLE_JOINING: "joining",
+	idnodev1.Role_ROLE_WATCHER: "watcher", idnodev1.Role_ROLE_REMOVED: "removed", idnodev1.Role_ROLE_UNSPECIFIED: "unknown",
 }

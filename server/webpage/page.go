@@ -4,12 +4,15 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/idnode/idnode/server/jsonapi"
 	"github.com/idnode/idnode/server/service"
 )
 
 // Config is what a Page is made of. All fields are needed.
 type Config struct {
 	Service *service.Service
+	// Public is the API that makes the page's other calls. Its errors are the page's.
+	Public *jsonapi.API
 	// Issued returns how many ids the node has handed out since it was started, by
 	// strategy.
 	Issued func() map[string]uint64
@@ -19,6 +22,7 @@ type Config struct {
 // use.
 type Page struct {
 	service *service.Service
+	public  *jsonapi.API
 	issued  func() map[string]uint64
 	// began is what the time of the statistics is counted from.
 	began time.Time
@@ -26,7 +30,7 @@ type Page struct {
 
 // New returns a Page.
 func New(cfg Config) *Page {
-	return &Page{service: cfg.Service, issued: cfg.Issued, began: time.Now()}
+	return &Page{service: cfg.Service, public: cfg.Public, issued: cfg.Issued, began: time.Now()}
 }
 
 // Handle adds the page by handle, which takes patterns of http.ServeMux.

@@ -17,9 +17,14 @@ import (
 
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/fsmtest"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/grpcapi"
 	"github.com/idnode/idnode/server/httpapi"
+	"github.com/idnode/idnode/server/jsonapi"
+	keeper "github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -46,9 +51,7 @@ type world struct {
 	fail error
 	// change is made to the status.
 	change  func(*service.ClusterStatus)
-	reserve *service.ReserveTotal
-	// led and removed are the tags of members that leadership was transferred to, or that were removed.
-	led, removed []string
+	reserve *keeper.Total
 }
 
 func newWorld(t testing.TB) *world {
@@ -101,7 +104,7 @@ func (w *world) Status() service.ClusterStatus {
 	status := service.ClusterStatus{
 		ClusterID: hex.EncodeToString(fsmtest.ClusterID), SelfID: hex.EncodeToString(selfID), SelfTag: "A", LeaderTag: "A",
 		Term: 3, HasQuorum: true, CommitIndex: w.Index() + 2, Known: w.known, Conditions: map[string]service.Condition{
-			"A": {Reachable: true, AppliedIndex: w.Index()}, "B": {Reachable: true, AppliedIndex: w.Index() - 1},
+			"A": {Answer: &peerv1.PingResponse{AppliedIndex: w.Index()}}, "B": {Answer: &peerv1.PingResponse{AppliedIndex: w.Index() - 1}},
 		},
 	}
 	if w.fail != nil {
@@ -113,17 +116,16 @@ func (w *world) Status() service.ClusterStatus {
 	return status
 }
 
-func (w *world) RemoveMember(_ context.Context, tag string, force bool, _ *string) (uint64, error) {
-	if force {
-		w.t.Error("a member is removed by force")
-	}
-	w.removed = append(w.removed, tag)
-	return 1, nil
+// RemoveMember and Transfer implement service.Cluster; nothing of the page's own uses them.
+func (w *world) RemoveMember(context.Context, string, bool, *string) (uint64, error) {
+	return 0, errors.ErrUnsupported
 }
 
-func (w *world) Transfer(_ context.Context, tag string) (string, error) {
-	w.led = append(w.led, tag)
-	return tag, nil
+func (w *world) Transfer(context.Context, string) (string, error) { return "", errors.ErrUnsupported }
+
+// seed begins an identity.
+func (w *world) seed(name string, value int64) {
+	w.Must(op.Envelope{Database: "default"}, &raftlogv1.IdentitySeed{Name: name, Value: value})
 }
 
 // loseQuorum makes the cluster refuse everything, from now on.
@@ -137,9 +139,10 @@ func (w *world) loseQuorum() {
 func (w *world) newServer(cfg httpapi.Config) *httpapi.Server {
 	w.t.Helper()
 	svc, err := service.New(service.Config{
-		Proposer: w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "v1", Guarded: len(w.admins) > 0, Admins: w.admins, Hosts: []string{"ids.example"},
+		Proposer: w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "v1", Guarded: len(w.admins) > 0, Admins: w.admins,
+		Hosts:        []string{"ids.example"},
 		Tag:          func() (string, bool) { return "A", true },
-		ReserveTotal: func() *service.ReserveTotal { return w.reserve },
+		ReserveTotal: func() *keeper.Total { return w.reserve },
 		OwnEtags: func() []service.OwnEtag {
 			return []service.OwnEtag{{Database: "shop", Last: 1 << 62, Reserved: 1<<62 + 1, Ceiling: 1<<62 + 2}, {Database: "default", Reserved: 9}}
 		},
@@ -148,7 +151,8 @@ func (w *world) newServer(cfg httpapi.Config) *httpapi.Server {
 		w.t.Fatal(err)
 	}
 	server := httpapi.NewServer(cfg, svc)
-	New(Config{Service: svc, Issued: func() map[string]uint64 { return map[string]uint64{"guid": 7} }}).Handle(server.Handle)
+	public := jsonapi.New(jsonapi.Config{Calls: &grpcapi.Server{}, CheckHost: svc.CheckHost})
+	New(Config{Service: svc, Public: public, Issued: func() map[string]uint64 { return map[string]uint64{"guid": 7} }}).Handle(server.Handle)
 	return server
 }
 
@@ -186,8 +190,25 @@ func wantJSON(t *testing.T, w *httptest.ResponseRecorder, status int, want strin
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 		t.Fatalf("%v: %s", err, w.Body)
 	}
+	if failure, is := got.(map[string]any); is {
+		readDetails(failure)
+	}
 	if d := cmp.Diff(wanted, only(got, wanted)); d != "" || w.Code != status {
 		t.Errorf("status %d, want %d (-want +got):\n%s", w.Code, status, d)
+	}
+}
+
+// readDetails puts the reason and the field of an error where its message is.
+func readDetails(failure map[string]any) {
+	details, _ := failure["details"].([]any)
+	for _, detail := range details {
+		debug, _ := detail.(map[string]any)["debug"].(map[string]any)
+		if reason, is := debug["reason"]; is {
+			failure["reason"] = reason
+		}
+		if violations, is := debug["fieldViolations"].([]any); is {
+			failure["field"] = violations[0].(map[string]any)["field"]
+		}
 	}
 }
 
@@ -228,15 +249,6 @@ func decodeJSON(t *testing.T, w *httptest.ResponseRecorder, v any) {
 	if err := json.Unmarshal(w.Body.Bytes(), v); err != nil || w.Code != http.StatusOK {
 		t.Fatalf("%d %v: %s", w.Code, err, w.Body)
 	}
-}
-
-// jsonField returns a field of an answer that is text.
-func jsonField(t *testing.T, w *httptest.ResponseRecorder, name string) string {
-	t.Helper()
-	fields := map[string]any{}
-	decodeJSON(t, w, &fields)
-	text, _ := fields[name].(string)
-	return text
 }
 
 // membersAt are members with these HTTP addresses.

@@ -233,24 +233,36 @@ func (b *browser) gone(selector string) {
 func (b *browser) open(view string) {
 	b.t.Helper()
 	ask[string](b, fmt.Sprintf("location.hash = %q", "#/"+view))
-	b.until("the view "+view, fmt.Sprintf("document.querySelector('#views [aria-current]')?.hash.startsWith(%q) && document.querySelector('h1')", "#/"+strings.SplitN(view, "?", 2)[0]))
+	b.until("the view "+view,
+		fmt.Sprintf("document.querySelector('#views [aria-current]')?.hash.startsWith(%q) && document.querySelector('h1')",
+			"#/"+strings.SplitN(view, "?", 2)[0]))
 }
 
 // click clicks the first element that a selector finds. The page may put another one in
 // its place between the search and the click, which then waits for the first one in vain:
-// so each try is short.
+// so each try is short. Or what comes above it moves it meanwhile, and the click misses it.
 func (b *browser) click(selector string) {
 	b.t.Helper()
 	const try = seen / 5
 	var err error
 	for range 5 {
-		if _, err = runWithin(b, try, chromedp.Click(chromedp.CSS(selector))); !errors.Is(err, context.DeadlineExceeded) {
+		ask[bool](b, fmt.Sprintf(`(window.missed = false, addEventListener("click", (e) => missed = !e.target.closest(%q), { capture: true, once: true }), true)`, selector))
+		if _, err = runWithin(b, try, chromedp.Click(chromedp.CSS(selector))); err == nil && b.missed() {
+			err = errors.New("something else was there")
+		} else if !errors.Is(err, context.DeadlineExceeded) {
 			break
 		}
 	}
 	if err != nil {
 		b.t.Fatalf("click %s: %v\n%s", selector, err, b.text("body"))
 	}
+}
+
+// missed says whether the newest click was on something else. A page that is gone meanwhile was
+// left by it.
+func (b *browser) missed() bool {
+	missed, err := run(b, chromedp.Evaluate[bool]("window.missed === true"))
+	return err == nil && missed
 }
 
 // fill types a text in place of what an input has.

@@ -89,7 +89,8 @@ func (p *pageTest) fillState(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), seen)
 	defer cancel()
 	for i := range 45 {
-		if _, err := p.node.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: fmt.Sprintf("customer-%02d", i), Count: int64(1 + i*37%1000)}); err != nil {
+		if _, err := p.node.Ids.NextIdentity(ctx,
+			&idnodev1.NextIdentityRequest{Name: fmt.Sprintf("customer-%02d", i), Count: int64(1 + i*37%1000)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -131,10 +132,12 @@ func (p *pageTest) fillSeries(t *testing.T) {
 			Format: "INV-{year}-{number:4}", ResetBy: idnodev1.SeriesReset_SERIES_RESET_YEAR,
 		}})
 		if err == nil {
-			_, err = p.node.Series.TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{Series: "invoices", Date: "2026-03-01", Keys: []string{"doc-1", "doc-2"}})
+			_, err = p.node.Series.TakeNumbers(ctx,
+				&idnodev1.TakeNumbersRequest{Series: "invoices", Date: "2026-03-01", Keys: []string{"doc-1", "doc-2"}})
 		}
 		if err == nil {
-			_, err = p.node.Series.ConfirmNumbers(ctx, &idnodev1.ConfirmNumbersRequest{Series: "invoices", Keys: []*idnodev1.NumberOf{{Key: "doc-1"}}})
+			_, err = p.node.Series.ConfirmNumbers(ctx,
+				&idnodev1.ConfirmNumbersRequest{Series: "invoices", Keys: []*idnodev1.NumberOf{{Key: "doc-1"}}})
 		}
 		return err
 	})

@@ -104,7 +104,7 @@ func (p *pageTest) goesToAnother() {
 }
 
 // removesDeadMember removes a member for good that does not answer, but not one that
-// does.
+// does, or that is back once the dialog is open.
 func (p *pageTest) removesDeadMember() {
 	p.open("overview")
 	p.off(".member[data-tag=C] .remove", "It answers.")
@@ -129,6 +129,17 @@ func (p *pageTest) removesDeadMember() {
 	p.fill("dialog input", "c")
 	p.off("dialog .danger", "")
 	p.shot("remove")
+	p.cluster.Nodes[2].Start(p.whole)
+	p.cluster.Nodes[2].WaitReady(p.t)
+	p.sees(".member[data-tag=C] .state", "up to date")
+	p.click("dialog .danger")
+	p.sees("dialog .failure", "Member C answers; the page removes only what is gone. (INVALID_REQUEST, tag)")
+	p.keys(kb.Escape)
+	p.gone("dialog")
+	p.cluster.Nodes[2].Process.Kill()
+	p.off(".member[data-tag=C] .remove", "")
+	p.click(".member[data-tag=C] .remove")
+	p.fill("dialog input", "c")
 	p.click("dialog .danger")
 	p.sees("#said", "Member C is removed.")
 	p.gone(".member[data-tag=C]")
@@ -141,15 +152,16 @@ func (p *pageTest) removesDeadMember() {
 const foreign = `<!doctype html><title>foreign</title>
 <iframe name="target" hidden></iframe>
 <iframe id="frame" src="%[1]s/"></iframe>
-<form method="post" enctype="text/plain" target="target" action="%[1]s/page/api/identities/seed">
+<form method="post" enctype="text/plain" target="target" action="%[1]s/idnode.v1.IdsService/SeedIdentity">
 <input name='{"name":"form","value":"1","x":"' value='"}'></form>
 <script>
-const send = (name, options) => fetch("%[1]s/page/api/identities/seed", {
+const send = (name, options) => fetch("%[1]s/idnode.v1.IdsService/SeedIdentity", {
 	method: "POST", body: JSON.stringify({name, value: "1"}), ...options,
 }).then(r => r.type, () => "refused");
 const json = {"Content-Type": "application/json"};
 document.forms[0].submit();
-navigator.sendBeacon("%[1]s/page/api/identities/seed", new Blob([JSON.stringify({name: "beacon", value: "1"})], {type: "text/plain"}));
+navigator.sendBeacon("%[1]s/idnode.v1.IdsService/SeedIdentity",
+	new Blob([JSON.stringify({name: "beacon", value: "1"})], {type: "text/plain"}));
 Promise.all([
 	send("plain", {mode: "no-cors"}), send("json", {headers: json}), send("cookies", {headers: json, credentials: "include"}),
 	send("quiet", {mode: "no-cors", headers: json}),

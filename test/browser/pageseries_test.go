@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp/kb"
+
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
@@ -16,8 +18,9 @@ type seriesPage struct {
 	node *harness.Node
 }
 
-// TestPageOfSeries defines series, also after a restore, and says what the books have of
-// their numbers. What is wrong is refused with its reason, and changes nothing.
+// TestPageOfSeries defines, redefines and deletes series, resumes them after a restore, and says
+// what the books have of their numbers. What is wrong is refused with reason and field, and
+// changes nothing.
 func TestPageOfSeries(t *testing.T) {
 	tier.Long(t)
 	chromium(t)
@@ -25,7 +28,11 @@ func TestPageOfSeries(t *testing.T) {
 	p := &seriesPage{browser: openBrowser(t, "http://"+n.HTTP), node: n}
 	p.open("series")
 	p.defines()
+	p.redefines()
+	p.looks()
+	p.deletes()
 	p.definesAfterARestore()
+	p.resumes()
 	p.reconciles()
 }
 
@@ -34,9 +41,49 @@ func (p *seriesPage) typed(name, format, reset string) {
 	p.t.Helper()
 	p.click(".list .tools .main")
 	p.off("dialog .main", "Name the series and its format first.")
-	ask[bool](p.browser, fmt.Sprintf(`(e => (e.value = %q, e.dispatchEvent(new Event("change"))))(document.querySelector("dialog select"))`, reset))
+	p.again(reset)
 	p.fill("dialog .field:nth-of-type(1) input", name)
 	p.fill("dialog .field:nth-of-type(2) input", format)
+}
+
+// refused does what a preview refuses, once that of the newest input is there.
+func (p *seriesPage) refused(reason string) {
+	p.t.Helper()
+	p.until("the preview is refused: "+reason, fmt.Sprintf(`document.querySelector("dialog .main").title.endsWith(%q)`, reason))
+	p.click("dialog .main")
+	p.sees("dialog .failure", reason)
+}
+
+// again chooses when numbers begin again.
+func (p *seriesPage) again(reset string) {
+	p.t.Helper()
+	ask[bool](p.browser, fmt.Sprintf(`(e => (e.value = "SERIES_RESET_" + %q, e.dispatchEvent(new Event("input"))))(document.querySelector("dialog select"))`, strings.ToUpper(reset)))
+}
+
+// does opens a dialog on a series.
+func (p *seriesPage) does(action, series, title string) {
+	p.t.Helper()
+	p.off(fmt.Sprintf("tr[data-name=%s] [aria-label^=%s]", series, action), "")
+	p.click(fmt.Sprintf("tr[data-name=%s] [aria-label^=%s]", series, action))
+	p.sees("dialog h2", title)
+}
+
+// version compares the version of a series.
+func (p *seriesPage) version(name string, want int64) {
+	p.t.Helper()
+	got, err := p.node.Series.GetSeries(p.ctx, &idnodev1.GetSeriesRequest{Name: name})
+	if err != nil || got.GetSeries().GetVersion() != want {
+		p.t.Errorf("%s is %v, %v, want version %d", name, got, err, want)
+	}
+}
+
+// takes takes a number on a date, and compares its text.
+func (p *seriesPage) takes(series, key, date, want string, values map[string]string) {
+	p.t.Helper()
+	got, err := p.node.Series.TakeNumbers(p.ctx, &idnodev1.TakeNumbersRequest{Series: series, Keys: []string{key}, Date: date, Values: values})
+	if err != nil || got.GetNumbers()[0].GetText() != want {
+		p.t.Errorf("took %v, %v, want %s", got, err, want)
+	}
 }
 
 // defines begins a series that is previewed, first in a format that has two meanings.
@@ -49,16 +96,17 @@ func (p *seriesPage) defines() {
 	}
 	p.typed("orders", "O-{number:4}", "year")
 	p.sees("dialog .verdict", "Format gives two numbers one text")
-	p.sees("dialog .verdict", "(INVALID_SERIES)")
+	p.sees("dialog .verdict", "(INVALID_SERIES, definition.format)")
 	p.off("dialog .main", "Format gives two numbers one text")
-	p.click("dialog .main")
-	p.sees("dialog .failure", "(INVALID_SERIES)")
+	p.refused("(INVALID_SERIES, definition.format)")
 	if _, err := p.node.Series.GetSeries(p.ctx, &idnodev1.GetSeriesRequest{Name: "orders"}); harness.Reason(err) != "SERIES_NOT_FOUND" {
 		p.t.Errorf("a series was defined in a wrong format: %v", err)
 	}
 	p.fill("dialog .field:nth-of-type(2) input", template)
 	means := would.GetPreview()
-	p.sees("dialog .verdict", fmt.Sprintf("The first numbers are %s. Each call gives branch. They begin again on %s.", strings.Join(means.GetTexts(), ", "), means.GetBeginsAgain()))
+	p.sees("dialog .verdict",
+		fmt.Sprintf("The first numbers are %s. Each call gives branch. They begin again on %s.", strings.Join(means.GetTexts(), ", "),
+			means.GetBeginsAgain()))
 	p.off("dialog .main", "")
 	p.shot("define")
 	p.click("dialog .main")
@@ -66,13 +114,137 @@ func (p *seriesPage) defines() {
 	p.gone("dialog")
 	p.sees("tr[data-name=orders]", template)
 	got, err := p.node.Series.GetSeries(p.ctx, &idnodev1.GetSeriesRequest{Name: "orders"})
-	if d := got.GetSeries().GetDefinition(); err != nil || d.GetFormat() != template || d.GetResetBy() != by.GetResetBy() || got.GetSeries().GetVersion() != 1 {
+	if d := got.GetSeries().GetDefinition(); err != nil || d.GetFormat() != template || d.GetResetBy() != by.GetResetBy() ||
+		got.GetSeries().GetVersion() != 1 {
 		p.t.Errorf("defined %v, %v", got, err)
 	}
-	taken, err := p.node.Series.TakeNumbers(p.ctx, &idnodev1.TakeNumbersRequest{Series: "orders", Keys: []string{"a"}, Values: map[string]string{"branch": "BRANCH"}})
-	if err != nil || taken.GetNumbers()[0].GetText() != means.GetTexts()[0] {
-		p.t.Errorf("took %v, %v, and the page has shown %q", taken, err, means.GetTexts())
+	p.takes("orders", "a", "", means.GetTexts()[0], map[string]string{"branch": "BRANCH"})
+}
+
+// redefines changes everything of a series that has an open number, and begins a scope at a
+// number. Once one is confirmed the format stays.
+func (p *seriesPage) redefines() {
+	const format, number = "dialog .field:nth-of-type(1) input", "dialog details:last-of-type .field:last-child input"
+	p.does("Redefine", "orders", "Redefine orders")
+	p.fill(format, "N-{branch}-{number:4}")
+	p.sees("dialog .verdict", "(INVALID_SERIES, definition.format)")
+	p.again("never")
+	p.sees("dialog .verdict",
+		"The first numbers are N-BRANCH-0001, N-BRANCH-0002. Each call gives branch. They never begin again. Open numbers that it forgets: 1.")
+	p.click("dialog details:first-of-type summary")
+	p.fill("dialog details:first-of-type .field:nth-of-type(5) input", "10,000")
+	p.click("dialog details:last-of-type summary")
+	p.fill("dialog details:last-of-type .field input", "BERLIN")
+	p.sees("dialog .verdict", "(INVALID_SERIES, begins)")
+	p.fill(number, "x")
+	p.sees("dialog .verdict", "(INVALID_REQUEST, first)")
+	p.refused("(INVALID_REQUEST, first)")
+	p.version("orders", 1)
+	p.fill(number, "543")
+	p.sees("dialog .verdict", "The first numbers are N-BERLIN-0543, N-BERLIN-0544.")
+	p.shot("redefine")
+	p.off("dialog .main", "")
+	p.click("dialog .main")
+	p.sees("#said", "orders has version 2.")
+	p.gone("dialog")
+	p.sees("tr[data-name=orders]", "N-{branch}-{number:4}")
+	got, err := p.node.Series.GetSeries(p.ctx, &idnodev1.GetSeriesRequest{Name: "orders"})
+	if d := got.GetSeries().GetDefinition(); err != nil || d.GetResetBy() != idnodev1.SeriesReset_SERIES_RESET_NEVER ||
+		d.GetMaxOpen() != 10_000 {
+		p.t.Errorf("redefined %v, %v", got, err)
 	}
+	p.takes("orders", "b", "2026-11-26", "N-BERLIN-0543", map[string]string{"branch": "BERLIN"})
+	if _, err := p.node.Series.ConfirmNumbers(p.ctx,
+		&idnodev1.ConfirmNumbersRequest{Series: "orders", Keys: []*idnodev1.NumberOf{{Key: "b"}}}); err != nil {
+		p.t.Fatal(err)
+	}
+	p.does("Redefine", "orders", "Redefine orders")
+	p.off("dialog .main", "")
+	p.fill(format, "M-{branch}-{number:4}")
+	p.sees("dialog .verdict", "(INVALID_SERIES, definition.format)")
+	p.refused("(INVALID_SERIES, definition.format)")
+	p.keys(kb.Escape)
+	p.gone("dialog")
+	p.version("orders", 2)
+}
+
+// looks sees what a scope has, and finds a number by its key and by its text.
+func (p *seriesPage) looks() {
+	p.does("Numbers", "orders", "orders")
+	p.sees("dialog .scopes", "BERLIN: 543 to 543, 1 confirmed; 1 to 542 before this series")
+	p.fill("dialog .field input", "N-BERLIN-0544")
+	p.click("dialog .main")
+	p.sees("dialog .failure", "(NUMBER_NOT_FOUND")
+	p.fill("dialog .field input", "N-BERLIN-0543")
+	p.click("dialog .main")
+	p.sees("#said", "N-BERLIN-0543 is that of b: confirmed, 2026-11-26.")
+	p.gone("dialog")
+}
+
+// deletes deletes a series without numbers, and not one that has a confirmed number.
+func (p *seriesPage) deletes() {
+	p.does("Delete", "orders", "Delete orders?")
+	p.click("dialog .danger")
+	p.sees("dialog .failure", "(SERIES_IN_USE")
+	p.keys(kb.Escape)
+	p.gone("dialog")
+	p.version("orders", 2)
+	p.typed("typo", "T-{number}", "never")
+	p.off("dialog .main", "")
+	p.click("dialog .main")
+	p.gone("dialog")
+	p.takes("typo", "a", "", "T-1", nil)
+	p.does("Delete", "typo", "Delete typo?")
+	p.sees("dialog", "It forgets 1 key, and what is open.")
+	p.shot("delete-series")
+	p.click("dialog .danger")
+	p.sees("#said", "typo is deleted.")
+	p.gone("tr[data-name=typo]")
+	if _, err := p.node.Series.GetSeries(p.ctx, &idnodev1.GetSeriesRequest{Name: "typo"}); harness.Reason(err) != "SERIES_NOT_FOUND" {
+		p.t.Errorf("a deleted series is there: %v", err)
+	}
+}
+
+// resumes resumes a suspended series whose dates have an order: without the books' last date it
+// is refused.
+func (p *seriesPage) resumes() {
+	by := &idnodev1.SeriesDefinition{Format: "L-{number:4}", Order: idnodev1.SeriesOrder_SERIES_ORDER_DATES_DO_NOT_GO_BACK}
+	if res, err := p.node.Series.DefineSeries(p.ctx,
+		&idnodev1.DefineSeriesRequest{Name: "ledger", Definition: by}); err != nil || !res.GetSuspended() {
+		p.t.Fatal(res, err)
+	}
+	p.sees("tr[data-name=ledger]", "suspended")
+	p.does("Resume", "ledger", "Resume ledger")
+	p.off("dialog .danger", "Look into the books first.")
+	p.click("dialog form > .check input")
+	p.click("dialog form > button")
+	for _, wrong := range [][2]string{{"5", ""}, {"5", "2024-13-01"}, {"0", "2024-03-01"}} {
+		p.fill("dialog .field:nth-of-type(2) input", wrong[0])
+		p.fill("dialog .field:nth-of-type(3) input", wrong[1])
+		p.click("dialog .danger")
+		p.sees("dialog .failure", "(INVALID_SERIES, books)")
+	}
+	for _, none := range []string{"x", "10.000"} {
+		p.fill("dialog .field:nth-of-type(2) input", none)
+		p.click("dialog .danger")
+		p.sees("dialog .failure", none)
+		p.sees("dialog .failure", "(INVALID_REQUEST, last)")
+	}
+	if got, err := p.node.Series.GetSeries(p.ctx, &idnodev1.GetSeriesRequest{Name: "ledger"}); err != nil || !got.GetSeries().GetSuspended() {
+		p.t.Errorf("bad input resumed %v, %v", got, err)
+	}
+	p.fill("dialog .field:nth-of-type(2) input", "5")
+	p.shot("resume")
+	p.click("dialog .danger")
+	p.sees("#said", "ledger gives numbers.")
+	p.gone("dialog")
+	p.sees("tr[data-name=ledger]", "active")
+	p.off("tr[data-name=ledger] [aria-label^=Resume]", "It is active")
+	if _, err := p.node.Series.TakeNumbers(p.ctx,
+		&idnodev1.TakeNumbersRequest{Series: "ledger", Keys: []string{"a"}, Date: "2024-02-29"}); harness.Reason(err) != "DATE_GOES_BACK" {
+		p.t.Errorf("a date before the last of the books: %v", err)
+	}
+	p.takes("ledger", "a", "2024-03-01", "L-0006", nil)
 }
 
 // definesAfterARestore tries a name that is taken, and begins a series that may be known elsewhere.
@@ -81,8 +253,8 @@ func (p *seriesPage) definesAfterARestore() {
 		p.t.Fatal(err)
 	}
 	p.typed("orders", "R-{number}", "never")
-	p.off("dialog .main", "The definition has version 1, not 0")
-	p.sees("dialog .verdict", "(CONCURRENCY)")
+	p.off("dialog .main", "The definition has version 2, not 0")
+	p.sees("dialog .verdict", "(CONCURRENCY")
 	p.fill("dialog .field:nth-of-type(1) input", "receipts")
 	p.sees("dialog .verdict", "The first numbers are R-1, R-2. They never begin again.")
 	p.off("dialog .main", "")
@@ -98,10 +270,13 @@ func (p *seriesPage) definesAfterARestore() {
 
 // reconciles answers one unknown number after the other, once with a document that has another.
 func (p *seriesPage) reconciles() {
-	books := []*idnodev1.ScopeInBooks{{Last: 3}}
-	if _, err := p.node.Series.ResumeSeries(p.ctx, &idnodev1.ResumeSeriesRequest{Series: "receipts", Books: books}); err != nil {
-		p.t.Fatal(err)
-	}
+	p.does("Resume", "receipts", "Resume receipts")
+	p.click("dialog form > .check input")
+	p.click("dialog form > button")
+	p.fill("dialog .field:nth-of-type(2) input", "3")
+	p.click("dialog .danger")
+	p.sees("#said", "receipts gives numbers.")
+	p.gone("dialog")
 	p.click("tr[data-name=receipts] [aria-label^=Unknown]")
 	p.sees("dialog h2", "R-1 of receipts")
 	p.sees("dialog", "3 numbers of the series are unknown. Of this one no key is known.")
@@ -111,7 +286,7 @@ func (p *seriesPage) reconciles() {
 	p.sees("#said", "R-1 is that of doc-1: confirmed")
 	p.sees("dialog h2", "R-2 of receipts")
 	p.answers("doc-1")
-	p.sees("dialog .failure", "(KEY_CONFLICT)")
+	p.sees("dialog .failure", "(KEY_CONFLICT")
 	p.sees("dialog .failure", "doc-1")
 	p.has("R-1 confirmed doc-1", "R-2 unknown ", "R-3 unknown ")
 	p.click("dialog .check input")

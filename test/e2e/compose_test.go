@@ -116,7 +116,7 @@ func nodesOf(containers []*harness.Container) []*harness.Node {
 	return nodes
 }
 
-// backupFromInside takes a backup as docs/operations.md says: the image has no shell, and
+// backupFromInside takes a backup as docs/operate/backups.md says: the image has no shell, and
 // the file system is read-only.
 func backupFromInside(t *testing.T, n *harness.Container) {
 	t.Helper()
@@ -202,14 +202,14 @@ func TestCompose(t *testing.T) {
 	killed.StaysDown(t, 2)
 }
 
-// fileInManual returns a file that docs/operations.md shows under a heading.
+// fileInManual returns the file that docs/operate/containers.md shows under a heading.
 func fileInManual(t *testing.T, heading string) string {
 	t.Helper()
-	manual, err := os.ReadFile(operationsDoc)
+	manual, err := os.ReadFile("../../docs/operate/containers.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(manual), "\n### "+heading+"\n")
+	_, section, _ := strings.Cut(string(manual), "\n## "+heading+"\n")
 	_, file, found := strings.Cut(section, "\n```yaml\n")
 	file, _, _ = strings.Cut(file, "\n```\n")
 	if !found {
@@ -218,14 +218,14 @@ func fileInManual(t *testing.T, heading string) string {
 	return file
 }
 
-// TestComposeReplaced does what docs/operations.md says of containers: C is replaced by D,
+// TestComposeReplaced does what docs/operate/containers.md says: C is replaced by D,
 // and then, with all volumes but A's gone, A goes on alone.
 func TestComposeReplaced(t *testing.T) {
 	tier.Long(t)
 	c := harness.StartCompose(t)
 	ledger := harness.NewLedger(t)
 	replaced := filepath.Join(t.TempDir(), "replaced.yml")
-	if err := os.WriteFile(replaced, []byte(fileInManual(t, "Replacing and recovering in containers")), 0o600); err != nil {
+	if err := os.WriteFile(replaced, []byte(fileInManual(t, "Replacing a node")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	a, old := c.Containers[0], c.Containers[2]
@@ -233,7 +233,8 @@ func TestComposeReplaced(t *testing.T) {
 	c.Operator(t, a, "cluster", "remove", "C", "--yes")
 	c.MakeCertificate(t, "D")
 	token := filepath.Join(c.Certs, "D.token")
-	if err := errors.Join(os.WriteFile(token, []byte(c.Operator(t, a, "cluster", "join-token", "--tag", "D")), 0o600), os.Chmod(token, 0o644)); err != nil {
+	if err := errors.Join(os.WriteFile(token, []byte(c.Operator(t, a, "cluster", "join-token", "--tag", "D")), 0o600),
+		os.Chmod(token, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	c.Also(replaced)
@@ -243,7 +244,8 @@ func TestComposeReplaced(t *testing.T) {
 	awaitVote(t, a.Node, "D")
 
 	c.Run(t, "stop")
-	if out := c.Run(t, "run", "--rm", "--no-deps", "-T", a.Service, "recover", "--data-dir", "/data", "--members", "A", "--skip-ahead", "1000000", "--yes"); !strings.Contains(out, "lost       B, D") {
+	if out := c.Run(t, "run", "--rm", "--no-deps", "-T", a.Service, "recover", "--data-dir", "/data", "--members", "A", "--skip-ahead",
+		"1000000", "--yes"); !strings.Contains(out, "lost       B, D") {
 		t.Errorf("recover: %s", out)
 	}
 	c.Run(t, "up", "-d", a.Service)

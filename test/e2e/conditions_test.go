@@ -21,7 +21,8 @@ import (
 func membersAt(t *testing.T, certs string, n *harness.Node) (map[string]*idnodev1.Member, error) {
 	t.Helper()
 	out, err := harness.Command(t, "cluster", "members", "-o", "json", "--endpoint", n.GRPC,
-		"--tls-ca", filepath.Join(certs, "ca.crt"), "--tls-cert", filepath.Join(certs, "client.crt"), "--tls-key", filepath.Join(certs, "client.key")).Output()
+		"--tls-ca", filepath.Join(certs, "ca.crt"), "--tls-cert", filepath.Join(certs, "client.crt"), "--tls-key", filepath.Join(certs,
+			"client.key")).Output()
 	if err != nil {
 		return nil, err
 	}

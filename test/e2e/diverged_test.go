@@ -69,7 +69,8 @@ func counted(ctx context.Context, n *harness.Node) error {
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err == nil && (!strings.Contains(string(text), "idnode_state_differences_total ") || strings.Contains(string(text), "idnode_state_differences_total 0\n")) {
+	if err == nil && (!strings.Contains(string(text), "idnode_state_differences_total ") ||
+		strings.Contains(string(text), "idnode_state_differences_total 0\n")) {
 		err = errors.New("it counts none")
 	}
 	return err

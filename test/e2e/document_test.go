@@ -56,6 +56,8 @@ func stepsOf(t *testing.T, document string) []step {
 			switch {
 			case fence == "sh":
 				all = append(all, step{heading: heading, commands: strings.Join(lines, "\n")})
+			case !strings.HasPrefix(fence, "text"):
+				// It is for programs.
 			case len(all) > 0 && !all[len(all)-1].shown:
 				last := &all[len(all)-1]
 				last.output, last.shown, last.onSmallDisks = lines, true, fence == "text if-small-disks"
@@ -128,7 +130,8 @@ func (s *shell) run(t *testing.T, steps []step) [][]string {
 	outputs := strings.Split(strings.TrimPrefix(stdout.String(), mark+"\n"), mark+"\n")
 	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		step := steps[min(len(outputs), len(steps))-1]
-		t.Fatalf("%s: %v\ncommands:\n%s\nprinted:\n%s\nerrors:\n%s\nlogs:\n%s", step.heading, err, step.commands, outputs[len(outputs)-1], stderr.String(), s.logs())
+		t.Fatalf("%s: %v\ncommands:\n%s\nprinted:\n%s\nerrors:\n%s\nlogs:\n%s", step.heading, err, step.commands, outputs[len(outputs)-1],
+			stderr.String(), s.logs())
 	}
 	if len(outputs) != len(steps) {
 		t.Fatalf("%d steps of %d were done: %s", len(outputs), len(steps), stderr.String())

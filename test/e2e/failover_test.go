@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"syscall"
 	"testing"
@@ -18,10 +19,14 @@ const failOverCallers = 64
 
 // TestAKilledLeaderIsReplacedInABlink kills the leader under load, again and again, and
 // measures on every surviving node how long after the kill an identity comes that was
-// asked for after it. IDNODE_E2E_CYCLES says how many times.
+// asked for after it. IDNODE_E2E_CYCLES says how many times, IDNODE_E2E_SYNC by how much each
+// sync of the disks is delayed.
 func TestAKilledLeaderIsReplacedInABlink(t *testing.T) {
 	tier.Long(t)
 	c := harness.StartCluster(t, harness.Config{Direct: true})
+	if text := os.Getenv("IDNODE_E2E_SYNC"); text != "" {
+		slowDisks(t, c, text)
+	}
 	ledger, stalls := harness.NewLedger(t), harness.MeasureStalls(t)
 	load := harness.StartLoad(ledger, c.Nodes, "orders", (failOverCallers+len(c.Nodes)-1)/len(c.Nodes), 10*time.Second)
 	var all []time.Duration
@@ -36,6 +41,21 @@ func TestAKilledLeaderIsReplacedInABlink(t *testing.T) {
 	c.Agree(t)
 	// Far above what a quiet machine needs, and far below what the heartbeat timeout needs.
 	quickly(t, all, 250*time.Millisecond)
+}
+
+// slowDisks starts the nodes again with syncs that take longer by a duration in text.
+func slowDisks(t *testing.T, c *harness.Cluster, text string) {
+	t.Helper()
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range c.Nodes {
+		n.SlowDisk(t, d)
+		n.Process.Kill()
+		n.Start(t)
+	}
+	c.WaitReady(t)
 }
 
 // gapsAfterKill kills a node and returns how long after that each of the others gave an

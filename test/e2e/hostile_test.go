@@ -90,7 +90,8 @@ func (h *hostile) expired(t *testing.T) *tls.Config {
 		t.Fatal(err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{h.member}, URIs: []*url.URL{{Scheme: "idnode", Host: "*", Path: "/node/" + h.member}}, NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(-time.Hour),
+		SerialNumber: big.NewInt(1), DNSNames: []string{h.member}, URIs: []*url.URL{{Scheme: "idnode", Host: "*", Path: "/node/" + h.member}},
+		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(-time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}, ca.Leaf, key.Public(), ca.PrivateKey)
 	if err != nil {

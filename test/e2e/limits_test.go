@@ -65,17 +65,33 @@ func refusals() []refusal {
 	return []refusal{
 		{"backslash", generate(&idnodev1.GenerateRequest{Template: `users\1`}), invalid, "INVALID_ID", "template"},
 		{"too long", generate(&idnodev1.GenerateRequest{Template: strings.Repeat("x", 2026)}), invalid, "INVALID_ID", "template"},
-		{"too long after generation", generate(&idnodev1.GenerateRequest{Template: strings.Repeat("x", 2004) + "/"}), invalid, "INVALID_ID", "template"},
+		{
+			"too long after generation", generate(&idnodev1.GenerateRequest{Template: strings.Repeat("x", 2004) + "/"}), invalid,
+			"INVALID_ID", "template",
+		},
 		{"two pipes", generate(&idnodev1.GenerateRequest{Template: "users||"}), invalid, "INVALID_ID", "template"},
 		{"pipe as separator", generate(&idnodev1.GenerateRequest{Template: "users|", Separator: "|"}), invalid, "INVALID_SEPARATOR", "separator"},
 		{"long separator", generate(&idnodev1.GenerateRequest{Template: "users|", Separator: "//"}), invalid, "INVALID_SEPARATOR", "separator"},
 		{"negative count", generate(&idnodev1.GenerateRequest{Template: "users|", Count: -1}), invalid, "INVALID_COUNT", "count"},
-		{"count too large", generate(&idnodev1.GenerateRequest{Template: "users|", Count: 1_000_001, BlocksOnly: true}), invalid, "INVALID_COUNT", "count"},
+		{
+			"count too large", generate(&idnodev1.GenerateRequest{Template: "users|", Count: 1_000_001, BlocksOnly: true}), invalid,
+			"INVALID_COUNT", "count",
+		},
 		{"count of a semantic id", generate(&idnodev1.GenerateRequest{Template: "users/x", Count: 2}), invalid, "INVALID_COUNT", "count"},
 		{"claim of a template", generate(&idnodev1.GenerateRequest{Template: "users|", Claim: true}), invalid, "INVALID_CLAIM", "claim"},
-		{"request id on a GUID", generate(&idnodev1.GenerateRequest{RequestId: &idnodev1.RequestId{Id: "x"}}), invalid, "INVALID_REQUEST_ID", "request_id"},
-		{"request id on a server-side id", generate(&idnodev1.GenerateRequest{Template: "users/", RequestId: &idnodev1.RequestId{Id: "x"}}), invalid, "INVALID_REQUEST_ID", "request_id"},
-		{"request id too long", generate(&idnodev1.GenerateRequest{Template: "users|", RequestId: &idnodev1.RequestId{Id: strings.Repeat("x", 65)}}), invalid, "INVALID_REQUEST_ID", "request_id"},
+		{
+			"request id on a GUID", generate(&idnodev1.GenerateRequest{RequestId: &idnodev1.RequestId{Id: "x"}}), invalid,
+			"INVALID_REQUEST_ID", "request_id",
+		},
+		{
+			"request id on a server-side id", generate(&idnodev1.GenerateRequest{Template: "users/", RequestId: &idnodev1.RequestId{Id: "x"}}),
+			invalid, "INVALID_REQUEST_ID", "request_id",
+		},
+		{
+			"request id too long",
+			generate(&idnodev1.GenerateRequest{Template: "users|", RequestId: &idnodev1.RequestId{Id: strings.Repeat("x", 65)}}), invalid,
+			"INVALID_REQUEST_ID", "request_id",
+		},
 		{"database", generate(&idnodev1.GenerateRequest{Template: "users|", Database: "a b"}), invalid, "INVALID_DATABASE", "database"},
 		{"tag ends with the separator", nextRange(&idnodev1.NextRangeRequest{Tag: "users/"}), invalid, "INVALID_TAG", "tag"},
 		{"tag ends with a pipe", nextRange(&idnodev1.NextRangeRequest{Tag: "users|"}), invalid, "INVALID_TAG", "tag"},
@@ -84,7 +100,10 @@ func refusals() []refusal {
 		{"size too large", nextRange(&idnodev1.NextRangeRequest{Tag: "users", Size: 1<<20 + 1}), invalid, "INVALID_SIZE", "size"},
 		{"size negative", nextRange(&idnodev1.NextRangeRequest{Tag: "users", Size: -1}), invalid, "INVALID_SIZE", "size"},
 		{"last size negative", nextRange(&idnodev1.NextRangeRequest{Tag: "users", LastSize: -1}), invalid, "INVALID_SIZE", "last_size"},
-		{"last max too far ahead", nextRange(&idnodev1.NextRangeRequest{Tag: "users", LastMax: 1<<32 + 1}), invalid, "INVALID_LAST_MAX", "last_max"},
+		{
+			"last max too far ahead", nextRange(&idnodev1.NextRangeRequest{Tag: "users", LastMax: 1<<32 + 1}), invalid,
+			"INVALID_LAST_MAX", "last_max",
+		},
 		{"unknown identity", func(ctx context.Context, ids idnodev1.IdsServiceClient) error {
 			_, err := ids.GetIdentity(ctx, &idnodev1.GetIdentityRequest{Name: "nobody"})
 			return err
@@ -114,7 +133,8 @@ func TestCounterExhausted(t *testing.T) {
 	if _, err := ids.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "last", Value: 1<<63 - 3}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "last", Count: 3}); status.Code(err) != codes.OutOfRange || harness.Reason(err) != "COUNTER_EXHAUSTED" {
+	if _, err := ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "last", Count: 3}); status.Code(err) != codes.OutOfRange ||
+		harness.Reason(err) != "COUNTER_EXHAUSTED" {
 		t.Errorf("a block beyond the end: %v", err)
 	}
 	r, err := ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "last", Count: 2})

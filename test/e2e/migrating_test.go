@@ -10,9 +10,9 @@ import (
 	"github.com/idnode/idnode/test/tier"
 )
 
-const migratingDoc = "../../docs/migrating.md"
+const migratingDoc = "../../docs/start/migrating.md"
 
-// TestMigrating does what docs/migrating.md says, with a PostgreSQL, a Redis and a
+// TestMigrating does what docs/start/migrating.md says, with a PostgreSQL, a Redis and a
 // cluster of three nodes: once in quiet, where what is printed is what the document
 // shows, number by number, and once while callers take numbers from the old counters.
 func TestMigrating(t *testing.T) {

@@ -78,7 +78,8 @@ func TestACallerCannotTakeTheNamesOfOthers(t *testing.T) {
 	// Without the limit the database's quota stands.
 	const quota = 2*perHour + 1 + 20
 	set(&idnodev1.RoleTable{Roles: roles})
-	if _, err := c.Nodes[0].Cluster.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "max-names-per-database", Value: quota}); err != nil {
+	if _, err := c.Nodes[0].Cluster.UpdateSetting(ctx,
+		&idnodev1.UpdateSettingRequest{Key: "max-names-per-database", Value: quota}); err != nil {
 		t.Fatal(err)
 	}
 	var made atomic.Int64

@@ -11,25 +11,28 @@ import (
 	"github.com/idnode/idnode/test/tier"
 )
 
-const operationsDoc = "../../docs/operations.md"
+// procedures are the pages below docs/operate/ whose commands are tried, in the order of
+// which docs/operate/first-cluster.md tells its readers.
+var procedures = []string{"first-cluster", "members", "recovery", "backups", "majority-lost"}
 
-// TestProcedures does what docs/operations.md says, in order, in one shell, and
-// compares what is printed with what the document shows. The nodes are processes
-// on a loopback address of its own.
+// TestProcedures does what the pages say, in order, in one shell, and compares what is
+// printed with what they show. The nodes are processes on a loopback address of its own.
 func TestProcedures(t *testing.T) {
 	tier.Long(t)
 	needPrograms(t, "bash", "curl", "install")
-	text, err := os.ReadFile(operationsDoc)
-	if err != nil {
-		t.Fatal(err)
-	}
 	address := fmt.Sprintf("127.%d.%d.7", 1+os.Getpid()%250, os.Getpid()/250%250)
-	_, part, ok := strings.Cut(strings.ReplaceAll(string(text), "127.0.0.1", address), "\n## Procedures\n")
-	if !ok {
-		t.Fatal("the document has no part called Procedures")
+	var steps []step
+	for _, page := range procedures {
+		text, err := os.ReadFile("../../docs/operate/" + page + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		here := stepsOf(t, strings.ReplaceAll(string(text), "127.0.0.1", address))
+		if len(here) == 0 {
+			t.Errorf("%s.md has no commands", page)
+		}
+		steps = append(steps, here...)
 	}
-	part, _, _ = strings.Cut(part, "\n## ")
-	steps := stepsOf(t, part)
 	s := newShell(t)
 	smallDisks := s.mountDisks(t)
 	for i, output := range s.run(t, steps) {

@@ -108,9 +108,10 @@ func lostCalls(t *testing.T, c *harness.Cluster) []*lostCall {
 func retriedCalls() []*lostCall {
 	var calls []*lostCall
 	for _, id := range lostIdentities {
-		calls = append(calls, &lostCall{name: "identity " + id, call: func(ctx context.Context, ids idnodev1.IdsServiceClient) (proto.Message, error) {
-			return ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "Retried|", RequestId: &idnodev1.RequestId{Id: id}})
-		}})
+		calls = append(calls,
+			&lostCall{name: "identity " + id, call: func(ctx context.Context, ids idnodev1.IdsServiceClient) (proto.Message, error) {
+				return ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "Retried|", RequestId: &idnodev1.RequestId{Id: id}})
+			}})
 	}
 	return append(calls, &lostCall{name: "range", call: func(ctx context.Context, ids idnodev1.IdsServiceClient) (proto.Message, error) {
 		return ids.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "retried", RequestId: &idnodev1.RequestId{Id: "range"}})

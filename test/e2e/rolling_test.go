@@ -14,7 +14,7 @@ const (
 	// rollingCallers wait for an identity each, at any time of a rolling restart.
 	rollingCallers = 64
 	// rollingLongest bounds the longest of their calls on a machine that is busy with other
-	// things. docs/performance.md has the figures.
+	// things. docs/evidence/performance.md has the figures.
 	rollingLongest = 2 * time.Second
 )
 

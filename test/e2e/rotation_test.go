@@ -88,7 +88,7 @@ func (r *rotation) renew(t *testing.T) {
 	r.step(t)
 }
 
-// changeCA replaces the CA as docs/operations.md says: both are trusted first, then
+// changeCA replaces the CA as docs/operate/access.md says: both are trusted first, then
 // come the new certificates, then the old CA goes.
 func (r *rotation) changeCA(t *testing.T) {
 	t.Helper()

@@ -60,7 +60,8 @@ func TestASeriesHasNoHole(t *testing.T) {
 // defineSeries defines a series.
 func defineSeries(t *testing.T, n *harness.Node, name, format string) {
 	t.Helper()
-	_, err := n.Series.DefineSeries(t.Context(), &idnodev1.DefineSeriesRequest{Name: name, Definition: &idnodev1.SeriesDefinition{Format: format}})
+	_, err := n.Series.DefineSeries(t.Context(),
+		&idnodev1.DefineSeriesRequest{Name: name, Definition: &idnodev1.SeriesDefinition{Format: format}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,10 +176,14 @@ func TestANodeWithoutAQuorumGivesNoNumbers(t *testing.T) {
 	lonely := c.Nodes[2]
 	c.Isolate(lonely)
 	take.Keys = []string{"b"}
-	if _, err := lonely.Series.TakeNumbers(t.Context(), take); !slices.Contains([]string{"NO_QUORUM", "OUTCOME_UNKNOWN"}, harness.Reason(err)) {
+	if _, err := lonely.Series.TakeNumbers(t.Context(),
+		take); !slices.Contains([]string{"NO_QUORUM", "OUTCOME_UNKNOWN"}, harness.Reason(err)) {
 		t.Errorf("a node that is cut off gave a number, or refused with %v", err)
 	}
-	who := &idnodev1.WhoHasRequest{Series: "invoices", By: &idnodev1.WhoHasRequest_Key{Key: "a"}, Consistency: idnodev1.Consistency_CONSISTENCY_STALE}
+	who := &idnodev1.WhoHasRequest{
+		Series: "invoices", By: &idnodev1.WhoHasRequest_Key{Key: "a"},
+		Consistency: idnodev1.Consistency_CONSISTENCY_STALE,
+	}
 	if res, err := lonely.Series.WhoHas(t.Context(), who); err != nil || res.GetNumber().GetNumber() != 1 {
 		t.Errorf("%v, %v", res, err)
 	}

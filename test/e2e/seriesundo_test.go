@@ -23,11 +23,13 @@ func TestAWayOutOfAMistake(t *testing.T) {
 	day := func(days int) string { return time.Now().UTC().AddDate(0, 0, days).Format(time.DateOnly) }
 	today, tomorrow := day(0), day(1)
 
-	w.does(t, "define invoices --format {branch}/{number:3} --dry-run", "texts         BRANCH/001, BRANCH/002\nvalues        branch\nbegins again  never\n")
+	w.does(t, "define invoices --format {branch}/{number:3} --dry-run",
+		"texts         BRANCH/001, BRANCH/002\nvalues        branch\nbegins again  never\n")
 	w.fails(t, "show invoices", "SERIES_NOT_FOUND")
 	w.does(t, "define invoices --format {branch}/{number:3}", "1\n")
 	w.does(t, "take invoices --key a --scope branch=ULM", "ULM/001\n")
-	w.does(t, "define invoices --format INV-{number:4} --expected-version 1 --dry-run", "texts         INV-0001, INV-0002\nbegins again  never\nforgets       1 open numbers\n")
+	w.does(t, "define invoices --format INV-{number:4} --expected-version 1 --dry-run",
+		"texts         INV-0001, INV-0002\nbegins again  never\nforgets       1 open numbers\n")
 	w.does(t, "define invoices --format INV-{number:4} --expected-version 1", "2\n")
 	w.does(t, "take invoices --key a", "INV-0001\n")
 	w.fails(t, "delete invoices --expected-version 2", "forgets its 1 open numbers")
@@ -37,7 +39,8 @@ func TestAWayOutOfAMistake(t *testing.T) {
 	w.does(t, ordered+" --begin -=543", "1\n")
 	w.does(t, "take invoices --key a --date "+today, "INV-0543\n")
 	w.does(t, "confirm invoices --key a", "INV-0543\tconfirmed\ta\t"+today+"\t\n")
-	if got := strings.Fields(w.run(t, "report invoices").out); !strings.HasSuffix(strings.Join(got, " "), "- 543 "+today+" 542 0 0 1 0 0 0 no") {
+	if got := strings.Fields(w.run(t, "report invoices").out); !strings.HasSuffix(strings.Join(got, " "),
+		"- 543 "+today+" 542 0 0 1 0 0 0 no") {
 		t.Errorf("reported %q", got)
 	}
 	w.does(t, "verify invoices", "ok\n")

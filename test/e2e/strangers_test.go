@@ -65,7 +65,8 @@ func TestAStrangersCertificateMakesNoMember(t *testing.T) {
 	harness.SetRoles(t, c.Nodes[0], harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER))
 	issue(t, certs, "shop", x509.Certificate{DNSNames: []string{"shop"}})
 	issue(t, certs, "many", x509.Certificate{
-		DNSNames: []string{"shop", "web", "mail", "data"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		DNSNames:    []string{"shop", "web", "mail", "data"},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	})
 	for _, name := range []string{"shop", "many"} {
 		n := c.Stranger(t, "SHOP", "--join", c.Nodes[0].GRPC)
@@ -119,7 +120,8 @@ func withToken(t *testing.T, token string) string {
 func TestJoiningNeedsATokenOrTheRight(t *testing.T) {
 	certs := harness.Certificates(t, "A", "B", "C", "D", "E", "F")
 	c := harness.StartCluster(t, harness.Config{Certs: certs})
-	harness.SetRoles(t, c.Nodes[0], harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER), harness.Role("deployer", "F", idnodev1.Right_RIGHT_CLUSTER))
+	harness.SetRoles(t, c.Nodes[0], harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER),
+		harness.Role("deployer", "F", idnodev1.Right_RIGHT_CLUSTER))
 	through := func(n *harness.Node, flags ...string) []string { return append([]string{"--join", n.GRPC}, flags...) }
 	with := func(token string) string { return withToken(t, token) }
 	turnedAway := func(tag, why string, place []string) {

@@ -122,7 +122,8 @@ func asMember(ctx context.Context, t *testing.T, c *harness.Cluster, tag string)
 func letsIn(t *testing.T, c *harness.Cluster, n *harness.Node, tag string, cfg *tls.Config) bool {
 	t.Helper()
 	cluster, ids := identities(t.Context(), t, c)
-	greeting := slices.Concat([]byte("idnraft\x01\x01"), cluster, ids[tag], ids[n.Tag], make([]byte, 8+diskBytes)) // Of a process without a number, an empty disk.
+	greeting := slices.Concat([]byte("idnraft\x01\x01"), cluster, ids[tag], ids[n.Tag],
+		make([]byte, 8+diskBytes)) // Of a process without a number, an empty disk.
 	raw, err := net.Dial("tcp", n.Raft)
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +171,8 @@ func TestPageOverTLS(t *testing.T) {
 func TestJSONOverTLS(t *testing.T) {
 	certs := harness.CertificatesWith(t, []string{"webshop"}, "A")
 	n := harness.StartCluster(t, harness.Config{Size: 1, Direct: true, Certs: certs}).Nodes[0]
-	harness.SetRoles(t, n, harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER), harness.Role("shop", "webshop", idnodev1.Right_RIGHT_GENERATE))
+	harness.SetRoles(t, n, harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER),
+		harness.Role("shop", "webshop", idnodev1.Right_RIGHT_GENERATE))
 	const next, roles = "/idnode.v1.IdsService/NextIdentity", "/idnode.v1.ClusterService/GetRoles"
 	for _, tt := range []struct{ caller, method, body, want string }{
 		{"webshop", next, `{"name":"orders"}`, `"first":"1"`},
@@ -182,7 +184,8 @@ func TestJSONOverTLS(t *testing.T) {
 		{"", next, `{"name":"orders"}`, ""},
 	} {
 		transport := &http.Transport{TLSClientConfig: harness.ClientTLS(t, certs, tt.caller)}
-		answer, err := (&http.Client{Transport: transport, Timeout: 20 * time.Second}).Post("https://"+n.HTTP+tt.method, "application/json", strings.NewReader(tt.body))
+		answer, err := (&http.Client{Transport: transport, Timeout: 20 * time.Second}).Post("https://"+n.HTTP+tt.method, "application/json",
+			strings.NewReader(tt.body))
 		transport.CloseIdleConnections()
 		if err != nil {
 			if tt.caller != "" {

@@ -46,7 +46,8 @@ func (r report) String() string {
 	if !r.whole {
 		whole = ", stopped within the last depth"
 	}
-	return fmt.Sprintf("%d worlds with %d states of the machine, depth %d, %s%s", r.worlds, r.states, r.depth, r.took.Round(100*time.Millisecond), whole)
+	return fmt.Sprintf("%d worlds with %d states of the machine, depth %d, %s%s", r.worlds, r.states, r.depth,
+		r.took.Round(100*time.Millisecond), whole)
 }
 
 func newExplorer(s scenario) *explorer {
@@ -187,7 +188,10 @@ func (x *explorer) told(before, after *world) string {
 		if c.status == before.calls[i].status || c.status == open {
 			continue
 		}
-		said := map[status]string{answered: "gets " + x.machine.gains[c.got].text(x.scenario.calls[i].kind), notApplied: "is told: not applied", unknown: "is told: outcome unknown"}[c.status]
+		said := map[status]string{
+			answered: "gets " + x.machine.gains[c.got].text(x.scenario.calls[i].kind), notApplied: "is told: not applied",
+			unknown: "is told: outcome unknown",
+		}[c.status]
 		text += fmt.Sprintf("      → %s %s\n", x.scenario.calls[i].name, said)
 	}
 	return text

@@ -135,7 +135,8 @@ func (x *explorer) messageSteps(w *world, i int, f visit) {
 			case !w.members[t].Leads:
 				what = "does not lead and refuses it"
 			}
-			return fmt.Sprintf("%s from %s reaches %s%s, which %s", x.describe(msg.content), memberName(int(x.machine.contents[msg.content].origin)-1), memberName(t), how, what)
+			return fmt.Sprintf("%s from %s reaches %s%s, which %s", x.describe(msg.content),
+				memberName(int(x.machine.contents[msg.content].origin)-1), memberName(t), how, what)
 		}
 	}
 	if !w.members[t].Leads || w.ready(t) {
@@ -175,7 +176,8 @@ func (x *explorer) describe(id contentID) string {
 	for i, s := range c.calls {
 		queue[i] = s.call
 	}
-	return fmt.Sprintf("group %d of session %d (acknowledged %d: %s)", c.message.sequence, c.message.session, c.message.acknowledged, x.names(queue))
+	return fmt.Sprintf("group %d of session %d (acknowledged %d: %s)", c.message.sequence, c.message.session,
+		c.message.acknowledged, x.names(queue))
 }
 
 // memberSteps are those that a member takes alone.

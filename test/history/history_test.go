@@ -28,7 +28,10 @@ func full() history.Op {
 }
 
 func TestLines(t *testing.T) {
-	simple := history.Op{Kind: history.Next, Client: 3, Node: "A", Name: "orders", Call: 0, Return: 12, Outcome: history.OK, Blocks: []history.Block{{First: 7, Last: 7}}}
+	simple := history.Op{
+		Kind: history.Next, Client: 3, Node: "A", Name: "orders", Call: 0, Return: 12, Outcome: history.OK,
+		Blocks: []history.Block{{First: 7, Last: 7}},
+	}
 	pending := history.Op{Kind: history.Next, Call: 4, Return: history.Never, Outcome: history.Unknown}
 	ops := []history.Op{full(), simple, pending}
 	var file []byte
@@ -204,7 +207,10 @@ func FuzzParse(f *testing.F) {
 }
 
 func BenchmarkAppendJSON(b *testing.B) {
-	op := history.Op{Kind: history.Next, Client: 3, Node: "A", Name: "orders", Call: 123456789, Return: 123999999, Outcome: history.OK, Blocks: []history.Block{{First: 70000, Last: 70000}}}
+	op := history.Op{
+		Kind: history.Next, Client: 3, Node: "A", Name: "orders", Call: 123456789, Return: 123999999, Outcome: history.OK,
+		Blocks: []history.Block{{First: 70000, Last: 70000}},
+	}
 	var dst []byte
 	b.ReportAllocs()
 	for b.Loop() {

@@ -84,6 +84,9 @@ type log struct {
 	wrote End[uint64]
 	// voters are the entries of that kind.
 	voters []membership
+	// voted is the term of the newest vote on the disk, and candidate whom it is for.
+	voted     uint64
+	candidate string
 	// older says that the disk is an older copy of what the member had.
 	older bool
 }
@@ -117,8 +120,11 @@ func NewCluster() *Cluster {
 
 // Disk is what a process finds on its disk.
 type Disk struct {
-	Term    uint64
-	Entries []Entry
+	Term uint64
+	// Voted is the term of the newest vote, and Candidate whom it is for; zeros without one.
+	Voted     uint64
+	Candidate string
+	Entries   []Entry
 	// Index and SnapshotTerm are of the newest snapshot's end, and Voters the members
 	// then.
 	Index, SnapshotTerm uint64
@@ -146,7 +152,9 @@ func (c *Cluster) Start(member string, d Disk, setBack bool) error {
 			return err
 		}
 	}
-	found := &log{entries: map[uint64]slot{}, ends: d.SnapshotTerm, older: known && setBack}
+	found := &log{
+		entries: map[uint64]slot{}, ends: d.SnapshotTerm, voted: d.Voted, candidate: d.Candidate, older: known && setBack,
+	}
 	found.Base, found.Applied = d.Index, 0
 	found.Length, found.Term = d.Index, d.Term
 	if d.Voters != nil {
@@ -158,7 +166,19 @@ func (c *Cluster) Start(member string, d Disk, setBack bool) error {
 	}
 	found.Sync()
 	c.members[member] = found
+	if err := c.foundVote(member, d); err != nil {
+		return err
+	}
 	return c.commit(d.Term)
+}
+
+// foundVote counts a vote that reached the disk as the member crashed, before anybody was
+// told: a candidate that asks again is told.
+func (c *Cluster) foundVote(member string, d Disk) error {
+	if _, counted := c.term(d.Voted).votes[member]; counted || d.Candidate == "" || c.members[member].older {
+		return nil
+	}
+	return c.Vote(member, d.Voted, d.Candidate)
 }
 
 // Trust has a member vote with an older copy of its disk: an operator vouches for it.
@@ -178,6 +198,9 @@ func (c *Cluster) count(member string, term, index, now uint64) {
 func (l *log) keeps(d Disk) error {
 	if d.Term < l.Term && (l.Term > 1 || l.Length > 0) {
 		return fmt.Errorf("forgot term %d, and is in %d", l.Term, d.Term)
+	}
+	if d.Voted < l.voted || d.Voted == l.voted && d.Candidate != l.candidate {
+		return fmt.Errorf("forgot its vote in term %d", l.voted)
 	}
 	if d.Index < l.Base {
 		return fmt.Errorf("forgot its snapshot of %d, and has one of %d", l.Base, d.Index)
@@ -217,7 +240,7 @@ func (l *log) end() End[uint64] {
 
 // ownEnd is what a voter takes for the end of its log. The library goes by the last entry
 // that it wrote, also if a snapshot was installed since and the entry deleted, unless the
-// snapshot ends behind it (docs/raft-library.md).
+// snapshot ends behind it (docs/evidence/raft-library.md).
 func (l *log) ownEnd() End[uint64] {
 	if l.wrote.Length >= l.Base {
 		return l.wrote
@@ -262,9 +285,11 @@ func (c *Cluster) Vote(member string, in uint64, candidate string) error {
 	}
 	own := l.ownEnd()
 	if end, known := t.ends[candidate]; known && !MayVote(end, own) {
-		return fmt.Errorf("votes for a log that ends with entry %d of term %d, and its own with %d of %d", end.Length, end.Term, own.Length, own.Term)
+		return fmt.Errorf("votes for a log that ends with entry %d of term %d, and its own with %d of %d", end.Length,
+			end.Term, own.Length, own.Term)
 	}
 	t.votes[member] = candidate
+	l.voted, l.candidate = in, candidate
 	return nil
 }
 

@@ -57,10 +57,16 @@ func TestEtags(t *testing.T) {
 		step      func(e *Etags) error
 	}{
 		{"a block is used when it is written", "", crashed, func(e *Etags) error { return errors.Join(reserve(e, 0, 20), give(e, 11, 20)) }},
-		{"and not before", "has blocks up to 10", crashed, func(e *Etags) error { return errors.Join(e.Reserve(Counters{"db": 20}), give(e, 11, 12)) }},
+		{
+			"and not before", "has blocks up to 10", crashed,
+			func(e *Etags) error { return errors.Join(e.Reserve(Counters{"db": 20}), give(e, 11, 12)) },
+		},
 		{"a crash ends the block", "began with 10", crashed, func(e *Etags) error { return errors.Join(reserve(e, 0, 20), give(e, 10, 11)) }},
 		{"a block does not go back", "has used 10", crashed, func(e *Etags) error { return e.Reserve(Counters{"db": 9}) }},
-		{"a node that heard of its start begins above the ceiling", "", crashed, func(e *Etags) error { return errors.Join(heard(e, 2, false, 120), give(e, 101, 101)) }},
+		{
+			"a node that heard of its start begins above the ceiling", "", crashed,
+			func(e *Etags) error { return errors.Join(heard(e, 2, false, 120), give(e, 101, 101)) },
+		},
 		{"and not below it", "a ceiling of 100", crashed, func(e *Etags) error { return errors.Join(heard(e, 2, false, 120), give(e, 11, 11)) }},
 		{"a call that came before that may be below", "", crashed, func(e *Etags) error {
 			asked := e.Ask()
@@ -70,19 +76,28 @@ func TestEtags(t *testing.T) {
 			asked := e.Ask()
 			return errors.Join(e.Open(e.disk, false), e.Give(asked, "db", 1, 1))
 		}},
-		{"a clean stop that disk and cluster agree on goes on exactly", "", stopped, func(e *Etags) error { return errors.Join(heard(e, 2, true, 20), give(e, 6, 6)) }},
+		{
+			"a clean stop that disk and cluster agree on goes on exactly", "", stopped,
+			func(e *Etags) error { return errors.Join(heard(e, 2, true, 20), give(e, 6, 6)) },
+		},
 		{"one that only the disk has does not", "a ceiling of 100", crashed, func(e *Etags) error {
 			return errors.Join(stop(e, 10), e.Open(e.disk, false), heard(e, 2, false, 120), give(e, 11, 11))
 		}},
 		{"one at another etag does not", "a ceiling of 100", stopped, func(e *Etags) error {
 			return errors.Join(reserve(e, 0, 20), stop(e, 6), e.Open(e.disk, false), heard(e, 2, true, 120), give(e, 7, 7))
 		}},
-		{"a clean stop counts for one start", "follows a clean stop: true", stopped, func(e *Etags) error { return errors.Join(heard(e, 2, true, 20), e.Announced(3, true)) }},
+		{
+			"a clean stop counts for one start", "follows a clean stop: true", stopped,
+			func(e *Etags) error { return errors.Join(heard(e, 2, true, 20), e.Announced(3, true)) },
+		},
 		{"each start has a number", "counts start 3", crashed, func(e *Etags) error { return e.Announced(3, false) }},
 		{"a clean stop is recorded for the present start", "", crashed, func(e *Etags) error {
 			return errors.Join(heard(e, 2, false, 120), give(e, 101, 102), stop(e, 102), e.CleanStop(2, Counters{"db": 102}, false))
 		}},
-		{"and not for one before", "of start 1 in start 2", crashed, func(e *Etags) error { return errors.Join(heard(e, 2, false, 120), e.CleanStop(1, nil, false)) }},
+		{
+			"and not for one before", "of start 1 in start 2", crashed,
+			func(e *Etags) error { return errors.Join(heard(e, 2, false, 120), e.CleanStop(1, nil, false)) },
+		},
 		{"one is on disk first", "is on no disk", crashed, func(e *Etags) error {
 			return errors.Join(heard(e, 2, false, 120), e.CleanStop(2, Counters{"db": 102}, false))
 		}},
@@ -92,7 +107,10 @@ func TestEtags(t *testing.T) {
 		{"a clean stop has all that was given", "has given 20", crashed, func(e *Etags) error {
 			return errors.Join(reserve(e, 0, 20), give(e, 11, 20), e.Stop(Counters{"db": 19}))
 		}},
-		{"a crash may keep a write", "", crashed, func(e *Etags) error { return errors.Join(e.Reserve(Counters{"db": 20}), e.Open(*e.writing, false)) }},
+		{
+			"a crash may keep a write", "", crashed,
+			func(e *Etags) error { return errors.Join(e.Reserve(Counters{"db": 20}), e.Open(*e.writing, false)) },
+		},
 		{"or lose it", "", crashed, func(e *Etags) error { return errors.Join(e.Reserve(Counters{"db": 20}), e.Open(e.disk, false)) }},
 		{"but none that ended", "finds etags", crashed, func(e *Etags) error {
 			before := e.disk

@@ -82,7 +82,10 @@ func TestStepsThatAreNotAllowed(t *testing.T) {
 			},
 			func(c *Cluster) error { return write(c, "C", 2, 3, 0) },
 		},
-		{"make an entry of another's term", "which another leads", nil, func(c *Cluster) error { _ = write(c, "B", 2, 2, 0); return write(c, "B", 3, 2, 0) }},
+		{
+			"make an entry of another's term", "which another leads", nil,
+			func(c *Cluster) error { _ = write(c, "B", 2, 2, 0); return write(c, "B", 3, 2, 0) },
+		},
 		{"write another entry than the leader", "writes another entry 2", nil, func(c *Cluster) error { return write(c, "B", 2, 2, 9) }},
 		{"write behind a hole", "writes entry 3 behind 1", nil, func(c *Cluster) error { return write(c, "C", 3, 2, 0) }},
 		{
@@ -94,13 +97,16 @@ func TestStepsThatAreNotAllowed(t *testing.T) {
 		{
 			"lose an entry in a crash", "lost entry 2 of term 2", nil,
 			func(c *Cluster) error {
-				return c.Start("A", Disk{Term: 2, Entries: []Entry{{Index: 1, Term: 1}}}, false)
+				return c.Start("A", Disk{Term: 2, Voted: 2, Candidate: "A", Entries: []Entry{{Index: 1, Term: 1}}}, false)
 			},
 		},
 		{"vote with an older copy of a disk", "votes with an older copy", func(c *Cluster) error {
 			return errors.Join(c.Start("B", Disk{Term: 1}, true), c.Hear("B", 9))
 		}, func(c *Cluster) error { return c.Vote("B", 9, "A") }},
 		{"forget a term in a crash", "forgot term 2", nil, func(c *Cluster) error { return c.Start("A", Disk{Term: 1}, false) }},
+		{"forget a vote in a crash", "forgot its vote in term 2", nil, func(c *Cluster) error {
+			return c.Start("A", Disk{Term: 2, Voted: 1, Candidate: "C", Entries: []Entry{{Index: 1, Term: 1}, {Index: 2, Term: 2}}}, false)
+		}},
 		{
 			"have an entry that was never written", "never wrote it", nil,
 			func(c *Cluster) error {
@@ -118,6 +124,18 @@ func TestStepsThatAreNotAllowed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A vote that reaches the disk as its node crashes was told to nobody. The candidate may ask
+// again, and is told then.
+func TestAVoteThatACrashKept(t *testing.T) {
+	c := three(t)
+	for _, m := range []string{"B", "C"} {
+		must(t, c.Hear(m, 3))
+	}
+	must(t, c.Vote("C", 3, "C"))
+	must(t, c.Start("B", Disk{Term: 3, Voted: 3, Candidate: "C", Entries: []Entry{{Index: 1, Term: 1}}}, false))
+	must(t, write(c, "C", 2, 3, 0))
 }
 
 // A candidate asks the others before its own vote is on its disk. Until that is there, one
@@ -153,7 +171,9 @@ func TestAVoteAfterASnapshotIsInstalled(t *testing.T) {
 		{"whose end is that of the log", 2, func(*Cluster) error { return nil }, true},
 		{"that ends before the log", 3, func(*Cluster) error { return nil }, true},
 		{"and an entry behind it", 2, func(c *Cluster) error { return write(c, "C", 3, 3, 0) }, false},
-		{"and a restart", 2, func(c *Cluster) error { return c.Start("C", Disk{Term: 3, Index: 2, SnapshotTerm: 3}, false) }, false},
+		{"and a restart", 2, func(c *Cluster) error {
+			return c.Start("C", Disk{Term: 3, Voted: 2, Candidate: "C", Index: 2, SnapshotTerm: 3}, false)
+		}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := NewCluster()
@@ -204,7 +224,10 @@ func TestAnswersToGroups(t *testing.T) {
 		wrong         []raftlog.GroupResult
 		effect, close bool
 	}{
-		{name: "the next", group: group(3, 1), right: answer(3), wrong: []raftlog.GroupResult{stale, ended, {Status: raftlog.Applied}}, effect: true},
+		{
+			name: "the next", group: group(3, 1), right: answer(3),
+			wrong: []raftlog.GroupResult{stale, ended, {Status: raftlog.Applied}}, effect: true,
+		},
 		{name: "a copy", group: group(2, 1), right: answer(2), wrong: []raftlog.GroupResult{answer(9), stale}},
 		{name: "an acknowledged one", group: group(1, 0), right: stale, wrong: []raftlog.GroupResult{answer(1), ended}},
 		{name: "one too far ahead", group: group(2+Window, 0), right: stale, wrong: []raftlog.GroupResult{answer(1)}},

@@ -25,7 +25,10 @@ func TestRanges(t *testing.T) {
 		{"a used number is issued again", "a caller has 5 to 6", func(r *Ranges) error {
 			return errors.Join(r.Return(5, 8, 6, 8, true), r.Issue(6, 10, 0, 9))
 		}},
-		{"an end names one range", "ended at 8 before", func(r *Ranges) error { return errors.Join(r.Return(5, 8, 4, 8, true), r.Issue(5, 8, 0, 9)) }},
+		{
+			"an end names one range", "ended at 8 before",
+			func(r *Ranges) error { return errors.Join(r.Return(5, 8, 4, 8, true), r.Issue(5, 8, 0, 9)) },
+		},
 		{"twice", "nobody holds", func(r *Ranges) error { return errors.Join(r.Return(5, 8, 6, 8, true), r.Return(5, 8, 5, 8, true)) }},
 		{"without its token", "does not hold it", func(r *Ranges) error { return r.Return(5, 8, 6, 7, true) }},
 		{"another range of the same end", "does not hold it", func(r *Ranges) error { return r.Return(6, 8, 6, 0, false) }},

@@ -70,7 +70,8 @@ func (s *Sessions) Answer(index uint64, g raftlog.Group, r raftlog.GroupResult) 
 	case want != raftlog.Applied:
 		return false, nil
 	case len(r.Results) != len(g.Operations):
-		return false, fmt.Errorf("group %d of session %d has %d operations and %d results", g.Sequence, g.Session, len(g.Operations), len(r.Results))
+		return false, fmt.Errorf("group %d of session %d has %d operations and %d results", g.Sequence, g.Session,
+			len(g.Operations), len(r.Results))
 	case known && !slices.EqualFunc(before.results, r.Results, bytes.Equal):
 		return false, fmt.Errorf("group %d of session %d is answered otherwise than at log index %d", g.Sequence, g.Session, before.index)
 	}

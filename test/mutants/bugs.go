@@ -95,8 +95,8 @@ var bugs = []bug{
 	// A node that has a state must be so far behind that it needs a snapshot, after a release.
 	{name: "restore-merges", others: test("fsm", "TestNothingOfBeforeIsLeftAfterARestore")},
 	// The cluster heals itself with the next snapshot, so the simulation seldom sees it.
-	{name: "anchor-forgotten", others: test("cluster/apply", "TestEntriesAfterAnInstalledSnapshot")},
-	{name: "bootstrap-broken"},
+	{name: "anchor-forgotten", others: test("cluster/raftguard", "TestEntriesAfterAnInstalledSnapshot")},
+	{name: "bootstrap-broken", others: test("cluster/raftguard", "TestACrashWithinTheBootstrap")},
 
 	// What callers are told.
 	{name: "unknown-is-failed"},
@@ -124,10 +124,16 @@ var bugs = []bug{
 	// times more.
 	{name: "commit-beyond-entries", others: test("cluster/transport", "TestCommitIndexIsBoundedByTheEntriesSent")},
 
+	// What a leader writes while it is sent.
+	{name: "answer-before-own-disk", others: test("cluster/raftguard/papertest", "TestALeaderWritesBesideSending")},
+	{name: "configuration-beside-replication", others: test("cluster/raftguard/papertest", "TestAConfigurationIsOnTheLeadersDiskFirst")},
+	{name: "term-before-entries", others: test("cluster/raftguard", "TestNothingElseIsWrittenBeforeTheEntries")},
+	{name: "unwritten-entry-witnessed", others: test("cluster/transport", "TestEntriesThatArriveProveNothingOfTheLeadersDisk")},
+
 	// Snapshots of the simulation's seeds are small, and its links quick.
 	{name: "snapshot-progress-untold", others: test("cluster/transport", "TestASnapshotTakesAsLongAsItMoves")},
 	{name: "catch-up-forgotten", others: test(simulation, "TestANodeBehindASlowLinkJoins")},
-	{name: "vote-without-replication", others: test("cluster/member", "TestReconcileVoteWithoutReplication")},
+	{name: "vote-without-replication", others: test("cluster/leader", "TestReconcileVoteWithoutReplication")},
 	// They cost time alone.
 	{name: "former-process-kept", others: test(simulation, "TestALostLeaderIsReplacedAfterAMemberRestarted")},
 	{name: "link-to-former-process-kept", others: test("server/peer", "TestAConnectionToAFormerProcessIsClosed")},
@@ -141,28 +147,28 @@ var bugs = []bug{
 	{name: "removal-sent-to-removed", others: test("cluster/transport", "TestAMemberIsNotSentTheConfigurationByWhichItLeaves")},
 
 	// Who leads. A node of the simulation has no priority, and a wrong choice costs it time alone.
-	{name: "slow-disk-gets-leadership", others: test("cluster", "TestFittest")},
-	{name: "priority-zero-keeps-leading", others: test("cluster", "TestLeadershipReturnsByPriority")},
+	{name: "slow-disk-gets-leadership", others: test("cluster/leader", "TestFittest")},
+	{name: "priority-zero-keeps-leading", others: test("cluster/leader", "TestLeadershipReturnsByPriority")},
 	// A needless election breaks no promise, and nodes of the simulation close no connection as a process that ends does.
-	{name: "hint-without-asking", others: test("cluster", "TestLossEvidence")},
+	{name: "hint-without-asking", others: test("cluster/leader", "TestLossEvidence")},
 	{name: "two-candidates", others: test(simulation, "TestALostLeaderCostsOneElection")},
 	// All disks of a majority must be slow for long.
 	{name: "slow-leader-calls-in-vain", others: test(simulation, "TestASlowLeaderServes")},
 	{name: "election-timeout-fixed", others: test(simulation, "TestSlowDisksElectALeader")},
-	{name: "election-timeout-of-own-disk", others: test(simulation, "TestSlowDisksElectALeader")},
-	{name: "election-timeout-of-quick-voters", others: test("cluster", "TestTheElectionTimeoutFollowsTheVoters")},
-	{name: "pre-vote-beside-vote", others: test("cluster", "TestNoPreVoteWhereTheVoteIsGiven")},
-	{name: "pre-vote-beside-leader", others: test("cluster", "TestNoPreVoteWhereTheVoteIsGiven")},
+	{name: "election-timeout-of-own-disk", others: test("cluster/raftguard", "TestTheElectionTimeoutFollowsTheVoters")},
+	{name: "election-timeout-of-quick-voters", others: test("cluster/raftguard", "TestTheElectionTimeoutFollowsTheVoters")},
+	{name: "pre-vote-beside-vote", others: test("cluster/raftguard/papertest", "TestNoPreVoteWhereTheVoteIsGiven")},
+	{name: "pre-vote-beside-leader", others: test("cluster/raftguard/papertest", "TestNoPreVoteWhereTheVoteIsGiven")},
 	{name: "heartbeat-waits-for-write", others: test(simulation, "TestSlowFollowersAreServed")},
 
 	// What a node says of itself, and its own log.
 	{name: "log-waits-for-its-reader", others: test("internal/logqueue", "TestALogThatNobodyReadsStopsNothing")},
-	{name: "main-goroutine-unwatched", others: test("cluster", "TestMainGoroutineThatHangs")},
+	{name: "main-goroutine-unwatched", others: test("cluster/raftguard", "TestMainGoroutineThatHangs")},
 	{name: "unannounced-is-ready", others: test("cluster", "TestAnAnnouncementThatTheLogDoesNotTake")},
 
 	// Where members are. All nodes of a simulation must move, or all names fail.
 	{name: "listed-address-unused", others: test("cluster", "TestAllMembersMove")},
-	{name: "name-forgotten", others: test("cluster", "TestTheLastAddressesOfAName")},
+	{name: "name-forgotten", others: test("cluster/peers", "TestTheLastAddressesOfAName")},
 	{name: "hanging-name-waited-for", others: test("cluster", "TestTheLeaderDiesWhileNamesDoNotResolve")},
 	{name: "closed-port-unnamed", others: test("cluster", "TestAClosedRaftPortIsNamed")},
 	{name: "recovery-asks-registered", others: test("server/recovery", "TestOnlyALostQuorumIsRecovered")},

@@ -59,7 +59,8 @@ func table(verdicts []verdict) string {
 		if by == "" {
 			by = "**nobody**"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", v.name, v.what, by, v.took.Round(100*time.Millisecond), strings.ReplaceAll(v.saw, "|", "\\|"))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", v.name, v.what, by, v.took.Round(100*time.Millisecond),
+			strings.ReplaceAll(v.saw, "|", "\\|"))
 	}
 	return b.String()
 }

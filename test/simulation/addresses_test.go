@@ -92,7 +92,7 @@ func (n *network) moveTo(s *server, address string) {
 // move has machines move until ctx ends: one, some, or all at once, while their nodes are down.
 // Nodes that start have the new addresses in their lists of peers. Unless a majority stays,
 // all start: one that stays may have to lead, and not know where the others are
-// (docs/reliability.md, "What is not promised").
+// (docs/promises.md, "What is not promised").
 func (n *nemesis) move(ctx context.Context) {
 	for number := 1; ; number++ {
 		if sleep(ctx, settles); ctx.Err() != nil {

@@ -32,11 +32,12 @@ func (w *world) crowd(ctx context.Context, number int) {
 // set changes a setting, and says whether it could before ctx ended.
 func (c *client) set(ctx context.Context, key string, value int64) bool {
 	for ctx.Err() == nil {
-		got := c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other}, func(ctx context.Context, s *server, _ *history.Op) error {
-			r, err := c.cluster(s).UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: key, Value: value})
-			c.saw(r)
-			return err
-		})
+		got := c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other},
+			func(ctx context.Context, s *server, _ *history.Op) error {
+				r, err := c.cluster(s).UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: key, Value: value})
+				c.saw(r)
+				return err
+			})
 		if got.Outcome == history.OK {
 			return true
 		}

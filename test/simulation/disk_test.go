@@ -49,7 +49,10 @@ func (s *snapshot) before(o *snapshot) bool {
 }
 
 func newImage() *image {
-	return &image{log: map[uint64]*raft.Log{}, files: newFiles(), stable: map[string][]byte{}, etags: etag.State{Databases: map[string]uint64{}}}
+	return &image{
+		log: map[uint64]*raft.Log{}, files: newFiles(), stable: map[string][]byte{},
+		etags: etag.State{Databases: map[string]uint64{}},
+	}
 }
 
 func (i *image) clone() *image {

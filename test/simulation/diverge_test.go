@@ -34,5 +34,6 @@ func (w *world) diverge(c *client) {
 		c.take(w.ctx, pick(r, machines...)) // States are compared after the next entry.
 		sleep(w.ctx, 100*time.Millisecond)
 	}
-	w.found("node %s, whose state was changed, ended with %v, and then %v, within %v", s.host, first.failure(), s.current().failure(), divergeLimit)
+	w.found("node %s, whose state was changed, ended with %v, and then %v, within %v", s.host, first.failure(),
+		s.current().failure(), divergeLimit)
 }

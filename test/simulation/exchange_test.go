@@ -87,7 +87,10 @@ func (c *client) drawCall(s *server) (*idnodev1.Call, history.Op) {
 		return call, op
 	}
 	id := c.request(&op)
-	call.Call = &idnodev1.Call_NextIdentity{NextIdentity: &idnodev1.NextIdentityRequest{Name: c.spelled(op.Name), Count: op.Count, RequestId: id}}
+	call.Call = &idnodev1.Call_NextIdentity{NextIdentity: &idnodev1.NextIdentityRequest{
+		Name:  c.spelled(op.Name),
+		Count: op.Count, RequestId: id,
+	}}
 	return call, op
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/test/history"
 )
 
 // TestALostLeaderCostsOneElection: whether its process ends or its machine loses power, and
@@ -24,6 +25,10 @@ func TestALostLeaderCostsOneElection(t *testing.T) {
 		asking = 20 * time.Millisecond
 		// ways are those between nodes one after another.
 		ways = 14
+		// idle is twice the commit timeout: so late at most a leader without new entries
+		// sends the commit index, and the next entry waits for the answer. The way there
+		// and back is among the ways.
+		idle = 2 * 20 * time.Millisecond
 	)
 	for _, tt := range []struct {
 		nodes     int
@@ -42,9 +47,12 @@ func TestALostLeaderCostsOneElection(t *testing.T) {
 			inCluster(t, tt.nodes, func(w *world, c *client) {
 				w.network.stretch(tt.way)
 				limit := syncs*tt.disk + ways*tt.way + asking
+				if tt.way > 0 {
+					limit += idle
+				}
 				if tt.silent {
-					// A lease, until somebody looks, and a dial.
-					limit += w.plan.heartbeat*4/5 + 25*time.Millisecond + 50*time.Millisecond
+					// Two pauses between heartbeats, until somebody looks, and a dial.
+					limit += 2*w.plan.heartbeat/5 + w.plan.heartbeat/20 + 50*time.Millisecond
 				}
 				for _, s := range w.founders() {
 					s.disk.change(func(f *diskFaults) { f.latency = tt.disk })
@@ -57,6 +65,90 @@ func TestALostLeaderCostsOneElection(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestALeaderDiesWithQueuedEntries: at each moment of the write of an entry that its followers
+// have on disk already. The next leader may commit that entry; no value comes twice, and the
+// model judges each step.
+func TestALeaderDiesWithQueuedEntries(t *testing.T) {
+	const (
+		calls = 6
+		step  = 10 * time.Millisecond // between two calls, and between two moments
+		write = (calls + 2) * step    // of the leader's disk
+	)
+	for _, silent := range []bool{false, true} {
+		t.Run(fmt.Sprintf("silent=%v", silent), func(t *testing.T) {
+			plan := sizedPlan(3)
+			plan.wal = false // So the disk can tell what is on it.
+			inClusterOf(t, plan, func(w *world, c *client) {
+				given, queued := map[int64]bool{}, 0
+				for moment := step / 2; moment < write+calls*step; moment += step {
+					leader := c.leader(t)
+					leader.disk.change(func(f *diskFaults) { f.latency = write * 4 / 3 })
+					answers := w.callAtIntervals(leader, calls, step)
+					time.Sleep(moment)
+					back := leader.hold()
+					leader.current().kill(silent)
+					others := w.othersThan(leader)
+					if others[0].disk.last() > leader.disk.last() {
+						queued++
+					}
+					for range calls {
+						note(t, given, <-answers)
+					}
+					note(t, given, w.nextValues(c, others[0]))
+					leader.disk.change(func(f *diskFaults) { f.latency = 0 })
+					back()
+					time.Sleep(settling)
+				}
+				if queued < calls {
+					t.Errorf("it died %d times before its disk had what a follower's had: this test proves little", queued)
+				}
+			})
+		})
+	}
+}
+
+// callAtIntervals has callers ask a node for an identity, one after the other, and returns what
+// each got.
+func (w *world) callAtIntervals(s *server, calls int, interval time.Duration) <-chan []history.Block {
+	answers := make(chan []history.Block, calls)
+	for i := range calls {
+		w.running.Go(func() {
+			time.Sleep(time.Duration(i) * interval)
+			c := newClient(w, i+1)
+			defer c.close()
+			answers <- w.nextValues(c, s)
+		})
+	}
+	return answers
+}
+
+// nextValues takes an identity, and returns nothing if the outcome is not known.
+func (w *world) nextValues(c *client, s *server) []history.Block {
+	op := history.Op{Kind: history.Next, Name: "orders", Count: 1}
+	return c.once(w.ctx, s, op, c.next).Blocks
+}
+
+// note fails if a value was given before.
+func note(t *testing.T, given map[int64]bool, blocks []history.Block) {
+	t.Helper()
+	for _, b := range blocks {
+		for v := b.First; v <= b.Last; v++ {
+			if given[v] {
+				t.Errorf("%d was given twice", v)
+			}
+			given[v] = true
+		}
+	}
+}
+
+// last is the newest log entry that the disk has durably.
+func (d *disk) last() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, last := d.durable.bounds()
+	return last
 }
 
 // TestALostLeaderIsReplacedAfterAMemberRestarted: the candidate led before, and still has

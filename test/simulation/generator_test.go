@@ -35,11 +35,15 @@ func (s *source) Next(ctx context.Context, r generator.Request) (got generator.R
 	op := history.Op{Kind: history.Range, Name: "generated"}
 	id := s.client.request(&op)
 	op = s.client.issue(ctx, op, func(ctx context.Context, to *server, op *history.Op) error {
-		a, err := s.client.ids(to).NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "generated", LastSize: r.LastSize, LastMax: r.LastMax, Size: 5, RequestId: id})
+		a, err := s.client.ids(to).NextRange(ctx,
+			&idnodev1.NextRangeRequest{Tag: "generated", LastSize: r.LastSize, LastMax: r.LastMax, Size: 5, RequestId: id})
 		s.client.saw(a)
 		op.Low, op.High, op.Tag, op.Reserve = a.GetLow(), a.GetHigh(), a.GetNodeTag(), a.GetFromReserve()
 		if err == nil {
-			got = generator.Range{Range: hilo.Range{Low: op.Low, High: op.High}, Granted: a.GetSize(), Prefix: a.GetPrefix(), NodeTag: op.Tag, FromReserve: op.Reserve, Token: string(a.GetToken())}
+			got = generator.Range{
+				Range: hilo.Range{Low: op.Low, High: op.High}, Granted: a.GetSize(), Prefix: a.GetPrefix(), NodeTag: op.Tag,
+				FromReserve: op.Reserve, Token: string(a.GetToken()),
+			}
 		}
 		return err
 	})

@@ -52,7 +52,9 @@ type ownCall struct {
 
 // settle makes a call, with a request id, until the outcome is certain. It returns
 // the answer or the reason of the refusal.
-func (c *client) settle(ctx context.Context, do func(ctx context.Context, s *server, id *idnodev1.RequestId) (string, error)) (string, bool) {
+func (c *client) settle(ctx context.Context,
+	do func(ctx context.Context, s *server, id *idnodev1.RequestId) (string, error),
+) (string, bool) {
 	op := history.Op{Kind: history.Other}
 	c.requests++
 	c.last = lastRequest{&idnodev1.RequestId{Id: fmt.Sprintf("%d-%d", c.number, c.requests)}, c.seen}

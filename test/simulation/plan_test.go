@@ -181,7 +181,10 @@ func (p *plan) drawMore(r *rand.Rand) {
 // see ceilings.known.
 func (p *plan) drawCrowd(r *rand.Rand) {
 	p.crowd, p.calm = pick[int64](r, 2, 4), 300*time.Millisecond
-	p.faults = []fault{restarts, setBack, setBack, setBack, setBack, setBack, setBack, setBack, setBack, setBack, setBack, setBack, setBack, setBack}
+	p.faults = []fault{
+		restarts, setBack, setBack, setBack, setBack, setBack, setBack, setBack, setBack, setBack, setBack,
+		setBack, setBack, setBack,
+	}
 	p.churn, p.hungry, p.slow = false, false, slowness{}
 	p.length, p.startWait, p.jitter, p.diskLatency = 10*time.Second, time.Hour, 0, min(p.diskLatency, time.Millisecond)
 }
@@ -208,7 +211,11 @@ func (p plan) String() string {
 	for _, f := range p.faults {
 		names = append(names, string(f))
 	}
-	return fmt.Sprintf("seed %d: %d nodes, %d clients, %v, a fault each %v (%s), network %v+%v, disk %v, snapshot each %v and %d entries, %d trailing, blocks of %d, window %d, churn %t, generator %t, wal %t of %d, hungry %t, slow %+v, imports %t, late %t, crowd %d, rewinds %t, live %t, reserve %v, series %t, repeats %t, scenario %q, named %t",
+	return fmt.Sprintf("seed %d: %d nodes, %d clients, %v, a fault each %v (%s), network %v+%v, disk %v, snapshot each %v and %d entries, "+
+		"%d trailing, blocks of %d, window %d, churn %t, generator %t, wal %t of %d, hungry %t, slow %+v, imports %t, late %t, crowd %d, "+
+		"rewinds %t, live %t, reserve %v, series %t, repeats %t, scenario %q, named %t",
 		p.seed, p.nodes, p.clients, p.length, p.calm, strings.Join(names, ", "), p.latency, p.jitter, p.diskLatency,
-		p.snapshotInterval, p.snapshotThreshold, p.trailingLogs, p.etagBlock, p.window, p.churn, p.generator, p.wal, p.segmentBytes, p.hungry, p.slow, p.imports, p.late, p.crowd, p.rewinds, p.live, p.reserve, p.series, p.repeats, p.scenario, p.named)
+		p.snapshotInterval, p.snapshotThreshold, p.trailingLogs, p.etagBlock, p.window,
+		p.churn, p.generator, p.wal, p.segmentBytes, p.hungry, p.slow, p.imports, p.late, p.crowd,
+		p.rewinds, p.live, p.reserve, p.series, p.repeats, p.scenario, p.named)
 }

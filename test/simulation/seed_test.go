@@ -70,7 +70,10 @@ func simulate(p plan, log io.Writer) result {
 	// What has not ended when the bubble does is never freed: a few MB for each seed.
 	time.Sleep(lastMoments)
 	ops := w.history.all()
-	return result{findings: append(w.failures(), judge(p, ops)...), ops: ops, faults: n.made, virtual: time.Since(start), steps: w.tracer.count()}
+	return result{
+		findings: append(w.failures(), judge(p, ops)...), ops: ops, faults: n.made, virtual: time.Since(start),
+		steps: w.tracer.count(),
+	}
 }
 
 // rage is the time of traffic and faults.

@@ -60,10 +60,11 @@ func (c *client) series(s *server) idnodev1.SeriesServiceClient {
 // define defines a series.
 func (c *client) define(ctx context.Context, name string, d *idnodev1.SeriesDefinition, begins ...*idnodev1.ScopeBegin) {
 	for ctx.Err() == nil {
-		got := c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other}, func(ctx context.Context, s *server, _ *history.Op) error {
-			_, err := c.series(s).DefineSeries(ctx, &idnodev1.DefineSeriesRequest{Name: name, Definition: d, Begins: begins})
-			return err
-		})
+		got := c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other},
+			func(ctx context.Context, s *server, _ *history.Op) error {
+				_, err := c.series(s).DefineSeries(ctx, &idnodev1.DefineSeriesRequest{Name: name, Definition: d, Begins: begins})
+				return err
+			})
 		if got.Outcome == history.OK {
 			return
 		}
@@ -86,13 +87,17 @@ func (c *client) takeNumbers(ctx context.Context) {
 	var numbers []*idnodev1.SeriesNumber
 	ops := make([]history.Op, len(keys))
 	begin := c.world.history.now()
-	got := c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other}, func(ctx context.Context, s *server, _ *history.Op) error {
-		r, err := c.series(s).TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{Series: books, Keys: keys})
-		numbers = r.GetNumbers()
-		return err
-	})
+	got := c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other},
+		func(ctx context.Context, s *server, _ *history.Op) error {
+			r, err := c.series(s).TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{Series: books, Keys: keys})
+			numbers = r.GetNumbers()
+			return err
+		})
 	for i, key := range keys {
-		ops[i] = history.Op{Kind: history.Take, Client: got.Client, Node: got.Node, Name: books, ID: key, Call: begin, Outcome: got.Outcome, Code: got.Code}
+		ops[i] = history.Op{
+			Kind: history.Take, Client: got.Client, Node: got.Node, Name: books, ID: key, Call: begin,
+			Outcome: got.Outcome, Code: got.Code,
+		}
 		if got.Outcome == history.OK {
 			c.is(&ops[i], numbers[i])
 		}
@@ -144,19 +149,20 @@ func (c *client) findNumber(ctx context.Context, s *server, key string) {
 func (c *client) useTill(ctx context.Context) {
 	key := fmt.Sprintf("sale-%d", c.random.IntN(20))
 	ends := &idnodev1.NumberOf{Key: key, Number: c.random.Int64N(4)}
-	c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other}, func(ctx context.Context, s *server, _ *history.Op) (err error) {
-		switch c.random.IntN(5) {
-		case 0:
-			_, err = c.series(s).ReleaseNumbers(ctx, &idnodev1.ReleaseNumbersRequest{Series: tills, Keys: []*idnodev1.NumberOf{ends}})
-		case 1:
-			_, err = c.series(s).ConfirmNumbers(ctx, &idnodev1.ConfirmNumbersRequest{Series: tills, Keys: []*idnodev1.NumberOf{ends}})
-		default:
-			_, err = c.series(s).TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{
-				Series: tills, Keys: []string{key}, Values: map[string]string{"till": pick(c.random, "1", "2")},
-			})
-		}
-		return err
-	})
+	c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other},
+		func(ctx context.Context, s *server, _ *history.Op) (err error) {
+			switch c.random.IntN(5) {
+			case 0:
+				_, err = c.series(s).ReleaseNumbers(ctx, &idnodev1.ReleaseNumbersRequest{Series: tills, Keys: []*idnodev1.NumberOf{ends}})
+			case 1:
+				_, err = c.series(s).ConfirmNumbers(ctx, &idnodev1.ConfirmNumbersRequest{Series: tills, Keys: []*idnodev1.NumberOf{ends}})
+			default:
+				_, err = c.series(s).TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{
+					Series: tills, Keys: []string{key}, Values: map[string]string{"till": pick(c.random, "1", "2")},
+				})
+			}
+			return err
+		})
 }
 
 // draft defines the series of drafts at one node, and takes a number at another, which may not
@@ -164,17 +170,18 @@ func (c *client) useTill(ctx context.Context) {
 func (c *client) draft(ctx context.Context) {
 	c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other}, c.defineDrafts)
 	key := fmt.Sprintf("draft-%d", c.random.IntN(20))
-	c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other}, func(ctx context.Context, s *server, _ *history.Op) error {
-		r, err := c.series(s).TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{
-			Series: drafts, Keys: []string{key}, Values: map[string]string{"desk": "d", "till": "t"},
-		})
-		for _, n := range r.GetNumbers() {
-			if text := n.GetText(); !strings.HasPrefix(text, "A-d-t-") && !strings.HasPrefix(text, "B-t-d-") {
-				c.world.found("the draft of the desk d and the till t is %s", text)
+	c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other},
+		func(ctx context.Context, s *server, _ *history.Op) error {
+			r, err := c.series(s).TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{
+				Series: drafts, Keys: []string{key}, Values: map[string]string{"desk": "d", "till": "t"},
+			})
+			for _, n := range r.GetNumbers() {
+				if text := n.GetText(); !strings.HasPrefix(text, "A-d-t-") && !strings.HasPrefix(text, "B-t-d-") {
+					c.world.found("the draft of the desk d and the till t is %s", text)
+				}
 			}
-		}
-		return err
-	})
+			return err
+		})
 }
 
 // defineDrafts deletes the series of drafts, or defines it with its values in any order.

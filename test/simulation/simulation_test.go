@@ -73,7 +73,8 @@ func TestSeeds(t *testing.T) {
 		}
 	})
 	fmt.Printf("%d seeds in %v: %v\n", len(seeds), time.Since(begin).Round(time.Millisecond), &sum)
-	if len(seeds) >= enoughSeeds && (sum.faults == 0 || sum.calls[history.OK] == 0 || sum.calls[history.Failed] == 0 || sum.calls[history.Unknown] == 0) {
+	if len(seeds) >= enoughSeeds &&
+		(sum.faults == 0 || sum.calls[history.OK] == 0 || sum.calls[history.Failed] == 0 || sum.calls[history.Unknown] == 0) {
 		t.Error("the seeds prove nothing: there were no faults, or calls of one outcome were missing")
 	}
 }
@@ -135,7 +136,8 @@ func (s *tally) add(r result) {
 
 // String counts in one line.
 func (s *tally) String() string {
-	return fmt.Sprintf("%.1f hours of virtual time, %d faults, calls: %d ok, %d failed, %d unknown; %d ranges from reserves; %d numbers for documents; %d steps of the model",
+	return fmt.Sprintf("%.1f hours of virtual time, %d faults, calls: %d ok, %d failed, %d unknown; %d ranges from reserves; %d numbers "+
+		"for documents; %d steps of the model",
 		s.virtual.Hours(), s.faults, s.calls[history.OK], s.calls[history.Failed], s.calls[history.Unknown], s.reserved, s.documents, s.steps)
 }
 

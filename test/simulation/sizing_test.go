@@ -115,7 +115,7 @@ func inClusterOf(t *testing.T, p plan, f func(w *world, c *client)) {
 	})
 }
 
-// TestIdleTraffic compares docs/sizing.md with what nodes without callers send each other,
+// TestIdleTraffic compares docs/evidence/sizing.md with what nodes without callers send each other,
 // in clusters of two sizes.
 func TestIdleTraffic(t *testing.T) {
 	const seconds = 20
@@ -136,7 +136,7 @@ func TestIdleTraffic(t *testing.T) {
 	}
 }
 
-// TestCostOfACall compares docs/sizing.md with what an identity costs three nodes and its
+// TestCostOfACall compares docs/evidence/sizing.md with what an identity costs three nodes and its
 // caller, with few and with many callers.
 func TestCostOfACall(t *testing.T) {
 	page := sizing.Read(t, "callers")

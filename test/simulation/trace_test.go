@@ -209,7 +209,8 @@ func (t *tracer) effect(index uint64, operations [][]byte, r raftlog.GroupResult
 			continue // It was refused.
 		}
 		for _, v := range result.GetIdentityNext().GetValues() {
-			t.values[result.GetLogIndex()] = append(t.values[result.GetLogIndex()], history.Block{First: v.GetFirst(), Last: max(v.GetFirst(), v.GetLast())})
+			t.values[result.GetLogIndex()] = append(t.values[result.GetLogIndex()],
+				history.Block{First: v.GetFirst(), Last: max(v.GetFirst(), v.GetLast())})
 		}
 		if result.GetLogIndex() == index {
 			t.member(result.GetMember())

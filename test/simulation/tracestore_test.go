@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 
@@ -16,6 +17,29 @@ type tracedStore struct {
 	tracer  *tracer
 	// voting is the term of the vote that is being written.
 	voting uint64
+	// appended is the newest entry that was sent before it was written, in this term.
+	appended atomic.Uint64
+}
+
+// Appended tells the model of entries that a leader sends while they are written.
+func (s *tracedStore) Appended(logs []*raft.Log) {
+	s.appended.Store(logs[len(logs)-1].Index)
+	s.write(logs)
+}
+
+// write tells the model of entries that other nodes may have from now on.
+func (s *tracedStore) write(logs []*raft.Log) {
+	if len(logs) == 0 {
+		return
+	}
+	entries := make([]model.Entry, 0, len(logs))
+	for _, log := range logs {
+		entries = append(entries, entryOf(log))
+	}
+	first, last := logs[0], logs[len(logs)-1]
+	s.tracer.take(s.process, "writes %d to %d, of term %d", [3]any{first.Index, last.Index, last.Term}, func(member string) error {
+		return s.tracer.cluster.Write(member, entries)
+	})
 }
 
 // traced returns a process's store with the model told what it holds.
@@ -47,7 +71,10 @@ func lastOf(d model.Disk) uint64 {
 
 // diskOf reads what a store holds.
 func diskOf(store cluster.Store) (d model.Disk, err error) {
-	if d.Term, err = store.GetUint64([]byte("CurrentTerm")); err != nil && err.Error() != errNoKey.Error() {
+	if d.Term, err = store.GetUint64([]byte("CurrentTerm")); noKey(err) != nil {
+		return d, err
+	}
+	if d.Voted, d.Candidate, err = voteOf(store); err != nil {
 		return d, err
 	}
 	metas, err := store.Snapshots().List()
@@ -76,6 +103,24 @@ func diskOf(store cluster.Store) (d model.Disk, err error) {
 	return d, err
 }
 
+// voteOf reads the newest vote that a store holds.
+func voteOf(store cluster.Store) (term uint64, candidate string, err error) {
+	vote, err := store.Get([]byte("LastVoteCand"))
+	if err != nil {
+		return 0, "", noKey(err)
+	}
+	term, err = store.GetUint64([]byte("LastVoteTerm"))
+	return term, string(vote), err
+}
+
+// noKey returns nil for the error of a key that was never set.
+func noKey(err error) error {
+	if err != nil && err.Error() == errNoKey.Error() {
+		return nil
+	}
+	return err
+}
+
 // StoreLog implements raft.LogStore.
 func (s *tracedStore) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
 
@@ -84,14 +129,10 @@ func (s *tracedStore) StoreLogs(logs []*raft.Log) error {
 	if len(logs) == 0 {
 		return s.Store.StoreLogs(logs)
 	}
-	entries := make([]model.Entry, 0, len(logs))
-	for _, log := range logs {
-		entries = append(entries, entryOf(log))
+	last := logs[len(logs)-1]
+	if last.Index > s.appended.Load() {
+		s.write(logs)
 	}
-	first, last := logs[0], logs[len(logs)-1]
-	s.tracer.take(s.process, "writes %d to %d, of term %d", [3]any{first.Index, last.Index, last.Term}, func(member string) error {
-		return s.tracer.cluster.Write(member, entries)
-	})
 	if err := s.Store.StoreLogs(logs); err != nil {
 		return err
 	}
@@ -128,6 +169,7 @@ func (s *tracedStore) SetUint64(key []byte, value uint64) error {
 	case string(key) == "LastVoteTerm":
 		s.voting = value
 	case string(key) == "CurrentTerm":
+		s.appended.Store(0)
 		s.tracer.take(s.process, "is in term %d", [3]any{value}, func(member string) error {
 			return s.tracer.cluster.Hear(member, value)
 		})

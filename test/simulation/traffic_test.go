@@ -122,11 +122,15 @@ func (c *client) takeEtags(ctx context.Context, s *server, database string, coun
 }
 
 func (c *client) nextRange(ctx context.Context) {
-	op := history.Op{Kind: history.Range, Database: c.database(), Name: pick(c.random, "customers", "customers", "set"), Count: pick[int64](c.random, 0, 1, 10)}
+	op := history.Op{
+		Kind: history.Range, Database: c.database(), Name: pick(c.random, "customers", "customers", "set"),
+		Count: pick[int64](c.random, 0, 1, 10),
+	}
 	id := c.request(&op)
 	tag, token := strings.TrimSuffix(c.spelled(op.Name), "|"), []byte(nil)
 	got := c.issue(ctx, op, func(ctx context.Context, s *server, op *history.Op) error {
-		r, err := c.ids(s).NextRange(ctx, &idnodev1.NextRangeRequest{Database: op.Database, Tag: tag, Size: op.Count, Label: "traffic", RequestId: id})
+		r, err := c.ids(s).NextRange(ctx,
+			&idnodev1.NextRangeRequest{Database: op.Database, Tag: tag, Size: op.Count, Label: "traffic", RequestId: id})
 		op.Low, op.High, op.Tag, op.Reserve = r.GetLow(), r.GetHigh(), r.GetNodeTag(), r.GetFromReserve()
 		if err == nil {
 			token = r.GetToken()
@@ -204,14 +208,15 @@ func (c *client) abuseRange(ctx context.Context) {
 // reads Max, and raises it if no other caller has meanwhile.
 func (c *client) setMax(ctx context.Context) {
 	var seen *int64
-	c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other}, func(ctx context.Context, s *server, _ *history.Op) error {
-		r, err := c.ids(s).GetHiLo(ctx, &idnodev1.GetHiLoRequest{Tag: "set"})
-		if err == nil {
-			value := r.GetHilo().GetMax()
-			seen = &value
-		}
-		return err
-	})
+	c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other},
+		func(ctx context.Context, s *server, _ *history.Op) error {
+			r, err := c.ids(s).GetHiLo(ctx, &idnodev1.GetHiLoRequest{Tag: "set"})
+			if err == nil {
+				value := r.GetHilo().GetMax()
+				seen = &value
+			}
+			return err
+		})
 	if seen == nil {
 		return
 	}
@@ -315,7 +320,8 @@ func (c *client) state(ctx context.Context, s *server) (index, hash uint64, ok b
 	}
 	now := c.world.history.now()
 	c.world.history.add(history.Op{
-		Kind: history.Hash, Node: s.tag(), ID: r.GetClusterId(), Index: r.GetAppliedIndex(), Hash: r.GetStateHash(), Call: now, Outcome: history.OK,
+		Kind: history.Hash, Node: s.tag(), ID: r.GetClusterId(), Index: r.GetAppliedIndex(), Hash: r.GetStateHash(),
+		Call: now, Outcome: history.OK,
 	})
 	c.world.history.add(history.Op{Kind: history.Member, Tag: r.GetSelf().GetTag(), ID: r.GetSelf().GetId(), Call: now, Outcome: history.OK})
 	return r.GetAppliedIndex(), r.GetStateHash(), true

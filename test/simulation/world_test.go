@@ -53,7 +53,10 @@ type world struct {
 func (p plan) stream(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(p.seed, purpose+16)) }
 
 func newWorld(ctx context.Context, p plan, log io.Writer) *world {
-	w := &world{plan: p, ctx: ctx, network: newNetwork(p.stream(0), p.latency, p.jitter, p.slow.network), history: &recorder{}, hashes: newHashes()}
+	w := &world{
+		plan: p, ctx: ctx, network: newNetwork(p.stream(0), p.latency, p.jitter, p.slow.network),
+		history: &recorder{}, hashes: newHashes(),
+	}
 	w.quorums, w.tracer = newQuorums(w), newTracer(w)
 	w.log = slog.New(slog.DiscardHandler)
 	if log != nil {
@@ -69,7 +72,10 @@ func newWorld(ctx context.Context, p plan, log io.Writer) *world {
 // node has it as its tag at first.
 func newServer(w *world, number int) *server {
 	host := string(rune('A' + number))
-	s := &server{world: w, host: host, nodeTag: host, disk: newDisk(w.plan.stream(100 + uint64(number))), random: w.plan.stream(200 + uint64(number)), numbers: w.plan.stream(800 + uint64(number))}
+	s := &server{
+		world: w, host: host, nodeTag: host, disk: newDisk(w.plan.stream(100 + uint64(number))),
+		random: w.plan.stream(200 + uint64(number)), numbers: w.plan.stream(800 + uint64(number)),
+	}
 	s.disk.faults.latency = w.plan.diskLatency
 	w.network.moveTo(s, host)
 	if s.random.IntN(2) == 0 {
@@ -269,7 +275,10 @@ func (s *server) start() (p *process, held context.Context) {
 	}
 	s.held = nil
 	ctx, cancel := context.WithCancel(context.Background())
-	p = &process{server: s, port: s.world.network.port(s.host), stop: cancel, began: time.Now(), stopping: ctx.Done(), gone: make(chan struct{})}
+	p = &process{
+		server: s, port: s.world.network.port(s.host), stop: cancel, began: time.Now(), stopping: ctx.Done(),
+		gone: make(chan struct{}),
+	}
 	p.session = s.disk.mount(
 		p.kill,
 		func(index uint64) { s.world.found("node %s has lost entry %d of its log", s.host, index) },
@@ -319,7 +328,8 @@ func (s *server) logger() (log *slog.Logger, end func()) {
 		q := logqueue.New(logReader{s}, func(int) error { return nil })
 		h, end = slog.NewMultiHandler(h, messages{q}), q.Close
 	}
-	return slog.New(ceilingHandler{Handler: h, ceilings: &s.ceilings, looks: s.world.plan.scenario == copies || slices.Contains(s.world.plan.faults, setBack)}), end
+	return slog.New(ceilingHandler{Handler: h, ceilings: &s.ceilings, looks: s.world.plan.scenario == copies ||
+		slices.Contains(s.world.plan.faults, setBack)}), end
 }
 
 // ended says whether the machine's process has ended.

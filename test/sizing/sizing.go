@@ -1,4 +1,4 @@
-// Package sizing reads the figures of docs/sizing.md, so that the tests of what is
+// Package sizing reads the figures of docs/evidence/sizing.md, so that the tests of what is
 // counted there have their bounds from the page, and the page cannot drift from them.
 // It measures nothing itself.
 package sizing
@@ -21,18 +21,18 @@ func Read(t testing.TB, head string) Table {
 	t.Helper()
 	table := parse(readPage(t), head)
 	if len(table) == 0 {
-		t.Fatalf("docs/sizing.md has no figures under %q", head)
+		t.Fatalf("docs/evidence/sizing.md has no figures under %q", head)
 	}
 	return table
 }
 
-// readPage returns the text of docs/sizing.md. A test runs in the folder of its package, somewhere
+// readPage returns the text of docs/evidence/sizing.md. A test runs in the folder of its package, somewhere
 // below the folder of go.mod.
 func readPage(t testing.TB) string {
 	t.Helper()
 	for root := "."; ; root = filepath.Join(root, "..") {
 		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			text, err := os.ReadFile(filepath.Join(root, "docs", "sizing.md"))
+			text, err := os.ReadFile(filepath.Join(root, "docs", "evidence", "sizing.md"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,9 +101,9 @@ func (table Table) Check(t testing.TB, row, column string, measured float64) {
 	figure, ok := table[row][column]
 	switch {
 	case !ok:
-		t.Errorf("docs/sizing.md has no figure for %q, %q; measured: %.4g", row, column, measured)
+		t.Errorf("docs/evidence/sizing.md has no figure for %q, %q; measured: %.4g", row, column, measured)
 	case measured > figure || measured < figure/2:
-		t.Errorf("%s, %s: measured %.4g, and docs/sizing.md says %.4g", row, column, measured, figure)
+		t.Errorf("%s, %s: measured %.4g, and docs/evidence/sizing.md says %.4g", row, column, measured, figure)
 	default:
 		t.Logf("%s, %s: measured %.4g of %.4g", row, column, measured, figure)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -60,7 +61,7 @@ func render(folder string, own []byte) (string, error) {
 	}
 	var all strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if text := strings.Trim(files[name], "\n-"); text != "" {
+		if text := strings.Trim(files[name], "\n-"); text != "" && path.Base(name) != "NOTES.txt" {
 			fmt.Fprintf(&all, "---\n%s\n", text)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -83,6 +84,72 @@ func TestTLSIsOffOnlyWhereSaid(t *testing.T) {
 	}
 	if !strings.Contains(text, "insecure: true") {
 		t.Error("the nodes refuse to listen")
+	}
+}
+
+// TestValuesThatAreNone are refused: with a slip in a name the chart would do as if nothing was said.
+func TestValuesThatAreNone(t *testing.T) {
+	for _, values := range []string{
+		"tls: {enable: false}", "replicas: 5", "image: {repository: idnode, tag: v1}", "nodes: {a: {}}", "nodes: {RAFT: {}}",
+		"nodes: {D: {token: x}}",
+		"peers: [A, A]", "settings: {grpc: 0.0.0.0:1}", "backup: {keep: 0}", "networkPolicy: {enabled: true}",
+	} {
+		if _, err := render(deploy+"helm/idnode", []byte(values)); err == nil {
+			t.Errorf("%s is taken", values)
+		}
+	}
+}
+
+// TestSettingsGoBeforeTheChartsOwn, each key once, also where they take something away.
+func TestSettingsGoBeforeTheChartsOwn(t *testing.T) {
+	text, err := render(deploy+"helm/idnode", []byte(`settings: {admin: [ops], audit: "", log-format: text, max-conns: 100000}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := objects(t, text)["ConfigMap idnode"].(map[string]any)["data"].(map[string]any)["idnode.yaml"].(map[string]any)
+	for key, want := range map[string]any{
+		"admin": []any{"ops"}, "audit": "", "log-format": "text", "max-conns": 100000,
+		"grpc": "0.0.0.0:7400",
+	} {
+		if !reflect.DeepEqual(settings[key], want) {
+			t.Errorf("%s is %v, want %v", key, settings[key], want)
+		}
+	}
+}
+
+// TestPlacesAndSecrets: what a cluster of other people asks of pods, and no token but in a secret.
+func TestPlacesAndSecrets(t *testing.T) {
+	text, err := render(deploy+"helm/idnode", []byte(`
+imagePullSecrets: [{name: registry}]
+nodeSelector: {disk: ssd}
+tolerations: [{key: ids, operator: Exists}]
+env: [{name: OTEL_EXPORTER_OTLP_ENDPOINT, value: "http://collector:4318"}]
+egress: [{ports: [{protocol: TCP, port: 4318}]}]
+nodes: {D: {joinToken: hushed}, E: {joinTokenSecret: mine}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := objects(t, text)
+	for key, words := range map[string]string{
+		"StatefulSet idnode-a": "imagePullSecrets:[map[name:registry]] nodeSelector:map[disk:ssd] map[key:ids operator:Exists] " +
+			"value:http://collector:4318",
+		"CronJob idnode-backup": "imagePullSecrets:[map[name:registry]] nodeSelector:map[disk:ssd] map[key:ids operator:Exists]",
+		"NetworkPolicy idnode":  "port:4318",
+		"Secret idnode-d-token": "token:hushed",
+		"StatefulSet idnode-d":  "secretName:idnode-d-token",
+		"StatefulSet idnode-e":  "secretName:mine",
+	} {
+		object := fmt.Sprint(all[key])
+		for _, word := range strings.SplitAfter(words, "] ") {
+			if !strings.Contains(object, strings.TrimSpace(word)) {
+				t.Errorf("%s has no %s", key, word)
+			}
+		}
+	}
+	delete(all, "Secret idnode-d-token")
+	if strings.Contains(fmt.Sprint(all), "hushed") {
+		t.Error("the token stands outside of its secret")
 	}
 }
 

@@ -40,7 +40,8 @@ func run(files []string) error {
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		apps.AddToScheme, batch.AddToScheme, certmanager.AddToScheme, core.AddToScheme, monitoring.AddToScheme, networking.AddToScheme, policy.AddToScheme,
+		apps.AddToScheme, batch.AddToScheme, certmanager.AddToScheme, core.AddToScheme, monitoring.AddToScheme,
+		networking.AddToScheme, policy.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return err

@@ -67,13 +67,16 @@ func TestRestricted(t *testing.T) {
 	}
 }
 
-// TestManual: the pods that docs/operations.md has made by hand can be made.
+// TestManual: the pods that the pages for operators have made by hand can be made.
 func TestManual(t *testing.T) {
-	manual, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
+	var pods []string
+	for _, page := range []string{"backups", "kubernetes"} {
+		manual, err := os.ReadFile("../../docs/operate/" + page + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods = append(pods, strings.Split(string(manual), "create -f - <<EOF\n")[1:]...)
 	}
-	pods := strings.Split(string(manual), "create -f - <<EOF\n")[1:]
 	if len(pods) < 2 {
 		t.Errorf("%d pods are made", len(pods))
 	}

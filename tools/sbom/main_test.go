@@ -49,7 +49,12 @@ func TestBillOfThisTest(t *testing.T) {
 }
 
 func TestWrongUsage(t *testing.T) {
-	for _, args := range [][]string{nil, {"-name", "x", "-version", "1"}, {"-name", "x", "main.go"}, {"-name", "x", "-version", "1", "main.go"}} {
+	for _, args := range [][]string{
+		nil,
+		{"-name", "x", "-version", "1"},
+		{"-name", "x", "main.go"},
+		{"-name", "x", "-version", "1", "main.go"},
+	} {
 		if run(args, &bytes.Buffer{}) == nil {
 			t.Errorf("%q is accepted", args)
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/idnode/idnode/transfer/counterfile"
 )
@@ -58,7 +59,10 @@ func TestCSVRoundTrip(t *testing.T) {
 func TestNoCellIsAFormula(t *testing.T) {
 	var all []counterfile.Counter
 	for _, sign := range []string{"=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"} {
-		for _, name := range []string{sign, sign + "1+1", "'" + sign + "x", "''" + sign, "a" + sign, "'a" + sign, "'", "a;" + sign, ";'" + sign + "1;'';" + sign} {
+		for _, name := range []string{
+			sign, sign + "1+1", "'" + sign + "x", "''" + sign, "a" + sign, "'a" + sign, "'", "a;" + sign,
+			";'" + sign + "1;'';" + sign,
+		} {
 			all = append(all, counterfile.Counter{Database: sign, Kind: counterfile.Identity, Name: name, Value: 1})
 		}
 	}
@@ -180,6 +184,8 @@ func TestRavenDBExportsThatAreNone(t *testing.T) {
 		"a fraction":          `{"Docs":[{"Max":1.5,"@metadata":{"@id":"Raven/Hilo/a"}}]}`,
 		"no value":            `{"Identities":[{"Key":"a|"}]}`,
 		"no name":             `{"Identities":[{"Key":"|","Value":"1"}]}`,
+		"an identity's text":  "{\"Identities\":[{\"Key\":\"M\xfcller|\",\"Value\":\"1\"}]}",
+		"a document's text":   "{\"Docs\":[{\"Max\":1,\"@metadata\":{\"@id\":\"Raven/Hilo/M\xfcller\"}}]}",
 		"identities are none": `{"Identities":{}}`,
 	} {
 		if got, err := read(t, counterfile.ReadRavenDB, text); !errors.Is(err, counterfile.ErrForm) {
@@ -199,6 +205,7 @@ func TestCSVsThatAreNone(t *testing.T) {
 		"a value too large":     head + "db,hilo,a,9223372036854775808\n",
 		"a negative HiLo":       head + "db,hilo,a,-1\n",
 		"a claim with a value":  head + "db,claim,a,1\n",
+		"semicolons":            "database;kind;name;value\ndb;identity;a;1\n",
 		"no name":               head + "db,identity,,1\n",
 		"an unfinished quote":   head + `db,identity,"a,1`,
 		"a fraction of a value": head + "db,identity,a,1.0\n",
@@ -206,6 +213,14 @@ func TestCSVsThatAreNone(t *testing.T) {
 		if got, err := read(t, counterfile.ReadCSV, text); !errors.Is(err, counterfile.ErrForm) {
 			t.Errorf("%s: %v %v", name, got, err)
 		}
+	}
+}
+
+// TestTextThatIsNotUTF8: a spreadsheet's own encoding is told by line and column.
+func TestTextThatIsNotUTF8(t *testing.T) {
+	_, err := read(t, counterfile.ReadCSV, "database,kind,name,value\ndb,identity,a,1\ndb,identity,M\xfcller,1\n")
+	if !errors.Is(err, counterfile.ErrForm) || !strings.Contains(err.Error(), "line 3, column 13: the text is not UTF-8") {
+		t.Error(err)
 	}
 }
 
@@ -251,11 +266,11 @@ func FuzzReadCSV(f *testing.F) {
 func FuzzCSVNames(f *testing.F) {
 	f.Add("shop", "users", int64(5))
 	f.Add("", "a\"b,\r\n\n\r c ", int64(-1))
-	f.Add("\ufeff", "\xff|", int64(math.MinInt64))
+	f.Add("\ufeff", "\u00ff|", int64(math.MinInt64))
 	f.Add("-db", "''=1+1", int64(0))
 	f.Add(";@db;", "a;=1;'+x;''-;';", int64(0))
 	f.Fuzz(func(t *testing.T, database, name string, value int64) {
-		if name != "" {
+		if name != "" && utf8.ValidString(name) && utf8.ValidString(database) {
 			wantWrittenAndRead(t, []counterfile.Counter{
 				{Database: database, Kind: counterfile.Identity, Name: name, Value: value},
 				{Database: name, Kind: counterfile.Claim, Name: name + database},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // columns is the first line of a CSV, and guardedColumns that of one in which an
@@ -26,13 +27,13 @@ func ReadCSV(r io.Reader, each Each) error {
 	in.FieldsPerRecord = len(columns)
 	in.ReuseRecord = true
 	head, err := in.Read()
-	if err != nil {
+	if err != nil && !errors.Is(err, csv.ErrFieldCount) {
 		return badForm("it has no first line: %v", err)
 	}
 	head[0] = strings.TrimPrefix(head[0], "\ufeff") // Some programs put it before everything.
 	isGuarded := slices.Equal(head, guardedColumns)
 	if !isGuarded && !slices.Equal(head, columns) {
-		return badForm("its first line must be %s", strings.Join(columns, ","))
+		return badForm("its first line must be %s, with commas", strings.Join(columns, ","))
 	}
 	for {
 		row, err := in.Read()
@@ -41,6 +42,11 @@ func ReadCSV(r io.Reader, each Each) error {
 		}
 		if err != nil {
 			return badForm("%v", err)
+		}
+		for i, cell := range row {
+			if line, column := in.FieldPos(i); !utf8.ValidString(cell) {
+				return badForm("line %d, column %d: the text is not UTF-8; save the file as CSV UTF-8", line, column)
+			}
 		}
 		if isGuarded {
 			row[0], row[2] = unguarded(row[0]), unguarded(row[2])

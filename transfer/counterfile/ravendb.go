@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // What RavenDB calls its HiLo documents.
@@ -171,6 +172,9 @@ func (r *ravenReader) document() error {
 	if !bytes.Contains(bytes.ToLower(raw), []byte("hilo")) { // Its slashes may be written as \/.
 		return nil
 	}
+	if !utf8.Valid(raw) {
+		return badForm("the document %.200q is not UTF-8", raw) // Package json would put another letter into the name.
+	}
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return nil // One that only mentions the name, with a Max or metadata of its own.
 	}
@@ -191,7 +195,14 @@ func (r *ravenReader) identity() error {
 		Key   string
 		Value json.RawMessage
 	}
-	if err := r.json.Decode(&i); err != nil {
+	var raw json.RawMessage
+	if err := r.json.Decode(&raw); err != nil {
+		return err
+	}
+	if !utf8.Valid(raw) {
+		return badForm("the identity %.200q is not UTF-8", raw)
+	}
+	if err := json.Unmarshal(raw, &i); err != nil {
 		return err
 	}
 	name := strings.TrimSuffix(i.Key, "|")

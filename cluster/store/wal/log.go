@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/disklock"
 )
 
 // DefaultSegmentBytes is the size of a segment unless Config says otherwise. It is small
@@ -44,11 +46,10 @@ type Log struct {
 	disk   Disk
 	marker *marker
 
-	// changing holds a value while the log is changed, one change at a time: Raft appends
-	// on its main goroutine and compacts on the one that takes snapshots. It is not a
-	// mutex because its holder waits for the disk: virtual time does not advance while a
-	// goroutine waits for a mutex. It also owns the fields up to mu.
-	changing chan struct{}
+	// changing is held while the log is changed, one change at a time: Raft appends on its
+	// main goroutine and compacts on the one that takes snapshots. It also owns the fields
+	// up to mu.
+	changing disklock.Mutex
 	// segments are all segments, oldest first; appends go to the last one.
 	segments []*segment
 	// end is where the next record goes, chain the sum of the one before it.
@@ -84,9 +85,6 @@ type entryRef struct {
 }
 
 var _ raft.LogStore = (*Log)(nil)
-
-// changed ends a change.
-func (l *Log) changed() { <-l.changing }
 
 // FirstIndex implements raft.LogStore: 0 if the log is empty.
 func (l *Log) FirstIndex() (uint64, error) {
@@ -126,8 +124,8 @@ func (l *Log) GetLog(index uint64, log *raft.Log) error {
 // Position is the end of the log on disk: the number of the newest segment, times 2^32,
 // plus the offset in it. It grows with each change, and never falls.
 func (l *Log) Position() uint64 {
-	l.changing <- struct{}{}
-	defer l.changed()
+	l.changing.Lock()
+	defer l.changing.Unlock()
 	return l.newest().number<<32 | uint64(min(l.end, math.MaxUint32))
 }
 
@@ -176,8 +174,8 @@ func (l *Log) DeleteRange(lo, hi uint64) error {
 // change sets the log to the range that after returns, by a record at its end. Unneeded
 // segments are removed after the change, while the next one may begin.
 func (l *Log) change(what string, logs []*raft.Log, after func(held indexRange) (indexRange, error)) error {
-	l.changing <- struct{}{}
-	defer l.changed()
+	l.changing.Lock()
+	defer l.changing.Unlock()
 	next, err := after(l.held)
 	if err != nil || next == l.held {
 		return err
@@ -260,8 +258,8 @@ func (l *Log) apply(rec *record, s *segment) error {
 // The log must not be used afterwards. An error means that the mark may not outlive a
 // loss of power, or that a file was not closed.
 func (l *Log) Close() error {
-	l.changing <- struct{}{}
-	defer l.changed()
+	l.changing.Lock()
+	defer l.changing.Unlock()
 	err := l.cfg.Write("closing the log", func() error {
 		l.rest()
 		if old := l.surplus; l.mayDrop() {

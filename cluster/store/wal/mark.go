@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
+
+	"github.com/idnode/idnode/internal/crc32c"
+	"github.com/idnode/idnode/internal/disklock"
 )
 
 const (
@@ -37,7 +39,7 @@ func (m mark) encode() []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(m.end))
 	b = binary.BigEndian.AppendUint64(b, m.last)
 	b = binary.BigEndian.AppendUint32(b, m.chain)
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.BigEndian.AppendUint32(b, crc32c.Sum(b))
 }
 
 func decodeMark(b []byte) (mark, error) {
@@ -47,7 +49,7 @@ func decodeMark(b []byte) (mark, error) {
 		last:    binary.BigEndian.Uint64(b[16:]),
 		chain:   binary.BigEndian.Uint32(b[24:]),
 	}
-	if crc32.Checksum(b[:28], castagnoli) != binary.BigEndian.Uint32(b[28:]) {
+	if crc32c.Sum(b[:28]) != binary.BigEndian.Uint32(b[28:]) {
 		return mark{}, fmt.Errorf("%w: the log's mark", ErrCorrupt)
 	}
 	return m, nil
@@ -58,8 +60,8 @@ type marker struct {
 	file File
 	// slot is where the next mark goes: over the older of the two.
 	slot int64
-	// syncing holds a value during a sync: a later one must not be overtaken.
-	syncing chan struct{}
+	// syncing is held during a sync: a later one must not be overtaken.
+	syncing disklock.Mutex
 }
 
 // createMarker makes the mark file with both slots at m.
@@ -86,7 +88,7 @@ func openMarker(d Disk) (*marker, mark, error) {
 	if err != nil {
 		return nil, mark{}, missing(markName, err)
 	}
-	m := &marker{file: f, syncing: make(chan struct{}, 1)}
+	m := &marker{file: f, syncing: disklock.New()}
 	newest, err := m.read()
 	if err != nil {
 		return nil, mark{}, errors.Join(err, f.Close())
@@ -121,7 +123,7 @@ func (m *marker) put(next mark) error {
 
 // sync makes the newest mark durable. It may run concurrently with put.
 func (m *marker) sync() error {
-	m.syncing <- struct{}{}
-	defer func() { <-m.syncing }()
+	m.syncing.Lock()
+	defer m.syncing.Unlock()
 	return m.file.Sync()
 }

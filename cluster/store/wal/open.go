@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/idnode/idnode/internal/disklock"
 )
 
 // Create creates an empty log in cfg.Dir, which must not exist and appears only when it
@@ -83,7 +85,7 @@ func open(cfg Config, d Disk) (*Log, error) {
 	if cfg.task == nil {
 		cfg.task = newBackground
 	}
-	l := &Log{cfg: cfg, disk: d, changing: make(chan struct{}, 1), preparing: cfg.task(), dropping: cfg.task()}
+	l := &Log{cfg: cfg, disk: d, changing: disklock.New(), preparing: cfg.task(), dropping: cfg.task()}
 	if err := l.recover(); err != nil {
 		return nil, errors.Join(err, l.closeFiles())
 	}

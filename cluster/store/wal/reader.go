@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/disklock"
 )
 
 // Reader reads a log that no process has open.
@@ -17,7 +19,7 @@ type Reader struct {
 
 // OpenReader reads and checks the log in a folder as Open does, and changes nothing.
 func OpenReader(dir string) (*Reader, error) {
-	l := &Log{disk: readOnly{folder{path: dir}}, changing: make(chan struct{}, 1)}
+	l := &Log{disk: readOnly{folder{path: dir}}, changing: disklock.New()}
 	found, err := l.scan()
 	if err != nil {
 		return nil, errors.Join(err, l.closeFiles())

@@ -5,18 +5,16 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"math"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/crc32c"
 )
 
 // ErrCorrupt means that data on disk is not what was written.
 var ErrCorrupt = errors.New("stored data is damaged")
-
-// Castagnoli is the polynomial that CPUs compute in hardware.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // A record is, big endian: the magic, the length of all entries in bytes (4),
 // how many they are (4), the first and the last index of the log after it (8
@@ -105,9 +103,7 @@ func recordSum(at recordPos, raw []byte) uint32 {
 	var where [16]byte
 	binary.BigEndian.PutUint64(where[:], at.segment)
 	binary.BigEndian.PutUint64(where[8:], uint64(at.offset))
-	sum := crc32.Update(0, castagnoli, where[:])
-	sum = crc32.Update(sum, castagnoli, raw[:recordSumAt])
-	return crc32.Update(sum, castagnoli, raw[recordHeaderBytes:])
+	return crc32c.Sum(where[:], raw[:recordSumAt], raw[recordHeaderBytes:])
 }
 
 // decodeRecord decodes the record at the given place of a segment's content. The error is
@@ -172,7 +168,7 @@ func appendEntry(buf []byte, log *raft.Log) []byte {
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(log.Data)))
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(log.Extensions)))
 	buf = append(append(buf, log.Data...), log.Extensions...)
-	return binary.BigEndian.AppendUint32(buf, crc32.Checksum(buf[start:], castagnoli))
+	return binary.BigEndian.AppendUint32(buf, crc32c.Sum(buf[start:]))
 }
 
 // entrySize returns the length of the entry that raw begins with.
@@ -193,7 +189,7 @@ func decodeEntry(raw []byte, index uint64, log *raft.Log) error {
 	size, err := entrySize(raw)
 	body := len(raw) - 4
 	if err != nil || size != len(raw) ||
-		binary.BigEndian.Uint32(raw[body:]) != crc32.Checksum(raw[:body], castagnoli) ||
+		binary.BigEndian.Uint32(raw[body:]) != crc32c.Sum(raw[:body]) ||
 		binary.BigEndian.Uint64(raw) != index {
 		return fmt.Errorf("%w: log entry %d", ErrCorrupt, index)
 	}

@@ -4,11 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/idnode/idnode/internal/crc32c"
 )
 
 const (
@@ -49,12 +50,12 @@ func (h header) encode() []byte {
 	b = binary.BigEndian.AppendUint64(b, h.first)
 	b = binary.BigEndian.AppendUint64(b, h.last)
 	b = binary.BigEndian.AppendUint32(b, h.chain)
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.BigEndian.AppendUint32(b, crc32c.Sum(b))
 }
 
 func decodeHeader(b []byte) (header, error) {
 	if len(b) < headerBytes || string(b[:8]) != segmentMagic ||
-		crc32.Checksum(b[:headerBytes-4], castagnoli) != binary.BigEndian.Uint32(b[headerBytes-4:]) {
+		crc32c.Sum(b[:headerBytes-4]) != binary.BigEndian.Uint32(b[headerBytes-4:]) {
 		return header{}, ErrCorrupt
 	}
 	return header{

@@ -2,11 +2,12 @@ package wal
 
 import (
 	"errors"
-	"hash/crc32"
 	"math"
 	"strconv"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/crc32c"
 )
 
 // task runs work in the background, one at a time.
@@ -124,7 +125,7 @@ func (l *Log) sizeOf(number uint64) int64 {
 	if len(l.cfg.Owner) == 0 {
 		return l.cfg.SegmentBytes
 	}
-	sum := crc32.Checksum(strconv.AppendUint(append([]byte(nil), l.cfg.Owner...), number, 10), castagnoli)
+	sum := crc32c.Sum(l.cfg.Owner, strconv.AppendUint(nil, number, 10))
 	return l.cfg.SegmentBytes - l.cfg.SegmentBytes/4*int64(sum)/math.MaxUint32
 }
 

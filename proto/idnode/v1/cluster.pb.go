@@ -1218,6 +1218,143 @@ func (x *Setting) GetDescription() string {
 	return ""
 }
 
+// ListDatabasesRequest asks for one page.
+type ListDatabasesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the names begin with, in any case.
+	Prefix string `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// At most this many; 0 means 100; at most 1,000.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The next_page_token of the page before; empty for the first.
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// How fresh the answer must be.
+	Consistency   Consistency `protobuf:"varint,4,opt,name=consistency,proto3,enum=idnode.v1.Consistency" json:"consistency,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDatabasesRequest) Reset() {
+	*x = ListDatabasesRequest{}
+	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDatabasesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDatabasesRequest) ProtoMessage() {}
+
+func (x *ListDatabasesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDatabasesRequest.ProtoReflect.Descriptor instead.
+func (*ListDatabasesRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ListDatabasesRequest) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *ListDatabasesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListDatabasesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListDatabasesRequest) GetConsistency() Consistency {
+	if x != nil {
+		return x.Consistency
+	}
+	return Consistency_CONSISTENCY_UNSPECIFIED
+}
+
+// ListDatabasesResponse is one page.
+type ListDatabasesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The names, folded.
+	Databases []string `protobuf:"bytes,1,rep,name=databases,proto3" json:"databases,omitempty"`
+	// Empty on the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// The log index the answer is at least as new as.
+	LogIndex      uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDatabasesResponse) Reset() {
+	*x = ListDatabasesResponse{}
+	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDatabasesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDatabasesResponse) ProtoMessage() {}
+
+func (x *ListDatabasesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDatabasesResponse.ProtoReflect.Descriptor instead.
+func (*ListDatabasesResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ListDatabasesResponse) GetDatabases() []string {
+	if x != nil {
+		return x.Databases
+	}
+	return nil
+}
+
+func (x *ListDatabasesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListDatabasesResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
 // ListSettingsRequest asks for all settings.
 type ListSettingsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1229,7 +1366,7 @@ type ListSettingsRequest struct {
 
 func (x *ListSettingsRequest) Reset() {
 	*x = ListSettingsRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1241,7 +1378,7 @@ func (x *ListSettingsRequest) String() string {
 func (*ListSettingsRequest) ProtoMessage() {}
 
 func (x *ListSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1254,7 +1391,7 @@ func (x *ListSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSettingsRequest.ProtoReflect.Descriptor instead.
 func (*ListSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{13}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListSettingsRequest) GetConsistency() Consistency {
@@ -1277,7 +1414,7 @@ type ListSettingsResponse struct {
 
 func (x *ListSettingsResponse) Reset() {
 	*x = ListSettingsResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1289,7 +1426,7 @@ func (x *ListSettingsResponse) String() string {
 func (*ListSettingsResponse) ProtoMessage() {}
 
 func (x *ListSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1302,7 +1439,7 @@ func (x *ListSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSettingsResponse.ProtoReflect.Descriptor instead.
 func (*ListSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{14}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListSettingsResponse) GetSettings() []*Setting {
@@ -1332,7 +1469,7 @@ type UpdateSettingRequest struct {
 
 func (x *UpdateSettingRequest) Reset() {
 	*x = UpdateSettingRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1344,7 +1481,7 @@ func (x *UpdateSettingRequest) String() string {
 func (*UpdateSettingRequest) ProtoMessage() {}
 
 func (x *UpdateSettingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1357,7 +1494,7 @@ func (x *UpdateSettingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSettingRequest.ProtoReflect.Descriptor instead.
 func (*UpdateSettingRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{15}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UpdateSettingRequest) GetKey() string {
@@ -1387,7 +1524,7 @@ type UpdateSettingResponse struct {
 
 func (x *UpdateSettingResponse) Reset() {
 	*x = UpdateSettingResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1399,7 +1536,7 @@ func (x *UpdateSettingResponse) String() string {
 func (*UpdateSettingResponse) ProtoMessage() {}
 
 func (x *UpdateSettingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,7 +1549,7 @@ func (x *UpdateSettingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSettingResponse.ProtoReflect.Descriptor instead.
 func (*UpdateSettingResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{16}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *UpdateSettingResponse) GetSetting() *Setting {
@@ -1449,7 +1586,7 @@ type RoleGrant struct {
 
 func (x *RoleGrant) Reset() {
 	*x = RoleGrant{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1598,7 @@ func (x *RoleGrant) String() string {
 func (*RoleGrant) ProtoMessage() {}
 
 func (x *RoleGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1474,7 +1611,7 @@ func (x *RoleGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleGrant.ProtoReflect.Descriptor instead.
 func (*RoleGrant) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{17}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RoleGrant) GetDatabase() string {
@@ -1528,7 +1665,7 @@ type AccessRole struct {
 
 func (x *AccessRole) Reset() {
 	*x = AccessRole{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1540,7 +1677,7 @@ func (x *AccessRole) String() string {
 func (*AccessRole) ProtoMessage() {}
 
 func (x *AccessRole) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1553,7 +1690,7 @@ func (x *AccessRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRole.ProtoReflect.Descriptor instead.
 func (*AccessRole) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{18}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AccessRole) GetName() string {
@@ -1595,7 +1732,7 @@ type CallerLimit struct {
 
 func (x *CallerLimit) Reset() {
 	*x = CallerLimit{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1744,7 @@ func (x *CallerLimit) String() string {
 func (*CallerLimit) ProtoMessage() {}
 
 func (x *CallerLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1757,7 @@ func (x *CallerLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerLimit.ProtoReflect.Descriptor instead.
 func (*CallerLimit) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{19}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CallerLimit) GetPrincipals() []string {
@@ -1664,7 +1801,7 @@ type RoleTable struct {
 
 func (x *RoleTable) Reset() {
 	*x = RoleTable{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1676,7 +1813,7 @@ func (x *RoleTable) String() string {
 func (*RoleTable) ProtoMessage() {}
 
 func (x *RoleTable) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1689,7 +1826,7 @@ func (x *RoleTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleTable.ProtoReflect.Descriptor instead.
 func (*RoleTable) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{20}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RoleTable) GetRoles() []*AccessRole {
@@ -1717,7 +1854,7 @@ type GetRolesRequest struct {
 
 func (x *GetRolesRequest) Reset() {
 	*x = GetRolesRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1729,7 +1866,7 @@ func (x *GetRolesRequest) String() string {
 func (*GetRolesRequest) ProtoMessage() {}
 
 func (x *GetRolesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1742,7 +1879,7 @@ func (x *GetRolesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRolesRequest.ProtoReflect.Descriptor instead.
 func (*GetRolesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{21}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetRolesRequest) GetConsistency() Consistency {
@@ -1767,7 +1904,7 @@ type GetRolesResponse struct {
 
 func (x *GetRolesResponse) Reset() {
 	*x = GetRolesResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +1916,7 @@ func (x *GetRolesResponse) String() string {
 func (*GetRolesResponse) ProtoMessage() {}
 
 func (x *GetRolesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +1929,7 @@ func (x *GetRolesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRolesResponse.ProtoReflect.Descriptor instead.
 func (*GetRolesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{22}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetRolesResponse) GetTable() *RoleTable {
@@ -1830,7 +1967,7 @@ type SetRolesRequest struct {
 
 func (x *SetRolesRequest) Reset() {
 	*x = SetRolesRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1842,7 +1979,7 @@ func (x *SetRolesRequest) String() string {
 func (*SetRolesRequest) ProtoMessage() {}
 
 func (x *SetRolesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1855,7 +1992,7 @@ func (x *SetRolesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRolesRequest.ProtoReflect.Descriptor instead.
 func (*SetRolesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{23}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SetRolesRequest) GetTable() *RoleTable {
@@ -1883,7 +2020,7 @@ type SetRolesResponse struct {
 
 func (x *SetRolesResponse) Reset() {
 	*x = SetRolesResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1895,7 +2032,7 @@ func (x *SetRolesResponse) String() string {
 func (*SetRolesResponse) ProtoMessage() {}
 
 func (x *SetRolesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1908,7 +2045,7 @@ func (x *SetRolesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRolesResponse.ProtoReflect.Descriptor instead.
 func (*SetRolesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{24}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SetRolesResponse) GetLogIndex() uint64 {
@@ -2013,7 +2150,17 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value\x12#\n" +
 	"\rdefault_value\x18\x03 \x01(\x03R\fdefaultValue\x12 \n" +
-	"\vdescription\x18\x04 \x01(\tR\vdescription\"O\n" +
+	"\vdescription\x18\x04 \x01(\tR\vdescription\"\xa4\x01\n" +
+	"\x14ListDatabasesRequest\x12\x16\n" +
+	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\x128\n" +
+	"\vconsistency\x18\x04 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\"z\n" +
+	"\x15ListDatabasesResponse\x12\x1c\n" +
+	"\tdatabases\x18\x01 \x03(\tR\tdatabases\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"O\n" +
 	"\x13ListSettingsRequest\x128\n" +
 	"\vconsistency\x18\x01 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\"c\n" +
 	"\x14ListSettingsResponse\x12.\n" +
@@ -2082,13 +2229,14 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\rRIGHT_CLUSTER\x10\t\x12\x10\n" +
 	"\fRIGHT_SERIES\x10\n" +
 	"\x12\x10\n" +
-	"\fRIGHT_NUMBER\x10\v2\xe3\x05\n" +
+	"\fRIGHT_NUMBER\x10\v2\xb7\x06\n" +
 	"\x0eClusterService\x12F\n" +
 	"\tGetStatus\x12\x1b.idnode.v1.GetStatusRequest\x1a\x1c.idnode.v1.GetStatusResponse\x12L\n" +
 	"\vListMembers\x12\x1d.idnode.v1.ListMembersRequest\x1a\x1e.idnode.v1.ListMembersResponse\x12X\n" +
 	"\x0fCreateJoinToken\x12!.idnode.v1.CreateJoinTokenRequest\x1a\".idnode.v1.CreateJoinTokenResponse\x12O\n" +
 	"\fRemoveMember\x12\x1e.idnode.v1.RemoveMemberRequest\x1a\x1f.idnode.v1.RemoveMemberResponse\x12a\n" +
-	"\x12TransferLeadership\x12$.idnode.v1.TransferLeadershipRequest\x1a%.idnode.v1.TransferLeadershipResponse\x12O\n" +
+	"\x12TransferLeadership\x12$.idnode.v1.TransferLeadershipRequest\x1a%.idnode.v1.TransferLeadershipResponse\x12R\n" +
+	"\rListDatabases\x12\x1f.idnode.v1.ListDatabasesRequest\x1a .idnode.v1.ListDatabasesResponse\x12O\n" +
 	"\fListSettings\x12\x1e.idnode.v1.ListSettingsRequest\x1a\x1f.idnode.v1.ListSettingsResponse\x12R\n" +
 	"\rUpdateSetting\x12\x1f.idnode.v1.UpdateSettingRequest\x1a .idnode.v1.UpdateSettingResponse\x12C\n" +
 	"\bGetRoles\x12\x1a.idnode.v1.GetRolesRequest\x1a\x1b.idnode.v1.GetRolesResponse\x12C\n" +
@@ -2107,7 +2255,7 @@ func file_idnode_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_idnode_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_idnode_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_idnode_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_idnode_v1_cluster_proto_goTypes = []any{
 	(Role)(0),                          // 0: idnode.v1.Role
 	(Right)(0),                         // 1: idnode.v1.Right
@@ -2124,66 +2272,71 @@ var file_idnode_v1_cluster_proto_goTypes = []any{
 	(*TransferLeadershipRequest)(nil),  // 12: idnode.v1.TransferLeadershipRequest
 	(*TransferLeadershipResponse)(nil), // 13: idnode.v1.TransferLeadershipResponse
 	(*Setting)(nil),                    // 14: idnode.v1.Setting
-	(*ListSettingsRequest)(nil),        // 15: idnode.v1.ListSettingsRequest
-	(*ListSettingsResponse)(nil),       // 16: idnode.v1.ListSettingsResponse
-	(*UpdateSettingRequest)(nil),       // 17: idnode.v1.UpdateSettingRequest
-	(*UpdateSettingResponse)(nil),      // 18: idnode.v1.UpdateSettingResponse
-	(*RoleGrant)(nil),                  // 19: idnode.v1.RoleGrant
-	(*AccessRole)(nil),                 // 20: idnode.v1.AccessRole
-	(*CallerLimit)(nil),                // 21: idnode.v1.CallerLimit
-	(*RoleTable)(nil),                  // 22: idnode.v1.RoleTable
-	(*GetRolesRequest)(nil),            // 23: idnode.v1.GetRolesRequest
-	(*GetRolesResponse)(nil),           // 24: idnode.v1.GetRolesResponse
-	(*SetRolesRequest)(nil),            // 25: idnode.v1.SetRolesRequest
-	(*SetRolesResponse)(nil),           // 26: idnode.v1.SetRolesResponse
-	(*durationpb.Duration)(nil),        // 27: google.protobuf.Duration
-	(Consistency)(0),                   // 28: idnode.v1.Consistency
-	(*timestamppb.Timestamp)(nil),      // 29: google.protobuf.Timestamp
+	(*ListDatabasesRequest)(nil),       // 15: idnode.v1.ListDatabasesRequest
+	(*ListDatabasesResponse)(nil),      // 16: idnode.v1.ListDatabasesResponse
+	(*ListSettingsRequest)(nil),        // 17: idnode.v1.ListSettingsRequest
+	(*ListSettingsResponse)(nil),       // 18: idnode.v1.ListSettingsResponse
+	(*UpdateSettingRequest)(nil),       // 19: idnode.v1.UpdateSettingRequest
+	(*UpdateSettingResponse)(nil),      // 20: idnode.v1.UpdateSettingResponse
+	(*RoleGrant)(nil),                  // 21: idnode.v1.RoleGrant
+	(*AccessRole)(nil),                 // 22: idnode.v1.AccessRole
+	(*CallerLimit)(nil),                // 23: idnode.v1.CallerLimit
+	(*RoleTable)(nil),                  // 24: idnode.v1.RoleTable
+	(*GetRolesRequest)(nil),            // 25: idnode.v1.GetRolesRequest
+	(*GetRolesResponse)(nil),           // 26: idnode.v1.GetRolesResponse
+	(*SetRolesRequest)(nil),            // 27: idnode.v1.SetRolesRequest
+	(*SetRolesResponse)(nil),           // 28: idnode.v1.SetRolesResponse
+	(*durationpb.Duration)(nil),        // 29: google.protobuf.Duration
+	(Consistency)(0),                   // 30: idnode.v1.Consistency
+	(*timestamppb.Timestamp)(nil),      // 31: google.protobuf.Timestamp
 }
 var file_idnode_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: idnode.v1.Member.role:type_name -> idnode.v1.Role
-	27, // 1: idnode.v1.Member.unreachable_for:type_name -> google.protobuf.Duration
+	29, // 1: idnode.v1.Member.unreachable_for:type_name -> google.protobuf.Duration
 	2,  // 2: idnode.v1.GetStatusResponse.self:type_name -> idnode.v1.Member
-	27, // 3: idnode.v1.GetStatusResponse.last_contact:type_name -> google.protobuf.Duration
+	29, // 3: idnode.v1.GetStatusResponse.last_contact:type_name -> google.protobuf.Duration
 	5,  // 4: idnode.v1.GetStatusResponse.counts:type_name -> idnode.v1.StateCounts
 	2,  // 5: idnode.v1.GetStatusResponse.members:type_name -> idnode.v1.Member
-	28, // 6: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
+	30, // 6: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
 	2,  // 7: idnode.v1.ListMembersResponse.members:type_name -> idnode.v1.Member
-	27, // 8: idnode.v1.CreateJoinTokenRequest.valid_for:type_name -> google.protobuf.Duration
-	29, // 9: idnode.v1.CreateJoinTokenResponse.expires_at:type_name -> google.protobuf.Timestamp
-	28, // 10: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
-	14, // 11: idnode.v1.ListSettingsResponse.settings:type_name -> idnode.v1.Setting
-	14, // 12: idnode.v1.UpdateSettingResponse.setting:type_name -> idnode.v1.Setting
-	1,  // 13: idnode.v1.RoleGrant.rights:type_name -> idnode.v1.Right
-	19, // 14: idnode.v1.AccessRole.grants:type_name -> idnode.v1.RoleGrant
-	20, // 15: idnode.v1.RoleTable.roles:type_name -> idnode.v1.AccessRole
-	21, // 16: idnode.v1.RoleTable.limits:type_name -> idnode.v1.CallerLimit
-	28, // 17: idnode.v1.GetRolesRequest.consistency:type_name -> idnode.v1.Consistency
-	22, // 18: idnode.v1.GetRolesResponse.table:type_name -> idnode.v1.RoleTable
-	22, // 19: idnode.v1.SetRolesRequest.table:type_name -> idnode.v1.RoleTable
-	3,  // 20: idnode.v1.ClusterService.GetStatus:input_type -> idnode.v1.GetStatusRequest
-	6,  // 21: idnode.v1.ClusterService.ListMembers:input_type -> idnode.v1.ListMembersRequest
-	8,  // 22: idnode.v1.ClusterService.CreateJoinToken:input_type -> idnode.v1.CreateJoinTokenRequest
-	10, // 23: idnode.v1.ClusterService.RemoveMember:input_type -> idnode.v1.RemoveMemberRequest
-	12, // 24: idnode.v1.ClusterService.TransferLeadership:input_type -> idnode.v1.TransferLeadershipRequest
-	15, // 25: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
-	17, // 26: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
-	23, // 27: idnode.v1.ClusterService.GetRoles:input_type -> idnode.v1.GetRolesRequest
-	25, // 28: idnode.v1.ClusterService.SetRoles:input_type -> idnode.v1.SetRolesRequest
-	4,  // 29: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
-	7,  // 30: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
-	9,  // 31: idnode.v1.ClusterService.CreateJoinToken:output_type -> idnode.v1.CreateJoinTokenResponse
-	11, // 32: idnode.v1.ClusterService.RemoveMember:output_type -> idnode.v1.RemoveMemberResponse
-	13, // 33: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
-	16, // 34: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
-	18, // 35: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse
-	24, // 36: idnode.v1.ClusterService.GetRoles:output_type -> idnode.v1.GetRolesResponse
-	26, // 37: idnode.v1.ClusterService.SetRoles:output_type -> idnode.v1.SetRolesResponse
-	29, // [29:38] is the sub-list for method output_type
-	20, // [20:29] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	29, // 8: idnode.v1.CreateJoinTokenRequest.valid_for:type_name -> google.protobuf.Duration
+	31, // 9: idnode.v1.CreateJoinTokenResponse.expires_at:type_name -> google.protobuf.Timestamp
+	30, // 10: idnode.v1.ListDatabasesRequest.consistency:type_name -> idnode.v1.Consistency
+	30, // 11: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
+	14, // 12: idnode.v1.ListSettingsResponse.settings:type_name -> idnode.v1.Setting
+	14, // 13: idnode.v1.UpdateSettingResponse.setting:type_name -> idnode.v1.Setting
+	1,  // 14: idnode.v1.RoleGrant.rights:type_name -> idnode.v1.Right
+	21, // 15: idnode.v1.AccessRole.grants:type_name -> idnode.v1.RoleGrant
+	22, // 16: idnode.v1.RoleTable.roles:type_name -> idnode.v1.AccessRole
+	23, // 17: idnode.v1.RoleTable.limits:type_name -> idnode.v1.CallerLimit
+	30, // 18: idnode.v1.GetRolesRequest.consistency:type_name -> idnode.v1.Consistency
+	24, // 19: idnode.v1.GetRolesResponse.table:type_name -> idnode.v1.RoleTable
+	24, // 20: idnode.v1.SetRolesRequest.table:type_name -> idnode.v1.RoleTable
+	3,  // 21: idnode.v1.ClusterService.GetStatus:input_type -> idnode.v1.GetStatusRequest
+	6,  // 22: idnode.v1.ClusterService.ListMembers:input_type -> idnode.v1.ListMembersRequest
+	8,  // 23: idnode.v1.ClusterService.CreateJoinToken:input_type -> idnode.v1.CreateJoinTokenRequest
+	10, // 24: idnode.v1.ClusterService.RemoveMember:input_type -> idnode.v1.RemoveMemberRequest
+	12, // 25: idnode.v1.ClusterService.TransferLeadership:input_type -> idnode.v1.TransferLeadershipRequest
+	15, // 26: idnode.v1.ClusterService.ListDatabases:input_type -> idnode.v1.ListDatabasesRequest
+	17, // 27: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
+	19, // 28: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
+	25, // 29: idnode.v1.ClusterService.GetRoles:input_type -> idnode.v1.GetRolesRequest
+	27, // 30: idnode.v1.ClusterService.SetRoles:input_type -> idnode.v1.SetRolesRequest
+	4,  // 31: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
+	7,  // 32: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
+	9,  // 33: idnode.v1.ClusterService.CreateJoinToken:output_type -> idnode.v1.CreateJoinTokenResponse
+	11, // 34: idnode.v1.ClusterService.RemoveMember:output_type -> idnode.v1.RemoveMemberResponse
+	13, // 35: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
+	16, // 36: idnode.v1.ClusterService.ListDatabases:output_type -> idnode.v1.ListDatabasesResponse
+	18, // 37: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
+	20, // 38: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse
+	26, // 39: idnode.v1.ClusterService.GetRoles:output_type -> idnode.v1.GetRolesResponse
+	28, // 40: idnode.v1.ClusterService.SetRoles:output_type -> idnode.v1.SetRolesResponse
+	31, // [31:41] is the sub-list for method output_type
+	21, // [21:31] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_idnode_v1_cluster_proto_init() }
@@ -2193,14 +2346,14 @@ func file_idnode_v1_cluster_proto_init() {
 	}
 	file_idnode_v1_consistency_proto_init()
 	file_idnode_v1_cluster_proto_msgTypes[0].OneofWrappers = []any{}
-	file_idnode_v1_cluster_proto_msgTypes[23].OneofWrappers = []any{}
+	file_idnode_v1_cluster_proto_msgTypes[25].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_idnode_v1_cluster_proto_rawDesc), len(file_idnode_v1_cluster_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

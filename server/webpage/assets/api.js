@@ -19,13 +19,13 @@ export class Failure extends Error {
   }
 }
 
-async function call(url, options, within = patience) {
+async function call(url, options, within = patience, unknown = true) {
   let answer, body;
   try {
     answer = await fetch(url, { ...always, ...options, signal: AbortSignal.timeout(within) });
     body = await answer.json();
   } catch {
-    throw new Failure("UNREACHED", "This node does not answer.", { unreached: true, unknown: true });
+    throw new Failure("UNREACHED", "This node does not answer.", { unreached: true, unknown });
   }
   if (!answer.ok) {
     throw refusal(body);
@@ -35,14 +35,30 @@ async function call(url, options, within = patience) {
 
 const always = { cache: "no-store", redirect: "error" };
 
-function refusal(body) {
-  return new Failure(body.reason, sentence(body.message), { unknown: body.reason === "OUTCOME_UNKNOWN", field: body.field });
+// refusal reads the error of a call, which has reason and field in its details.
+function refusal({ message, details = [] }) {
+  let reason, field;
+  for (const { debug } of details) {
+    reason ??= debug?.reason;
+    field ??= debug?.fieldViolations?.[0].field;
+  }
+  return new Failure(reason, sentence(message), { unknown: reason === "OUTCOME_UNKNOWN", field });
 }
 
 // posted is a call with a body.
-function posted(body) {
-  return { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+function posted(body, headers = {}) {
+  return { method: "POST", headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) };
 }
+
+// Each calls a method of a service of the public API. docs/reference/openapi.yaml has them. Whole numbers
+// of 64 bits come as text.
+export const [ofIds, ofSeries, ofCluster] = ["Ids", "Series", "Cluster"].map((service) => (method, request) => {
+  const url = new URL(`../../idnode.v1.${service}Service/${method}`, import.meta.url);
+  return call(url, posted(request, { "Connect-Timeout-Ms": patience - 5000 }));
+});
+
+// known asks for what the node itself knows, which takes no quorum.
+export const known = { consistency: "CONSISTENCY_STALE" };
 
 // download returns a file. The node bounds each piece of it, and breaks off one that is
 // not whole.
@@ -73,22 +89,22 @@ export function get(path, parameters = {}, within = patience) {
       url.searchParams.set(key, value);
     }
   }
-  return call(url, {}, within);
+  return call(url, {}, within, false);
 }
 
 // unsure has the request ids of changes of unknown outcome: the same change again
 // carries the same id, and counts once.
 const unsure = new Map();
 
-// change changes something. What goes through the cluster counts once.
-export async function change(path, body, { once = true } = {}) {
-  const key = path + JSON.stringify(body);
+// change calls a method of IdsService that goes through the cluster, and counts once.
+export async function change(method, request) {
+  const key = method + JSON.stringify(request);
   const id = unsure.get(key) ?? newID();
   unsure.delete(key);
   try {
-    return await call(new URL(path, base), posted({ ...body, request_id: id }));
+    return await ofIds(method, { ...request, requestId: { id } });
   } catch (failure) {
-    if (failure.unknown && once) {
+    if (failure.unknown) {
       unsure.set(key, id);
       failure.once = true;
     }

@@ -1,6 +1,6 @@
 // The view of claims: the list, claiming and releasing.
 
-import { change } from "./api.js";
+import { change, ofIds } from "./api.js";
 import { ask, say } from "./dialog.js";
 import { el, field } from "./dom.js";
 import { hold } from "./gate.js";
@@ -8,7 +8,7 @@ import { list } from "./list.js";
 
 export function claims(database) {
   const all = list({
-    path: "claims", parameters: { database }, noun: "Id", label: `Claimed ids of the database ${database}`, columns: [],
+    call: (query) => ofIds("ListClaims", { database, ...query }), items: ({ ids }) => ids.map((name) => ({ name })), noun: "Id", label: `Claimed ids of the database ${database}`, columns: [],
     actions: [{ text: "Release", needs: ["claims"], class: "danger quiet", run: (item) => release(database, item.name, all.refresh) }],
     tools: [{ text: "Claim an id", needs: ["claims"], run: () => claim(database, all.refresh) }],
     empty: "Nothing is claimed.",
@@ -24,8 +24,8 @@ function claim(database, done) {
   const submit = ask({
     title: "Claim an id", does: "Claim", content: [id.element],
     act: async () => {
-      const answer = await change("claims/claim", { database, id: id.input.value });
-      say(`${answer.name} is claimed.`);
+      const answer = await change("Claim", { database, id: id.input.value });
+      say(`${answer.id} is claimed.`);
       done();
     },
   });
@@ -39,7 +39,7 @@ function release(database, id, done) {
     title: "Release this id?", does: "Release", danger: true,
     content: [el("p", { class: "id" }, id), el("p", {}, "Anybody may claim it afterwards, and an identity may come to it.")],
     act: async () => {
-      await change("claims/release", { database, id });
+      await change("Release", { database, id });
       say(`${id} is released.`);
       done();
     },

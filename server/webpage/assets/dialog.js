@@ -59,11 +59,12 @@ export function ask({ title, content, does, danger = false, act }) {
 // explain says what a failure means for the author of the change.
 export function explain(failure) {
   const again = failure.once ? " Do the same again: it counts once." : "";
-  if (failure.unreached) {
+  if (failure.unreached && failure.unknown) {
     return `This node does not answer, so it is not known whether that was done.${again}`;
   }
-  if (failure.unknown) {
+  if (failure.unreached || failure.unknown) {
     return failure.message + again;
   }
-  return failure.reason ? `${failure.message} (${failure.reason})` : failure.message;
+  const at = [failure.reason, failure.field].filter(Boolean).join(", ");
+  return at ? `${failure.message} (${at})` : failure.message;
 }

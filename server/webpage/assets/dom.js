@@ -85,3 +85,10 @@ export function check(label, properties = {}) {
   const input = el("input", { type: "checkbox", ...properties });
   return { element: el("label", { class: "check" }, input, el("span", {}, label)), input };
 }
+
+// choice is a labelled list of values, each with its text, of which one is chosen.
+export function choice(label, values, chosen) {
+  const id = `field-${++fields}`;
+  const input = el("select", { id }, ...values.map(([value, text]) => el("option", { value, selected: value === chosen }, text)));
+  return { element: el("div", { class: "field" }, el("label", { for: id }, label), input), input };
+}

@@ -1,12 +1,13 @@
 // The view of this node's own etags.
 
+import { get } from "./api.js";
 import { el, write } from "./dom.js";
 import { list } from "./list.js";
 import { number } from "./text.js";
 
 export function etags() {
   const all = list({
-    path: "etags", noun: "Database", label: "Etags of this node by database",
+    call: ({ prefix, pageSize, pageToken }) => get("etags", { prefix, pageSize, pageToken }), items: ({ etags }) => etags, noun: "Database", label: "Etags of this node by database",
     columns: [
       { head: "Last given", key: "last", text: (item) => item.last === "0" ? "none" : number(item.last) },
       { head: "Reserved to", key: "reserved", text: (item) => number(item.reserved) },

@@ -6,14 +6,14 @@ import { write } from "./dom.js";
 import { live } from "./live.js";
 
 // obstacle says why something cannot be done; empty if it can. needs are the rights
-// that it takes, may those that there are: on some name of the database, if none are
-// given. writes says that it goes through the log.
-export function obstacle(needs, { may, writes = true } = {}) {
+// that it takes, may those that there are, or else those on a name; on some name of the
+// database, if none is given. writes says that it goes through the log.
+export function obstacle(needs, { may, name, writes = true } = {}) {
   const o = live.overview;
   if (live.lostAt || !o) {
     return "This node does not answer.";
   }
-  const missing = lacking(needs, may ?? o.you.some);
+  const missing = lacking(needs, may ?? rightsOn(name));
   if (missing) {
     return missing;
   }
@@ -21,6 +21,14 @@ export function obstacle(needs, { may, writes = true } = {}) {
     return "There is no quorum.";
   }
   return writes && o.storage_full ? "Storage is full: nothing is written until there is room." : "";
+}
+
+// rightsOn are those that the viewer's grants give on a name, which is folded as they are; on
+// some name of the database, if none is given. See covers in package rights.
+export function rightsOn(name) {
+  const covers = (g) => g.Name ? [g.Name, `${g.Name}|`].includes(name)
+    : name.startsWith(g.Prefix) && (!g.Boundary || "/|".includes(name.charAt(g.Prefix.length)));
+  return live.overview.you.grants.filter((g) => name === undefined || covers(g)).map((g) => g.Rights).join();
 }
 
 // lacking says which rights are missing; empty if none is.

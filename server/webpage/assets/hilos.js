@@ -1,6 +1,6 @@
 // The view of HiLo counters: the list, and raising one.
 
-import { Failure, change, get } from "./api.js";
+import { Failure, change, known, ofIds } from "./api.js";
 import { ask, say } from "./dialog.js";
 import { el, field, write } from "./dom.js";
 import { hold } from "./gate.js";
@@ -9,8 +9,8 @@ import { integer, number } from "./text.js";
 
 export function hilos(database) {
   const all = list({
-    path: "hilos", parameters: { database }, noun: "Tag", label: `HiLo counters of the database ${database}`,
-    columns: [{ head: "Max", key: "value", text: (item) => number(item.value) }],
+    call: (query) => ofIds("ListHiLo", { database, ...query }), items: ({ hilos }) => hilos.map(({ tag, max }) => ({ name: tag, max })), noun: "Tag", label: `HiLo counters of the database ${database}`,
+    columns: [{ head: "Max", key: "max", text: (item) => number(item.max) }],
     actions: [{ text: "Raise", needs: ["seed"], run: (item) => raise(database, item, all.refresh) }],
     tools: [{ text: "Start a counter", needs: ["seed"], run: () => raise(database, undefined, all.refresh) }],
     empty: "No HiLo counter yet. The first comes with the first range.",
@@ -24,9 +24,9 @@ export function hilos(database) {
 // raise sets a higher Max, if no other caller is faster. A new tag begins at 0.
 function raise(database, counter, done) {
   const tag = field("Tag", { value: counter?.name ?? "", required: true });
-  const max = field("Max", { inputmode: "numeric", value: counter?.value ?? "", required: true });
+  const max = field("Max", { inputmode: "numeric", value: counter?.max ?? "", required: true });
   const warning = el("p", { class: "warning", role: "status", hidden: true });
-  let current = BigInt(counter?.value ?? "0");
+  let current = BigInt(counter?.max ?? "0");
   let looked = 0;
 
   function judge() {
@@ -45,7 +45,7 @@ function raise(database, counter, done) {
     const mine = ++looked;
     let found = 0n;
     try {
-      found = tag.input.value ? await valueOf(database, tag.input.value) : 0n;
+      found = tag.input.value ? await valueOf({ database, tag: tag.input.value, ...known }) : 0n;
     } catch {
       // The tag is none, or the node is away; then the raise says so.
     }
@@ -58,18 +58,18 @@ function raise(database, counter, done) {
 
   const submit = ask({
     title: counter ? `Raise ${counter.name}` : "Start a HiLo counter", does: counter ? "Raise" : "Start",
-    content: [counter ? el("p", {}, `Its Max is ${number(counter.value)}.`) : tag.element, max.element, warning],
+    content: [counter ? el("p", {}, `Its Max is ${number(counter.max)}.`) : tag.element, max.element, warning],
     act: async () => {
       // Ranges may have been given out since; only a lower value would be wrong then.
       const name = counter?.name ?? tag.input.value; // An input drops line ends.
-      current = await valueOf(database, name, true);
+      current = await valueOf({ database, tag: name });
       if (!judge()) {
         throw new Failure("", "Its value has changed meanwhile.");
       }
-      const answer = await change("hilos/raise", {
+      const answer = await change("SetHiLo", {
         database, tag: name, max: String(integer(max.input.value)), expected: String(current),
       });
-      say(`${answer.name} is at ${number(answer.value)}.`);
+      say(`${name} is at ${number(answer.max)}.`);
       done();
     },
   });
@@ -83,11 +83,10 @@ function raise(database, counter, done) {
   judge();
 }
 
-// valueOf is a counter's Max, as the cluster knows it if fresh; 0 for one that
-// does not exist.
-async function valueOf(database, name, fresh = false) {
+// valueOf is a counter's Max; 0 for one that does not exist.
+async function valueOf(request) {
   try {
-    return BigInt((await get("hilo", { database, name, fresh: fresh && "true" })).value);
+    return BigInt((await ofIds("GetHiLo", request)).hilo.max);
   } catch (failure) {
     if (failure.reason === "HILO_NOT_FOUND") {
       return 0n;

@@ -1,15 +1,15 @@
 // The view of identities: the list, seeds and deletions.
 
-import { change, get } from "./api.js";
+import { change, known, ofIds } from "./api.js";
 import { ask, say } from "./dialog.js";
 import { check, el, field, write } from "./dom.js";
-import { hold, lacking } from "./gate.js";
+import { hold, lacking, rightsOn } from "./gate.js";
 import { list } from "./list.js";
 import { integer, number } from "./text.js";
 
 export function identities(database) {
   const all = list({
-    path: "identities", parameters: { database }, noun: "Identity", label: `Identities of the database ${database}`,
+    call: (query) => ofIds("ListIdentities", { database, ...query }), items: ({ identities }) => identities, noun: "Identity", label: `Identities of the database ${database}`,
     columns: [{ head: "Last used", key: "value", text: (item) => number(item.value) }],
     actions: [
       { text: "Seed", needs: ["seed"], run: (item) => seed(database, item, all.refresh) },
@@ -47,7 +47,7 @@ function seed(database, identity, done) {
       : lower ? "" : wanted === current ? "That is its value already."
         : `The next id will be ${name.input.value.replace(/\|$/, "") || "…"}/${wanted + 1n}.`);
     hold(submit, !name.input.value ? "Name the identity first." : wanted === undefined ? "Give it a value first."
-      : lower ? lacking(["force"], identity?.may ?? "force") || (sure.input.checked ? "" : "It lowers the value: tick the box if that is meant.") : "");
+      : lower ? (identity && lacking(["force"], rightsOn(identity.name))) || (sure.input.checked ? "" : "It lowers the value: tick the box if that is meant.") : "");
   }
 
   async function find() {
@@ -55,7 +55,7 @@ function seed(database, identity, done) {
     current = undefined;
     let found;
     try {
-      found = name.input.value && await get("identity", { database, name: name.input.value });
+      found = name.input.value && (await ofIds("GetIdentity", { database, name: name.input.value, ...known })).identity;
     } catch {
       // It is new, or its name is none; then the seed says so.
     }
@@ -71,8 +71,8 @@ function seed(database, identity, done) {
     content: [identity ? el("p", {}, `Its last used value is ${number(identity.value)}.`) : name.element, value.element, warning, sure.element],
     act: async () => {
       const body = { database, name: identity?.name ?? name.input.value, value: String(integer(value.input.value)) };
-      const answer = await change("identities/seed", sure.input.checked ? { ...body, force: true, expected: String(current) } : body);
-      say(`${answer.name} is at ${number(answer.value)}.`);
+      const answer = await change("SeedIdentity", sure.input.checked ? { ...body, force: true, expected: String(current) } : body);
+      say(`${body.name} is at ${number(answer.value)}.`);
       done();
     },
   });
@@ -87,16 +87,16 @@ function seed(database, identity, done) {
 }
 
 function remove(database, identity, done) {
-  const mayForget = !lacking(["force"], identity.may);
-  const forget = check("Forget the value too: the next id is then 1 again, and ids come out a second time", { disabled: !mayForget });
+  const noForce = lacking(["force"], rightsOn(identity.name));
+  const forget = check("Forget the value too: the next id is then 1 again, and ids come out a second time", { disabled: Boolean(noForce) });
   ask({
     title: `Delete ${identity.name}?`, does: "Delete", danger: true,
     content: [
       el("p", {}, `It vanishes from the lists. Its last used value, ${number(identity.value)}, is kept, so that an id asked for later goes on above it.`),
-      forget.element, !mayForget && el("p", { class: "hint" }, lacking(["force"], identity.may)),
+      forget.element, noForce && el("p", { class: "hint" }, noForce),
     ],
     act: async () => {
-      await change("identities/delete", { database, name: identity.name, forget: forget.input.checked });
+      await change("DeleteIdentity", { database, name: identity.name, forget: forget.input.checked });
       say(forget.input.checked ? `${identity.name} is forgotten.` : `${identity.name} is deleted.`);
       done();
     },

@@ -1,7 +1,7 @@
 // A list of names that can be filtered and paged. It is looked at again every
 // other second, from what this node knows by itself.
 
-import { Failure, get } from "./api.js";
+import { Failure, known } from "./api.js";
 import { copyButton } from "./copy.js";
 import { button, el, field, keyed, write } from "./dom.js";
 import { explain } from "./dialog.js";
@@ -10,12 +10,16 @@ import { heads } from "./sort.js";
 
 const pause = 2000;
 const size = 20;
+// longest is how long a list may be in another order than that of names.
+const longest = 10_000;
 
-// list shows what a call lists. columns are those after the name, each with its key in
-// the items, and what makes a cell's text of an item. actions are what can be done with
-// an item, tools what can be done without one: each has a text, the rights that it
-// takes, and what does it; one that reads only takes no quorum.
-export function list({ path, parameters = {}, noun, label, columns, actions = [], tools = [], empty }) {
+// list shows what a call lists, which takes a query as the lists of the public API do; items
+// are those in its answer, each with a name. columns are those after the name: each has its key
+// in the items, if they can be sorted by that number, and what makes a cell's text of an item.
+// actions are what can be done with an item, tools what can be done without one: each has a
+// text, the rights that it takes, and what does it; one that reads only takes no quorum, and
+// one that not every item allows says why.
+export function list({ call, items: itemsOf, noun, label, columns, actions = [], tools = [], empty }) {
   const filter = field("Filter", { type: "search", placeholder: "begins with …", maxlength: "2025", class: "filter" });
   const body = el("tbody");
   const rows = keyed(body, (item) => row(item, columns, actions));
@@ -28,7 +32,7 @@ export function list({ path, parameters = {}, noun, label, columns, actions = []
     { head: noun, key: "name" }, ...columns.map((c) => ({ head: c.head, key: c.key, class: "number" })),
     { head: "What to do", unseen: true, class: "do" },
   ], (key, descending) => {
-    order = { sort: key, descending: descending && "true" };
+    order = { key, descending };
     again();
   });
   const table = el("table", { class: "rows" }, el("caption", { class: "unseen" }, label), head, body);
@@ -41,8 +45,9 @@ export function list({ path, parameters = {}, noun, label, columns, actions = []
 
   // items are those seen, and order how they are sorted.
   let items = [];
-  let order = {};
-  // tokens lead to the pages so far; the last is that of the page seen.
+  let order = { key: "name", descending: false };
+  // tokens lead to the pages so far; the last is that of the page seen. Of a list that is
+  // sorted here they are places.
   let tokens = [""];
   let next = "";
   // asked and shown count questions and what is seen of them; turns is by how many
@@ -59,10 +64,10 @@ export function list({ path, parameters = {}, noun, label, columns, actions = []
     }
     clearTimeout(timer);
     const mine = ++asked;
-    const query = { ...parameters, ...order, prefix: filter.input.value, size, token: tokens.at(-1) };
+    const began = performance.now();
     let answer;
     try {
-      answer = await get(path, fresh ? { ...query, fresh: "true" } : query);
+      answer = await page({ prefix: filter.input.value, ...(fresh ? {} : known) }, () => mine !== asked);
     } catch (failure) {
       answer = failure;
     }
@@ -77,7 +82,39 @@ export function list({ path, parameters = {}, noun, label, columns, actions = []
     if (fresh && answer instanceof Failure) {
       return look(); // The node's own view is better than none.
     }
-    timer = setTimeout(() => document.hidden || look(), pause);
+    // What takes long is asked for less often.
+    const rest = Math.min(5 * pause, 5 * (performance.now() - began));
+    timer = setTimeout(() => document.hidden || look(), Math.max(pause, rest));
+  }
+
+  // page is one as the API has it, or of the whole list in another order.
+  async function page(query, dated) {
+    if (order.key === "name" && !order.descending) {
+      const answer = await call({ ...query, pageSize: size, pageToken: tokens.at(-1) });
+      return { items: itemsOf(answer), next: answer.nextPageToken };
+    }
+    const [all, begin] = [await sorted(query, dated), Number(tokens.at(-1))];
+    return { items: all.slice(begin, begin + size), next: begin + size < all.length ? String(begin + size) : "" };
+  }
+
+  // sorted is the whole list in its order, or nothing once nobody asks for it any more.
+  async function sorted(query, dated) {
+    const all = [];
+    let next = { ...query, pageSize: 1000 };
+    while (next && !dated()) {
+      const answer = await call(next);
+      all.push(...itemsOf(answer));
+      next = answer.nextPageToken && { ...next, ...known, pageToken: answer.nextPageToken };
+      if (next && all.length >= longest) {
+        throw new Failure("INVALID_REQUEST", `A list of more than ${longest} is shown in order of its names only; a filter makes it shorter.`, { field: "sort" });
+      }
+    }
+    const { key, descending } = order;
+    if (key !== "name") {
+      const value = new Map(all.map((item) => [item, BigInt(item[key])]));
+      all.sort((a, b) => value.get(a) < value.get(b) ? -1 : value.get(a) > value.get(b) ? 1 : 0);
+    }
+    return descending ? all.reverse() : all;
   }
 
   function show(answer) {
@@ -155,7 +192,7 @@ function row(item, columns, actions) {
   const update = (now) => {
     newest = now;
     cells.forEach((cell, i) => write(cell, columns[i].text(now)));
-    actions.forEach((action, i) => hold(buttons[i], obstacle(action.needs, { may: now.may, writes: !action.reads })));
+    actions.forEach((action, i) => hold(buttons[i], obstacle(action.needs, { name: now.name, writes: !action.reads }) || action.not?.(now)));
   };
   return { element, update };
 }

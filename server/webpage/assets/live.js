@@ -50,11 +50,11 @@ export async function look() {
   } finally {
     asking = false;
   }
+  if (!document.hidden) {
+    timer = setTimeout(look, pause); // Whatever a listener throws.
+  }
   for (const callback of listeners) {
     callback(live);
-  }
-  if (!document.hidden) {
-    timer = setTimeout(look, pause);
   }
 }
 

@@ -1,6 +1,6 @@
 // The view that makes ids, and says by which strategy and why.
 
-import { change, get } from "./api.js";
+import { change, get, ofIds } from "./api.js";
 import { explain, say } from "./dialog.js";
 import { copyButton } from "./copy.js";
 import { button, check, el, field, write } from "./dom.js";
@@ -59,12 +59,14 @@ function fromTemplate(database, show) {
   let asked = 0;
   let answer = { strategy: "", why: "" };
 
-  // claiming says whether the id is claimed, too.
-  const claiming = () => answer.strategy === "semantic" && claim.input.checked;
+  // asks is what the page asks of what is typed.
+  const asks = () => ({ database, template: template.input.value, separator: separator.input.value });
+  // claiming says whether an id of the strategy is claimed, too.
+  const claiming = (strategy) => strategy === "semantic" && !claim.element.hidden && claim.input.checked;
 
   function judge() {
     const wrong = !answer.strategy ? "No id comes of this template." : !count.element.hidden && count.value() === undefined ? "Say how many first." : "";
-    const why = wrong || obstacle(claiming() ? ["generate", "claims"] : ["generate"], { may: answer.may, writes: claiming() || answer.needs_quorum });
+    const why = wrong || obstacle(claiming(answer.strategy) ? ["generate", "claims"] : ["generate"], { may: answer.may, writes: claiming(answer.strategy) || answer.needs_quorum });
     hold(submit, why);
     write(reason, wrong ? "" : why);
   }
@@ -72,10 +74,9 @@ function fromTemplate(database, show) {
   // tell says what would come of the template.
   async function tell() {
     const mine = ++asked;
-    const query = { template: template.input.value, separator: separator.input.value };
     let newest;
     try {
-      newest = await get("explain", { ...query, database });
+      newest = await get("explain", asks());
     } catch (error) {
       newest = { strategy: "", why: explain(error) };
     }
@@ -102,13 +103,13 @@ function fromTemplate(database, show) {
     el("div", { class: "actions" }, reason, submit),
   );
   submitting(form, failure, async () => {
-    const body = { database, template: template.input.value, separator: separator.input.value };
-    const claimed = claiming();
-    const made = await change(
-      "ids", claimed ? { ...body, claim: true } : { ...body, count: count.element.hidden ? 1 : count.value() },
-      { once: ["identity", "semantic"].includes(verdict.dataset.strategy) },
-    );
-    show(entry(names[made.strategy], made.ids, made.why, claimed ? "Claimed." : ""));
+    const typed = asks();
+    const request = { ...typed, count: count.element.hidden ? 1 : count.value() };
+    const { strategy, why } = await get("explain", typed); // The verdict may be of what was typed before.
+    const claimed = claiming(strategy);
+    // The others take no request id.
+    const { ids } = await (["identity", "semantic"].includes(strategy) ? change : ofIds)("Generate", { ...request, claim: claimed });
+    show(entry(names[strategy], ids, why, claimed ? "Claimed." : ""));
   });
   count.input.addEventListener("input", judge);
   claim.input.addEventListener("input", judge);
@@ -137,22 +138,23 @@ function fromTag(database, show) {
   size.input.addEventListener("input", judge);
   judge();
   submitting(form, failure, async () => {
-    const answer = await change("ranges", { database, tag: tag.input.value, size: size.value() });
-    const suffix = answer.node_tag && `-${answer.node_tag}`;
+    const answer = await change("NextRange", { database, tag: tag.input.value, size: size.value() });
+    const suffix = answer.nodeTag && `-${answer.nodeTag}`;
     const ids = [`${answer.prefix}${answer.low}${suffix}`, `${answer.prefix}${answer.high}${suffix}`];
-    show(entry(names.HiLo, [ids.join(" … ")], answer.why, giveBack(database, tag.input.value, answer)));
+    show(entry(names.HiLo, [ids.join(" … ")],
+      "A collection's tag was given, so the cluster reserved the next range of its numbers. A client uses them up without another call.", giveBack(database, tag.input.value, answer)));
   });
   return { element: form, update: judge };
 }
 
 // giveBack is a button that returns an unused range.
-function giveBack(database, tag, range) {
+function giveBack(database, tag, { low, high, token }) {
   const back = button("Give it back unused", async () => {
     back.disabled = true;
     try {
-      const answer = await change("ranges/return", { database, tag, low: range.low, high: range.high, token: range.token });
+      const answer = await change("ReturnRange", { database, tag, low, high, last: String(BigInt(low) - 1n), token });
       back.replaceWith(answer.returned
-        ? `Given back: the next range begins at ${number(range.low)} again.`
+        ? `Given back: the next range begins at ${number(low)} again.`
         : "Not taken back: a newer range was given out since. Its numbers stay unused.");
     } catch (failure) {
       back.disabled = false;

@@ -1,7 +1,7 @@
 // All nodes side by side, as they were at one moment, and what an operator does with
 // one of them.
 
-import { change } from "./api.js";
+import { Failure, get, ofCluster } from "./api.js";
 import { copyButton } from "./copy.js";
 import { ask, say } from "./dialog.js";
 import { button, el, field, keyed, write } from "./dom.js";
@@ -190,8 +190,8 @@ function transferLeadership(m) {
     title: `Make ${m.tag} the leader?`, does: `Transfer to ${m.tag}`,
     content: [el("p", {}, "Calls wait for a moment while it takes over; none is lost.")],
     act: async () => {
-      const answer = await change("members/lead", { tag: m.tag }, { once: false });
-      say(`${answer.leader} leads.`);
+      const { leaderTag } = await ofCluster("TransferLeadership", { tag: m.tag });
+      say(`${leaderTag} leads.`);
     },
   });
 }
@@ -207,7 +207,11 @@ function removal(m) {
       tag.element,
     ],
     act: async () => {
-      await change("members/remove", { tag: m.tag }, { once: false });
+      const { members } = await get("overview");
+      if (members.some(({ tag, reachable }) => tag === m.tag && reachable)) {
+        throw new Failure("INVALID_REQUEST", `Member ${m.tag} answers; the page removes only what is gone.`, { field: "tag" });
+      }
+      await ofCluster("RemoveMember", { tag: m.tag });
       say(`Member ${m.tag} is removed.`);
     },
   });

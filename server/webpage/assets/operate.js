@@ -1,6 +1,6 @@
 // The view for operators: the viewer's name, backups, settings and roles.
 
-import { download, get } from "./api.js";
+import { download, known, ofCluster } from "./api.js";
 import { explain, say } from "./dialog.js";
 import { button, el, write } from "./dom.js";
 import { hold, obstacle } from "./gate.js";
@@ -13,8 +13,8 @@ const pause = 10_000;
 export function operate() {
   const who = el("p", { class: "lead" });
   const backup = backups();
-  const settings = section("Settings", "settings", "Limits that the whole cluster shares: idnode cluster set changes them.", settingsTable);
-  const roles = section("Roles", "roles", "Roles and their rights: idnode cluster set-roles changes them.", rolesTable);
+  const settings = section("Settings", "ListSettings", "Limits that the whole cluster shares: idnode cluster set changes them.", settingsTable);
+  const roles = section("Roles", "GetRoles", "Roles and their rights: idnode cluster set-roles changes them.", rolesTable);
   const element = el("div", { class: "operate" }, who, backup.element, settings.element, roles.element);
   const update = ({ overview: o }) => {
     write(who, `You are ${o.you.name ? o.you.name : "known by no certificate"}. ` +
@@ -36,7 +36,7 @@ function backups() {
     section.setAttribute("aria-busy", "true");
     hold(take, "A backup is in progress.");
     try {
-      const file = await download("backup", { stale: !o.has_quorum });
+      const file = await download("backup", o.has_quorum ? {} : known);
       save(file, `idnode-${o.cluster_id.slice(0, 8)}-${new Date().toISOString().slice(0, 19).replaceAll(":", "")}.backup`);
       say(`The backup has ${size(file.size)}.`);
     } catch (error) {
@@ -69,15 +69,15 @@ function save(file, name) {
 }
 
 // section shows what a call answers, or why it does not.
-function section(title, path, about, show) {
+function section(title, method, about, show) {
   const body = el("div");
   const note = el("p", { class: "note", role: "status" });
   const element = el(
-    "section", { class: "card list", "data-about": path }, el("div", { class: "head" }, el("div", {}, el("h2", {}, title), el("p", { class: "hint" }, about))), body, note,
+    "section", { class: "card list", "data-about": title.toLowerCase() }, el("div", { class: "head" }, el("div", {}, el("h2", {}, title), el("p", { class: "hint" }, about))), body, note,
   );
   async function look() {
     try {
-      const answer = await get(path);
+      const answer = await ofCluster(method, known);
       body.replaceChildren(...show(answer, title));
       write(note, body.children.length ? "" : "There are none: every caller that reaches this node may do everything, except what is kept to administrators (--admin).");
     } catch (error) {
@@ -101,28 +101,26 @@ function table(label, heads, rows) {
   );
 }
 
-function settingsTable({ items }, title) {
+function settingsTable({ settings }, title) {
   return [table(title, [["Setting"], ["Value", "number"], ["Default", "number"], ["What it limits"]],
-    items.map((s) => [s.key, number(s.value), number(s.default), s.description]))];
+    settings.map((s) => [s.key, number(s.value), number(s.defaultValue), s.description]))];
 }
 
 // namesOf says which names a grant is for.
 function namesOf(g) {
-  if (g.Name) {
-    return `the name ${g.Name}`;
+  if (g.name) {
+    return `the name ${g.name}`;
   }
-  return !g.Prefix ? "everything" : g.Boundary ? `${g.Prefix}, and what goes on with / or |` : `names that begin with ${g.Prefix}`;
+  return !g.prefix ? "everything" : g.boundary ? `${g.prefix}, and what goes on with / or |` : `names that begin with ${g.prefix}`;
 }
 
-// rolesTable shows the roles as the service has them.
-function rolesTable({ Roles, Limits }, title) {
-  const grants = (Roles ?? []).flatMap((role) => (role.Grants ?? []).map((g) => [
-    role.Name, role.Principals.join(", "), `${g.Database === "*" ? "all databases" : g.Database}, ${namesOf(g)}`,
-    g.Rights.replaceAll(",", ", "),
+function rolesTable({ table: { roles, limits } }, title) {
+  const grants = roles.flatMap((role) => role.grants.map((g) => [
+    role.name, role.principals.join(", "), `${g.database === "*" ? "all databases" : g.database}, ${namesOf(g)}`,
+    g.rights.map((right) => right.replace("RIGHT_", "").toLowerCase()).join(", "),
   ]));
-  const bounds = (Limits ?? []).map((l) => [
-    l.Principals.join(", "), l.InFlight ? number(l.InFlight) : "no limit", l.IDsPerSecond ? number(l.IDsPerSecond) : "no limit",
-    l.NewNamesPerHour ? number(l.NewNamesPerHour) : "no limit",
+  const bounds = limits.map((l) => [
+    l.principals.join(", "), ...[l.inFlight, l.idsPerSecond, l.newNamesPerHour].map((bound) => bound === "0" ? "no limit" : number(bound)),
   ]);
   return [
     grants.length && table(title, [["Role"], ["Who"], ["On"], ["Rights"]], grants),

@@ -1,6 +1,6 @@
 // The page: the frame around the views, and which view is seen.
 
-import { get } from "./api.js";
+import { known, ofCluster } from "./api.js";
 import { el, keyed, write } from "./dom.js";
 import { listen, live, look } from "./live.js";
 import { address, place } from "./place.js";
@@ -123,8 +123,8 @@ function unreached(o, lostAt) {
 const offered = document.getElementById("databases");
 async function offer() {
   try {
-    const { items } = await get("databases", { prefix: database.value === place().database ? "" : database.value, size: 50 });
-    offered.replaceChildren(...items.map((item) => el("option", { value: item.name })));
+    const { databases } = await ofCluster("ListDatabases", { ...known, prefix: database.value === place().database ? "" : database.value, pageSize: 50 });
+    offered.replaceChildren(...databases.map((value) => el("option", { value })));
   } catch {
     offered.replaceChildren(); // The field does without; what is wrong is said elsewhere.
   }

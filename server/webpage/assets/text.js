@@ -76,3 +76,15 @@ export function within(typed, least, greatest) {
   const value = integer(typed);
   return value !== undefined && value >= least && value <= greatest ? Number(value) : undefined;
 }
+
+// count is a typed whole number as the public API takes it, 0 for an empty field. What is none
+// is in quotes, so that the API refuses it: by itself it takes 10.000, which some write for
+// ten thousand, for ten.
+export function count(typed) {
+  return typed.trim() ? String(integer(typed) ?? `“${typed.trim()}”`) : "0";
+}
+
+// scopeOf reads a scope as the command line has it: 2026,BERLIN, or nothing for none.
+export function scopeOf(typed) {
+  return ["", "-"].includes(typed.trim()) ? [] : typed.split(",").map((part) => part.trim());
+}

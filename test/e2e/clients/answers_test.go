@@ -9,20 +9,40 @@ import (
 	"path"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 )
 
+// greeting is the handler of a node whose other calls than GetStatus another handler answers.
+func greeting(other http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if path.Base(r.URL.Path) != "GetStatus" {
+			other(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, `{"clusterId":"c","self":{"tag":"A"},"leaderTag":"A","hasQuorum":true,"appliedIndex":"100"}`)
+	}
+}
+
+// nextInvoice has a client ask a server for an identity, and returns what came of it.
+func (l language) nextInvoice(t *testing.T, server *httptest.Server) (got []outcome) {
+	t.Helper()
+	r := l.start(t)
+	r.task(t, task{
+		Endpoints: []string{strings.TrimPrefix(server.URL, "http://")},
+		Calls:     []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
+	})
+	r.answer(t, &got)
+	return got
+}
+
 // TestAnAnswerMayEndItsConnection has a node that says with each answer that it will end
 // the connection, as one that stops does, and whose answers come in pieces.
 func TestAnAnswerMayEndItsConnection(t *testing.T) {
 	var asked atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path.Base(r.URL.Path) == "GetStatus" {
-			http.NotFound(w, r)
-			return
-		}
+	server := httptest.NewServer(greeting(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
 		w.Header().Set("Connection", "close")
 		_ = http.NewResponseController(w).Flush()
@@ -32,22 +52,16 @@ func TestAnAnswerMayEndItsConnection(t *testing.T) {
 	t.Cleanup(server.Close)
 	eachLanguage(t, func(t *testing.T, l language) {
 		asked.Store(0)
-		r := l.start(t)
-		r.task(t, task{
-			Endpoints: []string{strings.TrimPrefix(server.URL, "http://")},
-			Calls:     []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
-		})
-		var got []outcome
-		r.answer(t, &got)
+		got := l.nextInvoice(t, server)
 		if want := []outcome{{Values: []string{"7"}}}; !reflect.DeepEqual(got, want) || asked.Load() != 1 {
 			t.Errorf("after %d requests the call ended with %+v", asked.Load(), got)
 		}
 	})
 }
 
-// TestAnotherServersAnswerIsNone has a server that answers everything with JSON of its
-// own, as one may that stands before nodes. It does not say what became of the call. The
-// time of a call may be over before it is connected: such a call is made again.
+// TestAnotherServersAnswerIsNone has a server before a node that answers calls with JSON of
+// its own. It does not say what became of the call. The time of a call may be over before it
+// is connected: such a call is made again.
 func TestAnotherServersAnswerIsNone(t *testing.T) {
 	answers := []struct {
 		status int
@@ -60,7 +74,7 @@ func TestAnotherServersAnswerIsNone(t *testing.T) {
 		{http.StatusServiceUnavailable, `{"code":"busy","details":[{"debug":{"retryDelay":"soon"}},null]}`},
 	}
 	var current atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(greeting(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(answers[current.Load()].status)
 		_, _ = io.WriteString(w, answers[current.Load()].body)
 	}))
@@ -70,7 +84,7 @@ func TestAnotherServersAnswerIsNone(t *testing.T) {
 		for i, answer := range answers {
 			current.Store(int32(i))
 			var got []outcome
-			for try := 0; try < 5 && !reflect.DeepEqual(got, []outcome{{Error: &failure{Type: "OutcomeUnknown"}}}); try++ {
+			for try := 0; try < 5 && !failedAs(got, failure{Type: "OutcomeUnknown"}); try++ {
 				r.task(t, task{
 					Endpoints: []string{strings.TrimPrefix(server.URL, "http://")}, Options: options{TimeoutMs: 500},
 					Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
@@ -78,7 +92,7 @@ func TestAnotherServersAnswerIsNone(t *testing.T) {
 				got = nil
 				r.answer(t, &got)
 			}
-			if len(got) != 1 || got[0].Error == nil || *got[0].Error != (failure{Type: "OutcomeUnknown"}) {
+			if !failedAs(got, failure{Type: "OutcomeUnknown"}) {
 				t.Errorf("%s: the call ended with %+v", answer.body, got)
 			}
 		}
@@ -116,5 +130,130 @@ func TestHalfACharacterIsRefused(t *testing.T) {
 		var got []outcome
 		r.answer(t, &got)
 		judge(t, c, s, got)
+	})
+}
+
+// TestAnAnswerWithoutAFieldIsNone has a node whose answers have nothing but a log index. No
+// call gives a value, and the program goes on. The time of a call may be over before it is
+// connected: such a call is made again.
+func TestAnAnswerWithoutAFieldIsNone(t *testing.T) {
+	server := httptest.NewServer(greeting(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"logIndex":"101"}`) }))
+	t.Cleanup(server.Close)
+	unknown, none := failure{Type: "OutcomeUnknown"}, failure{Type: "NoEndpoint", Reason: "NO_ENDPOINT"}
+	calls := []call{
+		{Call: "next", Args: args{Template: "invoices|"}, Error: &unknown},
+		{Call: "next", Args: args{Template: "users/"}, Error: &none},
+		{Call: "identity.next", Args: args{Name: "invoices"}, Error: &unknown},
+		{Call: "identity.get", Args: args{Name: "invoices"}, Error: &none},
+		{Call: "identity.seed", Args: args{Name: "invoices", Value: "7"}, Error: &unknown},
+		{Call: "identity.delete", Args: args{Name: "invoices"}, Error: &unknown},
+		{Call: "identities", Error: &none},
+		{Call: "claims", Error: &none},
+		{Call: "hilo", Args: args{Tag: "users"}, Error: &unknown},
+		{Call: "series.take", Args: args{Name: "bills", Keys: []string{"a"}}, Error: &unknown},
+		{Call: "series.find", Args: args{Name: "bills", Keys: []string{"a"}}, Error: &none},
+	}
+	eachLanguage(t, func(t *testing.T, l language) {
+		r := l.start(t)
+		for _, c := range calls {
+			var got []outcome
+			for try := 0; try < 5 && !failedAs(got, *c.Error); try++ {
+				r.task(t, task{Endpoints: []string{strings.TrimPrefix(server.URL, "http://")}, Options: options{TimeoutMs: 300}, Calls: []call{c}})
+				got = nil
+				r.answer(t, &got)
+			}
+			if !failedAs(got, *c.Error) {
+				t.Errorf("%s ended with %+v, want %+v", c.Call, got, c.Error)
+			}
+		}
+	})
+}
+
+// TestAWrongAnswerIsAskedForAgain has a node before which another server answers first.
+func TestAWrongAnswerIsAskedForAgain(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(greeting(func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) == 1 {
+			_, _ = io.WriteString(w, `{"status":"ok"}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"blocks":[{"first":"7","last":"7"}],"logIndex":"101"}`)
+	}))
+	t.Cleanup(server.Close)
+	eachLanguage(t, func(t *testing.T, l language) {
+		asked.Store(0)
+		got := l.nextInvoice(t, server)
+		if want := []outcome{{Values: []string{"7"}}}; !reflect.DeepEqual(got, want) {
+			t.Errorf("the call ended with %+v", got)
+		}
+	})
+}
+
+// TestErrorsHaveCauses has an endpoint where nobody listens.
+func TestErrorsHaveCauses(t *testing.T) {
+	c := testCase{Options: options{TimeoutMs: 300}, Calls: []call{
+		{Call: "claim", Args: args{ID: "users/ayende"}}, {Call: "hilo", Args: args{Tag: "users"}},
+	}}
+	check := func(t *testing.T, got []outcome) {
+		t.Helper()
+		for i, o := range got {
+			if o.Error == nil || !o.Cause {
+				t.Errorf("%s ended with %+v, cause %t", c.Calls[i].Call, o.Error, o.Cause)
+			}
+		}
+	}
+	eachLanguage(t, func(t *testing.T, l language) {
+		r := l.start(t)
+		var got []outcome
+		r.task(t, task{Endpoints: []string{"127.0.0.1:1"}, Options: c.Options, Calls: c.Calls})
+		r.answer(t, &got)
+		check(t, got)
+	})
+	t.Run("go", func(t *testing.T) { check(t, callGo(t, []string{"127.0.0.1:1"}, c)) })
+}
+
+// TestRangesAreReturnedSideBySide has a node that answers no return before half of them are
+// there: handle after handle, they would take longer than the client's time.
+func TestRangesAreReturnedSideBySide(t *testing.T) {
+	const tags = 8
+	var mu sync.Mutex
+	var returned int
+	var enough chan struct{}
+	server := httptest.NewServer(greeting(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // Only then does the server notice that the client leaves.
+		if path.Base(r.URL.Path) == "NextRange" {
+			_, _ = io.WriteString(w, `{"prefix":"users/","low":"1","high":"9","size":"9","nodeTag":"A","rangeAt":null,"fromReserve":false,"token":"AQ==","logIndex":"101"}`)
+			return
+		}
+		mu.Lock()
+		here := enough
+		if returned++; returned == tags/2 {
+			close(enough)
+		}
+		mu.Unlock()
+		select {
+		case <-here:
+			_, _ = io.WriteString(w, `{"returned":true,"max":"1","logIndex":"102"}`)
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(server.Close)
+	eachLanguage(t, func(t *testing.T, l language) {
+		mu.Lock()
+		returned, enough = 0, make(chan struct{})
+		mu.Unlock()
+		r := l.start(t)
+		takes := task{Endpoints: []string{strings.TrimPrefix(server.URL, "http://")}, Options: options{TimeoutMs: forever, TryTimeoutMs: forever}}
+		for i := range tags {
+			takes.Calls = append(takes.Calls, call{Call: "hilo", Args: args{Tag: fmt.Sprint("tag", i)}})
+		}
+		var got []outcome
+		r.task(t, takes)
+		r.answer(t, &got)
+		mu.Lock()
+		defer mu.Unlock()
+		if len(got) != tags || returned != tags {
+			t.Errorf("%d calls, %d ranges returned", len(got), returned)
+		}
 	})
 }

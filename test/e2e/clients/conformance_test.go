@@ -2,10 +2,13 @@ package clients
 
 import (
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	pluralize "github.com/gertd/go-pluralize"
 
@@ -19,6 +22,16 @@ type testCase struct {
 	Nodes int `json:"nodes"`
 	// Leaderless says that no node knows a leader.
 	Leaderless bool `json:"leaderless"`
+	// Blanks has blanks around each endpoint.
+	Blanks bool `json:"blanks"`
+	// Frozen has an endpoint before all others that takes connections and never answers.
+	Frozen bool `json:"frozen"`
+	// Clusters are the ids of the nodes' clusters; those without are of cluster c.
+	Clusters []string `json:"clusters"`
+	// Untyped says that a compiler refuses such calls, where there is one.
+	Untyped bool `json:"untyped"`
+	// HTTP says that the case is not for gRPC, where a lost answer leaves the connection.
+	HTTP bool `json:"http"`
 	// Options are those of the client.
 	Options options `json:"options"`
 	// Calls are made one after the other.
@@ -36,7 +49,7 @@ type options struct {
 type call struct {
 	Call string `json:"call"`
 	Args args   `json:"args"`
-	// Values are what it returns, as text, and Error how it fails.
+	// Values are what it returns, as text, and Error how it fails. A failure may have values too.
 	Values []string `json:"values,omitempty"`
 	Error  *failure `json:"error,omitempty"`
 }
@@ -52,12 +65,18 @@ type args struct {
 	N         int    `json:"n,omitempty"`
 	Separator string `json:"separator,omitempty"`
 	RequestID string `json:"requestId,omitempty"`
-	Claim     bool   `json:"claim,omitempty"`
-	Force     bool   `json:"force,omitempty"`
-	Forget    bool   `json:"forget,omitempty"`
+	// Since makes it the id of an earlier call, Again that of the call which failed last.
+	Since  string `json:"since,omitempty"`
+	Again  bool   `json:"again,omitempty"`
+	Claim  bool   `json:"claim,omitempty"`
+	Force  bool   `json:"force,omitempty"`
+	Forget bool   `json:"forget,omitempty"`
 	// Value and Expected are 64 bits wide, and so are text.
 	Value    string `json:"value,omitempty"`
 	Expected string `json:"expected,omitempty"`
+	// Key is given where a list of keys is expected, Options are options as they are named there.
+	Key     string            `json:"key,omitempty"`
+	Options map[string]string `json:"options,omitempty"`
 	// Keys, Values, Date, Label and Reason are those of calls on series.
 	Keys   []string          `json:"keys,omitempty"`
 	Values map[string]string `json:"values,omitempty"`
@@ -86,6 +105,13 @@ type task struct {
 type outcome struct {
 	Values []string `json:"values"`
 	Error  *failure `json:"error"`
+	// Cause says that the error has one in its language.
+	Cause bool `json:"cause"`
+}
+
+// failedAs says whether a single call was made, and how it failed.
+func failedAs(got []outcome, want failure) bool {
+	return len(got) == 1 && got[0].Error != nil && *got[0].Error == want
 }
 
 // lists returns the cases by the list they are in.
@@ -117,6 +143,14 @@ func read(t *testing.T, name string, decode func(*json.Decoder) error) {
 	}
 }
 
+// endpoints says of spellings whether a client takes them.
+func endpoints(t *testing.T) map[string]bool {
+	t.Helper()
+	var list map[string]bool
+	read(t, "endpoints", func(d *json.Decoder) error { return d.Decode(&list) })
+	return list
+}
+
 // types returns the collection of each type's name.
 func types(t *testing.T) map[string]string {
 	t.Helper()
@@ -125,34 +159,58 @@ func types(t *testing.T) map[string]string {
 	return list
 }
 
-// eachCase runs a test for every case.
-func eachCase(t *testing.T, test func(t *testing.T, c testCase)) {
+// eachCase runs a test for every case that can be written in the client's language.
+func eachCase(t *testing.T, typed bool, test func(t *testing.T, c testCase)) {
 	for name, list := range lists(t) {
 		for _, c := range list {
 			c.Nodes = max(c.Nodes, 1)
+			if c.Untyped && typed {
+				continue
+			}
 			t.Run(name+"/"+c.Name, func(t *testing.T) { test(t, c) })
 		}
 	}
 }
 
+// written returns the endpoints as the case's client is told of them.
+func (c testCase) written(t *testing.T, endpoints []string) []string {
+	t.Helper()
+	if c.Frozen {
+		lis, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = lis.Close() })
+		endpoints = append([]string{lis.Addr().String()}, endpoints...)
+	}
+	if c.Blanks {
+		for i, e := range endpoints {
+			endpoints[i] = " " + e + "\n"
+		}
+	}
+	return endpoints
+}
+
 // converse has a client make the calls of a case, and judges what it did. The time of a
-// call may be over in the middle of a try, which is then unknown: such a case is begun anew.
+// call may be over in the middle of a try, which is then unknown, or before one on a machine
+// that is slow: such a case is begun anew.
 func converse(t *testing.T, c testCase, calls func(*script) []outcome) {
 	t.Helper()
 	for again := 0; ; again++ {
 		s := newScript(c)
 		got := calls(s)
-		if again == 3 || c.Options.TimeoutMs == 0 || !endedInATry(c, got) {
+		if again == 3 || c.Options.TimeoutMs == 0 || !endedEarly(c, got) {
 			judge(t, c, s, got)
 			return
 		}
 	}
 }
 
-// endedInATry says whether a call's outcome is unknown in another way than expected.
-func endedInATry(c testCase, got []outcome) bool {
+// endedEarly says whether a call's outcome is unknown, or no node was asked, in another way
+// than expected.
+func endedEarly(c testCase, got []outcome) bool {
 	for i, want := range c.Calls[:min(len(got), len(c.Calls))] {
-		if e := got[i].Error; e != nil && e.Type == "OutcomeUnknown" && !reflect.DeepEqual(e, want.Error) {
+		if e := got[i].Error; e != nil && (e.Type == "OutcomeUnknown" || e.Type == "NoEndpoint") && !reflect.DeepEqual(e, want.Error) {
 			return true
 		}
 	}
@@ -167,11 +225,10 @@ func judge(t *testing.T, c testCase, s *script, got []outcome) {
 		t.Fatalf("%d of %d calls were made", len(got), len(c.Calls))
 	}
 	for i, want := range c.Calls {
-		if want.Error == nil && got[i].Error == nil {
-			if len(want.Values)+len(got[i].Values) > 0 && !reflect.DeepEqual(got[i].Values, want.Values) {
-				t.Errorf("%s gave %q, want %q", want.Call, got[i].Values, want.Values)
-			}
-		} else if !reflect.DeepEqual(got[i].Error, want.Error) {
+		if len(want.Values)+len(got[i].Values) > 0 && !reflect.DeepEqual(got[i].Values, want.Values) {
+			t.Errorf("%s gave %q, want %q", want.Call, got[i].Values, want.Values)
+		}
+		if !reflect.DeepEqual(got[i].Error, want.Error) {
 			t.Errorf("%s failed with %+v, want %+v", want.Call, got[i].Error, want.Error)
 		}
 	}
@@ -181,12 +238,22 @@ func judge(t *testing.T, c testCase, s *script, got []outcome) {
 func TestConformance(t *testing.T) {
 	eachLanguage(t, func(t *testing.T, l language) {
 		r := l.start(t)
-		eachCase(t, func(t *testing.T, c testCase) {
+		eachCase(t, l.typed, func(t *testing.T, c testCase) {
 			converse(t, c, func(s *script) (got []outcome) {
-				r.task(t, task{Endpoints: s.serveHTTP(t, c.Nodes), Options: c.Options, Calls: c.Calls})
+				r.task(t, task{Endpoints: c.written(t, s.serveHTTP(t, c.Nodes)), Options: c.Options, Calls: c.Calls})
 				r.answer(t, &got)
 				return got
 			})
+		})
+		t.Run("endpoints", func(t *testing.T) {
+			for endpoint, want := range endpoints(t) {
+				r.task(t, task{Endpoints: []string{endpoint}, Calls: []call{}})
+				var got []outcome
+				r.answer(t, &got)
+				if taken := len(got) == 0; taken != want {
+					t.Errorf("%q is taken: %t", endpoint, taken)
+				}
+			}
 		})
 		t.Run("types", func(t *testing.T) {
 			for name, collection := range types(t) {
@@ -203,8 +270,23 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceGo has the Go client make the same calls over gRPC.
 func TestConformanceGo(t *testing.T) {
-	eachCase(t, func(t *testing.T, c testCase) {
-		converse(t, c, func(s *script) []outcome { return callGo(t, s.serveGRPC(t, c.Nodes), c) })
+	eachCase(t, true, func(t *testing.T, c testCase) {
+		if c.HTTP {
+			return
+		}
+		converse(t, c, func(s *script) []outcome { return callGo(t, c.written(t, s.serveGRPC(t, c.Nodes)), c) })
+	})
+	t.Run("endpoints", func(t *testing.T) {
+		for endpoint, want := range endpoints(t) {
+			cl, err := client.New(t.Context(), client.Config{Endpoints: []string{endpoint}, Timeout: time.Millisecond})
+			if err == nil {
+				_ = cl.Close(t.Context())
+			}
+			// Over gRPC an endpoint is no URL.
+			if taken := err == nil; taken != (want && !strings.Contains(endpoint, "//")) {
+				t.Errorf("%q is taken: %t, %v", endpoint, taken, err)
+			}
+		}
 	})
 	t.Run("types", func(t *testing.T) {
 		words := pluralize.NewClient()

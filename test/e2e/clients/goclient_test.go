@@ -25,9 +25,13 @@ func callGo(t *testing.T, endpoints []string, c testCase) []outcome {
 		t.Fatal(err)
 	}
 	var got []outcome
+	var failed client.Error
 	for _, call := range c.Calls {
-		values, err := goCall(t.Context(), cl, call)
-		got = append(got, outcome{Values: values, Error: goFailure(err)})
+		values, err := goCall(t.Context(), cl, call, goOptions(call.Args, failed))
+		if e := new(client.Error); errors.As(err, &e) {
+			failed = *e
+		}
+		got = append(got, outcome{Values: values, Error: goFailure(err), Cause: errors.Unwrap(err) != nil})
 	}
 	if err := cl.Close(t.Context()); err != nil {
 		t.Errorf("closing: %v", err)
@@ -35,10 +39,9 @@ func callGo(t *testing.T, endpoints []string, c testCase) []outcome {
 	return got
 }
 
-func goCall(ctx context.Context, cl *client.Client, c call) ([]string, error) {
+func goCall(ctx context.Context, cl *client.Client, c call, opts []client.Option) ([]string, error) {
 	a := c.Args
 	n := max(a.N, 1)
-	opts := goOptions(a)
 	switch c.Call {
 	case "next":
 		return cl.NextN(ctx, a.Template, n, opts...)
@@ -108,12 +111,21 @@ func goNumbers(ctx context.Context, series client.Series, c call) ([]client.Docu
 		return series.Release(ctx, numbers)
 	default:
 		n, err := series.Find(ctx, a.Keys[0])
-		return []client.DocumentNumber{n}, err
+		if err != nil {
+			return nil, err
+		}
+		return []client.DocumentNumber{n}, nil
 	}
 }
 
-func goOptions(a args) []client.Option {
+func goOptions(a args, failed client.Error) []client.Option {
 	opts := []client.Option{client.WithSeparator(a.Separator), client.WithRequestID(a.RequestID)}
+	if since, err := strconv.ParseUint(a.Since, 10, 64); err == nil {
+		opts = append(opts, client.WithRetrySince(since))
+	}
+	if a.Again {
+		opts = append(opts, client.WithRequestID(failed.RequestID), client.WithRetrySince(failed.RetrySince))
+	}
 	if a.Claim {
 		opts = append(opts, client.WithClaim())
 	}
@@ -162,6 +174,7 @@ func goFailure(err error) *failure {
 		{client.ErrOutcomeUnknown, "OutcomeUnknown"},
 		{client.ErrNoQuorum, "NoQuorum"},
 		{client.ErrNoEndpoint, "NoEndpoint"},
+		{client.ErrOtherCluster, "OtherCluster"},
 		{client.ErrOverloaded, "Overloaded"},
 		{client.ErrStorageFull, "StorageFull"},
 		{client.ErrQuota, "Quota"},

@@ -52,6 +52,27 @@ with client:
 	}
 }
 
+// TestAnAddressThatWasUnusedIsAskedAgain: it may have become another cluster's.
+func TestAnAddressThatWasUnusedIsAskedAgain(t *testing.T) {
+	answer := json.RawMessage(`{"blocks":[{"first":"1","last":"1"}],"logIndex":"101"}`)
+	s := newScript(testCase{Server: []exchange{{Method: "NextIdentity", Answer: answer, Cluster: "another"}}})
+	got := pythonProgram(t, `
+import sys, idnode
+idnode._GREETED = 0.0  # As if no address were used for long.
+client = idnode.Client([sys.argv[1]])
+print(client.identity("invoices").next())
+try:
+    client.identity("invoices").next()
+except idnode.OtherClusterError as error:
+    print(error.reason)
+client.close()
+`, s.serveHTTP(t, 1)...)
+	s.end(t)
+	if want := "1\nOTHER_CLUSTER\n"; got != want {
+		t.Errorf("the calls ended with\n%swant\n%s", got, want)
+	}
+}
+
 // TestTheLookUpOfANameIsBounded looks a name up for much longer than a call may take.
 func TestTheLookUpOfANameIsBounded(t *testing.T) {
 	got := pythonProgram(t, `

@@ -45,6 +45,8 @@ type exchange struct {
 	Error   *refusal        `json:"error"`
 	// Index is where the log is from then on, if it is not 0.
 	Index uint64 `json:"index"`
+	// Cluster is that of the node from then on, if it is not empty.
+	Cluster string `json:"cluster"`
 	// Lose ends the connection without an answer, Silent waits until the caller leaves.
 	Lose   bool `json:"lose"`
 	Silent bool `json:"silent"`
@@ -61,29 +63,34 @@ type refusal struct {
 type script struct {
 	leaderless bool
 
-	mu    sync.Mutex
-	index uint64
-	steps []exchange
-	met   bool // the first of steps, which goes on forever, was met
-	named map[string]string
-	wrong []string
+	mu       sync.Mutex
+	clusters map[string]string // by the node's tag
+	index    uint64
+	steps    []exchange
+	met      bool // the first of steps, which goes on forever, was met
+	named    map[string]string
+	wrong    []string
 }
 
 func newScript(c testCase) *script {
-	return &script{leaderless: c.Leaderless, index: 100, steps: c.Server, named: make(map[string]string)}
+	s := &script{leaderless: c.Leaderless, clusters: make(map[string]string), index: 100, steps: c.Server, named: make(map[string]string)}
+	for i := range max(c.Nodes, 1) {
+		s.clusters[tag(i)] = "c"
+	}
+	for i, cluster := range c.Clusters {
+		s.clusters[tag(i)] = cluster
+	}
+	return s
 }
+
+// tag returns the tag of the node with an index.
+func tag(i int) string { return string(rune('A' + i)) }
 
 // play makes a call of node.
 func (s *script) play(ctx context.Context, node, method string, request any) (proto.Message, error) {
 	answer := answerOf(method)
 	if path.Base(method) == "GetStatus" {
-		leader := "A"
-		if s.leaderless {
-			leader = ""
-		}
-		proto.Merge(answer, &idnodev1.GetStatusResponse{
-			ClusterId: "c", Self: &idnodev1.Member{Tag: node}, LeaderTag: leader, HasQuorum: leader != "", AppliedIndex: s.applied(),
-		})
+		proto.Merge(answer, s.status(node))
 		return answer, nil
 	}
 	step := s.next(node, path.Base(method), request.(proto.Message))
@@ -102,10 +109,16 @@ func (s *script) play(ctx context.Context, node, method string, request any) (pr
 	return answer, protojson.Unmarshal(step.Answer, answer)
 }
 
-func (s *script) applied() uint64 {
+func (s *script) status(node string) *idnodev1.GetStatusResponse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.index
+	leader := "A"
+	if s.leaderless {
+		leader = ""
+	}
+	return &idnodev1.GetStatusResponse{
+		ClusterId: s.clusters[node], Self: &idnodev1.Member{Tag: node}, LeaderTag: leader, HasQuorum: leader != "", AppliedIndex: s.index,
+	}
 }
 
 // errLost is what gRPC says when a connection ends. Over HTTP it is one that ends.
@@ -123,13 +136,16 @@ func (s *script) next(node, method string, request proto.Message) exchange {
 		return s.unexpected("nothing", node, method, got)
 	}
 	step := s.steps[0]
-	if step.Method != method || step.Node != "" && step.Node != node || !s.same(step.Request, got) {
+	if step.Method != method || step.Node != "" && !s.same(step.Node, node) || !s.same(step.Request, got) {
 		return s.unexpected(fmt.Sprintf("%s%s %v", step.Node, step.Method, step.Request), node, method, got)
 	}
 	if s.met = step.Forever; !s.met {
 		s.steps = s.steps[1:]
 	}
 	s.index = max(s.index, step.Index)
+	if step.Cluster != "" {
+		s.clusters[node] = step.Cluster
+	}
 	return step
 }
 
@@ -244,8 +260,13 @@ type httpNode struct {
 }
 
 // Unary implements jsonapi.Calls.
-func (n httpNode) Unary(ctx context.Context, method string, _ *budget.Connection, decode func(any) error, encode func(proto.Message) ([]byte, error)) ([]byte, error) {
-	for _, service := range []grpc.ServiceDesc{idnodev1.IdsService_ServiceDesc, idnodev1.SeriesService_ServiceDesc, idnodev1.ClusterService_ServiceDesc} {
+func (n httpNode) Unary(ctx context.Context, method string, _ *budget.Connection, decode func(any) error,
+	encode func(proto.Message) ([]byte, error),
+) ([]byte, error) {
+	for _, service := range []grpc.ServiceDesc{
+		idnodev1.IdsService_ServiceDesc, idnodev1.SeriesService_ServiceDesc,
+		idnodev1.ClusterService_ServiceDesc,
+	} {
 		for _, m := range service.Methods {
 			if method != "/"+service.ServiceName+"/"+m.MethodName {
 				continue
@@ -256,9 +277,10 @@ func (n httpNode) Unary(ctx context.Context, method string, _ *budget.Connection
 				}
 				return nil
 			}
-			answer, err := m.Handler(nil, ctx, decoded, func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
-				return n.play(ctx, n.tag, method, request)
-			})
+			answer, err := m.Handler(nil, ctx, decoded,
+				func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
+					return n.play(ctx, n.tag, method, request)
+				})
 			if err == errLost {
 				panic(http.ErrAbortHandler)
 			}
@@ -283,7 +305,7 @@ func (s *script) serveHTTP(t *testing.T, nodes int) []string {
 	for i := range nodes {
 		mux := http.NewServeMux()
 		api := jsonapi.New(jsonapi.Config{
-			Calls: httpNode{s, string(rune('A' + i))}, CheckHost: func(string) error { return nil },
+			Calls: httpNode{s, tag(i)}, CheckHost: func(string) error { return nil },
 		})
 		api.Handle(mux.Handle)
 		server := httptest.NewServer(mux)
@@ -299,7 +321,7 @@ func (s *script) serveGRPC(t *testing.T, nodes int) []string {
 	for i := range nodes {
 		server := grpc.NewServer(grpc.UnaryInterceptor(
 			func(ctx context.Context, request any, info *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
-				return s.play(ctx, string(rune('A'+i)), info.FullMethod, request)
+				return s.play(ctx, tag(i), info.FullMethod, request)
 			},
 		))
 		idnodev1.RegisterIdsServiceServer(server, idnodev1.UnimplementedIdsServiceServer{})

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,13 +22,9 @@ import (
 )
 
 // TestADrippingAnswerIsGivenUp has a node that answers with a byte now and then, for much
-// longer than a call may take. It is no node, and so has no leader to tell of.
+// longer than a call may take.
 func TestADrippingAnswerIsGivenUp(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path.Base(r.URL.Path) == "GetStatus" {
-			http.NotFound(w, r)
-			return
-		}
+	server := httptest.NewServer(greeting(func(w http.ResponseWriter, r *http.Request) {
 		ticks := time.NewTicker(50 * time.Millisecond)
 		defer ticks.Stop()
 		for range 200 {
@@ -146,11 +141,14 @@ func TestARefusedCertificateDidNothing(t *testing.T) {
 		for range 5 {
 			r.task(t, task{
 				Endpoints: []string{endpoint}, Options: options{TimeoutMs: 1000},
-				TLS:   &tlsTask{CA: filepath.Join(certs, "ca.crt"), Cert: filepath.Join(others, "client.crt"), Key: filepath.Join(others, "client.key")},
+				TLS: &tlsTask{
+					CA: filepath.Join(certs, "ca.crt"), Cert: filepath.Join(others, "client.crt"),
+					Key: filepath.Join(others, "client.key"),
+				},
 				Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
 			})
 			r.answer(t, &got)
-			if len(got) == 1 && got[0].Error != nil && *got[0].Error == (failure{Type: "NoEndpoint", Reason: "NO_ENDPOINT"}) {
+			if failedAs(got, failure{Type: "NoEndpoint", Reason: "NO_ENDPOINT"}) {
 				return
 			}
 		}

@@ -137,7 +137,8 @@ func commit() string {
 
 func firstLine(text string) string {
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "panic") || strings.HasPrefix(line, "fatal") || strings.HasPrefix(line, "unexpected") {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "panic") || strings.HasPrefix(line, "fatal") ||
+			strings.HasPrefix(line, "unexpected") {
 			return line
 		}
 	}

@@ -126,7 +126,8 @@ func TestTheBooksDecideAfterADisaster(t *testing.T) {
 	says(t, n, 0, "series who-has notes --key n1", "confirmed")
 	says(t, n, 0, "series who-has notes --text N4", "confirmed", "n4")
 	says(t, n, 0, "series resume notes --last -=5 --yes", "notes resumed")
-	says(t, n, 0, "series reconcile notes - --number 5=n5 --number 2= --number 3= --reason torn", "N5\tconfirmed\tn5", "N2\tvoided\t\t", "torn")
+	says(t, n, 0, "series reconcile notes - --number 5=n5 --number 2= --number 3= --reason torn", "N5\tconfirmed\tn5",
+		"N2\tvoided\t\t", "torn")
 	says(t, n, 0, "series take notes --key n2", "N6") // It was on no document, so it may have another number.
 	if out := idnode(t, "restore", tuesday, "--floor", floor, "--yes", "--endpoint", n.GRPC).out; strings.Contains(out, "suspended") {
 		t.Errorf("to restore again suspends something: %s", out)
@@ -164,6 +165,7 @@ func TestTheBooksDecideAfterARecovery(t *testing.T) {
 	says(t, left, 0, "series resume orders --last -=2 --yes", "orders resumed")
 	says(t, left, 0, "series take orders --key cart-8 --key cart-9", "W000003\nW000004\n")
 	says(t, left, 0, "series report orders --state unknown", "W000001\tunknown", "W000002\tunknown\tcart-2\t")
-	says(t, left, 0, "series reconcile orders - --number 1=cart-3 --number 2=cart-2", "W000001\tconfirmed\tcart-3", "W000002\tconfirmed\tcart-2")
+	says(t, left, 0, "series reconcile orders - --number 1=cart-3 --number 2=cart-2", "W000001\tconfirmed\tcart-3",
+		"W000002\tconfirmed\tcart-2")
 	says(t, left, 0, "series verify orders", "ok")
 }

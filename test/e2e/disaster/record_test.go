@@ -36,8 +36,10 @@ func TestRecoveriesThatAreNotRecorded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			a.again(t)
 			audit := filepath.Join(t.TempDir(), "audit.log")
-			r := recoverWith(t, tt.inject, tt.output, "recover", "--data-dir", a.DataDir, "--members", "A", "--skip-ahead", "1000", "--yes", "--audit", audit)
-			if r.code != 1 || strings.Contains(r.errors, "the directory is recovered") != tt.recovered || tt.output == "" && !strings.Contains(r.errors, "input/output error") {
+			r := recoverWith(t, tt.inject, tt.output, "recover", "--data-dir", a.DataDir, "--members", "A", "--skip-ahead", "1000",
+				"--yes", "--audit", audit)
+			if r.code != 1 || strings.Contains(r.errors, "the directory is recovered") != tt.recovered || tt.output == "" &&
+				!strings.Contains(r.errors, "input/output error") {
 				t.Errorf("exit code %d: %s", r.code, r.errors)
 			}
 			if printed := strings.Contains(r.out, "recovered"); printed != (tt.recovered && tt.output == "") {
@@ -66,7 +68,10 @@ func recoverWith(t *testing.T, inject, output string, args ...string) result {
 			t.Fatal(err)
 		}
 		call, _, _ := strings.Cut(inject, ":")
-		cmd.Args = slices.Concat([]string{strace, "-f", "-o", "/dev/null", "-P", args[len(args)-1], "-e", "trace=" + call, "-e", "inject=" + inject, cmd.Path}, args)
+		cmd.Args = slices.Concat([]string{
+			strace, "-f", "-o", "/dev/null", "-P", args[len(args)-1], "-e", "trace=" + call, "-e",
+			"inject=" + inject, cmd.Path,
+		}, args)
 		cmd.Path = strace
 	}
 	var out, failed bytes.Buffer

@@ -269,7 +269,8 @@ func TestDamagedBackupsAreRefused(t *testing.T) {
 	file := filepath.Join(dir, "x.backup")
 	must(t, with(endpoints(c.Nodes[0]), "backup", file)...)
 	var info idnodev1.BackupInfo
-	if err := json.Unmarshal([]byte(must(t, "backup", "inspect", file, "-o", "json")), &struct{ ClusterID *string }{&info.ClusterId}); err != nil {
+	if err := json.Unmarshal([]byte(must(t, "backup", "inspect", file, "-o", "json")),
+		&struct{ ClusterID *string }{&info.ClusterId}); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(file)

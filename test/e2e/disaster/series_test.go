@@ -22,7 +22,8 @@ func TestSeriesAfterADisaster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.backup")
 	old := harness.StartCluster(t, harness.Config{Direct: true})
 	harness.Eventually(t, 20*time.Second, "a series", func(ctx context.Context) error {
-		_, err := old.Nodes[0].Series.DefineSeries(ctx, &idnodev1.DefineSeriesRequest{Name: "invoices", Definition: &idnodev1.SeriesDefinition{Format: "{number:6}"}})
+		_, err := old.Nodes[0].Series.DefineSeries(ctx,
+			&idnodev1.DefineSeriesRequest{Name: "invoices", Definition: &idnodev1.SeriesDefinition{Format: "{number:6}"}})
 		return err
 	})
 	books := map[string]string{}

@@ -55,8 +55,9 @@ func DialAs(t testing.TB, addr, certs, name string, options ...grpc.DialOption) 
 	}
 	t.Cleanup(func() { conn.Close() })
 	return &Client{
-		Conn: conn, Ids: idnodev1.NewIdsServiceClient(conn), Series: idnodev1.NewSeriesServiceClient(conn), Cluster: idnodev1.NewClusterServiceClient(conn),
-		Health: healthv1.NewHealthClient(conn),
+		Conn: conn, Ids: idnodev1.NewIdsServiceClient(conn), Series: idnodev1.NewSeriesServiceClient(conn),
+		Cluster: idnodev1.NewClusterServiceClient(conn),
+		Health:  healthv1.NewHealthClient(conn),
 	}
 }
 

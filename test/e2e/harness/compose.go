@@ -140,7 +140,8 @@ func makeCertificates(t testing.TB, dir string) {
 func (c *Compose) Operator(t testing.TB, n *Container, args ...string) string {
 	t.Helper()
 	file := func(name string) string { return filepath.Join(c.Certs, name) }
-	args = append(args, "--endpoint", n.GRPC, "--timeout", "20s", "--tls-ca", file("ca.crt"), "--tls-cert", file("client.crt"), "--tls-key", file("client.key"))
+	args = append(args, "--endpoint", n.GRPC, "--timeout", "20s", "--tls-ca", file("ca.crt"), "--tls-cert", file("client.crt"),
+		"--tls-key", file("client.key"))
 	out, err := output(c.env, append([]string{Binary(t)}, args...)...)
 	if err != nil {
 		t.Fatalf("idnode %s: %v", strings.Join(args, " "), err)
@@ -411,7 +412,8 @@ func (n *Container) StaysDown(t testing.TB, times int) {
 		}
 		return nil
 	})
-	if state := strings.TrimSpace(n.compose.docker(t, "inspect", "--format", "{{.State.Running}} {{.RestartCount}}", n.ID)); state != "true 0" {
+	if state := strings.TrimSpace(n.compose.docker(t, "inspect", "--format", "{{.State.Running}} {{.RestartCount}}",
+		n.ID)); state != "true 0" {
 		t.Errorf("%s runs, and was started again: %s", n.Service, state)
 	}
 }

@@ -100,7 +100,10 @@ func (w *worker) seedExpected() history.Outcome {
 	if read.Outcome != history.OK {
 		return settled(read)
 	}
-	op := history.Op{Kind: history.Seed, Name: "seeded", Expected: &read.Result, Value: read.Result + 1 + w.random.Int64N(20), Request: w.request()}
+	op := history.Op{
+		Kind: history.Seed, Name: "seeded", Expected: &read.Result,
+		Value: read.Result + 1 + w.random.Int64N(20), Request: w.request(),
+	}
 	return settled(w.issue(op, nil))
 }
 
@@ -112,7 +115,10 @@ func (w *worker) setRange() history.Outcome {
 	if held.Outcome != history.OK {
 		return held.Outcome
 	}
-	op := history.Op{Kind: history.Set, Name: "counted", Expected: &held.High, Value: held.High + 1 + w.random.Int64N(50), Request: w.request()}
+	op := history.Op{
+		Kind: history.Set, Name: "counted", Expected: &held.High,
+		Value: held.High + 1 + w.random.Int64N(50), Request: w.request(),
+	}
 	return settled(w.issue(op, nil))
 }
 

@@ -103,7 +103,8 @@ func shared(root, path string, flags []string) error {
 	if err := syscall.Flock(int(turn.Fd()), syscall.LOCK_EX); err != nil {
 		return err
 	}
-	cmd := exec.Command("go", slices.Concat([]string{"build", "-tags", "grpcnotrace,failpoint", "-ldflags", "-s -w", "-o", kept}, flags, []string{"./cmd/idnode"})...)
+	cmd := exec.Command("go",
+		slices.Concat([]string{"build", "-tags", "grpcnotrace,failpoint", "-ldflags", "-s -w", "-o", kept}, flags, []string{"./cmd/idnode"})...)
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build idnode: %w\n%s", err, out)

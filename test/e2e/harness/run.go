@@ -86,7 +86,8 @@ func Record(t testing.TB, c *Cluster, longest time.Duration, onReport func(*chec
 	}
 	r := &Run{
 		Seed: seed(t), cluster: c, file: file, dir: dir, onReport: onReport, begun: time.Now(),
-		options: check.Options{Longest: longest, Refusals: noQuorum, Search: searchFor}, refused: make(map[string]int64), slowest: make(map[string]time.Duration),
+		options: check.Options{Longest: longest, Refusals: noQuorum, Search: searchFor}, refused: make(map[string]int64),
+		slowest: make(map[string]time.Duration),
 	}
 	r.recorder = history.NewRecorder(file, r.count)
 	r.Stalls = measureStalls(t, r.stalled)

@@ -41,7 +41,8 @@ func (o *office) reach(t *testing.T, confirmed int64) {
 	for t.Context().Err() == nil {
 		for _, n := range o.cluster.Nodes {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			res, err := n.Series.ReportSeries(ctx, &idnodev1.ReportSeriesRequest{Series: "invoices", Consistency: idnodev1.Consistency_CONSISTENCY_STALE})
+			res, err := n.Series.ReportSeries(ctx,
+				&idnodev1.ReportSeriesRequest{Series: "invoices", Consistency: idnodev1.Consistency_CONSISTENCY_STALE})
 			cancel()
 			if err == nil && len(res.GetScopes()) > 0 && res.GetScopes()[0].GetConfirmed() >= confirmed {
 				return

@@ -80,7 +80,8 @@ func TestInvoicesHaveNoHole(t *testing.T) {
 			t.Errorf("node %s: %v", n.Tag, x)
 		}
 	}
-	if out, want := o.ask(t, nil, "audit", fmt.Sprint(voided)), fmt.Sprintf("ok: 1 to %d, each once, %d of them on no invoice\n", int64(count)+voided, voided); out != want {
+	if out, want := o.ask(t, nil, "audit", fmt.Sprint(voided)), fmt.Sprintf("ok: 1 to %d, each once, %d of them on no invoice\n",
+		int64(count)+voided, voided); out != want {
 		t.Errorf("the audit says %s, want %s", out, want)
 	}
 }

@@ -62,7 +62,8 @@ func written() string {
 	length := map[string]string{"full": "Full length", "medium": "Medium length"}[form()]
 	fmt.Fprintf(&b, "%s, %s, commit %s, %s, %d processors, %s, %s.\n\n", cmp.Or(length, "Short form"), time.Now().Format("2 January 2006"),
 		output("git", "rev-parse", "--short", "HEAD"), processor(), runtime.NumCPU(), output("uname", "-sr"), runtime.Version())
-	b.WriteString("| row | result | cycles | calls | ids checked | duplicates | repeated calls | longest answer | fail-over p50 / p99 / max |\n")
+	b.WriteString("| row | result | cycles | calls | ids checked | duplicates | repeated calls | " +
+		"longest answer | fail-over p50 / p99 / max |\n")
 	b.WriteString("|---|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	slices.SortFunc(table.rows, func(a, b *figures) int { return strings.Compare(a.name, b.name) })
 	for _, f := range table.rows {

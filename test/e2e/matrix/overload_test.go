@@ -42,7 +42,7 @@ const (
 // refusing is taken from what answering can have: a node answers a call of a
 // stream for 20 µs of processor time, so the nine refused beside it would leave
 // four fifths of the peak only if each cost half a microsecond, the caller's part
-// included, and that is twice as much. docs/performance.md has the figures of nodes
+// included, and that is twice as much. docs/evidence/performance.md has the figures of nodes
 // that are close together; IDNODE_E2E_DISTANCE=0s measures them.
 //
 // The calls come a thousand in a message that was encoded before. Only calls that
@@ -107,7 +107,8 @@ func TestF19Overload(t *testing.T) {
 	if took := harness.Quantile(refused, 0.5); took > within(maxRefusal) {
 		t.Errorf("a refusal took %v, want at most %v", took, within(maxRefusal))
 	}
-	if growth := float64(harness.Quantile(accepted, 0.99)) / float64(harness.Quantile(idle.Samples, 0.99)); growth > slack()*maxAcceptedGrowth {
+	if growth := float64(harness.Quantile(accepted, 0.99)) / float64(harness.Quantile(idle.Samples,
+		0.99)); growth > slack()*maxAcceptedGrowth {
 		t.Errorf("an accepted call took %.1f times as long as one alone, want at most %.0f", growth, slack()*maxAcceptedGrowth)
 	}
 }

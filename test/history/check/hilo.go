@@ -178,7 +178,8 @@ func (j *hiloJudge) names() {
 		j.violation("hilo/high", j.where, []int{int(a.pos), int(b.pos)}, "two ranges end at %d", a.first)
 	}, func(higher, lower idRange) {
 		j.violation("hilo/high", j.where, []int{int(higher.pos), int(lower.pos)},
-			"asked for at %s a range ends at %d, though one that ends at %d was answered at %s", at(lower.call), lower.first, higher.first, at(higher.ret))
+			"asked for at %s a range ends at %d, though one that ends at %d was answered at %s",
+			at(lower.call), lower.first, higher.first, at(higher.ret))
 	})
 }
 
@@ -202,7 +203,8 @@ func (j *hiloJudge) merged() {
 			continue
 		}
 		m := highest[before-1]
-		j.violation("hilo/merged", j.where, []int{m.pos, r.pos}, "%d to %d was given out, though %d had been merged at %s", r.low, r.high, m.value, at(m.ret))
+		j.violation("hilo/merged", j.where, []int{m.pos, r.pos}, "%d to %d was given out, though %d had been merged at %s", r.low,
+			r.high, m.value, at(m.ret))
 	}
 }
 
@@ -265,14 +267,16 @@ func (j *hiloJudge) belongs(u *hiloUse) {
 	}
 	first, last := u.blocks[0].First, u.blocks[len(u.blocks)-1].Last
 	if !known {
-		j.violation("hilo/foreign", j.where, []int{u.pos}, "%d to %d were used of a range that ends at %d, and nobody was given one", first, last, u.high)
+		j.violation("hilo/foreign", j.where, []int{u.pos},
+			"%d to %d were used of a range that ends at %d, and nobody was given one", first, last, u.high)
 		return
 	}
 	r := &j.ranges[i]
 	ops := []int{r.pos, u.pos}
 	switch {
 	case u.low != r.low || first < r.low || last > r.high:
-		j.violation("hilo/foreign", j.where, ops, "%d to %d were used of %d to %d, and the range is %d to %d", first, last, u.low, u.high, r.low, r.high)
+		j.violation("hilo/foreign", j.where, ops, "%d to %d were used of %d to %d, and the range is %d to %d", first, last,
+			u.low, u.high, r.low, r.high)
 	case u.tag != r.tag:
 		j.violation("hilo/tag", j.where, ops, "%d to %d were used with the node tag %q, and the range has %q", first, last, u.tag, r.tag)
 	case u.call < r.call:

@@ -28,7 +28,10 @@ func TestHiLo(t *testing.T) {
 			rng(1, 32, 0, 1), use(1, 32, 1, 5, 2), use(1, 32, 5, 5, 3),
 		}},
 		{"Max goes down without a return", "hilo/overlap", []history.Op{rng(1, 32, 0, 1), rng(33, 64, 2, 3), rng(33, 96, 4, 5)}},
-		{"a range after a return", "", []history.Op{rng(1, 32, 0, 1), back(1, 32, 10, 2, 3), rng(11, 42, 4, 5), use(1, 32, 1, 10, 6), use(11, 42, 11, 12, 7)}},
+		{
+			"a range after a return", "",
+			[]history.Op{rng(1, 32, 0, 1), back(1, 32, 10, 2, 3), rng(11, 42, 4, 5), use(1, 32, 1, 10, 6), use(11, 42, 11, 12, 7)},
+		},
 		{"a return beside the next range", "", []history.Op{rng(1, 32, 0, 1), back(1, 32, 10, 2, 9), rng(11, 42, 3, 5)}},
 		{"the next range before the return", "hilo/overlap", []history.Op{rng(1, 32, 0, 1), rng(11, 42, 2, 3), back(1, 32, 10, 4, 5)}},
 		{"used numbers are given out again", "hilo/overlap", []history.Op{rng(1, 32, 0, 1), back(1, 32, 10, 2, 3), rng(10, 42, 4, 5)}},
@@ -76,7 +79,10 @@ func TestHiLo(t *testing.T) {
 		{"a range from a reserve twice", "hilo/overlap", []history.Op{rng(1, 8, 2, 3, reserve), rng(1, 8, 4, 5, reserve)}},
 		{"a range from a reserve that was given before", "hilo/overlap", []history.Op{rng(1, 32, 0, 1), rng(9, 16, 2, 3, reserve)}},
 		{"a number of a reserve used twice", "hilo/twice", []history.Op{rng(1, 8, 0, 1, reserve), use(1, 8, 2, 2, 2), use(1, 8, 2, 2, 3)}},
-		{"a reserve answers a request id again", "", []history.Op{rng(1, 8, 0, 1, reserve, request("r")), rng(1, 8, 2, 3, reserve, request("r"))}},
+		{
+			"a reserve answers a request id again", "",
+			[]history.Op{rng(1, 8, 0, 1, reserve, request("r")), rng(1, 8, 2, 3, reserve, request("r"))},
+		},
 		{"another node answers a request id from its reserve", "", []history.Op{
 			rng(1, 8, 0, 1, reserve, request("r")), rng(33, 40, 2, 3, reserve, request("r"), tag("B")), rng(65, 96, 4, 5, request("r")),
 		}},
@@ -108,7 +114,10 @@ func TestHiLo(t *testing.T) {
 		}},
 		{"a range smaller than asked for", "hilo/size", []history.Op{rng(1, 32, 0, 1, counts(64))}},
 		{"a range that wrapped", "hilo/size", []history.Op{rng(-5, 32, 0, 1)}},
-		{"tags and databases are independent", "", []history.Op{rng(1, 32, 0, 1), rng(1, 32, 0, 1, db("other")), rng(1, 32, 0, 1, name("users"))}},
+		{
+			"tags and databases are independent", "",
+			[]history.Op{rng(1, 32, 0, 1), rng(1, 32, 0, 1, db("other")), rng(1, 32, 0, 1, name("users"))},
+		},
 		{"two clients set the same numbers", "hilo/overlap", []history.Op{
 			op(history.Set, 0, 1, expected(0), value(32), result(32)), op(history.Set, 0, 1, expected(0), value(32), result(32)),
 		}},

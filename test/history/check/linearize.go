@@ -17,9 +17,10 @@ import (
 // step, which calls it has placed, so its memory grows with the square.
 const maxCalls = 20_000
 
-// linearizer gives a history to Porcupine, a checker that nobody here wrote. It judges each identity, each HiLo tag and each claimed id that belongs to
-// no identity by itself, because linearizability is a property of each object. The
-// models say what a call does; Porcupine searches for an order of the calls.
+// linearizer gives a history to Porcupine, a checker that nobody here wrote. It
+// judges each identity, each HiLo tag and each claimed id that belongs to no identity by itself,
+// because linearizability is a property of each object. The models say what a call does;
+// Porcupine searches for an order of the calls.
 //
 // The search takes exponential time in the worst case, so it is bounded, and what was
 // not judged is said. A call of unknown outcome may take effect at any time after its

@@ -71,7 +71,10 @@ func TestPorcupineJudges(t *testing.T) {
 		ops   []history.Op
 	}{
 		{"ranges one behind the other", true, []history.Op{op(history.Range, 0, 1, bounds(1, 32)), op(history.Range, 2, 3, bounds(33, 64))}},
-		{"a range that nobody asked for is missing", false, []history.Op{op(history.Range, 0, 1, bounds(1, 32)), op(history.Range, 2, 3, bounds(65, 96))}},
+		{
+			"a range that nobody asked for is missing", false,
+			[]history.Op{op(history.Range, 0, 1, bounds(1, 32)), op(history.Range, 2, 3, bounds(65, 96))},
+		},
 		{"a range whose answer was lost", true, []history.Op{
 			lost(history.Range, 0), op(history.Range, 0, 1, bounds(1, 32)), op(history.Range, 2, 3, bounds(65, 96)),
 		}},
@@ -91,7 +94,8 @@ func TestPorcupineJudges(t *testing.T) {
 			op(history.Range, 0, 1, bounds(1, 32)), op(history.Set, 2, 3, expected(31), value(40), result(40)),
 		}},
 		{"Max is set", true, []history.Op{
-			op(history.Range, 0, 1, bounds(1, 32)), op(history.Set, 2, 3, expected(32), value(40), result(40)), op(history.Range, 4, 5, bounds(41, 72)),
+			op(history.Range, 0, 1, bounds(1, 32)), op(history.Set, 2, 3, expected(32), value(40), result(40)),
+			op(history.Range, 4, 5, bounds(41, 72)),
 		}},
 		{"a return whose answer was lost, and one that was never made", true, []history.Op{
 			op(history.Range, 0, 1, bounds(1, 32)), lost(history.Return, 2, bounds(1, 32)), op(history.Range, 3, 4, bounds(1, 33)),
@@ -101,18 +105,31 @@ func TestPorcupineJudges(t *testing.T) {
 			op(history.Range, 0, 1, bounds(1, 32)), op(history.Return, 2, 3, bounds(1, 32), returned(0)), op(history.Range, 4, 5, bounds(1, 32)),
 		}},
 		{"a lost range given out again", false, []history.Op{
-			lost(history.Range, 0), op(history.Range, 2, 3, bounds(33, 64)), op(history.Return, 4, 5, bounds(33, 64), returned(32)), op(history.Range, 6, 7, bounds(1, 65)),
+			lost(history.Range, 0), op(history.Range, 2, 3, bounds(33, 64)), op(history.Return, 4, 5, bounds(33, 64), returned(32)),
+			op(history.Range, 6, 7, bounds(1, 65)),
 		}},
 		{"a merge is forgotten", false, []history.Op{op(history.Merge, 0, 1, value(100)), op(history.Range, 2, 3, bounds(1, 32))}},
 		{"an id is claimed twice", false, []history.Op{plain(history.Claim, 0, 1), plain(history.Claim, 2, 3)}},
-		{"an id is claimed again after its release", true, []history.Op{plain(history.Claim, 0, 1), plain(history.Release, 2, 3), plain(history.Claim, 4, 5)}},
+		{
+			"an id is claimed again after its release", true,
+			[]history.Op{plain(history.Claim, 0, 1), plain(history.Release, 2, 3), plain(history.Claim, 4, 5)},
+		},
 		{"an id is released that nobody has", false, []history.Op{plain(history.Release, 0, 1)}},
-		{"a claimed value is stepped over", true, []history.Op{claimed(history.Claim, 0, 1, 2), op(history.Next, 2, 3, got(1, 1)), op(history.Next, 4, 5, got(3, 3))}},
+		{
+			"a claimed value is stepped over", true,
+			[]history.Op{claimed(history.Claim, 0, 1, 2), op(history.Next, 2, 3, got(1, 1)), op(history.Next, 4, 5, got(3, 3))},
+		},
 		{"a claimed value is issued", false, []history.Op{claimed(history.Claim, 0, 1, 1), op(history.Next, 2, 3, got(1, 1))}},
 		{"an issued value is claimed", false, []history.Op{op(history.Next, 0, 1, got(1, 1)), claimed(history.Claim, 2, 3, 1)}},
-		{"one request counts twice", false, []history.Op{op(history.Next, 0, 1, got(1, 1), request("r")), op(history.Next, 2, 3, got(2, 2), request("r"))}},
+		{
+			"one request counts twice", false,
+			[]history.Op{op(history.Next, 0, 1, got(1, 1), request("r")), op(history.Next, 2, 3, got(2, 2), request("r"))},
+		},
 		{"a read misses what was answered", false, []history.Op{op(history.Next, 0, 1, got(1, 1)), op(history.Get, 2, 3, result(0))}},
-		{"a read sees what is not answered yet", true, []history.Op{lost(history.Next, 0), op(history.Get, 2, 3, result(1)), op(history.Next, 4, 5, got(2, 2))}},
+		{
+			"a read sees what is not answered yet", true,
+			[]history.Op{lost(history.Next, 0), op(history.Get, 2, 3, result(1)), op(history.Next, 4, 5, got(2, 2))},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if found := searched(t, c.ops); (len(found) == 0) != c.right {

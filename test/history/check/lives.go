@@ -88,7 +88,8 @@ func (j *hiloJudge) begin(now *btree.BTreeG[held], r *hiloRange, owner int) {
 		}
 		clash = true
 		o := &j.ranges[other.owner]
-		j.violation("hilo/overlap", j.where, []int{o.pos, r.pos}, "%d to %d was given out at %s, while %d to %d was held", r.low, r.high, at(r.ret), o.low, other.high)
+		j.violation("hilo/overlap", j.where, []int{o.pos, r.pos}, "%d to %d was given out at %s, while %d to %d was held", r.low, r.high,
+			at(r.ret), o.low, other.high)
 		return true
 	})
 	if !clash {
@@ -107,7 +108,8 @@ func (j *hiloJudge) newest(now *btree.BTreeG[held], r *hiloRange) {
 		if other.high == o.high && o.given <= back.ret && o.last < o.low {
 			return true // it may have been given back unused just before
 		}
-		j.violation("hilo/newest", j.where, []int{o.pos, back.pos}, "%d to %d was taken back, though %d to %d had been given out", r.low, r.high, o.low, o.high)
+		j.violation("hilo/newest", j.where, []int{o.pos, back.pos}, "%d to %d was taken back, though %d to %d had been given out",
+			r.low, r.high, o.low, o.high)
 		return false
 	})
 }

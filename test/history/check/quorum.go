@@ -167,5 +167,6 @@ func (q *quorum) tooLong(c *call, f *findings) {
 	if time.Duration(took) <= q.options.Longest {
 		return
 	}
-	f.violation("quorum/late", c.node, []int{c.pos}, "%s took %s, more than %s (returned at %s)", c.kind, time.Duration(took), q.options.Longest, at(c.ret))
+	f.violation("quorum/late", c.node, []int{c.pos}, "%s took %s, more than %s (returned at %s)", c.kind, time.Duration(took),
+		q.options.Longest, at(c.ret))
 }

@@ -44,7 +44,10 @@ func randomHistory(r *rand.Rand, t traffic) []history.Op {
 		if !t.resets {
 			continue
 		}
-		reset := &try{Op: history.Op{Kind: history.Seed, Force: true, Value: r.Int64N(4), Call: now, Return: now + 2, Outcome: history.OK}, moment: now + 1}
+		reset := &try{Op: history.Op{
+			Kind: history.Seed, Force: true, Value: r.Int64N(4), Call: now, Return: now + 2,
+			Outcome: history.OK,
+		}, moment: now + 1}
 		if r.IntN(2) == 0 {
 			reset.Op = history.Op{Kind: history.Delete, Forget: true, Call: now, Return: now + 2, Outcome: history.OK}
 		}

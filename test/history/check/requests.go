@@ -63,7 +63,8 @@ func (r *request) merge(op *history.Op, pos int, f *findings) {
 			f.violation("requests/reused", where, []int{r.pos, pos}, "two different requests were answered under one id")
 			return
 		}
-		f.unknown("requests/reused", where, []int{r.pos, pos}, "two different requests were made under one id, and it is not known which one took effect")
+		f.unknown("requests/reused", where, []int{r.pos, pos},
+			"two different requests were made under one id, and it is not known which one took effect")
 		return
 	case r.Outcome == history.OK && op.Outcome == history.OK && !sameAnswer(&r.Op, op):
 		f.violation("requests/answers", where, []int{r.pos, pos}, "answered differently: first %s, then %s", answer(&r.Op), answer(op))

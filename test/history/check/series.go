@@ -150,7 +150,8 @@ func (c *seriesCounter) order(where string, known, unknown []*seriesKey, f *find
 			return 1
 		})
 		if missing > explained {
-			f.violation("series/hole", where, []int{k.pos}, "below number %d are %d that nobody got, and %d calls of unknown outcome", k.number, missing, explained)
+			f.violation("series/hole", where, []int{k.pos}, "below number %d are %d that nobody got, and %d calls of unknown outcome",
+				k.number, missing, explained)
 			return
 		}
 		if k.asked > until[i+1] {

@@ -29,24 +29,45 @@ func TestSeries(t *testing.T) {
 		{"two keys have one number", "series/twice", []history.Op{take(1, 2, "a", 1), take(3, 4, "b", 1)}},
 		{"a number below 1", "series/twice", []history.Op{take(1, 2, "a", -1)}},
 		{"a key has two numbers", "series/changed", []history.Op{take(1, 2, "a", 1), take(3, 4, "b", 2), take(5, 6, "a", 3)}},
-		{"a key has another number in the end", "series/changed", []history.Op{take(1, 2, "a", 1), take(3, 4, "b", 2), find(5, 6, "a", "open", 2)}},
+		{
+			"a key has another number in the end", "series/changed",
+			[]history.Op{take(1, 2, "a", 1), take(3, 4, "b", 2), find(5, 6, "a", "open", 2)},
+		},
 		{"a lower number came later", "series/order", []history.Op{take(1, 2, "a", 2), take(3, 4, "b", 1)}},
-		{"a lower number came later, far below", "series/order", []history.Op{take(1, 2, "a", 1), take(3, 4, "b", 3), take(5, 6, "c", 2), take(7, 8, "d", 4)}},
-		{"asked for first by a call whose outcome is unknown", "", []history.Op{take(1, 0, "b", 0, unknown), take(2, 3, "a", 2), take(4, 5, "b", 1)}},
+		{
+			"a lower number came later, far below", "series/order",
+			[]history.Op{take(1, 2, "a", 1), take(3, 4, "b", 3), take(5, 6, "c", 2), take(7, 8, "d", 4)},
+		},
+		{
+			"asked for first by a call whose outcome is unknown", "",
+			[]history.Op{take(1, 0, "b", 0, unknown), take(2, 3, "a", 2), take(4, 5, "b", 1)},
+		},
 		{"a hole", "series/hole", []history.Op{take(1, 2, "a", 1), take(3, 4, "b", 3)}},
 		{"a hole below the first", "series/hole", []history.Op{take(1, 2, "a", 2)}},
 		{"a hole that an unknown call explains", "", []history.Op{take(1, 0, "x", 0, unknown), take(2, 3, "b", 2)}},
 		{"a hole that was there before the unknown call", "series/hole", []history.Op{take(1, 2, "b", 2), take(3, 0, "x", 0, unknown)}},
-		{"two holes and one key, asked for twice", "series/hole", []history.Op{take(1, 0, "x", 0, unknown), take(2, 0, "x", 0, unknown), take(3, 4, "b", 3)}},
+		{
+			"two holes and one key, asked for twice", "series/hole",
+			[]history.Op{take(1, 0, "x", 0, unknown), take(2, 0, "x", 0, unknown), take(3, 4, "b", 3)},
+		},
 		{"a failed call explains nothing", "series/hole", []history.Op{take(1, 2, "x", 0, failed), take(3, 4, "b", 2)}},
 		{"the key of a failed call has no number", "", []history.Op{take(1, 2, "x", 0, failed), take(3, 4, "b", 1)}},
 		{"nobody asked for it", "series/nobody", []history.Op{take(1, 2, "a", 1), find(3, 4, "b", "open", 2)}},
-		{"confirmed, and asked for again", "", []history.Op{take(1, 2, "a", 1), end(3, 4, "a", "confirmed", 1), take(5, 6, "a", 1, tag("confirmed"))}},
+		{
+			"confirmed, and asked for again", "",
+			[]history.Op{take(1, 2, "a", 1), end(3, 4, "a", "confirmed", 1), take(5, 6, "a", 1, tag("confirmed"))},
+		},
 		{"open after it was confirmed", "series/state", []history.Op{take(1, 2, "a", 1), end(3, 4, "a", "confirmed", 1), take(5, 6, "a", 1)}},
 		{"open while it is confirmed", "", []history.Op{take(1, 2, "a", 1), end(3, 9, "a", "confirmed", 1), take(5, 6, "a", 1)}},
 		{"confirmed and voided", "series/state", []history.Op{take(1, 2, "a", 1), end(3, 4, "a", "confirmed", 1), end(3, 4, "a", "voided", 1)}},
-		{"voided, and found confirmed", "series/state", []history.Op{take(1, 2, "a", 1), end(3, 4, "a", "voided", 1), find(5, 6, "a", "confirmed", 1)}},
-		{"perhaps voided, and found confirmed", "", []history.Op{take(1, 2, "a", 1), end(3, 0, "a", "voided", 0, unknown), end(4, 5, "a", "confirmed", 1), find(6, 7, "a", "confirmed", 1)}},
+		{
+			"voided, and found confirmed", "series/state",
+			[]history.Op{take(1, 2, "a", 1), end(3, 4, "a", "voided", 1), find(5, 6, "a", "confirmed", 1)},
+		},
+		{
+			"perhaps voided, and found confirmed", "",
+			[]history.Op{take(1, 2, "a", 1), end(3, 0, "a", "voided", 0, unknown), end(4, 5, "a", "confirmed", 1), find(6, 7, "a", "confirmed", 1)},
+		},
 		{"another series", "", []history.Op{take(1, 2, "a", 1), take(3, 4, "a", 1, name("bills"))}},
 	} {
 		v.run(t, check.Options{})

@@ -63,7 +63,8 @@ func TestSpeed(t *testing.T) {
 	runtime.ReadMemStats(&memory)
 	sorting := timeToSort(n)
 	ratio := took.Seconds() / sorting.Seconds()
-	t.Logf("%d operations: %s of processor time, of that %s to take them in; %.0f a second; %d MB of memory; %.1f × sorting as many numbers (%s)",
+	t.Logf("%d operations: %s of processor time, of that %s to take them in; %.0f a second; %d MB of memory; %.1f × sorting as many "+
+		"numbers (%s)",
 		n, took, fed, float64(n)/took.Seconds(), memory.Sys>>20, ratio, sorting)
 	if ratio > 15 {
 		t.Errorf("checking takes %.1f times as long as sorting", ratio)

@@ -261,7 +261,10 @@ func TestEtags(t *testing.T) {
 	}
 	for _, v := range []verdict{
 		{"a clock set back resets the sequence", "etags/order", []history.Op{etag(50, 50, 0, 1, "A"), etag(7, 7, 2, 3, "A")}},
-		{"a disk set back to an older copy", "etags/twice", []history.Op{etag(1, 10, 0, 1, "A"), etag(11, 20, 2, 3, "A"), etag(11, 20, 4, 5, "A")}},
+		{
+			"a disk set back to an older copy", "etags/twice",
+			[]history.Op{etag(1, 10, 0, 1, "A"), etag(11, 20, 2, 3, "A"), etag(11, 20, 4, 5, "A")},
+		},
 		{"two nodes with one tag", "etags/twice", []history.Op{etag(1, 1, 0, 1, "A"), etag(1, 1, 0, 1, "A")}},
 		{"two nodes with two tags", "", []history.Op{etag(1, 1, 0, 1, "A"), etag(1, 1, 0, 1, "B")}},
 		{"a node with another's tag", "etags/tag", []history.Op{op(history.Etag, 0, 1, got(1, 1), node("A"), tag("B"))}},
@@ -281,7 +284,10 @@ func TestTagsAndHashes(t *testing.T) {
 		return op(history.Hash, 0, 1, append([]option{node(n), at(index, h)}, options...)...)
 	}
 	for _, v := range []verdict{
-		{"a tag is given again after its node was removed", "tags/tag", []history.Op{member("A", "one"), member("B", "two"), member("A", "three")}},
+		{
+			"a tag is given again after its node was removed", "tags/tag",
+			[]history.Op{member("A", "one"), member("B", "two"), member("A", "three")},
+		},
 		{"a node comes back under another tag", "tags/id", []history.Op{member("A", "one"), member("B", "one")}},
 		{"the same members seen again", "", []history.Op{member("A", "one"), member("B", "two"), member("A", "one")}},
 		{"an entry is applied twice on one node", "hashes/differ", []history.Op{hash("A", 7, 1), hash("B", 7, 2)}},
@@ -315,7 +321,10 @@ func TestQuorum(t *testing.T) {
 		{"a call never ends", "quorum/late", []history.Op{op(history.Next, 0, 0, unknown), next(1, 100, 101)}},
 		{"a call is in flight at the end", "", []history.Op{op(history.Next, 50, 0, unknown), next(1, 100, 101)}},
 		{"the machine stood still", "", []history.Op{next(1, 0, 130), op(history.Stall, 20, 60)}},
-		{"the machine stood still, and not long enough", "quorum/late", []history.Op{next(1, 0, 130), op(history.Stall, 20, 40), op(history.Stall, 125, 300)}},
+		{
+			"the machine stood still, and not long enough", "quorum/late",
+			[]history.Op{next(1, 0, 130), op(history.Stall, 20, 40), op(history.Stall, 125, 300)},
+		},
 	} {
 		v.run(t, bounds)
 	}
@@ -375,8 +384,10 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"3 operations: 3 identity values (0 holes)", "VIOLATION identities/twice: default/orders: 1 to 1 and 1 to 1 were both handed out\n    1: line 1\n    3: line 3\n",
-		"VIOLATION identities/order: default/orders: called at 4ns it came to 1, though a call that came further had returned at 3ns\n    2: line 2\n",
+		"3 operations: 3 identity values (0 holes)",
+		"VIOLATION identities/twice: default/orders: 1 to 1 and 1 to 1 were both handed out\n    1: line 1\n    3: line 3\n",
+		"VIOLATION identities/order: default/orders: called at 4ns it came to 1, though a call that came further " +
+			"had returned at 3ns\n    2: line 2\n",
 		"2 violations, 0 undecided",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -166,7 +166,8 @@ func (w *walk) overlap(e entry, before int64) {
 		w.clash(w.entries[i-1], e)
 		return
 	}
-	w.violation("identities/back", w.where, []int{int(e.pos)}, "it moved the counter from %d to %d, when it stood at %d", e.first-1, e.last, before)
+	w.violation("identities/back", w.where, []int{int(e.pos)}, "it moved the counter from %d to %d, when it stood at %d",
+		e.first-1, e.last, before)
 }
 
 // clash reports two calls of which the second went where the first had been.
@@ -176,7 +177,8 @@ func (w *walk) clash(a, b entry) {
 		w.violation("identities/twice", w.where, ops, "%d to %d and %d to %d were both handed out", a.first, a.last, b.first, b.last)
 		return
 	}
-	w.violation("identities/back", w.where, ops, "one call moved the counter from %d to %d, though it came to %d by another", b.first-1, b.last, a.last)
+	w.violation("identities/back", w.where, ops, "one call moved the counter from %d to %d, though it came to %d by another",
+		b.first-1, b.last, a.last)
 }
 
 // arrive judges a level to which no call says from where it came: a seed that
@@ -274,5 +276,6 @@ func (w *walk) explain() {
 		return
 	}
 	w.violation("identities/hole", w.where, ops,
-		"%d to %d: nobody got these, and no calls of unknown outcome made before %s fill this gap and those below it", g.from+1, g.to, at(g.deadline))
+		"%d to %d: nobody got these, and no calls of unknown outcome made before %s fill this gap and those below it",
+		g.from+1, g.to, at(g.deadline))
 }

@@ -33,7 +33,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var options check.Options
 	flags.DurationVar(&options.Lease, "lease", 0, "how long after a lost quorum calls may still be made and succeed")
 	flags.DurationVar(&options.Longest, "longest", 0, "how long a call may take (0 only measures)")
-	flags.DurationVar(&options.Search, "search", 0, "how long Porcupine may search for an order of the calls on each identity, tag and id (0 does not)")
+	flags.DurationVar(&options.Search, "search", 0,
+		"how long Porcupine may search for an order of the calls on each identity, tag and id (0 does not)")
 	refusals := flags.String("refusals", "", "codes with which a call may end without a quorum, separated by commas (default: the usual ones)")
 	if err := flags.Parse(args); err != nil {
 		return unusable

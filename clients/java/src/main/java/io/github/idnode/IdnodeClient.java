@@ -30,11 +30,13 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
@@ -71,8 +73,11 @@ public final class IdnodeClient implements AutoCloseable {
   private static final long LOOK_SOON = 1000 * MS; // The same while no leader is known.
   private static final long LOOK_AGAIN = 200 * MS; // The least time between two looks, however much fails.
   private static final long LOOK_TIMEOUT = 1000 * MS;
+  private static final long GREET_TIMEOUT = 2000 * MS; // Connect, TLS and an answer over a long way.
+  private static final long GREETED = 30_000 * MS; // Unused for longer, an address may have become another's.
   private static final long TIMEOUT_SLACK = 100 * MS; // How much longer than its time a try may take at the most.
   private static final long DISTRUST = 2000 * MS; // How long a node that failed is asked only if no other is left.
+  private static final int CLOSERS = 16; // How many handles are closed side by side.
   private static final long FETCH_PAUSE = 100 * MS; // After a prefetch that failed.
   private static final long LONGEST_FETCH_PAUSE = 10_000 * MS;
 
@@ -204,11 +209,9 @@ public final class IdnodeClient implements AutoCloseable {
     if (semantic) checkId(template);
     var request = options.in(Map.of("template", template, "count", n, "blocksOnly", numbered && n > 1), "separator", "claim", "requestId");
     // What the others take comes from a supply in which holes do not matter.
-    var answer = identity || semantic && options.fields.containsKey("claim")
-        ? once("Generate", request, options)
-        : invoke("IdsService/Generate", request, false, null, deadline());
-    var ids = answer.texts("ids");
-    if (ids.isEmpty()) ids = answer.list("blocks").flatMap(Answer::ids).toList();
+    var ids = identity || semantic && options.fields.containsKey("claim")
+        ? once("Generate", request, options, Answer::ids)
+        : invoke("IdsService/Generate", request, false, false, null, deadline(), Answer::ids);
     if (ids.size() != n) throw internal("asked for " + n + " ids, got " + ids.size());
     return ids;
   }
@@ -221,8 +224,7 @@ public final class IdnodeClient implements AutoCloseable {
 
   /** Lists the identities whose folded names begin with prefix, in order. Takes stale. */
   public Stream<Counter> identities(String prefix, Options options) {
-    return pages("ListIdentities", prefix, options).flatMap(page -> page.list("identities"))
-        .map(i -> new Counter(i.text("name"), i.number("value")));
+    return pages("ListIdentities", prefix, options, page -> page.list("identities", i -> new Counter(i.text("name"), i.number("value"))));
   }
 
   /** Records a finished id as the caller's. The first claim wins; others throw an {@link IdClaimedException}. */
@@ -231,18 +233,18 @@ public final class IdnodeClient implements AutoCloseable {
   /** The same. Takes separator and requestId. */
   public void claim(String id, Options options) {
     checkId(id);
-    once("Claim", options.in(Map.of("id", id), "separator", "requestId"), options);
+    once("Claim", options.in(Map.of("id", id), "separator", "requestId"), options, answer -> true);
   }
 
   /** Gives a claimed id free. */
   public void release(String id) { release(id, new Options()); }
 
   /** The same. Takes requestId. */
-  public void release(String id, Options options) { once("Release", options.in(Map.of("id", id), "requestId"), options); }
+  public void release(String id, Options options) { once("Release", options.in(Map.of("id", id), "requestId"), options, answer -> true); }
 
   /** Lists the claimed ids that begin with prefix, folded, in order. Takes stale. */
   public Stream<String> claims(String prefix, Options options) {
-    return pages("ListClaims", prefix, options).flatMap(page -> page.texts("ids").stream());
+    return pages("ListClaims", prefix, options, page -> page.texts("ids"));
   }
 
   /** The handle of a collection's tag, which is made once and shared from then on. */
@@ -263,7 +265,8 @@ public final class IdnodeClient implements AutoCloseable {
 
   /** Reserves the next range of a tag. Most programs are better off with {@link #hilo}. Takes separator, size and requestId. */
   public Range nextRange(String tag, Options options) {
-    return range(once("NextRange", options.in(Map.of("tag", tag, "label", config.label), "separator", "size", "requestId"), options));
+    var request = options.in(Map.of("tag", tag, "label", config.label), "separator", "size", "requestId");
+    return once("NextRange", request, options, IdnodeClient::range);
   }
 
   /** Gives the numbers above last back. False if they stay a hole, since the range is not the newest. */
@@ -272,7 +275,7 @@ public final class IdnodeClient implements AutoCloseable {
   private boolean returnRange(String tag, Range r, long last, long deadline) {
     var request = Map.of(
         "tag", tag, "low", String.valueOf(r.low), "high", String.valueOf(r.high), "last", String.valueOf(last), "token", r.token);
-    return invoke("IdsService/ReturnRange", request, true, OWN, deadline).flag("returned");
+    return invoke("IdsService/ReturnRange", request, true, false, OWN, deadline, answer -> answer.flag("returned"));
   }
 
   /**
@@ -281,17 +284,35 @@ public final class IdnodeClient implements AutoCloseable {
    */
   @Override
   public void close() {
-    List<HiLo> open;
+    var open = new ConcurrentLinkedQueue<HiLo>();
     synchronized (handles) {
       closing = true;
-      open = List.copyOf(handles.values());
+      open.addAll(handles.values());
     }
     var deadline = deadline();
+    var failed = new ConcurrentLinkedQueue<IdnodeException>();
+    var closers = Math.min(open.size(), CLOSERS);
+    var closed = new CountDownLatch(closers);
+    for (int i = 0; i < closers; i++) {
+      background(() -> {
+        for (HiLo handle; (handle = open.poll()) != null; ) {
+          try {
+            handle.close(deadline);
+          } catch (IdnodeException e) {
+            failed.add(e);
+          }
+        }
+        closed.countDown();
+      }, "idnode-close");
+    }
     try {
-      runAll(open.stream().<Runnable>map(handle -> () -> handle.close(deadline)).toList());
+      closed.await(deadline - System.nanoTime() + TIMEOUT_SLACK, TimeUnit.NANOSECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     } finally {
       router.closed = true;
     }
+    if (!failed.isEmpty()) throw failed.peek().again();
   }
 
   // Runs all, also those after one that fails, and throws an exception of them.
@@ -309,54 +330,68 @@ public final class IdnodeClient implements AutoCloseable {
 
   private long deadline() { return System.nanoTime() + config.timeout.toNanos(); }
 
-  private Stream<Answer> pages(String method, String prefix, Options options) {
+  private record Page<T>(List<T> found, String next) {}
+
+  private <T> Stream<T> pages(String method, String prefix, Options options, Function<Answer, List<T>> read) {
     var request = options.in(Map.of("prefix", prefix, "pageSize", 1000), "consistency");
-    return Stream.iterate(ask("IdsService/" + method, request), Objects::nonNull, last -> {
-      request.put("pageToken", last.text("nextPageToken"));
-      return last.text("nextPageToken").isEmpty() ? null : ask("IdsService/" + method, request);
-    });
+    Function<String, Page<T>> page = token -> {
+      request.put("pageToken", token);
+      return ask("IdsService/" + method, request, answer -> new Page<>(read.apply(answer), answer.text("nextPageToken")));
+    };
+    return Stream.iterate(page.apply(""), Objects::nonNull, last -> last.next.isEmpty() ? null : page.apply(last.next))
+        .flatMap(last -> last.found.stream());
   }
 
-  // Makes a call without a request id: it changes nothing, or may be made again.
-  private Answer ask(String method, Map<String, Object> request) { return invoke(method, request, true, null, deadline()); }
-
-  private Answer once(String method, Map<String, Object> request, Options options) {
-    return invoke("IdsService/" + method, request, true, options.requestId != null ? options.requestId : OWN, deadline());
+  // Makes a call that only reads.
+  private <T> T ask(String method, Map<String, Object> request, Function<Answer, T> read) {
+    return invoke(method, request, true, false, null, deadline(), read);
   }
 
-  // Makes tries at changing nodes until one gives a final answer or the time is over.
-  private Answer invoke(String method, Map<String, ?> fields, boolean toLeader, RequestId id, long deadline) {
+  private <T> T once(String method, Map<String, Object> request, Options options, Function<Answer, T> read) {
+    return invoke("IdsService/" + method, request, true, false, options.requestId != null ? options.requestId : OWN, deadline(), read);
+  }
+
+  // Makes tries at changing nodes until one gives a final answer or the time is over. With changes, the call may be repeated
+  // without a request id, but what a lost try has done matters.
+  private <T> T invoke(
+      String method, Map<String, ?> fields, boolean toLeader, boolean changes, RequestId id, long deadline, Function<Answer, T> read) {
     var request = new LinkedHashMap<String, Object>(fields);
     request.put("database", config.database);
     var renewable = id == OWN; // No other call has sent its id.
     if (renewable) id = new RequestId(UUID.randomUUID().toString(), null);
+    // Whoever names an index has made the call before: until the cluster decides it, its outcome is what it was.
+    var repeats = id != null && id.since != null;
     var index = router.index(deadline, toLeader, id != null);
     // The first try says it too: the network may hold it up until its retry was forgotten.
     if (id != null && id.since == null && index > 0) id = new RequestId(id.id, index);
     Node node = null;
     Failure told = null;
-    int overloads = 0;
-    var unknown = false;
+    int overloads = 0, foreign = 0;
+    boolean lost = false, unknown = repeats; // A try of this call, or of any, may have taken effect.
     for (int tries = 1; ; tries++) {
-      if (router.closed) throw unknown ? told.exception(true, id) : new ClosedException();
+      if (router.closed) throw unknown && told != null ? told.exception(true, id) : new ClosedException();
       if (id != null) request.put("requestId", id.fields());
       node = router.route(toLeader, node);
       Failure last;
       try {
-        var answer = node.call(method, request, Math.min(config.tryTimeout.toNanos(), deadline - System.nanoTime()), "logIndex");
+        if (!node.greeted()) router.greet(node, Math.min(config.tryTimeout.toNanos(), deadline - System.nanoTime())); // Whatever it is, it gets no call.
+        var got = node.call(method, request, Math.min(config.tryTimeout.toNanos(), deadline - System.nanoTime()),
+            answer -> Map.entry(answer.number("logIndex"), read.apply(answer)));
         node.suspectUntil = System.nanoTime();
-        router.saw(answer.number("logIndex"), false);
-        return answer;
+        node.greetedUntil = System.nanoTime() + GREETED;
+        router.saw(got.getKey(), false);
+        return got.getValue();
       } catch (Failure failure) {
         last = failure;
       }
       // A node that answered tells more than one that was not reached.
       if (told == null || !last.problem.reason.equals("NO_ENDPOINT")) told = last;
+      lost |= last.effect == Effect.UNKNOWN && (changes || id != null);
+      unknown = lost || repeats && !last.decided();
       if (id != null) {
-        unknown |= last.effect == Effect.UNKNOWN;
         if (id.since == null) id = new RequestId(id.id, 0L);
         // The index named was forgotten before the first try came. A copy of that try which comes late names the old index.
-        if (renewable && !unknown && last.problem.reason.equals("REQUEST_ID_EXPIRED") && router.latest(deadline, 0) > id.since) {
+        if (renewable && !unknown && last.problem.reason.equals("REQUEST_ID_EXPIRED") && router.latest(deadline, 0, look -> look.done) > id.since) {
           renewable = false;
           id = new RequestId(id.id, router.newest);
           node = null;
@@ -366,9 +401,11 @@ public final class IdnodeClient implements AutoCloseable {
       }
       var overloaded = last.problem.reason.equals("OVERLOADED");
       if (overloaded) overloads++;
+      foreign = last.foreign && last.effect != Effect.UNKNOWN ? foreign + 1 : 0;
       var pause = overloaded ? Math.max(last.pause, FIRST_PAUSE) : pause(tries - router.nodes.size());
       var over = System.nanoTime() + pause - deadline >= 0;
-      if (last.effect == Effect.REFUSED || overloads > MAX_OVERLOADS || over || !sleep(pause)) throw told.exception(unknown, id);
+      var refused = last.effect == Effect.REFUSED || overloads > MAX_OVERLOADS || foreign >= router.nodes.size();
+      if (refused || over || !sleep(pause)) throw told.exception(unknown, id);
       if (!overloaded) router.failed(node);
     }
   }
@@ -426,25 +463,25 @@ public final class IdnodeClient implements AutoCloseable {
     /** Takes the next n values: one block, or several where claimed ids lie between. Takes separator and requestId. */
     public List<Block> nextN(int n, Options options) {
       checkCount(n);
-      var answer = once("NextIdentity", options.in(Map.of("name", name, "count", n), "separator", "requestId"), options);
-      return answer.list("blocks").map(b -> new Block(b.number("first"), b.number("last"))).toList();
+      return once("NextIdentity", options.in(Map.of("name", name, "count", n), "separator", "requestId"), options,
+          answer -> answer.list("blocks", b -> new Block(b.number("first"), b.number("last"))));
     }
 
     /** Reads the last value taken. Throws a {@link NotFoundException} if none ever was. Takes stale. */
     public long get(Options options) {
       var request = options.in(Map.of("name", name), "consistency");
-      return ask("IdsService/GetIdentity", request).get("identity").number("value");
+      return ask("IdsService/GetIdentity", request, answer -> answer.get("identity").number("value"));
     }
 
     /** Raises the last value taken to value, and returns what it is now. Takes force, expected and requestId. */
     public long seed(long value, Options options) {
       var request = options.in(Map.of("name", name, "value", String.valueOf(value)), "force", "expected", "requestId");
-      return once("SeedIdentity", request, options).number("value");
+      return once("SeedIdentity", request, options, answer -> answer.number("value"));
     }
 
     /** Hides the identity and returns its last value. Takes forget and requestId. */
     public long delete(Options options) {
-      return once("DeleteIdentity", options.in(Map.of("name", name), "forget", "requestId"), options).number("value");
+      return once("DeleteIdentity", options.in(Map.of("name", name), "forget", "requestId"), options, answer -> answer.number("value"));
     }
   }
 
@@ -510,13 +547,13 @@ public final class IdnodeClient implements AutoCloseable {
     /** Reads the number of a key. Throws a {@link NotFoundException} if it has none. Takes stale. */
     public DocumentNumber find(String key, Options options) {
       var request = options.in(Map.of("series", name, "key", key), "consistency");
-      return DocumentNumber.of(ask("SeriesService/WhoHas", request).get("number"));
+      return ask("SeriesService/WhoHas", request, answer -> DocumentNumber.of(answer.get("number")));
     }
 
     private List<DocumentNumber> numbers(String method, Map<String, ?> fields) {
       var request = new LinkedHashMap<String, Object>(fields);
       request.put("series", name);
-      return ask("SeriesService/" + method, request).list("numbers").map(DocumentNumber::of).toList();
+      return invoke("SeriesService/" + method, request, true, true, null, deadline(), answer -> answer.list("numbers", DocumentNumber::of));
     }
 
     private static List<Map<String, String>> bound(List<Key> keys) {
@@ -536,7 +573,7 @@ public final class IdnodeClient implements AutoCloseable {
 
   private static Range range(Answer r) {
     return new Range(
-        r.text("prefix"), r.text("nodeTag"), r.number("low"), r.number("high"), r.number("size"), r.text("rangeAt"), r.flag("fromReserve"),
+        r.text("prefix"), r.text("nodeTag"), r.number("low"), r.number("high"), r.number("size"), r.maybe("rangeAt"), r.flag("fromReserve"),
         r.text("token"));
   }
 
@@ -553,6 +590,7 @@ public final class IdnodeClient implements AutoCloseable {
   public final class HiLo {
     private final String tag;
     private Map<String, Object> request; // The next one. It belongs to the fetch in progress.
+    private RequestId again; // That of a fetch whose outcome is unknown.
     private long lastMax;
     private Range current, ahead;
     private long left; // How many numbers of current are not taken.
@@ -569,10 +607,17 @@ public final class IdnodeClient implements AutoCloseable {
     /** Takes a number and returns its id, for example {@code users/65-A}. */
     public String nextId() { return next().toString(); }
 
-    /** Takes n numbers and returns their ids. They need not be consecutive. */
+    /** Takes n numbers and returns their ids. They need not be consecutive. An exception has the ids that were taken before it. */
     public List<String> nextIds(int n) {
       checkCount(n);
-      return Stream.generate(this::nextId).limit(n).toList();
+      var ids = new ArrayList<String>();
+      try {
+        while (ids.size() < n) ids.add(nextId());
+      } catch (IdnodeException e) {
+        e.ids = List.copyOf(ids);
+        throw e;
+      }
+      return ids;
     }
 
     /** Takes a number. It waits only if none is left of the ranges at hand. */
@@ -648,13 +693,15 @@ public final class IdnodeClient implements AutoCloseable {
       Range got = null;
       IdnodeException failed = null;
       try {
-        got = range(once("NextRange", request, new Options()));
+        got = once("NextRange", request, new Options().requestId(again), IdnodeClient::range);
         if (got.low < 1 || got.high < got.low || got.low <= lastMax && !got.fromReserve) {
           throw internal("a wrong range: " + got.low + " to " + got.high + " after " + lastMax);
         }
       } catch (Throwable e) { // The callers that wait must have it, whatever it is: also that no thread could be started.
         failed = e instanceof IdnodeException known ? known : internal(e.toString());
       }
+      // What may have been granted is asked for again, and is no hole then.
+      again = failed instanceof OutcomeUnknownException ? failed.requestId() : null;
       synchronized (this) {
         fetching = false;
         if (failed == null) {
@@ -678,15 +725,20 @@ public final class IdnodeClient implements AutoCloseable {
 
   // One address.
   private static final class Node {
+    private static final Pattern ENDPOINT = Pattern.compile("(https?://)?([^\\s/?#@]+:[0-9]{1,5})/?");
+    // What the JDK says of bytes that are no HTTP, or no TLS, at all.
+    private static final Pattern NOISE = Pattern.compile("^parsing HTTP/1.1 status line, rec|^Invalid status line|^Un.*recognized SSL message");
     final URI url;
     private final HttpClient http;
     volatile long suspectUntil = System.nanoTime();
+    // Until when it counts as a node of the client's cluster: it answered, and no connection broke since.
+    volatile long greetedUntil = System.nanoTime();
 
     Node(String address, boolean tls, HttpClient http) {
       this.http = http;
-      url = URI.create(address.contains("://") ? address : (tls ? "https://" : "http://") + address);
-      var web = List.of("http", "https").contains(url.getScheme()) && List.of("", "/").contains(url.getPath());
-      if (!web || url.getHost() == null || url.getPort() < 1) {
+      var found = ENDPOINT.matcher(address.strip());
+      url = found.matches() ? URI.create((found.group(1) != null ? found.group(1) : tls ? "https://" : "http://") + found.group(2)) : null;
+      if (url == null || url.getHost() == null || url.getPort() < 1 || url.getPort() > 65535) {
         throw new IllegalArgumentException("an endpoint is host:port, or a URL of that, not " + address);
       }
       if (tls && !url.getScheme().equals("https")) throw new IllegalArgumentException("the endpoint " + address + " has no TLS");
@@ -694,41 +746,44 @@ public final class IdnodeClient implements AutoCloseable {
 
     boolean suspected() { return System.nanoTime() - suspectUntil < 0; }
 
-    // Makes one try. The answer has the log index.
-    Answer call(String method, Map<String, Object> request, long timeout, String index) throws Failure {
-      timeout = Math.max(timeout, MS);
+    boolean greeted() { return System.nanoTime() - greetedUntil < 0; }
+
+    // Makes one try. What cannot be read is not an answer of a node.
+    <T> T call(String method, Map<String, Object> request, long timeout, Function<Answer, T> read) throws Failure {
+      if (timeout <= 0) throw failure("the time was over before it could be asked", "unavailable", "NO_ENDPOINT", false, null);
       var post = HttpRequest.newBuilder(url.resolve("/idnode.v1." + method)).timeout(Duration.ofNanos(timeout))
-          .header("Content-Type", "application/json").header("Connect-Timeout-Ms", String.valueOf(timeout / MS))
+          .header("Content-Type", "application/json").header("Connect-Timeout-Ms", String.valueOf(Math.max(timeout / MS, 1)))
           .POST(HttpRequest.BodyPublishers.ofString(Json.text(request))).build();
       var sent = http.sendAsync(post, HttpResponse.BodyHandlers.ofString());
       try {
         // The time of an HttpRequest ends with the headers. It comes first, since it tells whether there was a connection.
         var response = sent.get(timeout + TIMEOUT_SLACK, TimeUnit.NANOSECONDS);
         if (response.statusCode() != 200) throw Failure.of(response.statusCode(), response.body());
-        var answer = new Answer(Json.object(response.body()));
-        answer.number(index);
-        return answer;
+        return read.apply(new Answer(Json.object(response.body())));
       } catch (IllegalArgumentException e) {
-        throw failure("this is not an answer of a node", "internal", "");
+        throw failure("this is not an answer of a node", "internal", "", true, e);
       } catch (ExecutionException e) {
         var cause = e.getCause();
         // Nothing is sent before there is a connection, so nothing happened without one.
         var early = List.of(ConnectException.class, HttpConnectTimeoutException.class, SSLHandshakeException.class);
-        var reached = Stream.iterate(cause, Objects::nonNull, Throwable::getCause)
-            .noneMatch(c -> early.stream().anyMatch(kind -> kind.isInstance(c)));
-        throw failure((reached ? "" : "cannot be reached: ") + cause, "unavailable", reached ? "" : "NO_ENDPOINT");
+        var causes = Stream.iterate(cause, Objects::nonNull, Throwable::getCause).toList();
+        var noise = causes.stream().anyMatch(c -> NOISE.matcher(String.valueOf(c.getMessage())).find());
+        var reached = causes.stream().noneMatch(c -> early.stream().anyMatch(kind -> kind.isInstance(c)));
+        greetedUntil = System.nanoTime();
+        throw failure((reached ? "" : "cannot be reached: ") + cause, "unavailable", reached ? "" : "NO_ENDPOINT", noise, cause);
       } catch (TimeoutException e) {
-        throw failure("no answer in time", "unavailable", "");
+        greetedUntil = System.nanoTime();
+        throw failure("no answer in time", "unavailable", "", false, e);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
-        throw failure("interrupted", "canceled", "");
+        throw failure("interrupted", "canceled", "", false, e);
       } finally {
         sent.cancel(true);
       }
     }
 
-    private Failure failure(String message, String code, String reason) {
-      return new Failure(new Problem(url.getAuthority() + ": " + message, code, reason), 0);
+    Failure failure(String message, String code, String reason, boolean foreign, Throwable cause) {
+      return new Failure(new Problem(url.getAuthority() + ": " + message, code, reason), 0, foreign, cause);
     }
   }
 
@@ -739,8 +794,9 @@ public final class IdnodeClient implements AutoCloseable {
     private Node leader;
     private int home; // The endpoint for calls that need no leader.
     volatile long newest; // The newest log index of any answer.
+    private String cluster; // That of the first node that answered.
     private volatile long newestAt = System.nanoTime() - LOOK_AFTER;
-    private CountDownLatch looking; // The look in progress.
+    private Look looking; // In progress.
     private long looked = System.nanoTime() - LOOK_AFTER;
 
     Router(List<String> addresses, SSLContext tls) {
@@ -760,19 +816,19 @@ public final class IdnodeClient implements AutoCloseable {
 
     // The newest log index before a call. It is looked for if none, or only an old one, is known.
     long index(long deadline, boolean toLeader, boolean counted) {
-      var old = System.nanoTime() - newestAt > LOOK_AFTER;
-      return toLeader && newest == 0 || counted && old ? latest(deadline, LOOK_AGAIN) : newest;
+      if (toLeader && newest == 0) return latest(deadline, LOOK_AGAIN, look -> look.done);
+      return counted && System.nanoTime() - newestAt > LOOK_AFTER ? latest(deadline, LOOK_AGAIN, look -> look.heard) : newest;
     }
 
     // The same after a look, unless one is younger than age.
-    long latest(long deadline, long age) {
-      CountDownLatch look;
+    long latest(long deadline, long age, Function<Look, CountDownLatch> until) {
+      Look look;
       synchronized (this) {
         look(age);
         look = looking;
       }
       try {
-        if (look != null) look.await(Math.min(LOOK_TIMEOUT, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
+        if (look != null) until.apply(look).await(Math.min(LOOK_TIMEOUT, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       }
@@ -797,45 +853,74 @@ public final class IdnodeClient implements AutoCloseable {
       look(LOOK_AGAIN);
     }
 
+    private record Status(String cluster, long index, boolean leads) {
+      static Status of(Answer s) {
+        var tag = s.text("leaderTag");
+        return new Status(s.text("clusterId"), s.number("appliedIndex"), s.flag("hasQuorum") && !tag.isEmpty() && tag.equals(s.get("self").text("tag")));
+      }
+    }
+
+    // Asks a node whether it leads, and is of the client's cluster. The Failure did nothing.
+    boolean greet(Node node, long timeout) throws Failure {
+      Status status;
+      try {
+        status = node.call("ClusterService/GetStatus", Map.of(), Math.min(timeout, GREET_TIMEOUT), Status::of);
+      } catch (Failure e) {
+        var p = e.problem;
+        if (p.code.equals("canceled") || !p.reason.isEmpty() && !e.foreign && e.effect != Effect.UNKNOWN) throw e;
+        var what = e.foreign ? node.url.getAuthority() + " does not speak idnode's HTTP API: is it the address of --http (7402)? " : "";
+        throw new Failure(new Problem(what + p.message, "unavailable", "NO_ENDPOINT"), 0, e.foreign, e.getCause());
+      }
+      var id = status.cluster;
+      if (id.isEmpty()) throw node.failure("there is no cluster yet", "failed_precondition", "NOT_FORMED", false, null); // It may get any.
+      synchronized (this) {
+        if (cluster == null) cluster = id;
+      }
+      node.greetedUntil = System.nanoTime() + (id.equals(cluster) ? GREETED : 0);
+      if (!id.equals(cluster)) {
+        throw node.failure("this is a node of cluster " + id + ", and a client of cluster " + cluster, "failed_precondition", "OTHER_CLUSTER", true, null);
+      }
+      saw(status.index, true);
+      return status.leads;
+    }
+
     // Starts a look for the leader if the last one is older than age. The caller holds the lock.
     private void look(long age) {
       if (looking != null || closed || System.nanoTime() - looked < age) return;
-      var look = new CountDownLatch(1);
+      var look = new Look(nodes.size());
       looked = System.nanoTime();
-      background(() -> {
-        Node found = null;
-        try {
-          found = leading();
-        } finally {
-          synchronized (this) {
-            leader = found;
-            looking = null;
-          }
-          look.countDown();
-        }
-      }, "idnode-look");
-      looking = look; // The thread needs the lock to end the look.
+      for (var node : nodes) background(() -> ask(look, node), "idnode-look");
+      looking = look; // The threads need the lock to end the look.
     }
 
-    // Asks endpoint after endpoint, until one says of itself that it leads. The nodes hand calls on to a leader that is no endpoint.
-    private Node leading() {
-      var unsuspected = nodes.stream().filter(node -> !node.suspected());
-      for (var node : Stream.concat(unsuspected, nodes.stream().filter(Node::suspected)).toList()) {
-        try {
-          if (closed) return null;
-          var status = node.call("ClusterService/GetStatus", Map.of(), LOOK_TIMEOUT, "appliedIndex");
-          saw(status.number("appliedIndex"), true);
-          var tag = status.text("leaderTag");
-          if (status.flag("hasQuorum") && !tag.isEmpty() && tag.equals(status.get("self").text("tag"))) {
-            node.suspectUntil = System.nanoTime();
-            return node;
+    // Asks one endpoint. The first that says of itself that it leads does; nodes hand calls on to one that is no endpoint.
+    private void ask(Look look, Node node) {
+      var leads = false;
+      try {
+        leads = greet(node, LOOK_TIMEOUT);
+        look.heard.countDown();
+      } catch (Failure e) {
+        // Another one may know.
+      } finally {
+        synchronized (this) {
+          if ((--look.left == 0 || leads) && look.done.getCount() > 0) {
+            leader = leads ? node : null;
+            looking = null;
+            if (leads) node.suspectUntil = System.nanoTime();
+            look.heard.countDown();
+            look.done.countDown();
           }
-        } catch (Failure e) {
-          // The next one may know.
         }
       }
-      return null;
     }
+  }
+
+  // One look for the leader, at all endpoints side by side.
+  private static final class Look {
+    final CountDownLatch heard = new CountDownLatch(1), done = new CountDownLatch(1); // A node has answered; the leader, or every node.
+    int left;
+
+    Look(int endpoints) { left = endpoints; }
   }
 
   // What a failed try may have done.
@@ -850,40 +935,44 @@ public final class IdnodeClient implements AutoCloseable {
   private static final class Failure extends Exception {
     final Problem problem;
     final long pause; // That the node asks for.
+    final boolean foreign; // What answered is no node of the cluster.
     final Effect effect;
 
-    Failure(Problem problem, long pause) {
-      super(problem.message, null, false, false);
+    Failure(Problem problem, long pause, boolean foreign, Throwable cause) {
+      super(problem.message, cause, false, false);
       this.problem = problem;
       this.pause = pause;
+      this.foreign = foreign;
       effect = effect();
     }
 
     // Reads the answer to a call that a node, or something before it, refused.
     static Failure of(int status, String body) {
-      var code = Map.of(401, "unauthenticated", 403, "permission_denied", 404, "unimplemented").getOrDefault(status, "unavailable");
+      var foreign = status < 500 && status != 408 && status != 429; // Nobody between here and a node passed the call on.
+      var code = Map.of(401, "unauthenticated", 403, "permission_denied").getOrDefault(status, foreign ? "unimplemented" : "unavailable");
       Answer answer;
       try {
         answer = new Answer(Json.object(body));
       } catch (IllegalArgumentException e) {
         answer = new Answer(Map.of());
       }
-      if (answer.text("code").isEmpty()) return new Failure(new Problem("HTTP status " + status, code, ""), 0);
+      if (answer.maybe("code").isEmpty()) return new Failure(new Problem("HTTP status " + status, code, ""), 0, foreign, null);
       String reason = "", field = "";
       long pause = 0;
-      for (var detail : answer.list("details").map(d -> d.get("debug")).toList()) {
-        if (detail.text("domain").equals("idnode")) reason = detail.text("reason");
-        for (var violation : detail.list("fieldViolations").toList()) field = violation.text("field");
-        var delay = detail.text("retryDelay");
+      for (var detail : answer.objects("details").map(d -> d.object("debug")).toList()) {
+        if (detail.maybe("domain").equals("idnode")) reason = detail.maybe("reason");
+        foreign &= reason.isEmpty();
+        for (var violation : detail.objects("fieldViolations").toList()) field = violation.maybe("field");
+        var delay = detail.maybe("retryDelay");
         if (delay.matches("[0-9.]+s")) pause = (long) (Double.parseDouble(delay.replace("s", "")) * 1000 * MS);
       }
-      return new Failure(new Problem(answer.text("message"), answer.text("code"), reason, field, null), pause);
+      return new Failure(new Problem(answer.maybe("message"), answer.maybe("code"), reason, field, null), pause, foreign, null);
     }
 
     private Effect effect() {
       return switch (problem.reason) {
         case "OUTCOME_UNKNOWN" -> Effect.UNKNOWN;
-        case "OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT" -> Effect.NOTHING;
+        case "OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER" -> Effect.NOTHING;
         case "" -> switch (problem.code) { // Not an answer of idnode's, or no answer at all.
           case "unimplemented" -> Effect.NOTHING;
           case "invalid_argument", "permission_denied", "unauthenticated" -> Effect.REFUSED;
@@ -897,21 +986,33 @@ public final class IdnodeClient implements AutoCloseable {
       };
     }
 
+    // Whether the state of the cluster refused the call, and not a node before it came there.
+    boolean decided() {
+      return effect == Effect.REFUSED && !problem.reason.isEmpty() && !List.of("resource_exhausted", "permission_denied").contains(problem.code);
+    }
+
     IdnodeException exception(boolean unknown, RequestId id) {
-      // A call whose repetition changes nothing that matters has no unknown outcome.
-      var lost = problem.reason.isEmpty() && !problem.code.equals("canceled") && !unknown && effect == Effect.UNKNOWN;
+      // It is not a node of idnode's, or a call whose repetition changes nothing that matters.
+      var lost = problem.reason.isEmpty() && !problem.code.equals("canceled") && !unknown && effect != Effect.REFUSED;
       var reason = lost ? "NO_ENDPOINT" : problem.reason;
-      return IdnodeException.of(new Problem(problem.message, problem.code, reason, problem.field, id), unknown);
+      return IdnodeException.of(new Problem(problem.message, problem.code, reason, problem.field, id), unknown, getCause());
     }
   }
 
   /** Why a call failed. The subclasses tell the cases apart that a program can act on. */
   public static class IdnodeException extends RuntimeException {
     private final Problem problem;
+    private List<String> ids = List.of();
 
     private IdnodeException(Problem p) {
       super((p.reason.isEmpty() ? p.code : p.reason) + ": " + p.message + (p.field.isEmpty() ? "" : " (field " + p.field + ")"));
       problem = p;
+    }
+
+    private static IdnodeException of(Problem p, boolean unknown, Throwable cause) {
+      var e = of(p, unknown);
+      e.initCause(cause);
+      return e;
     }
 
     private static IdnodeException of(Problem p, boolean unknown) {
@@ -919,6 +1020,7 @@ public final class IdnodeClient implements AutoCloseable {
         case "OUTCOME_UNKNOWN" -> new OutcomeUnknownException(p);
         case "NO_QUORUM" -> new NoQuorumException(p);
         case "NO_ENDPOINT" -> new NoEndpointException(p);
+        case "OTHER_CLUSTER" -> new OtherClusterException(p);
         case "OVERLOADED" -> new OverloadedException(p);
         case "STORAGE_FULL" -> new StorageFullException(p);
         case "QUOTA" -> new QuotaException(p);
@@ -941,7 +1043,7 @@ public final class IdnodeClient implements AutoCloseable {
     }
 
     // The same with a stack of the caller's own.
-    private IdnodeException again() { return of(problem, this instanceof OutcomeUnknownException); }
+    private IdnodeException again() { return of(problem, this instanceof OutcomeUnknownException, getCause()); }
     /** The gRPC status code in lower case, for example {@code unavailable}. */
     public String code() { return problem.code; }
     /** The API's name of the cause, for example {@code ID_CLAIMED}; may be empty. */
@@ -950,6 +1052,8 @@ public final class IdnodeClient implements AutoCloseable {
     public String field() { return problem.field; }
     /** The same call with it counts once; null if the call had none. */
     public RequestId requestId() { return problem.requestId; }
+    /** Those that {@link HiLo#nextIds} had taken before it failed. */
+    public List<String> ids() { return ids; }
   }
 
   /** A try of the call may have taken effect. Repeating it with {@link #requestId} counts once. */
@@ -960,6 +1064,9 @@ public final class IdnodeClient implements AutoCloseable {
 
   /** No node answered. Nothing happened. */
   public static final class NoEndpointException extends IdnodeException { NoEndpointException(Problem p) { super(p); } }
+
+  /** The nodes that answer belong to another cluster than the first that did. Nothing happened in its own. */
+  public static final class OtherClusterException extends IdnodeException { OtherClusterException(Problem p) { super(p); } }
 
   /** There are too many calls. Nothing happened. */
   public static final class OverloadedException extends IdnodeException { OverloadedException(Problem p) { super(p); } }
@@ -1011,25 +1118,39 @@ public final class IdnodeClient implements AutoCloseable {
     private ClosedException() { super(new Problem("the client or the handle is closed", "canceled", "CLIENT_CLOSED")); }
   }
 
-  // An object of JSON. What is not there reads as empty or false; a number must be there.
+  // An object of JSON. A field that is not there is an IllegalArgumentException.
   private record Answer(Map<?, ?> fields) {
-    String text(String name) { return fields.get(name) instanceof String text ? text : ""; }
-    boolean flag(String name) { return Boolean.TRUE.equals(fields.get(name)); }
-    Answer get(String name) { return new Answer(fields.get(name) instanceof Map<?, ?> map ? map : Map.of()); }
-    Stream<?> all(String name) { return fields.get(name) instanceof List<?> list ? list.stream() : Stream.empty(); }
-    List<String> texts(String name) { return all(name).map(String::valueOf).toList(); }
-    Stream<Answer> list(String name) { return all(name).map(value -> new Answer(value instanceof Map<?, ?> map ? map : Map.of())); }
-
-    // The API writes numbers of 64 bits as text.
-    long number(String name) {
-      var value = fields.get(name);
-      if (value instanceof Double small) return small.longValue();
-      if (value instanceof String text) return Long.parseLong(text);
+    private <T> T field(String name, Class<T> type) {
+      if (type.isInstance(fields.get(name))) return type.cast(fields.get(name));
       throw new IllegalArgumentException("the answer has no " + name);
     }
 
-    // The ids of a block.
-    Stream<String> ids() {
+    String text(String name) { return field(name, String.class); }
+    boolean flag(String name) { return field(name, Boolean.class); }
+    Answer get(String name) { return new Answer(field(name, Map.class)); }
+    List<String> texts(String name) { return Stream.of(field(name, List.class).toArray()).map(String::valueOf).toList(); }
+    <T> List<T> list(String name, Function<Answer, T> read) {
+      field(name, List.class);
+      return objects(name).map(read).toList();
+    }
+
+    // The API writes numbers of 64 bits as text.
+    long number(String name) { return fields.get(name) instanceof Double small ? small.longValue() : Long.parseLong(text(name)); }
+
+    // What need not be there reads as empty.
+    String maybe(String name) { return fields.get(name) instanceof String text ? text : ""; }
+    Answer object(String name) { return new Answer(fields.get(name) instanceof Map<?, ?> map ? map : Map.of()); }
+    Stream<Answer> objects(String name) {
+      var all = fields.get(name) instanceof List<?> list ? list : List.of();
+      return all.stream().map(value -> new Answer(value instanceof Map<?, ?> map ? map : Map.of()));
+    }
+
+    List<String> ids() {
+      var ids = texts("ids");
+      return ids.isEmpty() ? list("blocks", Answer::block).stream().flatMap(block -> block).toList() : ids;
+    }
+
+    private Stream<String> block() {
       var format = number("width") > 0 ? "%0" + number("width") + "d" : "%d";
       return LongStream.rangeClosed(number("first"), number("last"))
           .mapToObj(n -> text("prefix") + String.format(Locale.ROOT, format, n) + text("suffix"));

@@ -23,6 +23,7 @@ public final class Conformance {
   // That of System.out is the machine's.
   private static final PrintStream OUT = new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
   private static volatile boolean ended;
+  private static IdnodeException failed; // The newest of the task.
 
   public static void main(String[] args) throws Exception {
     var lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -33,7 +34,15 @@ public final class Conformance {
         return;
       }
       var answer = new ArrayList<Object>();
-      try (var client = connect(task)) {
+      IdnodeClient opened;
+      try {
+        opened = connect(task);
+      } catch (IllegalArgumentException e) {
+        say(List.of(Map.of("error", Map.of("type", "Refused"))));
+        continue;
+      }
+      try (var client = opened) {
+        failed = null;
         for (var call : (List<?>) task.get("calls")) answer.add(outcome(client, (Map<?, ?>) call));
       }
       say(answer); // After what closing the client asks of the server.
@@ -60,8 +69,9 @@ public final class Conformance {
     try {
       return Map.of("values", make(client, (String) call.get("call"), (Map<?, ?>) call.get("args")).map(String::valueOf).toList());
     } catch (IdnodeException e) {
+      failed = e;
       var type = e.getClass().getSimpleName().replaceFirst("Exception$", "");
-      return Map.of("error", Map.of("type", type, "reason", e.reason(), "field", e.field()));
+      return Map.of("values", e.ids(), "cause", e.getCause() != null, "error", Map.of("type", type, "reason", e.reason(), "field", e.field()));
     }
   }
 
@@ -116,6 +126,8 @@ public final class Conformance {
       switch ((String) name) {
         case "separator" -> options.separator((String) value);
         case "requestId" -> options.requestId((String) value);
+        case "since" -> options.requestId(new IdnodeClient.RequestId(text(args, "requestId"), Long.valueOf((String) value)));
+        case "again" -> options.requestId(failed.requestId());
         case "claim" -> options.claim();
         case "force" -> options.force();
         case "forget" -> options.forget();

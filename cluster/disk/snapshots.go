@@ -1,0 +1,98 @@
+package disk
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/bytesize"
+)
+
+const (
+	// checkBytes is how much of a snapshot is written between checks of the free space.
+	checkBytes = 1 << 20
+	// smallPart is the part of the free space that a snapshot may always take, even below
+	// the mark: without any snapshot the log would never shrink.
+	smallPart = 8
+)
+
+// boundedSnapshots is a raft.SnapshotStore that keeps lowWater bytes free. A disk
+// that a snapshot fills ends the node: its log can no longer be written.
+type boundedSnapshots struct {
+	raft.SnapshotStore
+	// free returns the free space in bytes, of which lowWater are to stay free.
+	free     func() (uint64, error)
+	lowWater uint64
+	// refused is called for each snapshot that was refused or given up; it may be nil.
+	refused func()
+}
+
+// Create implements raft.SnapshotStore. A snapshot is assumed to be as large as the
+// newest one.
+func (s boundedSnapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
+	configurationIndex uint64, network raft.Transport,
+) (raft.SnapshotSink, error) {
+	metas, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	size := uint64(0)
+	if len(metas) > 0 {
+		size = uint64(metas[0].Size)
+	}
+	r := &room{snapshots: s}
+	if err := r.check(size); err != nil {
+		return nil, err
+	}
+	sink, err := s.SnapshotStore.Create(version, index, term, configuration, configurationIndex, network)
+	if err != nil {
+		return nil, err
+	}
+	return &boundedSink{SnapshotSink: sink, room: r}, nil
+}
+
+// room is what a snapshot may take of a disk.
+type room struct {
+	snapshots boundedSnapshots
+	// begin is the free space at the beginning, 0 before that.
+	begin uint64
+	// written is the snapshot's length so far, checked its length at the last check.
+	written, checked uint64
+}
+
+// check fails if that many more bytes would cross the low-water mark. Unknown free
+// space counts as enough.
+func (r *room) check(more uint64) error {
+	free, err := r.snapshots.free()
+	if err != nil {
+		return nil
+	}
+	if r.begin == 0 {
+		r.begin = free
+	}
+	if r.written+more <= r.begin/smallPart || free >= r.snapshots.lowWater && more <= free-r.snapshots.lowWater {
+		return nil
+	}
+	if r.snapshots.refused != nil {
+		r.snapshots.refused()
+	}
+	return fmt.Errorf("too little space for a snapshot: %s are free, of which %s are to stay free, and about %s more would be written",
+		bytesize.Size(free).Rounded(), bytesize.Size(r.snapshots.lowWater), bytesize.Size(more).Rounded())
+}
+
+// boundedSink checks the free space while a snapshot is written.
+type boundedSink struct {
+	raft.SnapshotSink
+	room *room
+}
+
+// Write implements raft.SnapshotSink. After an error the snapshot is cancelled.
+func (k *boundedSink) Write(b []byte) (int, error) {
+	n, err := k.SnapshotSink.Write(b)
+	k.room.written += uint64(n)
+	if err != nil || k.room.written-k.room.checked < checkBytes {
+		return n, err
+	}
+	k.room.checked = k.room.written
+	return n, k.room.check(0)
+}

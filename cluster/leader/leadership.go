@@ -1,0 +1,201 @@
+package leader
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/commit"
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/peers"
+	"github.com/idnode/idnode/cluster/raftguard"
+	"github.com/idnode/idnode/cluster/readindex"
+	"github.com/idnode/idnode/cluster/transport"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// Registry is the table of members in the replicated state. It is safe for concurrent
+// use.
+type Registry interface {
+	// ClusterID is the id of the cluster, 16 bytes; empty before it is formed.
+	ClusterID() []byte
+	// Members returns copies of all members, removed ones too, sorted by tag.
+	Members() []*raftlogv1.Member
+	// Membership returns the same, with the log index of the last change; 0 where the log
+	// format has no such index.
+	Membership() ([]*raftlogv1.Member, uint64)
+	// Format is the log format that is written.
+	Format() uint32
+}
+
+// StateMachine is the replicated state. Its methods may be called at any time.
+type StateMachine interface {
+	// AppliedIndex is the index of the newest entry the state has seen.
+	AppliedIndex() uint64
+	// WaitApplied waits until AppliedIndex is at least index, or ctx ends.
+	WaitApplied(ctx context.Context, index uint64) error
+}
+
+// LeadershipConfig is what a leadership needs.
+type LeadershipConfig struct {
+	// Ctx ends with the node.
+	Ctx           context.Context
+	Raft          *raft.Raft
+	Transport     *transport.Transport
+	Configuration peers.Configuration
+	Record        *member.NodeRecord
+	Registry      Registry
+	State         StateMachine
+	Store         raftguard.Store
+	Batcher       *commit.Batcher
+	Pinger        *peers.Pinger
+	Check         VoterCheck
+	Transfer      *Transfer
+	Membership    *Membership
+	Stuck         *raftguard.StuckTransfer
+	// Signal wakes the leadership; its value tells only that it changed.
+	Signal *Signal
+	// Now is the clock that a leader writes into entries.
+	Now func() time.Time
+	// PromoteAfter is how long a new member must keep up before it votes.
+	PromoteAfter time.Duration
+	Log          *slog.Logger
+}
+
+// Leadership is this node's work as a leader, each time it is one.
+type Leadership struct {
+	cfg          LeadershipConfig
+	configurator configurator
+	stuckCommit  *stuckCommitWatch
+	// ready is set while this node leads and has passed its first barrier.
+	ready atomic.Pointer[readindex.Ready]
+}
+
+// NewLeadership returns the work of a node that does not lead yet.
+func NewLeadership(cfg LeadershipConfig) *Leadership {
+	return &Leadership{
+		cfg:          cfg,
+		configurator: configurator{cfg.Ctx, cfg.Raft, cfg.Transport, cfg.Transfer},
+		stuckCommit:  &stuckCommitWatch{raft: cfg.Raft, transport: cfg.Transport, configuration: cfg.Configuration, log: cfg.Log},
+	}
+}
+
+// Ready returns from where on this node's reads are linearizable, if it leads and has
+// passed its first barrier.
+func (l *Leadership) Ready() (readindex.Ready, bool) {
+	ready := l.ready.Load()
+	if ready == nil {
+		return readindex.Ready{}, false
+	}
+	return *ready, true
+}
+
+// Run works as a leader each time this node gains leadership, under a context that
+// ends with it. One leadership's work ends before the next one's starts.
+func (l *Leadership) Run(ctx context.Context) {
+	var seen uint64
+	end := func() {}
+	defer func() { end() }()
+	for {
+		select {
+		case <-l.cfg.Signal.wake:
+		case <-ctx.Done():
+			return
+		}
+		count := l.cfg.Signal.count.Load()
+		if count == seen {
+			continue
+		}
+		seen = count
+		end()
+		end = func() {}
+		if l.cfg.Signal.holds.Load() {
+			end = l.start(ctx)
+		}
+	}
+}
+
+// start starts the work of a leader and returns the function that ends it and waits for
+// it.
+func (l *Leadership) start(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	l.cfg.Stuck.Reset()
+	l.cfg.Log.Info("this node leads", "term", l.cfg.Raft.CurrentTerm())
+	go func() {
+		defer close(done)
+		l.work(ctx)
+	}()
+	return func() {
+		l.ready.Store(nil)
+		cancel()
+		l.configurator.transport.StopSnapshots()
+		l.cfg.Batcher.StepDown()
+		<-done
+		l.ready.Store(nil)
+		l.cfg.Log.Info("this node no longer leads")
+	}
+}
+
+// work is a leader's work, until ctx ends.
+func (l *Leadership) work(ctx context.Context) {
+	established := make(chan struct{})
+	var looking sync.WaitGroup
+	defer looking.Wait()
+	looking.Go(func() { l.duties().run(ctx, established) })
+	l.cfg.Batcher.Hold(ctx)
+	if !l.establish(ctx) {
+		return
+	}
+	l.cfg.Batcher.Lead(ctx)
+	close(established)
+}
+
+// duties returns the duties of one leadership. Of transfers that are due at the same time the
+// first of them is made.
+func (l *Leadership) duties() *duties {
+	leads := func() bool { return l.cfg.Raft.State() == raft.Leader }
+	return newDuties(
+		leads, l.cfg.Log,
+		l.endStuckTransfer(),
+		l.stuckCommit.duty(),
+		l.cfg.Transfer.leaveSlowDisk(),
+		l.cfg.Transfer.leaveFullDisk(),
+		l.cfg.Transfer.followPriority(),
+		recoverySnapshot{l.cfg.Raft, l.cfg.Store, l.cfg.State}.duty(),
+		l.reconciler().duty(),
+	)
+}
+
+// endStuckTransfer asks Raft again while its newest answer is the refusal of a transfer: so a
+// stuck transfer is found even without proposals.
+func (l *Leadership) endStuckTransfer() duty {
+	ask := func(context.Context) error {
+		l.cfg.Stuck.Saw(l.configurator.askRaft())
+		return nil
+	}
+	check := func(time.Time) task {
+		if l.cfg.Stuck.Refuses() {
+			return ask
+		}
+		return nil
+	}
+	return duty{name: "stuck transfer", every: raftguard.StuckTransferProbe, check: check, early: true}
+}
+
+// reconciler returns the loop that makes Raft's configuration equal to the members. These are
+// the replicated table's alone: a leader's is the newest.
+func (l *Leadership) reconciler() *reconciler {
+	c := l.cfg
+	return &reconciler{
+		Self: c.Record.Get().ID, Raft: l.configurator, Members: c.Registry.Members,
+		AppliedIndex: c.Pinger.AppliedIndex, Commit: c.Raft.CommitIndex,
+		Match:   func(id raft.ServerID) uint64 { return c.Transport.Match(id, c.Raft.CurrentTerm()) },
+		MayVote: c.Check.mayVote, Promote: c.Membership.promote, Format: c.Registry.Format, RaiseFormat: c.Membership.raiseFormat,
+		Stable: c.PromoteAfter, Logger: c.Log,
+	}
+}

@@ -1,0 +1,348 @@
+package leader
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/transport"
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/internal/nodeid"
+	"github.com/idnode/idnode/internal/pause"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+const (
+	// A leader that is lost has so long, and so many round trips, to answer a new
+	// connection: TCP, TLS and the greeting take one each. A process that is gone is
+	// refused at once; a machine that is gone does not answer at all.
+	redialTimeout    = 50 * time.Millisecond
+	redialRoundTrips = 4
+	// The library sends heartbeats at intervals between a tenth and a fifth of the heartbeat
+	// timeout, each after the answer to the one before.
+	heartbeatShare = 5
+	// A leader is silent after so many of the longest intervals: it has missed a heartbeat.
+	silentIntervals = 2
+	// silenceChecks is how often in a heartbeat timeout a follower checks that. A process that
+	// misses stoodStill checks did not listen.
+	silenceChecks = 20
+	stoodStill    = 4
+	// lossAskEvery is the pause between questions to one voter: it may notice the loss a
+	// moment later than this node.
+	lossAskEvery = 2 * time.Millisecond
+	// campaignTurn is how long a voter has to campaign before the next one does, beyond two
+	// of the slowest answers: the first one may complete its evidence an answer later, and
+	// its word that it campaigns takes another. On a busy machine both take tens of
+	// milliseconds.
+	campaignTurn = 100 * time.Millisecond
+)
+
+// LossConfig is what a Loss needs.
+type LossConfig struct {
+	Raft      *raft.Raft
+	Transport *transport.Transport
+	// Self is this node's raw Raft id.
+	Self []byte
+	// Voters returns the voters of Raft's configuration.
+	Voters func() []*raftlogv1.Member
+	// Full and slow report whether this node's disk is nearly full, or slow.
+	Full, Slow func() bool
+	// Priority is this node's own; with 0 it leads only if no other voter can.
+	Priority uint32
+	// Ask pings a member.
+	Ask func(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error)
+	// RoundTrip returns about how long a member's answers to pings take, by raw Raft id; 0
+	// if there was none.
+	RoundTrip        func(id []byte) time.Duration
+	Heartbeat, Lease time.Duration
+	Log              *slog.Logger
+}
+
+// Loss campaigns at once when the leader is lost. Raft's heartbeat timeout would do
+// the same later: it is random, and each voter waits for its own. So
+// this only saves time, and it is careful: a leader that lives must not be deposed.
+//
+// The evidence: all connections from the leader have ended, or it was silent for longer than
+// between any two heartbeats; it does not answer a new connection, and a majority of the
+// voters, this one included, says the same of the same leader in the same term. No quorum
+// is left to such a leader. Those with more entries campaign first,
+// and none does once it hears of another candidate, so that no two split the votes.
+type Loss struct {
+	cfg LossConfig
+	// gone is the contact with the newest leader that was lost and did not answer, nil if
+	// none.
+	gone atomic.Pointer[transport.Contact]
+	// campaigned is the newest term after which this node campaigned early.
+	campaigned atomic.Uint64
+	// awake is since when this process has run without a break; nil is since its start.
+	// While it stood still it could not hear the leader.
+	awake atomic.Pointer[time.Time]
+}
+
+// NewLoss returns a Loss of a node that has lost no leader.
+func NewLoss(cfg LossConfig) *Loss { return &Loss{cfg: cfg} }
+
+// Run follows the leader's connections and requests until ctx ends.
+func (l *Loss) Run(ctx context.Context) {
+	step := l.cfg.Heartbeat / silenceChecks
+	look := time.NewTicker(step)
+	defer look.Stop()
+	for looked := time.Now(); ; looked = time.Now() {
+		select {
+		case <-l.cfg.Transport.Lost():
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
+		if now := time.Now(); now.Sub(looked) > stoodStill*step {
+			l.awake.Store(&now)
+		}
+		l.check(ctx)
+	}
+}
+
+// check acts if the leader is lost. It gives up when the heartbeat timeout takes over.
+func (l *Loss) check(ctx context.Context) {
+	lost := l.cfg.Transport.Contact()
+	if !l.stillLost(lost) || !l.votes() {
+		return
+	}
+	if !l.dialFailed(lost) {
+		answers, err := l.answers(ctx, lost.Leader)
+		if answers || ctx.Err() != nil {
+			return
+		}
+		if before := l.gone.Swap(&lost); before == nil || before.Term != lost.Term {
+			l.cfg.Log.Info("the leader is lost, and does not answer a new connection", "leader", lost.Leader, "error", err)
+		}
+	}
+	if lost.Term > l.campaigned.Load() && l.canCampaign() {
+		ctx, cancel := context.WithTimeout(ctx, l.cfg.Heartbeat)
+		defer cancel()
+		l.campaign(ctx, lost)
+	}
+}
+
+// stillLost reports whether Raft here still follows a leader that is lost, and nothing of
+// it has arrived since.
+func (l *Loss) stillLost(lost transport.Contact) bool {
+	now := l.cfg.Transport.Contact()
+	_, follows := l.cfg.Raft.LeaderWithID()
+	return lost.Term > 0 && l.lost(now) && now == lost &&
+		follows == lost.Leader && l.cfg.Raft.State() == raft.Follower && l.cfg.Raft.CurrentTerm() == lost.Term
+}
+
+// lost reports whether a leader has no connection to this node, or was silent for too long.
+// That happens to one that lives, on a bad link; it answers a new connection.
+func (l *Loss) lost(c transport.Contact) bool {
+	return !c.Connected || l.silence(c) >= l.silenceLimit(c.Leader)
+}
+
+// silence is how long this process has listened since the leader sent something.
+func (l *Loss) silence(c transport.Contact) time.Duration {
+	since := c.Heard
+	if awake := l.awake.Load(); awake != nil && awake.After(since) {
+		since = *awake
+	}
+	return max(0, time.Since(since))
+}
+
+// silenceLimit is how long a leader that lives may be silent: several times the longest pause
+// between two heartbeats, of which the answer to the first is a part, but at most its lease.
+// After that it soon does not lead on by itself.
+func (l *Loss) silenceLimit(leader raft.ServerID) time.Duration {
+	return min(l.cfg.Lease, silentIntervals*(l.cfg.Heartbeat/heartbeatShare+l.roundTripTo(leader)))
+}
+
+// roundTripTo returns about how long a member's answers take; 0 if that is not known.
+func (l *Loss) roundTripTo(server raft.ServerID) time.Duration {
+	id, err := nodeid.Parse(string(server))
+	if err != nil {
+		return 0
+	}
+	return l.cfg.RoundTrip(id[:])
+}
+
+// dialFailed reports whether a dial to the leader has failed since it was heard last.
+func (l *Loss) dialFailed(c transport.Contact) bool {
+	gone := l.gone.Load()
+	return gone != nil && gone.Term == c.Term && gone.Heard.Equal(c.Heard)
+}
+
+// answers reports whether the leader answers a new connection; the error says why not.
+func (l *Loss) answers(ctx context.Context, leader raft.ServerID) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, max(redialTimeout, redialRoundTrips*l.roundTripTo(leader)))
+	defer cancel()
+	return l.cfg.Transport.Answers(ctx, leader)
+}
+
+// canCampaign reports whether this node may campaign before its heartbeat timeout. One that
+// is no transfer target does not start an early election either: the heartbeat timeout
+// elects it if no other voter can lead.
+func (l *Loss) canCampaign() bool {
+	return l.cfg.Raft.State() == raft.Follower && l.cfg.Transport.CanCampaign() && l.cfg.Priority > 0 && !l.cfg.Full() &&
+		!l.cfg.Slow() && l.votes()
+}
+
+// votes reports whether this node is a voter.
+func (l *Loss) votes() bool {
+	return slices.ContainsFunc(l.cfg.Voters(), func(m *raftlogv1.Member) bool { return bytes.Equal(m.GetId(), l.cfg.Self) })
+}
+
+// Contact returns this node's contact with the leader, for other voters; nil if there was
+// none.
+func (l *Loss) Contact() *peerv1.LeaderContact {
+	c := l.cfg.Transport.Contact()
+	leader, err := nodeid.Parse(string(c.Leader))
+	if c.Term == 0 || err != nil {
+		return nil
+	}
+	return &peerv1.LeaderContact{
+		Term: c.Term, Leader: leader[:], Connected: c.Connected, SilentMicros: uint64(max(0, time.Since(c.Heard)).Microseconds()),
+		Gone: l.lost(c) && l.dialFailed(c), LastIndex: l.cfg.Raft.LastIndex(), CanCampaign: l.canCampaign(),
+		Campaigned: l.campaigned.Load() == c.Term && l.lost(c),
+	}
+}
+
+// campaign polls the other voters until the evidence is complete, and has Raft campaign when
+// it is this node's turn. It ends when ctx does, or when Raft no longer follows the lost
+// leader.
+func (l *Loss) campaign(ctx context.Context, lost transport.Contact) {
+	ctx, cancel := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel()
+	e := lossEvidence{
+		term: lost.Term, silenceLimit: l.silenceLimit(lost.Leader), self: string(l.cfg.Self), voters: l.cfg.Voters(),
+		replies: map[string]*peerv1.LeaderContact{},
+	}
+	contacts := make(chan polledContact)
+	for _, m := range e.voters {
+		if !bytes.Equal(m.GetId(), l.cfg.Self) && member.ServerID(m.GetId()) != lost.Leader {
+			asking.Go(func() { l.poll(ctx, m, contacts) })
+		}
+	}
+	began, tick := time.Now(), time.NewTicker(lossAskEvery)
+	defer tick.Stop()
+	var complete time.Time // since when the evidence is
+	var slowest time.Duration
+	for {
+		select {
+		case c := <-contacts:
+			e.replies[c.id], slowest = c.contact, max(slowest, c.took)
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if !l.stillLost(lost) {
+			return
+		}
+		e.replies[e.self] = l.Contact()
+		before, ok := e.tally()
+		if !ok {
+			complete = time.Time{}
+			continue
+		}
+		if complete.IsZero() {
+			complete = time.Now()
+		}
+		if time.Since(complete) < time.Duration(before)*(campaignTurn+2*slowest) {
+			continue
+		}
+		l.campaigned.Store(lost.Term)
+		l.cfg.Transport.Campaign(ctx, lost.Term)
+		// Not before: the log may block, and Raft be a leader by then.
+		l.cfg.Log.Info("the leader is gone: this node campaigns", "leader", lost.Leader, "term", lost.Term, "after", time.Since(began))
+		return
+	}
+}
+
+// polledContact is a voter's answer about its contact with the leader.
+type polledContact struct {
+	id      string
+	contact *peerv1.LeaderContact
+	// took is how long the answer took.
+	took time.Duration
+}
+
+// poll asks a voter for its contact with the leader, again and again until ctx ends.
+func (l *Loss) poll(ctx context.Context, m *raftlogv1.Member, to chan<- polledContact) {
+	for ctx.Err() == nil {
+		asked := time.Now()
+		if reply, err := l.cfg.Ask(ctx, m); err == nil {
+			select {
+			case to <- polledContact{string(m.GetId()), reply.GetLeaderContact(), time.Since(asked)}:
+			case <-ctx.Done():
+			}
+		}
+		pause.For(ctx, lossAskEvery)
+	}
+}
+
+// lossEvidence is what the voters say of a leader that this node has lost.
+type lossEvidence struct {
+	term uint64
+	// silenceLimit is how long a leader that lives may be silent.
+	silenceLimit time.Duration
+	self         string
+	voters       []*raftlogv1.Member
+	// replies are the voters' newest, by raw Raft id, this node's included.
+	replies map[string]*peerv1.LeaderContact
+}
+
+// tally reports whether a voter must campaign: no voter hears the leader, knows a newer one
+// or campaigns already, and a majority has lost the leader and could not dial it. A
+// candidate may need longer than its turn, because it writes the new term first. before is
+// how many voters campaign before this node: those whose logs reach further, which do not
+// vote for a shorter log of the same last term, and of equal ones those with lower tags.
+func (e lossEvidence) tally() (before int, complete bool) {
+	lost, own := 0, e.voter(e.self)
+	for _, m := range e.voters {
+		switch v := e.voter(string(m.GetId())); {
+		case v.GetTerm() > e.term, v.GetTerm() == e.term && (v.GetCampaigned() || e.hears(v.LeaderContact)):
+			return 0, false
+		case v.GetTerm() < e.term || !v.GetGone():
+		default:
+			lost++
+			if v.GetCanCampaign() && v.ranksAbove(own) {
+				before++
+			}
+		}
+	}
+	return before, lost > len(e.voters)/2
+}
+
+// hears reports whether a voter hears the leader.
+func (e lossEvidence) hears(c *peerv1.LeaderContact) bool {
+	return c.GetConnected() && time.Duration(c.GetSilentMicros())*time.Microsecond < e.silenceLimit
+}
+
+func (e lossEvidence) voter(id string) lossVoter {
+	i := slices.IndexFunc(e.voters, func(m *raftlogv1.Member) bool { return string(m.GetId()) == id })
+	if i < 0 {
+		return lossVoter{}
+	}
+	return lossVoter{e.replies[id], e.voters[i].GetTag()}
+}
+
+// lossVoter is a voter and what it said last.
+type lossVoter struct {
+	*peerv1.LeaderContact
+	tag string
+}
+
+// ranksAbove reports whether a voter campaigns before another.
+func (v lossVoter) ranksAbove(other lossVoter) bool {
+	if v.GetLastIndex() != other.GetLastIndex() {
+		return v.GetLastIndex() > other.GetLastIndex()
+	}
+	return docid.CompareNodeTags(v.tag, other.tag) < 0
+}

@@ -1,0 +1,69 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/raftguard"
+)
+
+// recoverySnapshotEvery is how often a leader checks whether an entry has followed its
+// snapshot.
+const recoverySnapshotEvery = 200 * time.Millisecond
+
+// recoverySnapshot takes the first snapshot after a recovery of the cluster: on a leader
+// whose log has only what follows its newest snapshot, as soon as an entry follows it. A
+// survivor that stored more has a snapshot that ends further, and refuses this one as
+// older. It takes the new one, which ends in a newer term.
+type recoverySnapshot struct {
+	raft  *raft.Raft
+	store raftguard.Store
+	state StateMachine
+}
+
+// duty takes it in one leadership, and is done when there is a snapshot that a survivor takes.
+func (a recoverySnapshot) duty() duty {
+	done := false
+	take := func(ctx context.Context) (err error) {
+		done, err = a.take(ctx)
+		return err
+	}
+	check := func(time.Time) task {
+		if done {
+			return nil
+		}
+		return take
+	}
+	return duty{
+		name: "recovery snapshot", every: recoverySnapshotEvery, check: check,
+		failed: "no snapshot of this leadership yet", level: slog.LevelDebug,
+	}
+}
+
+// take takes the snapshot, if it is time to. It reports whether none is missing.
+func (a recoverySnapshot) take(ctx context.Context) (done bool, err error) {
+	end, only := a.end()
+	if !only || a.state.AppliedIndex() <= end {
+		return !only, nil
+	}
+	err = raftguard.Await(ctx, func() raft.Future { return a.raft.Snapshot() })
+	if errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// end returns the index that the newest snapshot ends with, and whether the log has
+// nothing from before.
+func (a recoverySnapshot) end() (index uint64, only bool) {
+	metas, err := a.store.Snapshots().List()
+	if err != nil || len(metas) == 0 {
+		return 0, false
+	}
+	first, err := a.store.FirstIndex()
+	return metas[0].Index, err == nil && (first == 0 || first > metas[0].Index)
+}

@@ -1,0 +1,78 @@
+package leader
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/idnode/idnode/internal/pause"
+)
+
+// slowTick is how often a leader whose disk hangs looks for a voter to elect.
+const slowTick = 50 * time.Millisecond
+
+// leaveSlowDisk has another voter elected while a write of this leader hangs. If that cannot
+// help, or did not in an earlier leadership on this slow disk, this node leads on: an election
+// that nobody wins costs more than slow writes.
+//
+// Raft's main goroutine waits for the write, so it can transfer nothing; and it would lead
+// on, because its heartbeats come from other goroutines. So the voter gets the last step of
+// a transfer alone, the TimeoutNow request.
+func (t *Transfer) leaveSlowDisk() duty {
+	term := t.cfg.Raft.CurrentTerm()
+	check := func(now time.Time) task {
+		switch inVain := t.toldIn != 0 && t.toldIn != term && !t.replaced(t.toldIn); {
+		case t.replaced(term):
+		case !t.cfg.Disk.Slow(now):
+			t.toldIn = 0
+		case t.cfg.Disk.Hang() && !inVain && t.majorityWithoutSelf():
+			return t.tellToCampaign(term)
+		}
+		return nil
+	}
+	return duty{
+		name: "slow disk", every: slowTick, check: check, wake: t.cfg.Disk.BecameSlow(), early: true,
+		failed: "the voter did not campaign", level: slog.LevelWarn,
+	}
+}
+
+// replaced reports whether the leader of a newer term has sent a request.
+func (t *Transfer) replaced(term uint64) bool {
+	newest, _ := t.cfg.Transport.Leader()
+	return newest > term
+}
+
+// majorityWithoutSelf reports whether the other voters whose disks are not slow are a
+// majority. No fewer can elect a leader: they lack the entry that this node writes, so that
+// it refuses them its vote (§5.4.1).
+func (t *Transfer) majorityWithoutSelf() bool {
+	quick := 0
+	for _, target := range t.targets() {
+		if !target.slow {
+			quick++
+		}
+	}
+	return quick > len(t.cfg.Configuration.Voters())/2
+}
+
+// tellToCampaign has the best target campaign, and gives it time to lead.
+func (t *Transfer) tellToCampaign(term uint64) task {
+	best, found, _ := bestTarget(t.targets())
+	if !found {
+		return nil
+	}
+	t.attempts.add(best.server.ID)
+	return func(ctx context.Context) error {
+		t.cfg.Log.Warn("a write to this leader's disk hangs: telling another voter to campaign", "to", best.server.ID)
+		ctx, cancel := context.WithTimeout(ctx, 2*t.cfg.Election)
+		defer cancel()
+		if err := t.cfg.Transport.SendTimeoutNow(ctx, best.server.ID); err != nil {
+			return err
+		}
+		t.toldIn = term
+		for ctx.Err() == nil && !t.replaced(term) {
+			pause.For(ctx, slowTick/10)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,231 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/commit"
+	"github.com/idnode/idnode/cluster/disk"
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/peers"
+	"github.com/idnode/idnode/cluster/raftguard"
+	"github.com/idnode/idnode/cluster/transport"
+	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/internal/pause"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+const (
+	// transferTimeout bounds a leadership transfer: Raft gives up after its election
+	// timeout, and the new leader must become known.
+	transferTimeout = 5 * time.Second
+)
+
+// Caller calls other nodes as the leader's business needs it: see cluster.Peers.
+type Caller interface {
+	// Transfer asks the leader to transfer its leadership.
+	Transfer(ctx context.Context, tag, address string, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error)
+	// MayRemove asks the leader. An error of a program that does not know the call has
+	// a method Unimplemented() bool.
+	MayRemove(ctx context.Context, tag, address string, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error)
+}
+
+// TransferConfig is what a Transfer needs.
+type TransferConfig struct {
+	Raft          *raft.Raft
+	Configuration peers.Configuration
+	Record        *member.NodeRecord
+	Table         *peers.Table
+	Peers         Caller
+	Gatherer      *commit.Gatherer
+	Pinger        *peers.Pinger
+	Check         VoterCheck
+	Space         *disk.Space
+	Stuck         *raftguard.StuckTransfer
+	Disk          *disk.Writes
+	Transport     *transport.Transport
+	// Election is Raft's election timeout.
+	Election time.Duration
+	// Priority is this node's own.
+	Priority uint32
+	Log      *slog.Logger
+}
+
+// Transfer transfers leadership to other voters, as in raft thesis 3.10.
+type Transfer struct {
+	cfg      TransferConfig
+	attempts transferAttempts
+	// priorityTransfers and toldIn belong to the current leadership's work. toldIn is the
+	// term in which a voter was last told to campaign because of this node's slow disk; 0
+	// once the disk is not slow.
+	priorityTransfers priorityTransfers
+	toldIn            uint64
+}
+
+// NewTransfer returns a Transfer that has not transferred yet.
+func NewTransfer(cfg TransferConfig) *Transfer { return &Transfer{cfg: cfg} }
+
+// errDiskHangs is the error of a transfer while this node's disk does not answer.
+var errDiskHangs = errors.New("a write to the leader's disk hangs")
+
+// Request transfers leadership to the voter with this tag, wherever the leader is; see
+// Node.Transfer.
+func (t *Transfer) Request(ctx context.Context, tag string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
+	defer cancel()
+	if _, err := t.cfg.Gatherer.WaitLeader(ctx); err != nil {
+		return "", err
+	}
+	leader, ok := t.Leader()
+	if !ok {
+		return "", outcome.NewNotApplied(outcome.NoQuorum, nil)
+	}
+	if t.cfg.Record.IsSelf(leader) {
+		return t.TransferOwn(ctx, tag)
+	}
+	reply, err := t.cfg.Peers.Transfer(ctx, leader.GetTag(), leader.GetGrpcAddress(), &peerv1.TransferRequest{Tag: tag})
+	if err != nil {
+		return "", err
+	}
+	m, _ := t.cfg.Table.ByID(reply.GetLeader())
+	return m.GetTag(), nil
+}
+
+// Leader returns the leader that this node knows of.
+func (t *Transfer) Leader() (*raftlogv1.Member, bool) {
+	return t.cfg.Table.ByServerID(t.cfg.Gatherer.Leader())
+}
+
+// TransferOwn transfers this node's own leadership.
+func (t *Transfer) TransferOwn(ctx context.Context, tag string) (string, error) {
+	if t.cfg.Raft.State() != raft.Leader {
+		return "", outcome.NewNotApplied(outcome.NotLeader, nil)
+	}
+	to, err := t.targetWithTag(ctx, tag)
+	if err != nil || to.ID == raft.ServerID(t.cfg.Record.Name()) {
+		return tag, err
+	}
+	if err := t.run(ctx, to); err != nil {
+		return "", outcome.NewNotApplied(outcome.NoQuorum, fmt.Errorf("transferring leadership: %w", err))
+	}
+	return t.awaitNewLeader(ctx)
+}
+
+// ToAny transfers leadership to the default target.
+func (t *Transfer) ToAny(ctx context.Context) error { return t.run(ctx, t.defaultTarget()) }
+
+// run transfers leadership to a server, or to the one that Raft chooses if target is empty.
+// It is bounded by Raft's election timeout and ctx. While a write of this node hangs there is
+// none: the voter's last answer waits for it, and a second transfer behind the first would stay
+// in the library (hashicorp/raft issue 696). leaveSlowDisk does without.
+func (t *Transfer) run(ctx context.Context, to raft.Server) error {
+	if t.cfg.Disk.Hang() {
+		return errDiskHangs
+	}
+	err := raftguard.Await(ctx, func() raft.Future {
+		if to.ID == "" {
+			return t.cfg.Raft.LeadershipTransfer()
+		}
+		return t.cfg.Raft.LeadershipTransferToServer(to.ID, to.Address)
+	})
+	if ctx.Err() == nil {
+		t.cfg.Stuck.Saw(err) // A transfer that has ended is not stuck, even if it failed.
+	}
+	return err
+}
+
+// targetWithTag returns the transfer target with this tag, or the default target if tag is
+// empty.
+func (t *Transfer) targetWithTag(ctx context.Context, tag string) (raft.Server, error) {
+	if tag == "" {
+		return t.defaultTarget(), nil
+	}
+	m, ok := t.cfg.Table.ByTag(tag)
+	if !ok || m.GetRemoved() {
+		return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "there is no member "+tag)
+	}
+	if why := t.unfit(m); why != "" {
+		return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, why)
+	}
+	for _, s := range t.cfg.Configuration.Servers() {
+		if s.ID == member.ServerID(m.GetId()) && s.Suffrage == raft.Voter {
+			return s, t.checkAnswers(ctx, m)
+		}
+	}
+	return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, "member "+tag+" does not vote")
+}
+
+// unfit returns why a member is no transfer target: it is in no better condition to lead
+// than this node. Empty means that it is one.
+func (t *Transfer) unfit(m *raftlogv1.Member) string {
+	reply, ok := t.cfg.Pinger.Reply(m.GetId())
+	switch {
+	case ok && reply.GetStorageFull() && !t.cfg.Space.Below():
+		return "the disk of member " + m.GetTag() + " is nearly full"
+	case ok && reply.GetStorageSlow() && !t.cfg.Disk.Slow(time.Now()):
+		return "the disk of member " + m.GetTag() + " is slow"
+	case ok && reply.GetLeaderPriority() == 0 && t.cfg.Priority > 0:
+		return "member " + m.GetTag() + " has leader-priority 0"
+	}
+	return ""
+}
+
+// checkAnswers refuses a target that does not answer.
+func (t *Transfer) checkAnswers(ctx context.Context, m *raftlogv1.Member) error {
+	silent, err := t.cfg.Check.silent(ctx, []*raftlogv1.Member{m})
+	if err == nil && len(silent) > 0 {
+		err = refusal(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_UNREACHABLE, "member "+m.GetTag()+" does not answer the leader")
+	}
+	return err
+}
+
+// awaitNewLeader waits until this node knows another leader.
+func (t *Transfer) awaitNewLeader(ctx context.Context) (string, error) {
+	for ctx.Err() == nil {
+		if m, ok := t.Leader(); ok && !t.cfg.Record.IsSelf(m) {
+			return m.GetTag(), nil
+		}
+		pause.For(ctx, adminPause)
+	}
+	return "", outcome.NewUnknown(outcome.NoQuorum, errors.New("leadership was transferred, but no new leader is known yet"))
+}
+
+// targets returns the possible transfer targets: the other voters that answered the last
+// ping, but for those whose Raft ports could not be dialled: a voter that has just ended answered
+// the last ping, too.
+func (t *Transfer) targets() []transferTarget {
+	var all []transferTarget
+	for _, s := range t.cfg.Configuration.Servers() {
+		m, known := t.cfg.Table.ByServerID(string(s.ID))
+		if !known || s.Suffrage != raft.Voter || t.cfg.Record.IsSelf(m) {
+			continue
+		}
+		_, unreachable := t.cfg.Transport.Unreachable(s.ID)
+		if reply, behind, ok := t.cfg.Pinger.ReplyAndLag(m.GetId()); ok && unreachable == nil {
+			all = append(all, transferTarget{
+				server: s, applied: reply.GetAppliedIndex(), behind: behind, priority: reply.GetLeaderPriority(),
+				full: reply.GetStorageFull(), slow: reply.GetStorageSlow(), attempted: t.attempts.newestTo(s.ID),
+			})
+		}
+	}
+	return all
+}
+
+// defaultTarget returns the target of a transfer that names none. It is empty, so that Raft
+// chooses the most up-to-date voter, unless the voters differ in disk or priority.
+func (t *Transfer) defaultTarget() raft.Server {
+	best, found, differ := bestTarget(t.targets())
+	if !differ {
+		return raft.Server{}
+	}
+	if found {
+		t.attempts.add(best.server.ID)
+	}
+	return best.server
+}

@@ -1,0 +1,160 @@
+package member
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/idnode/idnode/internal/disklock"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// NodeRecord is who this node is: its record, in memory and in the storage. Readers get a
+// record that is never changed. A record of why the node must not go on ends it.
+//
+// Invariant: what Get returns is durable.
+type NodeRecord struct {
+	cfg NodeRecordConfig
+	// changing is held while a change is in progress.
+	changing disklock.Mutex
+	current  atomic.Pointer[Record]
+}
+
+// NodeRecordConfig is what the settings say of a node, and what a NodeRecord needs.
+type NodeRecordConfig struct {
+	// Tag is the requested one; empty if there is none.
+	Tag       string
+	Advertise Addresses
+	Watcher   bool
+	// LogFormat is the newest that the node reads.
+	LogFormat uint32
+	// TrustData means that an operator vouches for the data directory.
+	TrustData bool
+	// Save replaces the record in the storage; Fail ends the node.
+	Save func(*Record) error
+	Fail func(error)
+}
+
+// NewNodeRecord returns the record of a node that is stored.
+func NewNodeRecord(record *Record, cfg NodeRecordConfig) *NodeRecord {
+	r := &NodeRecord{cfg: cfg, changing: disklock.New()}
+	r.current.Store(record)
+	return r
+}
+
+// Fail ends the node, without a record of why.
+func (r *NodeRecord) Fail(err error) { r.cfg.Fail(err) }
+
+// Get returns the newest record, which must not be changed.
+func (r *NodeRecord) Get() *Record { return r.current.Load() }
+
+// Update changes the record in the storage, then in memory. change gets a copy and
+// reports whether it changed anything.
+func (r *NodeRecord) Update(change func(*Record) bool) error {
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	next := r.current.Load().Clone()
+	if !change(next) {
+		return nil
+	}
+	if err := r.cfg.Save(next); err != nil {
+		return err
+	}
+	r.current.Store(next)
+	return nil
+}
+
+// ID returns the node's raw Raft id.
+func (r *NodeRecord) ID() []byte { return r.Get().ID.Bytes() }
+
+// Name returns the node's Raft name.
+func (r *NodeRecord) Name() string { return r.Get().ID.String() }
+
+// IsSelf reports whether a member is this node.
+func (r *NodeRecord) IsSelf(m *raftlogv1.Member) bool { return string(m.GetId()) == string(r.ID()) }
+
+// TagIn returns the node's tag in a record, or the requested one; empty if there is none.
+func (r *NodeRecord) TagIn(now *Record) string { return cmp.Or(now.Tag, r.cfg.Tag) }
+
+// Member returns this node as it introduces itself.
+func (r *NodeRecord) Member() *raftlogv1.Member {
+	now := r.Get()
+	m := &raftlogv1.Member{
+		Id: now.ID.Bytes(), Tag: r.TagIn(now),
+		GrpcAddress: r.cfg.Advertise.GRPC, RaftAddress: r.cfg.Advertise.Raft, HttpAddress: r.cfg.Advertise.HTTP,
+		Watcher: r.cfg.Watcher, LogFormat: r.cfg.LogFormat,
+	}
+	// The cluster's values count: a flag changes neither later.
+	for _, known := range now.Members {
+		if string(known.GetId()) == string(m.GetId()) {
+			m.Watcher, m.Voter = known.GetWatcher(), known.GetVoter()
+		}
+	}
+	return m
+}
+
+// Refuses returns why the node does not start: as another node, as a removed one, or from
+// a directory that is not to be trusted.
+func (r *NodeRecord) Refuses() error {
+	now := r.Get()
+	switch {
+	case now.Recovering:
+		return errors.New("cluster: a recovery of the cluster was cut short: run the same 'idnode recover' again")
+	case now.Removed:
+		return RemovedError(now.Tag)
+	case now.Diverged != "":
+		return divergedError(now.Diverged)
+	case now.SetBack != "" && !r.cfg.TrustData:
+		return SetBackError(now.SetBack)
+	case now.Tag != "" && r.cfg.Tag != "" && now.Tag != r.cfg.Tag:
+		return fmt.Errorf("cluster: the data directory belongs to node %s, not %s: %w", now.Tag, r.cfg.Tag, ErrOtherNode)
+	}
+	return nil
+}
+
+// end records why this node must not go on, and ends it.
+func (r *NodeRecord) end(why error, change func(*Record) bool) error {
+	err := errors.Join(why, r.Update(change))
+	r.cfg.Fail(err)
+	return err
+}
+
+// EndRemoved records that this node was removed, and ends it.
+func (r *NodeRecord) EndRemoved() {
+	_ = r.end(RemovedError(r.Get().Tag), func(r *Record) bool {
+		changed := !r.Removed
+		r.Removed = true
+		return changed
+	})
+}
+
+// EndSetBack records that others have seen more of this node's disk than it has, and ends
+// the node.
+func (r *NodeRecord) EndSetBack(why string) error {
+	return r.end(SetBackError(why), func(r *Record) bool {
+		changed := r.SetBack == ""
+		r.SetBack = why
+		return changed
+	})
+}
+
+// EndDiverged records that this node's state is not the cluster's, and ends it: its answers
+// may not be what the log holds.
+func (r *NodeRecord) EndDiverged(why string) {
+	_ = r.end(divergedError(why), func(r *Record) bool {
+		changed := r.Diverged == ""
+		r.Diverged = why
+		return changed
+	})
+}
+
+// RemovedError is the error of a node that was removed under this tag.
+func RemovedError(tag string) error {
+	return fmt.Errorf("cluster: %w (tag %s): empty the data directory to join as a new member, under a new tag", ErrRemoved, tag)
+}
+
+// SetBackError is the error of a node whose data directory is an older copy.
+func SetBackError(why string) error { return fmt.Errorf("cluster: %w: %s", ErrSetBack, why) }
+
+func divergedError(why string) error { return fmt.Errorf("cluster: %w: %s", ErrDiverged, why) }

@@ -1,0 +1,94 @@
+package peers
+
+import (
+	"slices"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/transport"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// Configuration is Raft's newest configuration, by the table of members. It is known
+// without asking Raft's main loop.
+type Configuration struct {
+	raft  *raft.Raft
+	table *Table
+}
+
+// NewConfiguration returns the configuration of r, which runs.
+func NewConfiguration(r *raft.Raft, table *Table) Configuration { return Configuration{r, table} }
+
+// Servers returns its servers, which must not be changed.
+func (c Configuration) Servers() []raft.Server {
+	return c.raft.GetConfiguration().Configuration().Servers
+}
+
+// Has reports whether the member with this tag is in it.
+func (c Configuration) Has(tag string) bool {
+	m, ok := c.table.ByTag(tag)
+	return ok && c.holds(m)
+}
+
+// holds reports whether a member is in it.
+func (c Configuration) holds(m *raftlogv1.Member) bool {
+	return slices.ContainsFunc(c.Servers(), func(s raft.Server) bool { return s.ID == member.ServerID(m.GetId()) })
+}
+
+// HasLeft reports whether a member was removed, and has left Raft's configuration for good. The
+// configuration follows the table of members. As long as the one without the member is not
+// committed the leader may be lost, and the others need the member's vote.
+func (c Configuration) HasLeft(m *raftlogv1.Member) bool {
+	if !m.GetRemoved() || c.table.hasLeft(m) {
+		return m.GetRemoved()
+	}
+	if c.holds(m) || c.table.NewestConfiguration() > max(c.raft.CommitIndex(), c.raft.AppliedIndex()) {
+		return false
+	}
+	c.table.leaves(m)
+	return true
+}
+
+// Voters returns the raw Raft ids of the voters.
+func (c Configuration) Voters() []string {
+	var ids []string
+	for _, m := range c.VotingMembers() {
+		ids = append(ids, string(m.GetId()))
+	}
+	return ids
+}
+
+// VotingMembers returns the voters as members.
+func (c Configuration) VotingMembers() []*raftlogv1.Member {
+	var members []*raftlogv1.Member
+	for _, s := range c.Servers() {
+		if m, ok := c.table.ByServerID(string(s.ID)); ok && s.Suffrage == raft.Voter {
+			members = append(members, m)
+		}
+	}
+	return members
+}
+
+// VoterNames returns the Raft names of the voters.
+func (c Configuration) VoterNames() []raft.ServerID { return votersIn(c.Servers()) }
+
+func votersIn(servers []raft.Server) []raft.ServerID {
+	var names []raft.ServerID
+	for _, s := range servers {
+		if s.Suffrage == raft.Voter {
+			names = append(names, s.ID)
+		}
+	}
+	return names
+}
+
+// ServerOf returns a member as Raft's first configuration names it.
+func ServerOf(m *raftlogv1.Member) raft.Server {
+	id := member.ServerID(m.GetId())
+	s := raft.Server{ID: id, Address: transport.Address(id), Suffrage: raft.Voter}
+	if m.GetWatcher() {
+		s.Suffrage = raft.Nonvoter
+	}
+	return s
+}

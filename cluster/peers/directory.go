@@ -1,0 +1,33 @@
+package peers
+
+import (
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/transport"
+)
+
+// directory is the transport's view of the table of members.
+type directory struct {
+	table *Table
+	// raft returns nil before Raft runs.
+	raft func() *raft.Raft
+}
+
+// NewDirectory returns a directory. raft returns nil before Raft runs.
+func NewDirectory(table *Table, raft func() *raft.Raft) transport.Directory {
+	return directory{table, raft}
+}
+
+var _ transport.Directory = directory{}
+
+// Lookup implements transport.Directory. A removed member whose vote still counts is one
+// like any other. Before Raft runs here, that is not known, and so neither is the member:
+// as a removed one it would end.
+func (d directory) Lookup(id string) (transport.Peer, bool) {
+	m, ok := d.table.ByServerID(id)
+	r := d.raft()
+	if !ok || m.GetRemoved() && r == nil {
+		return transport.Peer{}, false
+	}
+	return transport.Peer{ID: id, Tag: m.GetTag(), Address: m.GetRaftAddress(), Removed: NewConfiguration(r, d.table).HasLeft(m)}, true
+}

@@ -1,0 +1,87 @@
+package peers
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/transport"
+	"github.com/idnode/idnode/internal/pause"
+)
+
+const (
+	// greetFirst is the pause after the first greetings at the start, and grows up to
+	// greetEvery. It is well below a heartbeat timeout: elections wait for greetings.
+	greetFirst, greetEvery = 70 * time.Millisecond, time.Second
+	// greetPauses is the number of pauses, 490 ms in total, after which elections no longer
+	// wait for a member that has not answered. That is long for an answer, or for another
+	// attempt after a refused connection. Pauses are counted, not time: messages that
+	// arrive while this process is paused are read in the next one.
+	greetPauses = 3
+)
+
+// GreetMaxPauses returns how many pauses elections wait for members that have not answered, if
+// they wait for trustWait beyond the usual.
+func GreetMaxPauses(trustWait time.Duration) int { return greetPauses + int(trustWait/greetEvery) }
+
+// Greetings greet all members until each has accepted this process once: if this
+// node's disk was set back, a member that knows refuses the greeting. They greet them again
+// while there is no leader any more: that is how a node sees it that was set back with its
+// memory, and whose connections no longer fit those of the others.
+type Greetings struct {
+	Configuration Configuration
+	Record        *member.NodeRecord
+	Transport     *transport.Transport
+	// Begin starts a goroutine that ends with the node.
+	Begin func(func(ctx context.Context))
+	// MaxPauses is how many pauses elections wait for members that have not answered.
+	MaxPauses int
+}
+
+// Run greets until ctx ends.
+func (g Greetings) Run(ctx context.Context) {
+	led := false
+	toGreet := func() (left []raft.ServerID) {
+		_, leader := g.Configuration.raft.LeaderWithID()
+		led = led || leader != ""
+		again := led && leader == ""
+		for _, m := range g.Configuration.table.Refresh().Members {
+			if id := member.ServerID(m.GetId()); !g.Configuration.HasLeft(m) && !g.Record.IsSelf(m) && (again || !g.Transport.Greeted(id)) {
+				left = append(left, id)
+			}
+		}
+		return left
+	}
+	greetAll(ctx, toGreet, g.MaxPauses, g.Transport.StopWaiting, func(id raft.ServerID, done func()) {
+		g.Begin(func(ctx context.Context) {
+			defer done()
+			_ = g.Transport.Greet(ctx, id) // It is tried again.
+		})
+	})
+}
+
+// greetAll greets the members in left until ctx ends. No greeting waits for another. It
+// calls stopWaiting once.
+func greetAll(ctx context.Context, left func() []raft.ServerID, maxPauses int, stopWaiting func(),
+	greet func(id raft.ServerID, done func()),
+) {
+	var underWay sync.Map
+	pauses := 0
+	for wait := greetFirst; ctx.Err() == nil; wait = min(2*wait, greetEvery) {
+		members := left()
+		if pauses == maxPauses || pauses < maxPauses && len(members) == 0 {
+			stopWaiting()
+			pauses = maxPauses
+		}
+		for _, id := range members {
+			if _, is := underWay.LoadOrStore(id, nil); !is {
+				greet(id, func() { underWay.Delete(id) })
+			}
+		}
+		pause.For(ctx, wait)
+		pauses++
+	}
+}

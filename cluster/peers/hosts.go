@@ -1,0 +1,171 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+const (
+	// lookupWait is how long the look-up of a name may take before a dial uses the addresses
+	// that the name had last. It is less where the dial itself has little time.
+	lookupWait = 100 * time.Millisecond
+	// lookupLimit bounds a look-up for which nobody waits any more.
+	lookupLimit = 1500 * time.Millisecond
+)
+
+// Hosts opens connections. It looks a name up at each dial, because in a cluster of
+// containers the address behind a name changes with each start. It keeps the addresses, and
+// uses them while names do not resolve: the machine that is lost may have run the leader and
+// the name service. Another node may have such an address by now; the greeting says so.
+type Hosts struct {
+	// ctx ends with the node, and with it the look-ups for which nobody waits.
+	ctx    context.Context
+	dial   func(ctx context.Context, address string) (net.Conn, error)
+	lookup func(ctx context.Context, host string) ([]string, error)
+
+	mu sync.Mutex
+	// last are the addresses by name, sorted. They are never changed.
+	last map[string][]string
+}
+
+// HostsConfig is what hosts need.
+type HostsConfig struct {
+	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// Lookup may be nil: then addresses are dialled as they are.
+	Lookup func(ctx context.Context, host string) ([]string, error)
+	// Last are the addresses by name that the process before knew.
+	Last map[string][]string
+}
+
+// NewHosts returns hosts. ctx ends with the node.
+func NewHosts(ctx context.Context, cfg HostsConfig) *Hosts {
+	h := &Hosts{ctx: ctx, dial: cfg.Dial, lookup: cfg.Lookup, last: map[string][]string{}}
+	maps.Copy(h.last, cfg.Last)
+	return h
+}
+
+// LookupHost is how names are looked up unless the settings say otherwise. It uses a
+// resolver of its own, so that this look-up does not join an earlier one of the same name
+// that hangs since this node was cut off.
+func LookupHost(ctx context.Context, host string) ([]string, error) {
+	return (&net.Resolver{}).LookupHost(ctx, host)
+}
+
+// DialContext connects to host:port.
+func (h *Hosts) DialContext(ctx context.Context, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || h.lookup == nil {
+		return h.dial(ctx, address)
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return h.dial(ctx, address)
+	}
+	ips, err := h.resolve(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	for i, ip := range ips {
+		conn, err := h.dialShare(ctx, len(ips)-i, net.JoinHostPort(ip, port))
+		if err == nil {
+			return conn, nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	return nil, fmt.Errorf("dialling %s: %w", host, failed)
+}
+
+// dialShare dials one of several addresses that share the time of ctx.
+func (h *Hosts) dialShare(ctx context.Context, addresses int, address string) (net.Conn, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(addresses))
+		defer cancel()
+	}
+	return h.dial(ctx, address)
+}
+
+// lookedUp is the outcome of a look-up.
+type lookedUp struct {
+	ips []string
+	err error
+}
+
+// resolve returns the addresses of a name: those of a look-up, or those that are kept if it
+// fails or takes long. A slow one goes on, for the next dial.
+func (h *Hosts) resolve(ctx context.Context, host string) ([]string, error) {
+	done := make(chan lookedUp, 1)
+	go func() { done <- h.lookUp(host) }()
+	kept := h.kept(host)
+	var late <-chan time.Time
+	if len(kept) > 0 {
+		timer := time.NewTimer(maxLookupWait(ctx))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case r := <-done:
+		if r.err != nil && len(kept) > 0 {
+			return kept, nil
+		}
+		return r.ips, r.err
+	case <-late:
+		return kept, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("looking up %s: %w", host, ctx.Err())
+	}
+}
+
+// maxLookupWait is how long a dial with this ctx waits for a look-up.
+func maxLookupWait(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return min(lookupWait, time.Until(deadline)/4)
+	}
+	return lookupWait
+}
+
+// lookUp looks a name up and keeps the addresses.
+func (h *Hosts) lookUp(host string) lookedUp {
+	ctx, cancel := context.WithTimeout(h.ctx, lookupLimit)
+	defer cancel()
+	ips, err := h.lookup(ctx, host)
+	if err == nil && len(ips) == 0 {
+		err = fmt.Errorf("looking up %s: no addresses", host)
+	}
+	if err == nil {
+		h.mu.Lock()
+		h.last[host] = slices.Sorted(slices.Values(ips))
+		h.mu.Unlock()
+	}
+	return lookedUp{ips, err}
+}
+
+func (h *Hosts) kept(host string) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.last[host]
+}
+
+// of returns the addresses that are kept of the members' names.
+func (h *Hosts) of(members []*raftlogv1.Member) map[string][]string {
+	known := map[string][]string{}
+	for _, m := range members {
+		for _, address := range []string{m.GetGrpcAddress(), m.GetRaftAddress()} {
+			if host, _, err := net.SplitHostPort(address); err == nil && !m.GetRemoved() {
+				if ips := h.kept(host); len(ips) > 0 {
+					known[host] = ips
+				}
+			}
+		}
+	}
+	return known
+}

@@ -1,0 +1,212 @@
+package peers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/transport"
+	"github.com/idnode/idnode/internal/pause"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+const (
+	// locateTimeout bounds the questions to one member's addresses. An address at which there
+	// is no machine takes all of it.
+	locateTimeout = pingTimeout
+	// raftSilentAfter is how long the Raft port of a member that answers pings must not have
+	// answered before that is a problem: a node that starts opens it last.
+	raftSilentAfter = 2 * time.Second
+	// locatorLogEvery is how often an unchanged problem is logged.
+	locatorLogEvery = 30 * time.Second
+)
+
+// LocatorConfig is what a Locator needs.
+type LocatorConfig struct {
+	Listed    []member.Listed
+	Peers     Caller
+	Record    *member.NodeRecord
+	Table     *Table
+	Transport *transport.Transport
+	Pinger    *Pinger
+	Hint      *Hint
+	Log       *slog.Logger
+}
+
+// Locator finds members that have moved and cannot announce it, because there is no leader
+// or it has moved as well: after a change of all addresses none finds another. The operator's
+// list is evidence: an address on it is used for a member that does not answer where it is
+// registered, if a node says hello there as that member of this cluster. So is the registered
+// gRPC address for a Raft port that has moved. As soon as the member answers where it is
+// registered, that counts again: a member that only answers elsewhere may be a copy of its
+// data directory. Of members that are found nowhere it says where they were looked for.
+type Locator struct {
+	cfg LocatorConfig
+
+	mu sync.Mutex
+	// problems are by raw Raft id.
+	problems map[string]problem
+}
+
+// problem is why a member is not in touch.
+type problem struct {
+	// text is empty if there is none.
+	text string
+	// raft means that the member answers, and its Raft port does not. That is always a
+	// problem; that a member is down is one only while there is no leader.
+	raft   bool
+	logged time.Time
+}
+
+// NewLocator returns a Locator that has not looked yet.
+func NewLocator(cfg LocatorConfig) *Locator {
+	return &Locator{cfg: cfg, problems: map[string]problem{}}
+}
+
+// Run looks for the members that do not answer, until ctx ends.
+func (l *Locator) Run(ctx context.Context) {
+	began := time.Now()
+	pause.For(ctx, startPingEvery) // The first pings say who is silent.
+	for ctx.Err() == nil {
+		var looking sync.WaitGroup
+		for _, m := range l.cfg.Table.Refresh().Registered {
+			if !m.GetRemoved() && !l.cfg.Record.IsSelf(m) {
+				looking.Go(func() { l.look(ctx, m) })
+			}
+		}
+		looking.Wait()
+		pause.For(ctx, l.cfg.Pinger.interval(time.Since(began)))
+	}
+}
+
+// look looks for one member, unless all is well with it.
+func (l *Locator) look(ctx context.Context, m *raftlogv1.Member) {
+	var raftFailed error
+	silent := !l.cfg.Pinger.SilentSince(m.GetId()).IsZero()
+	if !silent {
+		raftFailed = l.raftFailed(ctx, m)
+	}
+	if !silent && raftFailed == nil && !l.cfg.Table.Moved(m.GetId()) {
+		l.note(m, problem{})
+		return
+	}
+	at, err := l.ask(ctx, m)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && silent:
+		l.note(m, problem{text: fmt.Sprintf("member %s is not found: %v", m.GetTag(), err)})
+	case err == nil && l.cfg.Table.found(m, at):
+		l.cfg.Transport.Disconnect(member.ServerID(m.GetId())) // It has to greet again, at the new address.
+		l.cfg.Log.Warn("a member is dialled at other addresses than those registered, until it has announced them",
+			"tag", m.GetTag(), "grpc", at.GRPC, "raft", at.Raft, "registered_grpc", m.GetGrpcAddress(), "registered_raft", m.GetRaftAddress())
+	case raftFailed != nil:
+		l.note(m, problem{text: fmt.Sprintf("the Raft port of %s at %s does not answer: %v", m.GetTag(), l.raftAddress(m),
+			raftFailed), raft: true})
+	default:
+		l.note(m, problem{})
+	}
+}
+
+// raftFailed returns why the member's Raft port was not reached for some time, or nil. An
+// error may be old, because only some nodes dial: so it is dialled now.
+func (l *Locator) raftFailed(ctx context.Context, m *raftlogv1.Member) error {
+	id := member.ServerID(m.GetId())
+	since, err := l.cfg.Transport.Unreachable(id)
+	if err == nil || time.Since(since) < raftSilentAfter {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, locateTimeout)
+	defer cancel()
+	if answers, _ := l.cfg.Transport.Answers(ctx, id); answers {
+		return nil
+	}
+	return err
+}
+
+// raftAddress returns where the member's Raft port is dialled.
+func (l *Locator) raftAddress(m *raftlogv1.Member) string {
+	dialled, _ := l.cfg.Table.ByID(m.GetId())
+	return dialled.GetRaftAddress()
+}
+
+// ask asks where the member is registered and at its addresses on the list, and returns the
+// first at which it answers; the error says who does not answer, or who does.
+func (l *Locator) ask(ctx context.Context, m *raftlogv1.Member) (member.Addresses, error) {
+	ctx, cancel := context.WithTimeout(ctx, locateTimeout)
+	defer cancel()
+	places := []member.Listed{{Tag: m.GetTag(), Address: m.GetGrpcAddress()}}
+	for _, p := range l.cfg.Listed {
+		if (p.Tag == "" || p.Tag == m.GetTag()) && p.Address != m.GetGrpcAddress() {
+			places = append(places, p)
+		}
+	}
+	found, failed := make([]member.Addresses, len(places)), make([]error, len(places))
+	var asking sync.WaitGroup
+	for i, p := range places {
+		asking.Go(func() { found[i], failed[i] = l.greet(ctx, m, p) })
+	}
+	asking.Wait()
+	for i, err := range failed {
+		if err == nil {
+			return found[i], nil
+		}
+	}
+	return member.Addresses{}, errors.New(strings.ReplaceAll(errors.Join(failed...).Error(), "\n", "; "))
+}
+
+// greet asks the node at a place whether it is the member, and where its Raft port is.
+func (l *Locator) greet(ctx context.Context, m *raftlogv1.Member, at member.Listed) (member.Addresses, error) {
+	from := "on the list"
+	if at.Address == m.GetGrpcAddress() {
+		from = "as registered"
+	}
+	reply, err := l.cfg.Peers.Hello(ctx, at.Tag, at.Address, &peerv1.HelloRequest{Self: l.cfg.Record.Member()})
+	switch {
+	case err != nil:
+		return member.Addresses{}, fmt.Errorf("at %s, %s, nobody answers (%w)", at.Address, from, err)
+	case len(reply.GetClusterId()) == 0:
+		return member.Addresses{}, fmt.Errorf("at %s, %s, a node without a cluster answers", at.Address, from)
+	case !bytes.Equal(reply.GetClusterId(), l.cfg.Record.Get().ClusterID):
+		return member.Addresses{}, fmt.Errorf("at %s, %s, a node of cluster %x answers", at.Address, from, reply.GetClusterId())
+	case !bytes.Equal(reply.GetSelf().GetId(), m.GetId()):
+		return member.Addresses{}, fmt.Errorf("at %s, %s, node %s answers", at.Address, from, reply.GetSelf().GetTag())
+	}
+	return member.Addresses{GRPC: at.Address, Raft: reply.GetSelf().GetRaftAddress()}, nil
+}
+
+// note records a member's problem, and logs it if it is one now.
+func (l *Locator) note(m *raftlogv1.Member, p problem) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now, before := time.Now(), l.problems[string(m.GetId())]
+	p.logged = before.logged
+	if l.matters(p, now) && (p.raft != before.raft || now.Sub(p.logged) >= locatorLogEvery) {
+		p.logged = now
+		l.cfg.Log.Warn(p.text)
+	}
+	l.problems[string(m.GetId())] = p
+}
+
+func (l *Locator) matters(p problem, now time.Time) bool {
+	return p.text != "" && (p.raft || l.cfg.Hint.lost(now))
+}
+
+// Warnings returns the problems that matter, in the order of the members' tags.
+func (l *Locator) Warnings() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []string
+	for _, m := range l.cfg.Table.view.Load().Registered {
+		if p := l.problems[string(m.GetId())]; l.matters(p, time.Now()) {
+			all = append(all, p.text)
+		}
+	}
+	return all
+}

@@ -1,0 +1,79 @@
+package peers
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/apply"
+	"github.com/idnode/idnode/cluster/member"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// TestALateAnswerMakesNoWayLonger: a member is as far away as its answers take, but one
+// that is late counts for twice the one before.
+func TestALateAnswerMakesNoWayLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pinger := NewPinger(PingerConfig{Raft: new(raft.Raft), States: &apply.States{}})
+		b := &raftlogv1.Member{Id: []byte("B")}
+		if got := pinger.RoundTrip(b.GetId()); got != 0 {
+			t.Errorf("%v before the first answer", got)
+		}
+		for i, step := range []struct{ took, want time.Duration }{{80, 80}, {10, 10}, {900, 20}, {10, 10}, {15, 15}, {40, 30}, {40, 40}} {
+			pinger.keep(b, time.Now().Add(-step.took), &peerv1.PingResponse{}, nil)
+			if got := pinger.RoundTrip(b.GetId()); got != step.want {
+				t.Errorf("answer %d took %d: %d away, want %d", i, step.took, got, step.want)
+			}
+		}
+	})
+}
+
+// TestANodeThatNoMemberReachesSaysSo: its own pings are answered, so nothing else is wrong.
+func TestANodeThatNoMemberReachesSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own := member.NewNodeRecord(&member.Record{}, member.NodeRecordConfig{Advertise: member.Addresses{GRPC: "a:1"}})
+		pinger := NewPinger(PingerConfig{Record: own})
+		want := func(warned bool, when string) {
+			t.Helper()
+			if got := pinger.Unreached(); (len(got) > 0) != warned {
+				t.Errorf("%s: %q", when, got)
+			}
+		}
+		time.Sleep(unreachedAfter)
+		want(false, "nobody answers")
+		pinger.replies["B"] = &peerv1.PingResponse{}
+		want(false, "one answers that does not run Raft, and pings nobody")
+		pinger.replies["B"].Process = 1
+		want(true, "one answers that pings all")
+		pinger.WasPinged()
+		time.Sleep(unreachedAfter - 1)
+		want(false, "it has been reached")
+		time.Sleep(time.Nanosecond)
+		want(true, "and no more")
+	})
+}
+
+// TestPingsComeSoonAfterAStart: while a member is silent, and not for longer than a start
+// takes.
+func TestPingsComeSoonAfterAStart(t *testing.T) {
+	silent := map[string]time.Time{"B": time.Now()}
+	tests := []struct {
+		name   string
+		silent map[string]time.Time
+		age    time.Duration
+		want   time.Duration
+	}{
+		{"all answer", nil, 0, PingEvery},
+		{"one is silent", silent, startPings - 1, startPingEvery},
+		{"one is silent for long", silent, startPings, PingEvery},
+	}
+	for _, tt := range tests {
+		p := &Pinger{silent: tt.silent}
+		if got := p.interval(tt.age); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}

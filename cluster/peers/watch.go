@@ -1,0 +1,110 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/transport"
+	"github.com/idnode/idnode/internal/pause"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// membersTick is how often the table of members is compared with the copy in the record.
+// A slightly old copy is harmless.
+const membersTick = 250 * time.Millisecond
+
+// WatchConfig is what a Watch needs.
+type WatchConfig struct {
+	Raft          *raft.Raft
+	Configuration Configuration
+	Transport     *transport.Transport
+	Record        *member.NodeRecord
+	Table         *Table
+	Hosts         *Hosts
+	// OnRemoved is called for each member that was removed and has left Raft's
+	// configuration; it may be nil.
+	OnRemoved func(*raftlogv1.Member)
+}
+
+// Watch follows the table of members: it keeps a copy in the record, with the IP
+// addresses of their host names, and notices members that have moved, and the removal of
+// this node.
+type Watch struct {
+	cfg WatchConfig
+	// left are the members that were disconnected because they have left.
+	left map[string]bool
+}
+
+// NewWatch returns a Watch that has seen no member leave.
+func NewWatch(cfg WatchConfig) *Watch {
+	return &Watch{cfg: cfg, left: map[string]bool{}}
+}
+
+// Run follows the table until ctx ends.
+func (w *Watch) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := w.cfg.Record.Update(func(r *member.Record) bool {
+			// Read in here, so that concurrent changes are not lost.
+			members := w.cfg.Table.Refresh().Registered
+			hosts := w.cfg.Hosts.of(members)
+			w.disconnectMoved(r.Members, members)
+			if member.SameMembers(r.Members, members) && maps.EqualFunc(r.Hosts, hosts, slices.Equal) {
+				return false
+			}
+			r.Members, r.Hosts = members, hosts
+			return true
+		})
+		if err != nil {
+			w.cfg.Record.Fail(fmt.Errorf("cluster: %w", err))
+			return
+		}
+		// A leader transfers leadership first; Raft ends it if that cannot be done.
+		if m, ok := w.cfg.Table.ByID(w.cfg.Record.ID()); ok && w.cfg.Configuration.HasLeft(m) && w.cfg.Raft.State() != raft.Leader {
+			w.cfg.Record.EndRemoved()
+		}
+		pause.For(ctx, membersTick)
+	}
+}
+
+// disconnectMoved closes the connections of members that have left or have a new
+// address: they have to greet again. A connection from the old address may be another
+// process of the same id, which must not vote beside the one at the new address.
+func (w *Watch) disconnectMoved(before, now []*raftlogv1.Member) {
+	known := map[string]*raftlogv1.Member{}
+	for _, m := range before {
+		known[string(m.GetId())] = m
+	}
+	for _, m := range now {
+		id := string(m.GetId())
+		left, old := w.cfg.Configuration.HasLeft(m), known[id]
+		leaves := left && !w.left[id]
+		w.left[id] = left
+		moves := old != nil && old.GetRaftAddress() != m.GetRaftAddress()
+		if w.cfg.Record.IsSelf(m) || !leaves && !moves {
+			continue
+		}
+		w.cfg.Transport.Disconnect(member.ServerID(m.GetId()))
+		if leaves && w.cfg.OnRemoved != nil {
+			w.cfg.OnRemoved(m)
+		}
+	}
+}
+
+// CheckRaft ends the node when Raft has ended by itself, which it does when it
+// was removed.
+func (w *Watch) CheckRaft() {
+	switch {
+	case w.cfg.Raft.State() != raft.Shutdown:
+	case w.cfg.Table.SelfRemoved():
+		w.cfg.Record.EndRemoved()
+	default:
+		w.cfg.Record.Fail(errors.New("cluster: raft has ended by itself"))
+	}
+}

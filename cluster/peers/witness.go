@@ -1,0 +1,236 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/raftguard"
+	"github.com/idnode/idnode/cluster/witness"
+	"github.com/idnode/idnode/internal/pause"
+)
+
+const (
+	// witnessEvery is how often the members' disk states are written.
+	witnessEvery = time.Second
+	// trustLeap is larger than any real number of starts.
+	trustLeap = 1 << 32
+)
+
+// keyStarts is where the store has the number of the node's starts.
+var keyStarts = []byte("IdnodeStarts")
+
+// WitnessStorage keeps what is known of all members' disks: see cluster.Storage.
+type WitnessStorage interface {
+	LoadWitness() ([]byte, error)
+	SaveWitness(data []byte) error
+}
+
+// WitnessConfig is what a Witness needs.
+type WitnessConfig struct {
+	Storage WitnessStorage
+	Store   raftguard.Store
+	Record  *member.NodeRecord
+	Table   *Table
+	// TrustData means that an operator vouches for the data directory, and trustWait is how
+	// long elections wait for all members then.
+	TrustData bool
+	TrustWait time.Duration
+	Log       *slog.Logger
+}
+
+// Witness is the state of this node's disk, and the seen state of the others'.
+type Witness struct {
+	*witness.Witness
+	cfg WitnessConfig
+	// stored is the disk's state at this start, and floor an index that this node knew
+	// to be committed before.
+	stored witness.DiskState
+	floor  uint64
+	begun  time.Time
+	raft   atomic.Pointer[raft.Raft]
+}
+
+// OpenWitness counts this start, and checks that the store has what this node knew to be
+// committed.
+func OpenWitness(cfg WitnessConfig) (*Witness, error) {
+	err := cfg.Record.Update(func(r *member.Record) bool {
+		changed := r.SetBack != ""
+		r.SetBack = "" // An operator trusts the directory.
+		return changed
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	stored, err := countStart(cfg.Store, cfg.TrustData)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	stored.Trusted = cfg.TrustData
+	data, err := cfg.Storage.LoadWitness()
+	var known witness.Record
+	if err == nil {
+		known, err = witness.Decode(data, cfg.Record.Get().ClusterID)
+	}
+	if err != nil {
+		cfg.Log.Warn("the record of the members' disks cannot be read; it starts empty", "error", err)
+	}
+	p := &Witness{
+		Witness: witness.New(known.Members), cfg: cfg, stored: stored, floor: known.Committed, begun: time.Now(),
+	}
+	switch {
+	case cfg.TrustData:
+		cfg.Log.Warn("THE DATA DIRECTORY IS TRUSTED, even if it is an older copy: the other members forget how far they saw this node's disk. "+
+			"What was acknowledged since may be lost, and be given again. Until all members have met this node, or the wait has passed, it "+
+			"elects nobody, and then only the one whose log reaches furthest. Start it without --trust-data the next time",
+			"wait", cfg.TrustWait, "log_ends_at", stored.Last, "term", stored.Term, "known_committed", known.Committed)
+		p.floor = 0
+	case stored.Last < known.Committed:
+		return nil, member.SetBackError(fmt.Sprintf("entry %d was committed, and the log ends at %d", known.Committed, stored.Last))
+	}
+	return p, nil
+}
+
+// countStart counts this start in the store, and returns the disk's state. A trusted
+// directory continues above any number that a member may have seen: a member that is down
+// does not learn that the directory is trusted.
+func countStart(s raftguard.Store, trusted bool) (p witness.DiskState, err error) {
+	if p.Starts, err = raftguard.StoredNumber(s, keyStarts); err != nil {
+		return p, err
+	}
+	p.Starts++
+	if trusted {
+		p.Starts += trustLeap
+	}
+	if err := s.SetUint64(keyStarts, p.Starts); err != nil {
+		return p, err
+	}
+	if p.Term, err = raftguard.StoredTerm(s); err != nil {
+		return p, err
+	}
+	p.Last, p.LastTerm, err = endOf(s)
+	return p, err
+}
+
+// endOf returns the index and the term of the newest entry, or of the newest snapshot's end.
+func endOf(s raftguard.Store) (last, term uint64, err error) {
+	if last, err = s.LastIndex(); err != nil {
+		return 0, 0, err
+	}
+	var newest raft.Log
+	switch err := s.GetLog(last, &newest); {
+	case err == nil:
+		term = newest.Term
+	case last > 0 && !errors.Is(err, raft.ErrLogNotFound):
+		return 0, 0, err
+	}
+	snapshots, err := s.Snapshots().List()
+	for _, meta := range snapshots {
+		if meta.Index >= last {
+			last, term = meta.Index, meta.Term
+		}
+	}
+	return last, term, err
+}
+
+// Started tells that the library runs.
+func (p *Witness) Started(r *raft.Raft) { p.raft.Store(r) }
+
+// Running returns the library, nil before it runs.
+func (p *Witness) Running() *raft.Raft { return p.raft.Load() }
+
+// Starts is the number of this start.
+func (p *Witness) Starts() uint64 { return p.stored.Starts }
+
+// Own implements transport.Witness.
+func (p *Witness) Own() witness.DiskState {
+	now, r := p.stored, p.raft.Load()
+	now.Age = p.Age()
+	if r == nil {
+		return now
+	}
+	stats := r.Stats()
+	now.Last, now.LastTerm = statOf(stats, "last_log_index"), statOf(stats, "last_log_term")
+	if snapshot := statOf(stats, "last_snapshot_index"); snapshot >= now.Last {
+		now.Last, now.LastTerm = snapshot, statOf(stats, "last_snapshot_term")
+	}
+	now.Term = r.CurrentTerm() // After Last: see witness.DiskState.
+	now.Committed = min(r.CommitIndex(), now.Last)
+	return now
+}
+
+// Age returns how long this process has run.
+func (p *Witness) Age() time.Duration { return time.Since(p.begun) }
+
+// statOf returns a number of the library's figures, which it gives as text. Nothing else of
+// it has the term of the last entry.
+func statOf(stats map[string]string, name string) uint64 {
+	n, _ := strconv.ParseUint(stats[name], 10, 64) // It always is one.
+	return n
+}
+
+// Reached returns the term on this node's disk, and an index that it knows to be committed.
+func (p *Witness) Reached() (term, committed uint64) {
+	r := p.raft.Load()
+	if r == nil {
+		return p.stored.Term, 0
+	}
+	last := r.LastIndex()
+	return r.CurrentTerm(), min(r.CommitIndex(), last)
+}
+
+// Committed returns the newest index that this node knows to be committed.
+func (p *Witness) Committed() uint64 {
+	if r := p.raft.Load(); r != nil {
+		return max(p.floor, r.CommitIndex())
+	}
+	return p.floor
+}
+
+// Keep stores the known disk states of all members. Nothing waits for it, and nothing depends
+// on it.
+func (p *Witness) Keep(ctx context.Context) {
+	var changes, committed uint64
+	for ctx.Err() == nil {
+		pause.For(ctx, witnessEvery)
+		members, newest := p.Known()
+		at := p.Committed()
+		if newest == changes && at == committed {
+			continue
+		}
+		data, err := witness.Record{ClusterID: p.cfg.Record.Get().ClusterID, Committed: at, Members: members}.Encode()
+		if err == nil {
+			err = p.cfg.Storage.SaveWitness(data)
+		}
+		if err != nil {
+			p.cfg.Log.Debug("the record of the members' disks was not written", "error", err)
+			continue
+		}
+		changes, committed = newest, at
+	}
+}
+
+// Electorate returns the voters by Raft's configuration, or, before there is one, the
+// future voters. It is called before Raft runs, too.
+func (p *Witness) Electorate() []raft.ServerID {
+	var names []raft.ServerID
+	if r := p.raft.Load(); r != nil {
+		names = votersIn(r.GetConfiguration().Configuration().Servers)
+	}
+	if len(names) > 0 {
+		return names
+	}
+	for _, m := range p.cfg.Table.Refresh().Members {
+		if !m.GetRemoved() && !m.GetWatcher() {
+			names = append(names, member.ServerID(m.GetId()))
+		}
+	}
+	return names
+}

@@ -1,0 +1,22 @@
+package raftguard
+
+// MustBootstrap reports whether a founder still has to write the first configuration. The
+// library writes a term and then the configuration, and takes a term alone for existing
+// state: after a crash between the two the cluster would never form. A founder's log
+// begins with the configuration, so where there is neither a log nor a snapshot, it was
+// never written; the term is taken back then.
+func MustBootstrap(s Store) (bool, error) {
+	last, err := s.LastIndex()
+	if err != nil || last > 0 {
+		return false, err
+	}
+	snapshots, err := s.Snapshots().List()
+	if err != nil || len(snapshots) > 0 {
+		return false, err
+	}
+	// An error means that there is no term yet.
+	if term, err := s.GetUint64([]byte(keyTerm)); err != nil || term != 1 {
+		return err != nil || term == 0, nil
+	}
+	return true, s.SetUint64([]byte(keyTerm), 0)
+}

@@ -1,0 +1,56 @@
+package layering
+
+import (
+	"bytes"
+	"go/scanner"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// maxColumns is how long a line of Go is at most.
+const maxColumns = 140
+
+// TestLinesAreShort: a line that has text of several lines in it, as tests have, may be longer.
+func TestLinesAreShort(t *testing.T) {
+	walk(t, func(file string) {
+		if filepath.Ext(file) != ".go" || strings.HasSuffix(file, ".pb.go") {
+			return
+		}
+		source, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.HasPrefix(source, []byte("// Code generated ")) {
+			return // As long as its generator writes it.
+		}
+		texts := linesOfTexts(source)
+		for i, line := range strings.Split(string(source), "\n") {
+			if utf8.RuneCountInString(line) > maxColumns && !texts[i+1] {
+				t.Errorf("%s:%d has more than %d columns", file, i+1, maxColumns)
+			}
+		}
+	})
+}
+
+// linesOfTexts are the lines with a raw string, or with one that has a line feed in it.
+func linesOfTexts(source []byte) map[int]bool {
+	files := token.NewFileSet()
+	file := files.AddFile("", files.Base(), len(source))
+	var s scanner.Scanner
+	s.Init(file, source, nil, 0)
+	lines := map[int]bool{}
+	for {
+		switch position, kind, text := s.Scan(); {
+		case kind == token.EOF:
+			return lines
+		case kind == token.STRING && (text[0] == '`' || strings.Contains(text, `\n`)):
+			for i := range strings.Count(text, "\n") + 1 {
+				lines[file.Line(position)+i] = true
+			}
+		}
+	}
+}

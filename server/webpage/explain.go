@@ -1,0 +1,57 @@
+package webpage
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/server/service"
+)
+
+// strategy says by which strategy a template becomes an id, and why.
+type strategy struct {
+	Strategy string `json:"strategy"`
+	Why      string `json:"why"`
+	// Quorum says that it takes one; of a semantic id, claiming does.
+	Quorum bool `json:"needs_quorum"`
+	// May are the caller's rights on the id.
+	May string `json:"may"`
+}
+
+// strategyOf explains a template that docid has taken apart.
+func strategyOf(t docid.Template) strategy {
+	s := strategy{Strategy: t.Kind.String()}
+	switch t.Kind {
+	case docid.GUID:
+		s.Why = "The template is empty or white space, so the node makes a random GUID. It needs no other node for that."
+	case docid.ServerSide:
+		s.Why = fmt.Sprintf("The template ends with the separator %q, so the node adds its own etag for this database, and its tag. "+
+			"It needs no other node for that.", t.Separator)
+	case docid.Identity:
+		s.Why = fmt.Sprintf("The template ends with a pipe, so the cluster agrees on the next value of the identity %q. That takes a quorum.",
+			t.Name)
+		s.Quorum = true
+	default:
+		s.Why = fmt.Sprintf("The template ends neither with the separator %q nor with a pipe, so it is taken as the finished id that it is. "+
+			"Only claiming it takes a quorum.", t.Separator)
+	}
+	return s
+}
+
+// explain says what a template would become, before anything is made of it. An error is
+// docid's, as the service words it.
+func (p *Page) explain(r *http.Request) (any, error) {
+	q := r.URL.Query()
+	t, err := docid.Parse(q.Get("template"), q.Get("separator"))
+	var bad *docid.Error
+	if errors.As(err, &bad) {
+		return nil, &service.Error{Code: service.InvalidArgument, Reason: bad.Reason, Field: bad.Field, Message: bad.Error()}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := strategyOf(t)
+	s.May = p.service.Rights(r.Context(), database(q), q.Get("template")).String()
+	return s, nil
+}

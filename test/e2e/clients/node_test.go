@@ -1,0 +1,124 @@
+package clients
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// nodeProgram runs a module that imports the client, and returns what it wrote.
+func nodeProgram(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	languages[1].need(t)
+	cmd := exec.Command("node", append([]string{"--input-type=module", "-e", program, "--"}, args...)...)
+	cmd.Dir = filepath.Join(folder, "node")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+// TestNumbersThatAreNoWholeOnesAreRefused: above 2^53 a Number of JavaScript may be another
+// one than its caller wrote.
+func TestNumbersThatAreNoWholeOnesAreRefused(t *testing.T) {
+	got := nodeProgram(t, `
+import { Client } from "./index.js";
+const client = new Client(["127.0.0.1:1"], { timeout: 50 });
+const invoices = client.identity("invoices"), bills = client.series("bills"), users = client.hilo("users");
+for (const call of [
+  () => invoices.seed(9007199254740993), () => invoices.seed(1.5), () => invoices.seed("7"), () => invoices.seed(1n, { expected: 2 ** 60 }),
+  () => invoices.next({ requestId: { id: "order-17", since: 2 ** 60 } }), () => bills.confirm([{ key: "a", number: 2 ** 60 }]),
+() => bills.confirm([{ key: "a" }]),
+  () => invoices.nextN("3"), () => client.nextN("invoices|", 1.5), () => users.nextIds("3"), () => invoices.seed(7),
+() => invoices.seed(2n ** 60n),
+]) console.log(await call().catch(({ name }) => name));
+try { new Client(["127.0.0.1:1"], { tryTimout: 50 }); } catch ({ name }) { console.log(name); }
+`)
+	const want = "TypeError\nTypeError\nTypeError\nTypeError\nTypeError\nTypeError\nTypeError\n" +
+		"InvalidError\nInvalidError\nInvalidError\nNoEndpointError\nNoEndpointError\nTypeError\n"
+	if got != want {
+		t.Errorf("the calls ended with\n%swant\n%s", got, want)
+	}
+}
+
+// TestManyCallsShareFewSockets makes thousands of calls at once. A node takes 1,024
+// connections from an address, and drops those beyond.
+func TestManyCallsShareFewSockets(t *testing.T) {
+	const calls, most = 3000, 64
+	var open, value, peak atomic.Int64
+	server := httptest.NewUnstartedServer(greeting(func(w http.ResponseWriter, _ *http.Request) {
+		n := value.Add(1)
+		_, _ = fmt.Fprintf(w, `{"blocks":[{"first":"%d","last":"%d"}],"logIndex":"101"}`, n, n)
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			n := open.Add(1)
+			for have := peak.Load(); n > have && !peak.CompareAndSwap(have, n); have = peak.Load() {
+			}
+		case http.StateClosed:
+			open.Add(-1)
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	got := nodeProgram(t, `
+import { Client } from "./index.js";
+const client = new Client([process.argv[1]]);
+const invoices = client.identity("invoices");
+const values = await Promise.all(Array.from({ length: Number(process.argv[2]) }, () => invoices.next()));
+console.log(new Set(values).size);
+await client.close();
+`, strings.TrimPrefix(server.URL, "http://"), strconv.Itoa(calls))
+	if got != fmt.Sprintln(calls) || peak.Load() > most+1 {
+		t.Errorf("%d calls gave %s different values over %d connections", calls, got, peak.Load())
+	}
+}
+
+// TestCallsThatWaitForAFrozenNodeMoveOn: calls beyond those that a node may have at a time wait for
+// it only until it is known not to answer.
+func TestCallsThatWaitForAFrozenNodeMoveOn(t *testing.T) {
+	const calls, most = 1000, 64
+	var frozen, value atomic.Int64
+	leads := greeting(func(_ http.ResponseWriter, r *http.Request) {
+		frozen.Add(1)
+		<-r.Context().Done()
+	})
+	leader := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // Only then does the server notice that the client leaves.
+		if frozen.Load() > 0 {
+			frozen.Add(1)
+			<-r.Context().Done()
+			return
+		}
+		leads.ServeHTTP(w, r)
+	}))
+	t.Cleanup(leader.Close)
+	other := httptest.NewServer(greeting(func(w http.ResponseWriter, _ *http.Request) {
+		n := value.Add(1)
+		_, _ = fmt.Fprintf(w, `{"blocks":[{"first":"%d","last":"%d"}],"logIndex":"101"}`, n, n)
+	}))
+	t.Cleanup(other.Close)
+	got := nodeProgram(t, `
+import { Client } from "./index.js";
+const client = new Client(process.argv.slice(1, 3), { tryTimeout: 500 });
+const invoices = client.identity("invoices");
+const values = await Promise.all(Array.from({ length: Number(process.argv[3]) }, () => invoices.next()));
+console.log(new Set(values).size);
+await client.close();
+`, strings.TrimPrefix(leader.URL, "http://"), strings.TrimPrefix(other.URL, "http://"), strconv.Itoa(calls))
+	if got != fmt.Sprintln(calls) || frozen.Load() > 4*most {
+		t.Errorf("%d calls gave %s different values, after %d requests to a frozen node", calls, got, frozen.Load())
+	}
+}
