@@ -89,8 +89,8 @@ MOST ?= 20000000
 explore: ## all orders of events in small worlds, with MORE of each fault and at most MOST worlds each, or one SCENARIO
 	go test -count=1 -v -timeout 0 -run 'TestScenarios$$' ./test/exploration -more $(MORE) -most $(MOST) $(if $(SCENARIO),-scenario $(SCENARIO))
 
-mutants: ## plants a bug at a time and says which test finds it; writes the score into docs/evidence/planted-bugs.md
-	go run ./test/mutants -into docs/evidence/planted-bugs.md
+mutants: ## plants a bug at a time and says which test finds it; writes the score into test/mutants/score.md
+	go run ./test/mutants -into test/mutants/score.md
 
 fuzz-short: ## every fuzz test for a moment
 	.ci/fuzz
