@@ -9,7 +9,7 @@
  * server/etags (the keeper), fsm/etags.go (the cluster's record).
  *
  * Promise, as an assertion: each etag is above all before it, across every restart. It
- * does not hold where docs/design.md says so: the disk was set back, and the node gives
+ * does not hold where docs/promises.md says so: the disk was set back, and the node gives
  * etags before the cluster has answered, or had given etags in a start of which the
  * cluster never heard, or had passed its ceiling.
  *

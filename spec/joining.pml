@@ -17,7 +17,7 @@
  *
  * Left out: the end of a token's time, announcements of starts, votes, the tags of a merged
  * backup and the floors of their etags. A disk that was set back starts only as a present
- * member that the cluster has answered: docs/design.md names the other cases as exceptions,
+ * member that the cluster has answered: docs/promises.md names the other cases as exceptions,
  * and etags.pml has them.
  *
  * Faults, each of which must be found:

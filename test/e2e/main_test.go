@@ -1,6 +1,6 @@
 // Package e2e runs clusters of real idnode processes and breaks them: edges
 // cut, processes killed, disks emptied or set back, answers lost. What must
-// hold then is written in the tests; docs/design.md says why.
+// hold then is written in the tests; docs/promises.md says it.
 package e2e
 
 import (
