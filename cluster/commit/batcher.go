@@ -8,22 +8,22 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// Batcher is the leader's side: it takes the groups of all nodes, undecoded, and
-// joins those that wait into one log entry. There is one per node; it refuses
-// everything while the node does not lead. It is safe for concurrent use.
+// Batcher is the leader's side of group commit: it receives the undecoded groups of all
+// nodes and joins the queued groups into one log entry. A node has one Batcher; it refuses
+// every group while the node does not lead. It is safe for concurrent use.
 type Batcher struct {
 	cfg BatcherConfig
 
 	loops
 	waiting []*submission
-	// bytes and operations are those of the groups that wait.
+	// bytes and operations are the sums over the queued groups.
 	bytes      int
 	operations int
-	// leadership is the present one; nil if the node does not lead.
+	// leadership is the current leadership; nil if the node does not lead.
 	leadership *leadership
 }
 
-// submission is one group and its submitter.
+// submission is one group, its submitter's context and its result.
 type submission struct {
 	// caller is the context of the submitter, for spans of entries.
 	caller     context.Context
@@ -39,15 +39,15 @@ func (s *submission) answer(result raftlog.GroupResult, err error) {
 	close(s.done)
 }
 
-// leadership lasts from Lead to StepDown, or to the end of its context.
+// leadership is the time from Lead to StepDown, or to the end of its context.
 type leadership struct {
 	ctx context.Context
 	end context.CancelFunc
-	// held means that nothing is written yet: see Hold.
+	// held means that no entry is proposed yet: see Hold.
 	held bool
 }
 
-// NewBatcher starts a Batcher; Close ends it. It leads from Lead on.
+// NewBatcher starts a Batcher, which does not lead before Lead. Close ends it.
 func NewBatcher(cfg BatcherConfig) (*Batcher, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -59,32 +59,32 @@ func NewBatcher(cfg BatcherConfig) (*Batcher, error) {
 	return b, nil
 }
 
-// Lead says that this node leads until ctx ends, or StepDown is called. It may
-// begin before the new leader has applied the entries of earlier leaders: what
-// is proposed now is applied after them.
+// Lead starts a leadership of this node, which lasts until ctx ends or StepDown is
+// called. It may start before the new leader has applied the entries of earlier leaders:
+// entries proposed from now on are applied after them.
 func (b *Batcher) Lead(ctx context.Context) {
 	r := &leadership{}
 	r.ctx, r.end = context.WithCancel(ctx)
 	b.begin(r)
 }
 
-// Hold says that this node leads, and will call Lead soon: groups are taken, and wait for
-// that instead of being refused and sent again. After HoldLimit they are refused, and
-// others at once.
+// Hold starts a leadership for which Lead has not been called yet: groups are queued until
+// then, instead of being refused and sent again. After HoldLimit the queued groups are
+// refused, and new groups at once.
 func (b *Batcher) Hold(ctx context.Context) {
 	r := &leadership{held: true}
 	r.ctx, r.end = context.WithTimeout(ctx, HoldLimit)
 	b.begin(r)
 }
 
-// begin begins a leadership.
+// begin makes r the current leadership.
 func (b *Batcher) begin(r *leadership) {
 	b.replace(r)
 	context.AfterFunc(r.ctx, func() { b.endLeadership(r) })
 }
 
-// replace replaces the previous leadership, which ends as with StepDown; groups that were
-// held wait for the new one. A Batcher that has stopped no longer leads.
+// replace replaces the previous leadership, which ends as with StepDown; groups queued
+// while it was held stay queued for r. A stopped Batcher does not lead.
 func (b *Batcher) replace(r *leadership) {
 	b.mu.Lock()
 	before, waiting := b.leadership, []*submission(nil)
@@ -103,9 +103,9 @@ func (b *Batcher) replace(r *leadership) {
 	refuse(waiting, outcome.NewNotApplied(outcome.NotLeader, nil))
 }
 
-// StepDown says that this node no longer leads. When it returns, groups that wait have been
-// refused as NotApplied(NotLeader); those in an entry get Unknown(LeadershipLost) unless
-// the log reports more within Grace.
+// StepDown ends the leadership. When it returns, queued groups have been refused as
+// NotApplied(NotLeader); groups in an entry get Unknown(LeadershipLost) unless the log
+// reports their outcome within Grace.
 func (b *Batcher) StepDown() {
 	b.mu.Lock()
 	r := b.leadership
@@ -115,7 +115,7 @@ func (b *Batcher) StepDown() {
 	}
 }
 
-// endLeadership ends a leadership once.
+// endLeadership ends r, unless it has ended.
 func (b *Batcher) endLeadership(r *leadership) {
 	r.end()
 	b.mu.Lock()
@@ -145,8 +145,8 @@ func refuse(submissions []*submission, err error) {
 
 // Submit commits an encoded group and returns the state machine's result. It does not
 // change the group and may keep it. Its errors are *outcome.Error. If ctx ends while the
-// group waits for an entry, it is taken back: NotApplied(Deadline). Once it is in an
-// entry it stays there: Unknown(Deadline).
+// group is queued, the group is removed: NotApplied(Deadline). Once it is in an entry,
+// the error is Unknown(Deadline).
 func (b *Batcher) Submit(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
 	s, err := b.accept(ctx, group)
 	if err != nil {
@@ -163,8 +163,8 @@ func (b *Batcher) Submit(ctx context.Context, group []byte) (raftlog.GroupResult
 	}
 }
 
-// accept refuses groups that must not get into an entry: a damaged one would stop every
-// node that reads it.
+// accept refuses groups that must not get into an entry: a damaged group would stop every
+// node that applies it.
 func (b *Batcher) accept(ctx context.Context, group []byte) (*submission, error) {
 	if len(group) > b.cfg.MaxEntryBytes {
 		return nil, outcome.NewNotApplied(outcome.TooLarge, nil)
@@ -195,7 +195,7 @@ func (b *Batcher) enqueue(s *submission) error {
 	return nil
 }
 
-// leave removes s because its submitter gives up.
+// leave removes s because its submitter no longer waits.
 func (b *Batcher) leave(s *submission, cause error) (raftlog.GroupResult, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -214,12 +214,12 @@ func (b *Batcher) leave(s *submission, cause error) (raftlog.GroupResult, error)
 	return raftlog.GroupResult{}, outcome.NewUnknown(outcome.Deadline, cause)
 }
 
-// Close refuses new groups, commits those that wait, and waits for entries in flight,
-// until ctx ends. Then the rest is answered: NotApplied(Stopping) if it is in no entry,
-// Unknown(Stopping) otherwise. It may be called more than once; each call waits.
+// Close refuses new groups, commits the queued ones, and waits for entries in flight,
+// until ctx ends. Then the rest fails: groups in no entry with NotApplied(Stopping), others
+// with Unknown(Stopping). It may be called more than once; each call waits.
 func (b *Batcher) Close(ctx context.Context) { b.close(ctx, b.stop) }
 
-// stop ends all waits at once.
+// stop ends all waits.
 func (b *Batcher) stop() {
 	b.mu.Lock()
 	b.stopped = true

@@ -19,21 +19,21 @@ const (
 	DefaultGrace         = 100 * time.Millisecond
 )
 
-// HoldLimit bounds how long groups wait for a new leader to pass its barrier. It is far
-// above what that takes, and far below a caller's deadline.
+// HoldLimit bounds how long groups wait for a new leader to commit its first entry. It is
+// far longer than that takes, and far shorter than a caller's deadline.
 const HoldLimit = 250 * time.Millisecond
 
-// Log is the replicated log as the leader writes it.
+// Log is the replicated log, as the leader appends to it.
 type Log interface {
-	// Append proposes one entry and returns at once. The entry is never changed and may
-	// be kept.
+	// Append proposes one entry and returns at once. The entry is never changed later, so
+	// the log may keep it.
 	Append(entry []byte) Future
 }
 
-// Future is the outcome of an entry. It may never be done, so every wait for one has
-// another end.
+// Future is the outcome of an entry. It may never be resolved, so every wait for it has
+// another bound.
 type Future interface {
-	// Done is closed when Results may be called.
+	// Done is closed once Results may be called.
 	Done() <-chan struct{}
 	// Results returns one result per group of the entry, in order, or an
 	// *outcome.Error; any other error counts as Unknown.
@@ -45,8 +45,8 @@ type Future interface {
 type BatcherEvents struct {
 	// Appending is called for each entry that is about to be proposed.
 	Appending func()
-	// Appended is called once after each call of Appending, when the entry has an
-	// outcome; err is nil if it was applied.
+	// Appended is called once after each call of Appending, with the entry's outcome; err
+	// is nil if the entry was applied.
 	Appended func(groups, operations, bytes int, took time.Duration, err error)
 	// StartSpan starts the span of each entry, from its proposal until it was applied.
 	StartSpan StartSpan
@@ -62,23 +62,23 @@ type BatcherConfig struct {
 	Header func() (format uint32, clusterID []byte)
 	// Now is the leader's clock, read once for each entry; default time.Now.
 	Now func() time.Time
-	// InFlight is how many entries are in flight at a time: 1 (default) to 4.
+	// InFlight is the number of entries in flight at a time: 1 (default) to 4.
 	InFlight int
-	// MaxEntryBytes bounds an entry, and a group. An entry should stay below half a
-	// megabyte, which is what Raft suggests.
+	// MaxEntryBytes bounds an entry, and a group. hashicorp/raft suggests entries below
+	// half a megabyte.
 	MaxEntryBytes int
-	// QueueGroups and QueueBytes bound the groups that wait.
+	// QueueGroups and QueueBytes bound the queued groups.
 	QueueGroups int
 	QueueBytes  int
-	// Linger bounds how long the next entry waits, after an entry, for as many groups
-	// again plus those that arrived in between, if that is more than one. 0 (default)
-	// disables it.
+	// Linger bounds how long the next entry waits, after an entry was answered, for the
+	// same number of groups plus those that arrived in between, if that is more than one. 0
+	// (default) disables the wait.
 	Linger time.Duration
-	// AnswerTimeout bounds the wait for the log. It must be longer than a slow
-	// disk takes, and should be shorter than Config.SendTimeout.
+	// AnswerTimeout bounds the wait for an entry's outcome. It must be longer than a slow
+	// disk's sync takes, and should be shorter than Config.SendTimeout.
 	AnswerTimeout time.Duration
-	// Grace is how long an entry in flight may still resolve after leadership was lost.
-	// Raft answers within milliseconds.
+	// Grace bounds the wait for the outcome of entries in flight after leadership was lost.
+	// Raft resolves them within milliseconds.
 	Grace time.Duration
 }
 

@@ -389,7 +389,7 @@ func TestTheBatcherLingers(t *testing.T) {
 		time.Sleep(bound)
 		entry.apply()
 
-		// The group that came meanwhile goes with the one just answered.
+		// The group that arrived meanwhile shares an entry with the next group of the answered caller.
 		r.none()
 		r.submit(bg, "3")
 		entry = r.next()
@@ -405,7 +405,7 @@ func TestTheBatcherLingers(t *testing.T) {
 		time.Sleep(bound)
 		r.next().apply()
 		wantOK(t, get(t, c), "6")
-		// After an entry of one group nobody is waited for.
+		// There is no linger after an entry of one group.
 		r.submit(bg, "7")
 		r.next().apply()
 	})

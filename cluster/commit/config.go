@@ -29,9 +29,9 @@ const (
 // stream to another node. It is safe for concurrent use.
 type Sender interface {
 	// Send returns the result of the leader's state machine, or an *outcome.Error.
-	// NotApplied promises that this sending put the group in no log and never will; any
+	// NotApplied promises that this attempt put the group in no log and never will; any
 	// other error counts as Unknown. Send returns soon after ctx ends. The group is never
-	// changed, and may be kept.
+	// changed later, so the Sender may keep it.
 	Send(ctx context.Context, leader string, group []byte) (raftlog.GroupResult, error)
 }
 
@@ -46,13 +46,13 @@ type SessionOpener interface {
 // Events are callbacks for metrics. A nil function is not called. They run on the
 // Gatherer's goroutines and must be quick.
 type Events struct {
-	// Cut is called for each group before it is sent for the first time, with the least
-	// time that its oldest operation has waited.
+	// Cut is called for each group before its first attempt. waited is a lower bound of
+	// how long its oldest operation has waited.
 	Cut func(operations int, waited time.Duration)
-	// Answered is called for each group that got its results.
+	// Answered is called for each group that got its results; took is the time since its cut.
 	Answered func(operations, bytes, attempts int, took time.Duration)
-	// GivenUp is called for operations whose callers got an error other than
-	// that their own context ended.
+	// GivenUp is called for operations that fail for another reason than the end of the
+	// caller's own context.
 	GivenUp func(operations int, err error)
 	// SessionOpened is called when a session was opened.
 	SessionOpened func(session uint64)
@@ -66,48 +66,48 @@ type Config struct {
 	Opener SessionOpener
 	Logger *slog.Logger
 	Events Events
-	// InFlight is how many groups are in flight at a time: 1 (default) to 4.
+	// InFlight is the number of groups in flight at a time: 1 (default) to 4.
 	InFlight int
-	// MaxOperations and MaxGroupBytes cut a group; the bytes are those of the
-	// operations and 4 for each, without the group's head of up to 100 bytes.
-	// An operation that does not fit alone is refused as TooLarge. The Batcher
-	// must take groups of that size: see BatcherConfig.MaxEntryBytes.
+	// MaxOperations and MaxGroupBytes bound a group; the bytes are the operations' and 4
+	// for each, without the group's head of up to 100 bytes. An operation that exceeds the
+	// bound alone is refused as TooLarge. The Batcher must accept groups of that size: see
+	// BatcherConfig.MaxEntryBytes.
 	MaxOperations int
 	MaxGroupBytes int
-	// ResultBound returns how many bytes the result of an operation has at most, and
-	// MaxResultBytes cuts a group by their sum, so that its answer is not too large to be
-	// sent; a single operation is always sent. nil: results do not count.
+	// ResultBound returns an upper bound of an operation's result in bytes, and
+	// MaxResultBytes bounds the sum over a group, so that its answer can be sent; a group of
+	// one operation is always sent. With a nil ResultBound results do not count.
 	ResultBound    func(operation []byte) int
 	MaxResultBytes int
-	// QueueLength and QueueBytes bound the operations that wait.
+	// QueueLength and QueueBytes bound the queued operations.
 	QueueLength int
 	QueueBytes  int
-	// Linger bounds how long the next group waits, after a group, for as many operations
-	// again plus those that arrived in between, because the callers just answered are
-	// about to come back. The wait is never longer than a few rounds, nor for more
-	// operations than make a round cheap. 0 (default) disables it.
+	// Linger bounds how long the next group waits, after a group was answered, for the same
+	// number of operations plus those that arrived in between, because the answered callers
+	// are about to propose again. The wait is at most a few rounds long, and ends at the
+	// number of operations that makes a round cheap. 0 (default) disables the wait.
 	Linger time.Duration
-	// LingerMin is how many operations are worth a wait of more than a part of a round;
-	// default a quarter of MaxOperations.
+	// LingerMin is the number of operations from which the whole wait is worth it; below
+	// it the wait is a part of a round. Default: a quarter of MaxOperations.
 	LingerMin int
-	// LeaderWait is how long operations wait without a leader that a quorum
-	// follows, measured from its loss. It must be longer than an election.
+	// LeaderWait bounds how long operations wait without a leader that a quorum follows,
+	// measured from its loss. It must be longer than an election.
 	LeaderWait time.Duration
 	// SendTimeout bounds one attempt to send a group; an attempt gets between one and two
 	// times as long. It should exceed the Batcher's AnswerTimeout, so that the leader's
-	// answer comes first.
+	// answer arrives before the attempt ends.
 	SendTimeout time.Duration
 	// CallLimit bounds the wait of an operation, to within an eighth, whatever its
 	// caller's context allows: NotApplied(Deadline) if it is in no group,
 	// Unknown(Deadline) otherwise. 0 (default): no limit.
 	CallLimit time.Duration
-	// GiveUp is how long one group is sent again while there is a leader and a quorum but
-	// no answer; the attempt then in flight is the last. It is at least SendTimeout.
+	// GiveUp bounds the attempts of one group while there are a leader and a quorum but no
+	// answer; the attempt in flight at its end is the last. It is at least SendTimeout.
 	GiveUp time.Duration
 }
 
-// withDefaults returns c with defaults filled in, or an error that names what
-// is missing or contradictory.
+// withDefaults returns c with defaults filled in, or an error that names the missing or
+// contradictory fields.
 func (c Config) withDefaults() (Config, error) {
 	if c.Sender == nil || c.Opener == nil {
 		return c, errors.New("commit: Sender and Opener are required")

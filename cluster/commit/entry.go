@@ -9,7 +9,7 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// nextBatch takes groups for one entry. It returns nil when the Batcher ends.
+// nextBatch returns the groups of the next entry, or nil when the Batcher ends.
 func (b *Batcher) nextBatch() ([]*submission, *leadership) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,8 +62,8 @@ func (b *Batcher) write() {
 	}
 }
 
-// entry writes an entry. The leader's decisions, such as its clock, are made here, once,
-// so that every node reads the same.
+// entry encodes an entry. The leader's decisions, such as the time of its clock, are made
+// here, so that every node applies the same values.
 func (b *Batcher) entry(groups [][]byte) []byte {
 	var h raftlog.Header
 	h.Format, h.ClusterID = b.cfg.Header()

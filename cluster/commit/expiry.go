@@ -6,24 +6,23 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 )
 
-// expirySteps is how often the operations are checked during CallLimit: it is the limit's
-// resolution.
+// expirySteps is the number of checks during CallLimit: the limit's resolution.
 const expirySteps = 8
 
-// afterPause is the time for answers to be read after this process was paused: they may
-// have arrived during the pause.
+// afterPause is the time to read answers after this process was paused: they may have
+// arrived during the pause.
 const afterPause = 25 * time.Millisecond
 
-// placeholder replaces a waiter whose caller was answered by another goroutine: the group's
-// results still arrive in its order.
+// placeholder replaces a waiter whose caller was answered by another goroutine, so that the
+// group's results still match its operations by position.
 func placeholder() *waiter { return &waiter{state: abandoned, done: make(chan struct{}, 1)} }
 
-// expire answers the callers of operations that wait for longer than CallLimit, until the
-// Gatherer ends. One timer serves all: a timer of its own would be the most expensive
-// part of a call.
+// expire answers the callers of operations that have waited for longer than CallLimit,
+// until the Gatherer ends. One timer serves all: a timer for each operation would be the
+// largest cost of a call.
 //
-// The limit is measured in time, not in steps: on a busy machine ticks are dropped, and
-// each would prolong a call. A pause of the process counts like any other time.
+// The limit is measured in time, not in ticks: a busy machine drops ticks, and each would
+// prolong a call. A pause of the process counts like any other time.
 func (g *Gatherer) expire() {
 	if g.cfg.CallLimit <= 0 {
 		return

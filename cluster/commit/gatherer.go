@@ -8,34 +8,34 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 )
 
-// Gatherer gathers this node's operations into groups and sends each group to the leader
-// until there is an answer. There is one per node, on the leader and on followers alike.
-// It is safe for concurrent use.
+// Gatherer is the origin's side of group commit: it gathers this node's operations into
+// groups and sends each group to the leader until there is an answer. A node has one
+// Gatherer, whether it leads or not. It is safe for concurrent use.
 type Gatherer struct {
 	cfg  Config
 	pool waiterPool
 
 	loops
-	// idle is how many loops wait on work.
+	// idle is the number of loops that wait on work.
 	idle    int
 	waiting queue
-	// senders hold the groups in flight, so that a lost quorum ends their callers' wait
-	// without asking the network.
+	// senders hold the groups in flight, so that the loss of the quorum ends their callers'
+	// wait without a network call.
 	senders []*groupSender
-	// session is the one of new groups, and origin who opened it; nil if there is none.
-	// opening is set while a group sender opens one.
+	// session is the session of new groups, nil if none is open, and origin the Raft id that
+	// opened it. opening is set while a group sender opens a session.
 	session *Session
 	origin  []byte
 	opening bool
 	reach   reach
 	// made is when the Gatherer was made.
 	made time.Time
-	// expiring waits for expire.
+	// expiring is done when expire has returned.
 	expiring sync.WaitGroup
 }
 
-// New starts a Gatherer; Close ends it. Until SetQuorum and SetLeader say
-// otherwise there is no quorum, and no leader.
+// New starts a Gatherer; Close ends it. It starts without a quorum and a leader: see
+// SetQuorum and SetLeader.
 func New(cfg Config) (*Gatherer, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -57,8 +57,7 @@ func New(cfg Config) (*Gatherer, error) {
 // Propose commits one operation and returns the state machine's result. The operation
 // must not be changed, even after Propose has returned. Its errors are *outcome.Error:
 // NotApplied if the operation is in no log and never will be, Unknown otherwise. ctx
-// bounds the wait; if it ends while the operation waits to be put into a group, nothing
-// has happened.
+// bounds the wait; if it ends while the operation is queued, the operation is in no log.
 func (g *Gatherer) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 	if cost(operation) > g.cfg.MaxGroupBytes {
 		return nil, outcome.NewNotApplied(outcome.TooLarge, nil)
@@ -91,7 +90,7 @@ func (g *Gatherer) waiter(ctx context.Context, operation []byte) *waiter {
 func (g *Gatherer) await(ctx context.Context, w *waiter) error {
 	cancelled := ctx.Done()
 	if cancelled == nil {
-		// A plain receive costs half of what a select does.
+		// A plain receive costs half as much as a select.
 		<-w.done
 		return nil
 	}
@@ -137,7 +136,7 @@ func (g *Gatherer) wake() {
 	}
 }
 
-// refusal returns why no operation is taken now.
+// refusal returns why the Gatherer accepts no operation now, or nil.
 func (g *Gatherer) refusal() error {
 	if g.closing {
 		return outcome.NewNotApplied(outcome.Stopping, nil)
@@ -148,8 +147,8 @@ func (g *Gatherer) refusal() error {
 	return nil
 }
 
-// leave removes w because its caller gives up. It returns nil if w was answered at that
-// moment: then the answer counts.
+// leave removes w because its caller no longer waits. It returns nil if w was answered in
+// the meantime: then the answer counts.
 func (g *Gatherer) leave(w *waiter, cause error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -171,16 +170,16 @@ func (g *Gatherer) leave(w *waiter, cause error) error {
 	return Abandoned(true, cause)
 }
 
-// Close refuses new operations, commits those that wait, and waits for groups in flight,
-// until ctx ends. Then the rest is answered: NotApplied(Stopping) if it is in no group,
-// Unknown(Stopping) otherwise. Its callers do not wait for Send and Open to return; Close
-// does. It may be called more than once; each call waits.
+// Close refuses new operations, commits the queued ones, and waits for groups in flight,
+// until ctx ends. Then the rest fails: operations in no group with NotApplied(Stopping),
+// others with Unknown(Stopping). Their callers do not wait for Send and Open to return;
+// Close does. It may be called more than once; each call waits.
 func (g *Gatherer) Close(ctx context.Context) {
 	g.close(ctx, g.stop)
 	g.expiring.Wait()
 }
 
-// stop ends all waits at once.
+// stop ends all waits.
 func (g *Gatherer) stop() {
 	g.mu.Lock()
 	g.stopped = true

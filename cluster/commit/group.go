@@ -7,9 +7,10 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// Group decides about one group, from its cut until it is settled: whether it may be sent,
-// and what an attempt's end means for its callers. It is a comparable value, without lock,
-// clock or network. A group sender carries out what it says.
+// Group is the state of one group, from its cut until it is settled, and the decisions
+// about it: whether it may be sent, and what the end of an attempt means for its callers.
+// It is a comparable value, without lock, clock or network. A group sender carries the
+// decisions out.
 type Group struct {
 	session      uint64
 	sequence     uint64
@@ -18,38 +19,38 @@ type Group struct {
 	tainted bool
 }
 
-// Next is what is to be done with a group.
+// Next is the next step of a group.
 type Next uint8
 
 const (
-	// Send it, for the first time or again, byte for byte.
+	// Send the group, for the first time or again, byte for byte.
 	Send Next = iota + 1
 	// Wait for a way to the leader, or for the last caller to leave.
 	Wait
 	// Deliver the results: each caller gets its own, and the group is settled.
 	Deliver
-	// PutBack the operations of callers that still wait into the queue: none of them is in
-	// a log. The group is settled, and its number is not used again.
+	// PutBack the operations whose callers still wait into the queue: none is in a log. The
+	// group is settled, and its number is not used again.
 	PutBack
 	// GiveUp the group: its callers get Verdict.Err, and it is settled.
 	GiveUp
 )
 
-// Verdict is what the end of an attempt means.
+// Verdict is the meaning of an attempt's end.
 type Verdict struct {
 	// Next is Deliver, Send, PutBack or GiveUp.
 	Next Next
-	// Err is what the callers of a group that is given up get. Of operations that are put
-	// back it is why, and of a group to be sent again what the attempt ended with.
+	// Err is the error of a group's callers with GiveUp, the reason with PutBack, and the
+	// attempt's error with Send.
 	Err error
-	// SessionEnded says that the next group needs a new session.
+	// SessionEnded means that the next group needs a new session.
 	SessionEnded bool
-	// Late says that no leader has answered for GiveUp: the operations that wait get no
-	// group either.
+	// Late means that no leader has answered for GiveUp: the queued operations get no group
+	// either.
 	Late bool
 }
 
-// Message returns the group as it is sent. Its origin is the node's Raft id.
+// Message returns the group as the message to send. Its origin is the node's Raft id.
 func (g *Group) Message(origin []byte, operations [][]byte) raftlog.Group {
 	return raftlog.Group{
 		Origin: origin, Session: g.session, Sequence: g.sequence, Acknowledged: g.acknowledged,
@@ -57,8 +58,8 @@ func (g *Group) Message(origin []byte, operations [][]byte) raftlog.Group {
 	}
 }
 
-// Begin says whether an attempt begins. lost means that there is no quorum or no leader,
-// wanted that a caller waits for the group. Its answer is Send, Wait or PutBack.
+// Begin returns whether an attempt begins: Send, Wait or PutBack. lost means that there is
+// no quorum or no leader, wanted that a caller waits for the group.
 func (g *Group) Begin(lost, wanted bool) Next {
 	switch {
 	case !wanted:
@@ -75,7 +76,8 @@ func (g *Group) Begin(lost, wanted bool) Next {
 // errBadAnswer is the cause when a leader does not answer with one result per operation.
 var errBadAnswer = errors.New("the leader's answer does not fit the group")
 
-// Answered says what the state machine's answer to a group of so many operations means.
+// Answered returns the meaning of the state machine's answer to a group with this number
+// of operations.
 func (g *Group) Answered(result raftlog.GroupResult, operations int) Verdict {
 	switch {
 	case result.Status == raftlog.Applied && len(result.Results) == operations:
@@ -91,14 +93,14 @@ func (g *Group) Answered(result raftlog.GroupResult, operations int) Verdict {
 	}
 }
 
-// Failed says what an attempt without an answer means. late means that the group has been
-// sent for GiveUp.
+// Failed returns the meaning of an attempt without an answer. late means that the group's
+// attempts have lasted for GiveUp.
 func (g *Group) Failed(err error, late bool) Verdict {
 	refused := outcome.Of(err) == outcome.NotApplied
 	g.tainted = g.tainted || !refused
 	switch {
 	case refused && final(err), outcome.ReasonOf(err) == outcome.TooLarge:
-		// What is too large to send, the group or its answer, is so the next time too.
+		// A group or an answer that is too large is too large again the next time.
 		return Verdict{Next: GiveUp, Err: g.outcome(outcome.ReasonOf(err), err)}
 	case !g.tainted:
 		return Verdict{Next: PutBack, Err: err}
@@ -109,8 +111,8 @@ func (g *Group) Failed(err error, late bool) Verdict {
 	}
 }
 
-// Abandoned is what a caller hears that waits no longer: an operation that is in no group
-// is taken out of the queue, and never was in a log.
+// Abandoned returns the error of a caller that no longer waits: NotApplied for an operation
+// in no group, which is removed from the queue, otherwise Unknown.
 func Abandoned(inGroup bool, cause error) error {
 	if inGroup {
 		return outcome.NewUnknown(outcome.Deadline, cause)

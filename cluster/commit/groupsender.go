@@ -8,17 +8,16 @@ import (
 )
 
 // groupSender is one of the Gatherer's loops: it cuts a group, sends it to the leader
-// until the group is settled, and only then cuts the next. There are as many senders as
-// groups may be in flight.
+// until the group is settled, and then cuts the next. The number of senders is InFlight.
 type groupSender struct {
 	g *Gatherer
 
 	// The Gatherer's lock guards these.
 
-	// waiters are the callers of the current group. It is empty if there is no group, or
-	// if another goroutine gave the group up.
+	// waiters are the callers of the current group; empty if there is no group, or if
+	// another goroutine gave the group up.
 	waiters []*waiter
-	// target is the leader of the attempt in flight, else empty.
+	// target is the leader of the attempt in flight; empty if there is none.
 	target  string
 	attempt attempt
 
@@ -39,12 +38,12 @@ type group struct {
 	data    []byte
 	size    int
 	started time.Time
-	// waited is how long the oldest operation has waited at least.
+	// waited is a lower bound of how long the oldest operation has waited.
 	waited time.Duration
-	// attempts counts the sendings; leader is where the last one went.
+	// attempts counts the attempts; leader is the target of the last.
 	attempts int
 	leader   string
-	// span is the group's, or nil; err is what the newest attempt ended with.
+	// span is the group's trace span, or nil; err is the newest attempt's error.
 	span Span
 	err  error
 }
@@ -99,8 +98,8 @@ func (s *groupSender) idle() {
 	s.g.idle--
 }
 
-// cut takes the oldest operations. The bytes are collected under the lock, because a
-// waiter that another goroutine answers is reused.
+// cut takes the oldest operations. The bytes are collected under the lock, because another
+// goroutine may answer a waiter, which is then reused.
 func (s *groupSender) cut() group {
 	g := s.g
 	g.linger.want = 0
@@ -141,8 +140,8 @@ func (s *groupSender) startSpan(gr *group) {
 	}
 }
 
-// encode writes the group. Its bytes are new each time, because a Sender may keep them
-// after the answer.
+// encode encodes the group into new bytes each time, because a Sender may keep them after
+// the answer.
 func (s *groupSender) encode(gr *group) {
 	message := gr.Message(gr.origin, s.operations)
 	gr.data = raftlog.AppendGroup(make([]byte, 0, raftlog.SizeGroup(message)), message)
@@ -166,7 +165,7 @@ func (s *groupSender) send(gr *group) {
 	}
 }
 
-// judge returns what the end of an attempt means.
+// judge returns the meaning of an attempt's end.
 func (s *groupSender) judge(gr *group, result raftlog.GroupResult, err error) Verdict {
 	if err == nil {
 		return gr.Answered(result, len(s.operations))
@@ -174,7 +173,7 @@ func (s *groupSender) judge(gr *group, result raftlog.GroupResult, err error) Ve
 	return gr.Failed(err, time.Since(gr.started) >= s.g.cfg.GiveUp)
 }
 
-// begin opens an attempt. It returns false, with the group settled, if no caller waits
+// begin begins an attempt. It returns false, with the group settled, if no caller waits
 // for the group. Without a leader it waits if the group may be in a log; otherwise the
 // operations go back to the queue.
 func (s *groupSender) begin(gr *group) (context.Context, string, bool) {
@@ -201,7 +200,7 @@ func (s *groupSender) begin(gr *group) (context.Context, string, bool) {
 	return s.attempt.renew(g.halt, g.cfg.SendTimeout), s.target, true
 }
 
-// end closes the attempt.
+// end ends the attempt.
 func (s *groupSender) end() {
 	s.g.mu.Lock()
 	defer s.g.mu.Unlock()
@@ -231,8 +230,8 @@ func (s *groupSender) drop() {
 	s.waiters = s.waiters[:0]
 }
 
-// abandonAll ends all attempts and returns the callers of all groups in flight; the
-// caller, which holds the lock, answers them afterwards.
+// abandonAll ends all attempts and returns the callers of all groups in flight. The caller
+// holds the lock, and answers them after it has released it.
 func (g *Gatherer) abandonAll() []*waiter {
 	var all []*waiter
 	for _, s := range g.senders {

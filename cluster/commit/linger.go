@@ -5,23 +5,22 @@ import "time"
 const (
 	// lingerShare bounds the linger as a multiple of the last round. A caller comes back
 	// within one round on an idle machine, and within two where callers and nodes share
-	// processors. So callers that do not come back cost a few rounds at most.
+	// processors. So callers that do not come back cost at most this many rounds.
 	lingerShare = 3
-	// lingerFew is the part of the last round, one in so many, that a group below LingerMin
-	// waits at most: two or three callers do not take turns, and cost each other little if
-	// they do not come back.
+	// lingerFew bounds the linger of a group below LingerMin: the last round divided by it.
+	// Two or three callers that alternate cost each other little.
 	lingerFew = 4
-	// lingerEnough is the number of operations from which a wait is not worth it: the
-	// cost of a round is spread thin by then.
+	// lingerEnough is the number of operations from which a longer linger is not worth it:
+	// the cost of a round is then shared by enough operations.
 	lingerEnough = 64
 )
 
-// linger is the bounded wait for the callers that were just answered. They come back
-// soon, but the next group is cut sooner: without the wait it takes only those that
-// arrived in between, and the callers stay split into two parts that alternate. It has no
-// lock: that of the loops guards it.
+// linger is the bounded wait for the callers that were just answered. They propose again
+// soon, but the next group is cut sooner: without the wait it holds only the operations
+// that arrived in between, and the callers stay split into two halves that alternate. The
+// lock of the loops guards it.
 type linger struct {
-	// want is how many the next round waits for; 0 is any.
+	// want is the number of operations or groups to wait for; 0 means any.
 	want  int
 	timer *time.Timer
 }
@@ -34,7 +33,7 @@ func (c *linger) stop() {
 }
 
 // lingerFor starts a wait for want items, after a round that took this long; limit bounds
-// it too. Its end wakes all loops. A late timer cuts the next wait short, which is
+// the wait too. Its end wakes all loops. A late timer cuts the next wait short, which is
 // harmless. The caller holds the lock.
 func (l *loops) lingerFor(want int, took, limit time.Duration) {
 	l.linger.want = want
@@ -51,8 +50,8 @@ func (l *loops) lingerFor(want int, took, limit time.Duration) {
 	})
 }
 
-// expect starts the linger after a group: for as many operations again, and for those
-// that wait already. The caller holds the lock.
+// expect starts the linger after a group: for the same number of operations plus the queued
+// ones. The caller holds the lock.
 func (g *Gatherer) expect(answered int, took time.Duration) {
 	want := answered + g.waiting.length
 	if g.cfg.Linger == 0 || want < 2 || g.closing {
@@ -70,8 +69,8 @@ func (g *Gatherer) gathered() bool {
 	return g.waiting.length >= g.linger.want || g.waiting.bytes >= g.cfg.MaxGroupBytes || g.closing
 }
 
-// expect starts the linger after an entry: for as many groups again, and for those that
-// wait already. The caller holds the lock.
+// expect starts the linger after an entry: for the same number of groups plus the queued
+// ones. The caller holds the lock.
 func (b *Batcher) expect(answered int, took time.Duration) {
 	want := answered + len(b.waiting)
 	if b.cfg.Linger > 0 && want > 1 && !b.closing {

@@ -5,14 +5,13 @@ import (
 	"sync"
 )
 
-// loops are the goroutines that work for a Gatherer's or a Batcher's callers, and their
-// end.
+// loops are the goroutines of a Gatherer or a Batcher, and their end.
 type loops struct {
 	mu sync.Mutex
-	// work wakes the loops that wait for something to do.
+	// work wakes the loops that wait for work.
 	work   sync.Cond
 	linger linger
-	// closing means that nothing new is taken; stopped that nothing is left.
+	// closing means that new work is refused; stopped that all work was answered.
 	closing bool
 	stopped bool
 
@@ -29,7 +28,7 @@ func (l *loops) init() {
 	l.finished = make(chan struct{})
 }
 
-// start starts the loops. Each ends once closing is set and nothing waits.
+// start starts the loops. Each ends once closing is set and the queue is empty.
 func (l *loops) start(run ...func()) {
 	var running sync.WaitGroup
 	for _, f := range run {
@@ -41,7 +40,7 @@ func (l *loops) start(run ...func()) {
 	}()
 }
 
-// close takes nothing new, and waits for the loops until ctx ends. Then stop answers the
+// close refuses new work, and waits for the loops until ctx ends. Then stop answers the
 // rest. It may be called more than once; each call waits.
 func (l *loops) close(ctx context.Context, stop func()) {
 	l.mu.Lock()

@@ -6,10 +6,10 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 )
 
-// ProposeAll commits several operations and returns, in their order, the outcome of each:
-// a result, or an error as of Propose. They are queued together, so that they share a
-// group, but stay independent: some may be refused, or get into another group, and each
-// takes effect alone.
+// ProposeAll commits several operations and returns the outcome of each, in their order: a
+// result, or an error as of Propose. The operations are queued in one step, so that they
+// share a group if they fit, but stay independent: each is refused or applied by itself. It
+// has Propose's rules for operations and ctx.
 func (g *Gatherer) ProposeAll(ctx context.Context, operations [][]byte) (results [][]byte, errs []error) {
 	results, errs = make([][]byte, len(operations)), make([]error, len(operations))
 	if err := ctx.Err(); err != nil {
@@ -36,7 +36,7 @@ func (g *Gatherer) ProposeAll(ctx context.Context, operations [][]byte) (results
 	return results, errs
 }
 
-// enqueueAll queues waiters for a group. An error is why one was refused.
+// enqueueAll queues waiters for a group; errs gets the reason of each refusal.
 func (g *Gatherer) enqueueAll(waiters []*waiter, errs []error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

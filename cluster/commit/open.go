@@ -9,9 +9,9 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// open gets a session. The caller holds the lock, which is released while the session is
-// opened; opening excludes the other senders. Operations stay in the queue, where their
-// callers can take them back.
+// open opens a session. The caller holds the lock, which is released meanwhile; opening
+// excludes the other senders. Operations stay in the queue, where their callers can remove
+// them.
 func (s *groupSender) open() {
 	g := s.g
 	g.opening = true
@@ -30,7 +30,7 @@ func (s *groupSender) open() {
 	g.work.Broadcast()
 }
 
-// openOne asks the opener, within the time of an attempt.
+// openOne opens a session within SendTimeout.
 func (g *Gatherer) openOne() (uint64, []byte, error) {
 	ctx, cancel := context.WithTimeout(g.halt, g.cfg.SendTimeout)
 	defer cancel()
@@ -46,8 +46,7 @@ func (g *Gatherer) openOne() (uint64, []byte, error) {
 	return number, origin, nil
 }
 
-// renewSession drops the session of a group that was refused, unless a newer
-// one is there already.
+// renewSession drops the session of a refused group, unless a newer session is open.
 func (s *groupSender) renewSession(gr *group) {
 	s.g.mu.Lock()
 	defer s.g.mu.Unlock()
@@ -58,8 +57,8 @@ func (s *groupSender) renewSession(gr *group) {
 
 // ProposeIdempotent commits one operation outside of any session and returns the state
 // machine's result. The operation may be applied more than once and must be idempotent,
-// as the announcement that opens a session is. It is sent alone. Its errors are
-// *outcome.Error; ctx, or GiveUp, bounds the wait.
+// as the announcement that opens a session is. It is sent in a group of its own. Its errors
+// are *outcome.Error; ctx, or GiveUp, bounds the wait.
 func (g *Gatherer) ProposeIdempotent(ctx context.Context, operation []byte) ([]byte, error) {
 	if cost(operation) > g.cfg.MaxGroupBytes {
 		return nil, outcome.NewNotApplied(outcome.TooLarge, nil)

@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// queue holds the operations that wait, oldest first. It is a linked list through the
-// waiters, so that a caller that gives up is removed at once. It has no lock: the
-// Gatherer's guards it.
+// queue holds the queued operations, oldest first. It is a linked list through the waiters,
+// so that a caller that leaves is removed in constant time. The Gatherer's lock guards it.
 type queue struct {
 	head, tail *waiter
 	length     int
 	bytes      int
-	// since is when the oldest operation began to wait, or later: the clock is
-	// read once for each group, not for each operation.
+	// since is when the oldest operation was queued, or later: the clock is read once for
+	// each group, not for each operation.
 	since time.Time
 }
 
@@ -24,7 +23,7 @@ const operationHead = 4
 // cost is an operation's share of a group's bytes.
 func cost(operation []byte) int { return operationHead + len(operation) }
 
-// push adds w at the end.
+// push appends w.
 func (q *queue) push(w *waiter) {
 	w.state, w.prev, w.next = queued, q.tail, nil
 	if q.tail == nil {
@@ -36,7 +35,7 @@ func (q *queue) push(w *waiter) {
 	q.count(w, 1)
 }
 
-// pushFront puts w back at the head, so that it does not wait twice.
+// pushFront puts w back at the head, so that it does not wait a second time.
 func (q *queue) pushFront(w *waiter) {
 	w.state, w.prev, w.next = queued, nil, q.head
 	if q.head == nil {
@@ -48,7 +47,7 @@ func (q *queue) pushFront(w *waiter) {
 	q.count(w, 1)
 }
 
-// remove takes w out, wherever it is.
+// remove removes w from any position.
 func (q *queue) remove(w *waiter) {
 	if w.prev == nil {
 		q.head = w.next
@@ -69,9 +68,9 @@ func (q *queue) count(w *waiter, sign int) {
 	q.bytes += sign * cost(w.operation)
 }
 
-// take appends the oldest operations to dst, at most limit of them, at most bytes in
-// size, and with results of at most that many bytes; it returns them and their size. The
-// oldest is always taken.
+// take appends the oldest operations to dst: at most limit operations, at most bytes in
+// size, and with results of at most results bytes. It returns dst and the operations' size.
+// The oldest operation is always taken.
 func (q *queue) take(dst []*waiter, limit, bytes, results int) ([]*waiter, int) {
 	size := 0
 	for w := q.head; w != nil && limit > 0; w = q.head {
@@ -89,7 +88,7 @@ func (q *queue) take(dst []*waiter, limit, bytes, results int) ([]*waiter, int) 
 	return dst, size
 }
 
-// drain takes everything out.
+// drain removes and returns all waiters.
 func (q *queue) drain() []*waiter {
 	all, _ := q.take(make([]*waiter, 0, q.length), q.length, q.bytes, math.MaxInt)
 	return all

@@ -10,11 +10,11 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// Classify returns what an error of an apply future means for the entry. It returns nil
-// and an *outcome.Error unchanged.
+// Classify returns the meaning of an apply future's error for the entry. It returns nil and
+// an *outcome.Error unchanged.
 //
-// Only an entry that Raft refuses before the append is NotApplied. ErrRaftShutdown comes
-// from before the append as well as from after the commit, so it is Unknown here. An
+// Only an entry that Raft refuses before the append is NotApplied. hashicorp/raft returns
+// ErrRaftShutdown before the append as well as after the commit, so it is Unknown here. An
 // error that is not Raft's comes from the log store: the entry may be on disk, and be
 // committed later.
 func Classify(err error) *outcome.Error {
@@ -37,7 +37,7 @@ func Classify(err error) *outcome.Error {
 	}
 }
 
-// Applier is what RaftLog needs of *raft.Raft.
+// Applier is the part of *raft.Raft that RaftLog uses.
 type Applier interface {
 	Apply(command []byte, timeout time.Duration) raft.ApplyFuture
 }
@@ -49,8 +49,8 @@ type RaftLog struct {
 	enqueue time.Duration
 }
 
-// NewRaftLog returns a Log whose entries wait at most enqueue for Raft to take
-// them, which it does at once unless its main loop hangs.
+// NewRaftLog returns a Log whose entries wait at most enqueue for Raft to accept them. Raft
+// accepts an entry at once unless its main loop hangs.
 func NewRaftLog(applier Applier, enqueue time.Duration) *RaftLog {
 	return &RaftLog{applier: applier, enqueue: enqueue}
 }
@@ -86,7 +86,7 @@ func resolve(f raft.ApplyFuture) ([]raftlog.GroupResult, error) {
 	case []raftlog.GroupResult:
 		return response, nil
 	case error:
-		// The state machine could not read its own log; its node stops. The entry is
+		// The state machine could not read its own log, and its node stops. The entry is
 		// committed anyway.
 		return nil, outcome.NewUnknown(outcome.Unspecified, response)
 	default:
@@ -94,9 +94,8 @@ func resolve(f raft.ApplyFuture) ([]raftlog.GroupResult, error) {
 	}
 }
 
-// classifyFuture returns what a failed apply future means. It adds one case to Classify:
-// an entry gets its index when it is appended, so one that fails without an index is in
-// no log.
+// classifyFuture is Classify for an apply future. An entry gets its index when it is
+// appended, so an entry that fails without an index is in no log.
 func classifyFuture(f raft.ApplyFuture, err error) *outcome.Error {
 	if errors.Is(err, raft.ErrRaftShutdown) && f.Index() == 0 {
 		return outcome.NewNotApplied(outcome.Stopping, err)

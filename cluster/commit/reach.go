@@ -7,13 +7,13 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 )
 
-// reach is whether and where the Gatherer can reach a leader with a quorum. It has no
-// lock: the Gatherer's guards it.
+// reach is the Gatherer's knowledge of the leader and the quorum. The Gatherer's lock
+// guards it.
 //
-// Invariant: expired implies lost, and lost implies that the timer runs or has
-// ended in expired.
+// Invariant: expired implies lost, and lost implies that the timer runs or has ended in
+// expired.
 type reach struct {
-	// leader is empty if none is known.
+	// leader is the leader's Raft server id; empty if unknown.
 	leader string
 	quorum bool
 	// lost means that there is no quorum or no leader; expired that this has lasted for
@@ -36,7 +36,7 @@ func (r *reach) init(wait time.Duration, elapsed func(outage uint64)) {
 	r.update()
 }
 
-// update applies a change.
+// update recomputes lost, starts or stops the timer, and wakes those that wait.
 func (r *reach) update() {
 	lost := !r.quorum || r.leader == ""
 	switch {
@@ -64,10 +64,9 @@ func (r *reach) stop() {
 	}
 }
 
-// SetLeader tells the Gatherer which node leads, by its Raft server id; empty if none is
-// known. It is a hint: that node may no longer lead. Attempts at another node are ended:
-// the old leader may never answer. An attempt outlasts a moment without a leader, because
-// the same one often comes back.
+// SetLeader tells the Gatherer the leader's Raft server id; empty if unknown. It is a hint:
+// that node may no longer lead. It ends attempts at other nodes, because the old leader may
+// never answer. An unknown leader ends no attempt, because the same leader often returns.
 func (g *Gatherer) SetLeader(leader string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,17 +86,17 @@ func (g *Gatherer) SetLeader(leader string) {
 	g.work.Broadcast()
 }
 
-// Leader returns what SetLeader was told last.
+// Leader returns the last argument of SetLeader.
 func (g *Gatherer) Leader() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.reach.leader
 }
 
-// SetQuorum tells the Gatherer whether a quorum can be reached. When it is lost, callers
-// whose operations are in flight get Unknown(NoQuorum) at once; operations that wait get
-// NotApplied(NoQuorum) after LeaderWait, and new ones from then on at once, until there
-// are a quorum and a leader again.
+// SetQuorum tells the Gatherer whether a quorum can be reached. When the quorum is lost,
+// operations in flight fail with Unknown(NoQuorum) at once; queued operations fail with
+// NotApplied(NoQuorum) after LeaderWait, and new operations from then on at once, until
+// there are a quorum and a leader again.
 func (g *Gatherer) SetQuorum(present bool) {
 	g.mu.Lock()
 	if g.stopped || g.reach.quorum == present {
@@ -131,8 +130,8 @@ func (g *Gatherer) unreachable(outage uint64) {
 	g.fail(inFlight, outcome.NewUnknown(outcome.NoQuorum, nil))
 }
 
-// WaitLeader waits for a leader with a quorum and returns its id. It waits as long as
-// Propose would: until ctx ends, or until there was none for LeaderWait. Its errors are
+// WaitLeader waits for a leader with a quorum and returns its Raft server id. Like Propose
+// it waits until ctx ends, or until there was no such leader for LeaderWait. Its errors are
 // *outcome.Error with NotApplied.
 func (g *Gatherer) WaitLeader(ctx context.Context) (string, error) {
 	for {

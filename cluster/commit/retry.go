@@ -8,7 +8,7 @@ import (
 )
 
 // Waits between failed attempts while a leader is known: the first is short because an
-// election has often just ended, the longest is about an election's length.
+// election has often just ended, the last about as long as an election.
 const (
 	firstBackoff = 2 * time.Millisecond
 	lastBackoff  = 100 * time.Millisecond
@@ -16,19 +16,19 @@ const (
 
 // retry paces successive attempts without an answer.
 type retry struct {
-	// since is when the first attempt failed; zero if none did.
+	// since is when the first attempt failed; zero if none failed.
 	since   time.Time
 	backoff time.Duration
 }
 
-// next returns how long to wait before the next attempt.
+// next returns the wait before the next attempt.
 func (r *retry) next() time.Duration {
 	r.backoff = min(max(2*r.backoff, firstBackoff), lastBackoff)
 	return r.backoff
 }
 
-// pause waits before the next attempt, until ctx ends or the way to the leader changes:
-// then the waits begin again with the short ones.
+// pause waits before the next attempt, until ctx ends or the leader or the quorum changes:
+// then the backoff starts again.
 func (g *Gatherer) pause(ctx context.Context, r *retry) {
 	g.mu.Lock()
 	changed := g.reach.changed
@@ -51,7 +51,7 @@ func (g *Gatherer) ledByOther(leader string) bool {
 }
 
 // pause waits after the leader refused a group, whose operations are back in the queue.
-// After LeaderWait of refusals the queue is answered, and the count starts again.
+// After LeaderWait of refusals the queued operations fail, and the count starts again.
 func (s *groupSender) pause(started time.Time, cause error) {
 	if s.retry.since.IsZero() {
 		s.retry.since = started
@@ -64,8 +64,8 @@ func (s *groupSender) pause(started time.Time, cause error) {
 	s.failWaiting(outcome.NewNotApplied(refusalReason(cause), cause))
 }
 
-// refusalReason is the reason for the queue's callers after LeaderWait of refusals: the
-// leader's own if it is about the leader, else NoQuorum.
+// refusalReason returns the reason for the queued operations after LeaderWait of refusals:
+// the leader's own reason if it concerns the leader's state, else NoQuorum.
 func refusalReason(cause error) outcome.Reason {
 	switch r := outcome.ReasonOf(cause); r {
 	case outcome.Starting, outcome.StorageFull, outcome.Overloaded, outcome.TooLarge, outcome.SessionLost:
@@ -76,8 +76,8 @@ func refusalReason(cause error) outcome.Reason {
 }
 
 // attempt is the context of a group sender's attempts. One context serves many attempts,
-// as long as each gets at least the time of an attempt: a new context for each would be
-// the largest cost of a lone caller.
+// as long as each gets at least SendTimeout: a new context for each attempt would be the
+// largest cost of a lone caller.
 type attempt struct {
 	ctx     context.Context
 	end     context.CancelFunc

@@ -1,28 +1,28 @@
 package commit
 
-// sessionWindow is how far the state machine lets a group's number be ahead of what its
-// origin acknowledged, with this group or an earlier one.
+// sessionWindow is how far the state machine lets a group's sequence number be ahead of the
+// number acknowledged by its origin, with this group or an earlier one.
 const sessionWindow = 64
 
-// Session numbers the groups of one session. It is a comparable value, without lock,
-// clock or network: the Gatherer's lock guards the one in use, and an exploration copies
-// it into each world.
+// Session numbers the groups of one session. It is a comparable value, without lock, clock
+// or network: the Gatherer's lock guards the session in use, and an exploration copies
+// sessions into each world.
 //
 // Invariant: next only rises, so that a sequence number never names two groups.
-// Invariant: what is acknowledged is below every number that is not settled.
+// Invariant: the acknowledged number is below every number that is not settled.
 type Session struct {
 	number uint64
 	// next is the sequence number of the next group.
 	next uint64
-	// open holds the numbers that are given out and not settled, in ascending order, and
-	// zeros behind them.
+	// open holds the numbers in use that are not settled, in ascending order, followed by
+	// zeros.
 	open [MaxInFlight]uint64
 }
 
-// NewSession returns the session that an announcement at this log index has opened.
+// NewSession returns the session that an announcement at log index number has opened.
 func NewSession(number uint64) Session { return Session{number: number, next: 1} }
 
-// Cut gives out the next number of a session that is not Full.
+// Cut returns a group with the next sequence number. The session must not be Full.
 func (s *Session) Cut() Group {
 	g := Group{session: s.number, sequence: s.next}
 	s.next++
@@ -55,8 +55,8 @@ func (s *Session) Settle(g Group) {
 	}
 }
 
-// Full reports whether the next group would be too far ahead of an old one that is not
-// settled, or one too many that is open.
+// Full reports whether the next group would be too far ahead of an unsettled group, or
+// exceed MaxInFlight unsettled groups.
 func (s *Session) Full() bool {
 	return s.next-s.acknowledged() > sessionWindow || s.open[MaxInFlight-1] > 0
 }

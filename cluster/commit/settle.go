@@ -7,8 +7,8 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 )
 
-// follow carries out what the end of an attempt means. It returns true if the group is
-// to be sent again, and false if it is settled.
+// follow carries a verdict out. It returns true if the group is to be sent again, and false
+// if it is settled.
 func (s *groupSender) follow(gr *group, v Verdict, results [][]byte) bool {
 	if v.SessionEnded {
 		s.renewSession(gr)
@@ -31,7 +31,7 @@ func (s *groupSender) follow(gr *group, v Verdict, results [][]byte) bool {
 	return false
 }
 
-// deliver hands each caller its result.
+// deliver answers each caller with its result.
 func (s *groupSender) deliver(gr *group, results [][]byte) {
 	g, took := s.g, time.Since(gr.started)
 	s.retry = retry{}
@@ -53,8 +53,8 @@ func (s *groupSender) deliver(gr *group, results [][]byte) {
 	}
 }
 
-// hold waits before a group whose outcome is unknown is sent again: not the first time,
-// and not when another node leads now, so that its callers get their answer soonest.
+// hold waits before a group whose outcome is unknown is sent again. It does not wait the
+// first time, nor if another node leads now, so that the callers get their answer sooner.
 func (s *groupSender) hold(gr *group) {
 	if gr.attempts > 1 && !s.g.ledByOther(gr.leader) {
 		s.g.pause(s.g.halt, &s.retry)

@@ -383,9 +383,9 @@ func (s *simulation) callers(v *outcomes, each, rounds int) *sync.WaitGroup {
 	return &all
 }
 
-// patience is the longest a caller may wait: a group that is given up, and one
+// longestWait is the longest a caller may wait: a group that is given up, and one
 // before it, with what a round trip may take.
-const patience = 20 * time.Second
+const longestWait = 20 * time.Second
 
 func (s *simulation) call(v *outcomes, n *simNode, operation string, bounded bool) {
 	ctx := context.Background()
@@ -402,7 +402,7 @@ func (s *simulation) call(v *outcomes, n *simNode, operation string, bounded boo
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.told[operation] = err
-	if d := time.Since(start); d > patience {
+	if d := time.Since(start); d > longestWait {
 		v.slow = append(v.slow, fmt.Sprintf("%s waited %v and got %v", operation, d, err))
 	}
 }

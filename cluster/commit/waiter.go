@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// waiterState is how far an operation is.
+// waiterState is the state of an operation.
 type waiterState uint8
 
 const (
-	// queued means the operation waits and can still be removed.
+	// queued means that the operation is in the queue and can be removed.
 	queued waiterState = iota
-	// taken means it is in a group, whose outcome answers it.
+	// taken means that it is in a group, whose outcome answers it.
 	taken
-	// abandoned means its caller gave up after it was taken.
+	// abandoned means that its caller left after it was taken.
 	abandoned
 )
 
 // waiter is one operation and the caller that waits for it. The Gatherer's lock guards
-// its links and its state. result and err belong to the answering goroutine until done is
-// sent on, and then to the caller.
+// its links and its state. result and err belong to the answering goroutine until it sends
+// on done, and then to the caller.
 //
-// Invariant: done is sent on at most once per use, and a waiter goes back to the pool
-// only after that send was received, or if it never was in a group. Otherwise a late
-// answer would reach the wrong caller.
+// Invariant: done is sent on at most once per use, and a waiter returns to the pool only
+// after that send was received, or if it never was in a group. Otherwise a late answer
+// would reach the wrong caller.
 type waiter struct {
 	prev, next *waiter
 	operation  []byte
@@ -57,7 +57,7 @@ func (p *waiterPool) put(w *waiter) {
 	p.pool.Put(w)
 }
 
-// answer ends the wait of w's caller. The waiter must not be used after it.
+// answer ends the wait of w's caller. The answering goroutine must not use w afterwards.
 func (w *waiter) answer(result []byte, err error) {
 	w.result, w.err = result, err
 	w.done <- struct{}{}
