@@ -172,7 +172,7 @@ type Config struct {
 	// enough with a Storage.
 	FreeBytes func() (uint64, error)
 
-	// TrustData means that an operator vouches for the data directory: other members
+	// TrustData means that an operator trusts the data directory: other members
 	// forget how far they saw this node's disk, and it is not compared with this node's
 	// own record.
 	TrustData bool

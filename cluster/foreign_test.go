@@ -173,10 +173,10 @@ func TestAddressesOfTheListThatAreNobodysAnyMore(t *testing.T) {
 	}
 }
 
-// TestAForeignNodeBeforeAnybodyVouches: of those listed one is of another cluster and the
+// TestAForeignNodeBeforeAnyConfirmation: of those listed one is of another cluster and the
 // other is silent. The node may be at the wrong place, so it refuses callers, and does
 // not end; until its own cluster's quorum is in reach.
-func TestAForeignNodeBeforeAnybodyVouches(t *testing.T) {
+func TestAForeignNodeBeforeAnyConfirmation(t *testing.T) {
 	tier.Long(t)
 	own, stranger := startNetwork(t, 3), startNetwork(t, 1)
 	a, silent := own.servers[0], freeport.For(t)

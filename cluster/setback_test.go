@@ -131,7 +131,7 @@ func TestADirectoryThatWasSetBackIsRefused(t *testing.T) {
 	}
 }
 
-// TestATrustedDirectoryIsAccepted: an operator vouches for one that was set back, and
+// TestATrustedDirectoryIsAccepted: an operator trusts a directory that was set back, and
 // the next start needs nobody to, also where a member was down that has seen more starts.
 // The node was refused before.
 func TestATrustedDirectoryIsAccepted(t *testing.T) {

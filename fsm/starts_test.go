@@ -30,7 +30,7 @@ func TestAnAnnouncementThatHasGoneBackwardsIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, result)
 		}
 	}
-	m := l.mustApplied(says(3, 4, true)).GetMember().GetMember() // Its operator vouches for it.
+	m := l.mustApplied(says(3, 4, true)).GetMember().GetMember() // Its operator trusts it.
 	if m.GetStarts() != 3 || m.GetTrustData() {
 		t.Errorf("the member is %v", m)
 	}

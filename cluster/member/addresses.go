@@ -1,9 +1,9 @@
 package member
 
-// Addresses are where a node is reached, as host:port with a name or an IP.
+// Addresses are a node's addresses, as host:port with a name or an IP.
 type Addresses struct {
 	GRPC string
 	Raft string
-	// HTTP may be empty.
+	// HTTP is empty if the node has no HTTP port.
 	HTTP string
 }

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// ComplainAfter is how often an unchanged problem is logged.
+// ComplainAfter is the interval at which an unchanged problem is logged again.
 const ComplainAfter = 5 * time.Second
 
-// Complaints logs a problem when it changes, and otherwise periodically.
+// Complaints logs a problem when it changes, and otherwise every ComplainAfter. It is not
+// safe for concurrent use.
 type Complaints struct {
 	Logger *slog.Logger
 	Level  slog.Level
@@ -17,7 +18,7 @@ type Complaints struct {
 	at     time.Time
 }
 
-// Log logs a problem, if it is time to.
+// Log logs a problem if it changed, or if ComplainAfter is over. what is the log message.
 func (c *Complaints) Log(what string, err error) {
 	if text := err.Error(); text != c.last || time.Since(c.at) >= ComplainAfter {
 		c.last, c.at = text, time.Now()

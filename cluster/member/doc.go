@@ -1,10 +1,9 @@
-// Package member decides which node this is, and which nodes are in the
-// cluster.
+// Package member decides which node this is, and which nodes are in the cluster.
 //
-// It owns the identity of a data directory (node.json: the node's random Raft id, its
-// tag, the cluster it belongs to), the flows by which a node without a cluster gets into
-// one (first start, join), and the check of the nodes that its settings list.
+// The package owns the identity of a data directory (node.json: the node's random Raft id,
+// its tag, its cluster), the flows by which a node without a cluster gets into a cluster
+// (first start, join), and the check of the nodes that its settings list.
 //
-// It does not own the table itself, which is replicated state, nor any
-// connection: it reaches other nodes and Raft through small interfaces.
+// It does not own the table of members, which is replicated state, nor any connection: it
+// reaches other nodes and Raft through small interfaces.
 package member

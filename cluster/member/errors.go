@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The reasons for which a node cannot be a member, or not this one. None of them is
-// temporary.
+// The reasons for which a node cannot be a member, or not under this identity. All are
+// permanent.
 var (
 	// ErrCorrupt means node.json is damaged.
 	ErrCorrupt = errors.New("node.json is damaged")
@@ -29,11 +29,11 @@ var (
 	// ErrTakenBack means that the leader has other entries in place of committed ones.
 	ErrTakenBack = errors.New("the leader's log contradicts what this node knows to be committed: the data of this node or of others was " +
 		"set back to an older copy (compare the nodes' counters before one is rebuilt)")
-	// ErrDiverged means that the node's state is another than the cluster's, although
-	// both applied the same log.
+	// ErrDiverged means that the node's state differs from the cluster's, although both
+	// applied the same log.
 	ErrDiverged = errors.New("this node's state differs from the cluster's")
-	// ErrSetBack means that the data directory is an older copy of itself: other nodes,
-	// or the directory's own records, know of more than it has.
+	// ErrSetBack means that the data directory is an older copy of itself: other nodes, or
+	// the directory's own records, know of data that it has not.
 	ErrSetBack = errors.New("the data directory was set back to an older copy")
 	// ErrOtherNode means that the node was started under another tag than the data
 	// directory's.
@@ -42,16 +42,16 @@ var (
 	ErrRemoved = errors.New("this node was removed from the cluster")
 )
 
-// tagTaken tells an operator what to do about a tag that another directory owns.
+// tagTaken returns ErrTagTaken with what an operator can do about it.
 func tagTaken(tag string, owner []byte) error {
 	return fmt.Errorf("%w: the cluster knows tag %s under the Raft id %s; if that node lost its data, remove the old member (idnode "+
 		"cluster remove %s) and join under a new tag (idnode serve --join …)",
 		ErrTagTaken, tag, ServerID(owner), tag)
 }
 
-// removed reports whether err means that the peer knows the caller as removed, and denied
-// whether it means that the peer does not let the caller in. The errors of calls to peers
-// have these methods.
+// removed reports whether err means that the peer knows the caller as removed. denied
+// reports whether err means that the peer does not let the caller in. The errors of calls to
+// peers have these methods.
 func removed(err error) bool {
 	var e interface{ Removed() bool }
 	return errors.As(err, &e) && e.Removed()

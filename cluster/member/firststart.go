@@ -18,7 +18,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Greeter asks other nodes who they are.
+// Greeter asks other nodes for their identity.
 type Greeter interface {
 	Hello(ctx context.Context, tag, address string, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error)
 }
@@ -31,30 +31,30 @@ const (
 	defaultPause = 200 * time.Millisecond
 )
 
-// FirstStart finds the place of a node that was started with a list of peers
-// and has no cluster yet.
+// FirstStart finds the place of a node that was started with a list of peers and has no
+// cluster yet.
 //
-// Invariant: a cluster is formed only by the node with the lowest tag, and only when
-// every node on the list has answered in the same round, with the same list, and without
-// a cluster. So a wiped node never forms a second cluster beside an existing one: some
-// peer that answers knows of it, or not all answer.
+// Invariant: a cluster is formed only by the node with the lowest tag, and only when every
+// node on the list has answered in the same round, with the same list, and without a
+// cluster. So a wiped node never forms a second cluster beside an existing cluster: a peer
+// that answers knows the cluster, or not all answer.
 type FirstStart struct {
 	// Self is this node, with its tag.
 	Self *raftlogv1.Member
-	// Peers are the addresses by tag, this node's included.
+	// Peers are the nodes' addresses by tag, this node's included.
 	Peers   map[string]string
 	Greeter Greeter
 	Logger  *slog.Logger
-	// Tell, if set, is called after each round with the reason why the cluster is not
-	// formed.
+	// Tell, if set, is called after each round with the reason why the cluster is not formed.
 	Tell func(error)
-	// Pause is between two rounds; zero means 200 ms.
+	// Pause is the wait between two rounds; zero means 200 ms.
 	Pause time.Duration
 }
 
-// Run asks until the place is found, ctx ends, or there is none: then its error wraps
-// ErrTagTaken, ErrRemoved or ErrNotInCluster. Temporary problems, such as a peer that is
-// not up or has another list, are logged, and are part of the error if ctx ends.
+// Run repeats rounds until the place is found, ctx ends, or the node is permanently refused:
+// then the error wraps ErrTagTaken, ErrRemoved or ErrNotInCluster. Temporary problems, such
+// as a peer that is down or has another list, go to Tell, and are part of the error if ctx
+// ends.
 func (s FirstStart) Run(ctx context.Context) (Place, error) {
 	if s.Pause == 0 {
 		s.Pause = defaultPause
@@ -79,7 +79,7 @@ func (s FirstStart) Run(ctx context.Context) (Place, error) {
 // errUndecided means that another round may decide.
 var errUndecided = errors.New("not decided")
 
-// helloReply is what one peer said.
+// helloReply is one peer's answer.
 type helloReply struct {
 	tag      string
 	response *peerv1.HelloResponse
@@ -106,7 +106,7 @@ func (s FirstStart) round(ctx context.Context) ([]helloReply, error) {
 			answers = append(answers, helloReply{tag: tag, response: response})
 			problems[tag] = s.check(tag, response)
 			if len(response.GetClusterId()) > 0 {
-				cancel() // There is a cluster, whatever the other answers are.
+				cancel() // There is a cluster: the other answers are not needed.
 			}
 		})
 	}
@@ -115,7 +115,7 @@ func (s FirstStart) round(ctx context.Context) ([]helloReply, error) {
 	return answers, joinSorted(problems)
 }
 
-// check says what is wrong with an answer.
+// check returns what prevents forming a cluster with this peer, or nil.
 func (s FirstStart) check(tag string, r *peerv1.HelloResponse) error {
 	_, badID := nodeid.FromBytes(r.GetSelf().GetId())
 	isSelf := bytes.Equal(r.GetSelf().GetId(), s.Self.GetId())
@@ -134,7 +134,7 @@ func (s FirstStart) check(tag string, r *peerv1.HelloResponse) error {
 	return nil
 }
 
-// decide draws the conclusion of a round.
+// decide returns the place that follows from a round's answers, or errUndecided.
 func (s FirstStart) decide(answers []helloReply, problem error) (Place, error) {
 	for _, a := range answers {
 		if len(a.response.GetClusterId()) > 0 {
@@ -151,12 +151,12 @@ func (s FirstStart) decide(answers []helloReply, problem error) (Place, error) {
 	return s.form(members)
 }
 
-// form forms the cluster, if that is this node's task.
+// form forms the cluster, if this node has the lowest tag of those that may lead.
 func (s FirstStart) form(members []*raftlogv1.Member) (Place, error) {
 	for _, m := range sortedByTag(members) {
 		switch {
 		case m.GetWatcher():
-			continue // It cannot lead, and so cannot be the first to have the log.
+			continue // A watcher cannot lead, and so cannot be the first to have the log.
 		case m.GetTag() == s.Self.GetTag():
 			place := found(members)
 			place.Tag = s.Self.GetTag()
@@ -167,8 +167,8 @@ func (s FirstStart) form(members []*raftlogv1.Member) (Place, error) {
 	return Place{}, fmt.Errorf("%w: all nodes on the list are watchers", errUndecided)
 }
 
-// joinSorted joins errors in the order of their keys, so that the same problems always
-// have the same text.
+// joinSorted joins errors in the order of their keys, so that equal problems have equal
+// texts.
 func joinSorted(problems map[string]error) error {
 	var all []error
 	for _, tag := range slices.Sorted(maps.Keys(problems)) {

@@ -17,35 +17,35 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// village is nodes that greet each other without a network.
-type village struct {
+// fakePeers are nodes that greet each other without a network.
+type fakePeers struct {
 	mu    sync.Mutex
-	nodes map[string]*villager
+	nodes map[string]*fakePeer
 	peers map[string]string
 }
 
-// villager is one node; it answers only when it is up.
-type villager struct {
-	village *village
-	self    *raftlogv1.Member
-	peers   map[string]string
-	place   *Place
-	up      bool
+// fakePeer is one node; it answers only when it is up.
+type fakePeer struct {
+	all   *fakePeers
+	self  *raftlogv1.Member
+	peers map[string]string
+	place *Place
+	up    bool
 }
 
-func newVillage(tags ...string) *village {
-	v := &village{nodes: map[string]*villager{}, peers: map[string]string{}}
+func newFakePeers(tags ...string) *fakePeers {
+	v := &fakePeers{nodes: map[string]*fakePeer{}, peers: map[string]string{}}
 	for _, tag := range tags {
 		v.peers[tag] = tag + ":7400"
 	}
 	for i, tag := range tags {
-		v.nodes[tag] = &villager{village: v, self: testMember(tag, byte(i+1)), peers: maps.Clone(v.peers)}
+		v.nodes[tag] = &fakePeer{all: v, self: testMember(tag, byte(i+1)), peers: maps.Clone(v.peers)}
 	}
 	return v
 }
 
 // Hello implements Greeter.
-func (v *village) Hello(_ context.Context, tag, address string, _ *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
+func (v *fakePeers) Hello(_ context.Context, tag, address string, _ *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	n := v.nodes[strings.TrimSuffix(address, ":7400")]
@@ -60,7 +60,7 @@ func (v *village) Hello(_ context.Context, tag, address string, _ *peerv1.HelloR
 }
 
 // start runs the first start of a node, and remembers where it leads.
-func (v *village) start(ctx context.Context, tag string) error {
+func (v *fakePeers) start(ctx context.Context, tag string) error {
 	v.mu.Lock()
 	n := v.nodes[tag]
 	n.up = true
@@ -83,7 +83,7 @@ func TestFirstStartInEveryOrder(t *testing.T) {
 	for _, order := range orders {
 		t.Run(order, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := newVillage("A", "B", "C")
+				v := newFakePeers("A", "B", "C")
 				var wg sync.WaitGroup
 				for _, tag := range order {
 					wg.Go(func() {
@@ -107,10 +107,10 @@ func TestFirstStartInEveryOrder(t *testing.T) {
 	}
 }
 
-// TestFirstStartWaitsForAll never forms a cluster without everybody.
+// TestFirstStartWaitsForAll: no cluster is formed before all nodes answer.
 func TestFirstStartWaitsForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVillage("A", "B", "C")
+		v := newFakePeers("A", "B", "C")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		var wg sync.WaitGroup
@@ -131,27 +131,27 @@ func TestFirstStartWaitsForAll(t *testing.T) {
 func TestFirstStartAgainstMisuse(t *testing.T) {
 	tests := []struct {
 		name  string
-		spoil func(v *village)
+		spoil func(v *fakePeers)
 		want  string
 	}{
-		{"another list", func(v *village) { v.nodes["B"].peers["B"] = "elsewhere:7400" }, "another list"},
-		{"the same address twice", func(v *village) {
+		{"another list", func(v *fakePeers) { v.nodes["B"].peers["B"] = "elsewhere:7400" }, "another list"},
+		{"the same address twice", func(v *fakePeers) {
 			v.nodes["A"].peers["C"], v.nodes["B"].peers["C"] = "B:7400", "B:7400"
 		}, `at the address of C, node "B" answers`},
-		{"watchers only", func(v *village) {
+		{"watchers only", func(v *fakePeers) {
 			for _, n := range v.nodes {
 				n.self.Watcher = true
 			}
 		}, "watchers"},
-		{"a bad id", func(v *village) { v.nodes["B"].self.Id = []byte("short") }, "no Raft id"},
-		{"another node at the own address", func(v *village) {
+		{"a bad id", func(v *fakePeers) { v.nodes["B"].self.Id = []byte("short") }, "no Raft id"},
+		{"another node at the own address", func(v *fakePeers) {
 			v.nodes["A"].peers["A"] = "B:7400"
 		}, "at the address of A"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := newVillage("A", "B", "C")
+				v := newFakePeers("A", "B", "C")
 				tt.spoil(v)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
@@ -170,7 +170,7 @@ func TestFirstStartAgainstMisuse(t *testing.T) {
 // TestFirstStartOfWatcher leaves the forming to the lowest tag that can lead.
 func TestFirstStartOfWatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVillage("A", "B")
+		v := newFakePeers("A", "B")
 		v.nodes["A"].self.Watcher = true
 		var wg sync.WaitGroup
 		for tag := range v.nodes {
@@ -206,7 +206,7 @@ func TestFirstStartMeetsCluster(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			v := newVillage("A", "B", "C")
+			v := newFakePeers("A", "B", "C")
 			members := []*raftlogv1.Member{v.nodes["A"].self, v.nodes["B"].self}
 			if tt.c != nil {
 				members = append(members, tt.c)
@@ -224,9 +224,9 @@ func TestFirstStartMeetsCluster(t *testing.T) {
 	}
 }
 
-// silent is a village in which one node takes questions and never answers.
+// silent is fakePeers of which one accepts calls and never answers.
 type silent struct {
-	*village
+	*fakePeers
 	tag string
 }
 
@@ -236,14 +236,14 @@ func (s silent) Hello(ctx context.Context, tag, address string, req *peerv1.Hell
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return s.village.Hello(ctx, tag, address, req)
+	return s.fakePeers.Hello(ctx, tag, address, req)
 }
 
-// TestFirstStartWaitsForNobodyWhereThereIsACluster: the first node that knows of one
+// TestFirstStartEndsWithTheFirstAnswerFromACluster: the first node that knows of a cluster
 // is enough.
-func TestFirstStartWaitsForNobodyWhereThereIsACluster(t *testing.T) {
+func TestFirstStartEndsWithTheFirstAnswerFromACluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVillage("A", "B", "C")
+		v := newFakePeers("A", "B", "C")
 		members := []*raftlogv1.Member{v.nodes["A"].self, v.nodes["B"].self, v.nodes["C"].self}
 		v.nodes["A"].up, v.nodes["A"].place = true, &Place{ClusterID: bytes.Repeat([]byte{7}, ClusterIDSize), Members: members}
 		began := time.Now()
@@ -258,10 +258,10 @@ func TestFirstStartWaitsForNobodyWhereThereIsACluster(t *testing.T) {
 }
 
 // TestWipedLowestNode loses the founder's directory after the others adopted its
-// cluster: it must not form another one.
+// cluster: it must not form a second cluster.
 func TestWipedLowestNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVillage("A", "B", "C")
+		v := newFakePeers("A", "B", "C")
 		place := found([]*raftlogv1.Member{v.nodes["A"].self, v.nodes["B"].self, v.nodes["C"].self})
 		v.nodes["B"].place, v.nodes["C"].place = &place, &place
 		v.nodes["A"].self = testMember("A", 8)

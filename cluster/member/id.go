@@ -11,10 +11,10 @@ import (
 
 // NewID returns a random id.
 func NewID() (id nodeid.ID) {
-	_, _ = rand.Read(id[:]) // It never fails.
+	_, _ = rand.Read(id[:]) // rand.Read never fails.
 	return id
 }
 
-// ServerID returns the Raft name of the member with these raw id bytes, which
-// may come from a message: a wrong length gives a name that no node has.
+// ServerID returns the Raft id of the member with these raw id bytes, which may come from a
+// message: a wrong length gives an id that no node has.
 func ServerID(raw []byte) raft.ServerID { return raft.ServerID(hex.EncodeToString(raw)) }

@@ -21,7 +21,7 @@ type Joiner interface {
 }
 
 const (
-	// joinTimeout bounds one request; it covers an election.
+	// joinTimeout bounds one request; it is longer than an election.
 	joinTimeout = 10 * time.Second
 	// lastJoinPause is the longest wait between two requests.
 	lastJoinPause = 2 * time.Second
@@ -29,17 +29,16 @@ const (
 
 // Join adds a node to an existing cluster, through any of the addresses.
 type Join struct {
-	// Self is this node; an empty tag asks for the next free one.
+	// Self is this node; an empty tag requests the next free tag.
 	Self      *raftlogv1.Member
 	Addresses []string
-	// Token lets the node in; empty if it has none.
+	// Token is the token that lets the node in; may be empty.
 	Token  string
 	Joiner Joiner
 	Logger *slog.Logger
 	// Tell, if set, is called with the error of each request.
 	Tell func(error)
-	// Pause is the first wait between two requests; zero means 200 ms. It
-	// doubles up to 2 s.
+	// Pause is the first wait between two requests; zero means 200 ms. It doubles up to 2 s.
 	Pause time.Duration
 }
 
@@ -74,7 +73,7 @@ func (j Join) Run(ctx context.Context) (Place, error) {
 	}
 }
 
-// final reports whether asking again is useless.
+// final reports whether another request is useless.
 func final(err error) bool {
 	refusal := op.RefusalOf(err)
 	return refusal != nil && lasting(refusal.GetReason()) || errors.Is(err, ErrTagTaken) || errors.Is(err, ErrJoinDenied) ||

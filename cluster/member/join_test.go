@@ -13,14 +13,14 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// doorkeeper answers requests to join, one after the other as in the script.
-type doorkeeper struct {
+// scriptedJoiner answers requests to join in the order of its script.
+type scriptedJoiner struct {
 	script []error
 	asked  []string
 }
 
 // Join implements Joiner.
-func (d *doorkeeper) Join(_ context.Context, _, address string, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
+func (d *scriptedJoiner) Join(_ context.Context, _, address string, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
 	d.asked = append(d.asked, address)
 	if len(d.asked) <= len(d.script) {
 		return nil, d.script[len(d.asked)-1]
@@ -62,7 +62,7 @@ func TestJoin(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &doorkeeper{script: tt.script}
+				d := &scriptedJoiner{script: tt.script}
 				self := testMember("", 4)
 				place, err := Join{
 					Self: self, Addresses: []string{"A:7400", "B:7400"}, Joiner: d,
@@ -84,7 +84,7 @@ func TestJoin(t *testing.T) {
 
 // TestJoinRefusedForGood reports what the cluster said.
 func TestJoinRefusedForGood(t *testing.T) {
-	d := &doorkeeper{script: []error{refused(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID)}}
+	d := &scriptedJoiner{script: []error{refused(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID)}}
 	_, err := Join{Self: testMember("", 4), Addresses: []string{"A:7400"}, Joiner: d, Logger: slog.New(slog.DiscardHandler)}.Run(t.Context())
 	var r *op.RefusedError
 	if !errors.As(err, &r) {
@@ -99,7 +99,7 @@ func TestJoinEndsWithItsContext(t *testing.T) {
 		for i := range script {
 			script[i] = errors.New("down")
 		}
-		d := &doorkeeper{script: script}
+		d := &scriptedJoiner{script: script}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err := Join{

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// doubtLimit is how long all listed nodes must have been another cluster's if one of
-	// them is at the address of a present member. That one may be in the wrong place
-	// instead, and ends itself within this time.
-	doubtLimit = 10 * time.Second
-	// lastListPause is the longest wait between two rounds of questions.
+	// otherClusterLimit is how long all listed nodes must have been another cluster's if one
+	// of them has the address of a present member. That node may be the misplaced node
+	// instead, and then ends itself within this time.
+	otherClusterLimit = 10 * time.Second
+	// lastListPause is the longest wait between two rounds.
 	lastListPause = 5 * time.Second
-	// firmRounds is how often a node that has found another cluster asks the silent nodes
-	// before it reports that: an answer may be late.
+	// firmRounds is the number of rounds in which a node that has found another cluster asks
+	// the silent nodes before it reports the other cluster: an answer may be late.
 	firmRounds = 3
 )
 
-// Listed is a node in this node's --peer or --join. Tag is empty where only an address
-// was given.
+// Listed is a node in this node's --peer or --join. Tag is empty if only an address was
+// given.
 type Listed struct{ Tag, Address string }
 
 func (l Listed) String() string {
@@ -39,50 +39,49 @@ func (l Listed) String() string {
 }
 
 // ListCheck compares the addresses of a node's configuration with the cluster of its data
-// directory. A directory that is started in the place of another cluster's node would
-// serve that cluster's callers with its own ids.
+// directory. A directory that is started in the place of another cluster's node would serve
+// that cluster's callers with its own ids.
 //
-// It is an error if all listed nodes belong to another cluster. An outdated list of this
-// cluster is none, because its addresses may belong to other nodes by now: one answer of
-// this cluster's is enough, and so is its quorum.
+// It is an error if all listed nodes belong to another cluster. An outdated list is no
+// error, because addresses of former members may belong to other nodes by now: one answer
+// of this cluster is enough, and so is its quorum.
 type ListCheck struct {
-	// Self returns this node as it introduces itself, ClusterID is its cluster.
+	// Self returns this node as it introduces itself; ClusterID is the cluster's id.
 	Self      func() *raftlogv1.Member
 	ClusterID []byte
 	// Listed are the nodes to ask.
 	Listed []Listed
-	// Members returns all members, removed ones too.
+	// Members returns all members, including removed ones.
 	Members func() []*raftlogv1.Member
 	Greeter Greeter
-	// Confirmed reports whether the node was confirmed since its start to be of this cluster.
-	// From then on there are only warnings.
+	// Confirmed reports whether the node was confirmed since its start to be in this cluster.
+	// From then on Run only warns.
 	Confirmed func() bool
-	// Report is called after each round without an error, as soon as the answers count:
-	// own means that a node of this cluster has answered, otherCluster that one of another
-	// has.
+	// Report is called after each round without an error, once the answers count: own means
+	// that a node of this cluster has answered, otherCluster that a node of another has.
 	Report func(own, otherCluster bool)
-	// Warn is called with a problem of the list that is no error, when it changes.
+	// Warn is called with the problems of the list that are no errors, when they change.
 	Warn func(warnings []string)
-	// Pause is between the first two rounds; zero means 200 ms. It doubles up to 5 s.
+	// Pause is the wait between the first two rounds; zero means 200 ms. It doubles up to 5 s.
 	Pause time.Duration
 
-	// answers are the nodes' last answers; one without a cluster is no evidence.
+	// answers are the nodes' last answers; an answer without a cluster is no evidence.
 	answers map[Listed]listedAnswer
-	// own are addresses at which this node itself answered.
+	// own are the addresses at which this node itself answered.
 	own map[Listed]bool
 }
 
-// listedAnswer is what a listed node said.
+// listedAnswer is a listed node's answer.
 type listedAnswer struct {
 	cluster []byte
-	// knowsUs means that this node is a present member of that cluster. Then it is the same
+	// knowsUs means that this node is a present member of that cluster: then it is the same
 	// cluster before or after a recovery.
 	knowsUs bool
 }
 
-// Run asks until each node has answered that it belongs to this cluster, ctx ends, or the
-// list is known to be another cluster's: then the error wraps ErrOtherCluster. Silent
-// nodes are asked repeatedly, because in a cold start all come up together.
+// Run repeats rounds until each node has answered that it belongs to this cluster, ctx ends,
+// or the list is known to be another cluster's: then the error wraps ErrOtherCluster. Silent
+// nodes are asked again, because in a cold start all nodes start at the same time.
 func (c ListCheck) Run(ctx context.Context) error {
 	c.answers, c.own = map[Listed]listedAnswer{}, map[Listed]bool{}
 	wait := cmp.Or(c.Pause, defaultPause)
@@ -91,7 +90,7 @@ func (c ListCheck) Run(ctx context.Context) error {
 	for rounds := 1; ; rounds++ {
 		c.round(ctx)
 		if ctx.Err() != nil {
-			return nil // What did not answer may have been cut off.
+			return nil // Nodes that did not answer may have been cut off.
 		}
 		if !c.allForeign() {
 			since = time.Time{}
@@ -115,8 +114,8 @@ func (c ListCheck) Run(ctx context.Context) error {
 	}
 }
 
-// open returns the nodes that are still to be asked: those not known to be of this
-// cluster. Removed members and their addresses are left out.
+// open returns the nodes that are still to be asked: those not known to be in this cluster.
+// Removed members and their addresses are left out.
 func (c ListCheck) open() []Listed {
 	var open []Listed
 	for _, l := range c.Listed {
@@ -132,7 +131,7 @@ func (c ListCheck) isSelf(l Listed) bool {
 	return c.own[l] || l.Tag != "" && l.Tag == self.GetTag() || l.Address == self.GetGrpcAddress()
 }
 
-// isGone reports whether the list names a member that was removed.
+// isGone reports whether a listed node is a removed member.
 func (c ListCheck) isGone(l Listed) bool {
 	gone := false
 	for _, m := range c.Members() {
@@ -146,14 +145,14 @@ func (c ListCheck) isGone(l Listed) bool {
 	return gone
 }
 
-// isMembers reports whether an address is that of a present member.
+// isMembers reports whether a listed node has the address of a present member.
 func (c ListCheck) isMembers(l Listed) bool {
 	return slices.ContainsFunc(c.Members(), func(m *raftlogv1.Member) bool {
 		return !m.GetRemoved() && m.GetGrpcAddress() == l.Address
 	})
 }
 
-// round asks all open nodes at the same time. It returns once one of this cluster has
+// round asks all open nodes at the same time. It returns once a node of this cluster has
 // answered.
 func (c ListCheck) round(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
@@ -186,7 +185,7 @@ func isPresent(self *raftlogv1.Member, members []*raftlogv1.Member) bool {
 	})
 }
 
-// foreign returns the nodes of another cluster.
+// foreign returns the nodes whose answer was from another cluster.
 func (c ListCheck) foreign() []Listed {
 	return slices.DeleteFunc(c.open(), func(l Listed) bool { return len(c.answers[l].cluster) == 0 })
 }
@@ -201,22 +200,22 @@ func (c ListCheck) anyOwn() bool {
 	return false
 }
 
-// allForeign reports whether no listed node could still confirm this node: all are of
-// another cluster.
+// allForeign reports whether all listed nodes are of another cluster, so that none could
+// still confirm this node.
 func (c ListCheck) allForeign() bool {
 	foreign := c.foreign()
 	return !c.anyOwn() && len(foreign) > 0 && len(foreign) == len(c.open()) &&
 		!slices.ContainsFunc(foreign, func(l Listed) bool { return c.answers[l].knowsUs })
 }
 
-// otherCluster returns an error if the list has been another cluster's since the given
-// time; zero means that it is not. A confirmed node does not end.
+// otherCluster returns an error if all nodes have been another cluster's since the given
+// time; zero means that they are not. A confirmed node never ends.
 func (c ListCheck) otherCluster(since time.Time) error {
 	if since.IsZero() || c.Confirmed() {
 		return nil
 	}
 	foreign := c.foreign()
-	if slices.ContainsFunc(foreign, c.isMembers) && time.Since(since) < doubtLimit {
+	if slices.ContainsFunc(foreign, c.isMembers) && time.Since(since) < otherClusterLimit {
 		return nil
 	}
 	return fmt.Errorf("%w: this data directory belongs to cluster %x, and %s to cluster %x; start this node with the directory that "+
@@ -224,7 +223,7 @@ func (c ListCheck) otherCluster(since time.Time) error {
 		ErrOtherCluster, c.ClusterID, foreign[0], c.answers[foreign[0]].cluster)
 }
 
-// warnings says what is wrong with the list.
+// warnings returns the problems of the list.
 func (c ListCheck) warnings() []string {
 	var warnings []string
 	for _, l := range c.foreign() {

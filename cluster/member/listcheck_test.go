@@ -16,25 +16,25 @@ import (
 // never is later than any test lasts.
 const never = 1000 * time.Hour
 
-// neighbour is who answers at an address, from a moment on until another; nobody does
-// before and after. Zero until means without end.
-type neighbour struct {
+// listedNode is a node that answers at an address between from and until; zero until means
+// without end.
+type listedNode struct {
 	cluster     byte
 	from, until time.Duration
 	members     []*raftlogv1.Member
 }
 
-// street is neighbours by address. It has no network: nobody waits for an answer.
-type street struct {
-	began      time.Time
-	neighbours map[string]neighbour
+// fakeGreeter is a Greeter over nodes by address. It has no network: it answers at once.
+type fakeGreeter struct {
+	began time.Time
+	nodes map[string]listedNode
 }
 
 // Hello implements Greeter.
-func (s street) Hello(_ context.Context, _, address string, _ *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
-	n, ok := s.neighbours[address]
+func (s fakeGreeter) Hello(_ context.Context, _, address string, _ *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
+	n, ok := s.nodes[address]
 	if now := time.Since(s.began); !ok || now < n.from || n.until > 0 && now >= n.until {
-		return nil, errors.New("nobody answers")
+		return nil, errors.New("no answer")
 	}
 	return &peerv1.HelloResponse{Self: testMember("Z", 99), ClusterId: clusterOf(n.cluster), Members: n.members}, nil
 }
@@ -44,103 +44,103 @@ func clusterOf(b byte) []byte { return bytes.Repeat([]byte{b}, ClusterIDSize) }
 // ownCluster and otherCluster are the ids of the clusters of these tests.
 const ownCluster, otherCluster = 1, 2
 
-func foreignFrom(at time.Duration) neighbour { return neighbour{cluster: otherCluster, from: at} }
-func ownFrom(at time.Duration) neighbour     { return neighbour{cluster: ownCluster, from: at} }
+func foreignFrom(at time.Duration) listedNode { return listedNode{cluster: otherCluster, from: at} }
+func ownFrom(at time.Duration) listedNode     { return listedNode{cluster: ownCluster, from: at} }
 
 // listTest is a node B that is started with a list.
 type listTest struct {
-	list       []Listed
-	neighbours map[string]neighbour
+	list  []Listed
+	nodes map[string]listedNode
 	// table are members of its own cluster beside A, B and C at A:7400 and so on.
 	table []*raftlogv1.Member
 	// quorum is when a quorum of its own cluster comes in reach.
 	quorum time.Duration
-	// ends is when the node ends, at most one pause later, doubted until when it may not
-	// serve at first, and warned whether it warns at the end, after an hour.
-	ends, doubted time.Duration
-	warned        bool
+	// ends is when the node ends, at most one pause later, servesAt when it may serve for
+	// the first time, and warned whether it warns at the end, after an hour.
+	ends, servesAt time.Duration
+	warned         bool
 }
 
 func peersAt(a, c string) []Listed { return []Listed{{"A", a}, {"B", "B:7400"}, {"C", c}} }
 
 var listTests = map[string]listTest{
 	"another cluster's place, all up": {
-		list: peersAt("y1", "y2"), neighbours: map[string]neighbour{"y1": foreignFrom(0), "y2": foreignFrom(0)},
-		quorum: 0, ends: 0, doubted: never,
+		list: peersAt("y1", "y2"), nodes: map[string]listedNode{"y1": foreignFrom(0), "y2": foreignFrom(0)},
+		quorum: 0, ends: 0, servesAt: never,
 	},
 	"another cluster's place, by join": {
-		list: []Listed{{Address: "y1"}, {Address: "y2"}}, neighbours: map[string]neighbour{"y1": foreignFrom(0), "y2": foreignFrom(0)},
-		quorum: 0, ends: 0, doubted: never,
+		list: []Listed{{Address: "y1"}, {Address: "y2"}}, nodes: map[string]listedNode{"y1": foreignFrom(0), "y2": foreignFrom(0)},
+		quorum: 0, ends: 0, servesAt: never,
 	},
 	"another cluster's place, one answer is late": {
-		list: peersAt("y1", "y2"), neighbours: map[string]neighbour{"y1": foreignFrom(0), "y2": foreignFrom(300 * time.Millisecond)},
-		quorum: 0, ends: 300 * time.Millisecond, doubted: never, warned: true,
+		list: peersAt("y1", "y2"), nodes: map[string]listedNode{"y1": foreignFrom(0), "y2": foreignFrom(300 * time.Millisecond)},
+		quorum: 0, ends: 300 * time.Millisecond, servesAt: never, warned: true,
 	},
 	"another cluster's place, in a cold start": {
-		list: peersAt("y1", "y2"), neighbours: map[string]neighbour{"y1": foreignFrom(time.Minute), "y2": foreignFrom(2 * time.Minute)},
-		quorum: never, ends: 2 * time.Minute, doubted: 0, warned: true,
+		list: peersAt("y1", "y2"), nodes: map[string]listedNode{"y1": foreignFrom(time.Minute), "y2": foreignFrom(2 * time.Minute)},
+		quorum: never, ends: 2 * time.Minute, servesAt: 0, warned: true,
 	},
 	"a) a member has moved, another cluster's node is there, and the third is down": {
-		list: peersAt("host1", "C:7400"), neighbours: map[string]neighbour{"host1": foreignFrom(0)},
-		quorum: never, ends: never, doubted: never, warned: true,
+		list: peersAt("host1", "C:7400"), nodes: map[string]listedNode{"host1": foreignFrom(0)},
+		quorum: never, ends: never, servesAt: never, warned: true,
 	},
 	"a) the third comes up": {
-		list: peersAt("host1", "C:7400"), neighbours: map[string]neighbour{"host1": foreignFrom(0), "C:7400": ownFrom(time.Minute)},
-		quorum: never, ends: never, doubted: time.Minute, warned: true,
+		list: peersAt("host1", "C:7400"), nodes: map[string]listedNode{"host1": foreignFrom(0), "C:7400": ownFrom(time.Minute)},
+		quorum: never, ends: never, servesAt: time.Minute, warned: true,
 	},
 	"a) a quorum is in reach, at addresses that are not listed": {
-		list: peersAt("host1", "host2"), neighbours: map[string]neighbour{"host1": foreignFrom(0)},
-		quorum: 5 * time.Second, ends: never, doubted: 5 * time.Second, warned: true,
+		list: peersAt("host1", "host2"), nodes: map[string]listedNode{"host1": foreignFrom(0)},
+		quorum: 5 * time.Second, ends: never, servesAt: 5 * time.Second, warned: true,
 	},
 	"a) the third is up": {
-		list: peersAt("host1", "C:7400"), neighbours: map[string]neighbour{"host1": foreignFrom(0), "C:7400": ownFrom(0)},
-		quorum: never, ends: never, doubted: 0, warned: true,
+		list: peersAt("host1", "C:7400"), nodes: map[string]listedNode{"host1": foreignFrom(0), "C:7400": ownFrom(0)},
+		quorum: never, ends: never, servesAt: 0, warned: true,
 	},
 	"b) another cluster's node at a present member's address, and a slow cold start": {
-		list: peersAt("A:7400", "C:7400"), neighbours: map[string]neighbour{"A:7400": foreignFrom(0), "C:7400": ownFrom(5 * time.Minute)},
-		quorum: never, ends: never, doubted: 5 * time.Minute, warned: true,
+		list: peersAt("A:7400", "C:7400"), nodes: map[string]listedNode{"A:7400": foreignFrom(0), "C:7400": ownFrom(5 * time.Minute)},
+		quorum: never, ends: never, servesAt: 5 * time.Minute, warned: true,
 	},
 	"b) other clusters' nodes at all members' addresses": {
-		list: peersAt("A:7400", "C:7400"), neighbours: map[string]neighbour{"A:7400": foreignFrom(0), "C:7400": foreignFrom(0)},
-		quorum: never, ends: doubtLimit, doubted: never, warned: true,
+		list: peersAt("A:7400", "C:7400"), nodes: map[string]listedNode{"A:7400": foreignFrom(0), "C:7400": foreignFrom(0)},
+		quorum: never, ends: otherClusterLimit, servesAt: never, warned: true,
 	},
 	"b) and the quorum has moved": {
-		list: peersAt("A:7400", "C:7400"), neighbours: map[string]neighbour{"A:7400": foreignFrom(0), "C:7400": foreignFrom(0)},
-		quorum: doubtLimit / 2, ends: never, doubted: doubtLimit / 2, warned: true,
+		list: peersAt("A:7400", "C:7400"), nodes: map[string]listedNode{"A:7400": foreignFrom(0), "C:7400": foreignFrom(0)},
+		quorum: otherClusterLimit / 2, ends: never, servesAt: otherClusterLimit / 2, warned: true,
 	},
 	"b) and the one at the wrong place has ended": {
-		list: peersAt("A:7400", "C:7400"), neighbours: map[string]neighbour{
-			"A:7400": {cluster: otherCluster, until: doubtLimit / 2}, "C:7400": foreignFrom(0),
+		list: peersAt("A:7400", "C:7400"), nodes: map[string]listedNode{
+			"A:7400": {cluster: otherCluster, until: otherClusterLimit / 2}, "C:7400": foreignFrom(0),
 		},
-		quorum: never, ends: never, doubted: never, warned: true,
+		quorum: never, ends: never, servesAt: never, warned: true,
 	},
 	"c) the only one listed is down, and later another cluster's": {
-		list: []Listed{{Address: "A:7400"}}, neighbours: map[string]neighbour{"A:7400": foreignFrom(30 * time.Minute)},
-		quorum: time.Second, ends: never, doubted: 0, warned: true,
+		list: []Listed{{Address: "A:7400"}}, nodes: map[string]listedNode{"A:7400": foreignFrom(30 * time.Minute)},
+		quorum: time.Second, ends: never, servesAt: 0, warned: true,
 	},
 	"c) the only one listed is down, and later another cluster's, where it has moved from": {
-		list: []Listed{{Address: "host1"}}, neighbours: map[string]neighbour{"host1": foreignFrom(30 * time.Minute)},
-		quorum: time.Second, ends: never, doubted: 0, warned: true,
+		list: []Listed{{Address: "host1"}}, nodes: map[string]listedNode{"host1": foreignFrom(30 * time.Minute)},
+		quorum: time.Second, ends: never, servesAt: 0, warned: true,
 	},
 	"d) the other survivor is not recovered yet": {
-		list: peersAt("host1", "C:7400"), neighbours: map[string]neighbour{
+		list: peersAt("host1", "C:7400"), nodes: map[string]listedNode{
 			"host1": {cluster: otherCluster, members: []*raftlogv1.Member{testMember("B", 2)}}, "C:7400": foreignFrom(0),
 		},
-		quorum: never, ends: never, doubted: never, warned: true,
+		quorum: never, ends: never, servesAt: never, warned: true,
 	},
 	"d) this one was lost by the recovery": {
-		list: peersAt("A:7400", "C:7400"), neighbours: map[string]neighbour{
+		list: peersAt("A:7400", "C:7400"), nodes: map[string]listedNode{
 			"A:7400": {cluster: otherCluster, members: []*raftlogv1.Member{removedMember("B", 2)}}, "C:7400": foreignFrom(0),
 		},
-		quorum: never, ends: doubtLimit, doubted: never, warned: true,
+		quorum: never, ends: otherClusterLimit, servesAt: never, warned: true,
 	},
 	"a removed member's address is another cluster's": {
-		list: []Listed{{"B", "B:7400"}, {"D", "D:7400"}}, neighbours: map[string]neighbour{"D:7400": foreignFrom(0)},
+		list: []Listed{{"B", "B:7400"}, {"D", "D:7400"}}, nodes: map[string]listedNode{"D:7400": foreignFrom(0)},
 		table:  []*raftlogv1.Member{removedMember("D", 4)},
-		quorum: never, ends: never, doubted: 0,
+		quorum: never, ends: never, servesAt: 0,
 	},
-	"nobody answers": {
-		list: peersAt("A:7400", "C:7400"), quorum: never, ends: never, doubted: 0,
+	"no node answers": {
+		list: peersAt("A:7400", "C:7400"), quorum: never, ends: never, servesAt: 0,
 	},
 }
 
@@ -163,14 +163,14 @@ func (tt listTest) run(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	var warnings []string
-	reported, own, vouchedAt := false, false, never
+	reported, own, confirmedAt := false, false, never
 	// The node's own quorum counts once the answers do.
-	vouched := func() bool {
+	confirmed := func() bool {
 		now := time.Since(began)
-		if vouchedAt == never && reported && (own || now >= tt.quorum) {
-			vouchedAt = now
+		if confirmedAt == never && reported && (own || now >= tt.quorum) {
+			confirmedAt = now
 		}
-		return vouchedAt != never
+		return confirmedAt != never
 	}
 	servedAt := never
 	check := ListCheck{
@@ -178,10 +178,10 @@ func (tt listTest) run(t *testing.T) {
 		Members: func() []*raftlogv1.Member {
 			return append(tt.table, testMember("A", 1), testMember("B", 2), testMember("C", 3))
 		},
-		Greeter: street{began, tt.neighbours}, Confirmed: vouched, Warn: func(w []string) { warnings = w },
+		Greeter: fakeGreeter{began, tt.nodes}, Confirmed: confirmed, Warn: func(w []string) { warnings = w },
 		Report: func(o, f bool) {
 			reported, own = true, o
-			if (vouched() || !f) && servedAt == never {
+			if (confirmed() || !f) && servedAt == never {
 				servedAt = time.Since(began)
 			}
 		},
@@ -200,7 +200,7 @@ func (tt listTest) run(t *testing.T) {
 		}
 	}
 	soon("ended", ended, tt.ends)
-	soon("served", servedAt, tt.doubted)
+	soon("served", servedAt, tt.servesAt)
 	if got := strings.Contains(strings.Join(warnings, "\n"), "belongs to cluster 0202"); got != tt.warned {
 		t.Errorf("warnings %q", warnings)
 	}
@@ -211,7 +211,7 @@ func TestListCheckNamesBothClusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		check := ListCheck{
 			Self: func() *raftlogv1.Member { return testMember("B", 2) }, ClusterID: clusterOf(ownCluster), Listed: []Listed{{"A", "y1"}},
-			Members: func() []*raftlogv1.Member { return nil }, Greeter: street{time.Now(), map[string]neighbour{"y1": foreignFrom(0)}},
+			Members: func() []*raftlogv1.Member { return nil }, Greeter: fakeGreeter{time.Now(), map[string]listedNode{"y1": foreignFrom(0)}},
 			Confirmed: func() bool { return false }, Warn: func([]string) {}, Report: func(bool, bool) {},
 		}
 		err := check.Run(t.Context())

@@ -10,10 +10,11 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// NodeRecord is who this node is: its record, in memory and in the storage. Readers get a
-// record that is never changed. A record of why the node must not go on ends it.
+// NodeRecord is the record of the running node, in memory and in the storage. Readers get a
+// record that is never changed. A record that the node must not go on ends the node. It is
+// safe for concurrent use.
 //
-// Invariant: what Get returns is durable.
+// Invariant: the record that Get returns is durable.
 type NodeRecord struct {
 	cfg NodeRecordConfig
 	// changing is held while a change is in progress.
@@ -21,29 +22,29 @@ type NodeRecord struct {
 	current  atomic.Pointer[Record]
 }
 
-// NodeRecordConfig is what the settings say of a node, and what a NodeRecord needs.
+// NodeRecordConfig is the settings of a node, and the dependencies of a NodeRecord.
 type NodeRecordConfig struct {
-	// Tag is the requested one; empty if there is none.
+	// Tag is the requested tag; empty if none was requested.
 	Tag       string
 	Advertise Addresses
 	Watcher   bool
-	// LogFormat is the newest that the node reads.
+	// LogFormat is the newest log format that the node reads.
 	LogFormat uint32
-	// TrustData means that an operator vouches for the data directory.
+	// TrustData means that an operator trusts the data directory.
 	TrustData bool
 	// Save replaces the record in the storage; Fail ends the node.
 	Save func(*Record) error
 	Fail func(error)
 }
 
-// NewNodeRecord returns the record of a node that is stored.
+// NewNodeRecord returns the NodeRecord of a stored record.
 func NewNodeRecord(record *Record, cfg NodeRecordConfig) *NodeRecord {
 	r := &NodeRecord{cfg: cfg, changing: disklock.New()}
 	r.current.Store(record)
 	return r
 }
 
-// Fail ends the node, without a record of why.
+// Fail ends the node with err, without recording it.
 func (r *NodeRecord) Fail(err error) { r.cfg.Fail(err) }
 
 // Get returns the newest record, which must not be changed.
@@ -68,13 +69,13 @@ func (r *NodeRecord) Update(change func(*Record) bool) error {
 // ID returns the node's raw Raft id.
 func (r *NodeRecord) ID() []byte { return r.Get().ID.Bytes() }
 
-// Name returns the node's Raft name.
+// Name returns the node's Raft id as text.
 func (r *NodeRecord) Name() string { return r.Get().ID.String() }
 
 // IsSelf reports whether a member is this node.
 func (r *NodeRecord) IsSelf(m *raftlogv1.Member) bool { return string(m.GetId()) == string(r.ID()) }
 
-// TagIn returns the node's tag in a record, or the requested one; empty if there is none.
+// TagIn returns the node's tag in a record, or else the requested tag; empty if there is none.
 func (r *NodeRecord) TagIn(now *Record) string { return cmp.Or(now.Tag, r.cfg.Tag) }
 
 // Member returns this node as it introduces itself.
@@ -94,8 +95,8 @@ func (r *NodeRecord) Member() *raftlogv1.Member {
 	return m
 }
 
-// Refuses returns why the node does not start: as another node, as a removed one, or from
-// a directory that is not to be trusted.
+// Refuses returns why the node does not start, or nil: it runs under another tag, was
+// removed, or its directory is not to be trusted.
 func (r *NodeRecord) Refuses() error {
 	now := r.Get()
 	switch {
@@ -113,7 +114,7 @@ func (r *NodeRecord) Refuses() error {
 	return nil
 }
 
-// end records why this node must not go on, and ends it.
+// end records why this node must not go on, and ends the node.
 func (r *NodeRecord) end(why error, change func(*Record) bool) error {
 	err := errors.Join(why, r.Update(change))
 	r.cfg.Fail(err)
@@ -129,8 +130,8 @@ func (r *NodeRecord) EndRemoved() {
 	})
 }
 
-// EndSetBack records that others have seen more of this node's disk than it has, and ends
-// the node.
+// EndSetBack records that others have seen data of this node's disk that the disk has lost,
+// and ends the node.
 func (r *NodeRecord) EndSetBack(why string) error {
 	return r.end(SetBackError(why), func(r *Record) bool {
 		changed := r.SetBack == ""
@@ -139,8 +140,8 @@ func (r *NodeRecord) EndSetBack(why string) error {
 	})
 }
 
-// EndDiverged records that this node's state is not the cluster's, and ends it: its answers
-// may not be what the log holds.
+// EndDiverged records that this node's state differs from the cluster's, and ends the node:
+// its answers may contradict the log.
 func (r *NodeRecord) EndDiverged(why string) {
 	_ = r.end(divergedError(why), func(r *Record) bool {
 		changed := r.Diverged == ""

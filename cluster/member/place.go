@@ -11,7 +11,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Place is a node's place in its cluster, as its record has it from then on.
+// Place is a node's place in its cluster, as its record has it after Apply.
 type Place struct {
 	ClusterID []byte
 	Tag       string
@@ -32,9 +32,9 @@ func (p Place) Apply(r *Record) {
 // ClusterIDSize is the length of a cluster id in bytes.
 const ClusterIDSize = 16
 
-// ClusterIDOf returns the id of the cluster that these first members form: a hash over
-// their tags and Raft ids, in the order of the tags. So it identifies the founders, and
-// two clusters never share one.
+// ClusterIDOf returns the id of the cluster that these first members form: a hash of their
+// tags and Raft ids, in the order of the tags. So the id identifies the founders, and two
+// clusters never share an id.
 func ClusterIDOf(members []*raftlogv1.Member) []byte {
 	sorted := sortedByTag(members)
 	h := sha256.New()
@@ -50,8 +50,8 @@ func sortedByTag(members []*raftlogv1.Member) []*raftlogv1.Member {
 	})
 }
 
-// PeersHash returns a hash of a list of peers, addresses by tag. Nodes compare
-// it before they form a cluster.
+// PeersHash returns a hash of a list of peers, addresses by tag. Nodes compare the hashes
+// before they form a cluster.
 func PeersHash(peers map[string]string) []byte {
 	h := sha256.New()
 	for _, tag := range slices.Sorted(maps.Keys(peers)) {
@@ -60,15 +60,15 @@ func PeersHash(peers map[string]string) []byte {
 	return h.Sum(nil)
 }
 
-// Alone returns the place of a node that is a cluster of one.
+// Alone returns the place of a node that forms a cluster by itself.
 func Alone(self *raftlogv1.Member) Place {
 	place := found([]*raftlogv1.Member{self})
 	place.Tag = self.GetTag()
 	return place
 }
 
-// found returns the place of the node that forms a cluster of these members.
-// All but watchers vote from the start.
+// found returns the place of the node that forms a cluster of these members. All but
+// watchers are voters from the start.
 func found(members []*raftlogv1.Member) Place {
 	members = cloneMembers(sortedByTag(members))
 	for _, m := range members {

@@ -23,7 +23,7 @@ import (
 // FileName is the name of the record's file in the data directory.
 const FileName = "node.json"
 
-// dirVersion is that of the form of the whole data directory, which the record tells.
+// dirVersion is the version of the whole data directory's layout, which the record states.
 // Version 1 was that of builds before the first release.
 const dirVersion = 2
 
@@ -40,28 +40,28 @@ type Record struct {
 	ClusterID []byte `json:"-"`
 	// Founder means that this node forms the cluster: it alone bootstraps Raft.
 	Founder bool `json:"founder"`
-	// Members are the members as the node last knew them: the plan of the first
-	// start, later a copy of the replicated table. A restarted node authenticates
-	// its peers by them until it has applied its log, and finds their addresses.
+	// Members are the last known members: the plan of the first start, later a copy of the
+	// replicated table. A restarted node authenticates its peers and finds their addresses by
+	// them until it has applied its log.
 	Members []*raftlogv1.Member `json:"-"`
-	// Hosts are the IP addresses that the host names in Members had when they were looked
-	// up last. They are never changed.
+	// Hosts are the last IP addresses that the host names in Members were resolved to. The
+	// map is never changed.
 	Hosts map[string][]string `json:"hosts,omitempty"`
 	// TagConfirmed means that the cluster has confirmed the tag.
 	TagConfirmed bool `json:"tag_confirmed"`
 	// Removed means that the node was removed from the cluster.
 	Removed bool `json:"removed"`
-	// Recovering means that a recovery of the cluster was started and not finished: the
-	// node must not start.
+	// Recovering means that a recovery of the cluster was started and not finished: the node
+	// must not start.
 	Recovering bool `json:"recovering,omitempty"`
-	// Diverged is how the node's state differed from the cluster's; empty if it never
-	// did. The node must not start.
+	// Diverged says how the node's state differed from the cluster's; empty if it never did.
+	// If it is set, the node must not start.
 	Diverged string `json:"diverged,omitempty"`
-	// SetBack is what others have seen and the data directory has lost; empty if nothing.
-	// The node must not start, unless an operator trusts the directory: its starts would
-	// soon have higher numbers than those that were seen.
+	// SetBack says which data others have seen and the data directory has lost; empty if
+	// none. If it is set, the node must not start unless an operator trusts the directory:
+	// its starts would soon have higher numbers than those that were seen.
 	SetBack string `json:"set_back,omitempty"`
-	// Revision counts how often the record was written.
+	// Revision is the number of times the record was written.
 	Revision uint64 `json:"revision"`
 }
 
@@ -84,8 +84,8 @@ func cloneMembers(members []*raftlogv1.Member) []*raftlogv1.Member {
 	return out
 }
 
-// document is the layout of the file. Checksum is CRC-32C over the same document with an
-// empty one.
+// document is the layout of the file. Checksum is the CRC-32C of the document with an empty
+// Checksum.
 type document struct {
 	Version   int    `json:"version"`
 	ClusterID string `json:"cluster_id"`
@@ -94,9 +94,9 @@ type document struct {
 	Checksum string            `json:"checksum"`
 }
 
-// Load reads the record of the data directory dir. It returns an error that
-// wraps fs.ErrNotExist if there is none, ErrCorrupt if it is damaged, and ErrOtherVersion
-// if the directory is of another version.
+// Load reads the record of the data directory dir. The error wraps fs.ErrNotExist if there
+// is no record, ErrCorrupt if it is damaged, and ErrOtherVersion if the directory is of
+// another version.
 func Load(dir string) (*Record, error) {
 	data, err := os.ReadFile(filepath.Join(dir, FileName))
 	if err != nil {
@@ -109,8 +109,8 @@ func Load(dir string) (*Record, error) {
 	return r, nil
 }
 
-// Save writes the record into dir so that a crash leaves either the old or the
-// new one: it is durable when Save returns nil.
+// Save writes the record into dir. A crash leaves either the old or the new record; the new
+// record is durable when Save returns nil.
 func (r *Record) Save(dir string) error {
 	data, err := encodeRecord(r)
 	if err != nil {
@@ -139,8 +139,8 @@ func encodeRecord(r *Record) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// sum is over the compact form, which json.Marshal makes of raw messages too, so that
-// reading the indented file and writing it again gives the same.
+// sum is computed over the compact form, which json.Marshal makes of raw messages too, so
+// that the indented file and the document in memory have the same sum.
 func (doc document) sum() (string, error) {
 	doc.Checksum = ""
 	data, err := json.Marshal(doc)
@@ -180,14 +180,14 @@ func (doc document) record() (*Record, error) {
 	return &r, nil
 }
 
-// writeAtomically replaces dir/name: the file is complete and on disk before it
-// gets its name, and the name is on disk before the call returns.
+// writeAtomically replaces dir/name: the file is complete and on disk before it gets its
+// name, and the name is on disk before the call returns.
 func writeAtomically(dir, name string, data []byte) error {
 	f, err := os.CreateTemp(dir, name+".tmp-*")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // Gone already when all went well.
+	defer func() { _ = os.Remove(f.Name()) }() // Fails after the rename.
 	_, err = f.Write(data)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err != nil {
@@ -201,10 +201,10 @@ func writeAtomically(dir, name string, data []byte) error {
 	return syncdir.Sync(dir)
 }
 
-// LoadOrCreate returns the record of dir, and writes a new one with a random id if the
-// directory is empty. logFile is the name of Raft's store beside it: a directory that has
-// one file without the other was partly emptied, and a node without its votes or its name
-// must not take part.
+// LoadOrCreate returns the record of dir, and writes a new record with a random id if the
+// directory is empty. logFile is the name of Raft's store in dir: a directory that has one
+// file without the other was partly emptied, and a node without its votes or its identity
+// must not take part. Errors are those of Load, and ErrMismatch.
 func LoadOrCreate(dir, logFile string) (*Record, error) {
 	hasLog, err := exists(filepath.Join(dir, logFile))
 	if err != nil {

@@ -148,8 +148,8 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// TestADirectoryOfAnotherVersionIsRefused: one of a build before the first release, whose
-// record has other checksums, one of a later program, and what is not a record of any.
+// TestADirectoryOfAnotherVersionIsRefused: the directory of a build before the first release,
+// whose record has other checksums, that of a later program, and a file that is no record.
 func TestADirectoryOfAnotherVersionIsRefused(t *testing.T) {
 	data, err := encodeRecord(testRecord())
 	if err != nil {

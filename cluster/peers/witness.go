@@ -39,7 +39,7 @@ type WitnessConfig struct {
 	Store   raftguard.Store
 	Record  *member.NodeRecord
 	Table   *Table
-	// TrustData means that an operator vouches for the data directory, and trustWait is how
+	// TrustData means that an operator trusts the data directory, and trustWait is how
 	// long elections wait for all members then.
 	TrustData bool
 	TrustWait time.Duration

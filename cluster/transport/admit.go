@@ -16,10 +16,10 @@ import (
 	"github.com/idnode/idnode/internal/nodeid"
 )
 
-// admit runs both handshakes on an accepted connection and returns the connection to use
-// and the greeting of the member at its other end. A probe is answered, and returns no
-// connection. Only the greeting is read before all checks pass. spoke removes the connection
-// from the silent ones.
+// admit runs both handshakes on an accepted connection. It returns the connection to use
+// and the greeting of the member at its other end; a probe is answered, and admitted is nil.
+// Only the greeting is read before all checks pass. spoke removes the connection from
+// stream.silent.
 func (s *stream) admit(raw net.Conn, spoke func()) (admitted net.Conn, g greeting, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.AcceptTimeout)
 	defer cancel()
@@ -46,7 +46,7 @@ func (s *stream) admit(raw net.Conn, spoke func()) (admitted net.Conn, g greetin
 	}
 	status, why := s.judge(ctx, g, state)
 	a := greetingReply{status: status, id: s.local, instance: s.instance}
-	if status == OK { // Others need not know.
+	if status == OK { // Other nodes need not know why.
 		a.disk = s.cfg.Witness.Own()
 	}
 	if _, err := conn.Write(a.encode()); err != nil {
@@ -61,7 +61,7 @@ func (s *stream) admit(raw net.Conn, spoke func()) (admitted net.Conn, g greetin
 	return conn, g, conn.SetDeadline(time.Time{})
 }
 
-// begun is a connection of which the first byte was read. all has it again.
+// begun is a connection whose first byte was read. all reads that byte again.
 type begun struct {
 	net.Conn
 	all io.Reader
@@ -70,8 +70,8 @@ type begun struct {
 // Read implements net.Conn.
 func (b begun) Read(p []byte) (int, error) { return b.all.Read(p) }
 
-// awaitFirst waits for the first byte of a connection. Until then a connection costs little:
-// those of a flood never say anything.
+// awaitFirst waits for the first byte of a connection. The connections of a flood send none,
+// so a silent connection gets no more than this wait.
 func awaitFirst(raw net.Conn) (net.Conn, error) {
 	first := make([]byte, 1)
 	if _, err := io.ReadFull(raw, first); err != nil {
@@ -80,19 +80,19 @@ func awaitFirst(raw net.Conn) (net.Conn, error) {
 	return begun{raw, io.MultiReader(bytes.NewReader(first), raw)}, nil
 }
 
-// tellVersion answers a greeting of another version of the handshake. It reads on: a
-// connection that is closed with unread bytes may lose the answer.
+// tellVersion answers a greeting of another version of the handshake. It reads the rest of
+// the greeting: closing a connection with unread bytes may lose the answer.
 func tellVersion(conn net.Conn) {
 	if _, err := conn.Write([]byte(opening)); err == nil {
 		_, _ = io.CopyN(io.Discard, conn, maxOtherGreeting)
 	}
 }
 
-// badGreetingError is the reason why a greeting was refused.
+// badGreetingError is the error of a refused greeting.
 type badGreetingError struct {
 	greeting greeting
 	status   Status
-	// why says more, or is nil.
+	// why is a further cause, or nil.
 	why error
 }
 
@@ -116,8 +116,8 @@ func (s *stream) serveTLS(ctx context.Context, raw net.Conn) (net.Conn, *tls.Con
 	return secure(ctx, tls.Server(raw, config))
 }
 
-// secure runs a TLS handshake, and requires a verified certificate of the other side,
-// whatever the configuration.
+// secure runs a TLS handshake. It requires a verified certificate of the other side, even if
+// the configuration does not.
 func secure(ctx context.Context, conn *tls.Conn) (net.Conn, *tls.ConnectionState, error) {
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return nil, nil, err
@@ -129,7 +129,7 @@ func secure(ctx context.Context, conn *tls.Conn) (net.Conn, *tls.ConnectionState
 	return conn, &state, nil
 }
 
-// judge decides about a greeting, and returns why the dialler was set back, if it was.
+// judge decides about a greeting. The error says why the dialler was set back, if so.
 func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionState) (Status, error) {
 	peer, status := s.identify(g, state)
 	if status != OK || g.purpose == forProbe {
@@ -140,7 +140,7 @@ func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionSta
 		if a, ok := s.probe(ctx, peer); ok && a.instance != g.instance {
 			return Impostor, nil
 		} else if ok {
-			disk, asked = a.disk, seen // Unlike the greeting, the answer cannot be older.
+			disk, asked = a.disk, seen // Unlike the greeting, the answer is newer than seen.
 		}
 	}
 	if err := s.cfg.Witness.Accept(peer.ID, g.instance.number(), disk, asked); err != nil {
@@ -152,7 +152,7 @@ func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionSta
 }
 
 // replaced closes the connections with former processes of a member. A machine that lost
-// power closes none: until TCP notices, each request on one of them waits for its timeout.
+// power closes none: until TCP notices, each request on such a connection times out.
 func (s *stream) replaced(id string, process instance) {
 	s.conns.closeIf(func(c *conn) bool { return c.peer == id && c.process != process })
 	if peer, ok := s.cfg.Directory.Lookup(id); ok {
@@ -160,7 +160,7 @@ func (s *stream) replaced(id string, process instance) {
 	}
 }
 
-// identify checks whether a dialler is the member that it claims to be, and returns that.
+// identify returns the member that a dialler claims to be, and whether its claim is true.
 func (s *stream) identify(g greeting, state *tls.ConnectionState) (Peer, Status) {
 	if g.cluster != s.cluster {
 		return Peer{}, WrongCluster
@@ -177,16 +177,16 @@ func (s *stream) identify(g greeting, state *tls.ConnectionState) (Peer, Status)
 	case state != nil && !s.cfg.NamesTag(*state, peer.Tag):
 		return peer, WrongCertificate
 	case g.dialler == s.local:
-		// A node never dials itself; a copy of its directory does.
+		// A node never dials itself, but a copy of its directory does.
 		return peer, Impostor
 	}
 	return peer, OK
 }
 
-// probe asks a member at its own address which process it is, and how far its disk is.
+// probe asks the process at a member's own address for its instance and its disk state.
 // Without TLS nothing else distinguishes a copied or forged data directory from the member.
-// A member that cannot be asked is accepted: the network may be cut in one direction, or
-// the address be new.
+// A member whose address does not answer is accepted: the network may be cut in one
+// direction, or the address be new.
 func (s *stream) probe(ctx context.Context, peer Peer) (greetingReply, bool) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -199,7 +199,7 @@ func (s *stream) probe(ctx context.Context, peer Peer) (greetingReply, bool) {
 	return member.answer, true
 }
 
-// instances are the processes that were found at the members' own addresses.
+// instances are the processes found at the members' own addresses.
 type instances struct {
 	mu   sync.Mutex
 	byID map[nodeid.ID]instance
@@ -229,16 +229,15 @@ func (i *instances) forget(name string) {
 	delete(i.byID, member)
 }
 
-// limiter passes each key once per interval, so that a peer's retries do not fill the
-// log.
+// limiter passes each key once per interval, so that a peer's retries do not fill the log.
 type limiter struct {
 	mu    sync.Mutex
 	every time.Duration
 	last  map[string]time.Time
 }
 
-// maxLimiterKeys bounds the memory that unknown peers can make a limiter use, and the lines
-// that they can make it pass.
+// maxLimiterKeys bounds the memory that unknown peers can make a limiter use, and the number
+// of lines it passes for them.
 const maxLimiterKeys = 1024
 
 func newLimiter(every time.Duration) *limiter {

@@ -14,8 +14,8 @@ import (
 	"github.com/idnode/idnode/cluster/raftguard"
 )
 
-// ErrNewerTerm means that a node answered from a newer term: there is, or will
-// be, another leader.
+// ErrNewerTerm means that a node answered from a newer term: another leader was or will be
+// elected.
 var ErrNewerTerm = errors.New("a node answered from a newer term")
 
 // errNewerLeader is the library's error for a message of a former leader.
@@ -24,44 +24,44 @@ var errNewerLeader = errors.New("another node leads a newer term")
 // SendSeq counts the messages that this node has sent.
 type SendSeq uint64
 
-// answers remembers the newest message of a leader's that each node answered. The library
-// only knows that an answer came, not to which message: after a pause of this process, an
-// answer from before the pause would make it believe that it still leads.
+// answers holds, per node, the newest message of a leader that the node answered. The
+// library does not relate an answer to its message: after a pause of this process, it would
+// take an answer from before the pause as a sign that it still leads.
 type answers struct {
 	mu  sync.Mutex
 	seq SendSeq
-	// newest is the newest term that any answer came from.
+	// newest is the newest term of any answer.
 	newest uint64
 	byID   map[raft.ServerID]answered
-	// matched has how far each node's log was last found to be the leader's.
+	// matched is how far each node's log was last known to equal the leader's.
 	matched map[raft.ServerID]matched
-	// changed is closed at the next answer, if a caller waits for one.
+	// changed is closed at the next answer; nil if no caller waits.
 	changed chan struct{}
 }
 
-// answered is a leader's message of a term that was answered in the same term, with its
-// place in that sequence.
+// answered is a leader's message of a term that was answered in the same term; sent is its
+// position among this node's messages.
 type answered struct {
 	term uint64
 	sent SendSeq
 }
 
-// matched is an index up to which a node's log is that of the leader of term, and when the
-// node said so.
+// matched is an index up to which a node's log equals that of the leader of term, and when
+// the node's answer arrived.
 type matched struct {
 	term, index uint64
 	at          time.Time
 }
 
-// freshMatch is how long a node's answer to an append tells that the leader replicates to
-// it. A leader sends one at least every commit timeout.
+// freshMatch is how long an answer to an append shows that the leader replicates to the
+// node. A leader sends an append at least every commit timeout.
 const freshMatch = 2 * time.Second
 
 func newAnswers() *answers {
 	return &answers{byID: map[raft.ServerID]answered{}, matched: map[raft.ServerID]matched{}}
 }
 
-// next returns a number after all previous ones.
+// next returns the next message number.
 func (a *answers) next() SendSeq {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -69,7 +69,7 @@ func (a *answers) next() SendSeq {
 	return a.seq
 }
 
-// heard records an answer from term to a message of the term asked.
+// heard records an answer from term to the message sent, of term asked.
 func (a *answers) heard(id raft.ServerID, sent SendSeq, asked, term uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -90,10 +90,9 @@ func (a *answers) match(id raft.ServerID, term, index uint64) {
 	a.matched[id] = matched{term, index, time.Now()}
 }
 
-// Match returns the index up to which a node's log is known to be that of the leader of
-// term, this node, by its newest answer to an append; 0 if there was none lately. Then the
-// leader does not replicate to it: it sends heartbeats, which compare nothing, or a
-// snapshot.
+// Match returns the index up to which a node's log is known to equal that of the leader of
+// term, this node, by the node's newest answer to an append; 0 if there was no answer within
+// 2 s. Without one the leader sends the node heartbeats, which compare nothing, or a snapshot.
 func (t *Transport) Match(id raft.ServerID, term uint64) uint64 {
 	t.answers.mu.Lock()
 	defer t.answers.mu.Unlock()
@@ -104,7 +103,7 @@ func (t *Transport) Match(id raft.ServerID, term uint64) uint64 {
 }
 
 // enough reports whether a majority of the voters, self included, answered in term to
-// messages that were sent after since; if not, it returns what to wait for.
+// messages sent after since. If not, it returns a channel that is closed at the next answer.
 func (a *answers) enough(since SendSeq, term uint64, voters []raft.ServerID, self raft.ServerID) (bool, <-chan struct{}, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -131,9 +130,9 @@ func (a *answers) enough(since SendSeq, term uint64, voters []raft.ServerID, sel
 // It sends no message of a former leader once the next leader's first request has arrived.
 // The library (v1.7.3) reads the entries of a request one by one, without a lock, and may
 // do so seconds after this node stopped leading, if the follower did not answer for a
-// while. In that time the new leader's entries replace those of the log: the request
-// could combine the previous entry of one leader with entries of another, and a follower
-// would store a log that no leader ever had.
+// while. Meanwhile the new leader's entries replace those of the log: the request could
+// combine the previous entry of one leader with entries of another, and a follower would
+// store a log that no leader ever had.
 func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest,
 	resp *raft.AppendEntriesResponse,
 ) error {
@@ -175,10 +174,10 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 	return nil
 }
 
-// HoldAnswers has each answer that acknowledges entries wait for this node's own disk: stable
-// waits until it has the log up to an index. The library counts the leader's disk when it hands
-// over an entry, so no other voter may be counted before that is true. Heartbeats are not held.
-// It is called before Raft has the transport.
+// HoldAnswers makes each answer that acknowledges entries wait for this node's own disk:
+// stable waits until the disk has the log up to an index. The library counts the leader's
+// disk when it hands an entry over, so no other voter may be counted before. Heartbeats are
+// not held. HoldAnswers must be called before Raft gets the transport.
 func (t *Transport) HoldAnswers(stable func(ctx context.Context, index uint64) error) {
 	t.stable = stable
 }
@@ -196,10 +195,10 @@ func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, arg
 	return err
 }
 
-// retryOnClosedConn sends a request again as long as its connection had ended. The library
-// (v1.7.3) keeps idle connections, learns only by using one that it leads to a member's
-// former process, and does not ask for the vote again: after a member's restart that costs
-// the election. A vote or a pre-vote may be asked for twice.
+// retryOnClosedConn repeats a request while its connection turns out to be closed. The
+// library (v1.7.3) pools idle connections, detects only by use that a connection leads to a
+// member's former process, and does not repeat a request for a vote: after a member's
+// restart that costs the election. A vote or a pre-vote may be requested twice.
 func (t *Transport) retryOnClosedConn(request func() error) error {
 	err := request()
 	for range t.stream.cfg.MaxPool {
@@ -211,8 +210,8 @@ func (t *Transport) retryOnClosedConn(request func() error) error {
 	return err
 }
 
-// endedConnection reports whether a request failed because its connection had ended, and
-// not for want of a new connection or of time, or by the member's answer.
+// endedConnection reports whether a request failed because its connection was closed, and
+// not by a failed dial, a timeout or the member's answer.
 func endedConnection(err error) bool {
 	var codec interface{ Cause() error } // The codec's errors of a connection have no Unwrap.
 	if errors.As(err, &codec) {
@@ -226,18 +225,18 @@ func endedConnection(err error) bool {
 	return errors.As(err, &broken) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
-// acknowledged reports what an answer proves of a member's disk. An answer to a pre-vote
-// proves nothing: its term is on no disk.
+// acknowledged reports to the Witness what an answer proves about a member's disk. An answer
+// to a pre-vote proves nothing: its term is on no disk.
 func (t *Transport) acknowledged(id raft.ServerID, term, match, committed uint64) {
 	t.stream.cfg.Witness.Acknowledged(string(id), term, match, committed)
 }
 
-// SendSeq returns a position after all messages sent so far, for AwaitMajority.
+// SendSeq returns a position after all messages sent before, for AwaitMajority.
 func (t *Transport) SendSeq() SendSeq { return t.answers.next() }
 
-// AwaitMajority waits until a majority of the voters has answered messages that
-// this node sent after since as the leader of term; this node counts as one if
-// it is among them. It sends nothing itself. The error is ErrNewerTerm, or ctx's.
+// AwaitMajority waits until a majority of the voters has answered messages that this node
+// sent after since as the leader of term; this node counts as a voter that answered if it is
+// among them. It sends nothing. The error is ErrNewerTerm, or ctx's.
 func (t *Transport) AwaitMajority(ctx context.Context, since SendSeq, term uint64, voters []raft.ServerID) error {
 	for {
 		done, changed, err := t.answers.enough(since, term, voters, raft.ServerID(t.stream.local.String()))

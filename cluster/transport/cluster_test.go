@@ -82,7 +82,7 @@ func startCluster(t *testing.T, change func(tag string) func(*Config)) []*node {
 func (n *node) config() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(idOf(n.tag))
-	// Patient: an entry must get in although a busy test machine stands still.
+	// Long timeouts: an entry must be committed although a busy test machine pauses.
 	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = 2*time.Second, 2*time.Second, 2*time.Second
 	c.CommitTimeout = 10 * time.Millisecond
 	c.Logger = raftlogger.New(discard)
@@ -151,7 +151,7 @@ func TestClusterOverTheTransport(t *testing.T) {
 		"names and overrides": func(string) func(*Config) {
 			return func(c *Config) {
 				_, port, _ := net.SplitHostPort(c.Listener.Addr().String())
-				// What is in the book leads nowhere; the override's host is a name.
+				// The address in the book is wrong; the override's host is a name.
 				c.Listener = elsewhere{c.Listener}
 				c.Dial = overrides
 				overrides[tagOf(c.LocalID)] = "localhost:" + port
@@ -183,7 +183,7 @@ func tagOf(id string) string {
 	return map[string]string{idOf("A"): "A", idOf("B"): "B", idOf("C"): "C"}[id]
 }
 
-// elsewhere is a listener that says a wrong address.
+// elsewhere is a listener whose Addr is wrong.
 type elsewhere struct{ net.Listener }
 
 func (elsewhere) Addr() net.Addr { return raftAddr("127.0.0.1:1") }

@@ -19,30 +19,29 @@ import (
 )
 
 const (
-	// DefaultTimeout bounds sending one message and waiting for its answer. It is how
-	// long replication to a node hangs that vanished silently.
+	// DefaultTimeout bounds sending one message and waiting for its answer. Replication to
+	// a node that vanished silently hangs for this time.
 	DefaultTimeout = 2 * time.Second
-	// DefaultInstallTimeout is how long nothing of a snapshot may move before its sender
-	// gives up. A follower may be busy that long before it takes one.
+	// DefaultInstallTimeout bounds how long a snapshot may make no progress before its sender
+	// gives up. A follower may be busy that long before it reads the snapshot.
 	DefaultInstallTimeout = 30 * time.Second
-	// DefaultDialTimeout bounds looking up a name, connecting, and both
-	// handshakes. It is below DefaultTimeout, since a dial comes before a message,
-	// and well above probeTimeout, which the other side may take.
+	// DefaultDialTimeout bounds the name lookup, the connect and both handshakes. It is below
+	// DefaultTimeout, since a dial precedes a message, and well above probeTimeout, which the
+	// other side may use.
 	DefaultDialTimeout = 1500 * time.Millisecond
 	// DefaultAcceptTimeout bounds both handshakes on the accepting side.
 	DefaultAcceptTimeout = 1500 * time.Millisecond
-	// DefaultMaxPending is how many accepted connections may be in a handshake, and how many
-	// silent.
+	// DefaultMaxPending bounds the accepted connections in a handshake, and the silent ones.
 	DefaultMaxPending = 64
-	// DefaultMaxPool is how many idle connections to one node are kept.
+	// DefaultMaxPool bounds the idle connections kept to one node.
 	DefaultMaxPool = 3
-	// probeTimeout bounds a probe of a member: whether a dialler is really it.
+	// probeTimeout bounds a probe, which checks that a dialler is the member it claims to be.
 	probeTimeout = 250 * time.Millisecond
-	// refusalLogEvery is how often the same refusal is logged.
+	// refusalLogEvery is the interval at which an unchanged refusal is logged.
 	refusalLogEvery = 10 * time.Second
 )
 
-// Peer is a present or former member in the Directory.
+// Peer is a present or former member, as the Directory knows it.
 type Peer struct {
 	// ID is the Raft id, 32 hexadecimal digits.
 	ID string
@@ -54,23 +53,24 @@ type Peer struct {
 	Removed bool
 }
 
-// Directory knows the members. It is read at each dial and each accept, so it must be
-// quick and safe for concurrent use.
+// Directory is the table of members. It is read at each dial and each accept, so it must be
+// quick, and safe for concurrent use.
 type Directory interface {
 	Lookup(id string) (Peer, bool)
 }
 
-// Witness has the state of this node's disk, and the seen state of others'. Its
-// methods are quick, and safe for concurrent use.
+// Witness has the state of this node's disk, and the seen states of other members' disks.
+// Its methods must be quick, and safe for concurrent use.
 type Witness interface {
 	// Own returns this node's disk state.
 	Own() witness.DiskState
-	// Seen returns what is known of a member.
+	// Seen returns what this node has seen of a member's disk.
 	Seen(id string) witness.Seen
-	// Accept returns nil if a process may be the member: its disk has everything that
-	// the member was seen to have. asked is what was known when it was asked, if it was.
+	// Accept returns nil if a process may be the member: its disk has everything that the
+	// member's disk was seen to have. asked is the seen state when the process was asked,
+	// empty if it was not asked.
 	Accept(id string, process uint64, p witness.DiskState, asked witness.Seen) error
-	// Acknowledged records what a member's message proves of its disk.
+	// Acknowledged records what a member's message proves about its disk.
 	Acknowledged(id string, term, match, committed uint64)
 }
 
@@ -78,7 +78,7 @@ type Witness interface {
 type Config struct {
 	// Process is the number of this process; 0 means a random one.
 	Process uint64
-	// Listener is the Raft port. The transport closes it, also when New fails.
+	// Listener is the Raft port. The transport closes it, even if New fails.
 	Listener net.Listener
 	// ClusterID is the cluster's 16-byte id, LocalID this node's Raft id, 32
 	// hexadecimal digits.
@@ -86,40 +86,39 @@ type Config struct {
 	LocalID   string
 	Directory Directory
 	Witness   Witness
-	// Voters, if set, returns the voters, and delays this process's votes until it and
-	// the voters that have accepted it are a majority. So a member that saw more of its
-	// disk has refused it before.
+	// Voters, if set, returns the voters, and delays this process's votes until it and the
+	// voters that have accepted it are a majority. A member that saw more of this node's
+	// disk has then had the chance to refuse it.
 	Voters func() []raft.ServerID
-	// Configured returns the index of the newest configuration in the log: a member that
-	// this is without is not sent it. Nil means that all is sent.
+	// Configured returns the index of the newest configuration in the log. A member that is
+	// not in that configuration is not sent it. Nil means that all entries are sent.
 	Configured func() uint64
-	// VoteAnswered is called with the voter and the term of each request for a vote that was
-	// answered, how long that took, and whether the vote was given. Nil means nothing.
+	// VoteAnswered is called for each answered request for a vote, with the voter, the
+	// term, the time to the answer, and whether the vote was granted. May be nil.
 	VoteAnswered func(voter raft.ServerID, term uint64, took time.Duration, granted bool)
-	// Dial overrides a node's Address, by tag.
+	// Dial overrides the Address of nodes, by tag.
 	Dial map[string]string
 
-	// ServerTLS and ClientTLS are called for each connection, so that renewed
-	// certificates need no restart. Both nil means no TLS. ServerTLS must demand and
-	// verify client certificates; ClientTLS gets the tag of the node dialled, and a
-	// configuration without ServerName gets the tag as one.
+	// ServerTLS and ClientTLS are called for each connection, so that renewed certificates
+	// need no restart. Both nil means no TLS. ServerTLS must demand and verify client
+	// certificates; ClientTLS gets the tag of the node dialled, and a configuration without
+	// ServerName gets the tag as its ServerName.
 	ServerTLS func() (*tls.Config, error)
 	ClientTLS func(tag string) (*tls.Config, error)
 	// NamesTag reports whether the verified certificate of a connection names the tag.
 	// Nil means: one of its DNS names is the tag.
 	NamesTag func(state tls.ConnectionState, tag string) bool
 
-	// OnRefused is called whenever a dialled node refused this one: with Removed
-	// the process should end. It is called on the dialling goroutine and must be
-	// quick. Nil means nothing.
+	// OnRefused is called whenever a dialled node refused this node: with Removed the process
+	// should end. It is called on the dialling goroutine and must be quick. May be nil.
 	OnRefused func(by Peer, status Status)
-	// OnProcess is called with the process number of a member whenever it is greeted: there
-	// is no former process any more. It must be quick. Nil means nothing.
+	// OnProcess is called with a member's process number at each of its greetings: no former
+	// process of the member is alive. It must be quick. May be nil.
 	OnProcess func(member Peer, process uint64)
 	// DialContext opens connections; nil means DialTCP.
 	DialContext func(ctx context.Context, address string) (net.Conn, error)
 
-	// Zero values of these mean the defaults above.
+	// Zero values of the following fields mean the defaults above.
 	Timeout        time.Duration
 	InstallTimeout time.Duration
 	DialTimeout    time.Duration

@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// keepAlive detects within 20 s that the other side of a silent connection is gone; the
+// keepAlive detects within 20 s that the other end of a silent connection is gone; the
 // library reads accepted connections without a deadline.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3}
 
 func setKeepAlive(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetKeepAliveConfig(keepAlive) // Only slower to notice without it.
+		_ = tcp.SetKeepAliveConfig(keepAlive) // Without keep-alives a dead connection is noticed later.
 	}
 }
 
-// conns are the connections in use. The library does not close those it has
-// accepted when it is closed itself.
+// conns are the connections in use. The library does not close accepted connections when
+// it is closed itself.
 type conns struct {
 	mu     sync.Mutex
 	open   map[*conn]struct{}
 	closed bool
-	// lost gets a value when the last accepted connection of a member has ended at its
-	// other end.
+	// lost gets a value when the last accepted connection of a member was closed by the
+	// member.
 	lost chan struct{}
 }
 
@@ -34,10 +34,10 @@ func newConns() *conns {
 	return &conns{open: map[*conn]struct{}{}, lost: make(chan struct{}, 1)}
 }
 
-// conn is a connection whose handshake is done, with the member at its end.
+// conn is a connection to or from a member, after its handshake.
 type conn struct {
 	net.Conn
-	// raw is what is below TLS, if there is TLS.
+	// raw is the connection below TLS; without TLS it is the connection itself.
 	raw  net.Conn
 	peer string
 	// process is the member's process at the other end.
@@ -47,8 +47,8 @@ type conn struct {
 	all      *conns
 }
 
-// Read implements net.Conn. It notices the end of the connection: a process that ends,
-// however it does, closes its connections, so its peers learn of it at once.
+// Read implements net.Conn. It detects the end of the connection: the system closes the
+// connections of a process that ends, so its peers learn of the end at once.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if err != nil && c.accepted && !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -57,7 +57,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection and forgets it. It sends no close_notify in TLS: that would
+// Close closes and forgets the connection. With TLS it sends no close_notify, which would
 // wait for a peer that does not read.
 func (c *conn) Close() error {
 	c.all.mu.Lock()
@@ -66,8 +66,8 @@ func (c *conn) Close() error {
 	return c.raw.Close()
 }
 
-// ended forgets a connection whose other end was closed. One that was closed here is
-// forgotten already.
+// ended forgets a connection that the other end has closed. A connection that was closed
+// here is forgotten already.
 func (s *conns) ended(c *conn) {
 	s.mu.Lock()
 	_, tracked := s.open[c]
@@ -89,7 +89,7 @@ func (s *conns) connected(peer string) bool {
 	return s.accepts(peer)
 }
 
-// accepts is connected for a caller that holds the lock.
+// accepts is connected without locking: the caller holds the lock.
 func (s *conns) accepts(peer string) bool {
 	for c := range s.open {
 		if c.accepted && c.peer == peer {
@@ -99,8 +99,8 @@ func (s *conns) accepts(peer string) bool {
 	return false
 }
 
-// add tracks a connection; false means that the transport is closed, and so is the
-// connection.
+// add tracks a connection. If the transport is closed, add closes the connection and
+// returns false.
 func (s *conns) add(secured, raw net.Conn, peer string, process instance, accepted bool) (*conn, bool) {
 	c := &conn{Conn: secured, raw: raw, peer: peer, process: process, accepted: accepted, all: s}
 	s.mu.Lock()
@@ -115,7 +115,7 @@ func (s *conns) add(secured, raw net.Conn, peer string, process instance, accept
 	return c, !closed
 }
 
-// closeIf closes those of the connections that match.
+// closeIf closes the connections that match.
 func (s *conns) closeIf(match func(*conn) bool) {
 	s.mu.Lock()
 	var matching []*conn
@@ -130,7 +130,7 @@ func (s *conns) closeIf(match func(*conn) bool) {
 	}
 }
 
-// shut closes all connections, and every later one.
+// shut closes all connections, and connections that are added later.
 func (s *conns) shut() {
 	s.mu.Lock()
 	s.closed = true
@@ -138,10 +138,10 @@ func (s *conns) shut() {
 	s.closeIf(func(*conn) bool { return true })
 }
 
-// pending are accepted connections, silent or in a handshake. When there are too many, the
-// oldest of the host that has most of them is closed: a member's handshake takes
-// milliseconds, so the oldest is hardly a member's. Hosts are told apart because a member
-// far away needs some round trips, and one stranger can fill all places within that time.
+// pending are accepted connections, silent or in a handshake. At the limit the oldest
+// connection of the host that has most of them is closed: a member's handshake takes
+// milliseconds, so the oldest is hardly a member's. Hosts are counted separately because a
+// distant member needs several round trips, during which one stranger can fill all slots.
 type pending struct {
 	mu     sync.Mutex
 	limit  int
@@ -178,7 +178,7 @@ func (p *pending) add(conn net.Conn) (done func()) {
 	}
 }
 
-// surplus returns the oldest connection of the host that has most, or of those hosts.
+// surplus returns the oldest connection of the host, or of the hosts, with the most.
 func (p *pending) surplus() *list.Element {
 	of, most := map[string]int{}, 0
 	for at := p.oldest.Front(); at != nil; at = at.Next() {
@@ -195,7 +195,7 @@ func (p *pending) surplus() *list.Element {
 
 func (p *pending) close(at *list.Element) { _ = p.oldest.Remove(at).(waiting).Close() }
 
-// shut closes all of them, and every later one.
+// shut closes all connections, and connections that are added later.
 func (p *pending) shut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

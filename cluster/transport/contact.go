@@ -9,16 +9,16 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Contact is what this process has heard of the newest leader other than itself.
+// Contact is this process's last contact with the newest leader other than itself.
 type Contact struct {
-	// Term is the newest term of which a leader's request has arrived; 0 if none has.
+	// Term is the newest term in which a leader's request has arrived; 0 if none has.
 	Term uint64
-	// Leader is that leader.
+	// Leader is the leader of Term.
 	Leader raft.ServerID
-	// Heard is when its last request arrived.
+	// Heard is when the leader's last request arrived.
 	Heard time.Time
-	// Connected means that it has a connection to this node. A leader always has one,
-	// since heartbeats use it.
+	// Connected means that the leader has a connection to this node. A leader always has
+	// one, since heartbeats use it.
 	Connected bool
 }
 
@@ -32,14 +32,14 @@ func (t *Transport) Contact() Contact {
 	return Contact{Term: term, Leader: by.id, Heard: heard, Connected: t.stream.conns.connected(string(by.id))}
 }
 
-// Lost returns a channel that gets a value after the last connection from a member has
-// ended at its other end. Values do not add up.
+// Lost returns a channel that gets a value after the last connection from a member was
+// closed by that member. The channel holds one value.
 func (t *Transport) Lost() <-chan struct{} { return t.stream.conns.lost }
 
-// Answers reports whether a member's process answers the greeting of a new connection, a
-// refusal included. It returns false with the cause for everything else: a dial or a TLS
-// handshake that fails, a connection that is closed, another node's answer, a member that
-// the Directory does not know, and the end of ctx.
+// Answers reports whether a member's process answers the greeting of a new connection, even
+// by a refusal. Otherwise it returns false and the cause: a failed dial or TLS handshake, a
+// closed connection, another node's answer, a member unknown to the Directory, or the end
+// of ctx.
 func (t *Transport) Answers(ctx context.Context, id raft.ServerID) (bool, error) {
 	peer, ok := t.stream.cfg.Directory.Lookup(string(id))
 	if !ok {
@@ -52,11 +52,11 @@ func (t *Transport) Answers(ctx context.Context, id raft.ServerID) (bool, error)
 	return true, open.raw.Close()
 }
 
-// Installing reports whether Raft reads a snapshot, or one waits for that.
+// Installing reports whether Raft is reading a snapshot, or a snapshot is waiting.
 func (t *Transport) Installing() bool { return t.inbound.installing.Load() }
 
 // CanCampaign reports whether this node may campaign at once: enough voters have accepted
-// its process, it has not stepped down, and it installs no snapshot.
+// its process, it has not stepped down, and it is not installing a snapshot.
 func (t *Transport) CanCampaign() bool {
 	led, heard := t.inbound.leader()
 	return t.inbound.gate.mayCampaign() == nil && t.steppedDown.canCampaign(time.Now(), led, heard) && !t.inbound.installing.Load()
@@ -64,9 +64,9 @@ func (t *Transport) CanCampaign() bool {
 
 // Campaign makes this node's Raft campaign at once, as after a TimeoutNow request (raft
 // thesis 3.10): without a pre-vote, and voters grant the vote even if they know a leader.
-// The caller must be sure that the leader of term is gone. Nothing happens if Raft has got,
-// or gets next, a request of a newer term, or a snapshot, or if CanCampaign is false, or if
-// the leader is heard again before Raft has got to it.
+// The caller must be sure that the leader of term is gone. The campaign is dropped if Raft
+// has got, or gets next, a request of a newer term, or a snapshot, or if CanCampaign is
+// false, or if the leader is heard again before Raft reads the request.
 func (t *Transport) Campaign(ctx context.Context, term uint64) {
 	if !t.CanCampaign() {
 		return
@@ -84,7 +84,7 @@ type campaign struct {
 	term uint64
 }
 
-// queueCampaign queues a campaign after a term, unless something newer has come already.
+// queueCampaign queues a campaign after a term, unless a newer request was seen.
 func (i *inbound) queueCampaign(term uint64) {
 	if i.newest != term || i.campaign != nil || i.install != nil || len(i.waiting) > 0 {
 		return
@@ -93,8 +93,8 @@ func (i *inbound) queueCampaign(term uint64) {
 	i.queue = append(i.queue, raft.RPC{Command: &i.campaign.TimeoutNowRequest, RespChan: make(chan raft.RPCResponse, 1)})
 }
 
-// withdrawCampaign takes back a campaign that Raft has not taken yet, once there is a
-// request of a newer term.
+// withdrawCampaign removes a queued campaign that Raft has not taken, after a request of a
+// newer term.
 func (i *inbound) withdrawCampaign() {
 	if i.campaign != nil && i.newest > i.campaign.term {
 		i.dropCampaign()

@@ -54,7 +54,8 @@ func TestTheEndOfALeaderIsNoticed(t *testing.T) {
 	}
 }
 
-// TestARefusalIsAnAnswer: whoever refuses a greeting runs, unless it is another node.
+// TestARefusalIsAnAnswer: a member that refuses a greeting is running; another node's refusal
+// says nothing about the member.
 func TestARefusalIsAnAnswer(t *testing.T) {
 	b, others := newBook(), newBook()
 	start(t, others, "A", nil)
@@ -65,7 +66,7 @@ func TestARefusalIsAnAnswer(t *testing.T) {
 		t.Errorf("%v, %v", answers, err)
 	}
 	if answers, err := follower.Answers(t.Context(), raft.ServerID(idOf("C"))); answers || !errors.Is(err, ErrUnknownPeer) {
-		t.Errorf("a node that nobody knows: %v, %v", answers, err)
+		t.Errorf("an unknown node: %v, %v", answers, err)
 	}
 	b.put(Peer{ID: idOf("D"), Tag: "D", Address: a.Address})
 	var refused *RefusedError
@@ -74,7 +75,8 @@ func TestARefusalIsAnAnswer(t *testing.T) {
 	}
 }
 
-// TestOnlyTheLastConnectionCounts: and only one that the other end closed.
+// TestOnlyTheLastConnectionCounts: Lost reports the end of a member's last connection, if the
+// other end closed it.
 func TestOnlyTheLastConnectionCounts(t *testing.T) {
 	type ends struct{ here, there net.Conn }
 	for _, tt := range []struct {
@@ -116,8 +118,8 @@ func TestOnlyTheLastConnectionCounts(t *testing.T) {
 	}
 }
 
-// TestACampaignIsCheckedWhereRequestsArrive: Raft is told to campaign after a term only if
-// nothing newer has come before, and takes it back if something does.
+// TestACampaignIsCheckedWhereRequestsArrive: a campaign after a term is queued only if no newer
+// request was seen, and withdrawn if one arrives.
 func TestACampaignIsCheckedWhereRequestsArrive(t *testing.T) {
 	heartbeat := &raft.AppendEntriesRequest{RPCHeader: header("A"), Term: 3}
 	for _, tt := range []struct {

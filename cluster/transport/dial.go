@@ -11,14 +11,14 @@ import (
 	"github.com/idnode/idnode/internal/nodeid"
 )
 
-// ErrUnknownPeer means that the Directory does not know the node to dial.
+// ErrUnknownPeer means that the Directory does not have the node to dial.
 var ErrUnknownPeer = errors.New("the table of members does not know this node")
 
 // RefusedError is the error of a dial that a node refused.
 type RefusedError struct {
 	By     Peer
 	Status Status
-	// why says more, or is nil.
+	// why is a further cause, or nil.
 	why error
 }
 
@@ -53,7 +53,7 @@ func (s *stream) dial(ctx context.Context, target string) (net.Conn, error) {
 	return c, nil
 }
 
-// noteRefusal reports a refusal: to the process each time, to the log at intervals.
+// noteRefusal reports each refusal to OnRefused, and logs it at intervals.
 func (s *stream) noteRefusal(err error) {
 	var refused *RefusedError
 	if !errors.As(err, &refused) {
@@ -69,27 +69,27 @@ func (s *stream) noteRefusal(err error) {
 	s.cfg.OnRefused(refused.By, refused.Status)
 }
 
-// greeted is a connection that was dialled, with the answer to our greeting.
+// greeted is a dialled connection and the answer to this node's greeting.
 type greeted struct {
 	conn, raw net.Conn
 	answer    greetingReply
 }
 
-// greet connects to a node, runs both handshakes, and checks that it is the intended one.
-// The connection it returns has no deadline.
+// greet connects to a node, runs both handshakes, and checks that the node is the intended
+// one. The returned connection has no deadline.
 func (s *stream) greet(ctx context.Context, peer Peer, why purpose) (greeted, error) {
 	open, err := s.tryGreet(ctx, peer, why)
 	switch {
 	case processAnswers(err):
 		s.unreachable.reached(peer.ID)
-	case why != forProbe && !errors.Is(ctx.Err(), context.Canceled): // A probe has little time.
+	case why != forProbe && !errors.Is(ctx.Err(), context.Canceled): // probeTimeout is too short to tell that a member is down.
 		s.unreachable.failed(peer.ID, err)
 	}
 	return open, err
 }
 
-// processAnswers reports whether the error of a dial, or none, means that the member's process
-// answered.
+// processAnswers reports whether a dial's error, nil included, means that the member's
+// process answered.
 func processAnswers(err error) bool {
 	var refused *RefusedError
 	if errors.As(err, &refused) {
@@ -108,7 +108,7 @@ func (s *stream) tryGreet(ctx context.Context, peer Peer, why purpose) (greeted,
 		return greeted{}, fmt.Errorf("dialling %s: %w", peer.Tag, err)
 	}
 	setKeepAlive(raw)
-	// A timeout, or the end of the transport, ends every wait here.
+	// A timeout, or the end of the transport, ends every wait below.
 	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
 	conn, a, err := s.introduce(ctx, raw, peer, greeting{why, s.cluster, s.local, target, s.instance, s.cfg.Witness.Own()})
 	if !stop() && err == nil {
@@ -124,10 +124,10 @@ func (s *stream) tryGreet(ctx context.Context, peer Peer, why purpose) (greeted,
 	return greeted{conn: conn, raw: raw, answer: a}, nil
 }
 
-// DialTCP is how connections are opened unless Config.DialContext says otherwise. It
-// looks the name up again each time: in a cluster of containers the address behind a name
-// changes with each start. It uses a resolver of its own, so that this lookup does not
-// join an earlier one of the same name that hangs since this node was cut off.
+// DialTCP opens connections unless Config.DialContext is set. It looks the name up at each
+// call: in a cluster of containers the address behind a name changes with each start. It
+// uses its own resolver, so that the lookup does not join an earlier lookup of the same name
+// that hangs since this node was cut off.
 func DialTCP(ctx context.Context, address string) (net.Conn, error) {
 	dialer := net.Dialer{Resolver: &net.Resolver{}}
 	return dialer.DialContext(ctx, "tcp", address)
@@ -146,7 +146,7 @@ func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greet
 	if err != nil {
 		return nil, greetingReply{}, err
 	}
-	seen := s.cfg.Witness.Seen(peer.ID) // The answer is later.
+	seen := s.cfg.Witness.Seen(peer.ID) // Read before the answer, which is newer.
 	if _, err := conn.Write(g.encode()); err != nil {
 		return nil, greetingReply{}, fmt.Errorf("greeting %s: %w", peer.Tag, err)
 	}

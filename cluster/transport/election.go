@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Leader returns the newest term of which a leader's request was seen, and that leader; 0
-// if there was none. Raft on this node may not have read the request yet.
+// Leader returns the newest term in which a leader's request was seen, and that leader; 0
+// if there was no request. Raft on this node may not have read the request yet.
 func (t *Transport) Leader() (term uint64, id raft.ServerID) {
 	if l := t.inbound.by.Load(); l != nil {
 		return l.term, l.id
@@ -15,10 +15,10 @@ func (t *Transport) Leader() (term uint64, id raft.ServerID) {
 	return 0, ""
 }
 
-// SendTimeoutNow has a voter campaign at once, as the last step of a leadership transfer
+// SendTimeoutNow makes a voter campaign at once, as the last step of a leadership transfer
 // does (raft thesis 3.10). It does not need this node's Raft, whose main goroutine may wait
-// for the disk. It is safe at any time: the voter is elected only if its log is as new as
-// that of a majority. It returns when the voter has begun, or ctx has ended.
+// for the disk. It is safe at any time: the voter is elected only if its log is as
+// up-to-date as that of a majority. It returns when the voter has started, or ctx has ended.
 func (t *Transport) SendTimeoutNow(ctx context.Context, id raft.ServerID) error {
 	self := raft.ServerID(t.stream.local.String())
 	args := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{

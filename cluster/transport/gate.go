@@ -14,11 +14,11 @@ import (
 	"github.com/idnode/idnode/internal/nodeid"
 )
 
-// greetedNodes are those that this process has greeted, and that have accepted it.
+// greetedNodes are the nodes that this process has greeted, and that have accepted it.
 type greetedNodes struct {
 	mu  sync.Mutex
 	all map[nodeid.ID]struct{}
-	// disks are those of the nodes whose greeting or answer was accepted, when they sent it.
+	// disks are the disk states of the accepted nodes, from their greeting or answer.
 	disks map[nodeid.ID]witness.DiskState
 }
 
@@ -39,14 +39,14 @@ func (g *greetedNodes) has(node nodeid.ID) bool {
 	return ok
 }
 
-// tell records how far a node's disk is.
+// tell records a node's disk state.
 func (g *greetedNodes) tell(node nodeid.ID, disk witness.DiskState) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.disks[node] = disk
 }
 
-// beyond returns one of the nodes whose log is more up-to-date than a log; false if none is.
+// beyond returns a node whose log is more up-to-date than log; false if there is none.
 func (g *greetedNodes) beyond(nodes []raft.ServerID, log witness.DiskState) (raft.ServerID, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -59,46 +59,46 @@ func (g *greetedNodes) beyond(nodes []raft.ServerID, log witness.DiskState) (raf
 	return "", false
 }
 
-// errNotGreeted is the answer to an early request for a vote, and the error of this
-// node's own.
+// errNotGreeted is the answer to an early request for a vote, and the error of this node's
+// own campaign.
 var errNotGreeted = errors.New("this node has just started, and has not been accepted by enough voters yet")
 
-// errNotFurthest is the answer to a request for a vote, and the error of this node's own,
-// where an operator trusts the data directory and another voter has a longer log.
+// errNotFurthest is the answer to a request for a vote, and the error of this node's own
+// campaign, if an operator trusts the data directory and another voter has a longer log.
 var errNotFurthest = errors.New("a voter that has greeted this node, whose data directory is trusted, has a longer log")
 
-// gate holds back votes, pre-votes and campaigns, its own too, until all voters have
-// accepted this process; or a majority has, and the others had time to answer: one of
-// them may have seen more of this process's disk. It closes permanently if a member has.
+// gate holds back votes, pre-votes and campaigns, this node's own included, until all voters
+// have accepted this process, or a majority has and the others had time to answer: one of
+// them may have seen more of this process's disk. Such an answer closes the gate permanently.
 //
 // Where an operator trusts the data directory, votes that it gave and entries that it
 // acknowledged may be lost. A majority of such nodes could elect one of them, and take back
-// what another node still has. So such a node votes, and campaigns, only for a log that is as
-// up-to-date as those of all voters that greeted it, until its own has been so under a leader.
+// entries that another node still has. So such a node votes and campaigns only for a log
+// that is as up-to-date as the logs of all voters that greeted it, until under a leader its
+// own log has been so.
 type gate struct {
 	voters  func() []raft.ServerID
 	self    nodeid.ID
 	greeted *greetedNodes
 	setBack *atomic.Bool
-	// waited means that the others had time to answer. A clock cannot decide that: the
-	// greetings start some time after the process, and answers may be unread after a
-	// pause.
+	// waited means that the other voters had time to answer. A clock cannot decide that: the
+	// greetings start some time after the process, and answers may be unread after a pause.
 	waited atomic.Bool
 	// opened stays set.
 	opened atomic.Bool
-	// trusted means that an operator trusts the data directory; own is how far its disk is.
+	// trusted means that an operator trusts the data directory; own returns its disk state.
 	trusted bool
 	own     func() witness.DiskState
-	// led returns the newest term of which a leader was heard, 0 if none was.
+	// led returns the newest term of a leader that was heard, 0 if none was.
 	led func() uint64
-	// caughtUp stays set once a trusted directory has all that the greeted voters had.
+	// caughtUp stays set once a trusted directory has all entries of the greeted voters.
 	caughtUp  atomic.Bool
 	directory Directory
 	log       *slog.Logger
 	refusals  *limiter
 }
 
-// newGate returns nil where none is wanted.
+// newGate returns nil without Config.Voters.
 func newGate(s *stream, led func() uint64) *gate {
 	if s.cfg.Voters == nil {
 		return nil
@@ -110,8 +110,8 @@ func newGate(s *stream, led func() uint64) *gate {
 	}
 }
 
-// pass reports whether Raft gets a request; if not, it is answered here. Its sender has
-// accepted this process: it compared the answer to its greeting before it sent anything.
+// pass reports whether Raft gets a request; if not, pass answers it. The sender has accepted
+// this process: it compared the answer to its greeting before it sent anything else.
 func (g *gate) pass(rpc raft.RPC) bool {
 	if g == nil {
 		return true
@@ -132,7 +132,7 @@ func (g *gate) pass(rpc raft.RPC) bool {
 	return true
 }
 
-// logOf returns how far the log of the node is that a request wants to be elected.
+// logOf returns the disk state of the node that a request wants to be elected.
 func (g *gate) logOf(rpc raft.RPC) witness.DiskState {
 	switch r := rpc.Command.(type) {
 	case *raft.RequestVoteRequest:
@@ -140,10 +140,10 @@ func (g *gate) logOf(rpc raft.RPC) witness.DiskState {
 	case *raft.RequestPreVoteRequest:
 		return witness.DiskState{Last: r.LastLogIndex, LastTerm: r.LastLogTerm}
 	}
-	return g.own() // The node itself.
+	return g.own() // A request to this node to campaign.
 }
 
-// mayCampaign returns why this node may not be elected, nil if it may.
+// mayCampaign returns why this node may not campaign, or nil.
 func (g *gate) mayCampaign() error {
 	switch {
 	case g == nil:
@@ -154,7 +154,7 @@ func (g *gate) mayCampaign() error {
 	return g.mayElect(g.own)
 }
 
-// mayElect returns why this node takes no part in the election of a node with this log.
+// mayElect returns why this node takes no part in the election of a node with this log, or nil.
 func (g *gate) mayElect(log func() witness.DiskState) error {
 	if !g.trusted || g.caughtUp.Load() {
 		return nil
@@ -194,7 +194,7 @@ func (g *gate) open() bool {
 	return true
 }
 
-// accepted returns how many of the voters have accepted this process, itself counted.
+// accepted returns the number of voters that have accepted this process, itself included.
 func (g *gate) accepted(voters []raft.ServerID) int {
 	n := 0
 	for _, v := range voters {
@@ -211,15 +211,15 @@ func (t *Transport) Greeted(id raft.ServerID) bool {
 	return err == nil && t.stream.greeted.has(node)
 }
 
-// StopWaiting tells that the members which have not accepted this process had time to
-// answer its greetings. From now on a majority is enough for it to vote.
+// StopWaiting reports that the members which have not accepted this process had time to
+// answer its greetings. From then on a majority is enough for this process to vote.
 func (t *Transport) StopWaiting() {
 	if g := t.inbound.gate; g != nil {
 		g.waited.Store(true)
 	}
 }
 
-// Greet only greets a node, so that each learns the state of the other's disk.
+// Greet greets a node and closes the connection: both learn the other's disk state.
 func (t *Transport) Greet(ctx context.Context, id raft.ServerID) error {
 	peer, ok := t.stream.cfg.Directory.Lookup(string(id))
 	if !ok {
@@ -235,5 +235,5 @@ func (t *Transport) Greet(ctx context.Context, id raft.ServerID) error {
 	return open.raw.Close()
 }
 
-// Process returns this process's random number, as others know it.
+// Process returns this process's random number, which other nodes know it by.
 func (t *Transport) Process() uint64 { return t.stream.instance.number() }

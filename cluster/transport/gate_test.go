@@ -32,8 +32,8 @@ func gateOf(t *testing.T, voters, accepted string) *gate {
 	return g
 }
 
-// TestAGateWaitsForWitnesses: one voter of three knows nothing of what this node
-// acknowledged, and accepts it at once. The other one may know, and is heard first.
+// TestAGateWaitsForWitnesses: one voter of three has not seen the entries that this node
+// acknowledged, and accepts it at once. The other voter may have seen them, and is heard first.
 func TestAGateWaitsForWitnesses(t *testing.T) {
 	for _, tt := range []struct {
 		name, voters, accepted string
@@ -66,8 +66,8 @@ func TestAGateWaitsForWitnesses(t *testing.T) {
 	}
 }
 
-// TestNoCampaignBeforeTheGateOpens: a node whose disk was set back could be elected
-// by a voter that knows nothing of what it lost.
+// TestNoCampaignBeforeTheGateOpens: a node whose disk was set back could be elected by a voter
+// that has not seen the lost entries.
 func TestNoCampaignBeforeTheGateOpens(t *testing.T) {
 	b := newBook()
 	a, other := start(t, b, "A", nil), start(t, b, "B", nil)
@@ -84,8 +84,8 @@ func TestNoCampaignBeforeTheGateOpens(t *testing.T) {
 	}
 }
 
-// TestATrustedNodeElectsTheFurthest: what it does for itself and for others, as it meets more
-// and more of them, until it has what they had under a leader.
+// TestATrustedNodeElectsTheFurthest: when a trusted node campaigns and votes, as it greets more
+// and more voters, until it has their entries under a leader.
 func TestATrustedNodeElectsTheFurthest(t *testing.T) {
 	g := gateOf(t, "ABC", "BC")
 	own, led := witness.DiskState{LastTerm: 2, Last: 10}, uint64(0)

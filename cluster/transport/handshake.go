@@ -15,22 +15,22 @@ import (
 const (
 	instanceBytes  = 8
 	diskStateBytes = 1 + 6*8
-	// version is that of the handshake. A node refuses those that speak another.
+	// version is the version of the handshake. A node refuses any other.
 	version = 1
-	// magic and the version begin the greeting and the answer, in every version.
+	// magic and the version are the first bytes of greeting and answer in every version.
 	magic   = "idnraft"
 	opening = magic + string(rune(version))
 
 	greetingBytes = len(opening) + 1 + 3*nodeid.Size + instanceBytes + diskStateBytes
 	replyBytes    = len(opening) + 1 + nodeid.Size + instanceBytes + diskStateBytes
-	// maxOtherGreeting is the length up to which greetings of other versions are read.
+	// maxOtherGreeting bounds how much of another version's greeting is read, in bytes.
 	maxOtherGreeting = 4096
 )
 
 // errNotOurs means that the other side does not speak this handshake.
 var errNotOurs = errors.New("not an idnode Raft port")
 
-// versionError is the version of the handshake that the other side speaks.
+// versionError is the handshake version of the other side.
 type versionError byte
 
 // Error implements error.
@@ -38,8 +38,7 @@ func (v versionError) Error() string {
 	return fmt.Sprintf("it speaks version %d of the handshake, this program %d", byte(v), version)
 }
 
-// Status is the answer to a greeting. Its values are on the wire: they are never
-// renumbered.
+// Status is the answer to a greeting. Its values are on the wire and never renumbered.
 type Status uint8
 
 const (
@@ -47,10 +46,9 @@ const (
 	OK Status = iota
 	// WrongCluster means that the node dialled is of another cluster.
 	WrongCluster
-	// WrongTarget means that the node dialled is not the one that was wanted.
+	// WrongTarget means that the node dialled is not the wanted node.
 	WrongTarget
-	// NotMember means that the node dialled does not know the dialler. It may not have
-	// learned of it yet.
+	// NotMember means that the node dialled does not know the dialler, or not yet.
 	NotMember
 	// Removed means that the dialler was removed from the cluster.
 	Removed
@@ -59,10 +57,10 @@ const (
 	// Impostor means that another process answers at the dialler's address under
 	// the dialler's id.
 	Impostor
-	// SetBack means that the dialler's disk has lost data that it was seen to have.
+	// SetBack means that the dialler's disk has lost data that members have seen on it.
 	SetBack
-	// OtherVersion means that the node dialled speaks another version of the handshake,
-	// which it told instead of a status.
+	// OtherVersion means that the node dialled uses another version of the handshake, which
+	// it sent instead of a status.
 	OtherVersion
 )
 
@@ -86,14 +84,14 @@ func (s Status) String() string {
 	return fmt.Sprintf("status %d", uint8(s))
 }
 
-// clusterID is as long as the id of a node.
+// clusterID is a cluster's id, as long as a node's id.
 type clusterID [nodeid.Size]byte
 
-// instance is a random number of each process, which distinguishes two of one id.
+// instance is a random number that distinguishes the processes of one id.
 type instance [instanceBytes]byte
 
 func newInstance() (i instance) {
-	_, _ = rand.Read(i[:]) // It never fails.
+	_, _ = rand.Read(i[:]) // rand.Read never fails.
 	return i
 }
 
@@ -103,7 +101,7 @@ func instanceOf(number uint64) (i instance) {
 	return i
 }
 
-// number returns the instance as a witness knows it.
+// number returns the instance as the Witness's process number.
 func (i instance) number() uint64 { return binary.BigEndian.Uint64(i[:]) }
 
 type purpose uint8
@@ -111,15 +109,15 @@ type purpose uint8
 const (
 	// forRaft opens a connection for Raft's messages.
 	forRaft purpose = iota
-	// forProbe only asks for the node's identity; the connection is closed after the
-	// answer.
+	// forProbe asks for the node's instance and disk state only; the connection is closed
+	// after the answer.
 	forProbe
-	// forAcceptance asks to be accepted as a member that has started; the connection is
-	// closed after the answer.
+	// forAcceptance asks to be accepted after a start; the connection is closed after the
+	// answer.
 	forAcceptance
 )
 
-// greeting is what a dialler says first.
+// greeting is the dialler's first message.
 type greeting struct {
 	purpose         purpose
 	cluster         clusterID
@@ -137,7 +135,7 @@ func (g greeting) encode() []byte {
 	return appendDiskState(b, g.disk)
 }
 
-// readGreeting reads exactly one greeting, and no byte after it.
+// readGreeting reads exactly one greeting, and no further byte.
 func readGreeting(r io.Reader) (g greeting, err error) {
 	b, err := readFrame(r, greetingBytes)
 	if err != nil {
@@ -156,7 +154,7 @@ func readGreeting(r io.Reader) (g greeting, err error) {
 	return g, err
 }
 
-// greetingReply is what the node dialled says.
+// greetingReply is the answer of the node dialled.
 type greetingReply struct {
 	status   Status
 	id       nodeid.ID
@@ -210,8 +208,8 @@ func decodeDiskState(b []byte) (p witness.DiskState, err error) {
 	return p, nil
 }
 
-// readFrame reads a frame of the given length, and returns what follows its opening.
-// Other protocols and versions are refused by their first eight bytes.
+// readFrame reads a frame of the given length, and returns the bytes after its magic and
+// version. Other protocols and versions are refused by their first eight bytes.
 func readFrame(r io.Reader, length int) ([]byte, error) {
 	b := make([]byte, length)
 	if _, err := io.ReadFull(r, b[:len(opening)]); err != nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestAnAnswerWaitsForTheOwnDisk: one that acknowledges entries, and nothing else. Until then
-// the library does not know of it; it ends with the transport, and fails with the disk.
+// TestAnAnswerWaitsForTheOwnDisk: an answer that acknowledges entries, and no other, reaches the
+// library only when the own disk has them. The wait ends with the transport, and fails with the
+// disk.
 func TestAnAnswerWaitsForTheOwnDisk(t *testing.T) {
 	failed := errors.New("input/output error")
 	for _, c := range []struct {

@@ -16,41 +16,41 @@ import (
 // and passes the requests on in the order of their arrival.
 //
 // Invariant: its goroutine never waits for Raft alone. While Raft's main goroutine is
-// busy, requests queue here, and later ones are still inspected. The queue is bounded by
-// the number of connections, each of which carries one request at a time.
+// busy, requests queue here, and later requests are still inspected. The queue is bounded
+// by the number of connections, each of which carries one request at a time.
 type inbound struct {
 	from   <-chan raft.RPC
 	toRaft chan raft.RPC
-	// queue holds what Raft has not taken yet.
+	// queue holds the requests that Raft has not taken yet.
 	queue []raft.RPC
-	// install is the snapshot that Raft has or gets next; waiting are the requests since.
+	// install is the snapshot that Raft has or gets next; waiting are the later requests.
 	install *install
 	waiting []*install
-	// writing is the term of the newest of the entries that Raft is writing to the log; 0 if
-	// there are none.
+	// writing is the newest term of the entries that Raft is writing to the log; 0 if it is
+	// not writing.
 	writing atomic.Uint64
 	// preVotes are refused for a term that this node has entered.
 	preVotes raftguard.PreVotes
-	// header is that of this node's answers.
+	// header is the header of this node's answers.
 	header raft.RPCHeader
 	// installed is the newest snapshot that Raft has installed, nil if none.
 	installed *raft.InstallSnapshotRequest
 	// led is the newest term of a leader's request that Raft has got or gets next.
 	led atomic.Uint64
-	// by is the sender of the first request of that term; nil if there was none.
+	// by is the sender of the first request of led; nil if there was none.
 	by atomic.Pointer[termLeader]
-	// heard is when the last request of that term's leader arrived, counted from begun.
+	// heard is when the last request of led's leader arrived, as the time since begun.
 	heard atomic.Int64
 	begun time.Time
-	// campaigns has the terms after which this node campaigns, and campaign the request of
-	// it in the queue; nil if there is none.
+	// campaigns has the terms after which this node campaigns; campaign is the campaign in
+	// the queue, nil if there is none.
 	campaigns chan uint64
 	campaign  *campaign
-	// installing means that a snapshot is being installed, or waits for that.
+	// installing means that a snapshot is being installed, or is waiting for that.
 	installing atomic.Bool
 	// newest is the newest term of any request that Raft may adopt.
 	newest uint64
-	// work counts what runs beside run.
+	// work counts the goroutines beside run.
 	work *sync.WaitGroup
 	// conns are this node's connections.
 	conns   *conns
@@ -80,7 +80,7 @@ func (i *inbound) run(ctx context.Context) {
 		case term := <-i.campaigns:
 			i.queueCampaign(term)
 		case toRaft <- next:
-			i.queue[0] = raft.RPC{} // Nothing else must keep its entries.
+			i.queue[0] = raft.RPC{} // Free the entries.
 			i.queue = i.queue[1:]
 			i.taken(next)
 		case answer := <-i.install.pending():
@@ -93,8 +93,8 @@ func (i *inbound) run(ctx context.Context) {
 	}
 }
 
-// inspect checks a request, and may change it. It reports whether Raft gets it; otherwise
-// it is answered here.
+// inspect checks a request, and may change it. It reports whether Raft gets the request;
+// otherwise the request is answered here.
 func (i *inbound) inspect(rpc raft.RPC) (pass bool) {
 	switch r := rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:
@@ -128,40 +128,40 @@ type termLeader struct {
 	id   raft.ServerID
 }
 
-// leads takes in the term and the sender of a leader's request.
+// leads records the term and the sender of a leader's request.
 func (i *inbound) leads(term uint64, id []byte) {
 	if known := i.by.Load(); known == nil || term > known.term {
 		i.by.Store(&termLeader{term, raft.ServerID(id)})
 	}
 	if term >= i.led.Load() {
-		i.heard.Store(int64(time.Since(i.begun))) // First, so that no reader finds the term alone.
+		i.heard.Store(int64(time.Since(i.begun))) // First, so that no reader sees led without heard.
 		i.led.Store(term)
 	}
 	if i.campaign != nil && term >= i.campaign.term {
-		i.dropCampaign() // Its heartbeats are answered while Raft writes: it leads on.
+		i.dropCampaign() // The leader's heartbeats are answered while Raft writes, so it still leads.
 	}
 	i.newest = max(i.newest, term)
 }
 
-// leader returns the newest term of which a leader's request was seen, and when the
-// last one of it arrived.
+// leader returns the newest term in which a leader's request was seen, and when the last
+// request of that leader arrived.
 func (i *inbound) leader() (term uint64, heard time.Time) {
 	term = i.led.Load()
 	return term, i.begun.Add(time.Duration(i.heard.Load()))
 }
 
-// witnessed reports what a request proves of a leader's disk: its term, and what it has
-// committed. Later entries may be sent before they are on it.
+// witnessed reports to the Witness what a request proves about the leader's disk: its term
+// and its committed entries. Newer entries may be sent before they are on the leader's disk.
 func (i *inbound) witnessed(r *raft.AppendEntriesRequest) {
 	if len(r.ID) > 0 {
 		i.witness.Acknowledged(string(r.ID), r.Term, 0, r.LeaderCommitIndex)
 	}
 }
 
-// alignWithSnapshot lets entries follow the end of the snapshot that Raft installed. The library
-// compares the previous entry with the last one of the log from before the snapshot, if
-// that was as long, and would get the same snapshot until there is a newer one. Without a
-// previous entry it compares none.
+// alignWithSnapshot lets entries follow the end of the snapshot that Raft installed. The
+// library compares the previous entry with the last entry of the log from before the
+// snapshot, if that log was as long, and would get the same snapshot until there is a newer
+// one. Without a previous entry it compares nothing.
 func (i *inbound) alignWithSnapshot(r *raft.AppendEntriesRequest) {
 	if s := i.installed; s != nil && s.LastLogIndex == r.PrevLogEntry && s.LastLogTerm == r.PrevLogTerm {
 		r.PrevLogEntry, r.PrevLogTerm = 0, 0
@@ -169,9 +169,9 @@ func (i *inbound) alignWithSnapshot(r *raft.AppendEntriesRequest) {
 }
 
 // ackHeartbeat answers a heartbeat of the leader whose snapshot Raft is installing, or whose
-// entries it is writing. None is answered once a request of a newer term was seen: Raft may
-// have handled it between the question and the snapshot, and only reads the snapshot to its
-// end; or what it writes are entries of the leader of that term.
+// entries Raft is writing. It answers none once a request of a newer term was seen: Raft may
+// have handled that request between the question and the snapshot, so that it only reads the
+// snapshot to its end, or may be writing entries of the newer leader.
 func (i *inbound) ackHeartbeat(rpc raft.RPC) bool {
 	r, ok := rpc.Command.(*raft.AppendEntriesRequest)
 	switch {
@@ -196,8 +196,8 @@ func (i *inbound) nextInstall() {
 	i.queue = append(i.queue, i.install.question())
 }
 
-// taken notes what Raft has taken. When that is a snapshot, the queued heartbeats are
-// answered.
+// taken records that Raft has taken a request. If that is a snapshot, the queued heartbeats
+// are answered.
 func (i *inbound) taken(rpc raft.RPC) {
 	if i.isCampaign(rpc) {
 		i.campaign = nil
@@ -209,8 +209,8 @@ func (i *inbound) taken(rpc raft.RPC) {
 	i.queue = slices.DeleteFunc(i.queue, i.ackHeartbeat)
 }
 
-// look closes the connection of a snapshot whose sender is paused or gone, if another
-// node may lead. A live sender sends the snapshot again.
+// look closes the connection of a snapshot whose sender is paused or gone, if another node
+// may lead. A live sender sends the snapshot again.
 func (i *inbound) look() {
 	if i.install.look() && i.contested() {
 		sender := string(i.install.request.ID)
@@ -218,8 +218,8 @@ func (i *inbound) look() {
 	}
 }
 
-// contested reports whether a node other than the sender of the snapshot that Raft reads
-// may lead: one of a newer term, or one whose pre-vote waits.
+// contested reports whether a node other than the sender of the snapshot that Raft reads may
+// lead: the leader of a newer term, or a node whose pre-vote is queued.
 func (i *inbound) contested() bool {
 	return i.newest > i.install.request.Term || slices.ContainsFunc(i.queue, func(rpc raft.RPC) bool {
 		_, ok := rpc.Command.(*raft.RequestPreVoteRequest)

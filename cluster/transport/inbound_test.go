@@ -76,9 +76,9 @@ func TestCommitIndexIsBoundedByTheEntriesSent(t *testing.T) {
 	}
 }
 
-// TestRequestsAreSeenWhileRaftIsBusy: requests of all connections are taken in while
-// Raft takes none, and reach it in their order.
-func TestRequestsAreSeenWhileRaftIsBusy(t *testing.T) {
+// TestRequestsAreInspectedWhileRaftIsBusy: the requests of all connections are inspected while
+// Raft takes none, and reach Raft in their order.
+func TestRequestsAreInspectedWhileRaftIsBusy(t *testing.T) {
 	from := make(chan raft.RPC)
 	i := newInbound(from, &sync.WaitGroup{}, newDisk(trusted))
 	stopped := make(chan struct{})

@@ -19,7 +19,7 @@ func header(tag string) raft.RPCHeader {
 	return raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(idOf(tag)), Addr: []byte(idOf(tag))}
 }
 
-// installing is a node that sends to one whose Raft is the test.
+// installing is a node that sends a snapshot to another node, whose Raft is the test.
 type installing struct {
 	t    *testing.T
 	from raft.Transport
@@ -139,8 +139,8 @@ func TestHeartbeatsBehindASnapshotAreAnswered(t *testing.T) {
 	}
 }
 
-// TestNoHeartbeatIsAnsweredInATermThatRaftIsNotIn: Raft's answer to the question
-// says that it is in a newer one.
+// TestNoHeartbeatIsAnsweredInATermThatRaftIsNotIn: Raft's answer to the question has a newer
+// term.
 func TestNoHeartbeatIsAnsweredInATermThatRaftIsNotIn(t *testing.T) {
 	i := newInstalling(t)
 	installed := i.send()
@@ -214,8 +214,8 @@ func TestTwoSnapshotsAtATime(t *testing.T) {
 }
 
 // TestAVoteDoesNotWaitForASilentLeader: the leader stops in the middle of a snapshot, as
-// a process that is paused does, and its connection stays. Another node needs the vote
-// of the one that reads the snapshot.
+// a paused process does, and its connection stays. Another node needs the vote of the node
+// that reads the snapshot.
 func TestAVoteDoesNotWaitForASilentLeader(t *testing.T) {
 	t.Parallel()
 	b := newBook()

@@ -6,12 +6,12 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// EnterTerm refuses pre-votes for a term that Raft enters, and for older ones, for some time:
-// see raftguard.PreVotes.
+// EnterTerm refuses pre-votes for term and older terms for the time d: Raft enters the term.
+// See raftguard.PreVotes.
 func (t *Transport) EnterTerm(term uint64, d time.Duration) { t.inbound.preVotes.Enter(term, d) }
 
-// voteLeft reports whether Raft gets a pre-vote: it is refused here if this node votes for
-// another in its term, or in the one before it.
+// voteLeft reports whether Raft gets a pre-vote. It is refused here if this node votes for
+// another node in its term, or in the term before.
 func (i *inbound) voteLeft(rpc raft.RPC, r *raft.RequestPreVoteRequest) bool {
 	if !i.preVotes.Refuses(r.Term, i.led.Load()) {
 		return true

@@ -373,8 +373,8 @@ func (r *removedAfter) Lookup(id string) (Peer, bool) {
 	return p, ok
 }
 
-// TestARemovalDuringTheGreeting: a member that is removed after its greeting was
-// judged, and before its connection is known, has none.
+// TestARemovalDuringTheGreeting: the connection of a member that is removed after its greeting
+// was judged, and before the connection is tracked, is closed.
 func TestARemovalDuringTheGreeting(t *testing.T) {
 	b := newBook()
 	a := start(t, b, "A", func(c *Config) { c.Directory = &removedAfter{book: b, id: idOf("B")} })
@@ -387,8 +387,8 @@ func TestARemovalDuringTheGreeting(t *testing.T) {
 	eventually(t, "no connection", func() bool { return open(a) == 0 })
 }
 
-// TestManyStrangersDoNotFillTheLog: beyond as many keys as it remembers a limiter passes
-// none, until the time of some is over.
+// TestManyStrangersDoNotFillTheLog: a limiter with maxLimiterKeys keys passes no other key until
+// the interval of one of them is over.
 func TestManyStrangersDoNotFillTheLog(t *testing.T) {
 	l := newLimiter(time.Minute)
 	for i := range 10 * maxLimiterKeys {
@@ -398,6 +398,6 @@ func TestManyStrangersDoNotFillTheLog(t *testing.T) {
 	}
 	l.last["0"] = time.Now().Add(-time.Hour)
 	if !l.allow("late") || l.allow("later") {
-		t.Error("one key whose time is over makes room for another number than one")
+		t.Error("one key whose interval is over must make room for one key")
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestAMemberIsNotSentTheConfigurationByWhichItLeaves, nor what follows that. An older one was
-// there before it joined.
+// TestAMemberIsNotSentTheConfigurationByWhichItLeaves, nor later entries. Older configurations
+// without the member, from before it joined, are sent.
 func TestAMemberIsNotSentTheConfigurationByWhichItLeaves(t *testing.T) {
 	configuration := func(index uint64, members ...string) *raft.Log {
 		var c raft.Configuration

@@ -11,9 +11,9 @@ import (
 	"github.com/idnode/idnode/cluster/witness"
 )
 
-// TestConnectionsWithAFormerProcessAreClosed: a member's machine lost power and is back, and
-// no packet has told of it. What goes over a connection with its former process would wait
-// for its timeout. The connections of others stay.
+// TestConnectionsWithAFormerProcessAreClosed: a member's machine lost power and has started
+// again, and no packet has closed the connections with the former process. A request on them
+// would time out. The connections of other members stay.
 func TestConnectionsWithAFormerProcessAreClosed(t *testing.T) {
 	for name, greet := range map[string]func(t *testing.T, restarted, other *Transport) error{
 		"it greets": func(t *testing.T, restarted, _ *Transport) error {

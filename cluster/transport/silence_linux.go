@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// silence is how long the kernel keeps a silent connection to itself. Members speak at once,
-// so strangers that open connections and say nothing do not delay them: only connections
-// that speak are in the port's queue.
+// silence is how long the kernel defers the accept of a silent connection. Members send at
+// once, so strangers that open connections and send nothing do not delay them: only
+// connections with data are in the port's queue.
 const silence = 3 * time.Second
 
-// keepSilent makes a port do so; without it silent connections only cost more.
+// keepSilent sets silence on a port. Without it silent connections cost more.
 func keepSilent(port uintptr) {
 	_ = syscall.SetsockoptInt(int(port), syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT, int(silence/time.Second))
 }

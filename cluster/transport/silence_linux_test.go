@@ -22,8 +22,8 @@ func (p acceptedPort) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// TestAMemberOvertakesSilentConnections: a member's connection is the first that is accepted,
-// however many are open that say nothing.
+// TestAMemberOvertakesSilentConnections: a member's connection is accepted first, however many
+// silent connections are open.
 func TestAMemberOvertakesSilentConnections(t *testing.T) {
 	var accepted atomic.Int32
 	b := newBook()

@@ -2,5 +2,5 @@
 
 package transport
 
-// keepSilent does nothing: only Linux can.
+// keepSilent does nothing: only Linux can defer accepts.
 func keepSilent(uintptr) {}

@@ -16,8 +16,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// slowLinks are a network in virtual time on which what a node sends over a connection that
-// it dialled arrives at a rate.
+// slowLinks are a network in virtual time. Bytes from the dialling side arrive at a rate.
 type slowLinks struct {
 	t  *testing.T
 	at map[string]*slowListener

@@ -14,12 +14,12 @@ import (
 )
 
 // snapshotConns are the connections on which this node sends snapshots. The library (v1.7.3)
-// bounds the time of the whole by its size: over a link that is slower than expected, a
-// snapshot began again and again. Here it may take as long as it moves, which its receiver
-// tells: how many bytes have left says little, because buffers on the way may take all of
-// them at once.
+// bounds the whole transfer by the snapshot's size: over a link that is slower than expected,
+// a snapshot started again and again. Here a transfer may last while it progresses, as the
+// receiver reports: the number of bytes sent says little, because buffers on the way may
+// hold all of them.
 type snapshotConns struct {
-	// stall is how long nothing may move.
+	// stall bounds the time without progress.
 	stall time.Duration
 	mu    sync.Mutex
 	open  map[*snapshotConn]struct{}
@@ -36,10 +36,10 @@ type snapshotConn struct {
 	all *snapshotConns
 }
 
-// SetDeadline implements net.Conn. The library sets one, for the whole.
+// SetDeadline implements net.Conn. The library's deadline is that of the whole transfer.
 func (c *snapshotConn) SetDeadline(time.Time) error { return c.moved() }
 
-// moved gives the snapshot time for its next move.
+// moved extends the deadline after progress.
 func (c *snapshotConn) moved() error { return c.Conn.SetDeadline(time.Now().Add(c.all.stall)) }
 
 // Close implements net.Conn.
@@ -50,14 +50,14 @@ func (c *snapshotConn) Close() error {
 	return c.Conn.Close()
 }
 
-// which returns the connections to a node, or to all of them if it is empty.
+// which returns the connections to a node, or all if to is empty.
 func (t *snapshotConns) which(to raft.ServerAddress) []*snapshotConn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.DeleteFunc(slices.Collect(maps.Keys(t.open)), func(c *snapshotConn) bool { return to != "" && c.to != to })
 }
 
-// moved takes in that a receiver has told of progress.
+// moved records that a receiver has reported progress.
 func (t *snapshotConns) moved(to raft.ServerID) {
 	for _, c := range t.which(Address(to)) {
 		_ = c.moved()
@@ -103,8 +103,8 @@ func (d dialer) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, er
 	return c, nil
 }
 
-// InstallSnapshot implements raft.Transport. A node that needs a snapshot has no
-// unanswered entries: it got none, or has refused them.
+// InstallSnapshot implements raft.Transport. A node that needs a snapshot has no unanswered
+// entries: it got none, or refused them.
 func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest,
 	resp *raft.InstallSnapshotResponse, data io.Reader,
 ) error {
@@ -119,9 +119,9 @@ func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress,
 	return err
 }
 
-// StopSnapshots ends the snapshots that this node sends: it does not lead any more. The
-// library sends them to their end, with heartbeats of the old term, and a node that reads
-// one gives no vote.
+// StopSnapshots ends the snapshots that this node sends, because it no longer leads. The
+// library would send them to their end, with heartbeats of the old term, and a node that
+// reads a snapshot grants no vote.
 func (t *Transport) StopSnapshots() {
 	for _, c := range t.snapshots.which("") {
 		_ = c.Close()

@@ -13,26 +13,26 @@ import (
 	"github.com/idnode/idnode/internal/nodeid"
 )
 
-// stream is the raft.StreamLayer: it gives the library connections whose other
-// end is known, and nothing else.
+// stream is the raft.StreamLayer: it gives the library only connections whose other end was
+// checked.
 type stream struct {
 	cfg      Config
 	cluster  clusterID
 	local    nodeid.ID
 	instance instance
 	conns    *conns
-	// silent are the accepted connections on which nothing has come yet, pending those in a
-	// handshake. They are apart so that silence takes no place of a handshake.
+	// silent are the accepted connections on which no byte has arrived, pending those in a
+	// handshake. They are separate so that silent connections take no slot of a handshake.
 	silent, pending *pending
 	known           *instances
-	// refusals limits the lines about connections that this node refuses, and refused those
-	// about its own, which strangers must not hold back.
+	// refusals limits the log lines about connections that this node refuses, and refused
+	// those about its own refused dials, which strangers must not suppress.
 	refusals, refused *limiter
 	// greeted are the nodes that have accepted this process.
 	greeted *greetedNodes
-	// unreachable are the members to which the newest dial failed.
+	// unreachable are the members whose newest dial failed.
 	unreachable *unreachable
-	// setBack means that a member has seen more of this process's disk than it has.
+	// setBack means that a member has seen data of this node's disk that the disk has lost.
 	setBack atomic.Bool
 
 	// ready hands accepted connections to Accept.
@@ -80,15 +80,14 @@ func (s *stream) acceptLoop() {
 			s.pause(100 * time.Millisecond)
 			continue
 		}
-		// Counted here and not in the goroutine, so that the oldest is the one that
-		// was accepted first.
+		// Added here and not in the goroutine, so that the oldest is the first accepted.
 		spoke := s.silent.add(raw)
 		s.work.Add(1)
 		go s.handshake(raw, spoke)
 	}
 }
 
-// pause waits after a failed accept, such as one for lack of file descriptors.
+// pause waits after a failed accept, for example if there are no file descriptors.
 func (s *stream) pause(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -98,8 +97,8 @@ func (s *stream) pause(d time.Duration) {
 	}
 }
 
-// handshake admits one accepted connection, or closes it. spoke removes it from the silent
-// ones.
+// handshake admits an accepted connection, or closes it. spoke removes the connection from
+// silent.
 func (s *stream) handshake(raw net.Conn, spoke func()) {
 	defer s.work.Done()
 	admitted, g, err := s.admit(raw, spoke)
@@ -109,7 +108,7 @@ func (s *stream) handshake(raw net.Conn, spoke func()) {
 		return
 	}
 	if admitted == nil {
-		_ = raw.Close() // It was only a question.
+		_ = raw.Close() // The connection was a probe.
 		return
 	}
 	setKeepAlive(raw)
@@ -165,8 +164,8 @@ func (s *stream) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener. It closes every connection, and returns when no
-// handshake runs, which is soon, since each lost its connection.
+// Close implements net.Listener. It closes every connection, and returns when no handshake
+// runs, which is soon, since each has lost its connection.
 func (s *stream) Close() error {
 	s.cancel()
 	err := s.cfg.Listener.Close()
@@ -191,7 +190,7 @@ func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Co
 	return c, nil
 }
 
-// dialError is the error of a new connection for the library.
+// dialError marks an error as that of a new connection.
 type dialError struct{ error }
 
 func (e *dialError) Unwrap() error { return e.error }

@@ -27,16 +27,15 @@ type Transport struct {
 	stable func(ctx context.Context, index uint64) error
 }
 
-// Without these two the library works differently: elections have no pre-vote, and its
-// shutdown leaves the port open.
+// Without these two methods the library works differently: elections have no pre-vote, and
+// its shutdown leaves the port open.
 var (
 	_ raft.Transport   = (*Transport)(nil)
 	_ raft.WithPreVote = (*Transport)(nil)
 	_ raft.WithClose   = (*Transport)(nil)
 )
 
-// New starts accepting at once. The Directory must therefore know this node's
-// cluster already.
+// New starts accepting at once. The Directory must therefore know this node's cluster.
 func New(cfg Config) (*Transport, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -78,7 +77,7 @@ func (t *Transport) Consumer() <-chan raft.RPC { return t.inbound.toRaft }
 // Address returns a server's address in Raft's configuration and messages: its id.
 func Address(id raft.ServerID) raft.ServerAddress { return raft.ServerAddress(id) }
 
-// byID makes the library dial ids, whatever its configuration has for addresses.
+// byID makes the library dial ids, whatever addresses its configuration has.
 type byID struct{}
 
 // ServerAddr implements raft.ServerAddressProvider.
@@ -86,29 +85,30 @@ func (byID) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) { return Ad
 
 // SetHeartbeatHandler does nothing, so heartbeats are handled on Raft's main goroutine
 // like every other message. Handled on another goroutine, a heartbeat of a newer term can
-// change the term while an old leader stamps an entry, and then two logs differ under one
-// term (hashicorp/raft issue 695): one id would be given out twice. While that goroutine
-// waits for a write or a snapshot of the leader, inbound answers those that change nothing.
+// change the term while an old leader writes its term into an entry, and then two logs differ
+// under one term (hashicorp/raft issue 695): one id would be given out twice. While the main
+// goroutine waits for a write or a snapshot of the leader, inbound answers the heartbeats that
+// change nothing.
 func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
-// Needed returns the first entry that a follower needs which catches up after a snapshot of
-// this leader; the greatest number if there is none.
+// Needed returns the index of the first entry needed by a follower that catches up after a
+// snapshot of this leader; the greatest number if no follower does.
 func (t *Transport) Needed() uint64 { return t.catchUps.Needed() }
 
 // ListenAddr returns the Raft port's actual address.
 func (t *Transport) ListenAddr() net.Addr { return t.stream.cfg.Listener.Addr() }
 
-// Disconnect closes the connections to and from one node, so that it has to greet again,
-// and forgets its process: for a member that was just removed, or has moved.
+// Disconnect closes the connections to and from one node, so that it has to greet again, and
+// forgets its process. It is called for a member that was removed, or has moved.
 func (t *Transport) Disconnect(id raft.ServerID) {
 	t.stream.known.forget(string(id))
-	t.stream.unreachable.reached(string(id)) // Nothing is known of the new address.
+	t.stream.unreachable.reached(string(id)) // The new address was not dialled yet.
 	t.catchUps.Ended(id)
 	t.stream.conns.closeIf(func(c *conn) bool { return c.peer == string(id) })
 }
 
-// CloseStreams closes all connections and keeps the port open. It frees
-// goroutines that wait for a peer.
+// CloseStreams closes all connections and keeps the port open. It unblocks goroutines that
+// wait for a peer.
 func (t *Transport) CloseStreams() {
 	t.NetworkTransport.CloseStreams()
 	t.stream.conns.closeIf(func(*conn) bool { return true })
@@ -117,6 +117,6 @@ func (t *Transport) CloseStreams() {
 // Close closes the port and all connections, dialled and accepted, and returns when no
 // handshake runs. It may be called more than once.
 func (t *Transport) Close() error {
-	_ = t.installer.Close() // It holds nothing but the stream's connections.
+	_ = t.installer.Close() // The installer holds nothing but the stream's connections.
 	return t.NetworkTransport.Close()
 }

@@ -9,17 +9,17 @@ import (
 )
 
 // unanswered records the nodes that have not answered entries. Heartbeats have separate
-// connections and are small: a link that loses large packets passes them, and the leader
+// connections and are small: a link that loses large packets passes them, so the leader
 // keeps its lease.
 type unanswered struct {
 	mu sync.Mutex
-	// since is when the oldest unanswered entries were sent.
+	// since is the position of the oldest unanswered entries, by node.
 	since map[raft.ServerID]SendSeq
 }
 
 func newUnanswered() *unanswered { return &unanswered{since: map[raft.ServerID]SendSeq{}} }
 
-// sent records that a message with so many entries goes to a node.
+// sent records a message with this number of entries to a node.
 func (u *unanswered) sent(id raft.ServerID, at SendSeq, entries int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -28,22 +28,22 @@ func (u *unanswered) sent(id raft.ServerID, at SendSeq, entries int) {
 	}
 }
 
-// heard records the answer to a message with so many entries, a refusal too.
+// heard records the answer, even a refusal, to a message with this number of entries.
 func (u *unanswered) heard(id raft.ServerID, entries int) {
 	if entries > 0 {
 		u.clear(id)
 	}
 }
 
-// clear forgets what a node has not answered.
+// clear forgets a node's unanswered entries.
 func (u *unanswered) clear(id raft.ServerID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.since, id)
 }
 
-// count returns how many of the nodes have not answered entries that were sent before the
-// given time.
+// count returns the number of nodes that have not answered entries sent before the given
+// position.
 func (u *unanswered) count(before SendSeq, ids []raft.ServerID) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -56,8 +56,8 @@ func (u *unanswered) count(before SendSeq, ids []raft.ServerID) int {
 	return n
 }
 
-// Unanswered returns how many of the voters have not answered entries that were sent to
-// them before the given time.
+// Unanswered returns the number of voters that have not answered entries sent to them before
+// the given position.
 func (t *Transport) Unanswered(before SendSeq, voters []raft.ServerID) int {
 	return t.unanswered.count(before, voters)
 }
@@ -65,13 +65,13 @@ func (t *Transport) Unanswered(before SendSeq, voters []raft.ServerID) int {
 // OthersAnswered reports whether a majority of the voters, without this node, has
 // answered messages that this node sent after since as the leader of term.
 func (t *Transport) OthersAnswered(since SendSeq, term uint64, voters []raft.ServerID) bool {
-	const nobody = ""
-	done, _, _ := t.answers.enough(since, term, voters, nobody)
+	const noSelf = ""
+	done, _, _ := t.answers.enough(since, term, voters, noSelf)
 	return done
 }
 
-// Answered reports whether a node has answered a message that this node sent after since
-// as the leader of term; this node itself has.
+// Answered reports whether a node has answered a message that this node sent after since as
+// the leader of term; always true for this node itself.
 func (t *Transport) Answered(since SendSeq, term uint64, id raft.ServerID) bool {
 	done, _, _ := t.answers.enough(since, term, []raft.ServerID{id}, raft.ServerID(t.stream.local.String()))
 	return done
@@ -81,7 +81,7 @@ func (t *Transport) Answered(since SendSeq, term uint64, id raft.ServerID) bool 
 var errSteppedDown = errors.New("this node has stepped down")
 
 // stepDown is a term that this node no longer leads, and how long it does not campaign:
-// until end, or until first if by then no node has led a newer term for the time of quiet.
+// until end, or until first if no node has led a newer term for the time quiet by then.
 type stepDown struct {
 	mu         sync.Mutex
 	term       uint64
@@ -89,11 +89,10 @@ type stepDown struct {
 	first, end time.Time
 }
 
-// StepDown ends this node's leadership of term: it sends no more messages as its leader,
-// the lease ends, and the others elect another leader. This node does not campaign for
-// backoff, so that another one is elected; but for no longer than first if no other leader
-// is heard of for that time. It votes, and it campaigns if a leader transfers leadership to
-// it.
+// StepDown ends this node's leadership of term: it sends no more messages as its leader, the
+// lease ends, and the others elect another leader. This node does not campaign for backoff,
+// so that another node is elected, or only for first if no other leader is heard in that
+// time. It votes, and it campaigns if a leader transfers leadership to it.
 func (t *Transport) StepDown(term uint64, first, backoff time.Duration) {
 	t.steppedDown.begin(time.Now(), term, first, backoff)
 }
@@ -121,7 +120,7 @@ func (r *stepDown) canCampaign(now time.Time, led uint64, heard time.Time) bool 
 	return !now.Before(r.first)
 }
 
-// RequestPreVote implements raft.WithPreVote. A node that fails a pre-vote does not ask for
+// RequestPreVote implements raft.WithPreVote. A node whose pre-vote fails does not request
 // votes.
 func (t *Transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest,
 	resp *raft.RequestPreVoteResponse,

@@ -42,9 +42,9 @@ func TestOthersThatCouldElectALeader(t *testing.T) {
 	}
 }
 
-// TestBackoffEndsEarlyIfNobodyElseLeads: the node that stepped down may be the only one
-// that can be elected, at once or after the one that led next is gone.
-func TestBackoffEndsEarlyIfNobodyElseLeads(t *testing.T) {
+// TestBackoffEndsEarlyWithoutAnotherLeader: the node that stepped down may be the only node
+// that can be elected, at once or after the next leader is gone.
+func TestBackoffEndsEarlyWithoutAnotherLeader(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var r stepDown
 	if !r.canCampaign(now, 7, now) {
@@ -73,7 +73,7 @@ func TestBackoffEndsEarlyIfNobodyElseLeads(t *testing.T) {
 	}
 }
 
-// TestWhenALeaderWasHeard: requests of leaders that are none any more do not count.
+// TestWhenALeaderWasHeard: requests of former leaders do not count.
 func TestWhenALeaderWasHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInbound(nil, &sync.WaitGroup{}, newDisk(trusted))

@@ -7,14 +7,14 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// unreachable are the members whose Raft ports were dialled in vain, by Raft name. Probes
-// only tell that a member is reached: they have too little time to tell that it is not.
+// unreachable are the members whose Raft ports could not be dialled, by Raft id. A probe only
+// shows that a member is reachable: its timeout is too short to show that it is not.
 type unreachable struct {
 	mu   sync.Mutex
 	byID map[string]failedDial
 }
 
-// failedDial is the newest failure, and when the first came since the member was reached.
+// failedDial is the newest failure, and when the first since the last success was.
 type failedDial struct {
 	since time.Time
 	err   error
@@ -39,8 +39,8 @@ func (u *unreachable) failed(id string, err error) {
 	u.byID[id] = f
 }
 
-// Unreachable returns since when dials to a member's Raft port fail, and why the newest did;
-// nil if it succeeded, or there was none.
+// Unreachable returns since when dials to a member's Raft port fail, and the newest error;
+// nil if the newest dial succeeded, or there was none.
 func (t *Transport) Unreachable(id raft.ServerID) (since time.Time, err error) {
 	u := t.stream.unreachable
 	u.mu.Lock()

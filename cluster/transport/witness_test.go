@@ -18,7 +18,7 @@ type disk struct {
 	*witness.Witness
 	mu  sync.Mutex
 	own witness.DiskState
-	// next follows own once that was told.
+	// next is the state after own, once own was read.
 	next *witness.DiskState
 }
 
@@ -43,8 +43,8 @@ var trusted = witness.DiskState{Starts: 1, Last: math.MaxUint64, Term: math.MaxU
 
 func newDisk(own witness.DiskState) *disk { return &disk{Witness: witness.New(nil), own: own} }
 
-// TestASetBackNodeIsRefusedBothWays: as a dialler it is told, and as a node that is
-// dialled its connection is not used.
+// TestASetBackNodeIsRefusedBothWays: as the dialler it gets a refusal, and as the dialled node
+// its connection is not used.
 func TestASetBackNodeIsRefusedBothWays(t *testing.T) {
 	b := newBook()
 	before, after := witness.DiskState{Starts: 1, Last: 9, Term: 3, Committed: 9}, witness.DiskState{Starts: 2, Last: 8, Term: 3}
@@ -72,7 +72,7 @@ func TestASetBackNodeIsRefusedBothWays(t *testing.T) {
 	_ = second.Close()
 	third := start(t, b, "B", func(c *Config) { c.Witness = newDisk(after) })
 	if err := third.Greet(t.Context(), raft.ServerID(idOf("A"))); err != nil {
-		t.Error("an operator vouches for it:", err)
+		t.Error("an operator trusts it:", err)
 	}
 }
 
@@ -111,8 +111,8 @@ func TestAProcessSetBackWithItsMemoryIsRefusedBothWays(t *testing.T) {
 	}
 }
 
-// TestNoVoteBeforeAMajorityHasAcceptedTheProcess: of five voters two others must have,
-// and who asks for the vote is one of them.
+// TestNoVoteBeforeAMajorityHasAcceptedTheProcess: of five voters two others must have accepted
+// it; the candidate is one of them.
 func TestNoVoteBeforeAMajorityHasAcceptedTheProcess(t *testing.T) {
 	b := newBook()
 	empty := func(c *Config) { c.Witness = newDisk(witness.DiskState{Starts: 1}) }
@@ -167,8 +167,8 @@ func TestNoVoteBeforeAMajorityHasAcceptedTheProcess(t *testing.T) {
 	}
 }
 
-// TestEntriesThatArriveProveNothingOfTheLeadersDisk: it may be writing them still, and return
-// without them in the same term. What it says is committed is on it.
+// TestEntriesThatArriveProveNothingOfTheLeadersDisk: the leader may still be writing them, and
+// restart without them in the same term. Its commit index is on its disk.
 func TestEntriesThatArriveProveNothingOfTheLeadersDisk(t *testing.T) {
 	w := newDisk(trusted)
 	i := &inbound{witness: w}

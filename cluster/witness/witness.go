@@ -27,7 +27,7 @@ type DiskState struct {
 	// Age is how long its process has run, by a clock that never goes back: not when the
 	// process is paused, nor when its machine sleeps or is moved.
 	Age time.Duration
-	// Trusted means that an operator vouches for the data directory.
+	// Trusted means that an operator trusts the data directory.
 	Trusted bool
 }
 

@@ -28,7 +28,7 @@ func TestASetBackDiskIsNoticed(t *testing.T) {
 		"an older term":                        {DiskState{Starts: 5, Last: 20, Term: 2}, false},
 		"an acknowledged entry less":           {DiskState{Starts: 5, Last: 19, Term: 3}, false},
 		"a committed entry less":               {DiskState{Starts: 5, Last: 13, Term: 4}, false},
-		"an operator vouches for what is left": {DiskState{Starts: 2, Last: 3, Term: 1, Trusted: true}, true},
+		"an operator trusts the directory": {DiskState{Starts: 2, Last: 3, Term: 1, Trusted: true}, true},
 	} {
 		w := New(nil)
 		seen(w)

@@ -181,7 +181,7 @@ func (c *Cluster) foundVote(member string, d Disk) error {
 	return c.Vote(member, d.Voted, d.Candidate)
 }
 
-// Trust has a member vote with an older copy of its disk: an operator vouches for it.
+// Trust has a member vote with an older copy of its disk: an operator trusts it.
 func (c *Cluster) Trust(member string) { c.members[member].older = false }
 
 // count notes that a member has an entry on disk. Its leader may count on entries of the

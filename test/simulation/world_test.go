@@ -137,7 +137,7 @@ type server struct {
 	changed atomic.Bool
 	// rewound says that the disk was set back to an older copy, and not wiped yet.
 	rewound atomic.Bool
-	// trusts says that an operator vouches for the disk, and empty that it is not the
+	// trusts says that an operator trusts the disk, and empty that it is not the
 	// machine's own, but an empty one.
 	trusts, empty atomic.Bool
 	// ceilings are those that the cluster keeps for the node's server-side ids.

@@ -1532,7 +1532,7 @@ type Member struct {
 	Starts uint64 `protobuf:"varint,10,opt,name=starts,proto3" json:"starts,omitempty"`
 	// The number that the process of that start drew at random.
 	Process uint64 `protobuf:"fixed64,11,opt,name=process,proto3" json:"process,omitempty"`
-	// Only in an announcement: its operator vouches for an older data directory.
+	// Only in an announcement: its operator trusts a data directory that may be older.
 	TrustData     bool `protobuf:"varint,12,opt,name=trust_data,json=trustData,proto3" json:"trust_data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
