@@ -1,4 +1,4 @@
-// Package superrange simulates the design of regional child clusters in docs/evidence/scale.md: a
+// Package superrange simulates the design of regional child clusters in docs/adr/0019-regional-child-clusters.md: a
 // home cluster and two children, each a replicated state of package fsm, and links that
 // lose, repeat, delay and reorder messages. Nothing of it is in the product: merges and
 // identities of the state stand for the operations that it would need.
