@@ -511,6 +511,9 @@ func TestCallsOfEveryKind(t *testing.T) {
 		if diff := cmp.Diff([]client.Block{{Prefix: "orders/", First: 4, Last: 103}}, blocks); diff != "" || err != nil {
 			t.Error(diff, err)
 		}
+		if id, err := c.NextUUID7(ctx); err != nil || id != "019f0c2d-0000-7000-8000-000000000000" {
+			t.Error(id, err)
+		}
 		if id, err := c.Next(ctx, "users/ayende", client.WithClaim()); err != nil || id != "users/ayende" {
 			t.Error(id, err)
 		}

@@ -257,6 +257,9 @@ func (n *fakeNode) generate(t docid.Template, r *idnodev1.GenerateRequest, index
 		n.etag += r.GetCount()
 	case docid.GUID:
 		got.Ids = []string{"9f0c2d1e-0000-4000-8000-000000000000"}
+		if r.GetTimeOrdered() {
+			got.Ids = []string{"019f0c2d-0000-7000-8000-000000000000"}
+		}
 		return got, nil
 	default:
 		if r.GetClaim() && n.claims[t.Text] {

@@ -51,6 +51,20 @@ func (c *Client) NextN(ctx context.Context, template string, n int, opts ...Opti
 	return ids, nil
 }
 
+// NextUUID7 makes a UUID of version 7 (RFC 9562): the GUIDs of one node sort by the time of
+// their making. It needs no quorum, as a GUID of Next.
+func (c *Client) NextUUID7(ctx context.Context, opts ...Option) (string, error) {
+	r, err := invoke(ctx, c, plan{}, idnodev1.IdsServiceClient.Generate,
+		&idnodev1.GenerateRequest{Database: c.options(opts).database, TimeOrdered: true})
+	if err != nil {
+		return "", err
+	}
+	if len(r.GetIds()) != 1 {
+		return "", fmt.Errorf("idnode: asked for a UUID, got %d", len(r.GetIds()))
+	}
+	return r.GetIds()[0], nil
+}
+
 // NextBlocks is NextN without writing out the ids; for identities and
 // server-side ids only.
 func (c *Client) NextBlocks(ctx context.Context, template string, n int, opts ...Option) ([]Block, error) {

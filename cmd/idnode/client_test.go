@@ -309,9 +309,14 @@ func TestManyGUIDs(t *testing.T) {
 		n := req.(*idnodev1.GenerateRequest).GetCount()
 		return &idnodev1.GenerateResponse{Ids: strings.Fields(strings.Repeat("g ", int(n)))}, nil
 	})
-	got := command(t, "next", "", "--count", "25001", "--endpoint", node.addr)
+	got := command(t, "next", "", "--count", "25001", "--time-ordered", "--endpoint", node.addr)
 	if n := strings.Count(got.stdout, "\n"); got.code != exitOK || n != 25001 || len(node.requests()) != 3 {
 		t.Errorf("code %d, %d ids in %d calls: %s", got.code, n, len(node.requests()), got.stderr)
+	}
+	for _, r := range node.requests() {
+		if !r.(*idnodev1.GenerateRequest).GetTimeOrdered() {
+			t.Errorf("%v does not ask for GUIDs in order of time", r)
+		}
 	}
 }
 

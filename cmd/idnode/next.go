@@ -27,10 +27,11 @@ const (
 
 // nextOptions are the flags of next.
 type nextOptions struct {
-	count     int64
-	separator string
-	claim     bool
-	request   requestFlags
+	count       int64
+	separator   string
+	claim       bool
+	timeOrdered bool
+	request     requestFlags
 }
 
 func newNextCommand(a *app) *cobra.Command {
@@ -51,6 +52,7 @@ the ids themselves.`,
 		Example: `  idnode next 'users|'
   idnode next users/ --count 100000 > ids.txt
   idnode next users/ayende@example.org --claim
+  idnode next '' --time-ordered
   idnode next 'orders|' --request-id invoice-4711`,
 		Args: cobra.ExactArgs(1),
 	}
@@ -58,6 +60,7 @@ the ids themselves.`,
 	f.Int64Var(&o.count, "count", 1, "how many ids, 1 to 1,000,000")
 	f.StringVar(&o.separator, "separator", "", `separator between the parts of an id (default "/")`)
 	f.BoolVar(&o.claim, "claim", false, "record the id in the cluster as taken; for a semantic id")
+	f.BoolVar(&o.timeOrdered, "time-ordered", false, "GUIDs in order of time (UUIDs of version 7)")
 	o.request.register(f)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		return o.run(ctx, s, args[0], a.stderr)
@@ -115,7 +118,7 @@ func (o *nextOptions) generate(ctx context.Context, s *clusterClient, template s
 	blocks := count > textCount && (kind == docid.Identity || kind == docid.ServerSide)
 	msg := &idnodev1.GenerateRequest{
 		Database: s.database, Template: template, Separator: o.separator, Count: count,
-		Claim: o.claim, BlocksOnly: blocks,
+		Claim: o.claim, BlocksOnly: blocks, TimeOrdered: o.timeOrdered,
 	}
 	return invoke(ctx, s.once(r, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Generate, msg)
 }

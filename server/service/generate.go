@@ -65,7 +65,7 @@ func (g *ids) generate(ctx context.Context, req *idnodev1.GenerateRequest) (*idn
 		if err := g.allowTemplate(ctx, "", target{targetNothing, database, ""}, count); err != nil {
 			return nil, err
 		}
-		return g.guids(database, count)
+		return g.guids(database, count, req.GetTimeOrdered())
 	case docid.ServerSide:
 		if err := g.allowTemplate(ctx, req.GetTemplate(), target{targetDatabase, database, ""}, count); err != nil {
 			return nil, err
@@ -119,6 +119,8 @@ func checkGenerate(req *idnodev1.GenerateRequest, kind docid.Kind, count int64) 
 		return invalid(ReasonInvalidRequestID, "request_id", "%s ids take no request id", kind)
 	case req.GetBlocksOnly() && !inBlocks:
 		return invalid(ReasonInvalidBlocksOnly, "blocks_only", "%s ids do not come in blocks", kind)
+	case req.GetTimeOrdered() && kind != docid.GUID:
+		return invalid(ReasonInvalidTimeOrdered, "time_ordered", "%s ids have no order of time; only GUIDs, whose template is empty", kind)
 	case count > 1 && !generates:
 		return invalid(ReasonInvalidCount, "count", "a semantic id is one id, not %d", count)
 	case req.GetBlocksOnly():
@@ -155,12 +157,17 @@ func checkAnswerSize(count int64, longest int) error {
 	return nil
 }
 
-// guids makes version 4 UUIDs. They take their bytes from crypto/rand one by
-// one: the pool that package uuid offers is a switch for the whole process.
-func (g *ids) guids(database string, count int64) (*idnodev1.GenerateResponse, error) {
+// guids makes UUIDs of version 4, or of version 7, where each is greater than those this
+// process made before (RFC 9562, 6.2, method 3). They take their bytes from crypto/rand one
+// by one: the pool that package uuid offers is a switch for the whole process.
+func (g *ids) guids(database string, count int64, timeOrdered bool) (*idnodev1.GenerateResponse, error) {
+	next := uuid.NewRandom
+	if timeOrdered {
+		next = uuid.NewV7
+	}
 	ids := make([]string, count)
 	for i := range ids {
-		id, err := uuid.NewRandom()
+		id, err := next()
 		if err != nil {
 			return nil, internal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -34,6 +35,32 @@ func TestGenerateGUID(t *testing.T) {
 	}
 	if n.world.proposals() != 0 {
 		t.Error("a GUID went through the log")
+	}
+}
+
+// TestGenerateTimeOrdered: each is greater than the one before, within an answer and from answer
+// to answer, and tells when it was made.
+func TestGenerateTimeOrdered(t *testing.T) {
+	n := newNode(t, newWorld(t), nil)
+	last, begin := "", time.Now().Truncate(time.Millisecond)
+	for range 3 {
+		res, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{Count: 10_000, TimeOrdered: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range res.Ids {
+			u, err := uuid.Parse(id)
+			if err != nil || u.Version() != 7 || u.Variant() != uuid.RFC4122 || id <= last {
+				t.Fatalf("%q is no version 7 UUID after %q: %v", id, last, err)
+			}
+			last = id
+		}
+		if res.Strategy != idnodev1.Strategy_STRATEGY_GUID {
+			t.Errorf("strategy %v", res.Strategy)
+		}
+		if at := time.Unix(uuid.MustParse(res.Ids[0]).Time().UnixTime()); at.Before(begin) {
+			t.Errorf("made at %v, before %v", at, begin)
+		}
 	}
 }
 
@@ -208,6 +235,8 @@ func TestGenerateLimits(t *testing.T) {
 		{"two of a semantic id", &idnodev1.GenerateRequest{Template: "u/1", Count: 2}, ReasonInvalidCount, "count"},
 		{"blocks of GUIDs", &idnodev1.GenerateRequest{BlocksOnly: true}, ReasonInvalidBlocksOnly, "blocks_only"},
 		{"blocks of a semantic id", &idnodev1.GenerateRequest{Template: "u/1", BlocksOnly: true}, ReasonInvalidBlocksOnly, "blocks_only"},
+		{"identities in order of time", &idnodev1.GenerateRequest{Template: "u|", TimeOrdered: true}, ReasonInvalidTimeOrdered, "time_ordered"},
+		{"a claim in order of time", &idnodev1.GenerateRequest{Template: "u/1", TimeOrdered: true}, ReasonInvalidTimeOrdered, "time_ordered"},
 		{"claim of an identity", &idnodev1.GenerateRequest{Template: "u|", Claim: true}, ReasonInvalidClaim, "claim"},
 		{"claim of a prefix", &idnodev1.GenerateRequest{Template: "u/", Claim: true}, ReasonInvalidClaim, "claim"},
 		{"claim of a GUID", &idnodev1.GenerateRequest{Claim: true}, ReasonInvalidClaim, "claim"},

@@ -13,6 +13,7 @@ const (
 	ReasonInvalidCount       = "INVALID_COUNT"
 	ReasonInvalidClaim       = "INVALID_CLAIM"
 	ReasonInvalidBlocksOnly  = "INVALID_BLOCKS_ONLY"
+	ReasonInvalidTimeOrdered = "INVALID_TIME_ORDERED"
 	ReasonInvalidRequestID   = "INVALID_REQUEST_ID"
 	ReasonInvalidSize        = "INVALID_SIZE"
 	ReasonInvalidLastMax     = "INVALID_LAST_MAX"

@@ -234,7 +234,10 @@ type GenerateRequest struct {
 	RequestId *RequestId `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Answer with blocks and leave ids empty; not for GUIDs and semantic ids.
 	// Needed where the ids themselves would not fit into one answer.
-	BlocksOnly    bool `protobuf:"varint,7,opt,name=blocks_only,json=blocksOnly,proto3" json:"blocks_only,omitempty"`
+	BlocksOnly bool `protobuf:"varint,7,opt,name=blocks_only,json=blocksOnly,proto3" json:"blocks_only,omitempty"`
+	// Make the GUIDs of an empty template in order of time (version 7 of RFC 9562): each sorts
+	// after those that this node gave since it started, also when its clock goes back.
+	TimeOrdered   bool `protobuf:"varint,8,opt,name=time_ordered,json=timeOrdered,proto3" json:"time_ordered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -314,6 +317,13 @@ func (x *GenerateRequest) GetRequestId() *RequestId {
 func (x *GenerateRequest) GetBlocksOnly() bool {
 	if x != nil {
 		return x.BlocksOnly
+	}
+	return false
+}
+
+func (x *GenerateRequest) GetTimeOrdered() bool {
+	if x != nil {
+		return x.TimeOrdered
 	}
 	return false
 }
@@ -3653,7 +3663,7 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\vretry_since\x18\x02 \x01(\x04H\x00R\n" +
 	"retrySince\x88\x01\x01B\x0e\n" +
-	"\f_retry_since\"\xe9\x01\n" +
+	"\f_retry_since\"\x8c\x02\n" +
 	"\x0fGenerateRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x1a\n" +
 	"\btemplate\x18\x02 \x01(\tR\btemplate\x12\x1c\n" +
@@ -3663,7 +3673,8 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x06 \x01(\v2\x14.idnode.v1.RequestIdR\trequestId\x12\x1f\n" +
 	"\vblocks_only\x18\a \x01(\bR\n" +
-	"blocksOnly\"y\n" +
+	"blocksOnly\x12!\n" +
+	"\ftime_ordered\x18\b \x01(\bR\vtimeOrdered\"y\n" +
 	"\aIdBlock\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x14\n" +
 	"\x05first\x18\x02 \x01(\x03R\x05first\x12\x12\n" +
