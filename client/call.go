@@ -251,7 +251,11 @@ func (r *router) try(within *callTimeout, n *node, since *uint64, try func(conte
 	}
 	ctx, cancel := context.WithTimeout(within.present(), r.cfg.TryTimeout)
 	defer cancel()
+	leave := r.whenSilent(ctx, n, cancel)
 	err = try(ctx, n, since)
+	if leave() && status.Code(err) == codes.Canceled {
+		err = status.Errorf(codes.Unavailable, "the node at %s is silent", n.address)
+	}
 	if foreign := r.stillOwn(within, n, dialled, err); foreign != nil {
 		return foreign
 	}

@@ -8,7 +8,7 @@ func Age(c *Client, d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.newestAt.Add(-int64(d))
-	r.looked = r.looked.Add(-d)
+	r.newestLook.began = r.newestLook.began.Add(-d)
 }
 
 // Waiting counts the callers that wait to share a call.

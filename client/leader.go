@@ -12,25 +12,33 @@ import (
 
 // look is one look for the leader.
 type look struct {
+	began time.Time
 	// heard is closed when the first node has answered, done at the end.
 	heard, done chan struct{}
+	// answered has a channel of each node that is asked, closed when it has answered.
+	answered map[*node]chan struct{}
 }
 
-// look starts a look for the leader unless one is in progress. The caller holds
-// mu.
-func (r *router) look() {
-	if r.looking != nil || r.closed {
-		return
+// look starts a look for the leader, unless one is in progress or younger than age, and
+// returns the newest. The caller holds mu.
+func (r *router) look(age time.Duration) *look {
+	last := r.newestLook
+	if r.closed || !closed(last.done) || time.Since(last.began) <= age {
+		return last
 	}
-	l := &look{heard: make(chan struct{}), done: make(chan struct{})}
-	r.looking, r.looked = l, time.Now()
+	l := &look{began: time.Now(), heard: make(chan struct{}), done: make(chan struct{}), answered: make(map[*node]chan struct{})}
+	for _, n := range r.given {
+		l.answered[n] = make(chan struct{})
+	}
+	if r.leader != nil { // It may be none of the endpoints.
+		l.answered[r.leader] = make(chan struct{})
+	}
+	r.newestLook = l
 	r.tasks.Go(func() {
-		r.find(sync.OnceFunc(func() { close(l.heard) }))
-		r.mu.Lock()
-		r.looking = nil
-		r.mu.Unlock()
+		r.find(l)
 		close(l.done)
 	})
+	return l
 }
 
 // view is what one endpoint says of the cluster.
@@ -39,18 +47,22 @@ type view struct {
 	status *idnodev1.GetStatusResponse
 }
 
-// find asks all endpoints in parallel for the leader, and settles on the first
-// answer that names a node which agrees. It calls heard once one endpoint has
-// answered, or none did.
-func (r *router) find(heard func()) {
-	ctx, cancel := context.WithTimeout(r.ctx, 2*lookTimeout)
-	defer cancel()
-	views := make(chan view, len(r.given))
-	for _, n := range r.given {
-		r.tasks.Go(func() { views <- view{n, r.ask(ctx, n)} })
+// find asks all endpoints in parallel for the leader, and the last leader too, and settles
+// on the first answer that names a node which agrees.
+func (r *router) find(l *look) {
+	heard := sync.OnceFunc(func() { close(l.heard) })
+	views := make(chan view, len(l.answered))
+	for n, answered := range l.answered {
+		r.tasks.Go(func() {
+			v := view{n, r.ask(r.ctx, n)}
+			if v.status != nil {
+				close(answered)
+			}
+			views <- v
+		})
 	}
 	var seen []view
-	for range r.given {
+	for range l.answered {
 		v := <-views
 		if v.status == nil {
 			continue
@@ -63,7 +75,7 @@ func (r *router) find(heard func()) {
 		}
 	}
 	heard()
-	r.settle(r.reach(ctx, seen))
+	r.settle(r.reach(r.ctx, seen))
 }
 
 // ask returns a node's view, nil if it has none in time, or is of another cluster.

@@ -46,16 +46,15 @@ type router struct {
 	// leader is nil if it is not known, or cannot be reached from here.
 	leader *node
 	// home is the index in given of the node for calls that need no leader.
-	home int
-	// looking is the look in progress; nil if there is none.
-	looking *look
-	// looked is when the last look began.
-	looked time.Time
-	closed bool
+	home       int
+	newestLook *look
+	closed     bool
 }
 
 func newRouter(cfg Config) (*router, error) {
-	r := &router{cfg: cfg, learned: make(map[string]*node)}
+	over := make(chan struct{})
+	close(over)
+	r := &router{cfg: cfg, learned: make(map[string]*node), newestLook: &look{heard: over, done: over}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if cfg.ClusterID != "" {
 		r.clusterID.Store(&cfg.ClusterID)
@@ -135,8 +134,11 @@ func (r *router) route(toLeader bool, last *node) (*node, error) {
 	if r.closed {
 		return nil, closedError()
 	}
-	if age := time.Since(r.looked); toLeader && (age > lookAfter || r.leader == nil && age > lookSoon) {
-		r.look()
+	switch {
+	case toLeader && r.leader != nil:
+		r.look(lookAfter)
+	case toLeader:
+		r.look(lookSoon)
 	}
 	if toLeader && r.leader != nil && r.leader != last && !r.leader.suspected() {
 		return r.leader, nil
@@ -172,18 +174,14 @@ func (r *router) failed(n *node) {
 	if r.given[r.home] == n {
 		r.home = (r.home + 1) % len(r.given)
 	}
-	if time.Since(r.looked) > lookAgain {
-		r.look()
-	}
+	r.look(lookAgain)
 }
 
 // doubt has the leader looked for again, without blaming a node.
 func (r *router) doubt() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if time.Since(r.looked) > lookAgain {
-		r.look()
-	}
+	r.look(lookAgain)
 }
 
 // known waits until the first look is over, so that the first calls already go
@@ -212,14 +210,8 @@ func (r *router) latest(ctx context.Context) uint64 {
 // by lookTimeout.
 func (r *router) awaitLook(ctx context.Context, age time.Duration, until func(*look) <-chan struct{}) {
 	r.mu.Lock()
-	if time.Since(r.looked) > age {
-		r.look()
-	}
-	l := r.looking
+	l := r.look(age)
 	r.mu.Unlock()
-	if l == nil {
-		return
-	}
 	bound, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	select {

@@ -24,6 +24,8 @@ const LOOK_AFTER = 5000; // How old what is known of the leader may get.
 const LOOK_SOON = 1000; // The same while no leader is known.
 const LOOK_AGAIN = 200; // The least time between two looks, however much fails.
 const LOOK_TIMEOUT = 1000;
+const SLOW = 300; // When a try without an answer asks whether its node is silent to all.
+const SILENT = 200; // How long the node has to say that it is not.
 const GREET_TIMEOUT = 2000; // Connect, TLS and an answer over a long way.
 const GREETED = 30_000; // Unused for longer, an address may have become another's.
 const DISTRUST = 2000; // How long a node that failed is asked only if no other is left.
@@ -191,9 +193,10 @@ class Node {
     return now() < this.greetedUntil;
   }
 
-  // Makes one try. What cannot be read is not an answer of a node. Rejects with a Failure.
-  async call(method, body, timeout, read) {
-    const { status, text } = await this.#post(`/idnode.v1.${method}`, JSON.stringify(body), Math.max(Math.ceil(timeout), 1));
+  // Makes one try, which is over early if the node is silent. What cannot be read is not an answer of a node. Rejects with
+  // a Failure.
+  async call(method, body, timeout, read, silent = async () => false) {
+    const { status, text } = await this.#post(`/idnode.v1.${method}`, JSON.stringify(body), Math.max(Math.ceil(timeout), 1), silent);
     if (status !== 200) throw Failure.of(status, text);
     try {
       return read(JSON.parse(text));
@@ -234,7 +237,7 @@ class Node {
     for (const { giveUp } of [...this.#waiting]) giveUp(`${this.address} does not answer`);
   }
 
-  #post(path, body, timeout) {
+  #post(path, body, timeout, silent) {
     return new Promise((resolve, reject) => {
       let connected = false;
       const headers = {
@@ -244,9 +247,9 @@ class Node {
       const give = (message) => request.destroy(new Error(message));
       const whole = setTimeout(give, timeout, "no answer in time");
       const connecting = setTimeout(() => connected || give("no connection in time"), CONNECT_TIMEOUT);
+      const slow = setInterval(async () => { if (await silent()) give("the node is silent"); }, SLOW);
       const end = (settle, value) => {
-        clearTimeout(whole);
-        clearTimeout(connecting);
+        [whole, connecting, slow].forEach(clearTimeout);
         settle(value);
       };
       const fail = (error) => {
@@ -287,8 +290,7 @@ class Router {
   #newest = 0n; // The newest log index of any answer.
   #newestAt = -Infinity;
   #cluster; // That of the first node that answered.
-  #looking; // The look in progress: promises that a node has answered, and that the leader or every node has.
-  #looked = -Infinity;
+  #newestLook = { began: -Infinity, over: true };
 
   constructor(addresses, tls) {
     this.#nodes = addresses.map((address) => new Node(address, tls));
@@ -315,9 +317,19 @@ class Router {
 
   // The same after a look, unless one is younger than age.
   async latest(deadline, age, until) {
-    this.#look(age);
-    if (this.#looking) await within(this.#looking[until], Math.min(LOOK_TIMEOUT, deadline - now()));
+    await within(this.#look(age)[until], Math.min(LOOK_TIMEOUT, deadline - now()));
     return this.#newest;
+  }
+
+  // Whether a node says nothing at all while another one does. A call that waits for it goes elsewhere then.
+  //
+  // To send the call elsewhere unasked, as a hedge ("The Tail at Scale", Dean and Barroso 2013), would double the load of a
+  // cluster that is only slow. The question writes nothing, and all calls share it. A node that writes slowly answers it, so
+  // a call is sent again for a node that stands still, and for no other reason.
+  async silent(node) {
+    const look = this.#look(LOOK_AGAIN);
+    await within(look.ended?.get(node), look.began + SILENT - now());
+    return look.answered?.size > 0 && !look.answered.has(node);
   }
 
   // The node for the next try: not that of the try before if there is another.
@@ -340,24 +352,31 @@ class Router {
     this.#look(LOOK_AGAIN);
   }
 
-  // Starts a look for the leader, at all endpoints side by side, if the last one is older than age. The first that says of
-  // itself that it leads does; nodes hand calls on to one that is no endpoint.
+  // Looks for the leader, at all endpoints side by side, unless a look is in progress or younger than age. Returns the newest
+  // look. The first node that says of itself that it leads does; nodes hand calls on to one that is no endpoint.
   #look(age) {
-    if (this.#looking || this.closed || now() - this.#looked < age) return;
-    this.#looked = now();
-    const asked = this.#nodes.map((node) => this.greet(node, LOOK_TIMEOUT).then((leads) => ({ node, leads })));
+    const last = this.#newestLook;
+    if (this.closed || !last.over || now() - last.began < age) return last;
+    const look = { began: now(), over: false, answered: new Set() };
+    const asked = this.#nodes.map((node) => this.greet(node, LOOK_TIMEOUT).then((leads) => {
+      look.answered.add(node);
+      return { node, leads };
+    }));
+    look.ended = new Map(this.#nodes.map((node, i) => [node, asked[i].catch(() => undefined)]));
     const leading = asked.map((answer) => answer.then(({ node, leads }) => (leads ? node : Promise.reject(node))));
-    const done = Promise.any(leading).catch(() => undefined).then((leader) => {
+    look.heard = Promise.any(asked).catch(() => undefined); // A node has answered.
+    look.done = Promise.any(leading).catch(() => undefined).then((leader) => { // The leader has, or every node.
       if (leader) leader.suspectUntil = 0;
       this.#leader = leader;
-      this.#looking = undefined;
+      look.over = true;
     });
-    this.#looking = { heard: Promise.any(asked).catch(() => undefined), done };
+    this.#newestLook = look;
+    return look;
   }
 
   // Asks a node whether it leads, and is of the client's cluster. Rejects with a Failure that did nothing.
-  async greet(node, timeout) {
-    const { id, index, leads } = await node.call("ClusterService/GetStatus", {}, Math.min(timeout, GREET_TIMEOUT), statusOf).catch((failure) => {
+  async greet(node, timeout, silent) {
+    const { id, index, leads } = await node.call("ClusterService/GetStatus", {}, Math.min(timeout, GREET_TIMEOUT), statusOf, silent).catch((failure) => {
       if (!failure.reason || failure.effect === "unknown") Object.assign(failure, { code: "unavailable", reason: "NO_ENDPOINT" });
       if (failure.foreign) failure.message = `${node.address} does not speak idnode's HTTP API: is it the address of --http (7402)? ${failure.message}`;
       throw failure;
@@ -526,9 +545,10 @@ export class Client {
         throw unknown && told ? told.error(unknown, requestId) : closed;
       }
       try {
+        const silent = () => this.#router.silent(node);
         const [got, index] = await node.turn(deadline, async () => {
-          if (!node.greeted) await this.#router.greet(node, Math.min(this.#tryTimeout, deadline - now())); // Whatever it is, it gets no call.
-          return node.call(method, request, Math.min(this.#tryTimeout, deadline - now()), (answer) => [read(answer), BigInt(answer.logIndex)]);
+          if (!node.greeted) await this.#router.greet(node, Math.min(this.#tryTimeout, deadline - now()), silent); // Whatever it is, it gets no call.
+          return node.call(method, request, Math.min(this.#tryTimeout, deadline - now()), (answer) => [read(answer), BigInt(answer.logIndex)], silent);
         });
         [node.suspectUntil, node.greetedUntil] = [0, now() + GREETED];
         this.#router.saw(index);

@@ -48,6 +48,8 @@ _LOOK_AFTER = 5.0  # How old what is known of the leader may get.
 _LOOK_SOON = 1.0  # The same while no leader is known.
 _LOOK_AGAIN = 0.2  # The least time between two looks, however much fails.
 _LOOK_TIMEOUT = 1.0
+_SLOW = 0.3  # When a try without an answer asks whether its node is silent to all.
+_SILENT = 0.2  # How long the node has to say that it is not.
 _GREET_TIMEOUT = 2.0  # Connect, TLS and an answer over a long way.
 _GREETED = 30.0  # Unused for longer, an address may have become another's.
 _DISTRUST = 2.0  # How long a node that failed is asked only if no other is left.
@@ -238,24 +240,31 @@ def _failure_of(status: int, body: bytes) -> _Failure:
 
 
 class _Response(http.client.HTTPResponse):
-    """An answer that is there until a time. The timeout of a socket is that of each piece."""
+    """An answer that is there until a time, unless the node is silent. The timeout of a socket is that of each piece."""
 
-    def __init__(self, sock: Any, end: float) -> None:
+    def __init__(self, sock: Any, end: float, silent: Callable[[], bool]) -> None:
         super().__init__(sock, method="POST")
-        self.fp = io.BufferedReader(_Pieces(self.fp.detach(), sock, end))
+        self.fp = io.BufferedReader(_Pieces(self.fp.detach(), sock, end, silent))
 
 
 class _Pieces(io.RawIOBase):
-    def __init__(self, raw: io.RawIOBase, sock: Any, end: float) -> None:
+    def __init__(self, raw: io.RawIOBase, sock: Any, end: float, silent: Callable[[], bool]) -> None:
         self._raw, self._sock, self._end = raw, sock, end  # raw keeps the socket of an answer that ends the connection.
-        self._begun = False
+        self._silent, self._begun = silent, False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, into: Any) -> Optional[int]:
-        self._sock.settimeout(max(self._end - time.monotonic(), 0.001))
-        size = self._raw.readinto(into)
+        while True:
+            left = max(self._end - time.monotonic(), 0.001)
+            self._sock.settimeout(left if self._begun else min(left, _SLOW))
+            try:
+                size = self._sock.recv_into(into)  # Unlike raw, it may be asked again after a timeout.
+                break
+            except socket.timeout:
+                if self._begun or left <= _SLOW or self._silent():
+                    raise
         if not self._begun and size and bytes(into[:size])[:5] != b"HTTP/"[:size]:
             raise http.client.BadStatusLine(repr(bytes(into[:size])[:24]))  # Now: there may be no line, but a reset.
         self._begun = True
@@ -292,8 +301,11 @@ class _Node:
     def greeted(self) -> bool:
         return time.monotonic() < self.greeted_until
 
-    def call(self, method: str, request: Dict[str, Any], timeout: float, read: Callable[[Dict[str, Any]], _T]) -> _T:
-        """Makes one try. What cannot be read is not an answer of a node. Raises _Failure."""
+    def call(
+        self, method: str, request: Dict[str, Any], timeout: float, read: Callable[[Dict[str, Any]], _T],
+        silent: Callable[[], bool] = lambda: False,
+    ) -> _T:
+        """Makes one try, which is over early if the node is silent. What cannot be read is not an answer of a node. Raises _Failure."""
         end = time.monotonic() + timeout
         connection = self._connection(timeout)
         response: Optional[_Response] = None
@@ -308,7 +320,7 @@ class _Node:
             )
             # In one piece: a reset in between would hide what a server has said that speaks no HTTP.
             connection.sendall(head.encode() + sent)
-            response = _Response(connection, end)
+            response = _Response(connection, end, silent)
             response.begin()
             body = response.read()
             kept = not response.will_close
@@ -395,8 +407,10 @@ def _within(timeout: float, connect: Callable[[], socket.socket]) -> Tuple[Optio
 class _Look:
     """One look for the leader, at all endpoints side by side."""
 
-    def __init__(self, endpoints: int) -> None:
-        self.left = endpoints
+    def __init__(self, nodes: List[_Node]) -> None:
+        self.left = len(nodes)
+        self.began = time.monotonic()
+        self.answered = {node: threading.Event() for node in nodes}
         self.heard, self.done = threading.Event(), threading.Event()  # A node has answered; the leader, or every node.
 
 
@@ -411,8 +425,7 @@ class _Router:
         self._newest = 0  # The newest log index of any answer.
         self._newest_at = 0.0
         self._cluster = ""  # That of the first node that answered.
-        self._looking: Optional[_Look] = None
-        self._looked = float("-inf")
+        self._newest_look: Optional[_Look] = None
         self.closed = False
         self.size = len(self._given)
 
@@ -434,11 +447,21 @@ class _Router:
     def latest(self, deadline: float, age: float, until: Callable[[_Look], threading.Event]) -> int:
         """The same after a look, unless one is younger than age."""
         with self._lock:
-            self._look(age)
-            look = self._looking
+            look = self._look(age)
         if look:
             until(look).wait(min(_LOOK_TIMEOUT, max(deadline - time.monotonic(), 0)))
         return self._newest
+
+    def silent(self, node: _Node) -> bool:
+        """Whether a node says nothing at all while another one does. A call that waits for it goes elsewhere then.
+
+        To send the call elsewhere unasked, as a hedge ("The Tail at Scale", Dean and Barroso 2013), would double the load of a
+        cluster that is only slow. The question writes nothing, and all calls share it. A node that writes slowly answers it, so
+        a call is sent again for a node that stands still, and for no other reason.
+        """
+        with self._lock:
+            look = self._look(_LOOK_AGAIN)
+        return bool(look) and not look.answered[node].wait(max(look.began + _SILENT - time.monotonic(), 0)) and look.heard.is_set()
 
     def route(self, to_leader: bool, last: Optional[_Node]) -> _Node:
         """The node for the next try: not that of the try before if there is another."""
@@ -462,17 +485,19 @@ class _Router:
                 self._home = (self._home + 1) % self.size
             self._look(_LOOK_AGAIN)
 
-    def _look(self, age: float) -> None:
-        """Starts a look for the leader if the last one is older than age. The caller holds the lock."""
-        if self._looking or self.closed or time.monotonic() - self._looked < age:
-            return
-        look, self._looked = _Look(self.size), time.monotonic()
+    def _look(self, age: float) -> Optional[_Look]:
+        """Looks for the leader, unless a look is in progress or younger than age, and returns the newest look. The caller holds the lock."""
+        last = self._newest_look
+        if self.closed or last and (not last.done.is_set() or time.monotonic() - last.began < age):
+            return last
+        look = _Look(self._given)
         try:
             for node in self._given:
                 threading.Thread(target=self._ask, args=(look, node), name="idnode-look", daemon=True).start()
         except RuntimeError:  # No thread can be started. Another call looks again.
-            return
-        self._looking = look  # The threads need the lock to end the look.
+            return last
+        self._newest_look = look  # The threads need the lock to end the look.
+        return look
 
     def _ask(self, look: _Look, node: _Node) -> None:
         """Asks one endpoint. The first that says of itself that it leads does; nodes hand calls on to one that is no endpoint."""
@@ -481,19 +506,20 @@ class _Router:
             with contextlib.suppress(_Failure):
                 leads = self.greet(node, _LOOK_TIMEOUT)
                 look.heard.set()
+                look.answered[node].set()
         finally:
             with self._lock:
                 look.left -= 1
                 if (leads or not look.left) and not look.done.is_set():
-                    self._leader, self._looking = node if leads else None, None
+                    self._leader = node if leads else None
                     node.suspect_until = 0.0 if leads else node.suspect_until
                     look.heard.set()
                     look.done.set()
 
-    def greet(self, node: _Node, timeout: float) -> bool:
+    def greet(self, node: _Node, timeout: float, silent: Callable[[], bool] = lambda: False) -> bool:
         """Asks a node whether it leads, and is of the client's cluster. Raises a _Failure that did nothing."""
         try:
-            cluster, index, leads = node.call("ClusterService/GetStatus", {}, min(timeout, _GREET_TIMEOUT), _status)
+            cluster, index, leads = node.call("ClusterService/GetStatus", {}, min(timeout, _GREET_TIMEOUT), _status, silent)
         except _Failure as failure:
             if not failure.reason or failure.effect() == _UNKNOWN:
                 failure.code, failure.reason = "unavailable", "NO_ENDPOINT"
@@ -790,10 +816,11 @@ class Client:
                 if unknown and told:  # A try before may have taken effect.
                     raise told.error(unknown, request_id) from told.__cause__
                 raise
+            silent = functools.partial(self._router.silent, node)
             try:
                 if not node.greeted():  # Whatever it is, it gets no call.
-                    self._router.greet(node, self._left(deadline))
-                got, seen = node.call(method, request, self._left(deadline), lambda answer: (read(answer), int(answer["logIndex"])))
+                    self._router.greet(node, self._left(deadline), silent)
+                got, seen = node.call(method, request, self._left(deadline), lambda answer: (read(answer), int(answer["logIndex"])), silent)
                 node.suspect_until, node.greeted_until = 0.0, time.monotonic() + _GREETED
                 self._router.saw(seen)
                 return got

@@ -47,9 +47,12 @@ type exchange struct {
 	Index uint64 `json:"index"`
 	// Cluster is that of the node from then on, if it is not empty.
 	Cluster string `json:"cluster"`
-	// Lose ends the connection without an answer, Silent waits until the caller leaves.
-	Lose   bool `json:"lose"`
-	Silent bool `json:"silent"`
+	// Lose ends the connection without an answer, Silent waits until the caller leaves. Freeze
+	// has the node be silent to all that it is asked from then on, DelayMs answer late.
+	Lose    bool `json:"lose"`
+	Silent  bool `json:"silent"`
+	Freeze  bool `json:"freeze"`
+	DelayMs int  `json:"delayMs"`
 }
 
 // refusal is an error as a node answers it.
@@ -65,6 +68,7 @@ type script struct {
 
 	mu       sync.Mutex
 	clusters map[string]string // by the node's tag
+	frozen   map[string]bool
 	index    uint64
 	steps    []exchange
 	met      bool // the first of steps, which goes on forever, was met
@@ -73,7 +77,8 @@ type script struct {
 }
 
 func newScript(c testCase) *script {
-	s := &script{leaderless: c.Leaderless, clusters: make(map[string]string), index: 100, steps: c.Server, named: make(map[string]string)}
+	s := &script{leaderless: c.Leaderless, index: 100, steps: c.Server}
+	s.clusters, s.frozen, s.named = make(map[string]string), make(map[string]bool), make(map[string]string)
 	for i := range max(c.Nodes, 1) {
 		s.clusters[tag(i)] = "c"
 	}
@@ -89,24 +94,34 @@ func tag(i int) string { return string(rune('A' + i)) }
 // play makes a call of node.
 func (s *script) play(ctx context.Context, node, method string, request any) (proto.Message, error) {
 	answer := answerOf(method)
-	if path.Base(method) == "GetStatus" {
+	if path.Base(method) == "GetStatus" && !s.isFrozen(node) {
 		proto.Merge(answer, s.status(node))
 		return answer, nil
 	}
-	step := s.next(node, path.Base(method), request.(proto.Message))
+	var step exchange
+	if !s.isFrozen(node) {
+		step = s.next(node, path.Base(method), request.(proto.Message))
+	}
 	switch {
 	case step.Error != nil:
 		return nil, step.Error.status()
 	case step.Lose:
 		return nil, errLost
-	case step.Silent:
+	case step.Silent, s.isFrozen(node):
 		<-ctx.Done()
 		return nil, status.FromContextError(ctx.Err()).Err()
 	}
+	<-time.After(time.Duration(step.DelayMs) * time.Millisecond)
 	if len(step.Answer) == 0 {
 		return answer, nil
 	}
 	return answer, protojson.Unmarshal(step.Answer, answer)
+}
+
+func (s *script) isFrozen(node string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.frozen[node]
 }
 
 func (s *script) status(node string) *idnodev1.GetStatusResponse {
@@ -143,6 +158,7 @@ func (s *script) next(node, method string, request proto.Message) exchange {
 		s.steps = s.steps[1:]
 	}
 	s.index = max(s.index, step.Index)
+	s.frozen[node] = step.Freeze
 	if step.Cluster != "" {
 		s.clusters[node] = step.Cluster
 	}

@@ -30,12 +30,14 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -73,6 +75,8 @@ public final class IdnodeClient implements AutoCloseable {
   private static final long LOOK_SOON = 1000 * MS; // The same while no leader is known.
   private static final long LOOK_AGAIN = 200 * MS; // The least time between two looks, however much fails.
   private static final long LOOK_TIMEOUT = 1000 * MS;
+  private static final long SLOW = 300 * MS; // When a try without an answer asks whether its node is silent to all.
+  private static final long SILENT = 200 * MS; // How long the node has to say that it is not.
   private static final long GREET_TIMEOUT = 2000 * MS; // Connect, TLS and an answer over a long way.
   private static final long GREETED = 30_000 * MS; // Unused for longer, an address may have become another's.
   private static final long TIMEOUT_SLACK = 100 * MS; // How much longer than its time a try may take at the most.
@@ -373,10 +377,12 @@ public final class IdnodeClient implements AutoCloseable {
       if (id != null) request.put("requestId", id.fields());
       node = router.route(toLeader, node);
       Failure last;
+      var tried = node;
+      BooleanSupplier silent = () -> router.silent(tried);
       try {
-        if (!node.greeted()) router.greet(node, Math.min(config.tryTimeout.toNanos(), deadline - System.nanoTime())); // Whatever it is, it gets no call.
+        if (!node.greeted()) router.greet(node, Math.min(config.tryTimeout.toNanos(), deadline - System.nanoTime()), silent); // Whatever it is, it gets no call.
         var got = node.call(method, request, Math.min(config.tryTimeout.toNanos(), deadline - System.nanoTime()),
-            answer -> Map.entry(answer.number("logIndex"), read.apply(answer)));
+            answer -> Map.entry(answer.number("logIndex"), read.apply(answer)), silent);
         node.suspectUntil = System.nanoTime();
         node.greetedUntil = System.nanoTime() + GREETED;
         router.saw(got.getKey(), false);
@@ -748,8 +754,8 @@ public final class IdnodeClient implements AutoCloseable {
 
     boolean greeted() { return System.nanoTime() - greetedUntil < 0; }
 
-    // Makes one try. What cannot be read is not an answer of a node.
-    <T> T call(String method, Map<String, Object> request, long timeout, Function<Answer, T> read) throws Failure {
+    // Makes one try, which is over early if the node is silent. What cannot be read is not an answer of a node.
+    <T> T call(String method, Map<String, Object> request, long timeout, Function<Answer, T> read, BooleanSupplier silent) throws Failure {
       if (timeout <= 0) throw failure("the time was over before it could be asked", "unavailable", "NO_ENDPOINT", false, null);
       var post = HttpRequest.newBuilder(url.resolve("/idnode.v1." + method)).timeout(Duration.ofNanos(timeout))
           .header("Content-Type", "application/json").header("Connect-Timeout-Ms", String.valueOf(Math.max(timeout / MS, 1)))
@@ -757,7 +763,7 @@ public final class IdnodeClient implements AutoCloseable {
       var sent = http.sendAsync(post, HttpResponse.BodyHandlers.ofString());
       try {
         // The time of an HttpRequest ends with the headers. It comes first, since it tells whether there was a connection.
-        var response = sent.get(timeout + TIMEOUT_SLACK, TimeUnit.NANOSECONDS);
+        var response = await(sent, System.nanoTime() + timeout + TIMEOUT_SLACK, silent);
         if (response.statusCode() != 200) throw Failure.of(response.statusCode(), response.body());
         return read.apply(new Answer(Json.object(response.body())));
       } catch (IllegalArgumentException e) {
@@ -782,6 +788,18 @@ public final class IdnodeClient implements AutoCloseable {
       }
     }
 
+    private static <T> T await(CompletableFuture<T> sent, long end, BooleanSupplier silent)
+        throws ExecutionException, InterruptedException, TimeoutException {
+      for (; ; ) {
+        var left = end - System.nanoTime();
+        try {
+          return sent.get(Math.min(left, SLOW), TimeUnit.NANOSECONDS);
+        } catch (TimeoutException e) {
+          if (left <= SLOW || silent.getAsBoolean()) throw e;
+        }
+      }
+    }
+
     Failure failure(String message, String code, String reason, boolean foreign, Throwable cause) {
       return new Failure(new Problem(url.getAuthority() + ": " + message, code, reason), 0, foreign, cause);
     }
@@ -796,8 +814,7 @@ public final class IdnodeClient implements AutoCloseable {
     volatile long newest; // The newest log index of any answer.
     private String cluster; // That of the first node that answered.
     private volatile long newestAt = System.nanoTime() - LOOK_AFTER;
-    private Look looking; // In progress.
-    private long looked = System.nanoTime() - LOOK_AFTER;
+    private Look newestLook; // Null before the first.
 
     Router(List<String> addresses, SSLContext tls) {
       var builder = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(CONNECT_TIMEOUT);
@@ -824,15 +841,33 @@ public final class IdnodeClient implements AutoCloseable {
     long latest(long deadline, long age, Function<Look, CountDownLatch> until) {
       Look look;
       synchronized (this) {
-        look(age);
-        look = looking;
+        look = look(age);
       }
       try {
-        if (look != null) until.apply(look).await(Math.min(LOOK_TIMEOUT, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
+        until.apply(look).await(Math.min(LOOK_TIMEOUT, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       }
       return newest;
+    }
+
+    // Whether a node says nothing at all while another one does. A call that waits for it goes elsewhere then.
+    //
+    // To send the call elsewhere unasked, as a hedge ("The Tail at Scale", Dean and Barroso 2013), would double the load of a
+    // cluster that is only slow. The question writes nothing, and all calls share it. A node that writes slowly answers it, so
+    // a call is sent again for a node that stands still, and for no other reason.
+    boolean silent(Node node) {
+      Look look;
+      synchronized (this) {
+        look = look(LOOK_AGAIN);
+      }
+      try {
+        var answered = look.answered.get(node);
+        return answered != null && !answered.await(look.began + SILENT - System.nanoTime(), TimeUnit.NANOSECONDS) && look.heard.getCount() == 0;
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt(); // It ends the call.
+        return false;
+      }
     }
 
     // The node for the next try: not that of the try before if there is another.
@@ -861,10 +896,10 @@ public final class IdnodeClient implements AutoCloseable {
     }
 
     // Asks a node whether it leads, and is of the client's cluster. The Failure did nothing.
-    boolean greet(Node node, long timeout) throws Failure {
+    boolean greet(Node node, long timeout, BooleanSupplier silent) throws Failure {
       Status status;
       try {
-        status = node.call("ClusterService/GetStatus", Map.of(), Math.min(timeout, GREET_TIMEOUT), Status::of);
+        status = node.call("ClusterService/GetStatus", Map.of(), Math.min(timeout, GREET_TIMEOUT), Status::of, silent);
       } catch (Failure e) {
         var p = e.problem;
         if (p.code.equals("canceled") || !p.reason.isEmpty() && !e.foreign && e.effect != Effect.UNKNOWN) throw e;
@@ -884,28 +919,29 @@ public final class IdnodeClient implements AutoCloseable {
       return status.leads;
     }
 
-    // Starts a look for the leader if the last one is older than age. The caller holds the lock.
-    private void look(long age) {
-      if (looking != null || closed || System.nanoTime() - looked < age) return;
-      var look = new Look(nodes.size());
-      looked = System.nanoTime();
+    // Looks for the leader, unless a look is in progress or younger than age. Returns the newest. The caller holds the lock.
+    private Look look(long age) {
+      var last = newestLook;
+      if (last != null && (closed || last.done.getCount() > 0 || System.nanoTime() - last.began < age)) return last;
+      var look = new Look(nodes);
       for (var node : nodes) background(() -> ask(look, node), "idnode-look");
-      looking = look; // The threads need the lock to end the look.
+      newestLook = look; // The threads need the lock to end the look.
+      return look;
     }
 
     // Asks one endpoint. The first that says of itself that it leads does; nodes hand calls on to one that is no endpoint.
     private void ask(Look look, Node node) {
       var leads = false;
       try {
-        leads = greet(node, LOOK_TIMEOUT);
+        leads = greet(node, LOOK_TIMEOUT, () -> false);
         look.heard.countDown();
+        look.answered.get(node).countDown();
       } catch (Failure e) {
         // Another one may know.
       } finally {
         synchronized (this) {
           if ((--look.left == 0 || leads) && look.done.getCount() > 0) {
             leader = leads ? node : null;
-            looking = null;
             if (leads) node.suspectUntil = System.nanoTime();
             look.heard.countDown();
             look.done.countDown();
@@ -917,10 +953,15 @@ public final class IdnodeClient implements AutoCloseable {
 
   // One look for the leader, at all endpoints side by side.
   private static final class Look {
+    final long began = System.nanoTime();
     final CountDownLatch heard = new CountDownLatch(1), done = new CountDownLatch(1); // A node has answered; the leader, or every node.
+    final Map<Node, CountDownLatch> answered;
     int left;
 
-    Look(int endpoints) { left = endpoints; }
+    Look(List<Node> nodes) {
+      answered = nodes.stream().collect(Collectors.toMap(node -> node, node -> new CountDownLatch(1)));
+      left = nodes.size();
+    }
   }
 
   // What a failed try may have done.

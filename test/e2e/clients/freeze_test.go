@@ -1,0 +1,125 @@
+package clients
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/idnode/idnode/client"
+	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
+)
+
+// TestLeadersFrozen stops the process of one leader after the other, as a machine that hangs
+// would, while 64 callers of each client take values and HiLo ids: no number comes twice, none
+// is missing, no call fails, and those in flight end long before the time of a try.
+func TestLeadersFrozen(t *testing.T) {
+	tier.Long(t)
+	eachLanguage(t, func(t *testing.T, l language) {
+		freezeLeaders(t, func(c *harness.Cluster, b *book) func() { return l.takeIDs(t, c, "", b) })
+	})
+	t.Run("go", func(t *testing.T) {
+		freezeLeaders(t, func(c *harness.Cluster, b *book) func() { return takeIDsGo(t, c, b) })
+	})
+}
+
+func freezeLeaders(t *testing.T, takeIDs func(*harness.Cluster, *book) (stop func())) {
+	c := harness.StartCluster(t, harness.Config{})
+	b := &book{ids: make(map[string]bool)}
+	stop := takeIDs(c, b)
+	var frozen []int64
+	for begin := time.Now(); time.Since(begin) < killing(t); {
+		b.await(t, 500)
+		leader := c.Leader(t)
+		frozen = append(frozen, monotonic(t))
+		leader.Process.Signal(t, syscall.SIGSTOP)
+		b.await(t, 500)
+		leader.Process.Signal(t, syscall.SIGCONT)
+		c.WaitReady(t)
+	}
+	stop()
+	b.judge(t)
+	took := b.inFlight(frozen)
+	p50, p99, most := took[len(took)/2], took[len(took)*99/100], took[len(took)-1]
+	t.Logf("%d leaders were frozen, with %d calls in flight: p50 %s, p99 %s, at most %s", len(frozen), len(took), p50, p99, most)
+	if p99 > client.DefaultTryTimeout/2 {
+		t.Errorf("p99 of the calls in flight is %s", p99)
+	}
+	c.Agree(t)
+}
+
+// inFlight returns the times of the calls that were in flight at one of some moments, in order.
+func (b *book) inFlight(moments []int64) (took []time.Duration) {
+	for _, at := range moments {
+		for _, op := range b.ops {
+			if op.Call <= at && at < op.Return {
+				took = append(took, time.Duration(op.Return-op.Call))
+			}
+		}
+	}
+	slices.Sort(took)
+	return took
+}
+
+// monotonic is the clock that the clients time their calls with.
+func monotonic(t *testing.T) int64 {
+	t.Helper()
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		t.Fatal(err)
+	}
+	return now.Nano()
+}
+
+// takeIDsGo is takeIDs for the Go client.
+func takeIDsGo(t *testing.T, c *harness.Cluster, b *book) (stop func()) {
+	t.Helper()
+	var endpoints []string
+	for _, n := range c.Nodes {
+		endpoints = append(endpoints, n.GRPC)
+	}
+	cl, err := client.New(t.Context(), client.Config{Endpoints: endpoints})
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range int64(callers) {
+		all.Go(func() {
+			for {
+				select {
+				case <-end:
+					return
+				default:
+					line, _ := json.Marshal(takeGo(t, cl, i+1)) // It has nothing that JSON cannot say.
+					b.add(line)
+				}
+			}
+		})
+	}
+	return func() {
+		close(end)
+		all.Wait()
+		if err := cl.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func takeGo(t *testing.T, cl *client.Client, caller int64) took {
+	began := monotonic(t)
+	value, err := cl.Identity("called").Next(t.Context())
+	got := took{Client: caller, Call: began, Return: monotonic(t), Value: value}
+	if err == nil {
+		got.ID, err = cl.HiLo("users").NextID(t.Context())
+	}
+	if err != nil {
+		got.Error = err.Error()
+	}
+	return got
+}
