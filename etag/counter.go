@@ -2,7 +2,7 @@ package etag
 
 import "sync/atomic"
 
-// sealed is the value of counter.last once nothing may be taken. It is above every limit,
+// sealed is the value of counter.last once no etag may be taken. It is above every limit,
 // so that the fast path needs no other check.
 const sealed uint64 = 1 << 63
 
@@ -11,7 +11,7 @@ const sealed uint64 = 1 << 63
 // The fast path is not a single atomic add, because an add that overshoots the reserved
 // block has already moved the counter: the values in between are lost, and the exact last
 // value at a clean stop is unknown. Compare-and-swap costs the same without contention,
-// and keeps both.
+// and loses neither.
 //
 // Invariant: limit never falls, and every value handed out is at most a limit that was
 // durable before. Invariant: last never falls, until seal replaces it.
@@ -28,11 +28,11 @@ type counter struct {
 
 	// The fields below are guarded by Counters.mu.
 
-	// want is how many etags callers wait for.
+	// want is the number of etags that callers wait for.
 	want uint64
 	// moved is closed when limit has moved, or never will; nil without waiters.
 	moved chan struct{}
-	// final is last as it was when it was sealed.
+	// final is the value of last when the counter was sealed.
 	final uint64
 }
 
@@ -43,12 +43,12 @@ func newCounter(name string, value uint64) *counter {
 	return c
 }
 
-// take hands out n consecutive values from the reserved block and returns the
-// first; remaining is what the block has left after it. It returns ok = false,
-// and takes nothing, when the block is too short or the counter is sealed.
+// take hands out n consecutive values from the reserved block and returns the first;
+// remaining is the rest of the block. It returns ok = false, and takes nothing, if the
+// block is too short or the counter is sealed.
 func (c *counter) take(n uint64) (first, remaining uint64, ok bool) {
 	for {
-		// An old limit is only ever too low, so the two loads need not agree.
+		// A stale limit is only ever too low, so the two loads need not agree.
 		limit := c.limit.Load()
 		last := c.last.Load()
 		if last+n > limit {
@@ -79,7 +79,7 @@ func (c *counter) seal() {
 	c.wakeWaiters()
 }
 
-// used returns the last etag handed out, also after seal.
+// used returns the last etag handed out. It works after seal too.
 func (c *counter) used() uint64 {
 	if last := c.last.Load(); last != sealed {
 		return last
@@ -87,15 +87,14 @@ func (c *counter) used() uint64 {
 	return c.final
 }
 
-// setLimit publishes a limit that is durable.
+// setLimit publishes a durable limit.
 func (c *counter) setLimit(limit uint64) {
 	c.limit.Store(limit)
 	c.queued.Store(limit == MaxEtag)
 }
 
-// target returns the limit to reserve next: a full block above everything that
-// is reserved or handed out, or, where that is less than callers wait for, a
-// full block above that.
+// target returns the limit to reserve next: a full block above the reserved and the used
+// values, or, if callers wait for more than that, a full block above their demand.
 func (c *counter) target(block uint64) uint64 {
 	last := c.last.Load()
 	limit := max(c.limit.Load(), last) + block

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Counters hands out etags. It is safe for concurrent use.
+// Counters hands out etags, one counter per database. It is safe for concurrent use.
 type Counters struct {
 	cfg Config
-	// lowWater is the rest of a block at which the next one is asked for. Half
-	// a block leaves the disk as much time as the first half took.
+	// lowWater is the rest of a block, in etags, at which the next block is reserved. Half a
+	// block leaves the disk as much time as the first half lasted.
 	lowWater uint64
 	store    Store
 	opened   State
 
-	// counters is replaced as a whole when a database is added, so that the
-	// fast path finds its counter without a lock.
+	// counters is replaced as a whole when a database is added, so that the fast path finds
+	// its counter without a lock.
 	counters atomic.Pointer[map[string]*counter]
 
 	wake     chan struct{} // holds one token when the reserver has work
@@ -29,21 +29,21 @@ type Counters struct {
 	closeErr error         // what Close returns; set before done is closed
 
 	mu sync.Mutex
-	// err is why nothing more is handed out: ErrBroken or ErrClosed, or nil.
+	// err is ErrBroken or ErrClosed once no etag is handed out any more.
 	err     error
 	closing bool
 	queue   []*counter
-	// floor is where counters of further databases begin.
+	// floor is where counters of new databases start.
 	floor uint64
-	// wantStart and start are the start number to record and the recorded one.
+	// start is the recorded start number, wantStart the number to record.
 	wantStart, start uint64
 	startMoved       chan struct{}
 }
 
-// Open starts the counters where store left them: exactly there after a clean
-// stop, above the reserved blocks otherwise. The counters own the store from
-// then on; when Open fails, the caller still does. It writes nothing: a node
-// that starts and hands out no etag leaves the disk as it was.
+// Open starts the counters from store's state: exactly there after a clean stop, above the
+// reserved blocks otherwise. The counters own the store from then on; if Open fails, the
+// caller still owns it. Open writes nothing: a node that starts and hands out no etag leaves
+// the disk unchanged.
 func Open(store Store, cfg Config) (*Counters, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -81,9 +81,9 @@ func newCounters(store Store, cfg Config, state State) *Counters {
 	return c
 }
 
-// Next returns the next etag of a database, which the caller has folded. It
-// returns ErrExhausted, ErrTooManyDatabases, ErrDatabase, ErrStalled,
-// ErrClosed or ErrBroken; nothing was handed out then.
+// Next returns the next etag of a database, whose name is folded. The errors are
+// ErrExhausted, ErrTooManyDatabases, ErrDatabase, ErrStalled, ErrClosed and ErrBroken; no
+// etag was handed out then.
 func (c *Counters) Next(database string) (uint64, error) {
 	return c.NextBlock(database, 1)
 }
@@ -110,14 +110,14 @@ func (c *Counters) NextBlock(database string, n int) (first uint64, err error) {
 	return first, nil
 }
 
-// Has reports whether a database has a counter. It never waits.
+// Has reports whether a database has a counter. It does not block.
 func (c *Counters) Has(database string) bool {
 	_, ok := (*c.counters.Load())[database]
 	return ok
 }
 
-// add returns the counter of a database that may be new; at most limit
-// databases may then exist.
+// add returns the counter of a database, and adds it if needed and at most limit databases
+// then exist.
 func (c *Counters) add(database string, limit int) (*counter, error) {
 	if database == "" || len(database) > maxDatabaseBytes {
 		return nil, fmt.Errorf("%w: %d bytes, 1 to %d are allowed", ErrDatabase, len(database), maxDatabaseBytes)
@@ -134,7 +134,7 @@ func (c *Counters) add(database string, limit int) (*counter, error) {
 	if len(old) >= limit {
 		return nil, fmt.Errorf("%w: %d is the most", ErrTooManyDatabases, limit)
 	}
-	// The name may be part of a large message that should not live on.
+	// A copy: the name may be part of a large message.
 	ctr := newCounter(strings.Clone(database), 0)
 	ctr.raise(c.floor)
 	byName := maps.Clone(old)
@@ -163,8 +163,8 @@ func (c *Counters) takeSlowly(ctr *counter, n uint64) (uint64, error) {
 	}
 }
 
-// ask has n more etags reserved, and returns a channel that is closed when it
-// is worth trying again.
+// ask requests n more etags, and returns a channel that is closed when the caller should
+// try again.
 func (c *Counters) ask(ctr *counter, n uint64) (<-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,11 +187,10 @@ func closedChannel() <-chan struct{} {
 	return ch
 }
 
-// Raise moves a counter up, so that its next etag is above floor, and reports whether
-// that changed anything. A floor above MaxEtag counts as MaxEtag. The new place is
-// durable before the next etag is handed out; Raise itself does not wait for the disk.
-// The bound on the number of databases does not hold here: floors come from the cluster,
-// which has bounds of its own.
+// Raise moves a counter up, so that its next etag is above floor, and reports whether that
+// changed it. A floor above MaxEtag counts as MaxEtag. The floor is durable before the next
+// etag is handed out; Raise itself does not wait for the disk. MaxDatabases does not apply:
+// floors come from the cluster, which has bounds of its own.
 func (c *Counters) Raise(database string, floor uint64) (raised bool) {
 	floor = min(floor, MaxEtag)
 	ctr, ok := (*c.counters.Load())[database]
@@ -207,16 +206,16 @@ func (c *Counters) Raise(database string, floor uint64) (raised bool) {
 	if !ctr.raise(floor) {
 		return false
 	}
-	// Reserving at once keeps the first caller from waiting, and the disk from
-	// lagging behind the ceiling that the cluster raises next.
+	// Reserving at once saves the first caller the wait, and keeps the disk from lagging
+	// behind the ceiling that the cluster raises next.
 	if ctr.limit.Load() < floor+c.lowWater {
 		c.enqueue(ctr)
 	}
 	return true
 }
 
-// RaiseAll moves all counters up, and those of databases that are not used yet,
-// as Raise does for one.
+// RaiseAll moves all counters up, and those of databases that are not used yet, as Raise
+// does for one database.
 func (c *Counters) RaiseAll(floor uint64) {
 	floor = min(floor, MaxEtag)
 	c.mu.Lock()
@@ -227,9 +226,9 @@ func (c *Counters) RaiseAll(floor uint64) {
 	}
 }
 
-// Last returns the last etag used, by database: the disk's value before the first use,
-// the exact value after it, the floor after Raise. Databases that never had an etag are
-// left out. It works after Close, too.
+// Last returns the last etag used, by database: the disk's value before the first use, the
+// exact value after it, the floor after Raise. Databases that never had an etag are left
+// out. It works after Close too.
 func (c *Counters) Last() map[string]uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -246,10 +245,9 @@ func (c *Counters) lastLocked() map[string]uint64 {
 	return last
 }
 
-// Reserved returns, by database, the end of the reserved block, or the floor of
-// a Raise that is not reserved yet: no etag above it is handed out before a
-// later call would show more. It is what the cluster's ceiling must stay ahead
-// of.
+// Reserved returns, by database, the end of the reserved block, or the floor of a Raise
+// that is not reserved yet: no etag above it is handed out before a later call would show
+// more. The cluster's ceiling must stay ahead of it.
 func (c *Counters) Reserved() map[string]uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -263,17 +261,16 @@ func (c *Counters) Reserved() map[string]uint64 {
 	return reserved
 }
 
-// Reservations returns a channel that holds a value whenever Reserved may have
-// changed since the channel was last read. It is meant for one reader and is
-// never closed.
+// Reservations returns a channel that gets a value whenever Reserved may have changed. It
+// is meant for one reader, holds one value and is never closed.
 func (c *Counters) Reservations() <-chan struct{} { return c.reserved }
 
-// Broken returns a channel that is closed once a durable write has failed: the
-// node must then stop.
+// Broken returns a channel that is closed once a durable write has failed: the node must
+// then stop.
 func (c *Counters) Broken() <-chan struct{} { return c.broken }
 
-// StoppedCleanly reports whether the disk held the mark of a clean stop at Open.
+// StoppedCleanly reports whether the disk had the mark of a clean stop at Open.
 func (c *Counters) StoppedCleanly() bool { return c.opened.Clean }
 
-// Opened returns the state that the disk held at Open, as Reconcile wants it.
+// Opened returns the disk's state at Open, for Reconcile.
 func (c *Counters) Opened() State { return c.opened.clone() }

@@ -328,7 +328,7 @@ func TestConcurrentCallersGetEachEtagOnce(t *testing.T) {
 	wg.Wait()
 	for _, mine := range got {
 		if !slices.IsSorted(mine) {
-			t.Fatal("one caller's etags do not rise")
+			t.Fatal("a caller's etags do not rise")
 		}
 	}
 	all := slices.Concat(got...)

@@ -1,17 +1,17 @@
 // Package etag keeps this node's own counters: one per database, from which
 // server-side ids take their numbers.
 //
-// A counter only rises, through restarts, crashes and lost power, and no value comes
-// twice. It never waits for the cluster. To be fast it reserves values on disk in blocks:
-// one durable write covers the next tens of thousands of etags, and the block after is
-// reserved in the background before the current one ends. After a crash a counter
+// A counter only rises, through restarts, crashes and power losses, and no value is handed
+// out twice. It never waits for the cluster. To be fast it reserves values on disk in
+// blocks: one durable write covers the next tens of thousands of etags, and the next block
+// is reserved in the background before the current block ends. After a crash a counter
 // continues above its reserved block, which leaves a gap; after a clean stop it continues
-// exactly where it was.
+// exactly at its last value.
 //
-// The package owns the counters, the rule by which a start is checked against
-// what the cluster remembers of this node (Reconcile), and the steps in which
-// the cluster's ceilings rise (NextCeiling). It does not own the file they are
-// kept in, which is behind Store, nor the talking to the cluster.
+// The package owns the counters, the rule by which a start is checked against the cluster's
+// record of this node (Reconcile), and the steps in which the cluster's ceilings rise
+// (NextCeiling). It does not own the counters' file, which is behind Store, nor the calls to
+// the cluster.
 package etag
 
 import (
@@ -22,74 +22,72 @@ import (
 )
 
 const (
-	// MaxEtag is the greatest etag there is; counters never wrap.
+	// MaxEtag is the greatest etag; counters never wrap.
 	MaxEtag uint64 = 1<<63 - 1
-	// MaxBlock is the greatest number of etags one call takes. It equals
-	// CeilingStep, so that a single call cannot leap over a whole step.
+	// MaxBlock is the greatest number of etags of one call. It equals CeilingStep, so that a
+	// single call cannot skip a whole step.
 	MaxBlock = 1 << 20
 
-	// DefaultBlockSize is how many etags one durable write reserves.
+	// DefaultBlockSize is the number of etags that one durable write reserves.
 	DefaultBlockSize = 65_536
-	// DefaultMaxDatabases is the default number of databases that a node keeps counters
-	// for.
+	// DefaultMaxDatabases is the default bound on the databases with counters.
 	DefaultMaxDatabases = 10_000
 	// DefaultMaxWait bounds how long one call waits for the disk.
 	DefaultMaxWait = 2 * time.Second
-	// DefaultCloseWait bounds Close. It is longer than DefaultMaxWait because
-	// Close may have to let one slow write end before its own.
+	// DefaultCloseWait bounds Close. It is longer than DefaultMaxWait because Close may have
+	// to wait for a slow write before its own.
 	DefaultCloseWait = 5 * time.Second
 
-	// maxDatabaseBytes bounds a database name. A name that the store refuses
-	// would count as a failed write and end everything, so it is refused before.
+	// maxDatabaseBytes bounds a database name. A name that the store refuses would count as
+	// a failed write and end all counters, so it is refused before.
 	maxDatabaseBytes = 128
 	// maxBlockSize bounds the gap that a crash leaves.
 	maxBlockSize = 1 << 40
 )
 
-// Errors of the counters. Nothing was handed out when one of them is returned.
+// Errors of the counters. No etag was handed out when one of them is returned.
 var (
 	// ErrClosed means Close was called.
 	ErrClosed = errors.New("etag: closed")
-	// ErrBroken means a durable write failed. It stays permanently: what a failed fsync
-	// left on disk is unknown, and a second fsync may report success for data that the
-	// first one lost, so nothing may be retried.
+	// ErrBroken means that a durable write failed. It is permanent: the disk's content after
+	// a failed fsync is unknown, and a second fsync may report success for data that the
+	// first one lost, so no write may be retried.
 	ErrBroken = errors.New("etag: a durable write failed")
-	// ErrStalled means the disk did not answer within the bound. The write may
-	// still end well; the call may be repeated.
+	// ErrStalled means that the disk did not answer within MaxWait. The write may still
+	// succeed; the call may be repeated.
 	ErrStalled = errors.New("etag: the disk did not answer in time")
-	// ErrExhausted means the counter has no (or not enough) etags left below
-	// 2^63.
+	// ErrExhausted means that the counter has too few etags left below 2^63.
 	ErrExhausted = errors.New("etag: counter exhausted")
-	// ErrTooManyDatabases means the database is beyond their limit.
+	// ErrTooManyDatabases means that a new database would exceed MaxDatabases.
 	ErrTooManyDatabases = errors.New("etag: too many databases")
 	// ErrCount means a block is smaller than 1 or larger than MaxBlock.
 	ErrCount = errors.New("etag: block size out of range")
-	// ErrDatabase means a database name is empty or longer than a store takes.
+	// ErrDatabase means that a database name is empty or longer than 128 bytes.
 	ErrDatabase = errors.New("etag: bad database name")
 	// ErrCorrupt means the stored state is damaged. Stores wrap it.
 	ErrCorrupt = errors.New("etag: stored state is damaged")
 )
 
-// StartingError says why it is not known yet where the counters go on.
+// StartingError is the reason why it is not yet known where the counters continue.
 type StartingError string
 
 // Error implements error.
 func (e StartingError) Error() string { return string(e) }
 
-// Config sets the counters up. The zero value of a field means its default.
+// Config configures the counters. The zero value of a field means its default.
 type Config struct {
-	// BlockSize is how many etags one durable write reserves, 1 to 2^40. A crash leaves a
-	// gap of at most two blocks of a database, plus the size of one request.
+	// BlockSize is the number of etags that one durable write reserves, 1 to 2^40. A crash
+	// leaves a gap of at most two blocks in a database, plus the size of one request.
 	BlockSize uint64
-	// MaxDatabases returns how many databases there may be, and is called for a new one;
-	// it must be quick. Nil means DefaultMaxDatabases. It is the limit up to which the
-	// cluster keeps ceilings, because a counter without one must not be used.
+	// MaxDatabases returns the bound on databases with counters. It is called for each new
+	// database and must be quick. Nil means DefaultMaxDatabases. It is the number up to which
+	// the cluster keeps ceilings, because a counter without a ceiling must not be used.
 	MaxDatabases func() int
 	// MaxWait bounds how long Next, NextBlock and Started wait for the disk.
 	MaxWait time.Duration
 	// CloseWait bounds Close.
 	CloseWait time.Duration
-	// Logger hears of failures; nil means none are logged.
+	// Logger logs failures; nil discards them.
 	Logger *slog.Logger
 }
 

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errDisk = errors.New("disk on fire")
 
-// disk is what outlives a crash.
+// disk is the state that survives a crash.
 type disk struct {
 	mu     sync.Mutex
 	state  etag.State
@@ -146,7 +146,7 @@ func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); !f(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("never happened: %s", what)
+			t.Fatalf("not in time: %s", what)
 		}
 	}
 }

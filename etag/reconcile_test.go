@@ -36,7 +36,7 @@ func TestReconcile(t *testing.T) {
 			cluster: &etag.ClusterView{Clean: true, Databases: known{"a": {Ceiling: step, Last: 5}, "c": {Ceiling: step}}},
 			want:    etag.Decision{Exact: true},
 		},
-		"the cluster did not hear of the stop": {
+		"the cluster did not record the stop": {
 			disk:    clean(map[string]uint64{"a": 5}),
 			cluster: &etag.ClusterView{Databases: known{"a": {Ceiling: step, Last: 5}}},
 			want:    etag.Decision{Raises: []etag.Raise{{"a", step}}},
@@ -46,7 +46,7 @@ func TestReconcile(t *testing.T) {
 			cluster: &etag.ClusterView{Clean: true, Databases: known{"a": {Ceiling: step, Last: 5}}},
 			want:    etag.Decision{Raises: []etag.Raise{{"a", step}}},
 		},
-		"one database differs, so all begin above": {
+		"a database differs, so all begin above": {
 			disk:    clean(map[string]uint64{"a": 5, "b": 7}),
 			cluster: &etag.ClusterView{Clean: true, Databases: known{"a": {Ceiling: step, Last: 5}, "b": {Ceiling: step, Last: 9}}},
 			want: etag.Decision{

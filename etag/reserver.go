@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// enqueue asks for a reservation of ctr, unless one is in flight.
+// enqueue requests a reservation for ctr, unless one is in flight.
 func (c *Counters) enqueue(ctr *counter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -25,7 +25,7 @@ func (c *Counters) enqueueLocked(ctr *counter) {
 
 func (c *Counters) wakeReserver() { signal(c.wake) }
 
-// signal leaves a token in a channel that holds one.
+// signal puts a token into a channel that holds one token.
 func signal(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
@@ -33,8 +33,8 @@ func signal(ch chan struct{}) {
 	}
 }
 
-// reserveLoop is the only goroutine that writes to the store. All counters that
-// wait at the same moment share one durable write.
+// reserveLoop is the only goroutine that writes to the store. All counters that wait at
+// the same time share one durable write.
 func (c *Counters) reserveLoop() {
 	defer close(c.done)
 	for range c.wake {
@@ -49,7 +49,7 @@ func (c *Counters) reserveLoop() {
 	}
 }
 
-// nextReservation empties the queue. It returns nil when there is nothing to write, or
+// nextReservation empties the queue. It returns nil if there is nothing to write, or if
 // writes have ended.
 func (c *Counters) nextReservation() (*Reservation, []*counter) {
 	c.mu.Lock()
@@ -69,7 +69,7 @@ func (c *Counters) nextReservation() (*Reservation, []*counter) {
 	return r, batch
 }
 
-// finish publishes a reservation, or ends everything when err is not nil.
+// finish publishes a reservation, or seals all counters if err is not nil.
 func (c *Counters) finish(r *Reservation, batch []*counter, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,8 +84,8 @@ func (c *Counters) finish(r *Reservation, batch []*counter, err error) {
 	}
 	for _, ctr := range batch {
 		ctr.setLimit(r.Limits[ctr.name])
-		// Callers that came while the write was in progress are served by it if it is
-		// large enough; the others enqueue again when they wake.
+		// A large enough write also serves the callers that arrived while it was in progress;
+		// the others enqueue again when they wake.
 		ctr.want = 0
 		ctr.wakeWaiters()
 	}
@@ -102,7 +102,7 @@ func (c *Counters) breakLocked(cause error) {
 	close(c.broken)
 }
 
-// sealLocked ends every counter: after it no etag is handed out.
+// sealLocked seals every counter: no etag is handed out afterwards.
 func (c *Counters) sealLocked(err error) {
 	c.err = err
 	for _, ctr := range *c.counters.Load() {
@@ -114,11 +114,10 @@ func (c *Counters) sealLocked(err error) {
 	}
 }
 
-// Started records the number that the cluster gave to this start, so that the
-// next start can tell a data directory that was set back. When it returns nil,
-// the number is durable, and so is every Raise that returned before. A number
-// that is not above the recorded one changes nothing. It returns ErrStalled,
-// ErrClosed or ErrBroken.
+// Started records the cluster's number of this start, so that the next start can detect a
+// data directory that was set back. When it returns nil, the number is durable, and so is
+// every Raise that returned before. A number that is not above the recorded number changes
+// nothing. The errors are ErrStalled, ErrClosed and ErrBroken.
 func (c *Counters) Started(start uint64) error {
 	timer := time.NewTimer(c.cfg.MaxWait)
 	defer timer.Stop()
@@ -135,8 +134,8 @@ func (c *Counters) Started(start uint64) error {
 	}
 }
 
-// askStart returns a channel that is closed when it is worth looking again, or
-// nil when start is recorded.
+// askStart returns a channel that is closed when the caller should look again, or nil if
+// start is recorded.
 func (c *Counters) askStart(start uint64) (<-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,11 +153,11 @@ func (c *Counters) askStart(start uint64) (<-chan struct{}, error) {
 	return c.startMoved, nil
 }
 
-// Close hands out nothing more, writes the exact last values with the mark of a
-// clean stop, and closes the store. Calls that wait get ErrClosed. It may be
-// called again, and from several goroutines: each call returns the same. It
-// returns ErrStalled after CloseWait when the disk does not answer; the store
-// then stays open until it does. After ErrBroken it writes nothing.
+// Close seals the counters, writes the exact last values with the mark of a clean stop, and
+// closes the store. Calls that wait get ErrClosed. It may be called again, and from several
+// goroutines: each call returns the same error. It returns ErrStalled after CloseWait if the
+// disk does not answer; the store then stays open until it does. After ErrBroken it writes
+// nothing.
 func (c *Counters) Close() error {
 	c.beginClose()
 	timer := time.NewTimer(c.cfg.CloseWait)
@@ -190,7 +189,7 @@ func (c *Counters) isClosing() bool {
 	return c.closing
 }
 
-// stop is the reserver's last act.
+// stop is the last step of the reserver: see Close.
 func (c *Counters) stop() error {
 	err := c.writeStop()
 	if closeErr := c.store.Close(); err == nil && closeErr != nil {
@@ -213,10 +212,10 @@ func (c *Counters) writeStop() error {
 	return c.err
 }
 
-// exact returns the last etags used of all databases that may be on disk, also
-// of those that were reserved but never used.
+// exact returns the last etags used of all databases that may be on disk, including
+// databases with a reservation and no used etag.
 //
-// Invariant: every counter is sealed when it is called.
+// Invariant: every counter is sealed when exact is called.
 func (c *Counters) exact() map[string]uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"maps"
 )
 
-// State is what a Store remembers.
+// State is the state that a Store keeps.
 type State struct {
 	// Clean means that the last write was a clean stop. The values are then the last
 	// etags used; otherwise they are the ends of the reserved blocks.
@@ -37,13 +37,12 @@ func (s State) validate() error {
 type Reservation struct {
 	// Start is a new start number, or 0 to leave it as it is.
 	Start uint64
-	// Limits holds the new ends of reserved blocks, by database. Databases not
-	// named stay as they are.
+	// Limits holds the new ends of reserved blocks, by database. Other databases keep theirs.
 	Limits map[string]uint64
 }
 
-// Store keeps State on disk. The counters call it from one goroutine at a time,
-// and call nothing but Close once a method has failed.
+// Store keeps State on disk. The counters call it from one goroutine at a time, and call
+// only Close once a method has failed.
 type Store interface {
 	// Load returns the stored state; a new store has an empty one. Damage is an
 	// error that wraps ErrCorrupt.
@@ -51,9 +50,8 @@ type Store interface {
 	// Reserve records r and erases the mark of a clean stop, in one atomic step
 	// that is durable when it returns nil.
 	Reserve(r Reservation) error
-	// Stop records the mark of a clean stop and the last etags used, which are
-	// mostly lower than the limits before, in one atomic step that is durable
-	// when it returns nil.
+	// Stop records the mark of a clean stop and the last etags used, which are mostly lower
+	// than the limits, in one atomic step that is durable when it returns nil.
 	Stop(last map[string]uint64) error
 	// Close releases the store without writing anything.
 	Close() error

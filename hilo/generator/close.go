@@ -6,18 +6,17 @@ import (
 )
 
 // Close ends the generator and returns the unused numbers to the cluster: first those of
-// the range ahead, then the rest of the current one, since only the newest range of a tag
-// can be given back. If no other client got a range of the tag in between, no gap is
-// left.
+// the range ahead, then the rest of the current range, since only the newest range of a tag
+// can be given back. If no other client got a range of the tag in between, no gap is left.
 //
-// Once it has begun, all other calls fail with ErrClosed; a number that is taken
+// Once Close has begun, all other calls fail with ErrClosed; a number that is taken
 // concurrently is either given out or returned. Close waits for a range that is being
 // fetched, to return it too. Close ends with ctx: numbers that are not returned by then
-// are a gap. Without a deadline each of these steps is bounded by the Config's Timeout.
+// are a gap. Without a deadline each of these steps is bounded by Config.Timeout.
 //
 // When Close has returned, no goroutine of the generator is left. The error joins the
-// source's errors; the generator is closed anyway. Every further Close waits for the
-// first one and returns its error.
+// source's errors; the generator is closed in any case. Every further Close waits for the
+// first and returns its error. Close is safe for concurrent use.
 func (g *Generator) Close(ctx context.Context) error {
 	last, first := g.shut()
 	if !first {
@@ -31,8 +30,8 @@ func (g *Generator) Close(ctx context.Context) error {
 	return g.closeErr
 }
 
-// shut ends the taking of numbers. It returns the last one that was taken of the current
-// range, and reports whether this was the first call.
+// shut ends the taking of numbers. It returns the last number taken of the current range,
+// and whether this was the first call.
 func (g *Generator) shut() (last int64, first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -45,7 +44,7 @@ func (g *Generator) shut() (last int64, first bool) {
 	return g.current.Load().exhaust(), true
 }
 
-// closedBy waits for the Close that came first.
+// closedBy waits for the first Close.
 func (g *Generator) closedBy(ctx context.Context) error {
 	select {
 	case <-g.gone:
@@ -60,9 +59,8 @@ func (g *Generator) closedBy(ctx context.Context) error {
 	}
 }
 
-// joinFetcher waits for the end of the fetcher. When ctx ends it cancels the call of
-// the source, which then ends soon: waiting for that keeps the promise that no
-// goroutine is left.
+// joinFetcher waits for the end of the fetcher. When ctx ends it cancels the source's call,
+// and waits for the fetcher to end soon after, so that no goroutine is left.
 func (g *Generator) joinFetcher(ctx context.Context) error {
 	g.mu.Lock()
 	f := g.fetcher
@@ -81,8 +79,8 @@ func (g *Generator) joinFetcher(ctx context.Context) error {
 }
 
 // giveBack returns the unused numbers to the source; last is the last number taken of the
-// current range. A failed return does not stop the other: its outcome may be unknown, and
-// a return out of order does nothing.
+// current range. A failed return does not prevent the other: its outcome may be unknown, and
+// a return out of order has no effect.
 func (g *Generator) giveBack(ctx context.Context, last int64) error {
 	g.mu.Lock()
 	ahead, current := g.ahead, g.current.Load()

@@ -13,8 +13,8 @@ import (
 	"github.com/idnode/idnode/hilo/generator"
 )
 
-// TestCloseGivesBack: what nobody took goes back, the range ahead first, and nothing
-// else is said to the source.
+// TestCloseGivesBack: the unused numbers are returned, the range ahead first, and the source
+// gets no other call.
 func TestCloseGivesBack(t *testing.T) {
 	tests := []struct {
 		take int
@@ -244,8 +244,7 @@ func TestCloseFailsWaiters(t *testing.T) {
 	})
 }
 
-// TestSecondCloseIsBounded: it waits for the first one only while its own context
-// lasts.
+// TestSecondCloseIsBounded: a second Close waits for the first until its own context ends.
 func TestSecondCloseIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &model{}

@@ -8,25 +8,24 @@ import (
 	"time"
 )
 
-// After a failed attempt to fetch a range in the background, the next one follows after a
-// pause between these two, doubled each time. Being much faster than an election is
-// useless, and if the current range ends, a caller does not wait for the pause.
+// Bounds of the pause between failed attempts to fetch a range in the background; it doubles
+// each time. Retrying much faster than an election is useless, and a caller that finds no
+// number does not wait for the pause.
 const (
 	firstPause = 100 * time.Millisecond
 	maxPause   = 10 * time.Second
 )
 
-// fetcher is a goroutine that fetches ranges until there is one ahead. A generator
-// has one at most.
+// fetcher is a goroutine that fetches ranges until there is a range ahead. A generator has
+// at most one fetcher.
 type fetcher struct {
 	done chan struct{} // closed when the goroutine ends
-	// wake is closed to end a rest; nil while there is none. The generator's mu guards
-	// it.
+	// wake is closed to end a pause; nil outside of one. Generator.mu guards wake.
 	wake chan struct{}
 }
 
 // prefetch starts the fetch of the range after s in the background. The caller that took
-// the number at the half of s can be late: s may be used up by now.
+// the number at the half of s may be late: s may be used up by now.
 func (g *Generator) prefetch(s *heldRange) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -35,15 +34,15 @@ func (g *Generator) prefetch(s *heldRange) {
 	}
 }
 
-// prefetchLocked starts a fetcher, unless its range is there or in flight: a second one
-// would put its range into the place of the first one's.
+// prefetchLocked starts a fetcher, unless there is a range ahead or in flight: a second
+// fetcher would replace the first one's range.
 func (g *Generator) prefetchLocked() {
 	if !g.closed && g.ahead == nil && g.fetcher == nil {
 		g.startFetcher()
 	}
 }
 
-// hurry has a range fetched at once, also if the fetcher is resting.
+// hurry has a range fetched at once, even if the fetcher is pausing.
 func (g *Generator) hurry() {
 	switch {
 	case g.fetcher == nil:
@@ -100,8 +99,8 @@ func (g *Generator) ask() (*heldRange, error) {
 	return newHeldRange(r), nil
 }
 
-// deliver hands a new range to the waiting callers, or keeps it for later ones. It
-// reports whether the fetcher must fetch another.
+// deliver hands a new range to the waiting callers, or keeps it for later callers. It
+// reports whether the fetcher must fetch another range.
 func (g *Generator) deliver(s *heldRange) (more bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -109,8 +108,8 @@ func (g *Generator) deliver(s *heldRange) (more bool) {
 		g.ahead, g.fetcher = s, nil
 		return false
 	}
-	// s is not shared yet. So if a caller still waits, all of it went to the queue, and
-	// so did its half.
+	// s is not shared yet. So if a caller still waits, the queue took all of s, including
+	// its half.
 	more = g.queue.serve(s)
 	g.current.Store(s)
 	if !more {
@@ -119,9 +118,9 @@ func (g *Generator) deliver(s *heldRange) (more bool) {
 	return more
 }
 
-// fail answers the waiting callers with an error. It returns the channel that ends the
-// pause before the next attempt, or nil if there is none: a generator without numbers,
-// such as a closed one, fetches when a caller comes, so that an unused one does not fetch
+// fail answers the waiting callers with an error. It returns the channel that ends the pause
+// before the next attempt, or nil if no attempt follows: a generator without numbers, such as
+// a closed one, fetches when a caller arrives, so that an unused generator does not fetch
 // permanently.
 func (g *Generator) fail(err error) (wake <-chan struct{}) {
 	g.mu.Lock()
@@ -139,7 +138,7 @@ func (g *Generator) fail(err error) (wake <-chan struct{}) {
 // reports whether the fetcher continues.
 //
 // The pause varies by half, so that the clients of a recovered cluster do not all call at
-// once.
+// the same time.
 func (g *Generator) rest(wake <-chan struct{}, pause time.Duration) (more bool) {
 	timer := time.NewTimer(pause/2 + rand.N(pause/2))
 	defer timer.Stop()

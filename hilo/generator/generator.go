@@ -10,55 +10,54 @@ import (
 	"github.com/idnode/idnode/hilo"
 )
 
-// MaxCount is the greatest number of ids that one call can ask for.
+// MaxCount is the greatest number of ids of one call.
 const MaxCount = hilo.MaxSize
 
-// DefaultTimeout bounds a call of the source if the Config names no other limit. A
-// cluster rides out an election of a few seconds, and this is longer.
+// DefaultTimeout bounds a call of the source unless Config.Timeout is set. It is longer than
+// an election.
 const DefaultTimeout = 10 * time.Second
 
-// Config is what can be chosen about a generator. The zero Config is a good one.
+// Config configures a generator. The zero Config is valid.
 type Config struct {
 	// FirstSize is the size of the first range (1 … hilo.MaxSize); 0 leaves it to the
-	// cluster. All others follow use.
+	// cluster. The sizes of later ranges follow use.
 	FirstSize int64
-	// Timeout bounds each call of the source; 0 means DefaultTimeout. It is not taken
-	// from callers' contexts, since many callers share one range.
+	// Timeout bounds each call of the source; 0 means DefaultTimeout. Callers' contexts do not
+	// bound it, since many callers share one range.
 	Timeout time.Duration
 }
 
-// Generator hands out the numbers of one tag. All methods may be called
-// concurrently.
+// Generator hands out the numbers of one tag. It is safe for concurrent use.
 //
 // Invariant: a caller in the queue found current empty and no range ahead, so a fetcher
-// runs, and its range goes to the queue first.
+// runs, and its range serves the queue first.
 type Generator struct {
-	// current is the range that numbers are taken from, never nil. It is read by every
-	// call, and lies apart from what the slow path writes.
+	// current is the range that numbers are taken from, never nil. Every call reads it, so it
+	// is apart from the fields that the slow path writes.
 	current atomic.Pointer[heldRange]
 	_       [line - 8]byte
 
 	source  RangeSource
 	timeout time.Duration
-	life    context.Context // ends when a Close that gave up, or is done, cancels it
+	life    context.Context // ends when Close is done, or gave up
 	cancel  context.CancelFunc
-	closing chan struct{} // closed as soon as Close begins
+	closing chan struct{} // closed when Close begins
 	gone    chan struct{} // closed when Close is done; closeErr is then set
-	// next is the request for the next range. It belongs to the fetcher at work.
+	// next is the request for the next range. It belongs to the running fetcher.
 	next     Request
 	closeErr error
 
-	mu      sync.Mutex // held for moments only, never during a call of the source
+	mu      sync.Mutex // never held during a call of the source
 	closed  bool
-	ahead   *heldRange // the range after current, nil while there is none
-	fetcher *fetcher   // at work or resting; nil while no range is wanted
+	ahead   *heldRange // the range after current; nil if there is none
+	fetcher *fetcher   // nil while no range is wanted
 	queue   queue
 }
 
-// New returns a generator. It does not fetch a range yet: the first caller does. The
-// error names the invalid value of the Config; it is hilo.ErrSize for the size.
+// New returns a generator. The first caller fetches the first range. The error names the
+// invalid value of the Config; for FirstSize it is hilo.ErrSize.
 //
-// The generator needs a Close, to return its numbers.
+// The caller must Close the generator, which returns its numbers.
 func New(source RangeSource, cfg Config) (*Generator, error) {
 	switch {
 	case source == nil:
@@ -82,11 +81,11 @@ func New(source RangeSource, cfg Config) (*Generator, error) {
 	return g, nil
 }
 
-// Next takes a number. It waits only if none is left of the ranges at hand, at most
-// until ctx ends; a number that is at hand is given without looking at ctx.
+// Next takes a number. It waits only if the ranges at hand have no number left, at most
+// until ctx ends; a number at hand is returned even if ctx has ended.
 //
 // The error is ctx's, ErrClosed, or the source's error of the attempt that the call
-// waited for; the next call then tries again. A call with an error got no number.
+// waited for; the next call tries again. A call with an error has taken no number.
 func (g *Generator) Next(ctx context.Context) (Number, error) {
 	s := g.current.Load()
 	i := s.used.Add(1)
@@ -100,18 +99,18 @@ func (g *Generator) Next(ctx context.Context) (Number, error) {
 	return Number{s.Low + int64(i) - 1, s}, nil
 }
 
-// NextID takes a number and returns its id: "users/65-A". It is Next otherwise.
+// NextID takes a number as Next does, and returns its id, such as "users/65-A".
 func (g *Generator) NextID(ctx context.Context) (string, error) {
 	n, err := g.Next(ctx)
 	return n.String(), err
 }
 
-// NextIDs takes n numbers (1 … MaxCount) and returns their ids, in rising order.
-// They need not be consecutive, nor have the same prefix and node tag, since more
-// than one range may be needed.
+// NextIDs takes n numbers (1 … MaxCount) and returns their ids, in ascending order. They
+// need not be consecutive, nor have the same prefix and node tag, since more than one range
+// may be needed.
 //
-// The errors are those of Next, and ErrCount. With an error it returns the ids that the
-// call had got before: they are the caller's alone.
+// The errors are those of Next, and ErrCount. With an error it returns the ids taken before;
+// they belong to the caller.
 func (g *Generator) NextIDs(ctx context.Context, n int) ([]string, error) {
 	if n < 1 || n > MaxCount {
 		return nil, ErrCount
@@ -127,7 +126,7 @@ func (g *Generator) NextIDs(ctx context.Context, n int) ([]string, error) {
 	return ids, nil
 }
 
-// take takes 1 to n numbers, and waits for them if need be.
+// take takes 1 to n numbers, and waits if none is at hand.
 func (g *Generator) take(ctx context.Context, n uint64) (block, error) {
 	s := g.current.Load()
 	b, half := s.take(n)

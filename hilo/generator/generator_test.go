@@ -138,8 +138,8 @@ func TestCount(t *testing.T) {
 	closeNow(t, g)
 }
 
-// TestRequests: the first size can be chosen, and what is then told to the cluster is
-// what its last answer said.
+// TestRequests: the first request has the chosen size, and each later request has the values
+// of the last answer.
 func TestRequests(t *testing.T) {
 	m := &model{}
 	g := newGenerator(t, m, generator.Config{FirstSize: 3})

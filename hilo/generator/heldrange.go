@@ -5,25 +5,24 @@ import (
 	"sync/atomic"
 )
 
-// line is as far as two variables must be apart so that writing the one does not
-// slow down reading the other: two cache lines, since processors fetch them in
-// pairs.
+// line is the distance between two variables, in bytes, from which writing one does not slow
+// down reading the other: two cache lines, since processors fetch them in pairs.
 const line = 128
 
-// exhausted is a count above every range's, which no counter leaves.
+// exhausted is a count above every range's size; the counter never falls below it again.
 const exhausted = 1 << 63
 
 // heldRange is a range from which numbers are taken.
 //
-// The counter counts the numbers taken rather than holding the next one: past its end it
-// keeps rising, and a range may end at the greatest integer.
+// The counter counts the numbers taken, instead of holding the next number: it keeps rising
+// past the range's end, and a range may end at the greatest integer.
 //
-// Invariant: the caller that raised used past a number has taken it, and only if used was
-// at most size.
+// Invariant: the caller that raised used past a number has taken that number, if used was
+// then at most size.
 type heldRange struct {
 	Range
-	suffix string // what stands behind the number: "-A"
-	size   uint64 // the range's numbers, 0 if there never was one
+	suffix string // follows the number: "-A"
+	size   uint64 // the range's size; 0 before the first range
 	half   uint64 // the number after which the next range is fetched, counted from 1
 
 	_    [line]byte
@@ -40,18 +39,18 @@ func newHeldRange(r Range) *heldRange {
 	return s
 }
 
-// block is n numbers of a range from first on; none if n is 0.
+// block is n consecutive numbers of a range, starting at first; empty if n is 0.
 type block struct {
 	of    *heldRange
 	first int64
 	n     uint64
 }
 
-// take takes up to n numbers. It reports whether they are the ones after which the next
-// range is to be fetched.
+// take takes up to n numbers. half reports whether the next range is to be fetched after
+// them.
 func (h *heldRange) take(n uint64) (b block, half bool) {
 	if h.empty() {
-		// However often callers ask for many in vain, the counter never wraps around.
+		// The counter never wraps around, however often callers ask in vain.
 		return block{}, false
 	}
 	end := h.used.Add(n)
@@ -66,8 +65,8 @@ func (h *heldRange) take(n uint64) (b block, half bool) {
 // empty reports whether no number is left.
 func (h *heldRange) empty() bool { return h.used.Load() >= h.size }
 
-// exhaust makes the range empty, and returns the last number that was taken before, Low-1
-// if none was.
+// exhaust makes the range empty, and returns the last number taken before, Low-1 if none
+// was taken.
 func (h *heldRange) exhaust() (last int64) {
 	used := min(h.used.Swap(exhausted), h.size)
 	return h.Low + int64(used) - 1
@@ -81,7 +80,7 @@ func (b block) appendIDs(ids []string) []string {
 	return ids
 }
 
-// check returns the problem of a range after one that ended at lastMax.
+// check returns what is wrong with a range that follows one ending at lastMax, or nil.
 func check(r Range, lastMax int64) error {
 	switch {
 	case r.Low < 1 || r.High < r.Low:

@@ -25,10 +25,10 @@ func (s *tens) Return(context.Context, Range, int64) error {
 	return nil
 }
 
-// TestLatePrefetch: whoever took the number at the half of a range can be so late in
-// asking for the next one that the generator has gone on. That must neither replace
-// a range that is there, nor fetch one too early, nor start anything after Close. No
-// schedule of callers makes it happen at will, so the test calls what they call.
+// TestLatePrefetch: the caller that took the number at the half of a range may request the
+// next range so late that the generator has moved on. The request must neither replace a
+// range ahead, nor fetch a range too early, nor start a fetcher after Close. No schedule of
+// callers causes this reliably, so the test calls the functions that callers call.
 func TestLatePrefetch(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -73,7 +73,7 @@ func TestLatePrefetch(t *testing.T) {
 	}
 }
 
-// TestOneFetcher: of two reasons to fetch a range at the same moment one does.
+// TestOneFetcher: two reasons to fetch a range at the same time start one fetcher.
 func TestOneFetcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &tens{}
@@ -105,17 +105,17 @@ func TestNumberAtTheLastMoment(t *testing.T) {
 	served, refused, waiting := g.queue.join(4), g.queue.join(5), g.queue.join(6)
 	g.queue.serve(newHeldRange(Range{Range: hilo.Range{Low: 7, High: 10}}))
 	if b, err := g.giveUp(ended, served); err != nil || b.first != 7 || b.n != 4 {
-		t.Errorf("the one that was served: %d from %d on, %v", b.n, b.first, err)
+		t.Errorf("the served caller: %d from %d on, %v", b.n, b.first, err)
 	}
 	if b, err := g.giveUp(ended, waiting); !errors.Is(err, context.Canceled) || b.n != 0 {
-		t.Errorf("the one that waits: %d from %d on, %v", b.n, b.first, err)
+		t.Errorf("the waiting caller: %d from %d on, %v", b.n, b.first, err)
 	}
 	g.queue.refuse(ErrClosed)
 	if b, err := g.giveUp(ended, refused); !errors.Is(err, ErrClosed) || b.n != 0 {
-		t.Errorf("the one that was refused: %d from %d on, %v", b.n, b.first, err)
+		t.Errorf("the refused caller: %d from %d on, %v", b.n, b.first, err)
 	}
 	if len(waiting.got) != 0 {
-		t.Error("the one that left was answered")
+		t.Error("the caller that left was answered")
 	}
 	if err := g.Close(t.Context()); err != nil {
 		t.Error(err)

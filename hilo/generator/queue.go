@@ -5,9 +5,9 @@ import (
 	"context"
 )
 
-// queue is the callers that wait for numbers, in order of arrival. Numbers are handed to
-// them instead of waking all for a few: so no caller starves, and a range of one number
-// wakes one of a thousand.
+// queue holds the callers that wait for numbers, in order of arrival. Numbers are handed to
+// them, instead of waking all waiters for a few numbers: no caller starves, and a range of
+// one number wakes one caller of a thousand.
 type queue struct {
 	list list.List // of *waiter
 }
@@ -15,7 +15,7 @@ type queue struct {
 // waiter is a caller that waits for up to n numbers.
 type waiter struct {
 	n       uint64
-	got     chan grant // has room for one
+	got     chan grant // has capacity 1
 	element *list.Element
 }
 
@@ -31,8 +31,8 @@ func (q *queue) join(n uint64) *waiter {
 	return w
 }
 
-// leave removes a waiter. It reports whether that was still in the queue: otherwise its
-// grant is there.
+// leave removes a waiter. It reports whether the waiter was still in the queue; otherwise
+// its grant has arrived.
 func (q *queue) leave(w *waiter) bool {
 	if w.element == nil {
 		return false
@@ -42,8 +42,8 @@ func (q *queue) leave(w *waiter) bool {
 	return true
 }
 
-// serve hands the range's numbers to the waiters, as far as they go. It reports whether
-// the one after which the next range is to be fetched was among them.
+// serve hands the range's numbers to the waiters, as far as they go. half reports whether
+// the next range is to be fetched after them.
 func (q *queue) serve(s *heldRange) (half bool) {
 	for !q.idle() && !s.empty() {
 		w := q.list.Front().Value.(*waiter)
@@ -54,7 +54,7 @@ func (q *queue) serve(s *heldRange) (half bool) {
 	return half
 }
 
-// refuse ends the waiting of all with an error.
+// refuse answers all waiters with an error.
 func (q *queue) refuse(err error) {
 	for !q.idle() {
 		q.answer(q.list.Front().Value.(*waiter), grant{err: err})
@@ -68,8 +68,8 @@ func (q *queue) answer(w *waiter, a grant) {
 
 func (q *queue) idle() bool { return q.list.Len() == 0 }
 
-// wait takes 1 to n numbers of the next range, for a caller that found none in the
-// current one.
+// wait takes 1 to n numbers of the next range, for a caller that found the current range
+// empty.
 func (g *Generator) wait(ctx context.Context, n uint64) (block, error) {
 	b, w, err := g.takeOrJoin(ctx, n)
 	if w == nil {
@@ -83,7 +83,7 @@ func (g *Generator) wait(ctx context.Context, n uint64) (block, error) {
 	}
 }
 
-// takeOrJoin takes numbers of a range that has come by now; if there is none, it
+// takeOrJoin takes numbers of a range that has arrived in the meantime. If there is none, it
 // returns a waiter that has joined the queue, unless ctx has ended.
 func (g *Generator) takeOrJoin(ctx context.Context, n uint64) (block, *waiter, error) {
 	g.mu.Lock()
@@ -118,8 +118,8 @@ func (g *Generator) takeLocked(n uint64) block {
 	return b
 }
 
-// giveUp ends the waiting of a caller whose context ended. Numbers that it was given
-// in the same moment are its own, so that none is lost.
+// giveUp ends the wait of a caller whose context ended. If a grant arrived at the same time,
+// the caller keeps it, so that no number is lost.
 func (g *Generator) giveUp(ctx context.Context, w *waiter) (block, error) {
 	g.mu.Lock()
 	left := g.queue.leave(w)

@@ -180,7 +180,7 @@ func TestErrorIsNotKept(t *testing.T) {
 
 // TestPrefetchBacksOff: while the source fails, the background tries again after
 // pauses that grow up to a limit; callers notice nothing as long as there are numbers.
-// Whoever finds none asks at once.
+// A caller that finds no number asks at once.
 func TestPrefetchBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := errors.New("down")
@@ -214,7 +214,7 @@ func TestPrefetchBacksOff(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		if len(tries) != calls+1 {
-			t.Errorf("%d tries while nobody wants a number", len(tries)-calls-1)
+			t.Errorf("%d tries while no caller wants a number", len(tries)-calls-1)
 		}
 		m.before = nil
 		if n := mustNext(t, g); n != 5 {

@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// raiseBatch is how many databases one operation raises: with the longest
-	// names it then has some 36 KiB, no more than a group of calls has.
+	// raiseBatch is the number of databases raised by one operation: with the longest names
+	// an operation then has some 36 KiB, no more than a group of calls.
 	raiseBatch = 256
-	// stopBytes bounds one part of a clean stop, below what a group of calls has;
-	// lastBytes is what a database takes in it beside its name.
+	// stopBytes bounds one part of a clean stop, below the size of a group of calls;
+	// lastBytes is a database's size in it beside its name.
 	stopBytes, lastBytes = 48 << 10, 16
 )
 
-// MessageCeiling is logged when the cluster keeps a ceiling for a database. From
-// then on a data directory that is set back is noticed. Tests look for it.
+// MessageCeiling is logged when the cluster keeps a ceiling for a database. From then on a
+// data directory that is set back is detected. Tests look for it.
 const MessageCeiling = "the cluster keeps a ceiling of server-side etags"
 
-// raiseCeilings asks the cluster for ceilings ahead of what is reserved, for all
-// databases that need one, in batches. It returns at the first failure. New
-// databases come last: there may be no room for them.
+// raiseCeilings asks the cluster for ceilings ahead of the reserved blocks, for all databases
+// that need it, in batches. It returns at the first failure. New databases are last: the
+// cluster may have no room for them.
 func (k *Keeper) raiseCeilings(ctx context.Context) error {
 	var known, fresh []*raftlogv1.EtagRaiseTo
 	for database, reserved := range k.cfg.Counters.Reserved() {
@@ -53,8 +53,8 @@ func (k *Keeper) raiseCeilings(ctx context.Context) error {
 	return k.raiseNew(ctx, fresh)
 }
 
-// raiseNew asks for the first ceilings of databases. Once the cluster has no room
-// for one it has none for those that follow: they are beyond its limit, and get no
+// raiseNew asks for the first ceilings of databases. Once the cluster has no room for a
+// database it has none for the following databases: they are beyond its limit, and get no
 // etags until it has room for them.
 func (k *Keeper) raiseNew(ctx context.Context, fresh []*raftlogv1.EtagRaiseTo) error {
 	size := raiseBatch
@@ -77,7 +77,7 @@ func (k *Keeper) raiseNew(ctx context.Context, fresh []*raftlogv1.EtagRaiseTo) e
 	return nil
 }
 
-// setBeyond says which databases are beyond the cluster's limit.
+// setBeyond records which databases are beyond the cluster's limit.
 func (k *Keeper) setBeyond(refused []string, notAsked []*raftlogv1.EtagRaiseTo) {
 	before := k.beyond.Load()
 	if len(refused)+len(notAsked) == 0 {
@@ -98,8 +98,7 @@ func (k *Keeper) setBeyond(refused []string, notAsked []*raftlogv1.EtagRaiseTo) 
 	}
 }
 
-// isBeyond says whether the cluster keeps no ceiling for a database, for want of
-// room.
+// isBeyond reports whether the cluster has no room for a database's ceiling.
 func (k *Keeper) isBeyond(database string) bool {
 	beyond := k.beyond.Load()
 	if beyond == nil {
@@ -109,8 +108,8 @@ func (k *Keeper) isBeyond(database string) bool {
 	return is
 }
 
-// raise asks for the ceilings of a batch, and returns the databases for which there
-// is no room.
+// raise asks for the ceilings of a batch, and returns the databases for which there is no
+// room.
 func (k *Keeper) raise(ctx context.Context, batch []*raftlogv1.EtagRaiseTo) (beyond []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, k.cfg.RaiseTimeout)
 	defer cancel()
@@ -129,7 +128,7 @@ func (k *Keeper) raise(ctx context.Context, batch []*raftlogv1.EtagRaiseTo) (bey
 	return beyond, nil
 }
 
-// tellCleanStop records the last etags in the cluster, in as many parts as it takes.
+// tellCleanStop records the last etags in the cluster, in parts of at most stopBytes.
 func (k *Keeper) tellCleanStop(ctx context.Context, last map[string]uint64) error {
 	start := k.startNumber()
 	if start == 0 {

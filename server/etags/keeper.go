@@ -1,5 +1,5 @@
-// Package etags keeps this node's own counters in step with the cluster: it tells the
-// cluster how far they may have come, and where they go on after a start.
+// Package etags keeps this node's etag counters in step with the cluster: it raises the
+// cluster's ceilings ahead of the counters, and decides where counters continue after a start.
 package etags
 
 import (
@@ -29,22 +29,22 @@ type Counters interface {
 	Close() error
 }
 
-// Proposer takes an encoded operation through the replicated log and returns its
-// encoded result. Its errors are *outcome.Error.
+// Proposer commits an encoded operation through the replicated log and returns its encoded
+// result. Its errors are *outcome.Error.
 type Proposer interface {
 	Propose(ctx context.Context, operation []byte) ([]byte, error)
 }
 
 // Defaults of Config.
 const (
-	// DefaultStartWait is longer than an election under load, so that a node
-	// that starts beside a healthy cluster does hear from it.
+	// DefaultStartWait is longer than an election under load, so that a node that starts
+	// beside a healthy cluster gets its answer.
 	DefaultStartWait = 5 * time.Second
-	// DefaultRaiseTimeout bounds one proposal of the keeper's. It is longer than
-	// the time the cluster waits for a leader (2 s).
+	// DefaultRaiseTimeout bounds one proposal of the keeper. It is longer than the cluster's
+	// wait for a leader (2 s).
 	DefaultRaiseTimeout = 5 * time.Second
-	// DefaultStopTimeout bounds what the keeper tells the cluster at a stop.
-	// Nothing depends on it but that the next start leaves no gap.
+	// DefaultStopTimeout bounds the proposals at a stop. If they fail, the next start leaves
+	// a gap.
 	DefaultStopTimeout = 2 * time.Second
 )
 
@@ -54,24 +54,24 @@ const (
 	raiseMaxBackoff = 5 * time.Second
 )
 
-// Config is what a Keeper is made of.
+// Config is the configuration and dependencies of a Keeper.
 type Config struct {
 	// Counters are closed by the keeper's Stop.
 	Counters Counters
 	Proposer Proposer
 	// NodeID is this node's Raft id, 16 bytes.
 	NodeID []byte
-	// StartWait is how long a start waits for the cluster before it goes on from
-	// the disk alone. 0 means the default, less than 0 not at all.
+	// StartWait is how long a start waits for the cluster before the counters continue from
+	// the disk alone. 0 means the default, less than 0 no wait.
 	StartWait time.Duration
 	// RaiseTimeout bounds one raise of ceilings.
 	RaiseTimeout time.Duration
-	// StopTimeout bounds telling the cluster of a clean stop.
+	// StopTimeout bounds the report of a clean stop to the cluster.
 	StopTimeout time.Duration
-	// ClusterCheck, if set, returns why the node serves no callers as yet: it may be in the
-	// place of another cluster's.
+	// ClusterCheck, if set, returns why the node serves no callers yet: it may be in the
+	// place of another cluster's node.
 	ClusterCheck func() error
-	// Logger hears of a disk that was set back, and of failures.
+	// Logger logs a disk that was set back, and failures.
 	Logger *slog.Logger
 }
 
@@ -94,7 +94,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// phase is how far a keeper's life has come. It only rises.
+// phase is a keeper's phase. It only rises.
 type phase = int32
 
 const (
@@ -103,24 +103,24 @@ const (
 	stopped
 )
 
-// Keeper stands between this node's counters and the cluster, which keeps a
-// ceiling for each of them: so that a data directory which was set back to an
-// older copy is noticed, and gives nothing twice.
+// Keeper connects this node's counters with the cluster, which keeps a ceiling for each of
+// them, so that a data directory which was set back to an older copy is detected, and no etag
+// is handed out twice.
 //
-// It gives etags only once it is known where they go on: from where the disk
-// and the cluster agree, or, after StartWait without a cluster, from the disk
-// alone. From then on it never waits for the cluster: ceilings rise in the
-// background. It is safe for concurrent use.
+// It hands out etags only once it is known where they continue: where the disk and the
+// cluster agree, or, after StartWait without a cluster, from the disk alone. From then on it
+// never waits for the cluster: ceilings rise in the background. It is safe for concurrent
+// use.
 type Keeper struct {
 	cfg   Config
 	phase atomic.Int32
 
-	// first is closed when the first announcement is there.
+	// first is closed at the first announcement.
 	first chan struct{}
-	// announced holds a value when there is an announcement to take over.
+	// announced holds a value if there is a new announcement for the loop.
 	announced chan struct{}
-	// beyond are the databases for which the cluster keeps no ceiling, because they
-	// are beyond its limit; nil if there are none. The loop replaces it.
+	// beyond are the databases for which the cluster keeps no ceiling, because they are
+	// beyond its limit; nil if there are none. The loop replaces the map.
 	beyond atomic.Pointer[map[string]struct{}]
 
 	// cancel ends the loop; done is closed when it has ended.
@@ -128,27 +128,27 @@ type Keeper struct {
 	done   chan struct{}
 
 	mu sync.Mutex
-	// view is what the first announcement said; nil before it.
+	// view is the cluster's view in the first announcement; nil before it.
 	view *etag.ClusterView
-	// start is the newest start number heard.
+	// start is the newest announced start number.
 	start uint64
 
-	// stopOnce makes Stop repeatable; stopErr is its answer.
+	// stopOnce makes Stop repeatable; stopErr is its result.
 	stopOnce sync.Once
 	stopErr  error
 
 	// The fields below belong to the loop; after done is closed, to every reader.
 
-	// reconciled says that view has been taken into account.
+	// reconciled means that view has been applied.
 	reconciled bool
-	// recorded is the start number that the disk has.
+	// recorded is the start number on disk.
 	recorded uint64
-	// ceilings are the cluster's, by database, as far as this node knows.
+	// ceilings are the cluster's ceilings, by database, as far as this node knows.
 	ceilings map[string]uint64
 }
 
-// NewKeeper returns a keeper whose loop is running. Its owner calls Stop, which
-// also closes the counters.
+// NewKeeper returns a keeper whose loop is running. The owner must call Stop, which also
+// closes the counters.
 func NewKeeper(cfg Config) *Keeper {
 	ctx, cancel := context.WithCancel(context.Background())
 	k := &Keeper{
@@ -182,15 +182,15 @@ func (k *Keeper) NextBlock(database string, n int) (uint64, error) {
 	}
 }
 
-// Has reports whether a folded database has a counter here. It never waits.
+// Has reports whether a folded database has a counter. It does not block.
 func (k *Keeper) Has(database string) bool { return k.cfg.Counters.Has(database) }
 
-// Ready says whether etags are given.
+// Ready reports whether etags are handed out.
 func (k *Keeper) Ready() bool { return k.phase.Load() == serving }
 
-// Announced takes what the cluster knows of this node's etags after an announcement of
-// it. The first one decides where the counters go on; of a later one only the start
-// number counts, since the cluster then no longer knows how the run before ended. It
+// Announced takes the cluster's record of this node's etags after an announcement of the
+// node. The first announcement decides where the counters continue; of a later one only the
+// start number counts, since the cluster then no longer knows how the previous run ended. It
 // does not block.
 func (k *Keeper) Announced(state *raftlogv1.EtagState) {
 	k.Floors(state)
@@ -207,9 +207,9 @@ func (k *Keeper) Announced(state *raftlogv1.EtagState) {
 	}
 }
 
-// Floors takes where the etags of this node must go on because it shares its tag
-// with a node of another cluster. It is called when the state learns that, which is
-// before the caller that asked for it has an answer. It does not block.
+// Floors takes the floors of this node's etags, which it has because it shares its tag with
+// a node of another cluster. The state calls it when the floors are applied, before the
+// operation is answered. It does not block.
 func (k *Keeper) Floors(state *raftlogv1.EtagState) {
 	for _, d := range state.GetDatabases() {
 		k.cfg.Counters.Raise(d.GetDatabase(), d.GetFloor())
@@ -230,7 +230,7 @@ func viewOf(state *raftlogv1.EtagState) *etag.ClusterView {
 	return view
 }
 
-// run is the keeper's loop: it owns everything below "belongs to the loop".
+// run is the keeper's loop. It owns the fields below "belong to the loop".
 func (k *Keeper) run(ctx context.Context) {
 	defer close(k.done)
 	k.awaitCluster(ctx)
@@ -260,8 +260,7 @@ func (k *Keeper) run(ctx context.Context) {
 	}
 }
 
-// logFailure warns of the first failure in a row only: a node that is cut off
-// goes on trying for as long as that lasts.
+// logFailure warns of the first failure in a row only: a node that is cut off keeps trying.
 func (k *Keeper) logFailure(ctx context.Context, err error, pause time.Duration) {
 	level := slog.LevelDebug
 	if pause == raiseMinBackoff {
@@ -290,7 +289,7 @@ func (k *Keeper) awaitCluster(ctx context.Context) {
 	}
 }
 
-// work does what there is to do: take announcements over, then raise ceilings.
+// work applies announcements, then raises ceilings.
 func (k *Keeper) work(ctx context.Context) error {
 	if !k.takeOver() {
 		return nil
@@ -299,9 +298,9 @@ func (k *Keeper) work(ctx context.Context) error {
 	return errors.Join(err, k.raiseCeilings(ctx))
 }
 
-// takeOver reconciles the counters with the first announcement, once, and says
-// whether there was one. One that comes late has the same effect as one in time:
-// the disk is compared as it was at the start.
+// takeOver reconciles the counters with the first announcement, once, and reports whether
+// there was one. A late announcement has the same effect as an early one: the state of the
+// disk at the start is compared.
 func (k *Keeper) takeOver() bool {
 	k.mu.Lock()
 	view := k.view
@@ -335,8 +334,8 @@ func (k *Keeper) logDecision(d etag.Decision) {
 	k.cfg.Logger.Info("server-side etags go on", "exactly", d.Exact, "raised", len(d.Raises))
 }
 
-// recordStart writes a new start number to the disk, so that the next start can
-// tell an older copy.
+// recordStart writes a new start number to the disk, so that the next start can detect an
+// older copy.
 func (k *Keeper) recordStart() error {
 	start := k.startNumber()
 	if start <= k.recorded {
@@ -355,12 +354,11 @@ func (k *Keeper) startNumber() uint64 {
 	return k.start
 }
 
-// Stop ends the keeper: no more etags are given, their exact values go to the
-// disk, and then, within StopTimeout and ctx, to the cluster. It takes at most
-// twice StopTimeout and the time the counters need to close. It must be called
-// while the node can still propose, so before leadership is transferred. The
-// error says that the next start will leave a gap; nothing worse. It may be
-// called again and then returns the same.
+// Stop ends the keeper: it hands out no more etags, and writes their exact values to the
+// disk, and then, within StopTimeout and ctx, to the cluster. It takes at most twice
+// StopTimeout and the time to close the counters. It must be called while the node can still
+// propose, so before leadership is transferred. An error means that the next start will leave
+// a gap, and nothing worse. Further calls return the same error.
 func (k *Keeper) Stop(ctx context.Context) error {
 	k.stopOnce.Do(func() { k.stopErr = k.stop(ctx) })
 	return k.stopErr
@@ -382,16 +380,15 @@ func (k *Keeper) stop(ctx context.Context) error {
 	return nil
 }
 
-// errNotCompared means that the node stopped before its disk was compared with
-// what the cluster knows. An announcement may have been answered all the same;
-// but the values of a disk that was set back, told as those of a clean stop,
-// would be believed at the next start.
+// errNotCompared means that the node stopped before its disk was compared with the cluster's
+// record. The announcement may have been answered nevertheless; the values of a disk that was
+// set back must not be recorded as those of a clean stop, because the next start would trust
+// them.
 var errNotCompared = errors.New("the etags on disk were not compared with what the cluster knows of them")
 
-// awaitLoop waits for the loop's end and says whether it has compared the disk
-// with the cluster. A loop that is held up, by the disk or by a proposer that
-// does not heed its context, counts as one that has not; closing the counters is
-// safe beside it.
+// awaitLoop waits for the loop's end and reports whether the loop has compared the disk with
+// the cluster. A loop that is blocked by the disk, or by a proposer that ignores its context,
+// counts as one that has not; closing the counters concurrently is safe.
 func (k *Keeper) awaitLoop(ctx context.Context) (compared bool) {
 	ctx, cancel := context.WithTimeout(ctx, k.cfg.StopTimeout)
 	defer cancel()

@@ -177,7 +177,7 @@ func TestCrashGoesOnAboveTheCeiling(t *testing.T) {
 	above := ceiling(w)
 	r = start(t, w, d, true, nil)
 	if got := r.next(); got != above+1 {
-		t.Errorf("etag %d, want the one above the ceiling %d", got, above)
+		t.Errorf("etag %d, want the next above the ceiling %d", got, above)
 	}
 }
 
@@ -212,8 +212,8 @@ func TestDiskSetBack(t *testing.T) {
 	}
 }
 
-// TestNoEtagsAtTheWrongPlace: a node that may be in the place of another cluster's gives
-// that one's callers nothing, also where the cluster has answered.
+// TestNoEtagsAtTheWrongPlace: a node that may be in the place of another cluster's node gives
+// callers no etags, even if the cluster has answered.
 func TestNoEtagsAtTheWrongPlace(t *testing.T) {
 	w, d := newWorld(t), &disk{}
 	var doubt error = errors.New("who is there")
@@ -276,8 +276,8 @@ func TestStartWithoutCluster(t *testing.T) {
 	})
 }
 
-// TestAnnouncedAgain: a later announcement makes no jump, and its start number is
-// the one the clean stop names.
+// TestAnnouncedAgain: a later announcement makes no jump, and the clean stop names its start
+// number.
 func TestAnnouncedAgain(t *testing.T) {
 	w, d := newWorld(t), &disk{}
 	r := start(t, w, d, true, nil)
@@ -354,15 +354,14 @@ func TestStopWithoutCluster(t *testing.T) {
 	}
 }
 
-// TestStopIsBounded: neither a cluster that does not answer nor one never heard
-// of holds a stop up.
+// TestStopIsBounded: a cluster that does not answer, or never has, does not delay a stop.
 func TestStopIsBounded(t *testing.T) {
 	w, d := newWorld(t), &disk{}
 	r := start(t, w, d, true, func(c *Config) { c.StopTimeout = 10 * time.Millisecond })
 	w.set(func(w *world) { w.block = make(chan struct{}) })
 	r.take(5)
 	if err := r.keeper.Stop(context.Background()); err == nil {
-		t.Error("a clean stop that nobody heard of")
+		t.Error("a clean stop that the cluster never recorded")
 	}
 	r = start(t, w, &disk{}, false, nil)
 	if err := r.keeper.Stop(context.Background()); err == nil {

@@ -38,7 +38,7 @@ func TestStopWithAnnouncementNotTakenOver(t *testing.T) {
 		c.Counters = beforeClose{c.Counters.(*etag.Counters), func() { late.keeper.Announced(w.announce()) }}
 	})
 	if err := late.keeper.Stop(context.Background()); err == nil {
-		t.Error("a clean stop was told to the cluster though nothing was compared with it")
+		t.Error("a clean stop was recorded in the cluster though the disk was not compared with it")
 	}
 
 	r = start(t, w, d, true, nil)

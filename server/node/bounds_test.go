@@ -24,7 +24,7 @@ func readAll(t *testing.T, address, text string) (answer string, took time.Durat
 	}
 	defer conn.Close()
 	begin := time.Now()
-	_ = conn.SetDeadline(begin.Add(patience))
+	_ = conn.SetDeadline(begin.Add(testTimeout))
 	// The node may hang up before it has read everything.
 	_, _ = io.WriteString(conn, text)
 	all, err := io.ReadAll(conn)

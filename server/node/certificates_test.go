@@ -59,7 +59,7 @@ func TestACertificateOfAnotherClusterEndsTheStart(t *testing.T) {
 	other := strings.Repeat("0b", 16)
 	certifyFor(t, c, other)
 	n := run(t, c) // It has no cluster yet, so any will do.
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	if err := n.Ready(ctx); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 func readyTo(t *testing.T, c *config.Config) (*running, error) {
 	t.Helper()
 	n := run(t, c)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	err := n.Ready(ctx)
 	if err != nil {

@@ -20,7 +20,7 @@ func TestLargeAnswersAtAFollower(t *testing.T) {
 	t.Parallel()
 	nodes := map[string]*running{}
 	for tag, c := range configs(t, "A", "B", "C") {
-		c.CallTimeout = patience / 2 // A busy machine is slow, and answers.
+		c.CallTimeout = testTimeout / 2 // A busy machine is slow, and answers.
 		nodes[tag] = run(t, c)
 	}
 	for _, n := range nodes {
@@ -37,7 +37,7 @@ func TestLargeAnswersAtAFollower(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	numbers, ids := idnodev1.NewSeriesServiceClient(conn), idnodev1.NewIdsServiceClient(conn)
 	take := &idnodev1.TakeNumbersRequest{Series: "bills", Values: map[string]string{}, Label: strings.Repeat("L", 64)}

@@ -20,7 +20,7 @@ import (
 	"github.com/idnode/idnode/test/tier"
 )
 
-const patience = 30 * time.Second
+const testTimeout = 30 * time.Second
 
 // configs returns the configurations of the first nodes of a cluster, by tag.
 func configs(t *testing.T, tags ...string) map[string]*config.Config {
@@ -66,7 +66,7 @@ func runWith(t *testing.T, opts Options) *running {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{
-		Node: n, t: t, client: &http.Client{Timeout: patience}, url: "http://" + n.HTTPAddr(), cancel: cancel,
+		Node: n, t: t, client: &http.Client{Timeout: testTimeout}, url: "http://" + n.HTTPAddr(), cancel: cancel,
 		ended: make(chan error, 1),
 	}
 	go func() { r.ended <- n.Run(ctx) }()
@@ -88,7 +88,7 @@ func (r *running) stop() {
 
 func (r *running) ready() {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	if err := r.Ready(ctx); err != nil {
 		r.t.Fatal(err)
@@ -102,14 +102,14 @@ func (r *running) ready() {
 // until waits for a condition.
 func (r *running) until(what string, holds func() bool) {
 	r.t.Helper()
-	end := time.After(patience)
+	end := time.After(testTimeout)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
 		select {
 		case <-tick.C:
 		case <-end:
-			r.t.Fatalf("not within %s: %s", patience, what)
+			r.t.Fatalf("not within %s: %s", testTimeout, what)
 		}
 	}
 }
@@ -494,7 +494,7 @@ func TestRemovedNodeSaysSo(t *testing.T) {
 	for _, n := range nodes {
 		n.ready()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	if _, err := nodes["A"].cluster.RemoveMember(ctx, "C", false, nil); err != nil {
 		t.Fatal(err)
@@ -525,7 +525,7 @@ func TestMetricsOverTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.client = &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: material.Client("")}}
+	n.client = &http.Client{Timeout: testTimeout, Transport: &http.Transport{TLSClientConfig: material.Client("")}}
 	n.ready()
 	n.want(map[string]float64{`idnode_quorum_present`: 1})
 }

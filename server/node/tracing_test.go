@@ -138,7 +138,7 @@ func followedCaller(t *testing.T, address string) (context.Context, idnodev1.Ids
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(func() {
 		cancel()
 		_ = conn.Close()

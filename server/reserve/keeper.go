@@ -1,10 +1,10 @@
 // Package reserve keeps HiLo numbers that the cluster granted to this node in advance, so
-// that the node has ranges for its callers while the cluster cannot be reached.
+// that the node has ranges for its callers while it cannot reach the cluster.
 //
-// A grant is an ordinary range that the node takes for itself: its numbers count as issued
-// from then on, and the cluster never gives them to anybody else. They are kept in memory
-// alone. So a process that ends, however it ends, leaves at worst a gap, and no disk that
-// was set back or copied can give a number twice.
+// A grant is an ordinary range of which the node is the holder: its numbers count as issued
+// from then on, and the cluster never gives them to another client. They are kept in memory
+// only. So a process that ends, in whatever way, leaves at worst a gap, and no disk that was
+// set back or copied can give a number twice.
 package reserve
 
 import (
@@ -26,54 +26,53 @@ import (
 )
 
 const (
-	// MaxNumbers is how many numbers are kept of one tag at most.
+	// MaxNumbers bounds the numbers kept of one tag.
 	MaxNumbers = hilo.MaxSize
-	// MaxTags is how many tags are known at most; the one that was used longest ago goes.
+	// MaxTags bounds the known tags; beyond it the least recently used tag is dropped.
 	MaxTags = 10_000
-	// MaxAge is for how long numbers are given without a quorum: roles and limits are as
-	// old by then.
+	// MaxAge is how long numbers are given without a quorum: roles and limits are as old by
+	// then.
 	MaxAge = 24 * time.Hour
-	// idleFor is after how long without use a tag's numbers are returned.
+	// idleFor is the time without use after which a tag's numbers are returned.
 	idleFor = 24 * time.Hour
 	// steadyFor is how long a tag must have been in use at this node, unless a tenth of
-	// Config.For is less: one that is used now and then has no numbers in reserve, and
-	// so no gaps.
+	// Config.For is less. A rarely used tag has no numbers in reserve, and so no gaps.
 	steadyFor = time.Minute
-	// minPause and maxPause are between two looks at what is missing.
+	// minPause and maxPause bound the pause between two checks for missing numbers.
 	minPause, maxPause = 50 * time.Millisecond, time.Second
-	// maxConcurrent is how many operations are proposed at once: group commit makes few
+	// maxConcurrent is the number of operations proposed at once: group commit makes few
 	// entries of them.
 	maxConcurrent = 64
-	// proposeTimeout bounds one proposal, stopTimeout those of a stop.
+	// proposeTimeout bounds one proposal, stopTimeout all proposals of a stop.
 	proposeTimeout, stopTimeout = 5 * time.Second, 2 * time.Second
 )
 
-// Proposer takes an encoded operation through the replicated log and returns its
-// encoded result. Its errors are *outcome.Error.
+// Proposer commits an encoded operation through the replicated log and returns its encoded
+// result. Its errors are *outcome.Error.
 type Proposer interface {
 	Propose(ctx context.Context, operation []byte) ([]byte, error)
 }
 
-// Cluster is what is known of the cluster without asking it.
+// Cluster is this node's local knowledge of the cluster.
 type Cluster interface {
 	Proposer
-	// QuorumMissing is for how long no quorum has been in reach, 0 if one is.
+	// QuorumMissing returns how long no quorum has been in reach; 0 if one is.
 	QuorumMissing() time.Duration
-	// ClusterCheck returns why the node serves no callers as yet, or nil.
+	// ClusterCheck returns why the node serves no callers yet, or nil.
 	ClusterCheck() error
-	// Members returns the members, removed ones too.
+	// Members returns all members, including removed ones.
 	Members() []*raftlogv1.Member
 }
 
-// Config is what a Keeper is made of.
+// Config is the configuration and dependencies of a Keeper.
 type Config struct {
 	Cluster Cluster
-	// For is for how long the numbers last at least, at the rate of the time before:
-	// more than 0, at most 24 h.
+	// For is the least time that the numbers should last, at the previous rate: more than 0,
+	// at most 24 h.
 	For time.Duration
 	// Tag returns the node's tag, and whether the cluster has confirmed it.
 	Tag func() (tag string, confirmed bool)
-	// Logger hears of failures; nil discards them.
+	// Logger logs failures; nil discards them.
 	Logger *slog.Logger
 }
 
@@ -87,17 +86,17 @@ type Keeper struct {
 	done   chan struct{}
 
 	mu sync.Mutex
-	// tags leads to the elements of recent, whose values are *tagState, the one used last
-	// in front.
+	// tags has the elements of recent by tag. Their values are *tagState, most recently used
+	// first.
 	tags   map[key]*list.Element
 	recent *list.List
-	// discards counts how often everything was discarded: a grant that was under way meanwhile
-	// is given up.
+	// discards counts the calls of Discard for all tags: a grant that was in flight during
+	// such a call is given up.
 	discards uint64
 	stopped  bool
 }
 
-// NewKeeper returns a keeper whose loop is running. Its owner calls Stop.
+// NewKeeper returns a keeper whose loop is running. The owner must call Stop.
 func NewKeeper(cfg Config) *Keeper {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -108,8 +107,8 @@ func NewKeeper(cfg Config) *Keeper {
 	return k
 }
 
-// Took counts a range of a tag that a caller was given by this node. The principal is the
-// one that the caller's operation had, in whose name the node asks for more.
+// Took counts a range of a tag that this node gave to a caller. principal is the principal of
+// the caller's operation, on whose behalf the node asks for more.
 func (k *Keeper) Took(database, tag string, principal *string, r hilo.Range) {
 	now := time.Now()
 	k.mu.Lock()
@@ -120,7 +119,7 @@ func (k *Keeper) Took(database, tag string, principal *string, r hilo.Range) {
 	h.count(now, k.cfg.For, r.Size())
 }
 
-// used returns what is known of a tag that is used now. The caller holds mu.
+// used returns the state of a tag that is used now. The caller holds mu.
 func (k *Keeper) used(t key, now time.Time) *tagState {
 	if e := k.tags[t]; e != nil {
 		k.recent.MoveToFront(e)
@@ -136,7 +135,7 @@ func (k *Keeper) used(t key, now time.Time) *tagState {
 }
 
 // Holds reports whether there is a number of a tag to take, and the greatest number of the
-// tag that Took was told of.
+// tag that Took was called with.
 func (k *Keeper) Holds(database, tag string) (greatest int64, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -148,15 +147,15 @@ func (k *Keeper) Holds(database, tag string) (greatest int64, ok bool) {
 	return h.greatest, len(h.pieces) > 0 && !k.stopped
 }
 
-// CutOff reports whether no quorum is in reach now, and whether that is so for longer than
-// numbers may be given.
+// CutOff reports whether no quorum is in reach now, and whether that has lasted longer than
+// MaxAge.
 func (k *Keeper) CutOff() (now, tooLong bool) {
 	missing := k.cfg.Cluster.QuorumMissing()
 	return missing > 0, missing > MaxAge
 }
 
-// Take gives up to size successive numbers of a tag, which nobody else ever gets. It
-// returns false if there are none, or may be none given any more.
+// Take gives up to size consecutive numbers of a tag, which no other caller ever gets. It
+// returns false if there are none, or if none may be given any more.
 func (k *Keeper) Take(database, tag string, size int64) (hilo.Range, bool) {
 	if _, tooLong := k.CutOff(); tooLong || k.cfg.Cluster.ClusterCheck() != nil || size < 1 {
 		return hilo.Range{}, false
@@ -170,9 +169,9 @@ func (k *Keeper) Take(database, tag string, size int64) (hilo.Range, bool) {
 	return e.Value.(*tagState).take(size), true
 }
 
-// Discard gives up the numbers of a tag up to upTo, because something else took them; an empty
-// tag means those of all tags. The greatest number stands for all that there are now. It
-// does not block: the state calls it.
+// Discard gives up the numbers of a tag up to upTo, because they were taken otherwise; an
+// empty tag means all tags. The greatest integer discards all present numbers. It does not
+// block: the state calls it.
 func (k *Keeper) Discard(database, tag string, upTo int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -190,9 +189,9 @@ func (k *Keeper) Discard(database, tag string, upTo int64) {
 	}
 }
 
-// Stop ends the keeper, and then returns what was not given, within 2 s and ctx. It must be
-// called while the node can still propose. What cannot be returned is a gap; nothing worse.
-// It may be called again.
+// Stop ends the keeper and returns the unused numbers, within 2 s and ctx. It must be called
+// while the node can still propose. Numbers that cannot be returned are a gap, and nothing
+// worse. It may be called again.
 func (k *Keeper) Stop(ctx context.Context) {
 	k.cancel()
 	k.mu.Lock()
@@ -234,7 +233,7 @@ func (k *Keeper) run(ctx context.Context) {
 	}
 }
 
-// hasOthers reports whether there are other members: nobody is cut off from itself.
+// hasOthers reports whether there are other members: a node is not cut off from itself.
 func (k *Keeper) hasOthers() bool {
 	present := 0
 	for _, m := range k.cfg.Cluster.Members() {
@@ -245,7 +244,7 @@ func (k *Keeper) hasOthers() bool {
 	return present > 1
 }
 
-// grant is a range to ask for.
+// grant is a range to request.
 type grant struct {
 	*tagState
 	principal *string
@@ -253,8 +252,8 @@ type grant struct {
 	discards  uint64
 }
 
-// missing returns what there is to ask for: for each tag that has less than it needs, as
-// much as makes that twice of it.
+// missing returns the grants to request: for each tag that has less than its need, as many
+// numbers as make its reserve twice the need.
 func (k *Keeper) missing() (grants []grant) {
 	now := time.Now()
 	k.mu.Lock()
@@ -270,7 +269,7 @@ func (k *Keeper) missing() (grants []grant) {
 	return grants
 }
 
-// refill asks for what is missing. After a failure of the log it waits for the next look.
+// refill requests the missing grants. After a failure of the log it waits for the next check.
 func (k *Keeper) refill(ctx context.Context) {
 	grants := k.missing()
 	for len(grants) > 0 && ctx.Err() == nil {
@@ -282,7 +281,7 @@ func (k *Keeper) refill(ctx context.Context) {
 	}
 }
 
-// askAll asks for some grants at once, and returns the failures of the log.
+// askAll requests grants concurrently, and returns the log's failures.
 func (k *Keeper) askAll(ctx context.Context, grants []grant) error {
 	errs := make([]error, len(grants))
 	var wg sync.WaitGroup
@@ -293,8 +292,8 @@ func (k *Keeper) askAll(ctx context.Context, grants []grant) error {
 	return errors.Join(errs...)
 }
 
-// ask asks for one grant. A refusal is no failure: the tag has to do without until a caller
-// is given a range of it again.
+// ask requests one grant. A refusal is no failure: the tag gets no grant until a caller gets
+// a range of the tag again.
 func (k *Keeper) ask(ctx context.Context, g grant) error {
 	token := NewToken()
 	wanted := &raftlogv1.HiLoNext{Tag: g.tag, Size: g.size, Token: token, Reserve: true}
@@ -313,7 +312,7 @@ func (k *Keeper) ask(ctx context.Context, g grant) error {
 	}
 	next := result.GetHiloNext()
 	r := hilo.Range{Low: next.GetLow(), High: next.GetHigh()}
-	// The tag may be forgotten meanwhile, and something else may have taken the numbers.
+	// The tag may have been forgotten meanwhile, and the numbers taken otherwise.
 	e := k.tags[g.key]
 	known := e != nil && e.Value == g.tagState
 	if known && !k.stopped && k.discards == g.discards && r.High > g.discarded {
@@ -322,7 +321,7 @@ func (k *Keeper) ask(ctx context.Context, g grant) error {
 	return nil
 }
 
-// propose takes an operation on a tag through the log. A refusal is an *op.RefusedError.
+// propose commits an operation on a tag. The error of a refusal is an *op.RefusedError.
 func (k *Keeper) propose(ctx context.Context, t key, principal *string, payload proto.Message) (*raftlogv1.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, proposeTimeout)
 	defer cancel()
@@ -332,6 +331,6 @@ func (k *Keeper) propose(ctx context.Context, t key, principal *string, payload 
 // NewToken returns the token of a range: 8 random bytes as a number.
 func NewToken() uint64 {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // It does not fail.
+	_, _ = rand.Read(b[:]) // rand.Read never fails.
 	return binary.BigEndian.Uint64(b[:])
 }

@@ -43,7 +43,7 @@ func TestOnlyATagInSteadyUseHasNumbers(t *testing.T) {
 		}
 		n.use("steady", 20, time.Minute)
 		if !n.holds("steady") {
-			t.Fatal("a tag that is used steadily has none")
+			t.Fatal("a steadily used tag has no numbers")
 		}
 	})
 }

@@ -2,32 +2,32 @@ package reserve
 
 import "time"
 
-// Left is what is left of one tag.
+// Left is the rest of one tag's reserve.
 type Left struct {
 	// Database and Tag are folded.
 	Database, Tag string
 	Numbers       int64
-	// Lasts is for how long the numbers last if the tag is used as before.
+	// Lasts is how long the numbers last at the present rate.
 	Lasts time.Duration
 }
 
-// Total is what is left of all tags.
+// Total is the rest of all tags' reserves.
 type Total struct {
-	// Tags is how many tags have numbers, or should have.
+	// Tags is the number of tags that have numbers, or should have.
 	Tags    int
 	Numbers int64
-	// Lasts is that of the tag that runs out first; For if there is no tag. For is how
-	// long it should be at least.
+	// Lasts is that of the tag that runs out first; For if there is no tag. For is the
+	// least it should be.
 	Lasts, For time.Duration
 }
 
-// Short reports whether a tag has less than half of what it should have. A node that is cut
-// off comes there; with a quorum the cluster refuses to grant more, or the tag is used
-// faster than a reserve may be large.
+// Short reports whether a tag has less than half of its target. A node that is cut off gets
+// there; with a quorum it means that the cluster refuses further grants, or that the tag is
+// used faster than the largest reserve allows.
 func (t *Total) Short() bool { return t != nil && t.Lasts < t.For/2 }
 
-// Left returns what is left of each tag that has numbers, or should have, in any order. A
-// node that is the only member should have none. The nil Keeper has none.
+// Left returns the rest of each tag that has numbers, or should have, in any order. It is
+// empty for the only member, which needs no reserve, and for the nil Keeper.
 func (k *Keeper) Left() (all []Left) {
 	if k == nil || !k.hasOthers() {
 		return nil
@@ -39,7 +39,7 @@ func (k *Keeper) Left() (all []Left) {
 		h := e.Value.(*tagState)
 		numbers, use := h.left(), h.use(now, k.cfg.For)
 		if use == 0 {
-			continue // Then there are none.
+			continue // No numbers may be given.
 		}
 		lasts := float64(k.cfg.For) * float64(numbers) / float64(use)
 		all = append(all, Left{t.database, t.tag, numbers, time.Duration(lasts)})
@@ -47,7 +47,7 @@ func (k *Keeper) Left() (all []Left) {
 	return all
 }
 
-// Total sums up what is left; it is nil of the nil Keeper.
+// Total returns the sum of Left; nil for the nil Keeper.
 func (k *Keeper) Total() *Total {
 	if k == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 // key names a tag; both are folded.
 type key struct{ database, tag string }
 
-// piece is a range that the cluster granted to this node, of which the numbers from next
-// on were given to nobody.
+// piece is a range that the cluster granted to this node. The numbers from next on were not
+// given to any caller.
 type piece struct {
 	hilo.Range
 	next  int64
@@ -20,25 +20,25 @@ type piece struct {
 
 func (p piece) left() int64 { return p.High - p.next + 1 }
 
-// tagState is the reserve of one tag, and its use.
+// tagState is the reserve of one tag, and the record of its use.
 type tagState struct {
 	key
-	// principal is that of the last caller who took a range, in whose name more is asked
-	// for; nil where operations carry none.
+	// principal is the principal of the last caller who took a range; grants are requested on
+	// its behalf. Nil if operations carry no principal.
 	principal *string
-	// refused says that the cluster refused a grant since that caller's range.
+	// refused means that the cluster refused a grant since that caller's range.
 	refused bool
 	// first and last are when the first and the last range were taken.
 	first, last time.Time
-	// begin is when the present window began; taken are the numbers taken in it, before
-	// those in the window before.
+	// begin is when the present window began; taken is the count of numbers taken in it,
+	// before that of the previous window.
 	begin         time.Time
 	taken, before int64
-	// greatest is the greatest number of a range that was taken.
+	// greatest is the greatest number of all ranges taken.
 	greatest int64
 	// discarded is below every number that may be given.
 	discarded int64
-	// pieces are in the order in which they were granted.
+	// pieces are in the order of their grants.
 	pieces []piece
 }
 
@@ -49,7 +49,7 @@ func (h *tagState) count(now time.Time, window time.Duration, numbers int64) {
 	h.taken = min(h.taken, MaxNumbers) + min(numbers, MaxNumbers)
 }
 
-// roll begins a new window where the present one is over.
+// roll begins a new window if the present window is over.
 func (h *tagState) roll(now time.Time, window time.Duration) {
 	switch over := now.Sub(h.begin); {
 	case over < window:
@@ -60,8 +60,8 @@ func (h *tagState) roll(now time.Time, window time.Duration) {
 	}
 }
 
-// use is how many numbers the tag's use takes in a window; 0 for a tag that is not used
-// steadily. In the first window it goes on as it began.
+// use returns the count of numbers used in a window; 0 for a tag that is not used steadily.
+// The first window is extrapolated.
 func (h *tagState) use(now time.Time, window time.Duration) int64 {
 	if h.last.Sub(h.first) < min(window/10, steadyFor) {
 		return 0
@@ -74,12 +74,12 @@ func (h *tagState) use(now time.Time, window time.Duration) int64 {
 	return max(use, hilo.MinSize)
 }
 
-// need is how many numbers there should be.
+// need returns the count of numbers that the reserve should have.
 func (h *tagState) need(now time.Time, window time.Duration) int64 {
 	return min(h.use(now, window), MaxNumbers/2)
 }
 
-// left is how many numbers are there to give.
+// left returns the count of numbers that can be given.
 func (h *tagState) left() (n int64) {
 	for _, p := range h.pieces {
 		n += p.left()
@@ -87,7 +87,7 @@ func (h *tagState) left() (n int64) {
 	return n
 }
 
-// take takes up to size successive numbers of the oldest piece; there must be one.
+// take takes up to size consecutive numbers of the oldest piece. There must be a piece.
 func (h *tagState) take(size int64) hilo.Range {
 	p := &h.pieces[0]
 	r := hilo.Range{Low: p.next, High: p.next + min(size, p.left()) - 1}
