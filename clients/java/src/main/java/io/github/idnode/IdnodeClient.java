@@ -220,7 +220,7 @@ public final class IdnodeClient implements AutoCloseable {
     return ids;
   }
 
-  /** The identity with this name: a counter agreed by the cluster, which gives 1, 2, 3 … without holes. */
+  /** The identity with this name: a counter agreed by the cluster, which gives 1, 2, 3 and so on, without holes. */
   public Identity identity(String name) { return new Identity(name); }
 
   /** The series of document numbers with this name. {@code idnode series define} defines it. */
@@ -264,7 +264,7 @@ public final class IdnodeClient implements AutoCloseable {
     }
   }
 
-  /** The next HiLo id for documents of a class, as RavenDB's clients name them: OrderLine → OrderLines/1-A. */
+  /** The next HiLo id for documents of a class, as RavenDB's clients name them: OrderLine gives OrderLines/1-A. */
   public String idFor(Class<?> type) { return hilo(collectionOf(type.getSimpleName())).nextId(); }
 
   /** Reserves the next range of a tag. Most programs are better off with {@link #hilo}. Takes separator, size and requestId. */
@@ -1295,7 +1295,7 @@ public final class IdnodeClient implements AutoCloseable {
     }
   }
 
-  /** The HiLo tag for documents of a class with this name: Company → companies, OrderLine → OrderLines. */
+  /** The HiLo tag for documents of a class with this name: Company gives companies, OrderLine gives OrderLines. */
   public static String collectionOf(String name) {
     var collection = plural(name);
     return collection.chars().filter(Character::isUpperCase).count() > 1 ? collection : collection.toLowerCase(Locale.ROOT);
@@ -1322,7 +1322,7 @@ public final class IdnodeClient implements AutoCloseable {
       .split(" "));
   // The first that matches decides.
   private static final List<Map.Entry<Pattern, String>> PLURALS = List.of(
-      rule("(pok[eé]mon|[^aeiou]ese|deer|fish|measles|o[iu]s|pox|sheep)$", "$1"), rule("^thou$", "you"), rule("m[ae]n$", "men"),
+      rule("(pok[e\u00e9]mon|[^aeiou]ese|deer|fish|measles|o[iu]s|pox|sheep)$", "$1"), rule("^thou$", "you"), rule("m[ae]n$", "men"),
       rule("(eaux)$", "$1"), rule("(child)(?:ren)?$", "$1ren"), rule("(pe)(?:rson|ople)$", "$1ople"),
       rule("\\b((?:tit)?m|l)(?:ice|ouse)$", "$1ice"), rule("(matr|cod|mur|sil|vert|ind|append)(?:ix|ex)$", "$1ices"),
       rule("(x|ch|ss|sh|zz)$", "$1es"), rule("([^ch][ieo][ln])ey$", "$1ies"), rule("([^aeiouy]|qu)y$", "$1ies"),
