@@ -10,8 +10,8 @@ import (
 	"github.com/idnode/idnode/server/config"
 )
 
-// TestAloneNeedsSingleNodeOnce: a list of peers that names no other node needs
-// single-node to begin a cluster, and nothing where there is one.
+// TestAloneNeedsSingleNodeOnce: a list of peers that names no other node needs single-node to
+// form a cluster, and not afterwards.
 func TestAloneNeedsSingleNodeOnce(t *testing.T) {
 	t.Parallel()
 	c := configs(t, "A")["A"]
@@ -40,8 +40,8 @@ func TestAloneNeedsSingleNodeOnce(t *testing.T) {
 }
 
 // TestClusterIDBeginsNothing: a node whose data directory is empty does not start, and makes
-// nothing where there was no directory; one with data goes on, also with a wrong id, as after
-// a recovery.
+// no directory if there was none. A node with data starts, even with a wrong id, as after a
+// recovery.
 func TestClusterIDBeginsNothing(t *testing.T) {
 	t.Parallel()
 	c := configs(t, "A")["A"]

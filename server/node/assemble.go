@@ -30,8 +30,8 @@ import (
 	"github.com/idnode/idnode/server/tlsconf"
 )
 
-// assemble makes the parts, from the ground floor up. What it has made when it
-// fails is released by its caller.
+// assemble makes the parts, from the ground floor up. The caller releases what was made if it
+// fails.
 func (n *Node) assemble() error {
 	if err := n.checkFirstStart(); err != nil {
 		return err
@@ -88,8 +88,8 @@ func (n *Node) assemble() error {
 	return n.openMetrics()
 }
 
-// checkFirstStart refuses a node without a data directory before it makes one. Where there
-// is one, openCluster knows more.
+// checkFirstStart refuses a first start that openCluster would refuse, before the data
+// directory is made. If the directory exists, openCluster decides.
 func (n *Node) checkFirstStart() error {
 	if n.storage != nil {
 		return nil
@@ -133,7 +133,7 @@ func (n *Node) openCluster() error {
 	case n.certs == nil:
 		return nil
 	}
-	// When it was read, the cluster was not known yet.
+	// The certificate was first read before the cluster was known.
 	return n.certs.check(n.certs.Leaf())
 }
 
@@ -145,7 +145,7 @@ func (n *Node) clusterID() string {
 	return hex.EncodeToString(n.cluster.ClusterID())
 }
 
-// stateMachine is what the log is applied to.
+// stateMachine returns the state machine that the log is applied to.
 func (n *Node) stateMachine() cluster.StateMachine {
 	if n.watch == nil {
 		return n.state
@@ -153,16 +153,16 @@ func (n *Node) stateMachine() cluster.StateMachine {
 	return n.watch(n.state)
 }
 
-// introduce is how the node speaks of itself to other nodes. It is called only
-// when a call is made, which is after openCluster.
+// introduce returns this node's identity for calls to other nodes, which are made only after
+// openCluster.
 func (n *Node) introduce() peer.Introduction {
 	self := n.cluster.Self()
 	return peer.Introduction{ClusterID: self.ClusterID, ID: self.ID.Bytes(), Tag: self.Tag}
 }
 
-// announced passes on what the cluster knows of this node's etags. The cluster
-// node announces itself only after Start, when there is a keeper. The node's own state
-// has the announcement, and so the counters, which are too many for an answer.
+// announced passes the cluster's record of this node's etags on to the keeper. The cluster
+// node announces itself only after Start, when there is a keeper. The counters come from the
+// node's own state, which has the announcement: they are too many for an answer.
 func (n *Node) announced(m *raftlogv1.MemberResult) {
 	known := n.state.Etags(m.GetMember().GetId())
 	if known == nil {
@@ -172,21 +172,21 @@ func (n *Node) announced(m *raftlogv1.MemberResult) {
 	n.keeper.Announced(known)
 }
 
-// disconnect ends the connections with a member that was removed, on the gRPC port.
+// disconnect closes the gRPC port's connections with a removed member.
 func (n *Node) disconnect(m *raftlogv1.Member) {
 	n.callers.grpc.Disconnect(m.GetId())
 	n.pool.Disconnect(m.GetTag())
 }
 
-// etagFloors passes on where a node's etags must go on, if it is this one. Like
-// announced it is called only after Start.
+// etagFloors passes the floors of a node's etags on, if it is this node. Like announced it is
+// called only after Start.
 func (n *Node) etagFloors(nodeID []byte, state *raftlogv1.EtagState) {
 	if bytes.Equal(nodeID, n.cluster.ID().Bytes()) {
 		n.keeper.Floors(state)
 	}
 }
 
-// hiloTaken passes on which numbers of a tag something else than a range took. Before Start
+// hiloTaken passes on that numbers of a tag were taken other than by a range. Before Start
 // there is no reserve.
 func (n *Node) hiloTaken(database, tag string, upTo int64) {
 	if n.reserve != nil {
@@ -194,7 +194,7 @@ func (n *Node) hiloTaken(database, tag string, upTo int64) {
 	}
 }
 
-// reserves returns nil for a node that keeps none.
+// reserves returns nil for a node without a reserve.
 func (n *Node) reserves() service.Reserves {
 	if n.reserve == nil {
 		return nil
@@ -249,14 +249,14 @@ func (n *Node) openServer() {
 	creds = n.callers.grpc.Credentials(creds)
 	guard := peer.NewGuard(n.cluster.PeerSide(), authorize)
 	n.server = grpcapi.NewServer(grpcapi.Config{
-		MaxSendBytes: raftlog.MaxMessageBytes, // What callers are answered is bounded where it is made.
+		MaxSendBytes: raftlog.MaxMessageBytes, // Callers' answers are bounded where they are made.
 		MaxStreams:   uint32(max(grpcapi.DefaultMaxStreams, n.cfg.MaxInFlight)), Logger: n.log, Observer: n.metrics,
 		Options: append(n.tracing.ServerOptions(), grpc.ChainUnaryInterceptor(guard.Unary), grpc.ChainStreamInterceptor(guard.Stream)),
 	}, creds, n.service, n.readiness.health)
 	peer.NewServer(peerSide{n.cluster.PeerSide(), n.service}, n.tracing.Peer()).Register(n.server)
 }
 
-// openAudit returns nil for a node that records nothing.
+// openAudit returns nil for a node without an audit log.
 func (n *Node) openAudit() (service.Auditor, error) {
 	if n.cfg.Audit == "" {
 		return nil, nil
@@ -273,5 +273,5 @@ func (n *Node) openAudit() (service.Auditor, error) {
 	return log, nil
 }
 
-// callerOf returns the caller of a call over gRPC.
+// callerOf returns the caller of a gRPC call.
 func callerOf(ctx context.Context) service.Caller { return grpcapi.CallerOf(ctx, tlsconf.Principal) }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestAnAuditLogThatCannotBeOpened: only one that is there and not whole is to be kept.
+// TestAnAuditLogThatCannotBeOpened: the error says to keep the file only if it is damaged.
 func TestAnAuditLogThatCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	torn := filepath.Join(t.TempDir(), "audit")

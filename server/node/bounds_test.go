@@ -35,8 +35,8 @@ func readAll(t *testing.T, address, text string) (answer string, took time.Durat
 	return string(all), time.Since(begin)
 }
 
-// TestSlowAndOversizedRequests: on both ports of a node, whoever is slow is cut
-// off, and whoever sends too much is told so. Others are served meanwhile.
+// TestSlowAndOversizedRequests: on both ports of a node, a slow request is cut off, and an
+// oversized request gets an error. Others are served meanwhile.
 func TestSlowAndOversizedRequests(t *testing.T) {
 	tier.Long(t)
 	c := configs(t, "A")["A"]

@@ -22,20 +22,20 @@ import (
 	"github.com/idnode/idnode/server/tlsconf"
 )
 
-// callers owns the connections of callers and what is held for them. It is safe for
-// concurrent use.
+// callers owns the callers' connections and the budget of what is held for them. It is safe
+// for concurrent use.
 type callers struct {
-	// budget bounds what is held for callers, in bytes and connections.
+	// budget bounds the bytes and connections held for callers.
 	budget *budget.Budget
-	// grpc are the connections of the gRPC port, those of other nodes among them.
+	// grpc are the connections of the gRPC port, including those of other nodes.
 	grpc    *peer.Connections
 	metrics *metrics.Metrics
 	log     *slog.Logger
-	// refused bounds the lines about connections that are not taken.
+	// refused limits the log lines about refused connections.
 	refused calllog.Budget
 }
 
-// connectionBytes is what a connection counts for in MaxHeldBytes: about its buffers.
+// connectionBytes is what a connection counts in MaxHeldBytes: about its buffers.
 const connectionBytes = 64 << 10
 
 func newCallers(cfg *config.Config, m *metrics.Metrics, log *slog.Logger) *callers {
@@ -56,9 +56,9 @@ func (c *callers) countGRPC(conn net.Conn, info credentials.AuthInfo) *budget.Co
 	return c.count(conn, "")
 }
 
-// countHTTP counts the connections of the HTTP port from their first request on.
-// Before that they are bounded by time. It returns the function that learns of their
-// states, and the one that finds them.
+// countHTTP counts the connections of the HTTP port from their first request on. Before that
+// only time bounds them. state receives the connections' states, and held finds the account
+// of a connection.
 func (c *callers) countHTTP() (state func(net.Conn, http.ConnState), held func(net.Conn) *budget.Connection) {
 	var counted sync.Map // by net.Conn
 	held = func(conn net.Conn) *budget.Connection {
@@ -90,7 +90,7 @@ func (c *callers) countHTTP() (state func(net.Conn, http.ConnState), held func(n
 	return state, held
 }
 
-// count counts a connection for its caller; nil says that there are too many.
+// count counts a connection for its caller; nil means that the caller has too many.
 func (c *callers) count(conn net.Conn, principal string) *budget.Connection {
 	caller := nameOf(principal, conn.RemoteAddr().String())
 	held := c.budget.Open(caller)
@@ -100,7 +100,7 @@ func (c *callers) count(conn net.Conn, principal string) *budget.Connection {
 	return held
 }
 
-// nameOf is the name of a caller: its principal, or else the host of its address.
+// nameOf returns the name of a caller: its principal, or else the host of its address.
 func nameOf(principal, address string) string {
 	if principal != "" {
 		return principal
@@ -111,14 +111,14 @@ func nameOf(principal, address string) string {
 	return address
 }
 
-// senderOf is the name of the caller of a request.
+// senderOf returns the name of a request's caller.
 func senderOf(r *http.Request) string {
-	caller, _ := service.CallerOf(r.Context()) // The server gives each request one.
+	caller, _ := service.CallerOf(r.Context()) // The server gives each request a caller.
 	return nameOf(caller.Principal, caller.Address)
 }
 
-// callersListener takes no connection while descriptors are short: those that are left
-// are for Raft, whose port has another listener, and for files.
+// callersListener accepts no connection while descriptors are short: the rest is for Raft,
+// whose port has another listener, and for files.
 type callersListener struct {
 	net.Listener
 	callers *callers
@@ -142,7 +142,7 @@ func (l callersListener) Accept() (net.Conn, error) {
 	}
 }
 
-// refuse tells of a connection that is refused.
+// refuse logs a refused connection.
 func (c *callers) refuse(reason, why, key string, value any) {
 	c.metrics.ConnectionRefused(reason)
 	if silent, ok := c.refused.Take(time.Now()); ok {
@@ -150,8 +150,8 @@ func (c *callers) refuse(reason, why, key string, value any) {
 	}
 }
 
-// keepConnections ends the gRPC connections of callers that read none of their pending
-// answers, whose certificate has ended, or whose CA is gone.
+// keepConnections closes the gRPC connections of callers that read none of their pending
+// answers, whose certificate has expired, or whose CA was removed.
 func (c *callers) keepConnections(ctx context.Context, certs *certificates) {
 	tick := time.NewTicker(certificatesEvery)
 	defer tick.Stop()

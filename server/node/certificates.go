@@ -19,14 +19,14 @@ import (
 	"github.com/idnode/idnode/server/tlsconf"
 )
 
-// certificates are the node's own certificate and CA, and tell the certificates of nodes
-// from others. A nil *certificates is that of a node without TLS.
+// certificates are the node's own certificate and CA, and the check that a certificate is a
+// node's. A nil *certificates means a node without TLS.
 type certificates struct {
 	*tlsconf.Material
 	cfg *config.Config
 	log *slog.Logger
-	// clusterID is empty before the cluster is known: when the own certificate is first
-	// read, for one.
+	// clusterID returns "" before the cluster is known, for example when the own certificate
+	// is first read.
 	clusterID func() string
 }
 
@@ -46,7 +46,7 @@ func loadCertificates(cfg *config.Config, log *slog.Logger, clusterID func() str
 	return c, c.check(m.Leaf())
 }
 
-// check refuses a certificate with which other nodes would not take this one for itself.
+// check refuses a certificate that other nodes would not accept as this node's.
 func (c *certificates) check(leaf *x509.Certificate) error {
 	tag := c.cfg.Tag
 	if err := leaf.VerifyHostname(tag); tag != "" && err != nil {
@@ -59,16 +59,16 @@ func (c *certificates) check(leaf *x509.Certificate) error {
 	return nil
 }
 
-// nodes tells the certificates of nodes from others.
+// nodes returns the check that a certificate is a node's.
 func (c *certificates) nodes() tlsconf.Nodes {
 	return tlsconf.Nodes{Cluster: c.clusterID}
 }
 
-// certificatesEvery is the time between two looks at the certificate files. They are
+// certificatesEvery is the interval at which the certificate files are checked. They are
 // small, and an operator that replaces them under load should not wait.
 const certificatesEvery = time.Second
 
-// follow takes new certificates over while the node runs.
+// follow applies new certificates while the node runs.
 func (c *certificates) follow(ctx context.Context, m *metrics.Metrics) {
 	if c == nil {
 		return
@@ -90,8 +90,8 @@ func (c *certificates) ends() func() time.Time {
 	}
 }
 
-// namesMember says whether the certificate of a call's connection names the
-// member with this tag.
+// namesMember returns nil if the certificate of a call's connection names the member with
+// this tag.
 func (c *certificates) namesMember(ctx context.Context, tag string) error {
 	p, ok := grpcpeer.FromContext(ctx)
 	if !ok {
@@ -107,9 +107,9 @@ func (c *certificates) namesMember(ctx context.Context, tag string) error {
 	return c.nodes().Peer(info.State, tag)
 }
 
-// peerCredentials are for dialling the gRPC port of another node, whose
-// certificate must be that of its tag. Of a node that is known only by its address,
-// to join through, it must be a node's and name the host.
+// peerCredentials returns the credentials for dialling the gRPC port of another node, whose
+// certificate must name its tag. With an empty tag, to join through an address, it must be a
+// node's and name the host.
 func (c *certificates) peerCredentials() func(tag string) credentials.TransportCredentials {
 	if c == nil {
 		return nil
@@ -123,7 +123,7 @@ func (c *certificates) peerConfig(tag string) *tls.Config {
 	cfg := c.Client("")
 	cfg.MinVersion = tls.VersionTLS13
 	if tag != "" {
-		// Only a tag that is none, or a missing CA, fails: neither gets here.
+		// Only an invalid tag or a missing CA fails: neither gets here.
 		if named, err := c.PeerClient(tag); err == nil {
 			cfg = named
 		}
@@ -132,7 +132,7 @@ func (c *certificates) peerConfig(tag string) *tls.Config {
 	return cfg
 }
 
-// newestCredentials are those of a client that reads its configuration again at each
+// newestCredentials are credentials of a client that read the configuration again at each
 // handshake: a connection is made many times in its life, each time with the newest
 // certificates.
 type newestCredentials struct {
@@ -163,7 +163,7 @@ func (newestCredentials) OverrideServerName(string) error {
 	return errors.New("the name is the configuration's")
 }
 
-// raftTLS are for both directions of the Raft port.
+// raftTLS returns the TLS configurations for both directions of the Raft port.
 func (c *certificates) raftTLS() *cluster.TLS {
 	if c == nil {
 		return nil

@@ -50,8 +50,8 @@ func certifyFor(t *testing.T, c *config.Config, cluster string) {
 	}
 }
 
-// TestACertificateOfAnotherClusterEndsTheStart: as after a recovery, which gives the
-// cluster a new id. Other nodes would refuse this one, without its knowing why.
+// TestACertificateOfAnotherClusterEndsTheStart, as after a recovery, which gives the cluster a
+// new id. Other nodes would refuse this node, and it would not know why.
 func TestACertificateOfAnotherClusterEndsTheStart(t *testing.T) {
 	t.Parallel()
 	c := configs(t, "A")["A"]

@@ -12,8 +12,7 @@ import (
 	"github.com/idnode/idnode/server/service"
 )
 
-// clusterView shows a cluster.Node to the service, which must not know package
-// cluster.
+// clusterView is a cluster.Node for the service, which must not know package cluster.
 type clusterView struct{ node *cluster.Node }
 
 var _ service.Cluster = clusterView{}
@@ -30,7 +29,7 @@ func (v clusterView) Status() service.ClusterStatus {
 	}
 }
 
-// conditions are how the members are, by tag.
+// conditions returns the members' conditions by tag.
 func conditions(members []cluster.MemberStatus) map[string]service.Condition {
 	all := make(map[string]service.Condition, len(members))
 	for _, m := range members {
@@ -46,7 +45,7 @@ func sinceContact(at time.Time) time.Duration {
 	return max(0, time.Since(at))
 }
 
-// voterTags are the members that vote in Raft's own configuration.
+// voterTags returns the tags of the voters in Raft's own configuration.
 func voterTags(members []cluster.MemberStatus) []string {
 	var tags []string
 	for _, m := range members {
@@ -58,7 +57,7 @@ func voterTags(members []cluster.MemberStatus) []string {
 	return tags
 }
 
-// peerSide is what other nodes ask of this one.
+// peerSide answers the calls of other nodes.
 type peerSide struct {
 	*cluster.PeerSide
 	service *service.Service

@@ -11,25 +11,25 @@ import (
 	"github.com/idnode/idnode/fsm"
 )
 
-// DataLossError says that the data directory is not what this node wrote into
-// it. The node has neither voted nor served with it since it noticed, and must
-// not: it may have forgotten what it promised to others.
+// DataLossError means that the data directory is not as this node wrote it. The node has
+// neither voted nor served since it noticed, and must not: it may have forgotten votes or
+// acknowledged entries.
 type DataLossError struct {
-	// Dir is the data directory, Tag the node's tag; empty if it is not known.
+	// Dir is the data directory, Tag the node's tag; empty if unknown.
 	Dir, Tag string
-	// Err says what is wrong.
+	// Err is the damage.
 	Err error
 }
 
-// Error implements error: what is wrong, and how the node is rebuilt.
+// Error implements error: the damage, and how to rebuild the node.
 func (e *DataLossError) Error() string {
 	return fmt.Sprintf("%s: %s; rebuild this node: idnode cluster remove %s at another node, empty %s, "+
 		"and start it with --join ADDRESS of a member and without its old tag",
 		e.reason(), e.Err, cmp.Or(e.Tag, "TAG"), e.Dir)
 }
 
-// reason names what happened: the directory of a node whose state differs may be
-// as it was written.
+// reason names the damage: the directory of a node whose state diverged may be as it was
+// written.
 func (e *DataLossError) reason() string {
 	if errors.Is(e.Err, member.ErrDiverged) {
 		return "STATE_DIVERGED"
@@ -40,15 +40,15 @@ func (e *DataLossError) reason() string {
 // Unwrap implements errors.Unwrap.
 func (e *DataLossError) Unwrap() error { return e.Err }
 
-// damage are the errors, beside those of files, that mean a directory with which
-// the node must not go on.
+// damage are the errors, beside those of files, that mean a directory that the node must not
+// use.
 var damage = []error{
 	member.ErrCorrupt, member.ErrMismatch, member.ErrTakenBack, member.ErrSetBack, member.ErrDiverged,
 	etag.ErrCorrupt, fsm.ErrCorrupt,
 }
 
-// dataLoss makes a DataLossError of an error that means damage, and leaves every
-// other error as it is.
+// dataLoss returns a DataLossError for an error that means damage, and any other error
+// unchanged.
 func (n *Node) dataLoss(err error) error {
 	isDamage := func(target error) bool { return errors.Is(err, target) }
 	var known *DataLossError
@@ -58,9 +58,9 @@ func (n *Node) dataLoss(err error) error {
 	return &DataLossError{Dir: n.cfg.DataDir, Tag: n.lastTag(err), Err: err}
 }
 
-// lastTag is the node's tag as far as it is known, for the operator that rebuilds
-// the node. The tag it was started with comes first: a record of another node
-// names a sound node, which must not be removed.
+// lastTag returns the last known tag of the node, for the operator that rebuilds it. The tag
+// it was started with comes first: a record of another node names a sound node, which must
+// not be removed.
 func (n *Node) lastTag(err error) string {
 	if n.cfg.Tag != "" {
 		return n.cfg.Tag

@@ -14,8 +14,8 @@ import (
 	"github.com/idnode/idnode/server/config"
 )
 
-// TestDataLoss: every kind of damage is told under its reason, once, with what to
-// do; nothing else is.
+// TestDataLoss: every kind of damage has its reason and the way to rebuild the node in the
+// error, once; other errors are unchanged.
 func TestDataLoss(t *testing.T) {
 	n := &Node{cfg: &config.Config{DataDir: "/data/b", Tag: "B"}}
 	for err, reason := range map[error]string{
@@ -40,8 +40,8 @@ func TestDataLoss(t *testing.T) {
 	}
 }
 
-// TestTheHintNamesNoSoundNode: with the record of node A in the place of B's, the
-// node to remove is B, or nobody knows which.
+// TestTheHintNamesNoSoundNode: with the record of node A in the place of B's, the node to
+// remove is B, or unknown.
 func TestTheHintNamesNoSoundNode(t *testing.T) {
 	dir := t.TempDir()
 	if err := (&member.Record{ID: nodeid.ID{1}, Tag: "A"}).Save(dir); err != nil {

@@ -121,8 +121,8 @@ func checkExpression(t *testing.T, where, expression string) {
 	}
 }
 
-// TestDeployedNamesExist: what the dashboard and the alerts ask for is in a
-// scrape of a node that has worked, under that name.
+// TestDeployedNamesExist: the names in the dashboard and the alerts are in a scrape of a node
+// that has served calls.
 func TestDeployedNamesExist(t *testing.T) {
 	t.Parallel()
 	n := run(t, configs(t, "A")["A"])
@@ -132,7 +132,7 @@ func TestDeployedNamesExist(t *testing.T) {
 	if status, _ := n.get("/databases/default/identity/next?name=users"); status == 0 {
 		t.Fatal("no answer")
 	}
-	// What is told of calls that this test does not make.
+	// Metrics of calls that this test does not make.
 	n.metrics.Exchanged("/idnode.v1.IdsService/Claim", 0)
 	n.metrics.Service().Refused("QUOTA")
 	n.metrics.Certificates(func() (own, ca time.Time) { return time.Now(), time.Now() }) // It has no TLS.
@@ -226,15 +226,15 @@ func promtool(t *testing.T, args ...string) {
 	}
 }
 
-// TestAlertsByPromtool: the rules are sound, and each is heard when it must be and
-// not otherwise, as the files of alertTests say.
+// TestAlertsByPromtool: the rules are valid, and each fires when it must and not otherwise, as
+// the files of alertTests say.
 func TestAlertsByPromtool(t *testing.T) {
 	t.Parallel()
 	promtool(t, "check", "rules", filepath.Base(alertsFile))
 	promtool(t, append([]string{"test", "rules"}, alertTests...)...)
 }
 
-// TestEveryAlertIsTried: each is in one of alertTests, once heard and once silent.
+// TestEveryAlertIsTried: each alert is in alertTests, once firing and once silent.
 func TestEveryAlertIsTried(t *testing.T) {
 	var text []byte
 	for _, name := range alertTests {

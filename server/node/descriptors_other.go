@@ -4,5 +4,5 @@ package node
 
 import "net"
 
-// usesReservedDescriptor is not known here.
+// usesReservedDescriptor returns false: the limit is not known on this system.
 func usesReservedDescriptor(net.Conn) bool { return false }

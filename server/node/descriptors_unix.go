@@ -7,14 +7,13 @@ import (
 	"syscall"
 )
 
-// keptDescriptors are kept back for Raft's connections, files and certificates; or a
-// quarter of what the process may have, if that is less.
+// keptDescriptors is the number of descriptors reserved for Raft's connections, files and
+// certificates; a quarter of the process's limit, if that is less.
 const keptDescriptors = 256
 
-// usesReservedDescriptor reports whether a connection has one of the descriptors that are kept
-// back.
-// The kernel gives the lowest number that is free, so all below are in use. The limit
-// may be changed while the process runs. Networks of simulations have no descriptors.
+// usesReservedDescriptor reports whether a connection has a reserved descriptor. The kernel
+// gives the lowest free number, so all below are in use. The limit may change while the
+// process runs. Connections of simulated networks have no descriptors.
 func usesReservedDescriptor(conn net.Conn) bool {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {

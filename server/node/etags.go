@@ -2,8 +2,7 @@ package node
 
 import "github.com/idnode/idnode/server/service"
 
-// ownEtags shows this node's counters, and the ceilings that the cluster keeps
-// for them, to the service.
+// ownEtags returns this node's counters and their ceilings in the cluster, for the service.
 func (n *Node) ownEtags() []service.OwnEtag {
 	last, reserved, ceilings := n.counters.Last(), n.counters.Reserved(), map[string]uint64{}
 	for _, d := range n.state.Etags(n.cluster.ID().Bytes()).GetDatabases() {
@@ -18,7 +17,8 @@ func (n *Node) ownEtags() []service.OwnEtag {
 	return etags
 }
 
-// maxDatabases is the limit up to which the cluster keeps ceilings for this node.
+// maxDatabases returns the number of databases for which the cluster keeps ceilings of this
+// node.
 func (n *Node) maxDatabases() int {
 	limit, _ := n.state.Setting("max-databases")
 	return int(limit.Value)

@@ -13,13 +13,13 @@ import (
 // etagFile is the name of the etag store in the data directory.
 const etagFile = "etags.db"
 
-// fileDamage are the errors of the files in a data directory that mean damage. A
-// file of another node is one: the directory that has it lost its own.
+// fileDamage are the errors of files in a data directory that mean damage. A file of another
+// node is damage: the directory has lost its own.
 var fileDamage = []error{
 	store.ErrCorrupt, store.ErrMissing, store.ErrForeign, boltetag.ErrMissing, boltetag.ErrOtherNode,
 }
 
-// errForeign means that node.json and raft.db are of two nodes.
+// errForeign means that node.json and raft.db belong to two nodes.
 var errForeign = store.ErrForeign
 
 // openEtagFile opens the counters of server-side ids in the data directory.

@@ -6,8 +6,8 @@ import (
 	"github.com/idnode/idnode/etag"
 )
 
-// openEtagFile fails: bbolt, which the file is made with, does not compile for
-// WebAssembly. Simulations bring a storage of their own.
+// openEtagFile fails: bbolt does not compile for WebAssembly. Simulations have their own
+// Storage.
 func openEtagFile(string, []byte, bool) (etag.Store, error) {
 	return nil, errors.ErrUnsupported
 }

@@ -22,7 +22,7 @@ func TestHostNamesOfANodeThatStarts(t *testing.T) {
 	n.until("a member's name", func() bool { return n.status("a.example:7402") == http.StatusOK })
 	first.stop()
 	n.stop()
-	b.AdvertiseHTTP = "b.example:7402" // Nobody has heard of it yet.
+	b.AdvertiseHTTP = "b.example:7402" // Not known to any node yet.
 	n = run(t, b)
 	for host, want := range map[string]int{
 		"a.example": http.StatusOK, "b.example:7402": http.StatusOK, "IDS.example": http.StatusOK, "evil.example": http.StatusForbidden,

@@ -14,18 +14,18 @@ import (
 	"github.com/idnode/idnode/server/webpage"
 )
 
-// answerTime is what a call over HTTP may take beyond the bound of every call,
-// for its answer to be read.
+// answerTime is how much longer than the bound of every call an HTTP call may take, so that
+// its answer can be read.
 const answerTime = 10 * time.Second
 
-// port is a port for calls over HTTP: a server, and the listener that it serves on. Both
-// are nil on a node without that port.
+// port is a port for HTTP calls: a server and its listener. Both are nil on a node without
+// that port.
 type port struct {
 	server   *httpapi.Server
 	listener net.Listener
 }
 
-// address is where the port listens; empty if there is none.
+// address returns the port's address; empty without a port.
 func (p *port) address() string {
 	if p.listener == nil {
 		return ""
@@ -33,7 +33,7 @@ func (p *port) address() string {
 	return p.listener.Addr().String()
 }
 
-// finish takes no new connection. The returned channel is closed when the calls in flight
+// finish accepts no new connection. The returned channel is closed when the calls in flight
 // have been answered, or the port was closed.
 func (p *port) finish() <-chan struct{} {
 	gone := make(chan struct{})
@@ -46,18 +46,17 @@ func (p *port) finish() <-chan struct{} {
 	return gone
 }
 
-// close ends what is left on the port.
+// close closes the port and all its connections.
 func (p *port) close() {
 	if p.server != nil {
 		_ = p.server.Close()
 	}
 	if p.listener != nil {
-		_ = p.listener.Close() // The server has closed it, if it served.
+		_ = p.listener.Close() // Closed already if the server has served.
 	}
 }
 
-// openHTTP claims the HTTP port, if the node shall have one, and puts the public API and
-// the page for people there.
+// openHTTP opens the HTTP port, if it is configured, with the public API and the page.
 func (n *Node) openHTTP() (err error) {
 	if n.cfg.HTTP == "" {
 		return nil
@@ -84,8 +83,8 @@ func (n *Node) httpConfig() httpapi.Config {
 	return cfg
 }
 
-// openMetrics puts metrics and health on their port: their own, where all callers
-// see names, or the HTTP port if there is one.
+// openMetrics serves metrics and health on their own port, where all callers see names, or
+// else on the HTTP port.
 func (n *Node) openMetrics() (err error) {
 	n.metrics.Observe(metrics.Sources{
 		Cluster: n.cluster, State: n.state, Etags: n.counters, NodeID: n.cluster.ID().Bytes(),
@@ -107,8 +106,7 @@ func (n *Node) openMetrics() (err error) {
 	return nil
 }
 
-// serve serves on all ports. What it returns gets the error of a port that
-// fails.
+// serve serves on all ports. The returned channel gets the error of a port that fails.
 func (n *Node) serve() <-chan error {
 	served := make(chan error, 3)
 	go func() { served <- fmt.Errorf("the gRPC port: %w", n.server.Serve(n.listener)) }()

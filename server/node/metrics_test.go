@@ -31,7 +31,7 @@ func configs(t *testing.T, tags ...string) map[string]*config.Config {
 		c.Tag, c.DataDir = tag, filepath.Join(t.TempDir(), tag)
 		c.GRPC, c.Raft, c.HTTP = freeport.For(t), freeport.For(t), freeport.For(t)
 		c.AdvertiseGRPC, c.AdvertiseRaft, c.AdvertiseHTTP = c.GRPC, c.Raft, c.HTTP
-		// Nobody loses an election to a busy machine.
+		// A busy machine must not cause an election.
 		c.HeartbeatTimeout = time.Second
 		peers[tag], all[tag] = c.GRPC, &c
 	}
@@ -94,7 +94,7 @@ func (r *running) ready() {
 		r.t.Fatal(err)
 	}
 	if !r.readiness.started.Load() {
-		r.t.Error("who was told that the node is ready may be refused, since it is starting")
+		r.t.Error("a caller that saw the node ready may be refused, since it is starting")
 	}
 	r.until("ready", func() bool { status, _ := r.get("/readyz"); return status == http.StatusOK })
 }
@@ -237,9 +237,9 @@ func TestScrapeOfOneNode(t *testing.T) {
 	}
 }
 
-// TestScrapeAfterMore: what there is only after ranges came back, calls were
-// refused over HTTP, snapshots were written, or a counter was seeded high, which
-// the node sees when it looks through all of them.
+// TestScrapeAfterMore: the metrics that exist only after ranges were returned, calls were
+// refused over HTTP, snapshots were written, or a counter was seeded high, which the survey
+// of all counters finds.
 func TestScrapeAfterMore(t *testing.T) {
 	tier.Long(t)
 	c := configs(t, "A")["A"]
@@ -379,9 +379,9 @@ func TestScrapeOfThreeNodes(t *testing.T) {
 	}
 }
 
-// TestAWrongListOfPeersIsTold: two nodes whose lists differ form no cluster, and each
-// says why to whoever asks whether it is ready, and to callers.
-func TestAWrongListOfPeersIsTold(t *testing.T) {
+// TestAWrongListOfPeersIsReported: two nodes whose lists differ form no cluster, and the
+// readiness and the status of each say why.
+func TestAWrongListOfPeersIsReported(t *testing.T) {
 	t.Parallel()
 	all := configs(t, "A", "B")
 	all["B"].Peer = maps.Clone(all["A"].Peer)
@@ -397,7 +397,7 @@ func TestAWrongListOfPeersIsTold(t *testing.T) {
 	}
 }
 
-// TestReadinessOfANodeThatStarts: alone of three, it says what it waits for.
+// TestReadinessOfANodeThatStarts: a lone node of three says what it waits for.
 func TestReadinessOfANodeThatStarts(t *testing.T) {
 	n := run(t, configs(t, "A", "B", "C")["A"])
 	n.until("an answer", func() bool { status, _ := n.get("/livez"); return status == http.StatusOK })

@@ -24,36 +24,36 @@ import (
 	"github.com/idnode/idnode/server/tracing"
 )
 
-// Options is what a node is made of.
+// Options are the configuration and dependencies of a node.
 type Options struct {
-	// Config is a configuration that config.Load has validated.
+	// Config must have been validated by config.Load.
 	Config *config.Config
-	// Logger hears what the node does.
+	// Logger gets the node's log lines.
 	Logger *slog.Logger
 	// Version is the program's version, shown in the status.
 	Version string
-	// Tracing follows calls; nil for a node without traces. The node ends it.
+	// Tracing traces calls; nil for a node without traces. The node shuts it down.
 	Tracing *tracing.Tracing
 	// Now is the clock that is written into log entries; nil means time.Now.
 	Now func() time.Time
 	// Storage, if set, is used in place of the data directory.
 	Storage Storage
-	// Process, if not 0, is the number of this process in place of a random one.
+	// Process, if not 0, replaces the random number of this process.
 	Process uint64
 	// Network, if set, is used in place of TCP, and LookupHost, if set, in place of the
 	// system's resolver: see cluster.Config.
 	Network    cluster.Network
 	LookupHost func(ctx context.Context, host string) ([]string, error)
-	// Watch, if set, returns what the log is applied to in place of the state: a
-	// state machine that looks on and passes everything on to it.
+	// Watch, if set, returns the state machine that the log is applied to. It must pass
+	// everything on to the state.
 	Watch func(*fsm.State) cluster.StateMachine
 }
 
-// Storage is where a node keeps what must outlive its process.
+// Storage replaces the data directory.
 type Storage interface {
 	cluster.Storage
-	// OpenEtags opens the counters of server-side ids of the node with this raw
-	// Raft id. mustExist is set if it may have used them before.
+	// OpenEtags opens the etag counters of the node with this raw Raft id. mustExist is set
+	// if the node may have used them before.
 	OpenEtags(nodeID []byte, mustExist bool) (etag.Store, error)
 }
 
@@ -71,25 +71,25 @@ type Node struct {
 	lookupHost func(ctx context.Context, host string) ([]string, error)
 	watch      func(*fsm.State) cluster.StateMachine
 
-	// What New makes, in the order in which it is made.
+	// The parts that New makes, in this order.
 	state    *fsm.State
 	pool     *peer.Pool
 	callers  *callers
 	cluster  *cluster.Node
 	counters *etag.Counters
 	keeper   *etags.Keeper
-	// reserve is nil on a node that keeps none.
+	// reserve is nil on a node without a reserve.
 	reserve   *reserve.Keeper
 	service   *service.Service
 	readiness *readiness
 	// certs is nil on a node without TLS.
 	certs *certificates
-	// audit is nil on a node that records nothing.
+	// audit is nil on a node without an audit log.
 	audit    *audit.Log
 	server   *grpcapi.Server
 	listener net.Listener
 	http     port
-	// metricsPort is one of metrics and health alone, if they have an address.
+	// metricsPort is the port of metrics and health, if they have an address.
 	metricsPort port
 	metrics     *metrics.Metrics
 	tracing     *tracing.Tracing
@@ -98,8 +98,8 @@ type Node struct {
 	background sync.WaitGroup
 }
 
-// New puts a node together: it claims the data directory and the gRPC and HTTP
-// ports, and serves nothing yet. If it fails nothing is left open.
+// New assembles a node: it claims the data directory and the gRPC and HTTP ports, and serves
+// nothing yet. If it fails, nothing is left open.
 func New(opts Options) (*Node, error) {
 	n := &Node{
 		cfg: opts.Config, log: opts.Logger, version: opts.Version, tracing: opts.Tracing, now: opts.Now, storage: opts.Storage,
@@ -114,24 +114,24 @@ func New(opts Options) (*Node, error) {
 	return n, nil
 }
 
-// GRPCAddr is where the gRPC port listens.
+// GRPCAddr returns the address of the gRPC port, as host:port.
 func (n *Node) GRPCAddr() string { return n.listener.Addr().String() }
 
-// RaftAddr is where others reach the Raft port.
+// RaftAddr returns the advertised address of the Raft port, as host:port.
 func (n *Node) RaftAddr() string { return n.cfg.AdvertiseRaft }
 
-// HTTPAddr is where the HTTP port listens; empty for a node without one.
+// HTTPAddr returns the address of the HTTP port; empty for a node without one.
 func (n *Node) HTTPAddr() string { return n.http.address() }
 
-// MetricsAddr is where metrics and health have a port of their own; empty if they
-// have none.
+// MetricsAddr returns the address of a separate port of metrics and health; empty if there
+// is none.
 func (n *Node) MetricsAddr() string { return n.metricsPort.address() }
 
-// HeldBytes is what is held for callers.
+// HeldBytes returns the bytes held for callers.
 func (n *Node) HeldBytes() int64 { return n.callers.budget.Held() }
 
-// Alive returns why the node hangs, or nil; it does not return if one of the locks hangs
-// that every call takes. It asks no other node.
+// Alive returns why the node hangs, or nil. It blocks if a lock hangs that every call takes.
+// It asks no other node.
 func (n *Node) Alive() error {
 	n.state.Hash()
 	n.cluster.Status()
@@ -141,23 +141,22 @@ func (n *Node) Alive() error {
 // reloadLimit bounds Reload where the audit log's disk hangs.
 const reloadLimit = time.Second
 
-// Reload goes on in the audit log that is at its path now. Certificates need no reload: their
-// files are looked at all the time.
+// Reload reopens the audit log at its path. Certificates need no reload: their files are
+// checked every second.
 func (n *Node) Reload() {
 	n.log.Info("told to reload")
 	ctx, cancel := context.WithTimeout(context.Background(), reloadLimit)
 	defer cancel()
-	_ = n.audit.Reopen(ctx) // The audit log tells of a failure.
+	_ = n.audit.Reopen(ctx) // The audit log logs a failure.
 }
 
-// Ready returns nil once the node serves everything: it has a quorum, its state
-// is as new as the cluster's, and its tag is confirmed. It returns an error when
-// ctx ends, the node has ended, or it is found not to be guarded, which ends it.
+// Ready returns nil once the node serves everything: it has a quorum, its state is as new as
+// the cluster's, and its tag is confirmed. It returns an error if ctx ends, the node has
+// ended, or the node is found to be unguarded, which ends it.
 func (n *Node) Ready(ctx context.Context) error { return n.readiness.await(ctx) }
 
-// followHealth says that the node serves once everything works for the first
-// time, and from then on whenever it is in touch with a quorum.
-// What it sends to unguarded ends the node.
+// followHealth reports the node as serving once it is ready for the first time, and from then
+// on whenever it is in touch with a quorum. A value on unguarded ends the node.
 func (n *Node) followHealth(ctx context.Context, unguarded chan<- error) {
 	err := n.Ready(ctx)
 	if errors.Is(err, config.ErrUnguarded) {
@@ -169,27 +168,25 @@ func (n *Node) followHealth(ctx context.Context, unguarded chan<- error) {
 	}
 }
 
-// survey looks for the fullest counters once the state is there, and from then on
-// now and then.
+// survey looks for the fullest counters once the state is there, and then periodically.
 func (n *Node) survey(ctx context.Context) {
 	if n.Ready(ctx) == nil {
 		n.metrics.Survey(ctx, n.state)
 	}
 }
 
-// Run serves until ctx ends, and then stops cleanly in bounded time and returns
-// nil; or it returns the error that ended the node. Either way everything is
-// closed.
+// Run serves until ctx ends, stops cleanly in bounded time and returns nil; or it returns the
+// error that ended the node. Everything is closed when it returns.
 func (n *Node) Run(ctx context.Context) error {
 	err := n.dataLoss(n.runUntil(ctx, n.serve()))
 	if err != nil {
 		n.log.Error("the node ends by itself", "error", err)
 		if errors.Is(err, config.ErrUnguarded) {
-			n.stop() // Nothing is wrong with it.
+			n.stop() // The node is sound.
 			return err
 		}
 		if errors.Is(err, member.ErrRemoved) {
-			n.leave() // Its data are sound: what it answers is right.
+			n.leave() // The node's data are sound, and so are its answers.
 		}
 		return errors.Join(err, n.abandon())
 	}
@@ -198,8 +195,8 @@ func (n *Node) Run(ctx context.Context) error {
 	return nil
 }
 
-// runUntil starts the node's place in the cluster and waits for the first
-// reason to end. nil means that ctx ended.
+// runUntil starts the cluster node and waits for the first reason to end. nil means that ctx
+// ended.
 func (n *Node) runUntil(ctx context.Context, served <-chan error) error {
 	following, cancel := context.WithCancel(ctx)
 	defer n.background.Wait()
@@ -211,9 +208,9 @@ func (n *Node) runUntil(ctx context.Context, served <-chan error) error {
 	n.background.Go(func() { n.callers.keepConnections(following, n.certs) })
 	if err := n.cluster.Start(ctx); err != nil {
 		if ctx.Err() != nil {
-			return nil // Interrupted while it started: that is a clean end too.
+			return nil // Interrupted while starting: a clean end too.
 		}
-		// The Raft library keeps to itself why a snapshot cannot be opened.
+		// The Raft library does not return why a snapshot cannot be opened.
 		if failure := n.cluster.Err(); failure != nil && !errors.Is(err, failure) {
 			err = errors.Join(err, failure)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/idnode/idnode/server/grpcapi"
 )
 
-// readiness says whether a node is ready, and why it is not. It is safe for concurrent
+// readiness decides whether a node is ready, and why it is not. It is safe for concurrent
 // use.
 type readiness struct {
 	cfg     *config.Config
@@ -25,17 +25,16 @@ type readiness struct {
 	keeper  *etags.Keeper
 	// audit may be nil.
 	audit *audit.Log
-	// health is what callers over gRPC are told.
+	// health is the health service of the gRPC port.
 	health *grpcapi.Health
-	// started says that the node has been ready once, stopping that it will not be
-	// again.
+	// started means that the node has been ready once, stopping that it will not be again.
 	started, stopping atomic.Bool
 }
 
-// readyPause is between two looks at whether the node is ready.
+// readyPause is the interval at which readiness is checked.
 const readyPause = 20 * time.Millisecond
 
-// await is what Node.Ready does.
+// await implements Node.Ready.
 func (r *readiness) await(ctx context.Context) error {
 	tick := time.NewTicker(readyPause)
 	defer tick.Stop()
@@ -48,7 +47,7 @@ func (r *readiness) await(ctx context.Context) error {
 			err = r.guarded()
 		}
 		if err == nil {
-			r.started.Store(true) // Before anybody is told.
+			r.started.Store(true) // Before any caller can see it.
 			return nil
 		}
 		if errors.Is(err, config.ErrUnguarded) {
@@ -64,9 +63,9 @@ func (r *readiness) await(ctx context.Context) error {
 	}
 }
 
-// guarded judges a node that was in a cluster before, once its state is as new as the
+// guarded checks a node that was in a cluster before, once its state is as new as the
 // cluster's: only now it is known whether there are roles. Until then dangerous calls are
-// refused, and so they are later if the roles are taken away.
+// refused, and also later if the roles are removed.
 func (r *readiness) guarded() error {
 	if r.started.Load() {
 		return nil
@@ -74,7 +73,7 @@ func (r *readiness) guarded() error {
 	return r.cfg.CheckGuard(r.state.Roles().Table.Set())
 }
 
-// own returns what the node itself is not ready for yet.
+// own returns what this node itself still waits for, or nil.
 func (r *readiness) own() error {
 	if err := r.cluster.ClusterCheck(); err != nil {
 		return err
@@ -88,14 +87,14 @@ func (r *readiness) own() error {
 	return r.cluster.LogServed()
 }
 
-// stop says that the node is not ready, for good.
+// stop makes the node permanently not ready.
 func (r *readiness) stop() {
 	r.stopping.Store(true)
 	r.health.Stop()
 }
 
-// reason returns why the node is not ready, in words, or nil. It asks no other
-// node, so it may be called often.
+// reason returns why the node is not ready, or nil. It asks no other node, so it may be
+// called often.
 func (r *readiness) reason() error {
 	switch err := r.cluster.Err(); {
 	case errors.Is(err, member.ErrRemoved), r.cluster.Removed():
@@ -123,17 +122,17 @@ func (r *readiness) Ready() bool { return r.reason() == nil }
 // QuorumChanges implements grpcapi.Readiness.
 func (r *readiness) QuorumChanges() <-chan struct{} { return r.cluster.QuorumChanges() }
 
-// fullWarning is what a node says whose storage is full. It is ready all the same: it
-// reads, gives server-side ids, and goes on by itself.
+// fullWarning is the warning of a node whose storage is full. The node is ready: it reads,
+// gives server-side ids, and recovers by itself.
 const fullWarning = "storage is full, here or on a majority: identities, ranges and claims are refused with STORAGE_FULL until there is " +
 	"room"
 
-// slowWarning is what a node says whose disk is slow. It is ready all the same: it reads,
-// and another leads.
+// slowWarning is the warning of a node whose disk is slow. The node is ready: it reads, and
+// another node leads.
 const slowWarning = "storage is slow: a write to the log took longer than a sixth of storage-watchdog, and this node does not get " +
 	"leadership for some seconds"
 
-// warnings are what a person should know of the node, ready or not.
+// warnings returns the warnings for an operator, whether the node is ready or not.
 func (r *readiness) warnings() []string {
 	warnings := r.cluster.Warnings()
 	if r.cluster.StorageFull() {
@@ -148,7 +147,7 @@ func (r *readiness) warnings() []string {
 	return warnings
 }
 
-// startingFor returns what a node waits for that has never been ready.
+// startingFor returns what a node that has never been ready waits for.
 func (r *readiness) startingFor() error {
 	if err := r.cluster.ClusterCheck(); err != nil {
 		return err

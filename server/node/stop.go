@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// drainLimit bounds the wait for calls in flight. It is longer than the time
-	// a call waits for a leader, so that nearly all end by themselves.
+	// drainLimit bounds the wait for calls in flight. It is longer than a call's wait for a
+	// leader, so that nearly all end by themselves.
 	drainLimit = 5 * time.Second
-	// lastWords is how long a node stays after its own etags are recorded. Where
-	// all nodes are stopped at once, each needs the others for its record; two
-	// rounds through the log, with a change of leader in between, take less.
-	lastWords = 300 * time.Millisecond
-	// keeperLimit bounds telling the cluster where the etags stand.
+	// othersLimit is how long a node stays after its own etags are recorded. If all nodes are
+	// stopped at the same time, each needs the others for its record; two rounds through the
+	// log, with a change of leader in between, take less.
+	othersLimit = 300 * time.Millisecond
+	// keeperLimit bounds recording the last etags in the cluster.
 	keeperLimit = 3 * time.Second
 	// clusterLimit bounds the leadership transfer and closing Raft.
 	clusterLimit = 10 * time.Second
@@ -24,8 +24,8 @@ const (
 	leaveLimit = time.Second
 	// tracesLimit bounds the sending of the last traces.
 	tracesLimit = 2 * time.Second
-	// abandonLimit bounds the end of a node that cannot go on: its disk may
-	// hang, and a leader whose disk hangs must be gone soon.
+	// abandonLimit bounds the end of a node that cannot go on: its disk may hang, and a leader
+	// whose disk hangs must be gone soon.
 	abandonLimit = 2 * time.Second
 )
 
@@ -36,19 +36,19 @@ type step struct {
 	do    func(ctx context.Context) error
 }
 
-// stop is the list of what stops, in this order and for these reasons.
+// stop stops the parts in this order, for these reasons.
 func (n *Node) stop() {
 	gone := make(chan struct{})
 	var answered <-chan struct{}
 	takeSteps(n.log, []step{
-		// Load balancers and clients go elsewhere from here on.
+		// Load balancers and clients use other nodes from here on.
 		{"not ready", time.Second, func(context.Context) error {
 			n.readiness.stop()
 			return nil
 		}},
-		// New calls are refused as certainly not done; those in flight end well,
-		// because everything below them still works. Other nodes keep their
-		// connections: this node may lead until it has transferred leadership.
+		// New calls are refused as certainly not applied; calls in flight succeed, because
+		// everything below them still works. Other nodes keep their connections: this node may
+		// lead until it has transferred leadership.
 		{"calls in flight", drainLimit, func(ctx context.Context) error {
 			go func() {
 				defer close(gone)
@@ -57,27 +57,27 @@ func (n *Node) stop() {
 			answered = n.http.finish()
 			return n.service.Drain(ctx)
 		}},
-		// The last answers are read; no call over HTTP could do anything now.
+		// The last answers are read; no HTTP call could succeed now.
 		{"HTTP port", time.Second, func(ctx context.Context) error {
 			defer n.http.close()
 			return await(ctx, answered)
 		}},
-		// No call can ask for an etag any more: their exact values go to the disk
-		// and, while there still is a leader, to the cluster.
+		// No call can ask for an etag any more: the exact values are written to the disk and,
+		// while there still is a leader, to the cluster.
 		{"etags", keeperLimit, n.keeper.Stop},
-		// No call can ask for a range any more: the rest of the reserve goes back.
+		// No call can ask for a range any more: the reserve is returned.
 		{"reserve of ranges", keeperLimit, func(ctx context.Context) error {
 			if n.reserve != nil {
 				n.reserve.Stop(ctx)
 			}
 			return nil
 		}},
-		// The other nodes may be stopping too, and need this one for theirs.
+		// The other nodes may be stopping too, and need this node for their etags.
 		{"etags of other nodes", time.Second, n.stayForOthers},
 		// Leadership is transferred, then Raft ends, then its store is closed.
 		{"cluster", clusterLimit, n.cluster.Shutdown},
-		// What is left on the gRPC port are the streams of other nodes, which
-		// would stay open permanently.
+		// The remaining streams of the gRPC port are other nodes', which would stay open
+		// permanently.
 		{"gRPC port", time.Second, func(ctx context.Context) error {
 			n.server.Stop()
 			return await(ctx, gone)
@@ -87,21 +87,20 @@ func (n *Node) stop() {
 			n.pool.Close()
 			return nil
 		}},
-		// Until now it said that the node is stopping.
+		// Until now it reported that the node is stopping.
 		{"metrics port", time.Second, func(context.Context) error {
 			n.metricsPort.close()
 			return nil
 		}},
-		// No call is left that would be recorded.
+		// No call is left to record.
 		{"audit log", time.Second, func(context.Context) error { return n.audit.Close() }},
-		// The collector hears of the last calls too.
+		// The last calls are traced too.
 		{"traces", tracesLimit, n.tracing.Shutdown},
 	})
 }
 
-// leave lets the calls in flight end on a node that was removed: one of them may
-// be the call that removed it. At the limit it answers the calls that need the
-// cluster in any case.
+// leave lets the calls in flight end on a removed node: one of them may be the call that
+// removed it. At the limit it answers the calls that need the cluster in any case.
 func (n *Node) leave() {
 	takeSteps(n.log, []step{{"calls in flight", leaveLimit, func(ctx context.Context) error {
 		n.readiness.stop()
@@ -117,19 +116,19 @@ func (n *Node) leave() {
 		if err := n.service.Drain(ctx); err != nil {
 			return err
 		}
-		// The last answers are on their way. It takes the whole limit as long as
-		// streams of other nodes stay open.
+		// The last answers are being sent. This takes the whole limit as long as streams of
+		// other nodes stay open.
 		_ = await(ctx, served)
 		return nil
 	}}})
 }
 
-// stayForOthers waits for lastWords, unless this node is alone.
+// stayForOthers waits for othersLimit, unless this node is the only member.
 func (n *Node) stayForOthers(ctx context.Context) error {
 	if len(n.cluster.Status().Members) < 2 {
 		return nil
 	}
-	timer := time.NewTimer(lastWords)
+	timer := time.NewTimer(othersLimit)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -138,8 +137,8 @@ func (n *Node) stayForOthers(ctx context.Context) error {
 	return nil
 }
 
-// abandon ends a node that cannot go on. It hands nothing over and does not wait:
-// a part that hangs is left behind, and ends with the process.
+// abandon ends a node that cannot go on. It transfers nothing and does not wait: a part that
+// hangs is left, and ends with the process.
 func (n *Node) abandon() error {
 	n.readiness.stop()
 	done := make(chan error, 1)
@@ -152,8 +151,7 @@ func (n *Node) abandon() error {
 	}
 }
 
-// release closes all open parts, as if by a crash, also of a node that was only
-// put together in part.
+// release closes all open parts, as if by a crash. It also works on a partly assembled node.
 func (n *Node) release() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -162,12 +160,12 @@ func (n *Node) release() error {
 		n.server.Stop()
 	}
 	if n.listener != nil {
-		_ = n.listener.Close() // The server has closed it, if it served.
+		_ = n.listener.Close() // Closed already if the server has served.
 	}
 	n.http.close()
 	n.metricsPort.close()
 	if n.keeper != nil {
-		_ = n.keeper.Stop(ctx) // That the cluster was not told is what was meant.
+		_ = n.keeper.Stop(ctx) // As after a crash, the cluster gets no record.
 	}
 	if n.reserve != nil {
 		n.reserve.Stop(ctx) // Nothing is returned, as after a crash.
@@ -183,8 +181,8 @@ func (n *Node) release() error {
 	return errors.Join(errs...)
 }
 
-// abandonTraces ends the tracing of a node that cannot go on: what led to its end
-// may be in the newest traces, so they get a moment.
+// abandonTraces ends the tracing of a node that cannot go on: the newest traces may show the
+// cause, so they get a short time.
 func (n *Node) abandonTraces() {
 	ctx, cancel := context.WithTimeout(context.Background(), abandonLimit/2)
 	defer cancel()
@@ -193,8 +191,8 @@ func (n *Node) abandonTraces() {
 	}
 }
 
-// takeSteps takes the steps one after the other, each within its own limit. A step
-// that fails does not keep the others from being taken.
+// takeSteps takes the steps in their order, each within its own limit, even if earlier steps
+// failed.
 func takeSteps(log *slog.Logger, steps []step) {
 	for _, s := range steps {
 		ctx, cancel := context.WithTimeout(context.Background(), s.limit)
@@ -202,7 +200,7 @@ func takeSteps(log *slog.Logger, steps []step) {
 		err := s.do(ctx)
 		cancel()
 		if err != nil {
-			// The node has stopped all the same, and no promise depends on it.
+			// The node has stopped nevertheless, and no promise depends on the step.
 			log.Warn("a step of the shutdown failed", "step", s.what, "error", err)
 			continue
 		}

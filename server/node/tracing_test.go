@@ -68,7 +68,7 @@ func TestTraces(t *testing.T) {
 			t.Errorf("%s: the log entry was written by %s, want %s", name, entry.Instance, leader)
 		}
 	}
-	// A stream has no span of its own: what its calls propose follows the caller's.
+	// A stream has no span of its own: the proposals of its calls follow the caller's span.
 	callers := []byte{1, 2, 3, 4, 5, 6, 7, 8}
 	only(t, spans, "log entry", only(t, spans, "group", only(t, spans, "propose", callers).GetSpanId()).GetSpanId())
 	if len(spans) != 11 {

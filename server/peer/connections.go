@@ -16,9 +16,9 @@ import (
 	"github.com/idnode/idnode/server/budget"
 )
 
-// Connections are those of a gRPC server. It knows on which of them members have made
-// calls between nodes, so that those of a member can be ended. It is safe for
-// concurrent use.
+// Connections are the connections of a gRPC server. They know on which connections members
+// have made calls between nodes, so that a member's connections can be closed. They are safe
+// for concurrent use.
 type Connections struct {
 	count Count
 	mu    sync.Mutex
@@ -26,20 +26,20 @@ type Connections struct {
 }
 
 // Count counts a connection after its handshake: for the principal of the certificate in
-// info, or else for the address at the other end. nil says that it has too many.
+// info, or else for the address at the other end. nil means that the caller has too many.
 type Count func(conn net.Conn, info credentials.AuthInfo) *budget.Connection
 
-// errTooMany ends a connection; the other end only sees that it ended.
+// errTooMany ends a connection; the other end sees only the end.
 var errTooMany = errors.New("the caller has too many connections")
 
-// NewConnections returns Connections without one. count may be nil.
+// NewConnections returns empty Connections. count may be nil.
 func NewConnections(count Count) *Connections {
 	return &Connections{count: count, open: map[*conn]struct{}{}}
 }
 
-// Credentials returns the server's credentials with which its connections become
-// known; inner is nil without TLS. A listener would do too, but gRPC sets options of
-// the socket where it sees one.
+// Credentials returns the server's credentials, which register each connection; inner is
+// nil without TLS. A listener could do so too, but gRPC sets socket options only on a
+// connection of its own type.
 func (c *Connections) Credentials(inner credentials.TransportCredentials) credentials.TransportCredentials {
 	if inner == nil {
 		inner = insecure.NewCredentials()
@@ -47,20 +47,21 @@ func (c *Connections) Credentials(inner credentials.TransportCredentials) creden
 	return knownCredentials{inner, c}
 }
 
-// Disconnect ends the connections on which the member with this raw Raft id has made
-// calls. It may connect again, and is then judged again.
+// Disconnect closes the connections on which the member with this raw Raft id has made
+// calls. It may connect again, and is then checked again.
 func (c *Connections) Disconnect(id []byte) {
 	c.end(func(conn *conn) bool { return conn.isOf(id) })
 }
 
-// Keep ends the connections of callers whose certificates are not accepted any more.
-// Those of members stay: they end with the membership.
+// Keep closes the connections of callers whose certificates are no longer accepted.
+// Connections of members stay: Disconnect closes them when the membership ends.
 func (c *Connections) Keep(accepted func(credentials.AuthInfo) bool) {
 	c.end(func(conn *conn) bool { return !conn.isMembers() && !accepted(conn.info) })
 }
 
-// EndStalled ends the connections of callers that hold much and have read none of it
-// for half a minute, and of callers that leave a message incomplete for too long.
+// EndStalled closes the connections of callers that have read none of their pending answers
+// for half a minute, and of callers that leave a message incomplete for longer than
+// wholeTime.
 func (c *Connections) EndStalled(now time.Time) {
 	c.end(func(conn *conn) bool {
 		return conn.held.Stalled(now) || conn.unfinished != nil && conn.unfinished.overdue(now) && !conn.isMembers()
@@ -107,38 +108,38 @@ func (k knownCredentials) Clone() credentials.TransportCredentials {
 	return knownCredentials{k.TransportCredentials.Clone(), k.all}
 }
 
-// conn is one connection of the server.
+// conn is a connection of the server.
 type conn struct {
 	net.Conn
-	// raw is what is below TLS, if there is TLS.
+	// raw is the connection below TLS; without TLS it is the connection itself.
 	raw net.Conn
-	// info holds the certificate of the other end, if there is TLS.
+	// info has the certificate of the other end, if there is TLS.
 	info credentials.AuthInfo
 	all  *Connections
-	// held is what is held for the caller; nil if that is not counted.
+	// held is the caller's account in the budget; nil if there is no budget.
 	held *budget.Connection
-	// unfinished is nil where held is.
+	// unfinished is nil if held is nil.
 	unfinished *unfinished
 
 	mu sync.Mutex
-	// members are the raw Raft ids of the members that have made calls on it. A
-	// connection is one node's, but nothing keeps a hostile one from speaking for
-	// others too, which must not hide whose streams are open here.
+	// members are the raw Raft ids of the members that have made calls on the connection. A
+	// connection belongs to one node, but a hostile node could use the ids of others too,
+	// which must not hide that its own streams are open here.
 	//
-	// Invariant: they were members, so there are no more than the cluster has.
+	// Invariant: all were members, so there are no more than the cluster has.
 	members map[string]struct{}
 }
 
-// These end a connection; the other end only sees that it ended.
+// Reasons to close a connection; the other end sees only the end.
 var (
 	errUnfinished = errors.New("the caller has sent too much that is not whole")
 	errResets     = errors.New("the caller resets calls faster than it may")
 )
 
-// Read implements net.Conn. What is not whole is counted, and ends the connection of a
-// caller for whom there is no more room. So are calls that are reset, because a handler that
-// was begun does not end with its stream (CVE-2023-44487): gRPC sees nothing of those that
-// are too many. A member's connection stays.
+// Read implements net.Conn. Incomplete messages are counted, and the connection of a caller
+// that exceeds its budget is closed. So is the connection of a caller that resets too many
+// calls, because a handler does not end with its stream (CVE-2023-44487), and gRPC does not
+// count resets. A member's connection stays.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if c.held == nil {
@@ -180,7 +181,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// RemoteAddr implements net.Conn. Handlers see it, and find the connection by it.
+// RemoteAddr implements net.Conn. Handlers find the connection by it.
 func (c *conn) RemoteAddr() net.Addr { return remote{c.Conn.RemoteAddr(), c} }
 
 func (c *conn) isOf(id []byte) bool {
@@ -196,7 +197,7 @@ func (c *conn) isMembers() bool {
 	return len(c.members) > 0
 }
 
-// note records a member that makes calls, and says whether it is the first time.
+// note records a member that makes calls, and reports whether it was new.
 func (c *conn) note(id []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,18 +211,18 @@ func (c *conn) note(id []byte) bool {
 	return true
 }
 
-// remote is the address of the other end, with the connection to it.
+// remote is the address of the other end, and the connection to it.
 type remote struct {
 	net.Addr
 	conn *conn
 }
 
-// Budget is what is held for the caller at the other end; nil if that is not counted.
+// Budget returns the caller's account in the budget; nil if there is no budget.
 func (r remote) Budget() *budget.Connection { return r.conn.held }
 
-// callsAs records the member that makes the call of ctx, and says whether its
-// connection did not know it. Then the member must be looked up again: Disconnect
-// has not found it here if it was removed before this.
+// callsAs records the member that makes the call of ctx, and reports whether the member is
+// new on its connection. Then the member must be looked up again: if it was removed before
+// this call, Disconnect has not found it here.
 func callsAs(ctx context.Context, id []byte) bool {
 	p, ok := grpcpeer.FromContext(ctx)
 	if !ok {

@@ -57,8 +57,7 @@ func TestAMembersConnectionsAreEnded(t *testing.T) {
 	p.node.forward = nil
 }
 
-// TestAMembersConnectionsAreKept, whatever becomes of its certificate: they end with its
-// membership.
+// TestAMembersConnectionsAreKept even if its certificate expires: they end with its membership.
 func TestAMembersConnectionsAreKept(t *testing.T) {
 	p := newPair(t, nil)
 	p.node.forward = func(_ context.Context, group []byte) (raftlog.GroupResult, error) {
@@ -107,8 +106,8 @@ func TestStalledConnectionsEnd(t *testing.T) {
 	}
 }
 
-// TestAMemberDoesNotHideBehindAnotherID: a call under an id that is none, or another
-// member's, on the same connection changes nothing for the stream that is open.
+// TestAMemberDoesNotHideBehindAnotherID: a call under an unknown id, or another member's, on
+// the same connection does not keep the open stream from being closed.
 func TestAMemberDoesNotHideBehindAnotherID(t *testing.T) {
 	for name, other := range map[string][]byte{"a stranger's": idStranger, "a removed member's": idGone, "another member's": idB} {
 		t.Run(name, func(t *testing.T) {

@@ -14,12 +14,11 @@ import (
 
 // CallError is a failed call to another node.
 type CallError struct {
-	// Code is gRPC's.
+	// Code is the gRPC status code.
 	Code codes.Code
-	// Message is what the other node, or gRPC, said.
+	// Message is the text of the other node, or of gRPC.
 	Message string
-	// Outcome is the outcome of a proposal; Unknown if the other node did not
-	// say.
+	// Outcome is the outcome of a proposal; Unknown if the other node gave none.
 	Outcome *outcome.Error
 	removed bool
 }
@@ -30,10 +29,10 @@ func (e *CallError) Error() string { return e.Code.String() + ": " + e.Message }
 // Unwrap returns the *outcome.Error.
 func (e *CallError) Unwrap() error { return e.Outcome }
 
-// Removed says that the other node knows the caller as removed.
+// Removed reports whether the other node knows the caller as removed.
 func (e *CallError) Removed() bool { return e.removed }
 
-// Denied says that the other node does not let the caller in.
+// Denied reports whether the other node does not let the caller in.
 func (e *CallError) Denied() bool { return e.Code == codes.PermissionDenied }
 
 // RefusedError is a change that the replicated state refused.
@@ -57,7 +56,7 @@ func fail(code codes.Code, message string, failure *peerv1.Failure) error {
 	return s.Err()
 }
 
-// encode returns an error of the node as a status.
+// encode returns an error of the node as a gRPC status.
 func encode(err error) error {
 	var refused interface{ Refused() *raftlogv1.Refusal }
 	var known *outcome.Error
@@ -74,7 +73,7 @@ func encode(err error) error {
 	return status.Error(codes.Internal, err.Error())
 }
 
-// codeOf returns a code under which no caller retries what may have happened.
+// codeOf returns a code with which no caller retries a proposal that may have been applied.
 func codeOf(e *outcome.Error) codes.Code {
 	if e.Outcome == outcome.NotApplied {
 		return codes.Unavailable
@@ -82,8 +81,7 @@ func codeOf(e *outcome.Error) codes.Code {
 	return codes.Aborted
 }
 
-// decode returns a status as the error that encode was given, as far as the
-// difference matters.
+// decode returns a gRPC status as the error that was encoded: its code, outcome and refusal.
 func decode(err error) error {
 	if err == nil {
 		return nil

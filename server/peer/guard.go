@@ -13,27 +13,26 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Registry is what the guard asks about callers. *cluster.PeerSide is one.
+// Registry is the guard's view of the members. *cluster.PeerSide implements it.
 type Registry interface {
-	// ClusterID is the id of this node's cluster; empty before it has one.
+	// ClusterID returns the id of this node's cluster; empty before it has one.
 	ClusterID() []byte
-	// Member returns the member with this raw Raft id, removed ones too.
+	// Member returns the member with this raw Raft id, even a removed one.
 	Member(id []byte) (*raftlogv1.Member, bool)
 }
 
-// Authorize says whether the certificate that the caller of ctx has shown names
-// the member with this tag.
+// Authorize returns nil if the certificate of ctx's caller names the member with this tag.
 type Authorize func(ctx context.Context, tag string) error
 
-// Guard decides which callers may use the PeerService. Its interceptors let every other
-// service's calls pass.
+// Guard decides which callers may use the PeerService. Its interceptors pass the calls of
+// all other services.
 type Guard struct {
 	registry  Registry
 	authorize Authorize
 }
 
-// NewGuard returns a Guard. authorize is nil without TLS: then a caller is
-// believed, as every caller on that network is.
+// NewGuard returns a Guard. authorize is nil without TLS: then a caller's introduction is
+// not verified.
 func NewGuard(registry Registry, authorize Authorize) *Guard {
 	return &Guard{registry: registry, authorize: authorize}
 }
@@ -54,8 +53,8 @@ func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	return handler(srv, stream)
 }
 
-// check returns nil if the caller may make the call. Its errors say that the
-// call has had no effect.
+// check returns nil if the caller may make the call. Its errors mean that the call has had
+// no effect.
 func (g *Guard) check(ctx context.Context, method string) error {
 	if !strings.HasPrefix(method, "/"+peerv1.PeerService_ServiceDesc.ServiceName+"/") {
 		return nil
@@ -63,14 +62,13 @@ func (g *Guard) check(ctx context.Context, method string) error {
 	caller := introductionOf(ctx)
 	switch method {
 	case peerv1.PeerService_Hello_FullMethodName, peerv1.PeerService_Join_FullMethodName:
-		// The caller, or this node, is no member yet.
+		// The caller, or this node, has no cluster yet.
 		return g.certified(ctx, caller.Tag)
 	}
 	return g.checkMember(ctx, caller, method == peerv1.PeerService_Ping_FullMethodName)
 }
 
-// checkMember lets present members in. A removed one may ping: the answer tells
-// it.
+// checkMember accepts present members. A removed member may ping: the answer tells it.
 func (g *Guard) checkMember(ctx context.Context, caller Introduction, ping bool) error {
 	own := g.registry.ClusterID()
 	if len(own) == 0 {
@@ -85,7 +83,7 @@ func (g *Guard) checkMember(ctx context.Context, caller Introduction, ping bool)
 	return g.checkPresent(ctx, caller, ping)
 }
 
-// checkPresent checks that the caller is a member and shows its certificate.
+// checkPresent checks that the caller is a member, and its certificate.
 func (g *Guard) checkPresent(ctx context.Context, caller Introduction, ping bool) error {
 	m, ok := g.registry.Member(caller.ID)
 	switch {

@@ -13,13 +13,13 @@ const (
 	keyTag       = "idnode-node-tag"
 )
 
-// Introduction is a node's own statement of its identity.
+// Introduction is a node's identity as the node states it.
 type Introduction struct {
-	// ClusterID is its cluster's id; empty if it has none yet.
+	// ClusterID is the node's cluster; empty if it has none yet.
 	ClusterID []byte
-	// ID is its raw Raft id.
+	// ID is the node's raw Raft id.
 	ID []byte
-	// Tag is its tag; empty if it has none yet.
+	// Tag is the node's tag; empty if it has none yet.
 	Tag string
 }
 
@@ -28,7 +28,7 @@ func (i Introduction) outgoing(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, keyNodeID, string(i.ID), keyClusterID, string(i.ClusterID), keyTag, i.Tag)
 }
 
-// introductionOf returns what the caller said.
+// introductionOf returns the caller's introduction.
 func introductionOf(ctx context.Context) Introduction {
 	md, _ := metadata.FromIncomingContext(ctx)
 	return Introduction{ClusterID: []byte(first(md, keyClusterID)), ID: []byte(first(md, keyNodeID)), Tag: first(md, keyTag)}

@@ -18,20 +18,19 @@ type link struct {
 	conn      *grpc.ClientConn
 	client    peerv1.PeerServiceClient
 	introduce func() Introduction
-	// process is the node's process that answered the newest ping since the last dial; 0 if
-	// none has.
+	// process is the number of the node's process that answered the newest ping since the
+	// last dial; 0 if none has.
 	process atomic.Uint64
 
 	mu sync.Mutex
-	// stream is the present stream, or nil; a broken one is replaced by the next
-	// group.
+	// stream is the present stream, or nil; the next group replaces a broken stream.
 	stream *stream
-	// unanswered counts the pings in a row without an answer.
+	// unanswered counts the consecutive pings without an answer.
 	unanswered int
 	closed     bool
 }
 
-// pinged records a ping, and returns how many in a row were unanswered.
+// pinged records a ping, and returns the number of consecutive unanswered pings.
 func (l *link) pinged(unanswered bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,13 +48,13 @@ func (l *link) close() {
 	s := l.stream
 	l.stream = nil
 	l.mu.Unlock()
-	_ = l.conn.Close() // It ends all calls; there is nothing to save.
+	_ = l.conn.Close() // Close ends all calls; nothing is to be saved.
 	if s != nil {
 		s.end()
 	}
 }
 
-// forward brings a group over the stream.
+// forward sends a group over the stream and returns its result.
 func (l *link) forward(ctx context.Context, group []byte, traceparent string) (raftlog.GroupResult, error) {
 	s, err := l.openStream()
 	if err != nil {
@@ -64,7 +63,7 @@ func (l *link) forward(ctx context.Context, group []byte, traceparent string) (r
 	return s.forward(ctx, &pending{group: group, traceparent: traceparent, done: make(chan struct{})})
 }
 
-// openStream returns the stream, a new one if there is none or it broke.
+// openStream returns the stream, or a new stream if there is none or it broke.
 func (l *link) openStream() (*stream, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,12 +76,11 @@ func (l *link) openStream() (*stream, error) {
 	return l.stream, nil
 }
 
-// stream carries groups to one node and their answers back, in any order. Two
-// goroutines own it, one for each direction.
+// stream carries groups to one node and their answers back, in any order. It has two
+// goroutines, one for each direction.
 //
-// Invariant: a call is answered exactly once: by its answer, or by the end of
-// the stream. It is NotApplied only if its group was not handed to gRPC, or if
-// the other side said so.
+// Invariant: a group is answered exactly once: by its answer, or by the end of the stream.
+// It is NotApplied only if it was not handed to gRPC, or if the other side said so.
 type stream struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -96,7 +94,7 @@ type stream struct {
 	err error
 }
 
-// pending is one group on its way.
+// pending is a group without an answer.
 type pending struct {
 	group       []byte
 	traceparent string
@@ -131,13 +129,13 @@ func (s *stream) run(client peerv1.PeerServiceClient) {
 		}
 		for p := s.take(); p != nil; p = s.take() {
 			if wire.Send(&peerv1.ForwardRequest{Correlation: p.number, Group: p.group, Traceparent: p.traceparent}) != nil {
-				return // The reader learns why; to cancel here would hide it.
+				return // read finds the cause; cancelling here would hide it.
 			}
 		}
 	}
 }
 
-// read takes answers until the stream ends.
+// read receives answers until the stream ends.
 func (s *stream) read(wire grpc.BidiStreamingClient[peerv1.ForwardRequest, peerv1.ForwardResponse]) {
 	defer s.cancel()
 	for {
@@ -145,7 +143,7 @@ func (s *stream) read(wire grpc.BidiStreamingClient[peerv1.ForwardRequest, peerv
 		if err != nil {
 			err = decode(err)
 			var e *CallError
-			// Only the guard ends a stream with NotApplied: before it was taken.
+			// Only the guard ends a stream with NotApplied, before the handler takes a group.
 			s.fail(err, errors.As(err, &e) && e.Outcome.Outcome == outcome.NotApplied)
 			return
 		}
@@ -166,7 +164,7 @@ func (s *stream) take() *pending {
 	return p
 }
 
-// answered hands an answer to the call that waits for it, if it still does.
+// answered hands an answer to its call, if that still waits.
 func (s *stream) answered(response *peerv1.ForwardResponse) {
 	s.mu.Lock()
 	p, ok := s.sent[response.GetCorrelation()]
@@ -178,7 +176,7 @@ func (s *stream) answered(response *peerv1.ForwardResponse) {
 	}
 }
 
-// resultOf returns what an answer says.
+// resultOf returns the result or the error in an answer.
 func resultOf(response *peerv1.ForwardResponse) (raftlog.GroupResult, error) {
 	reason, detail := outcome.Reason(response.GetReason()), errors.New(response.GetDetail())
 	switch response.GetStatus() {
@@ -195,8 +193,8 @@ func resultOf(response *peerv1.ForwardResponse) (raftlog.GroupResult, error) {
 	}
 }
 
-// fail ends the stream: groups in the queue were not sent; groups that were sent
-// count as unknown, unless refused says that the other side took none.
+// fail ends the stream: groups in the queue were not sent; groups that were sent are
+// unknown, unless refused means that the other side took none.
 func (s *stream) fail(err error, refused bool) {
 	s.mu.Lock()
 	if s.err != nil {
@@ -262,7 +260,7 @@ func (s *stream) enqueue(p *pending) error {
 	return nil
 }
 
-// leave takes a group back that was not sent; one that was sent is unknown.
+// leave removes a group that was not sent: NotApplied. A group that was sent is Unknown.
 func (s *stream) leave(p *pending, cause error) (raftlog.GroupResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -179,8 +179,7 @@ func traceparentOf(ctx context.Context) string {
 	return traceparent
 }
 
-// TestForwardTakesTheTraceAlong: each group of a stream its own, and a group
-// without a trace none.
+// TestForwardTakesTheTraceAlong: each group of a stream has its own trace, or none.
 func TestForwardTakesTheTraceAlong(t *testing.T) {
 	p := newPair(t, nil)
 	p.node.forward = func(ctx context.Context, _ []byte) (raftlog.GroupResult, error) {

@@ -21,39 +21,38 @@ import (
 )
 
 const (
-	// connectTimeout bounds one try to connect, look-up and handshake included.
-	// A node that is up answers within a fraction of it.
+	// connectTimeout bounds one attempt to connect, with lookup and handshake. A node that
+	// is up answers within a fraction of it.
 	connectTimeout = 1500 * time.Millisecond
-	// maxBackoff is the longest wait between two tries to connect; it bounds how
-	// long after a cut has healed a peer is reached again.
+	// maxBackoff is the longest wait between two attempts to connect: it bounds how long
+	// after the end of a partition a peer is reached again.
 	maxBackoff = 200 * time.Millisecond
-	// maxMissedPings is how many pings in a row may go unanswered before a connection
-	// is given up: it may lead into a black hole, which TCP does not notice for
-	// minutes.
+	// maxMissedPings is the number of consecutive unanswered pings after which a connection
+	// is closed: its packets may be dropped, which TCP does not notice for minutes.
 	maxMissedPings = 3
 	// leastPing is how long a ping must have waited to count as unanswered.
 	leastPing = 250 * time.Millisecond
 )
 
-// PoolConfig is what a Pool needs.
+// PoolConfig is the configuration of a Pool.
 type PoolConfig struct {
 	// Introduce returns this node's identity; it is called for every call.
 	Introduce func() Introduction
-	// Credentials returns the credentials for a connection to the node with this
-	// tag, whose certificate must name it; an empty tag is any node. Nil means
-	// plain connections.
+	// Credentials returns the credentials for a connection to the node with this tag, whose
+	// certificate must name it; an empty tag means any node. Nil means connections without
+	// TLS.
 	Credentials func(tag string) credentials.TransportCredentials
-	// Dial overrides where nodes are reached, by tag.
+	// Dial overrides the addresses of nodes, by tag.
 	Dial map[string]string
 	// DialContext opens connections; nil means TCP.
 	DialContext func(ctx context.Context, address string) (net.Conn, error)
-	// Traceparent returns the W3C traceparent of the trace in ctx, which a group
-	// takes along; empty if there is none. Nil means never.
+	// Traceparent returns the W3C traceparent of the trace in ctx, which is sent with a
+	// group; empty if there is none. Nil means never.
 	Traceparent func(ctx context.Context) string
 	Logger      *slog.Logger
 }
 
-// Pool is the connections to other nodes. It is safe for concurrent use.
+// Pool holds the connections to other nodes. It is safe for concurrent use.
 type Pool struct {
 	cfg    PoolConfig
 	mu     sync.Mutex
@@ -61,11 +60,11 @@ type Pool struct {
 	closed bool
 }
 
-// target is a node and where it is.
+// target is a node and its address.
 type target struct{ tag, address string }
 
-// NewPool returns a Pool without connections; they are made when they are
-// needed, and made again after they broke.
+// NewPool returns a Pool without connections; they are made on use, and again after they
+// broke.
 func NewPool(cfg PoolConfig) *Pool {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -78,7 +77,7 @@ func NewPool(cfg PoolConfig) *Pool {
 	return &Pool{cfg: cfg, links: map[target]*link{}}
 }
 
-// Close closes all connections: calls in flight fail.
+// Close closes all connections; calls in flight fail.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -93,7 +92,7 @@ func (p *Pool) Close() {
 // errClosed is the cause after Close.
 var errClosed = errors.New("the connections to other nodes are closed")
 
-// target returns where a node is reached.
+// target returns a node's target, with the override of its address.
 func (p *Pool) target(tag, address string) target {
 	if override, ok := p.cfg.Dial[tag]; ok && tag != "" {
 		address = override
@@ -120,8 +119,7 @@ func (p *Pool) link(tag, address string) (*link, error) {
 	return l, nil
 }
 
-// drop closes a connection that has become useless; the next call makes a new
-// one.
+// drop closes a broken connection; the next call makes a new one.
 func (p *Pool) drop(l *link) { p.dropIf(func(_ string, have *link) bool { return have == l }) }
 
 // Disconnect closes the connections to a node; the next call makes a new one.
@@ -129,8 +127,8 @@ func (p *Pool) Disconnect(tag string) {
 	p.dropIf(func(of string, _ *link) bool { return of == tag })
 }
 
-// Restarted tells which process of a node runs: the connections to a former one are closed.
-// A machine that lost power has closed none.
+// Restarted records the process number of a node, and closes connections to its former
+// process: a machine that lost power has closed none.
 func (p *Pool) Restarted(tag string, process uint64) {
 	p.dropIf(func(of string, l *link) bool {
 		answered := l.process.Load()
@@ -154,8 +152,8 @@ func (p *Pool) dropIf(match func(tag string, l *link) bool) {
 	}
 }
 
-// dial prepares a connection. Nothing is sent yet. The address is looked up at
-// each try to connect, because a node may come back with another IP.
+// dial prepares a connection without sending anything. The address is looked up at each
+// attempt to connect, because a node may come back with another IP.
 func (p *Pool) dial(to target, l *link) error {
 	creds := insecure.NewCredentials()
 	if p.cfg.Credentials != nil {
@@ -178,17 +176,17 @@ func (p *Pool) dial(to target, l *link) error {
 	return err
 }
 
-// connect opens a connection. The kernel's own probes find a peer that has
-// vanished while nothing is sent; gRPC's are no quicker than ten seconds.
+// connect opens a connection. The kernel's keep-alive probes find a vanished peer while
+// nothing is sent; gRPC's are no quicker than ten seconds.
 func (p *Pool) connect(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := p.cfg.DialContext(ctx, address)
-	if tcp, ok := conn.(*net.TCPConn); ok { // Only slower to notice without it.
+	if tcp, ok := conn.(*net.TCPConn); ok { // Without keep-alives a vanished peer is noticed later.
 		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3})
 	}
 	return conn, err
 }
 
-// call makes one unary call. Its error is what decode returns.
+// call makes one unary call. Its errors are those of decode.
 func call[Req, Resp any](ctx context.Context, p *Pool, as Introduction, tag, address string, req Req,
 	method func(peerv1.PeerServiceClient, context.Context, Req, ...grpc.CallOption) (Resp, error),
 ) (Resp, error) {
@@ -201,8 +199,8 @@ func call[Req, Resp any](ctx context.Context, p *Pool, as Introduction, tag, add
 	return response, decode(err)
 }
 
-// introduce returns the introduction of a node that speaks for itself as m: it
-// may ask for a tag that it does not have yet.
+// introduce returns the introduction of a node that states its own identity m: m may have a
+// requested tag that the node does not have yet.
 func (p *Pool) introduce(m *raftlogv1.Member) Introduction {
 	as := p.cfg.Introduce()
 	as.Tag = m.GetTag()
@@ -214,7 +212,7 @@ func (p *Pool) Hello(ctx context.Context, tag, address string, req *peerv1.Hello
 	return call(ctx, p, p.introduce(req.GetSelf()), tag, address, req, peerv1.PeerServiceClient.Hello)
 }
 
-// Join asks a node to add this one to its cluster.
+// Join asks a node to add m of req to its cluster.
 func (p *Pool) Join(ctx context.Context, tag, address string, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
 	return call(ctx, p, p.introduce(req.GetMember()), tag, address, req, peerv1.PeerServiceClient.Join)
 }
@@ -238,8 +236,8 @@ func (p *Pool) ReadIndex(ctx context.Context, tag, address string) (uint64, erro
 	return response.GetIndex(), nil
 }
 
-// Ping asks a node how it is. A connection on which pings go unanswered is given
-// up, and with it the groups on it.
+// Ping asks a node for its status. A connection with maxMissedPings unanswered pings is
+// closed, with the groups on it.
 func (p *Pool) Ping(ctx context.Context, tag, address string, req *peerv1.PingRequest) (*peerv1.PingResponse, error) {
 	l, err := p.link(tag, address)
 	if err != nil {
@@ -257,8 +255,8 @@ func (p *Pool) Ping(ctx context.Context, tag, address string, req *peerv1.PingRe
 	return response, decode(err)
 }
 
-// Awake says that a node has called: if a connection to it is waiting for the
-// next try, because the node was down, it is tried at once.
+// Awake reports that a node has called: a connection to it that waits for its next attempt
+// tries at once.
 func (p *Pool) Awake(tag, address string) {
 	to := p.target(tag, address)
 	p.mu.Lock()
@@ -269,9 +267,8 @@ func (p *Pool) Awake(tag, address string) {
 	}
 }
 
-// Forward brings a group to the leader and returns what its state machine said.
-// The error is an *outcome.Error: NotApplied only if the group certainly did not
-// get into a log by this call.
+// Forward sends a group to the leader and returns the result of its state machine. The error
+// is an *outcome.Error: NotApplied only if this call certainly put the group in no log.
 func (p *Pool) Forward(ctx context.Context, tag, address string, group []byte) (raftlog.GroupResult, error) {
 	l, err := p.link(tag, address)
 	if err != nil {

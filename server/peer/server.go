@@ -16,12 +16,12 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// maxStreamGroups is how many groups of one stream are in flight at a time. A
-// node sends a few; more wait in the stream.
+// maxStreamGroups bounds the groups in flight on one stream. A node sends a few; others wait
+// in the stream.
 const maxStreamGroups = 64
 
-// Node answers the calls. *cluster.PeerSide does, except for Join: its server judges which
-// node may become a member.
+// Node answers the calls. *cluster.PeerSide implements it except for Join: the service
+// decides which node may become a member.
 type Node interface {
 	Registry
 	HandleHello(ctx context.Context, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error)
@@ -39,12 +39,12 @@ type Server struct {
 	node Node
 	// trace may be nil.
 	trace Trace
-	// most is the largest answer that is sent.
+	// most is the size of the largest answer, in bytes.
 	most int
 }
 
-// Trace returns ctx with the trace that a W3C traceparent names, so that what is
-// done for another node's group can be followed.
+// Trace returns ctx with the trace of a W3C traceparent, so that the work for another node's
+// group can be followed.
 type Trace func(ctx context.Context, traceparent string) context.Context
 
 var _ peerv1.PeerServiceServer = (*Server)(nil)
@@ -66,8 +66,8 @@ func (s *Server) Hello(ctx context.Context, req *peerv1.HelloRequest) (*peerv1.H
 	return response, encode(err)
 }
 
-// Join implements the service. What the guard checked is the introduction, so
-// the newcomer must be the node that was introduced.
+// Join implements the service. The guard checked the introduction, so the joining node must
+// be the introduced node.
 func (s *Server) Join(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
 	if err := asIntroduced(ctx, req.GetMember()); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (s *Server) Join(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.Joi
 	return response, encode(err)
 }
 
-// asIntroduced checks that a call's content is about the node that makes it.
+// asIntroduced checks that the node in a call's content is the calling node.
 func asIntroduced(ctx context.Context, m *raftlogv1.Member) error {
 	caller := introductionOf(ctx)
 	if m.GetTag() != caller.Tag || !bytes.Equal(m.GetId(), caller.ID) {
@@ -112,12 +112,12 @@ func (s *Server) MayRemove(ctx context.Context, req *peerv1.MayRemoveRequest) (*
 	return response, encode(err)
 }
 
-// Forward implements the service: many groups are in flight at a time, and each
-// is answered when it is done.
+// Forward implements the service: many groups are in flight at a time, and each is answered
+// when it is done.
 //
-// Invariant: a stream that the handler has taken never ends with a Failure in
-// its status. So a caller that sees one knows that the guard refused the whole
-// stream, and that none of its groups was taken.
+// Invariant: a stream that the handler has taken never ends with a Failure in its status. So
+// a caller that gets a Failure knows that the guard refused the whole stream, and that none
+// of its groups was taken.
 func (s *Server) Forward(stream grpc.BidiStreamingServer[peerv1.ForwardRequest, peerv1.ForwardResponse]) error {
 	var sending sync.Mutex
 	var working sync.WaitGroup
@@ -146,11 +146,11 @@ func (s *Server) Forward(stream grpc.BidiStreamingServer[peerv1.ForwardRequest, 
 // errNoMember means that the caller was removed after its stream was taken.
 var errNoMember = errors.New("the caller is no member any more")
 
-// errTooLarge means that the group was applied.
+// errTooLarge means that the group was applied, but its results cannot be sent.
 var errTooLarge = errors.New("the results are too large to be sent")
 
-// forward handles one group. The guard has seen the stream's beginning only, so
-// whether the caller is a member is asked for each group.
+// forward handles one group. The guard has checked only the stream's start, so membership is
+// checked for each group.
 func (s *Server) forward(ctx context.Context, caller []byte, req *peerv1.ForwardRequest) *peerv1.ForwardResponse {
 	response := &peerv1.ForwardResponse{Correlation: req.GetCorrelation()}
 	if m, ok := s.node.Member(caller); !ok || m.GetRemoved() {
@@ -168,8 +168,8 @@ func (s *Server) forward(ctx context.Context, caller []byte, req *peerv1.Forward
 		if proto.Size(response) <= s.most {
 			return response
 		}
-		// It would end the stream, and every group on it. Groups are cut so that none
-		// has such an answer.
+		// It would end the stream, and every group on it. Groups are cut so that no answer is too
+		// large.
 		response.Result, err = nil, outcome.NewUnknown(outcome.TooLarge, errTooLarge)
 	}
 	response.Status = peerv1.ForwardResponse_STATUS_UNKNOWN

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What HTTP/2 (RFC 9113) and gRPC have before and around what is sent.
+// Sizes and types of HTTP/2 frames (RFC 9113) and gRPC messages.
 const (
 	prefaceBytes = 24
 	frameHead    = 9
@@ -17,31 +17,32 @@ const (
 )
 
 const (
-	// openBytes is what a stream holds before its first message is whole: a goroutine,
+	// openBytes is the memory of a stream before its first message is complete: a goroutine
 	// and buffers.
 	openBytes = 8 << 10
-	// pieceBytes is what gRPC holds with each piece of a message beside its bytes.
+	// pieceBytes is gRPC's overhead for each piece of a message.
 	pieceBytes = 128
 )
 
-// wholeTime is how long a message may take to arrive as a whole. It is a minute and not
-// seconds, because the server reads nothing from a caller that reads its answers slowly.
+// wholeTime is how long a message may take to arrive. It is a minute and not seconds, because
+// the server does not read from a caller that reads its answers slowly.
 const wholeTime = time.Minute
 
-// frames finds the frames in one direction of a connection.
+// frames splits one direction of a connection into frames.
 type frames struct {
-	// preface is how much of it is to come. head holds so much of a frame's head.
+	// preface is the number of bytes of it still to come. head has the bytes of a frame's head
+	// so far.
 	preface int
 	head    [frameHead]byte
 	has     int
-	// What is known of the frame that is read, and how many bytes of it are to come.
+	// The frame being read, and the number of its bytes still to come.
 	kind, flags byte
 	stream      uint32
 	left        int
 }
 
-// next takes the head of a frame, or a part of what follows it, off b. It says whether a
-// frame began, and whether it ended.
+// next takes the head of a frame, or a part of its payload, off b. began and ended report
+// whether a frame began, and whether it ended.
 func (f *frames) next(b []byte) (payload, rest []byte, began, ended bool) {
 	if f.preface > 0 {
 		n := min(f.preface, len(b))
@@ -64,26 +65,26 @@ func (f *frames) next(b []byte) (payload, rest []byte, began, ended bool) {
 	return nil, b[n:], true, f.left == 0
 }
 
-// endStream says whether the sender of the frame ends its stream.
+// endStream reports whether the frame's sender ends its stream.
 func (f *frames) endStream() bool {
 	return f.flags&flagEndStream != 0 && (f.kind == frameData || f.kind == frameHeaders) || f.kind == frameReset
 }
 
-// unfinished counts what a gRPC server holds of incomplete messages: the server opens
-// the window of a stream for as much as is announced, and shows nothing of a message
-// before all of it is there. It reads along with the transport, and looks at what that
-// writes, because a stream that the server ended has no more messages. It is safe for
-// concurrent use, with one reader and one writer.
+// unfinished counts the memory that a gRPC server holds for incomplete messages: the server
+// opens the window of a stream for the announced size, and shows nothing of a message before
+// it is complete. It reads what the transport reads, and what the transport writes, because a
+// stream that the server ended has no more messages. It is safe for concurrent use, with one
+// reader and one writer.
 type unfinished struct {
 	out frames
 
 	mu sync.Mutex
 	in frames
-	// How many bytes of the frame are padding, and whether the length of that is to come.
+	// pad is the padding of the frame in bytes; padded means that its length is still to come.
 	pad    int
 	padded bool
-	// messages are those that come on each open stream, up to the newest. held is what
-	// they hold together.
+	// messages are the incomplete messages of each open stream, up to the newest. held is
+	// their sum in bytes.
 	messages map[uint32]message
 	newest   uint32
 	held     int64
@@ -93,18 +94,18 @@ func newUnfinished() *unfinished {
 	return &unfinished{in: frames{preface: prefaceBytes}, messages: map[uint32]message{}}
 }
 
-// message is one that is not whole.
+// message is an incomplete message.
 type message struct {
 	head [messageHead]byte
 	has  int
 	left int64
 	held int64
-	// since is when its first byte came.
+	// since is when its first byte arrived.
 	since time.Time
 }
 
-// read records what the transport reads, and says how much more is held since, and how many
-// streams were reset.
+// read records bytes that the transport read. It returns by how much held grew, the new held,
+// and the number of streams that were reset.
 func (u *unfinished) read(b []byte, now time.Time) (more, held int64, resets int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -128,7 +129,7 @@ func (u *unfinished) read(b []byte, now time.Time) (more, held int64, resets int
 	return u.held - before, u.held, resets
 }
 
-// wrote records what the transport writes, and says how much less is held since.
+// wrote records bytes that the transport wrote, and returns by how much held shrank.
 func (u *unfinished) wrote(b []byte) (less int64) {
 	for len(b) > 0 {
 		var ended bool
@@ -141,7 +142,7 @@ func (u *unfinished) wrote(b []byte) (less int64) {
 	return less
 }
 
-// overdue says whether a message should be whole by now.
+// overdue reports whether a message has been incomplete for longer than wholeTime.
 func (u *unfinished) overdue(now time.Time) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -165,7 +166,7 @@ func (u *unfinished) beginFrame() {
 	}
 }
 
-// readData reads of the messages of a stream, and of padding.
+// readData reads a part of a stream's messages, and padding.
 func (u *unfinished) readData(b []byte, now time.Time) {
 	left := u.in.left + len(b)
 	if u.padded {
@@ -187,7 +188,7 @@ func (u *unfinished) readData(b []byte, now time.Time) {
 	}
 }
 
-// read reads of one message and says how many bytes are its.
+// read reads a part of one message and returns the number of its bytes.
 func (m *message) read(b []byte, now time.Time) int64 {
 	if m.has == messageHead {
 		n := min(m.left, int64(len(b)))
@@ -211,7 +212,7 @@ func (u *unfinished) add(m message, more int64) message {
 	return m
 }
 
-// forget forgets a stream, and says how much was held for it.
+// forget forgets a stream, and returns the bytes held for it.
 func (u *unfinished) forget(stream uint32) int64 {
 	held := u.messages[stream].held
 	u.held -= held

@@ -28,7 +28,7 @@ func part(announced uint32, bytes int) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{0}, announced), make([]byte, bytes)...)
 }
 
-// TestUnfinished: what is held of messages that are not whole, however the bytes of a
+// TestUnfinished: the bytes held for incomplete messages do not depend on how the bytes of a
 // connection are cut into pieces.
 func TestUnfinished(t *testing.T) {
 	padded := append([]byte{3}, append(part(10, 10), 0, 0, 0)...)
@@ -76,7 +76,8 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// TestStreamsThatTheServerEnds have no messages any more, also if some of one still comes.
+// TestStreamsThatTheServerEnds: an ended stream has no messages, even if bytes of one still
+// arrive.
 func TestStreamsThatTheServerEnds(t *testing.T) {
 	trailers := frame(frameHeaders, flagEndStream|4, 1, make([]byte, 50))
 	for name, end := range map[string][]byte{
