@@ -10,23 +10,22 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// belonging is what is known of the cluster behind a node's connections. Each new
-// connection may lead to another node, so each is asked once.
+// belonging is the knowledge which cluster a node's connections lead to. A new connection may
+// lead to another node, so each is checked once.
 //
-// Invariant: dialled is raised before a connection can carry a call. So an answer came
-// over a connection that was asked if dialled is still what it was when known was
-// compared with it before the call.
+// Invariant: dialled is raised before a connection can carry a call. So if dialled did not
+// change during a call, and was known before it, the answer came over a checked connection.
 type belonging struct {
-	// dialled counts the connections that were made.
+	// dialled counts the connections made.
 	dialled atomic.Uint64
-	// known is the newest of them whose node is known to be of the client's cluster.
+	// known is the number of the newest connection that leads to the client's cluster.
 	known atomic.Uint64
 	// asking lets one caller ask, while the others wait for the answer.
 	asking chan struct{}
 }
 
-// status asks a node for its view, and whether it is of the client's cluster, which is
-// that of the first node that says so unless the configuration names it.
+// status asks a node for its status, and checks that the node is of the client's cluster. That
+// is the cluster of the first node that answers, unless the configuration names it.
 func (r *router) status(ctx context.Context, n *node) (*idnodev1.GetStatusResponse, error) {
 	for {
 		dialled := n.belongs.dialled.Load()
@@ -40,10 +39,10 @@ func (r *router) status(ctx context.Context, n *node) (*idnodev1.GetStatusRespon
 	}
 }
 
-// judge notes whether a connection leads to the client's cluster.
+// judge records whether a connection leads to the client's cluster.
 func (r *router) judge(n *node, dialled uint64, id string) error {
 	if id == "" {
-		return nil // It has none yet, and may get any.
+		return nil // The node has no cluster yet, and may join any.
 	}
 	r.clusterID.CompareAndSwap(nil, &id)
 	if own := *r.clusterID.Load(); own != id {
@@ -60,8 +59,8 @@ func otherCluster(address, own, other string) *Error {
 	}
 }
 
-// own returns the number of the node's newest connection once that is known to lead to
-// the client's cluster, or why no call may be made over it.
+// own returns the number of the node's newest connection once it is known to lead to the
+// client's cluster, or why no call may be made over it.
 func (r *router) own(within *callTimeout, n *node) (dialled uint64, err error) {
 	if dialled = n.belongs.dialled.Load(); dialled == n.belongs.known.Load() {
 		return dialled, nil
@@ -86,9 +85,9 @@ func (r *router) own(within *callTimeout, n *node) (dialled uint64, err error) {
 	return dialled, nil
 }
 
-// stillOwn checks what a try has got if there has been another connection meanwhile: it
-// may have come over that one. What the cluster did is not known then, unless tried, the
-// error of the try, says that nothing happened.
+// stillOwn checks the result of a try if the node got another connection meanwhile: the answer
+// may have come over that connection. Then the outcome in the cluster is unknown, unless tried,
+// the try's error, says that nothing happened.
 func (r *router) stillOwn(within *callTimeout, n *node, dialled uint64, tried error) error {
 	if n.belongs.dialled.Load() == dialled {
 		return nil

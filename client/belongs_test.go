@@ -32,7 +32,7 @@ func (c *fakeCluster) took() bool {
 	return false
 }
 
-// switchboard leads connections to one address wherever it is set to.
+// switchboard connects to the address it is set to, instead of the dialled one.
 type switchboard struct {
 	mu    sync.Mutex
 	to    string
@@ -114,7 +114,7 @@ func TestACallInFlightAsAnotherClusterTakesTheAddress(t *testing.T) {
 		line.mu.Unlock()
 		go own.nodes[0].server.GracefulStop()
 		for {
-			// Until the client hears that the node stops, it still calls that one.
+			// Until the client notices that the node has stopped, it still calls it.
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			_, err := c.Identity("orders").Get(ctx)
 			cancel()
@@ -131,7 +131,7 @@ func TestACallInFlightAsAnotherClusterTakesTheAddress(t *testing.T) {
 		own.mu.Lock()
 		defer own.mu.Unlock()
 		if own.values["orders"] != 2 {
-			t.Errorf("its own cluster stands at %d", own.values["orders"])
+			t.Errorf("the last value in its own cluster: %d", own.values["orders"])
 		}
 	})
 }
@@ -164,8 +164,8 @@ func TestAPinnedClusterThatIsNotThere(t *testing.T) {
 		down    int
 		timeout time.Duration
 	}{
-		"all endpoints answer":       {0, time.Hour},
-		"one of two does not answer": {1, 3 * time.Second},
+		"all endpoints answer":          {0, time.Hour},
+		"a node of two does not answer": {1, 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := named(t, "other", 2)
@@ -199,9 +199,9 @@ func refusals() (dial func(context.Context, string) (net.Conn, error), failed <-
 	}, told
 }
 
-// TestAnswersOfANodeThatStops: a node that stops answers the calls that it has, and
-// takes no connection any more. That another call dials in vain does not put the answers
-// in doubt: they came over a connection whose cluster is known.
+// TestAnswersOfANodeThatStops: a node that stops answers the calls in flight, and accepts no
+// connection. Another call's failed dial does not make those answers unknown: they came over a
+// connection whose cluster is known.
 func TestAnswersOfANodeThatStops(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg client.Config) {

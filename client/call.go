@@ -18,39 +18,38 @@ import (
 )
 
 const (
-	// firstPause and longestPause are between two tries once every endpoint had
-	// its turn; the pause doubles from try to try.
+	// firstPause and longestPause bound the pause between two tries once every endpoint was
+	// tried; it doubles from try to try.
 	firstPause   = 25 * time.Millisecond
 	longestPause = 400 * time.Millisecond
-	// maxOverloads is how often a call lets itself be turned away: more of them
-	// would only keep the overload going.
+	// maxOverloads bounds the ErrOverloaded answers to one call: more tries would prolong
+	// the overload.
 	maxOverloads = 3
 )
 
-// method is a method of a service of node's api: its unary form.
+// method is a unary method of one of the services in api.
 type method[Service, Req, Resp any] func(Service, context.Context, Req, ...grpc.CallOption) (Resp, error)
 
-// at makes a call of the method at a node.
+// at calls the method at a node.
 func (m method[Service, Req, Resp]) at(ctx context.Context, n *node, req Req) (Resp, error) {
 	return m(any(n.api).(Service), ctx, req)
 }
 
-// logIndexed is what the responses of the cluster have in common.
+// logIndexed is implemented by all responses of the cluster.
 type logIndexed interface{ GetLogIndex() uint64 }
 
-// plan is how a call may be made.
+// plan says how a call may be made.
 type plan struct {
-	// toLeader says that the cluster decides the call, so that any other node
-	// would only hand it on.
+	// toLeader means that the cluster decides the call, so that any other node would forward
+	// it.
 	toLeader bool
-	// id makes the call count once. Nil for calls that may be repeated without,
-	// because they change nothing, or because what they take comes from a
-	// supply in which holes do not matter.
+	// id makes the call count once. Nil for calls that may be repeated without an id, because
+	// they change nothing, or because gaps in the numbers they take are harmless.
 	id *idnodev1.RequestId
-	// own says that the id was made for this call: no other call has ever sent it.
+	// own means that the id was made for this call: no other call has sent it.
 	own bool
-	// changes says that the call changes something without an id: it may be repeated,
-	// because what it is about says what it has done already.
+	// changes means that the call changes something without an id. It may be repeated, because
+	// a repetition finds the change done and does nothing.
 	changes bool
 }
 
@@ -60,7 +59,7 @@ type request interface {
 	GetDatabase() string
 }
 
-// counted is a request that has a request id.
+// counted is a request with a request id.
 type counted interface {
 	request
 	GetRequestId() *idnodev1.RequestId
@@ -110,8 +109,7 @@ func invoke[Service any, Req request, Resp logIndexed](ctx context.Context, c *C
 	return got, nil
 }
 
-// attempt makes one try, together with the tries of others where that is
-// possible. ctx has a deadline.
+// attempt makes one try, in a shared message if possible. ctx has a deadline.
 func attempt[Service any, Req request, Resp logIndexed](ctx context.Context, r *router, n *node, m method[Service, Req, Resp],
 	req Req,
 ) (Resp, error) {
@@ -119,7 +117,7 @@ func attempt[Service any, Req request, Resp logIndexed](ctx context.Context, r *
 	deadline, _ := ctx.Deadline()
 	left := time.Until(deadline)
 	if left <= 0 || ctx.Err() != nil {
-		<-ctx.Done() // Its timer may be a moment late.
+		<-ctx.Done() // The timer of ctx may be late.
 		return none, unreachable("the node", ctx.Err())
 	}
 	call := callOf(left, r.cfg.TryTimeout, req)
@@ -140,9 +138,9 @@ func attempt[Service any, Req request, Resp logIndexed](ctx context.Context, r *
 	return got, nil
 }
 
-// retryOf returns the request as a retry, which says what was known before the
-// first try: a cluster that no longer remembers that one refuses it. It is a
-// copy, since a first one that knew of nothing may still be on its way.
+// retryOf returns the request as a retry, with the log index known before the first try: a
+// cluster that no longer remembers request ids from then refuses it. It is a copy, since the
+// first request, which may have no index, may still be in flight.
 func retryOf[Req proto.Message](req Req, since uint64) Req {
 	again := proto.CloneOf(req)
 	m := again.ProtoReflect()
@@ -153,7 +151,7 @@ func retryOf[Req proto.Message](req Req, since uint64) Req {
 	return again
 }
 
-// newRequestID returns the caller's request id, or one of 16 random bytes.
+// newRequestID returns the caller's request id, or 16 random bytes as text.
 func (o options) newRequestID() *idnodev1.RequestId {
 	if o.requestID != "" {
 		return &idnodev1.RequestId{Id: o.requestID, RetrySince: o.retrySince}
@@ -164,31 +162,30 @@ func (o options) newRequestID() *idnodev1.RequestId {
 // randomID returns 16 random bytes as text.
 func randomID() string {
 	var b [16]byte
-	_, _ = crand.Read(b[:]) // never fails
+	_, _ = crand.Read(b[:]) // crand.Read never fails
 	return hex.EncodeToString(b[:])
 }
 
-// callTries is the outcome of a call's tries so far.
+// callTries are the tries of a call so far, and their outcome.
 type callTries struct {
 	plan
 	// since is the newest log index known before the first try, or the caller's.
 	since uint64
-	// last is the newest error, and told the one that the caller gets in the end.
+	// last is the newest error, and told the error that the caller would get.
 	last, told *Error
 	node       *node
 	tries      int
-	// foreign is how many of the newest tries found no node of the client's cluster.
+	// foreign counts the consecutive newest tries that found no node of the client's cluster.
 	foreign   int
 	overloads int
-	// unknown says that a try may have taken effect.
+	// unknown means that a try may have taken effect.
 	unknown bool
-	// repeats says that the caller made the call before: until the cluster decides it, its
-	// outcome is what it was.
+	// repeats means that the caller has made the call before: until the cluster decides the
+	// call, its outcome is that of the earlier call.
 	repeats bool
 }
 
-// run makes tries at changing nodes until one gives a final answer or the time
-// is over.
+// run makes tries at changing nodes until one gives a final answer or the time is over.
 func (r *router) run(ctx context.Context, p plan, try func(context.Context, *node, *uint64) error) error {
 	within := newCallTimeout(ctx, r.cfg.Timeout)
 	defer within.close()
@@ -204,8 +201,8 @@ func (r *router) run(ctx context.Context, p plan, try func(context.Context, *nod
 	case p.id.RetrySince != nil:
 		at.since, at.repeats = p.id.GetRetrySince(), !p.own
 	case at.since > 0:
-		// The first try says it too: the network may hold it up until its retry was
-		// applied and forgotten.
+		// The first try names it too: the network may delay that try until its retry was applied
+		// and forgotten.
 		p.id.RetrySince = proto.Uint64(at.since)
 	}
 	for {
@@ -220,7 +217,7 @@ func (r *router) run(ctx context.Context, p plan, try func(context.Context, *nod
 		at.note(n, errorOf(err))
 		bound := within.context()
 		if bound.Err() != nil {
-			r.doubt()
+			r.relook()
 			return at.fail(ctx, at.told)
 		}
 		if at.begunTooOld() && at.renew(r.latest(bound)) {
@@ -262,7 +259,7 @@ func (r *router) try(within *callTimeout, n *node, since *uint64, try func(conte
 	return err
 }
 
-// retrySince is what a retry says was known before the first try; nil for calls
+// retrySince returns the log index known before the first try, for a retry; nil for calls
 // without a request id.
 func (p *callTries) retrySince() *uint64 {
 	if p.id == nil {
@@ -271,11 +268,11 @@ func (p *callTries) retrySince() *uint64 {
 	return &p.since
 }
 
-// note takes in a failed try.
+// note records a failed try.
 func (p *callTries) note(n *node, err *Error) {
 	p.node = n
 	p.last = err
-	// A node that answered tells more than one that was not reached.
+	// The error of a node that answered says more than that of an unreachable node.
 	if p.told == nil || err.Reason != reasonNoEndpoint {
 		p.told = err
 	}
@@ -290,18 +287,18 @@ func (p *callTries) note(n *node, err *Error) {
 	p.unknown = p.unknown || (p.id != nil || p.changes) && (err.Unknown || err.effect() == effectUnknown)
 }
 
-// allForeign says that as many tries as there are endpoints found no node of the client's
-// cluster, but something else. Where an endpoint does not answer, it may be the one that is meant.
+// allForeign reports whether as many tries as there are endpoints found no node of the
+// client's cluster, but something else. An endpoint that does not answer may be its node.
 func (p *callTries) allForeign(endpoints int) bool { return p.foreign >= endpoints }
 
-// begunTooOld says that the index named was forgotten before the first try came, and
-// that the call may begin again with a newer one: no other call has sent its request
-// id, no try took effect, and a copy of one that comes late names the old index.
+// begunTooOld reports whether the named index was forgotten before the first try arrived, and
+// the call may start again with a newer index: no other call has sent its request id, no try
+// took effect, and a late copy of a try names the old index.
 func (p *callTries) begunTooOld() bool {
 	return p.own && p.last.Reason == reasonExpired && !p.unknown
 }
 
-// renew begins again, once, with a newer index; it reports false if there is none.
+// renew starts the call again, once, with a newer index; it returns false if it cannot.
 func (p *callTries) renew(since uint64) bool {
 	if since <= p.since {
 		return false
@@ -310,8 +307,7 @@ func (p *callTries) renew(since uint64) bool {
 	return true
 }
 
-// pause is the time until the next try: none while there are endpoints that
-// were not tried yet.
+// pause returns the pause before the next try: 0 while there are untried endpoints.
 func (p *callTries) pause(endpoints int) time.Duration {
 	if p.last.Reason == reasonOverloaded {
 		return max(p.last.pause, firstPause)
@@ -324,7 +320,7 @@ func (p *callTries) pause(endpoints int) time.Duration {
 	return d/2 + rand.N(d)/2
 }
 
-// fail returns the error of a call that was given up because of err.
+// fail returns the error of a call that is given up because of err.
 func (p *callTries) fail(ctx context.Context, err *Error) error {
 	e := *err
 	e.Unknown = p.unknown || p.repeats && !err.decided()
@@ -341,7 +337,7 @@ func (p *callTries) fail(ctx context.Context, err *Error) error {
 	return &e
 }
 
-// sleep reports false if ctx ended first.
+// sleep waits for d, and returns false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d == 0 {
 		return ctx.Err() == nil

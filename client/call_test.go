@@ -588,7 +588,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeSentIsRefused at once, with nothing sent and nothing in doubt. In a message
+// TestWhatCannotBeSentIsRefused at once, with nothing sent and no unknown outcome. In a message
 // with other calls it would end their stream.
 func TestWhatCannotBeSentIsRefused(t *testing.T) {
 	both(t, func(t *testing.T, cfg client.Config) {

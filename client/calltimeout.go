@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// callTimeout is the time that a call has with all its tries. Its context is made when
-// it is first asked for, because a context with a timer is the dearest part of a
-// call, and most calls end with their first try, which has a timer of its own.
+// callTimeout is the time of a call with all its tries. Its context is made on first use,
+// because a context with a timer is the most expensive part of a call, and most calls end
+// with their first try, which has a timer of its own.
 type callTimeout struct {
 	ctx    context.Context
 	end    time.Time
@@ -26,11 +26,11 @@ func (t *callTimeout) context() context.Context {
 	return t.ctx
 }
 
-// present returns the context as far as it was made: what is done with it needs a
-// bound of its own, no longer than the call's time.
+// present returns the call's context if it was made, else the caller's. The user must bound
+// its use by no more than the call's time.
 func (t *callTimeout) present() context.Context { return t.ctx }
 
-// close frees what it holds.
+// close releases the context.
 func (t *callTimeout) close() {
 	if t.cancel != nil {
 		t.cancel()

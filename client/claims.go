@@ -7,8 +7,8 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// Claim records a finished id as the caller's. The first claim wins; the error
-// of all others is ErrIDClaimed.
+// Claim records a finished id as the caller's. The first claim wins; all others fail with
+// ErrIDClaimed.
 func (c *Client) Claim(ctx context.Context, id string, opts ...Option) error {
 	if err := usable(id); err != nil {
 		return err
@@ -19,8 +19,7 @@ func (c *Client) Claim(ctx context.Context, id string, opts ...Option) error {
 	return err
 }
 
-// Release gives a claimed id free. The error is ErrNotFound if it is not
-// claimed.
+// Release releases a claimed id. It fails with ErrNotFound if the id is not claimed.
 func (c *Client) Release(ctx context.Context, id string, opts ...Option) error {
 	o := c.options(opts)
 	req := &idnodev1.ReleaseRequest{Database: o.database, Id: id, RequestId: o.newRequestID()}
@@ -28,8 +27,8 @@ func (c *Client) Release(ctx context.Context, id string, opts ...Option) error {
 	return err
 }
 
-// Claims lists the claimed ids that begin with prefix, folded, in order. It
-// ends with the first error.
+// Claims lists the claimed ids, folded, that begin with prefix, in order. It ends with the
+// first error.
 func (c *Client) Claims(ctx context.Context, prefix string, opts ...Option) iter.Seq2[string, error] {
 	o := c.options(opts)
 	return pages(func(token string) ([]string, string, error) {

@@ -6,25 +6,25 @@ import (
 	"sync"
 )
 
-// Client calls an idnode cluster, or several. It is safe for concurrent use.
+// Client calls one or several idnode clusters. It is safe for concurrent use.
 type Client struct {
 	cfg Config
-	// routers are those of all clusters; the first is that of Config.Endpoints.
+	// routers has a router for each cluster; the first is that of Config.Endpoints.
 	routers []*router
-	// mapped has those of Config.Clusters by folded database.
+	// mapped has the routers of Config.Clusters by folded database.
 	mapped map[string]*router
 	names  *names
 	shares *shares
 
 	mu sync.Mutex
-	// generators has the handles given out, by collection and separator.
+	// generators has the HiLo handles by collection and separator.
 	generators map[generatorKey]*HiLo
 	closed     bool
 }
 
-// New returns a Client for a cluster, or several. It makes a first connection to learn
-// the leader, which is no error if it fails: the nodes may come later, and the
-// calls say what is wrong. The error is about cfg, or ctx has ended.
+// New returns a Client. It tries a first connection to learn the leader; if that fails, New
+// does not: the nodes may start later, and calls return the error. New's error is about cfg,
+// or ctx has ended.
 func New(ctx context.Context, cfg Config) (*Client, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -42,10 +42,9 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close gives the unused numbers of all HiLo handles back and closes the
-// connections: calls in flight fail. It takes no longer than ctx allows, nor
-// than Config.Timeout. The error says that numbers could not be given back;
-// the Client is closed all the same. Closing it again does nothing.
+// Close gives the unused numbers of all HiLo handles back and closes the connections: calls
+// in flight fail. It is bounded by ctx and Config.Timeout. An error means that numbers could
+// not be given back; the Client is closed in any case. Closing it again does nothing.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	if c.closed {

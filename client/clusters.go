@@ -14,17 +14,17 @@ import (
 	"github.com/idnode/idnode/docid"
 )
 
-// Cluster is a further cluster of a Client, and the databases whose ids it gives.
+// Cluster is a further cluster of a Client, and its databases.
 type Cluster struct {
-	// Endpoints and ClusterID are the cluster's, as those of Config.
+	// Endpoints and ClusterID are as in Config.
 	Endpoints []string
 	ClusterID string
-	// Databases are the names of its databases; at least one.
+	// Databases are the cluster's databases; at least one.
 	Databases []string
 }
 
-// clusters returns all clusters: that of the rest first. What stands around an endpoint, as
-// behind the comma of a list, is no part of it.
+// clusters returns all clusters, that of Config.Endpoints first. White space around an
+// endpoint, as after the comma of a list, is removed.
 func (c Config) clusters() []Cluster {
 	all := append([]Cluster{{Endpoints: c.Endpoints, ClusterID: c.ClusterID}}, c.Clusters...)
 	for i := range all {
@@ -36,8 +36,8 @@ func (c Config) clusters() []Cluster {
 	return all
 }
 
-// checkClusters checks which cluster is where, and which has what. What two have in
-// common is a mistake: calls of one would go to the other.
+// checkClusters checks that clusters share no endpoints, cluster ids or databases: calls of
+// one would go to the other.
 func (c Config) checkClusters() error {
 	endpoints, ids, databases := owners{}, owners{}, owners{}
 	for i, cluster := range c.clusters() {
@@ -90,10 +90,10 @@ func checkEndpoint(e string) error {
 	return err
 }
 
-// owners has who took each value.
+// owners has the owner of each value.
 type owners map[string]string
 
-// take refuses a value that another owner has; field is where it stands.
+// take refuses a value that has another owner; field is where the value was set.
 func (o owners) take(value, owner, field string) error {
 	if other, ok := o[value]; ok && other != owner {
 		return fmt.Errorf("client: %s: %q stands in %s already", field, value, other)
@@ -102,8 +102,7 @@ func (o owners) take(value, owner, field string) error {
 	return nil
 }
 
-// newRouters makes the routers of all clusters: routers in the order of clusters, mapped
-// by folded database.
+// newRouters makes the routers of all clusters.
 func (c *Client) newRouters() error {
 	c.mapped = make(map[string]*router)
 	for _, cluster := range c.cfg.clusters() {
@@ -116,15 +115,15 @@ func (c *Client) newRouters() error {
 		}
 		c.routers = append(c.routers, r)
 		for _, database := range cluster.Databases {
-			database, _ = docid.ParseDatabase(database) // It was checked.
+			database, _ = docid.ParseDatabase(database) // Validated before.
 			c.mapped[docid.Fold(database)] = r
 		}
 	}
 	return nil
 }
 
-// router returns the router of a database's cluster. A name that no database can have
-// goes where those that nobody mapped go, and is refused there.
+// router returns the router of a database's cluster. An unmapped or invalid name goes to that
+// of Config.Endpoints, which refuses an invalid one.
 func (c *Client) router(database string) *router {
 	if len(c.mapped) > 0 {
 		database, _ = docid.ParseDatabase(database)

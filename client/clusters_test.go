@@ -13,7 +13,7 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// twoClusters returns a cluster for everything, which has the longer log, and one for the
+// twoClusters returns a cluster for everything, which has the longer log, and another for the
 // databases shop and till, and the configuration of a client of both.
 func twoClusters(t *testing.T, cfg client.Config) (home, east *fakeCluster, _ client.Config) {
 	t.Helper()
@@ -95,8 +95,8 @@ func TestTheClientsOwnDatabaseMayBeMapped(t *testing.T) {
 	}
 }
 
-// TestAnIndexIsThatOfItsCluster: what a call names as known before its first try is never
-// the index of another cluster's log, also if callers shared the call.
+// TestAnIndexIsThatOfItsCluster: the index that a call names as known before its first try is
+// never that of another cluster's log, even if callers shared the call.
 func TestAnIndexIsThatOfItsCluster(t *testing.T) {
 	_, east, cfg := twoClusters(t, client.Config{Database: "till"})
 	c := crowdAt(t, east, cfg)

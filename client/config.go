@@ -14,56 +14,53 @@ import (
 
 // Defaults of Config.
 const (
-	// DefaultTimeout bounds a call with all its tries. It is several times as
-	// long as a cluster takes to find a new leader.
+	// DefaultTimeout bounds a call with all its tries. It is several times as long as a
+	// cluster takes to elect a new leader.
 	DefaultTimeout = 10 * time.Second
-	// DefaultTryTimeout bounds one try at one node. A node answers within 2 s
-	// even if it has no leader, so one that is silent for longer is cut off.
+	// DefaultTryTimeout bounds one try at one node. A node without a leader answers within
+	// 2 s, so a node that is silent for longer is cut off.
 	DefaultTryTimeout = 3 * time.Second
 )
 
-// Config says which clusters a Client calls, and how.
+// Config configures a Client.
 type Config struct {
-	// Endpoints are gRPC addresses (host:port) of nodes of one cluster; at least
-	// one. They are tried in order. Other nodes of the cluster are found through
-	// them.
+	// Endpoints are gRPC addresses (host:port) of nodes of one cluster; at least one. They are
+	// tried in order. The client learns the cluster's other nodes from them.
 	Endpoints []string
-	// ClusterID is the cluster that is called, as 'idnode cluster status' shows it;
-	// empty means that of the first node that answers. Each new connection is asked for
-	// it, and nodes of another cluster are refused with ErrOtherCluster.
+	// ClusterID is the cluster's id, as 'idnode cluster status' shows it; empty means that of
+	// the first node that answers. It is checked on each new connection, and nodes of another
+	// cluster are refused with ErrOtherCluster.
 	ClusterID string
-	// Clusters are further clusters, each with databases of its own: calls about those
-	// go there, and all others to Endpoints. They need not know of each other. The other
-	// fields are for all clusters.
+	// Clusters are further clusters, each with databases of its own: calls about those go
+	// there, and all others to Endpoints. The clusters need not know of each other. The other
+	// fields apply to all clusters.
 	Clusters []Cluster
-	// Database is the database whose ids are given; empty means "default".
+	// Database is the default database of calls; empty means "default".
 	Database string
-	// TLS is used for all connections; nil means plain connections. An empty
-	// ServerName stands for the host of each address.
+	// TLS is used for all connections; nil means connections without TLS. An empty ServerName
+	// means the host of each address.
 	TLS *tls.Config
-	// Timeout bounds every call with all its tries, however long its context
-	// would allow; 0 means DefaultTimeout.
+	// Timeout bounds every call with all its tries, even if its context allows more; 0 means
+	// DefaultTimeout.
 	Timeout time.Duration
-	// TryTimeout bounds one try at one node; 0 means DefaultTryTimeout, or
-	// Timeout if that is shorter.
+	// TryTimeout bounds one try at one node; 0 means DefaultTryTimeout, or Timeout if that is
+	// shorter.
 	TryTimeout time.Duration
 	// Conventions override how ids are made for Go types (reflect.TypeFor[T]());
 	// see IDFor.
 	Conventions map[reflect.Type]Convention
-	// Label is what the cluster tells those who ask who holds a HiLo range: at most 64
-	// bytes without invisible characters. Empty means the names of the host and of the
-	// program.
+	// Label is the cluster's answer to WhoHolds for HiLo ranges of this client: at most 64
+	// bytes without invisible characters. Empty means the host's name and the program's.
 	Label string
-	// Unshared sends every call in a message of its own. By default calls made
-	// at the same moment share one, and callers of one identity may take their
-	// values together, in one call; a lone caller does not wait for that.
+	// Unshared sends every call in a message of its own. By default concurrent calls share a
+	// message, and concurrent callers of an identity may take their values in one call; a lone
+	// caller does not wait for others.
 	Unshared bool
-	// Dial opens connections in place of TCP; nil means TCP. It is for tunnels
-	// and tests.
+	// Dial opens connections, for tunnels and tests; nil means TCP.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// withDefaults checks c and fills in what is not set.
+// withDefaults returns c with defaults filled in, or the error of an invalid field.
 func (c Config) withDefaults() (Config, error) {
 	if err := c.checkClusters(); err != nil {
 		return c, err

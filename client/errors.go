@@ -16,7 +16,7 @@ import (
 // errorDomain is the domain of the ErrorInfo in every error of a node.
 const errorDomain = "idnode"
 
-// Reasons that this package gives by itself, or acts on.
+// Reasons that this package sets itself, or acts on.
 const (
 	reasonNoEndpoint  = "NO_ENDPOINT"
 	reasonClosed      = "CLIENT_CLOSED"
@@ -32,7 +32,7 @@ const (
 	reasonOtherCluster = "OTHER_CLUSTER"
 )
 
-// kind is what an Err… value stands for: a reason of the API, or a code.
+// kind is the type of the Err… values: a reason of the API, or a code.
 type kind struct {
 	reason string
 	code   codes.Code
@@ -41,7 +41,7 @@ type kind struct {
 
 func (k *kind) Error() string { return k.text }
 
-// What a call's error can be, for errors.Is. The text of each says when.
+// The errors of calls, for errors.Is.
 var (
 	// ErrNoQuorum: the cluster has no leader, or no majority. Nothing happened.
 	ErrNoQuorum error = &kind{reason: "NO_QUORUM", text: "the cluster has no quorum"}
@@ -50,8 +50,8 @@ var (
 	// ErrOtherCluster: the nodes that answer belong to another cluster than the client.
 	// Nothing happened in its own, unless the error is ErrOutcomeUnknown too.
 	ErrOtherCluster error = &kind{reason: reasonOtherCluster, text: "the node belongs to another cluster"}
-	// ErrOutcomeUnknown: the call may or may not have happened. The same call
-	// with Error.RequestID counts once; one about a series' numbers needs none.
+	// ErrOutcomeUnknown: the call may or may not have happened. The same call with
+	// Error.RequestID counts once; a call about a series' numbers needs no request id.
 	ErrOutcomeUnknown error = &kind{reason: reasonUnknown, text: "the outcome is unknown"}
 	// ErrOverloaded: there are too many calls. Nothing happened.
 	ErrOverloaded error = &kind{reason: reasonOverloaded, text: "the node is overloaded"}
@@ -69,15 +69,15 @@ var (
 	ErrIDClaimed error = &kind{reason: "ID_CLAIMED", text: "the id is taken"}
 	// ErrRequestIDReused: the request id was used for another request.
 	ErrRequestIDReused error = &kind{reason: "REQUEST_ID_REUSED", text: "the request id was used for another request"}
-	// ErrRequestIDExpired: the cluster no longer knows whether the first try of
-	// the call happened.
+	// ErrRequestIDExpired: the cluster no longer knows whether the first try of the call
+	// happened.
 	ErrRequestIDExpired error = &kind{reason: reasonExpired, text: "the request id is too old"}
 	// ErrPermissionDenied: the caller's certificate has no right to it. Nothing
 	// happened.
 	ErrPermissionDenied error = &kind{reason: "PERMISSION_DENIED", text: "the caller has no right to it"}
 	// ErrKeyConflict: a key has a number of another scope or date.
 	ErrKeyConflict error = &kind{reason: "KEY_CONFLICT", text: "the key has another number"}
-	// ErrSeriesSuspended: the series gives no numbers until somebody resumes it.
+	// ErrSeriesSuspended: the series gives no numbers until an operator resumes it.
 	ErrSeriesSuspended error = &kind{reason: "SERIES_SUSPENDED", text: "the series is suspended"}
 	// ErrReservationExpired: the time of the key's number ended, and another key has it.
 	ErrReservationExpired error = &kind{reason: "RESERVATION_EXPIRED", text: "the reservation has expired"}
@@ -89,28 +89,28 @@ var (
 	ErrClosed = generator.ErrClosed
 )
 
-// Error is why a call failed.
+// Error is the error of a failed call.
 type Error struct {
 	// Code is the gRPC status code.
 	Code codes.Code
-	// Reason is the API's name of the cause, for example "ID_CLAIMED"; empty if
-	// the error is not one of idnode's.
+	// Reason is the API's name of the cause, for example "ID_CLAIMED"; empty for errors that
+	// are not idnode's.
 	Reason string
-	// Field is the request's field at fault; empty if there is none.
+	// Field is the request's invalid field; may be empty.
 	Field string
-	// Message is a text for people.
+	// Message is the error's text.
 	Message string
-	// Unknown says that a try of the call may have taken effect.
+	// Unknown means that a try of the call may have taken effect.
 	Unknown bool
-	// RequestID is the call's request id; empty if it had none. The same call
-	// with it counts once.
+	// RequestID is the call's request id; empty if the call has none. The same call with it
+	// counts once.
 	RequestID string
 	// RetrySince belongs to RequestID: see WithRetrySince.
 	RetrySince uint64
 
-	// pause is how long the node asks to wait before a repeat.
+	// pause is the node's minimum wait before a repetition.
 	pause time.Duration
-	// foreign says that what answered is no node of the client's cluster.
+	// foreign means that the peer is no node of the client's cluster.
 	foreign bool
 	err     error
 }
@@ -149,7 +149,7 @@ func (e *Error) Is(target error) bool {
 	}
 }
 
-// errorOf reads what a node or gRPC answered.
+// errorOf returns a node's or gRPC's error as an *Error.
 func errorOf(err error) *Error {
 	var have *Error
 	if errors.As(err, &have) {
@@ -174,7 +174,7 @@ func errorOf(err error) *Error {
 	return e
 }
 
-// invalid turns what docid refuses into the error a node would answer.
+// invalid returns an error of docid as the error that a node would return.
 func invalid(err error) error {
 	var bad *docid.Error
 	if !errors.As(err, &bad) {
@@ -187,7 +187,7 @@ func invalidField(reason, field, message string) *Error {
 	return &Error{Code: codes.InvalidArgument, Reason: reason, Field: field, Message: message}
 }
 
-// unreachable is a node to which no connection could be made: nothing was sent.
+// unreachable returns the error of a failed connection: nothing was sent.
 func unreachable(address string, cause error) *Error {
 	e := &Error{Code: codes.Unavailable, Reason: reasonNoEndpoint, Message: fmt.Sprintf("cannot reach %s: %v", address, cause), err: cause}
 	if wrongDoor(cause) {
@@ -201,21 +201,21 @@ func closedError() *Error {
 	return &Error{Code: codes.Canceled, Reason: reasonClosed, Message: "the client is closed", err: ErrClosed}
 }
 
-// effect is what a failed try may have done.
+// effect is the possible effect of a failed try.
 type effect uint8
 
 const (
-	// effectNone: certainly nothing happened, and another node may do better.
+	// effectNone: certainly nothing happened, and another node may succeed.
 	effectNone effect = iota
-	// effectUnknown: it may have happened.
+	// effectUnknown: the call may have happened.
 	effectUnknown
-	// effectRefused: the cluster decided against it, and would do so again.
+	// effectRefused: the cluster decided against the call, and would do so again.
 	effectRefused
 )
 
-// effect classifies a failed try. What carries no reason of ours comes from
-// gRPC itself and leaves the outcome open, except UNIMPLEMENTED, which comes
-// from a server that is no node of ours, and for a request that was never sent.
+// effect classifies a failed try. An error without a reason of idnode comes from gRPC and
+// leaves the outcome unknown, except UNIMPLEMENTED, which comes from a server that is no
+// idnode, and errors of a request that was never sent.
 func (e *Error) effect() effect {
 	switch e.Reason {
 	case reasonUnknown:
@@ -235,8 +235,7 @@ func (e *Error) effect() effect {
 	}
 }
 
-// decided says whether the state of the cluster refused the call, and not a node before it
-// came there.
+// decided reports whether the cluster's state refused the call, not a node before.
 func (e *Error) decided() bool {
 	before := e.Reason == "" || e.Reason == reasonClosed || e.Code == codes.ResourceExhausted || e.Code == codes.PermissionDenied
 	return !before && e.effect() == effectRefused

@@ -15,7 +15,7 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// exampleCluster stands for the nodes of a cluster, so that the examples run.
+// exampleCluster replaces the nodes of a cluster, so that the examples run.
 func exampleCluster() (endpoints []string, stop func()) {
 	t := &exampleTB{}
 	f := newCluster(t, 3)

@@ -15,21 +15,20 @@ import (
 )
 
 const (
-	// maxUnderWay is how many calls a stream has sent and not heard of: half of
-	// what a node allows. The others wait here, where they can be given up.
+	// maxUnderWay bounds the calls of a stream that were sent and not answered: half of a
+	// node's bound. Other calls wait here, where they can be given up.
 	maxUnderWay = 2048
-	// maxCallsBytes is where a message of calls is full, far below what a node
-	// takes.
+	// maxCallsBytes bounds a message of calls, far below a node's bound.
 	maxCallsBytes = 1 << 20
 )
 
-// errNoExchange says that the node does not know the Exchange method.
+// errNoExchange means that the node does not know the Exchange method.
 var errNoExchange = errors.New("the node does not know Exchange")
 
 type exchangeStream = grpc.BidiStreamingClient[idnodev1.ExchangeRequest, idnodev1.ExchangeResponse]
 
-// lane carries calls to one node over one Exchange stream, which is opened when
-// the first call comes and again after it broke. Safe for concurrent use.
+// lane carries calls to one node over one Exchange stream, which is opened for the first call
+// and again after it broke. It is safe for concurrent use.
 type lane struct {
 	// open opens a stream; run runs a goroutine that the Client waits for.
 	open func(ctx context.Context) (exchangeStream, error)
@@ -42,8 +41,7 @@ type lane struct {
 	missing bool
 }
 
-// exchange makes one call. Calls that come while others are on their way into
-// a message share it.
+// exchange makes one call. Concurrent calls share a message.
 func (l *lane) exchange(ctx context.Context, call *idnodev1.Call) (*idnodev1.Reply, error) {
 	f, err := l.current()
 	if err != nil {
@@ -56,7 +54,7 @@ func (l *lane) exchange(ctx context.Context, call *idnodev1.Call) (*idnodev1.Rep
 		switch {
 		case f.drop(w):
 			return nil, unreachable("the node", ctx.Err())
-		case !closed(w.done): // A reply that has come counts, though late.
+		case !closed(w.done): // A reply that has arrived counts, even if late.
 			return nil, status.FromContextError(ctx.Err()).Err()
 		}
 	}
@@ -78,7 +76,7 @@ func closed(done <-chan struct{}) bool {
 	}
 }
 
-// current returns the stream, a new one if the last one broke.
+// current returns the stream, or a new stream if the last one broke.
 func (l *lane) current() (*flow, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,8 +101,8 @@ func (l *lane) current() (*flow, error) {
 	return f, nil
 }
 
-// callOf returns req as a call of an Exchange; nil if it cannot be one. left is
-// the time the caller has, above 0; usual is what a try has.
+// callOf returns req as a call of an Exchange; nil if the method is not one of Exchange's.
+// left is the caller's remaining time, above 0; usual is the time of a try.
 func callOf(left, usual time.Duration, req any) *idnodev1.Call {
 	call := &idnodev1.Call{}
 	switch r := req.(type) {
@@ -125,7 +123,7 @@ func callOf(left, usual time.Duration, req any) *idnodev1.Call {
 	default:
 		return nil
 	}
-	// A node has its own bound; the call names one only if the caller's is shorter.
+	// A node has its own bound; the call sets one only if the caller's is shorter.
 	if left < usual/2 {
 		call.Timeout = durationpb.New(left)
 	}

@@ -25,9 +25,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeCluster is what its nodes agree on.
+// fakeCluster is the state that its nodes agree on.
 type fakeCluster struct {
-	// id is what its nodes say of themselves.
+	// id is the cluster id in its nodes' status.
 	id    string
 	nodes []*fakeNode
 

@@ -16,20 +16,20 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// waiting is a call whose reply has not come yet.
+// waiting is a call without a reply.
 type waiting struct {
 	call *idnodev1.Call
 	// done is closed when reply or err is set.
 	done  chan struct{}
 	reply *idnodev1.Reply
-	// err is why the stream broke; sent says that the call was sent before that.
+	// err is why the stream broke; sent means that the call was sent before.
 	err  error
 	sent bool
 }
 
-// failure is the call's error: the one in the reply or, for a call that was sent
-// into a stream that broke, one that leaves the outcome open. The stream's own
-// error does not matter then.
+// failure returns the call's error: that in the reply or, if the stream broke after the call
+// was sent, an error that leaves the outcome unknown. The stream's own error does not matter
+// then.
 func (w *waiting) failure() error {
 	if e := w.reply.GetError(); e != nil {
 		return status.FromProto(&spb.Status{Code: e.GetCode(), Message: e.GetMessage(), Details: e.GetDetails()}).Err()
@@ -47,21 +47,21 @@ func (w *waiting) failure() error {
 	return &e
 }
 
-// flow is one stream. Two goroutines work on it: send and receive.
+// flow is one stream. It has two goroutines: send and receive.
 type flow struct {
 	stream exchangeStream
 	cancel context.CancelFunc
-	// wake has room for one: it tells send that there is something to do.
+	// wake has capacity 1; it wakes send.
 	wake chan struct{}
 
 	mu sync.Mutex
-	// queue are the calls that were not sent yet, in order of arrival.
+	// queue are the unsent calls, in order of arrival.
 	queue []*waiting
-	// waiting are those that were, by correlation number, also when their
-	// callers have left: a number is not used again before its reply came.
+	// waiting are the sent calls without a reply by correlation number, even if their callers
+	// have left: a number is not used again before its reply arrived.
 	waiting map[uint64]*waiting
 	newest  uint64
-	// err is set once the stream is of no more use.
+	// err is set once the stream is broken.
 	err error
 }
 
@@ -95,7 +95,7 @@ func (f *flow) poke() {
 	}
 }
 
-// drop takes a call out of the queue. It reports false if it was sent.
+// drop removes a call from the queue. It returns false if the call was sent.
 func (f *flow) drop(w *waiting) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,7 +108,7 @@ func (f *flow) drop(w *waiting) bool {
 	return false
 }
 
-// work ends with the stream.
+// work runs until the stream ends.
 func (f *flow) work() {
 	var sender sync.WaitGroup
 	sender.Go(f.send)
@@ -117,8 +117,8 @@ func (f *flow) work() {
 	sender.Wait()
 }
 
-// send sends the queue until the stream breaks. It does not wait for more calls,
-// but yields once, so that callers ready to run add theirs first.
+// send sends the queue until the stream breaks. It does not wait for more calls, but yields
+// once, so that callers ready to run add theirs first.
 func (f *flow) send() {
 	for {
 		select {
@@ -128,7 +128,7 @@ func (f *flow) send() {
 		}
 		runtime.Gosched()
 		for calls := f.take(); len(calls) > 0; calls = f.take() {
-			// The error is receive's to find.
+			// receive gets the stream's error.
 			if f.stream.Send(&idnodev1.ExchangeRequest{Calls: calls}) != nil {
 				return
 			}
@@ -136,8 +136,7 @@ func (f *flow) send() {
 	}
 }
 
-// take moves calls from the queue to those in flight, as many as fit into a
-// message.
+// take moves as many calls from the queue to waiting as fit into a message.
 func (f *flow) take() []*idnodev1.Call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,7 +180,7 @@ func (f *flow) deliver(replies []*idnodev1.Reply) {
 	}
 }
 
-// fail ends the stream for all.
+// fail ends the stream and all its calls.
 func (f *flow) fail(err error) {
 	if errors.Is(err, io.EOF) {
 		err = status.Error(codes.Unavailable, "the node ended the stream")

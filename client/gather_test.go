@@ -21,8 +21,8 @@ type departure struct {
 	n  int
 }
 
-// rig is shares at an identity that stands at last. A call takes its values at once, and
-// its answer comes after a round.
+// rig is shares of an identity whose last value is last. A call takes its values at once, and
+// its answer arrives after a round.
 type rig struct {
 	*shares
 	t       *testing.T
@@ -102,7 +102,7 @@ func (r *rig) gathering(ctx context.Context) chan error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if h := r.open[orders]; h == nil || h.gather == nil || len(h.waiting) != 1 {
-		r.t.Fatal("nobody waits for others")
+		r.t.Fatal("no caller waits for others")
 	}
 	return ended
 }
@@ -207,8 +207,8 @@ func TestCloseWhileItGathers(t *testing.T) {
 	})
 }
 
-// TestAValueIsNewerThanItsCall: no value is lower than one that somebody had before the call
-// began, here or at another client, whoever comes, stays away or leaves.
+// TestAValueIsNewerThanItsCall: no value is lower than a value taken before the call began, by
+// this or another client, in whatever order callers arrive and leave.
 func TestAValueIsNewerThanItsCall(t *testing.T) {
 	sharing(t, 0, func(r *rig) {
 		r.round = func() time.Duration { return rand.N(20 * ms) }
@@ -232,8 +232,8 @@ func TestAValueIsNewerThanItsCall(t *testing.T) {
 	})
 }
 
-// TestSharedValueAtTheDeadline: one that has come is the caller's, also if its time
-// ended a moment before.
+// TestSharedValueAtTheDeadline: a value that has arrived belongs to the caller, even if its time
+// has just ended.
 func TestSharedValueAtTheDeadline(t *testing.T) {
 	sharing(t, 8*ms, func(r *rig) {
 		r.call(1, 0)
@@ -256,8 +256,8 @@ func TestSharedValueAtTheDeadline(t *testing.T) {
 	})
 }
 
-// TestCloseAndTheDeadline: of more callers than share one call, each ends as the
-// client is closed, also one whose time ends at the same moment.
+// TestCloseAndTheDeadline: of more callers than one call takes, each ends when the client is
+// closed, even if its time ends at the same moment.
 func TestCloseAndTheDeadline(t *testing.T) {
 	sharing(t, 8*ms, func(r *rig) {
 		r.mu.Lock()

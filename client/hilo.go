@@ -11,22 +11,21 @@ import (
 	"github.com/idnode/idnode/hilo/generator"
 )
 
-// HiLo is a handle that gives the ids of one collection without a call for
-// most of them: NextID gives "users/65-A", Next the number with its node tag,
-// NextIDs many ids. It is safe for concurrent use, and meant to be shared.
+// HiLo is a handle that gives the ids of one collection, most of them without a call: NextID
+// gives "users/65-A", Next the number with its node tag, NextIDs many ids. It is safe for
+// concurrent use, and meant to be shared.
 type HiLo = generator.Generator
 
-// generatorKey tells handles apart.
+// generatorKey identifies a handle.
 type generatorKey struct{ database, tag, separator string }
 
-// WithFirstSize asks for this many numbers, 1 to 1,048,576, in a handle's first
-// range. From then on the size follows use.
+// WithFirstSize sets the size of a handle's first range, 1 to 1,048,576 numbers. Later sizes
+// follow use.
 func WithFirstSize(n int64) Option { return func(o *options) { o.firstSize = n } }
 
-// HiLo returns the handle for a collection's tag, which is made at the first
-// call and shared from then on: options of later calls that are not about the
-// database or the separator change nothing. It makes no network call. A tag that
-// cannot be is told by the handle's first call.
+// HiLo returns the handle for a collection's tag. The first call makes it, and later calls
+// share it: their options other than database and separator are ignored. It makes no network
+// call. An invalid tag is the error of the handle's methods.
 //
 // Client.Close closes the handle, so that its unused numbers are given back.
 func (c *Client) HiLo(tag string, opts ...Option) *HiLo {
@@ -53,7 +52,7 @@ func (c *Client) NextHiLoID(ctx context.Context, tag string, opts ...Option) (st
 	return c.HiLo(tag, opts...).NextID(ctx)
 }
 
-// newHiLo checks everything that the cluster would refuse.
+// newHiLo checks everything that the cluster would refuse, and makes the handle.
 func (c *Client) newHiLo(key generatorKey, o options) (*HiLo, error) {
 	if _, err := docid.ParseDatabase(key.database); err != nil {
 		return nil, invalid(err)
@@ -64,7 +63,7 @@ func (c *Client) newHiLo(key generatorKey, o options) (*HiLo, error) {
 	if err := docid.ValidateTag(key.tag, key.separator); err != nil {
 		return nil, invalid(err)
 	}
-	// The client's own bound comes first, because its error says more.
+	// The client's own bound ends first, because its error says more.
 	cfg := generator.Config{FirstSize: o.firstSize, Timeout: c.cfg.Timeout + time.Second}
 	g, err := generator.New(&rangeSource{client: c, key: key}, cfg)
 	if errors.Is(err, hilo.ErrSize) {
@@ -73,12 +72,12 @@ func (c *Client) newHiLo(key generatorKey, o options) (*HiLo, error) {
 	return g, err
 }
 
-// rangeSource brings a generator its ranges. Each call has a request id, so a
-// range whose answer was lost comes with the next try, or with the next call.
+// rangeSource is a generator's RangeSource. Each call has a request id, so a range whose
+// answer was lost is returned by the next try, or by the next call.
 type rangeSource struct {
 	client *Client
 	key    generatorKey
-	// lost is the error of the last call for a range if its outcome is unknown.
+	// lost is the error of the last call of Next if its outcome is unknown.
 	lost *Error
 }
 
@@ -86,8 +85,8 @@ func (s *rangeSource) options() []Option {
 	return []Option{WithDatabase(s.key.database), WithSeparator(s.key.separator)}
 }
 
-// Next implements generator.RangeSource: calls come one after the other, and after one that
-// failed with the same request.
+// Next implements generator.RangeSource. Calls are sequential, and the call after a failed
+// one has the same request.
 func (s *rangeSource) Next(ctx context.Context, r generator.Request) (generator.Range, error) {
 	opts := s.options()
 	if s.lost != nil {
@@ -115,10 +114,10 @@ func (s *rangeSource) Return(ctx context.Context, r generator.Range, last int64)
 	return err
 }
 
-// failing returns a handle whose every call fails with err, so that HiLo can
-// be used in one expression.
+// failing returns a handle whose methods fail with err, so that HiLo can be used in one
+// expression.
 func failing(err error) *HiLo {
-	g, _ := generator.New(failingSource{err}, generator.Config{}) // the zero Config is a good one
+	g, _ := generator.New(failingSource{err}, generator.Config{}) // the zero Config is valid
 	return g
 }
 
@@ -129,7 +128,7 @@ func (s failingSource) Next(context.Context, generator.Request) (generator.Range
 }
 func (s failingSource) Return(context.Context, generator.Range, int64) error { return nil }
 
-// closeAll closes all handles side by side.
+// closeAll closes all handles concurrently.
 func closeAll(ctx context.Context, bound time.Duration, handles map[generatorKey]*HiLo) error {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()

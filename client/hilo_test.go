@@ -118,7 +118,7 @@ func TestARangeSaysWhoAsks(t *testing.T) {
 			return ok && req.GetLabel() == want
 		})
 		if want == "" || !asked {
-			t.Errorf("nobody asked as %q", want)
+			t.Errorf("no call was labelled %q", want)
 		}
 	}
 	for _, wrong := range []string{strings.Repeat("x", 65), "a\nb", "a\xff"} {

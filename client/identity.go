@@ -9,27 +9,28 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// Identity is a counter agreed by the cluster: it gives 1, 2, 3 … without holes.
+// Identity is a counter agreed by the cluster: it gives 1, 2, 3 … without gaps. It is safe
+// for concurrent use.
 type Identity struct {
 	client *Client
 	name   string
 }
 
-// Identity returns the identity with this name, with or without the pipe at its
-// end. It makes no call: an identity exists once a value was taken.
+// Identity returns the identity with this name, with or without the pipe at its end. It makes
+// no call: an identity exists once a value was taken.
 func (c *Client) Identity(name string) Identity { return Identity{client: c, name: name} }
 
-// Values is a run of identity values.
+// Values are the identity values from First to Last, both included.
 type Values struct{ First, Last int64 }
 
-// Next takes the next value. Callers of the same identity at the same moment may
-// take theirs together, in one call; see [Config].Unshared.
+// Next takes the next value. Concurrent callers of the same identity may take their values in
+// one call; see [Config].Unshared.
 func (i Identity) Next(ctx context.Context, opts ...Option) (int64, error) {
 	return i.client.nextValue(ctx, i.name, i.client.options(opts))
 }
 
-// NextN takes the next n values, 1 to 1,000,000: one block, or several where
-// claimed ids lie between.
+// NextN takes the next n values, 1 to 1,000,000: one block, or several if claimed ids are in
+// between.
 func (i Identity) NextN(ctx context.Context, n int, opts ...Option) ([]Values, error) {
 	o := i.client.options(opts)
 	if n < 1 {
@@ -48,8 +49,7 @@ func (i Identity) NextN(ctx context.Context, n int, opts ...Option) ([]Values, e
 	return []Values{{First: value, Last: value}}, nil
 }
 
-// nextValue takes one value of an identity, together with others where that is
-// possible.
+// nextValue takes one value of an identity, in a shared call if possible.
 func (c *Client) nextValue(ctx context.Context, name string, o options) (int64, error) {
 	if strings.HasPrefix(o.requestID, blockPrefix) {
 		return c.sharedValue(ctx, name, o)
@@ -61,14 +61,14 @@ func (c *Client) nextValue(ctx context.Context, name string, o options) (int64, 
 	return c.shares.next(ctx, shareKey{database: o.database, name: name, separator: o.separator}, own)
 }
 
-// blockIDMisused refuses the id of a block for a call that takes values of its own.
+// blockIDMisused is the error of a block's request id in a call that takes values of its own.
 func blockIDMisused() error {
 	return invalidField("INVALID_REQUEST_ID", "request_id",
 		"ids that begin with "+blockPrefix+" name values that callers took together; the id of an error names one of them")
 }
 
-// sharedValue asks again for one value of a block. Its error names what the caller asked
-// with, and never the block alone.
+// sharedValue repeats the call for one value of a block. Its error names the caller's request
+// id, never the block's.
 func (c *Client) sharedValue(ctx context.Context, name string, o options) (int64, error) {
 	asked := o.requestID
 	ref, ok := parseShared(asked)
@@ -118,7 +118,7 @@ func (c *Client) takeValues(ctx context.Context, name string, n int, o options) 
 	return blocks, nil
 }
 
-// Get reads the last value taken. The error is ErrNotFound if none ever was.
+// Get reads the last value taken. It fails with ErrNotFound if no value ever was.
 func (i Identity) Get(ctx context.Context, opts ...Option) (int64, error) {
 	o := i.client.options(opts)
 	r, err := ask(ctx, i.client, idnodev1.IdsServiceClient.GetIdentity, &idnodev1.GetIdentityRequest{
@@ -127,9 +127,9 @@ func (i Identity) Get(ctx context.Context, opts ...Option) (int64, error) {
 	return r.GetIdentity().GetValue(), err
 }
 
-// Seed raises the last value taken to value, so that the next one lies above
-// it, and returns what it is now. A value below the current one changes nothing,
-// unless WithForce; see also WithExpected.
+// Seed raises the last value taken to value, so that the next value is above it, and returns
+// the resulting last value. A value below the current one changes nothing, unless WithForce;
+// see also WithExpected.
 func (i Identity) Seed(ctx context.Context, value int64, opts ...Option) (int64, error) {
 	o := i.client.options(opts)
 	req := &idnodev1.SeedIdentityRequest{
@@ -139,8 +139,8 @@ func (i Identity) Seed(ctx context.Context, value int64, opts ...Option) (int64,
 	return r.GetValue(), err
 }
 
-// Delete hides the identity and returns its last value; if it is used again it
-// goes on above that, unless WithForget.
+// Delete hides the identity and returns its last value. A later use continues above that
+// value, unless WithForget.
 func (i Identity) Delete(ctx context.Context, opts ...Option) (int64, error) {
 	o := i.client.options(opts)
 	req := &idnodev1.DeleteIdentityRequest{Database: o.database, Name: i.name, Forget: o.forget, RequestId: o.newRequestID()}
@@ -152,7 +152,7 @@ func (i Identity) Delete(ctx context.Context, opts ...Option) (int64, error) {
 type Counter struct {
 	// Name is the folded name or tag.
 	Name string
-	// Value is the last value taken, or the highest number reserved.
+	// Value is the last value taken of an identity, or the highest reserved number of a tag.
 	Value int64
 }
 

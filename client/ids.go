@@ -29,8 +29,7 @@ func (c *Client) Next(ctx context.Context, template string, opts ...Option) (str
 	return ids[0], nil
 }
 
-// NextN makes n ids from a template, 1 to 1,000,000 of them in one call; of GUIDs 10,000 at
-// most.
+// NextN makes n ids from a template, in one call: 1 to 1,000,000, or to 10,000 GUIDs.
 func (c *Client) NextN(ctx context.Context, template string, n int, opts ...Option) ([]string, error) {
 	r, err := c.generate(ctx, template, n, false, opts)
 	if err != nil {
@@ -51,8 +50,8 @@ func (c *Client) NextN(ctx context.Context, template string, n int, opts ...Opti
 	return ids, nil
 }
 
-// NextUUID7 makes a UUID of version 7 (RFC 9562): the GUIDs of one node sort by the time of
-// their making. It needs no quorum, as a GUID of Next.
+// NextUUID7 makes a UUID of version 7 (RFC 9562): the UUIDs of one node sort by time of
+// creation. Like a GUID of Next it needs no quorum.
 func (c *Client) NextUUID7(ctx context.Context, opts ...Option) (string, error) {
 	r, err := invoke(ctx, c, plan{}, idnodev1.IdsServiceClient.Generate,
 		&idnodev1.GenerateRequest{Database: c.options(opts).database, TimeOrdered: true})
@@ -65,8 +64,7 @@ func (c *Client) NextUUID7(ctx context.Context, opts ...Option) (string, error) 
 	return r.GetIds()[0], nil
 }
 
-// NextBlocks is NextN without writing out the ids; for identities and
-// server-side ids only.
+// NextBlocks is NextN without writing out the ids, for identities and server-side ids only.
 func (c *Client) NextBlocks(ctx context.Context, template string, n int, opts ...Option) ([]Block, error) {
 	r, err := c.generate(ctx, template, n, true, opts)
 	if err != nil {
@@ -75,8 +73,8 @@ func (c *Client) NextBlocks(ctx context.Context, template string, n int, opts ..
 	return blocksOf(r), nil
 }
 
-// generate asks for blocks where there can be some: the ids are then written
-// out here and not sent one by one.
+// generate asks for blocks if the template allows it: the ids are then written out here and
+// not sent one by one.
 func (c *Client) generate(ctx context.Context, template string, n int, blocks bool, opts []Option) (*idnodev1.GenerateResponse, error) {
 	o := c.options(opts)
 	t, err := docid.Parse(template, o.separator)
@@ -101,19 +99,19 @@ func (c *Client) generate(ctx context.Context, template string, n int, blocks bo
 	return invoke(ctx, c, plan{}, idnodev1.IdsServiceClient.Generate, req)
 }
 
-// Block is a run of ids: Prefix + number + Suffix for First ≤ number ≤ Last.
+// Block is consecutive ids: Prefix + number + Suffix for First ≤ number ≤ Last.
 type Block struct {
 	Prefix      string
 	First, Last int64
-	// Width is how many digits the number has at least; zeros fill them.
+	// Width is the least number of digits; zeros fill them.
 	Width  int
 	Suffix string
 }
 
-// Len is how many ids the block has.
+// Len returns the number of ids in the block.
 func (b Block) Len() int64 { return b.Last - b.First + 1 }
 
-// ID writes out the id with a number of the block.
+// ID returns the id of a number of the block.
 func (b Block) ID(number int64) string {
 	var digits [20]byte
 	text := strconv.AppendInt(digits[:0], number, 10)

@@ -11,13 +11,13 @@ import (
 // maxLabelBytes is the greatest length of a label.
 const maxLabelBytes = 64
 
-// defaultLabel is the names of the host and of the program.
+// defaultLabel returns the names of the host and of the program.
 func defaultLabel() string {
 	host, _ := os.Hostname() // Without it the label is the program's name.
 	return labelOf(host, filepath.Base(os.Args[0]))
 }
 
-// labelOf makes a label of two names, which may have any characters and any length.
+// labelOf returns a label of two names, which may have any characters and any length.
 func labelOf(host, program string) string {
 	label := strings.Map(func(r rune) rune {
 		if _, invisible := docid.FirstInvisible(string(r)); invisible {

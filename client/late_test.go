@@ -53,8 +53,8 @@ func TestNothingIsSentAfterTheDeadline(t *testing.T) {
 	}
 }
 
-// TestReplyAtTheDeadline: one that has come is the caller's, also if its time ended
-// a moment before.
+// TestReplyAtTheDeadline: a reply that has arrived belongs to the caller, even if its time has
+// just ended.
 func TestReplyAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flow{wake: make(chan struct{}, 1), waiting: make(map[uint64]*waiting)}

@@ -10,17 +10,17 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// look is one look for the leader.
+// look is one round of GetStatus calls to find the leader.
 type look struct {
 	began time.Time
 	// heard is closed when the first node has answered, done at the end.
 	heard, done chan struct{}
-	// answered has a channel of each node that is asked, closed when it has answered.
+	// answered has a channel for each node asked, closed when that node has answered.
 	answered map[*node]chan struct{}
 }
 
-// look starts a look for the leader, unless one is in progress or younger than age, and
-// returns the newest. The caller holds mu.
+// look starts a look for the leader, unless a look is in progress or younger than age, and
+// returns the newest look. The caller holds mu.
 func (r *router) look(age time.Duration) *look {
 	last := r.newestLook
 	if r.closed || !closed(last.done) || time.Since(last.began) <= age {
@@ -30,7 +30,7 @@ func (r *router) look(age time.Duration) *look {
 	for _, n := range r.given {
 		l.answered[n] = make(chan struct{})
 	}
-	if r.leader != nil { // It may be none of the endpoints.
+	if r.leader != nil { // The leader may be none of the endpoints.
 		l.answered[r.leader] = make(chan struct{})
 	}
 	r.newestLook = l
@@ -41,14 +41,14 @@ func (r *router) look(age time.Duration) *look {
 	return l
 }
 
-// view is what one endpoint says of the cluster.
+// view is a node's status.
 type view struct {
 	node   *node
 	status *idnodev1.GetStatusResponse
 }
 
-// find asks all endpoints in parallel for the leader, and the last leader too, and settles
-// on the first answer that names a node which agrees.
+// find asks all endpoints, and the last leader, in parallel for the leader, and settles on the
+// first node that states itself that it leads.
 func (r *router) find(l *look) {
 	heard := sync.OnceFunc(func() { close(l.heard) })
 	views := make(chan view, len(l.answered))
@@ -78,7 +78,7 @@ func (r *router) find(l *look) {
 	r.settle(r.reach(r.ctx, seen))
 }
 
-// ask returns a node's view, nil if it has none in time, or is of another cluster.
+// ask returns a node's status; nil if it does not answer in time, or is of another cluster.
 func (r *router) ask(ctx context.Context, n *node) *idnodev1.GetStatusResponse {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -93,8 +93,8 @@ func (r *router) ask(ctx context.Context, n *node) *idnodev1.GetStatusResponse {
 	return s
 }
 
-// named returns the endpoint that says of itself that it leads; the one with
-// the highest term if two do, as a leader that was cut off does for a while.
+// named returns the node that states that it leads; the one with the highest term if two do,
+// as a leader that was cut off does for a while.
 func named(seen []view) *node {
 	var leader *view
 	for i, v := range seen {
@@ -113,9 +113,9 @@ func leads(s *idnodev1.GetStatusResponse) bool {
 	return s.GetHasQuorum() && s.GetLeaderTag() != "" && s.GetLeaderTag() == s.GetSelf().GetTag()
 }
 
-// reach tries the leader's address in the cluster. The address may mean nothing
-// outside of the cluster, or belong to another node, so the node there must say
-// itself that it leads, in the same cluster.
+// reach tries the leader's address in the cluster. The address may mean nothing outside of
+// the cluster, or belong to another node, so the node there must state itself that it leads,
+// in the same cluster.
 func (r *router) reach(ctx context.Context, seen []view) *node {
 	slices.SortFunc(seen, func(a, b view) int { return cmp.Compare(b.status.GetTerm(), a.status.GetTerm()) })
 	for _, v := range seen {
@@ -136,8 +136,7 @@ func (r *router) reach(ctx context.Context, seen []view) *node {
 	return nil
 }
 
-// leaderAddress returns where the cluster says its leader is; "" if it names
-// none.
+// leaderAddress returns the leader's address in a status; "" if there is none.
 func leaderAddress(s *idnodev1.GetStatusResponse) string {
 	for _, m := range s.GetMembers() {
 		if m.GetTag() == s.GetLeaderTag() && s.GetLeaderTag() != "" {
@@ -147,10 +146,10 @@ func leaderAddress(s *idnodev1.GetStatusResponse) string {
 	return ""
 }
 
-// maxLearned bounds the connections to nodes beside the endpoints.
+// maxLearned bounds the connections to nodes that are no endpoints.
 const maxLearned = 16
 
-// learn returns the node at an address that the cluster told.
+// learn returns the node at an address from the cluster.
 func (r *router) learn(address string) (*node, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,7 +167,7 @@ func (r *router) learn(address string) (*node, error) {
 	return n, nil
 }
 
-// settle makes n the leader; nil means that it is not known.
+// settle makes n the leader; nil means that the leader is unknown.
 func (r *router) settle(n *node) {
 	if n != nil {
 		n.trust()

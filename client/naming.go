@@ -11,15 +11,14 @@ import (
 	pluralize "github.com/gertd/go-pluralize"
 )
 
-// Convention says how ids of one Go type are made, where that differs from
-// RavenDB's conventions (see IDFor).
+// Convention overrides RavenDB's conventions for ids of one Go type (see IDFor).
 type Convention struct {
-	// Collection is the collection's name in place of the plural of the type's.
-	// The id's prefix follows from it: see CollectionPrefix.
+	// Collection replaces the plural of the type's name as the collection's name. The id's
+	// prefix follows from it: see CollectionPrefix.
 	Collection string
-	// Separator is used in place of "/".
+	// Separator replaces "/".
 	Separator string
-	// NextID makes the ids in place of a HiLo handle.
+	// NextID makes the ids, instead of a HiLo handle.
 	NextID func(ctx context.Context, c *Client) (string, error)
 }
 
@@ -50,7 +49,7 @@ func (c *Client) FillID(ctx context.Context, document any) error {
 	return nil
 }
 
-// idField finds the field that holds a document's id.
+// idField returns the field that holds a document's id.
 func idField(document any) (reflect.Value, error) {
 	v := reflect.ValueOf(document)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -91,9 +90,9 @@ func usable(id string) error {
 	return nil
 }
 
-// CollectionPrefix returns the HiLo tag, which is also the id's prefix, of
-// a collection: in lower case if its name has at most one capital letter
-// (Users → users), and otherwise as it is (OrderLines).
+// CollectionPrefix returns the HiLo tag of a collection, which is also the id's prefix: the
+// name in lower case if it has at most one capital letter (Users → users), otherwise
+// unchanged (OrderLines).
 func CollectionPrefix(collection string) string {
 	capitals := 0
 	for _, r := range collection {
@@ -107,15 +106,15 @@ func CollectionPrefix(collection string) string {
 	return strings.ToLower(collection)
 }
 
-// names finds out where the ids of types come from and remembers it, since
-// plurals take a while. Safe for concurrent use.
+// names decides where the ids of types come from and caches it, since plurals are expensive.
+// It is safe for concurrent use.
 type names struct {
 	overrides map[reflect.Type]Convention
 	plurals   func() *pluralize.Client
 	known     sync.Map // of typeIDs by reflect.Type
 }
 
-// typeIDs is where the ids of a type come from: one of the two is set.
+// typeIDs is the source of a type's ids: one of the two is set.
 type typeIDs struct {
 	handle *HiLo
 	nextID func(ctx context.Context, c *Client) (string, error)
@@ -125,8 +124,7 @@ func newNames(overrides map[reflect.Type]Convention) *names {
 	return &names{overrides: overrides, plurals: sync.OnceValue(pluralize.NewClient)}
 }
 
-// of returns where the ids of a type come from. A pointer stands for what it
-// points to.
+// of returns the source of a type's ids. A pointer type has that of its element.
 func (n *names) of(c *Client, t reflect.Type) (typeIDs, error) {
 	if ids, ok := n.known.Load(t); ok {
 		return ids.(typeIDs), nil
@@ -151,7 +149,7 @@ func (n *names) of(c *Client, t reflect.Type) (typeIDs, error) {
 	return ids, nil
 }
 
-// shortName is the type's name without its package and its type arguments.
+// shortName returns the type's name without its package and its type arguments.
 func shortName(t reflect.Type) string {
 	name, _, _ := strings.Cut(t.Name(), "[")
 	return name

@@ -38,8 +38,8 @@ type (
 		Base
 		Name string
 	}
-	Numbered struct{ ID int }
-	Unnamed  struct{ Name string }
+	Numbered  struct{ ID int }
+	WithoutID struct{ Name string }
 )
 
 // idFor returns what IDFor gives for the first document of a type.
@@ -119,7 +119,7 @@ func TestFillID(t *testing.T) {
 	if order.ID != "orders/1-A" || kept.ID != "orders/mine" || embedded.ID != "embeddeds/1-A" {
 		t.Error(order, kept, embedded)
 	}
-	for _, d := range []any{order, (*Order)(nil), nil, &Numbered{}, &Unnamed{}, &Order{ID: "/x"}, new(int)} {
+	for _, d := range []any{order, (*Order)(nil), nil, &Numbered{}, &WithoutID{}, &Order{ID: "/x"}, new(int)} {
 		if err := fill(d); err == nil {
 			t.Errorf("%T is taken", d)
 		}

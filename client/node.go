@@ -19,24 +19,21 @@ import (
 )
 
 const (
-	// connectTimeout bounds one try to connect, look-up and handshake included.
+	// connectTimeout bounds one attempt to connect, with lookup and handshake.
 	connectTimeout = 1500 * time.Millisecond
-	// maxBackoff is the longest wait between two tries to connect.
+	// maxBackoff is the longest wait between two attempts to connect.
 	maxBackoff = 500 * time.Millisecond
-	// pingAfter is how long a connection may be silent before gRPC asks whether
-	// the other end is there: the least it allows, and more than the 5 s that
-	// nodes insist on. pingTimeout is how long it waits for the answer. On
-	// Linux that is also how long sent bytes may stay unacknowledged, so a
-	// black-holed connection with a call on it is given up after pingTimeout.
+	// pingAfter is how long a connection may be silent before gRPC pings the other end: the
+	// least that gRPC allows, and more than the minimum that nodes enforce, 5 s. pingTimeout is
+	// how long it waits for the answer. On Linux that is also how long sent bytes may stay
+	// unacknowledged, so a connection whose packets are dropped ends pingTimeout after a call.
 	pingAfter   = 10 * time.Second
 	pingTimeout = 3 * time.Second
-	// maxAnswerBytes is the largest answer taken: a page of 1,000 names of 2,000
-	// bytes, several times over.
+	// maxAnswerBytes bounds an answer: several times a page of 1,000 names of 2,000 bytes.
 	maxAnswerBytes = 32 << 20
 )
 
-// node is one address and the connection to it, which gRPC makes again when it
-// broke.
+// node is one address and the connection to it, which gRPC makes again after it broke.
 type node struct {
 	address string
 	conn    *grpc.ClientConn
@@ -44,8 +41,8 @@ type node struct {
 	cluster idnodev1.ClusterServiceClient
 	lane    *lane
 	belongs belonging
-	// suspectUntil is until when others are asked first, in nanoseconds since epoch;
-	// 0 if the last try went well.
+	// suspectUntil is until when other nodes are preferred, in nanoseconds since epoch; 0 if
+	// the last try succeeded.
 	suspectUntil atomic.Int64
 }
 
@@ -55,12 +52,12 @@ type api struct {
 	idnodev1.SeriesServiceClient
 }
 
-// epoch is the origin of the client's own times. They come from the monotonic
-// clock: a wall clock that is set back would prolong a suspicion.
+// epoch is the origin of the client's own times. They use the monotonic clock: a wall clock
+// that is set back would prolong a suspicion.
 var epoch = time.Now()
 
-// newNode prepares a connection. Nothing is sent before the first call. Its
-// goroutines are started with run and end with life.
+// newNode prepares a connection. Nothing is sent before the first call. Its goroutines are
+// started with run and end with life.
 func newNode(life context.Context, cfg Config, address string, run func(func()) error) (*node, error) {
 	creds := insecure.NewCredentials()
 	if cfg.TLS != nil {
@@ -84,8 +81,8 @@ func newNode(life context.Context, cfg Config, address string, run func(func()) 
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: connectTimeout}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswerBytes)),
-		// This package alone decides what is sent again, and a cluster is not
-		// reached through a web proxy.
+		// This package alone decides about retries, and a cluster is not reached through a web
+		// proxy.
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithNoProxy(),
 	)
 	if err != nil {
@@ -97,7 +94,7 @@ func newNode(life context.Context, cfg Config, address string, run func(func()) 
 	return n, nil
 }
 
-// tlsFor returns base with the server's name filled in.
+// tlsFor returns base with its ServerName filled in.
 func tlsFor(base *tls.Config, address string) *tls.Config {
 	cfg := base.Clone()
 	if host, _, err := net.SplitHostPort(address); err == nil && cfg.ServerName == "" {
@@ -106,9 +103,8 @@ func tlsFor(base *tls.Config, address string) *tls.Config {
 	return cfg
 }
 
-// dialTCP looks the host up at each try, with a resolver of its own: the shared
-// one lets dials join a look-up in progress, which may have begun while this
-// machine was cut off.
+// dialTCP looks the host up at each call, with a resolver of its own: the shared one lets a
+// dial join a lookup in progress, which may have started while this machine was cut off.
 func dialTCP(ctx context.Context, address string) (net.Conn, error) {
 	d := net.Dialer{
 		Resolver: &net.Resolver{}, Timeout: connectTimeout,
@@ -117,11 +113,11 @@ func dialTCP(ctx context.Context, address string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", address)
 }
 
-// isReady says whether the connection is up.
+// isReady reports whether the connection is up.
 func (n *node) isReady() bool { return n.conn.GetState() == connectivity.Ready }
 
-// ready waits until the connection is up, so that a failure before it is known
-// to have done nothing. The error is an unreachable one.
+// ready waits until the connection is up, so that a failure before is known to have done
+// nothing. The error is that of unreachable.
 func (n *node) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -142,8 +138,8 @@ func (n *node) ready(ctx context.Context) error {
 	}
 }
 
-// why asks a broken connection for its last error: a call that does not wait
-// fails with it at once.
+// why returns the last error of a broken connection: a call that does not wait fails with it
+// at once.
 func (n *node) why(ctx context.Context) error {
 	_, err := n.cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
 	if err == nil {
@@ -154,10 +150,10 @@ func (n *node) why(ctx context.Context) error {
 
 func (n *node) close() { _ = n.conn.Close() }
 
-// suspect has others asked first for a while.
+// suspect makes routes prefer other nodes for d.
 func (n *node) suspect(d time.Duration) { n.suspectUntil.Store(int64(time.Since(epoch) + d)) }
 
-// trust ends what suspect began.
+// trust ends a suspicion.
 func (n *node) trust() {
 	if n.suspectUntil.Load() != 0 {
 		n.suspectUntil.Store(0)

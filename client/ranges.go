@@ -10,41 +10,39 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// Range is a HiLo range reserved for the caller: its ids are Prefix + number +
-// "-" + NodeTag, or Prefix + number if that is empty. Prefix and NodeTag belong
-// to these numbers alone.
+// Range is a HiLo range reserved for the caller: its ids are Prefix + number + "-" + NodeTag,
+// or Prefix + number if NodeTag is empty. Prefix and NodeTag are valid for these numbers only.
 type Range struct {
 	Prefix  string
 	NodeTag string
 	// Low and High are the first and the last number.
 	Low, High int64
-	// Size is the size granted, which decides about the next one; the range can
-	// be a little longer.
+	// Size is the granted size, from which the next one follows; the range can be longer.
 	Size int64
-	// At is the cluster's time of the range.
+	// At is the cluster's time at which the range was issued.
 	At time.Time
-	// FromReserve says that a node gave the range without the cluster, from numbers that
-	// were granted to it before. They may lie below those of the last range.
+	// FromReserve means that a node gave the range without the cluster, from numbers that were
+	// granted to it in advance. They may lie below those of the last range.
 	FromReserve bool
-	// Token proves ownership when the range is returned.
+	// Token authorizes returning the range.
 	Token []byte
 }
 
-// RangeRequest says what range is wanted. The zero value asks for a first one.
+// RangeRequest describes the wanted range. The zero value requests a first range.
 type RangeRequest struct {
-	// Size is the size wanted, 1 to 1,048,576; 0 lets the cluster decide by use,
-	// for which it needs the next two.
+	// Size is the wanted size, 1 to 1,048,576; 0 lets the cluster decide by use, which
+	// LastSize and LastAt tell.
 	Size int64
 	// LastSize and LastAt are Size and At of the last range.
 	LastSize int64
 	LastAt   time.Time
-	// LastMax is the highest number known to be taken: the range begins above, unless
-	// it is from a reserve.
+	// LastMax is the highest number known to be taken: the range begins above, unless it is
+	// from a reserve.
 	LastMax int64
 }
 
-// NextRange reserves the next range of a collection's tag. Most programs are
-// better off with HiLo, which does so when it is time.
+// NextRange reserves the next range of a collection's tag. Most programs should use HiLo,
+// which reserves ranges when they are needed.
 func (c *Client) NextRange(ctx context.Context, tag string, want RangeRequest, opts ...Option) (Range, error) {
 	o := c.options(opts)
 	req := &idnodev1.NextRangeRequest{
@@ -64,9 +62,9 @@ func (c *Client) NextRange(ctx context.Context, tag string, want RangeRequest, o
 	}, nil
 }
 
-// ReturnRange gives the numbers of a range above last back; last is Low-1 if
-// none was used. It reports false if the cluster did not take them back, because
-// the range is not the newest one any more: then they stay a hole.
+// ReturnRange gives the numbers of a range above last back; last is Low-1 if none was used. It
+// returns false if the cluster did not take them back, because the range is no longer the
+// newest: then they are a gap.
 func (c *Client) ReturnRange(ctx context.Context, tag string, r Range, last int64, opts ...Option) (bool, error) {
 	o := c.options(opts)
 	req := &idnodev1.ReturnRangeRequest{
@@ -76,8 +74,8 @@ func (c *Client) ReturnRange(ctx context.Context, tag string, r Range, last int6
 	return got.GetReturned(), err
 }
 
-// GetHiLo reads the highest number reserved of a tag. The error is ErrNotFound
-// if none ever was.
+// GetHiLo reads the highest reserved number of a tag. It fails with ErrNotFound if no range of
+// the tag was ever reserved.
 func (c *Client) GetHiLo(ctx context.Context, tag string, opts ...Option) (int64, error) {
 	o := c.options(opts)
 	r, err := ask(ctx, c, idnodev1.IdsServiceClient.GetHiLo, &idnodev1.GetHiLoRequest{
@@ -86,19 +84,19 @@ func (c *Client) GetHiLo(ctx context.Context, tag string, opts ...Option) (int64
 	return r.GetHilo().GetMax(), err
 }
 
-// RangeState is what the cluster knows of a number of a tag.
+// RangeState is the state of a number of a tag.
 type RangeState string
 
 // The states of a number.
 const (
-	// RangeOutstanding: it is in a range that a caller got.
+	// RangeOutstanding: the number is in a range of a caller.
 	RangeOutstanding RangeState = "outstanding"
-	// RangeReserved: it is in a range that a node got for its reserve. Whether the node
-	// gave the number to a caller since, the cluster does not know.
+	// RangeReserved: the number is in a range of a node's reserve. The cluster does not know
+	// whether the node has given the number to a caller.
 	RangeReserved RangeState = "reserved"
-	// RangeNotRemembered: it is taken, and in no range that the cluster remembers.
+	// RangeNotRemembered: the number is taken, and in no range that the cluster remembers.
 	RangeNotRemembered RangeState = "not remembered"
-	// RangeNotIssued: it was never issued, or came back unused.
+	// RangeNotIssued: the number was never issued, or was returned unused.
 	RangeNotIssued RangeState = "not issued"
 )
 
@@ -107,25 +105,24 @@ var rangeStates = map[idnodev1.RangeState]RangeState{
 	idnodev1.RangeState_RANGE_STATE_NOT_REMEMBERED: RangeNotRemembered, idnodev1.RangeState_RANGE_STATE_NOT_ISSUED: RangeNotIssued,
 }
 
-// RangeHolder says who got the range that a number is in.
+// RangeHolder is the holder of the range of a number.
 type RangeHolder struct {
 	State RangeState
-	// Low and High are those of the range; 0 if the number is in none.
+	// Low and High are the range; 0 if the number is in none.
 	Low, High int64
-	// Label is what the caller called itself, see Config.Label; Principal is the name in
-	// its certificate.
+	// Label is the caller's Config.Label; Principal is the name in its certificate.
 	Label, Principal string
-	// NodeTag is that of the node that served the caller, or that has the range in its
+	// NodeTag is the tag of the node that served the caller, or that has the range in its
 	// reserve.
 	NodeTag string
-	// IssuedAt is the cluster's time of the range, to the second; zero if that and the
-	// caller are not remembered.
+	// IssuedAt is the cluster's time of the range, to the second; zero if the range is not
+	// remembered.
 	IssuedAt time.Time
 }
 
-// WhoHolds finds out who got the range of a tag that a number is in. The cluster remembers
-// the newest four ranges of a tag that can still be given back. The error is ErrNotFound
-// if the tag was never used.
+// WhoHolds returns the holder of the range of a number. The cluster remembers the newest four
+// ranges of a tag that can still be given back. The error is ErrNotFound if the tag was never
+// used.
 func (c *Client) WhoHolds(ctx context.Context, tag string, number int64, opts ...Option) (RangeHolder, error) {
 	o := c.options(opts)
 	r, err := ask(ctx, c, idnodev1.IdsServiceClient.WhoHolds, &idnodev1.WhoHoldsRequest{
@@ -144,8 +141,8 @@ func (c *Client) WhoHolds(ctx context.Context, tag string, number int64, opts ..
 	return h, nil
 }
 
-// SetHiLo raises the highest number reserved of a tag to max, if it is still
-// expected (0 for an unknown tag); otherwise the error is ErrConcurrency.
+// SetHiLo raises the highest reserved number of a tag to max, if it is still expected (0 for
+// an unknown tag); otherwise the error is ErrConcurrency.
 func (c *Client) SetHiLo(ctx context.Context, tag string, max, expected int64, opts ...Option) error {
 	o := c.options(opts)
 	req := &idnodev1.SetHiLoRequest{Database: o.database, Tag: tag, Max: max, Expected: expected, RequestId: o.newRequestID()}

@@ -20,8 +20,8 @@ import (
 // busy is how far the log of a cluster comes while a client is not looking.
 const busy = 10_000_000
 
-// expired refuses what names an index below floor, as a cluster does that has
-// forgotten the request ids before.
+// expired refuses requests that name an index below floor, as a cluster does that has forgotten
+// the request ids before.
 func expired(floor uint64) func(context.Context, proto.Message) error {
 	return func(_ context.Context, r proto.Message) error {
 		if id := r.(counted).GetRequestId(); id.RetrySince != nil && id.GetRetrySince() < floor {
@@ -33,7 +33,7 @@ func expired(floor uint64) func(context.Context, proto.Message) error {
 
 type counted interface{ GetRequestId() *idnodev1.RequestId }
 
-// newBusyCluster returns one of which a client knows an index that is forgotten.
+// newBusyCluster returns a cluster that has forgotten the log index its client knows.
 func newBusyCluster(t *testing.T, cfg client.Config) (*fakeCluster, *client.Client) {
 	t.Helper()
 	f := newCluster(t, 2)

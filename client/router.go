@@ -9,22 +9,21 @@ import (
 )
 
 const (
-	// lookAfter is how old what is known of the leader may get before it is
-	// looked at again, beside the calls: a leadership that was transferred without a
-	// failure is found this way.
+	// lookAfter is the age of the newest look after which another is started in the
+	// background: it finds a leadership that was transferred without a failure.
 	lookAfter = 5 * time.Second
-	// lookSoon is that while no leader is known.
+	// lookSoon is that age while no leader is known.
 	lookSoon = time.Second
-	// lookAgain is the least time between two looks, however much fails.
+	// lookAgain is the least time between two looks, however many tries fail.
 	lookAgain = 200 * time.Millisecond
-	// lookTimeout bounds one question to one node. It needs no quorum, so only
-	// a node that is cut off takes longer.
+	// lookTimeout bounds one GetStatus call of a look. The call needs no quorum, so only a
+	// node that is cut off takes longer.
 	lookTimeout = time.Second
-	// distrust is how long a node that failed is asked only if no other is left.
+	// distrust is how long a node that failed is used only if there is no other.
 	distrust = 2 * time.Second
 )
 
-// router knows the nodes, and which of them leads. Safe for concurrent use.
+// router has the nodes of a cluster, and its leader. It is safe for concurrent use.
 type router struct {
 	cfg Config
 	// given are the endpoints of the configuration.
@@ -33,17 +32,17 @@ type router struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
-	// newest is the newest log index seen in any answer; newestAt is when, in
-	// nanoseconds since epoch, a node last said that it had come so far.
+	// newest is the newest log index seen in any answer; newestAt is when a node last reported
+	// it as applied, in nanoseconds since epoch.
 	newest   atomic.Uint64
 	newestAt atomic.Int64
-	// clusterID is the cluster that all nodes must be of; nil until one has said it.
+	// clusterID is the cluster of all nodes; nil until a node has named it.
 	clusterID atomic.Pointer[string]
 
 	mu sync.Mutex
-	// learned are nodes at addresses that the cluster told.
+	// learned are the nodes at addresses from the cluster.
 	learned map[string]*node
-	// leader is nil if it is not known, or cannot be reached from here.
+	// leader is nil if it is unknown, or unreachable from here.
 	leader *node
 	// home is the index in given of the node for calls that need no leader.
 	home       int
@@ -95,7 +94,7 @@ func (r *router) start(f func()) error {
 	return nil
 }
 
-// saw notes a log index that an answer carried.
+// saw records the log index of an answer.
 func (r *router) saw(index uint64) {
 	for {
 		have := r.newest.Load()
@@ -109,8 +108,8 @@ func (r *router) saw(index uint64) {
 	}
 }
 
-// sawApplied is saw for what a node has applied now. The index of another answer
-// may be that of an earlier call, so only a higher one says something new.
+// sawApplied is saw for an index that a node has applied now. The index of another answer may
+// be that of an earlier call, so only a higher index is news.
 func (r *router) sawApplied(index uint64) {
 	r.saw(index)
 	if index == r.newest.Load() {
@@ -118,16 +117,15 @@ func (r *router) sawApplied(index uint64) {
 	}
 }
 
-// fresh says whether newest is so new that a retry may name it: a cluster refuses a
-// retry that names an index from before its window of request ids, and a busy one
-// may write as many in some seconds.
+// fresh reports whether newest is recent enough for a retry to name it: a cluster refuses a
+// retry that names an index from before its window of request ids, which a busy cluster may
+// fill in seconds.
 func (r *router) fresh() bool {
 	return r.newest.Load() != 0 && time.Since(epoch)-time.Duration(r.newestAt.Load()) < lookAfter
 }
 
-// route returns the node for the next try of a call. last is the node of the
-// try before, nil for the first. A try never goes to the same node as the one
-// before it if there is another.
+// route returns the node for the next try of a call. last is the node of the previous try, nil
+// before the first. A try never goes to the node of the previous try if there is another.
 func (r *router) route(toLeader bool, last *node) (*node, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,8 +144,8 @@ func (r *router) route(toLeader bool, last *node) (*node, error) {
 	return r.next(last), nil
 }
 
-// next returns home, or after a failure the endpoint after the one that failed;
-// ones under suspicion only if there is no other.
+// next returns home, or after a failure the endpoint after the failed one. A suspected
+// endpoint is returned only if there is no other.
 func (r *router) next(last *node) *node {
 	from := r.home
 	if i := slices.Index(r.given, last); i >= 0 {
@@ -162,8 +160,8 @@ func (r *router) next(last *node) *node {
 	return r.given[from%len(r.given)]
 }
 
-// failed records a node that could not serve a call: later calls begin at
-// another node, and the client looks for the leader again.
+// failed records a node that could not serve a call: later calls begin at another node, and
+// the client looks for the leader again.
 func (r *router) failed(n *node) {
 	n.suspect(distrust)
 	r.mu.Lock()
@@ -177,37 +175,37 @@ func (r *router) failed(n *node) {
 	r.look(lookAgain)
 }
 
-// doubt has the leader looked for again, without blaming a node.
-func (r *router) doubt() {
+// relook starts a look for the leader, without suspecting a node.
+func (r *router) relook() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.look(lookAgain)
 }
 
-// known waits until the first look is over, so that the first calls already go
-// to the leader and know a log index.
+// known waits until the first look is over, so that the first calls already go to the leader
+// and know a log index.
 func (r *router) known(ctx context.Context) {
 	if r.newest.Load() == 0 {
 		r.awaitLook(ctx, lookAgain, func(l *look) <-chan struct{} { return l.done })
 	}
 }
 
-// refresh waits until a node has said how far it is, so that the retries of the call
-// that follows name a log index that is not old.
+// refresh waits until a node has reported its log index, so that the retries of the next call
+// name a recent index.
 func (r *router) refresh(ctx context.Context) {
 	r.awaitLook(ctx, lookAgain, func(l *look) <-chan struct{} { return l.heard })
 }
 
-// latest waits until the leader, or every node, has said how far it is, and returns
-// the newest log index: the first to answer may be a follower that is cut off. A look
-// that ended a moment ago is too old: what it found was forgotten since.
+// latest waits until the leader, or every node, has reported its log index, and returns the
+// newest: the first to answer may be a follower that is cut off. A look that has just ended is
+// too old: its index may have been forgotten since.
 func (r *router) latest(ctx context.Context) uint64 {
 	r.awaitLook(ctx, 0, func(l *look) <-chan struct{} { return l.done })
 	return r.newest.Load()
 }
 
-// awaitLook waits for a look, which it starts if the last one began before age, bounded
-// by lookTimeout.
+// awaitLook waits for a look, bounded by lookTimeout. It starts a look if the last one is
+// older than age.
 func (r *router) awaitLook(ctx context.Context, age time.Duration, until func(*look) <-chan struct{}) {
 	r.mu.Lock()
 	l := r.look(age)

@@ -8,17 +8,17 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// maxRequestBytes is far above what a node takes of any call.
+// maxRequestBytes bounds a request, far above a node's bound for any call.
 const maxRequestBytes = 1 << 20
 
-// sendable refuses a request that cannot be encoded, or that no node would read. Sent
-// together with others, it would break the stream of all of them, again at each try, and
-// leave its outcome open although nothing was sent.
+// sendable refuses a request that cannot be encoded, or that no node would read. In a shared
+// message it would break the stream of all its calls, again at each try, and leave its
+// outcome unknown although nothing was sent.
 func sendable(req request) error {
 	one, other, known := textsOf(req)
 	counts, _ := req.(counted)
 	switch {
-	case !known: // It has a message of its own.
+	case !known: // Such a request has a message of its own.
 		if b, err := proto.Marshal(req); err == nil && len(b) <= maxRequestBytes {
 			return nil
 		}
@@ -30,7 +30,7 @@ func sendable(req request) error {
 
 func isText(s string) bool { return len(s) <= maxRequestBytes/4 && utf8.ValidString(s) }
 
-// textsOf returns the texts of a request that shares a message, beside its database and its
+// textsOf returns the texts of a request that shares a message, other than its database and
 // request id; false for any other request.
 func textsOf(req request) (one, other string, ok bool) {
 	switch r := req.(type) {

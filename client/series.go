@@ -10,9 +10,10 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// Series gives documents numbers without an unexplained gap: a number belongs
-// to a document's key, and asking again gives the same one. Store the document without a
-// number, take a number for the document's own id, store the number, and confirm it.
+// Series gives documents numbers without an unexplained gap: a number belongs to a document's
+// key, and a repeated request returns the same number. Store the document without a number,
+// take a number for the document's own id, store the number, and confirm it. It is safe for
+// concurrent use.
 //
 // A Series is defined with the command line, 'idnode series define'.
 type Series struct {
@@ -23,67 +24,66 @@ type Series struct {
 // Series returns the series with this name. It makes no call.
 func (c *Client) Series(name string) Series { return Series{client: c, name: name} }
 
-// NumberState is what became of a number.
+// NumberState is the state of a number.
 type NumberState string
 
 // The states of a number.
 const (
-	// NumberOpen: it was taken.
+	// NumberOpen: the number was taken.
 	NumberOpen NumberState = "open"
-	// NumberConfirmed: it is final.
+	// NumberConfirmed: the number is final.
 	NumberConfirmed NumberState = "confirmed"
-	// NumberVoided: it belongs to no document.
+	// NumberVoided: the number belongs to no document.
 	NumberVoided NumberState = "voided"
-	// NumberReleased: it was given back, and another key may get it.
+	// NumberReleased: the number was given back, and another key may get it.
 	NumberReleased NumberState = "released"
-	// NumberUnknown: a restore or a recovery left open whether a document has it. Nobody else
-	// gets it.
+	// NumberUnknown: after a restore or a recovery it is not known whether a document has the
+	// number. No other key gets it.
 	NumberUnknown NumberState = "unknown"
 )
 
 // DocumentNumber is the number of a document.
 type DocumentNumber struct {
-	// Key is the document's. Of an unknown number, it is the last one that is known.
+	// Key is the document's key; of an unknown number, the last known key.
 	Key string
 	// Text is the number in the series' format.
 	Text string
-	// Scope is the period, where numbers begin again, and the values of the format; Number
+	// Scope is the period, in which numbers begin again, and the values of the format; Number
 	// is the number in it.
 	Scope  []string
 	Number int64
 	State  NumberState
-	// Overdue means that it is open, and that its time has ended.
+	// Overdue means that the number is open and its time has ended.
 	Overdue bool
-	// Date is the document's, as 2026-12-31.
+	// Date is the document's date, as 2026-12-31.
 	Date string
-	// Taken is when the key got it, by the leader's clock, and Expires when its time ends;
-	// the zero time is never.
+	// Taken is when the key got the number, by the leader's clock, and Expires when its time
+	// ends; the zero time means never.
 	Taken, Expires time.Time
 	Label          string
-	// Reason is that of a voided number.
+	// Reason is the reason of a voided number.
 	Reason string
 }
 
 // NumberRequest asks for numbers.
 type NumberRequest struct {
-	// Keys are the documents, each once: 1 to 1,000, of 1 to 128 bytes.
+	// Keys are the documents' keys, each once: 1 to 1,000 keys of 1 to 128 bytes.
 	Keys []string
-	// Values are those of the format, as branch: BERLIN.
+	// Values are the format's values, as branch: BERLIN.
 	Values map[string]string
-	// Date is the document's, as 2026-12-31; empty is the present day in the series' zone.
+	// Date is the document's date, as 2026-12-31; empty means today in the series' zone.
 	Date string
 	// Label is stored with each new number; at most 64 bytes.
 	Label string
-	// ExpiresIn replaces that of the definition, if it is not 0: at least a minute, and at most
-	// that of the definition.
+	// ExpiresIn, if not 0, replaces the definition's: at least a minute, and at most the
+	// definition's.
 	ExpiresIn time.Duration
 }
 
-// Take gives each key a number, or none. A key that has one keeps it: look at its State,
-// for it can be voided. The others get consecutive numbers in the order of the keys. The
-// errors are ErrKeyConflict, ErrConcurrency (the series was defined anew meanwhile: make the
-// same call again), ErrSeriesSuspended, ErrNotFound, ErrInvalid and those of every
-// call.
+// Take gives each key a number, or fails for all. A key keeps its number: check its State, for
+// it can be voided. The other keys get consecutive numbers in their order. The errors are
+// ErrKeyConflict, ErrConcurrency (the series was redefined meanwhile: repeat the call),
+// ErrSeriesSuspended, ErrNotFound, ErrInvalid and those of every call.
 func (s Series) Take(ctx context.Context, want NumberRequest, opts ...Option) ([]DocumentNumber, error) {
 	o := s.client.options(opts)
 	req := &idnodev1.TakeNumbersRequest{
@@ -96,8 +96,8 @@ func (s Series) Take(ctx context.Context, want NumberRequest, opts ...Option) ([
 	return documentNumbers(r.GetNumbers()), err
 }
 
-// Confirm makes numbers final, or none. Of each, Key and Number count; a Number of 0 is any
-// that the key has. The errors are ErrReservationExpired, ErrConcurrency for a key that has
+// Confirm makes all numbers final, or none. Of each, Key and Number count; a Number of 0 means
+// the key's number. The errors are ErrReservationExpired, ErrConcurrency for a key that has
 // another number, ErrNotFound, ErrInvalid and those of every call.
 func (s Series) Confirm(ctx context.Context, numbers []DocumentNumber, opts ...Option) ([]DocumentNumber, error) {
 	o := s.client.options(opts)
@@ -106,8 +106,8 @@ func (s Series) Confirm(ctx context.Context, numbers []DocumentNumber, opts ...O
 	return documentNumbers(r.GetNumbers()), err
 }
 
-// Void says that open numbers belong to no document, and why, in 1 to 128 bytes. Numbers
-// and errors are those of Confirm.
+// Void records that open numbers belong to no document, with a reason of 1 to 128 bytes.
+// Numbers and errors are those of Confirm.
 func (s Series) Void(ctx context.Context, numbers []DocumentNumber, reason string, opts ...Option) ([]DocumentNumber, error) {
 	o := s.client.options(opts)
 	req := &idnodev1.VoidNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers), Reason: reason}
@@ -115,8 +115,8 @@ func (s Series) Void(ctx context.Context, numbers []DocumentNumber, reason strin
 	return documentNumbers(r.GetNumbers()), err
 }
 
-// Release gives open numbers back: another key may get them, or they are voided, as the
-// series' policy says. Numbers and errors are those of Confirm.
+// Release gives open numbers back: another key may get them, or they are voided, by the
+// series' policy. Numbers and errors are those of Confirm.
 func (s Series) Release(ctx context.Context, numbers []DocumentNumber, opts ...Option) ([]DocumentNumber, error) {
 	o := s.client.options(opts)
 	req := &idnodev1.ReleaseNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers)}
@@ -124,10 +124,10 @@ func (s Series) Release(ctx context.Context, numbers []DocumentNumber, opts ...O
 	return documentNumbers(r.GetNumbers()), err
 }
 
-// Reconcile says what the books have of unknown numbers of a scope, all or none. Of each,
-// Number and Key count: the document that has it, which confirms it, or no key if none has
-// it, which voids it for the reason; "" is "not in the books". The errors are
-// ErrKeyConflict, ErrNotFound, ErrInvalid and those of every call.
+// Reconcile decides all given unknown numbers of a scope, or none. Of each, Number and Key
+// count: a key confirms the number for that document; an empty key voids the number for the
+// reason, of which "" means "not in the books". The errors are ErrKeyConflict, ErrNotFound,
+// ErrInvalid and those of every call.
 func (s Series) Reconcile(ctx context.Context, scope []string, numbers []DocumentNumber, reason string,
 	opts ...Option,
 ) ([]DocumentNumber, error) {
@@ -140,7 +140,7 @@ func (s Series) Reconcile(ctx context.Context, scope []string, numbers []Documen
 	return documentNumbers(r.GetNumbers()), err
 }
 
-// Find returns the number of a key. The error is ErrNotFound if it has none.
+// Find returns the number of a key. It fails with ErrNotFound if the key has none.
 func (s Series) Find(ctx context.Context, key string, opts ...Option) (DocumentNumber, error) {
 	o := s.client.options(opts)
 	req := &idnodev1.WhoHasRequest{Database: o.database, Series: s.name, By: &idnodev1.WhoHasRequest_Key{Key: key}, Consistency: o.consistency}
@@ -180,7 +180,7 @@ var numberStates = map[idnodev1.NumberState]NumberState{
 	idnodev1.NumberState_NUMBER_STATE_UNKNOWN: NumberUnknown,
 }
 
-// timeOf returns the zero time for a time that is not set.
+// timeOf returns t; the zero time if t is not set.
 func timeOf(t *timestamppb.Timestamp) time.Time {
 	if t == nil {
 		return time.Time{}

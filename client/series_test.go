@@ -115,7 +115,7 @@ func ExampleSeries() {
 
 	invoices := c.Series("invoices")
 	// The order is stored already, without a number. A crash anywhere below is no harm:
-	// whoever comes back asks again, and gets the same number.
+	// a program that repeats the call gets the same number.
 	numbers, err := invoices.Take(ctx, client.NumberRequest{Keys: []string{"orders/7-A"}})
 	if err != nil {
 		log.Fatal(err)
@@ -190,13 +190,13 @@ func TestNumbersAreEnded(t *testing.T) {
 	}
 	f.nodes[0].hook(always(failure(codes.FailedPrecondition, "RESERVATION_EXPIRED", "keys")), nil)
 	if _, err := s.Confirm(ctx, numbers); !errors.Is(err, client.ErrReservationExpired) {
-		t.Errorf("an expired one: %v", err)
+		t.Errorf("an expired number: %v", err)
 	}
 }
 
-// TestALostAnswerAboutNumbersIsNotCalledNothing: a try that may have taken effect is told,
-// whatever the tries after it find. The document may have a number.
-func TestALostAnswerAboutNumbersIsNotCalledNothing(t *testing.T) {
+// TestALostAnswerAboutNumbersIsUnknown: the error of a call with a try that may have taken
+// effect says so, whatever later tries return. The document may have a number.
+func TestALostAnswerAboutNumbersIsUnknown(t *testing.T) {
 	of := []client.DocumentNumber{{Key: "a"}}
 	calls := map[string]func(context.Context, client.Series) error{
 		"take": func(ctx context.Context, s client.Series) error {
@@ -238,7 +238,7 @@ func TestALostAnswerAboutNumbersIsNotCalledNothing(t *testing.T) {
 	}
 }
 
-// TestUnknownNumbersAreReconciled: with what the books have of each.
+// TestUnknownNumbersAreReconciled with the documents in the books.
 func TestUnknownNumbersAreReconciled(t *testing.T) {
 	f := newCluster(t, 1)
 	s := connect(t, client.Config{Endpoints: f.addrs()}).Series("invoices")

@@ -1,14 +1,13 @@
 package client
 
-// ServiceConfig is a gRPC service config for users of the generated stubs
-// in place of this package:
+// ServiceConfig is a gRPC service config for users of the generated stubs instead of this
+// package:
 //
 //	grpc.WithDefaultServiceConfig(client.ServiceConfig)
 //
-// It retries calls that only read, when no node was there to answer. It retries
-// nothing that takes or changes something: gRPC repeats a call by its status
-// code alone and cannot see whether it has a request id, without which a repeat
-// may count twice.
+// It retries calls that only read, if no node could answer. It retries no call that takes or
+// changes something: gRPC repeats a call by its status code alone and cannot see whether it
+// has a request id, without which a repetition may count twice.
 const ServiceConfig = `{
 	"methodConfig": [{
 		"name": [

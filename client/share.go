@@ -12,38 +12,36 @@ import (
 )
 
 const (
-	// gatherShare is the part of a call's time, one in so many, that the next one waits
-	// at most for the callers just answered, and gatherMost is the most. Callers that ask
-	// again are back in less: no network lies between.
+	// gatherShare bounds how long the next call waits for the callers just answered: the last
+	// call's time divided by it, and at most gatherMost. Callers that ask again do so sooner:
+	// there is no network in between.
 	gatherShare = 4
 	gatherMost  = 8 * time.Millisecond
-	// mostSkipped is the most calls in a row that depart without gathering.
+	// mostSkipped bounds the consecutive calls that depart without gathering.
 	mostSkipped = 15
-	// maxShare is how many values one shared call takes at most.
+	// maxShare bounds the values of one shared call.
 	maxShare = 1024
 )
 
-// shareKey is what callers that share a call have in common.
+// shareKey identifies the calls that can be shared.
 type shareKey struct{ database, name, separator string }
 
-// shares lets callers that want one value each of the same identity take a block
-// together: the cluster then decides, stores and remembers one call for all of
-// them. One call for an identity is in flight. A lone caller makes its own at once, and
-// callers that come meanwhile wait. After it the next one gathers: it waits, for a bounded
-// time, until as many callers wait as were answered and waited already. Those just
-// answered would miss it otherwise, and the callers would take turns in parts. Safe for
-// concurrent use.
+// shares lets callers that want one value each of the same identity take a block in one call:
+// the cluster then decides, stores and remembers one call for all of them. One call for an
+// identity is in flight. A lone caller makes its own call at once, and callers that arrive
+// meanwhile wait. After it the next call gathers: it waits, for a bounded time, until as many
+// callers wait as were answered and waited already. The callers just answered would otherwise
+// miss it, and the callers would alternate in parts. It is safe for concurrent use.
 //
-// Invariant: a value goes only to a caller that waited when its block was
-// requested. For a later caller it might be lower than a value that another caller
-// had taken before.
+// Invariant: a value goes only to a caller that waited when its block was requested. For a
+// later caller it might be lower than a value that another caller had taken before.
 type shares struct {
-	// take takes n values within the context; start runs a goroutine that the Client
-	// waits for; newest is the newest log index seen of a database's cluster.
+	// take takes n values within the context; start runs a goroutine that the Client waits
+	// for; newest returns the newest log index seen of a database's cluster.
 	take   func(ctx context.Context, key shareKey, n int, id string) ([]Values, error)
 	start  func(func()) error
 	newest func(database string) uint64
-	// limit bounds a call from when it was made, life all of them.
+	// limit bounds a call from its creation, life all calls.
 	limit time.Duration
 	life  context.Context
 
@@ -57,24 +55,25 @@ func (c *Client) newShares() *shares {
 			return c.takeValues(ctx, key.name, n, options{database: key.database, separator: key.separator, requestID: id})
 		},
 		newest: func(database string) uint64 { return c.router(database).newest.Load() },
-		start:  c.routers[0].start, life: c.routers[0].ctx, // All are closed together.
+		start:  c.routers[0].start, life: c.routers[0].ctx, // All routers are closed at the same time.
 		limit: c.cfg.Timeout, open: make(map[shareKey]*share),
 	}
 }
 
-// share is an identity with a call in flight, or with one that gathers.
+// share is an identity with a call in flight or gathering.
 type share struct {
 	waiting []*ticket
-	// gather is the bound of the wait for want callers; nil while a call is in flight.
+	// gather bounds the wait for want callers; nil while a call is in flight.
 	gather *time.Timer
 	want   int
-	// vain is 2^n-1 after n gatherings in a row to which nobody came: callers that work
-	// between two ids are away for longer. skip is how many calls depart without one.
+	// vain is 2^n-1 after n consecutive gatherings in which no caller arrived: the callers
+	// are busy for longer between two ids. skip is the number of calls that depart without
+	// gathering.
 	vain, skip int
 }
 
 // gathers reports whether the next call waits for more callers, and counts it if it does not
-// although some are away.
+// although callers are missing.
 func (h *share) gathers() bool {
 	switch {
 	case len(h.waiting) >= h.want || h.want == 1:
@@ -86,7 +85,7 @@ func (h *share) gathers() bool {
 	return true
 }
 
-// gathered records whether somebody came.
+// gathered records whether a caller arrived.
 func (h *share) gathered(came bool) {
 	if came {
 		h.vain, h.skip = 0, 0
@@ -99,19 +98,18 @@ func (h *share) gathered(came bool) {
 // ticket is a waiting caller.
 type ticket struct {
 	made time.Time
-	// block is the call the ticket takes part in, nil before; index is its value's,
-	// from 0. Guarded by shares.mu.
+	// block is the ticket's call, nil before; index is the position of its value, from 0.
+	// Guarded by shares.mu.
 	block *sharedBlock
 	index int
-	// done is closed when value or err is set, or alone: then the caller makes its
-	// own call.
+	// done is closed when value or err is set, or alone: then the caller makes its own call.
 	done  chan struct{}
 	value int64
 	err   error
 	alone bool
 }
 
-// sharedBlock is one call for many.
+// sharedBlock is one call for many tickets.
 type sharedBlock struct {
 	id      string
 	since   uint64
@@ -141,8 +139,8 @@ func (s *shares) next(ctx context.Context, key shareKey, own func(context.Contex
 	return own(ctx)
 }
 
-// enter returns the ticket to wait with; nil for a caller that makes its own call
-// now, and then leaves.
+// enter returns the ticket to wait with; nil for a caller that makes its own call now, and
+// calls leave afterwards.
 func (s *shares) enter(key shareKey) *ticket {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,8 +158,8 @@ func (s *shares) enter(key shareKey) *ticket {
 	return t
 }
 
-// leave ends a call of so many callers that took so long, before they are answered: one
-// that is back counts once.
+// leave ends a call for this number of callers, which took this long. It is called before they
+// are answered, so that a returning caller is counted once.
 func (s *shares) leave(key shareKey, callers int, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +200,7 @@ func (s *shares) depart(key shareKey, h *share) {
 	}
 }
 
-// board makes a call for the tickets that waited longest.
+// board makes a call for the oldest tickets.
 func (s *shares) board(key shareKey, h *share) *sharedBlock {
 	n := min(len(h.waiting), maxShare)
 	b := &sharedBlock{id: newBlockID(n), since: s.newest(key.database), tickets: h.waiting[:n:n]}
@@ -213,9 +211,8 @@ func (s *shares) board(key shareKey, h *share) *sharedBlock {
 	return b
 }
 
-// abandon returns the error of a caller that stops waiting; nil if the ticket is
-// done by now. The caller's value, if there will be one, becomes a hole unless the
-// caller asks for it again.
+// abandon returns the error of a caller that stops waiting; nil if the ticket is done by now.
+// The caller's value, if there will be one, is a gap unless the caller asks for it again.
 func (s *shares) abandon(ctx context.Context, key shareKey, t *ticket) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,11 +262,10 @@ func (b *sharedBlock) hand(blocks []Values) {
 	turnAway(rest, &Error{Code: codes.Internal, Message: "an answer with too few values"})
 }
 
-// fail gives the error to all tickets. It lets them make their own calls instead if
-// all together are too many, or if nothing happened and a ticket still has time,
-// because others had waited for longer. A block whose index was too old is not sent
-// again: a caller that left may know its request id, and have sent it. A ticket made
-// before expired has no time left.
+// fail gives the error to all tickets. It makes them call alone instead if their block is too
+// large, or if nothing happened and a ticket still has time, because other tickets had waited
+// for longer. A block whose index was too old is not sent again: a caller that left may know
+// its request id, and have sent it. A ticket made before expired has no time left.
 func (b *sharedBlock) fail(e *Error, expired time.Time) {
 	passing := e.effect() == effectNone && e.Reason != reasonOverloaded && e.Reason != reasonClosed
 	nothing := !e.Unknown && (passing || e.Reason == reasonExpired)
@@ -285,8 +281,7 @@ func (b *sharedBlock) fail(e *Error, expired time.Time) {
 	}
 }
 
-// turnAway ends tickets with an error that names no request id: they have no values
-// to ask for.
+// turnAway ends tickets with an error without a request id: they have no values to ask for.
 func turnAway(tickets []*ticket, err error) {
 	for _, t := range tickets {
 		t.err = err

@@ -35,8 +35,8 @@ func (g *gate) hold(ctx context.Context, _ proto.Message) error {
 	}
 }
 
-// crowd is a node with a call for "orders" held up, so that whoever else wants a
-// value of it waits to share one.
+// crowd is a node that holds a call for "orders", so that other callers of "orders" wait to
+// share a call.
 type crowd struct {
 	*fakeCluster
 	t      *testing.T
@@ -123,7 +123,7 @@ func TestCallersShareABlock(t *testing.T) {
 	close(c.release(nil).opened)
 	wg.Wait()
 	if got := c.counts(); !slices.Equal(got, []int64{1, 10}) {
-		t.Errorf("calls for %v values, want one for one and one for 10", got)
+		t.Errorf("calls for %v values, want 1 and 10", got)
 	}
 	got := map[int64]bool{}
 	for range cap(values) {
@@ -169,7 +169,7 @@ func TestWhoLeavesEarlyMayComeBack(t *testing.T) {
 	err := <-failed
 	var e *client.Error
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, client.ErrOutcomeUnknown) || !errors.As(err, &e) || e.RequestID == "" {
-		t.Fatalf("%v: want one that leaves the outcome open and has a request id", err)
+		t.Fatalf("%v: want an error with an unknown outcome and a request id", err)
 	}
 	close(second.opened)
 	<-values
@@ -183,7 +183,7 @@ func TestWhoLeavesEarlyMayComeBack(t *testing.T) {
 		}
 	}
 	if v, err := c.client.Identity("orders").Get(t.Context()); err != nil || v != 4 {
-		t.Errorf("the identity stands at %d, want 4: %v", v, err)
+		t.Errorf("the identity's last value is %d, want 4: %v", v, err)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestWhoLeavesBeforeTheCallTakesNothing(t *testing.T) {
 	cancel()
 	wg.Wait()
 	if err := <-failed; !errors.Is(err, context.Canceled) || errors.Is(err, client.ErrOutcomeUnknown) {
-		t.Errorf("%v: want one that says that nothing happened", err)
+		t.Errorf("%v: want an error that says that nothing happened", err)
 	}
 	close(c.gate.opened)
 	c.first.Wait()
@@ -258,9 +258,9 @@ func TestAnErrorIsShared(t *testing.T) {
 	}
 }
 
-// TestCallersRepeatUntilTheyKnow: of callers that repeat with what the error names as long as
-// they do not know what became of their call, each gets a value of its own, and no value is
-// left over, whatever fails how often.
+// TestCallersRepeatUntilTheyKnow: callers that repeat their call with the request id in the
+// error until its outcome is known each get a value of their own, and no value is left over,
+// whatever fails.
 func TestCallersRepeatUntilTheyKnow(t *testing.T) {
 	f := newCluster(t, 1)
 	lost := func(chance float64) func(context.Context, proto.Message) error {
@@ -333,7 +333,7 @@ func TestTheErrorNamesWhatWasAsked(t *testing.T) {
 	}
 }
 
-// TestABlocksRequestIDIsNoCallersOwn: it is refused where one caller would take values under it.
+// TestABlocksRequestIDIsNoCallersOwn: a block's request id is refused in all other calls.
 func TestABlocksRequestIDIsNoCallersOwn(t *testing.T) {
 	f := newCluster(t, 1)
 	c := connect(t, client.Config{Endpoints: f.addrs()})

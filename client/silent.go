@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// slow is when a try without an answer asks whether its node is silent to all.
+	// slow is the time without an answer after which a try checks whether its node is silent.
 	slow = 300 * time.Millisecond
-	// silence is how long the node has to say that it is not.
+	// silence is how long the node may take to answer that check.
 	silence = 200 * time.Millisecond
 )
 
-// whenSilent ends a try with cancel once its node is silent, so that the call goes
-// elsewhere. stop ends the watch and says whether it ended the try.
+// whenSilent cancels a try once its node is silent, so that the call goes to another node.
+// stop ends the check and reports whether it has cancelled the try.
 func (r *router) whenSilent(ctx context.Context, n *node, cancel func()) (stop func() bool) {
 	var left atomic.Bool
 	watch := time.AfterFunc(slow, func() {
@@ -32,12 +32,12 @@ func (r *router) whenSilent(ctx context.Context, n *node, cancel func()) (stop f
 	}
 }
 
-// silent says whether a node says nothing at all while another one does.
+// silent reports whether a node answers nothing while another node answers.
 //
-// To send the call elsewhere unasked, as a hedge ("The Tail at Scale", Dean and Barroso
-// 2013), would double the load of a cluster that is only slow. The question writes
+// To send the call to another node without a check, as a hedge ("The Tail at Scale", Dean and
+// Barroso 2013), would double the load of a cluster that is only slow. The check writes
 // nothing, and all calls share it. A node that writes slowly answers it, so a call is sent
-// again for a node that stands still, and for no other reason.
+// again only if its node hangs.
 func (r *router) silent(ctx context.Context, n *node) bool {
 	r.mu.Lock()
 	l := r.look(lookAgain)

@@ -7,16 +7,16 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// noise is what gRPC says of bytes that are no HTTP/2, or no TLS, at all. It has no type for
-// them: where a later version says it otherwise, calls fail when their time is over.
+// noise are gRPC's messages about bytes that are not HTTP/2, or not TLS. gRPC has no type for
+// them: if a later version changes them, calls fail when their time is over.
 var noise = []string{
 	"looked like an HTTP/1.1 header",
 	"first record does not look like a TLS handshake",
 	"tls: no application protocol",
 }
 
-// wrongDoor says whether a connection failed because what answers there is no node's gRPC
-// API, as a node's port for HTTP.
+// wrongDoor reports whether a connection failed because the port is not a node's gRPC port,
+// for example its HTTP port.
 func wrongDoor(cause error) bool {
 	s, ok := status.FromError(cause)
 	if !ok || s.Code() == codes.Unimplemented {
