@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path"
@@ -185,6 +186,32 @@ func TestAWrongAnswerIsAskedForAgain(t *testing.T) {
 		got := l.nextInvoice(t, server)
 		if want := []outcome{{Values: []string{"7"}}}; !reflect.DeepEqual(got, want) {
 			t.Errorf("the call ended with %+v", got)
+		}
+	})
+}
+
+// TestClosingEndsConnections has a program that goes on after it has closed its client.
+func TestClosingEndsConnections(t *testing.T) {
+	var open atomic.Int32
+	server := httptest.NewUnstartedServer(greeting(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"blocks":[{"first":"7","last":"7"}],"logIndex":"101"}`)
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			open.Add(1)
+		case http.StateClosed:
+			open.Add(-1)
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	eachLanguage(t, func(t *testing.T, l language) {
+		l.nextInvoice(t, server)
+		for deadline := time.Now().Add(answerWithin); open.Load() > 0; <-time.After(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d connections are left", open.Load())
+			}
 		}
 	})
 }

@@ -1,14 +1,8 @@
 package io.github.idnode;
 
-import java.io.ByteArrayInputStream;
-import java.io.IOException;
-import java.io.Serializable;
-import java.net.ConnectException;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpConnectTimeoutException;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
+import java.io.*;
+import java.net.*;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
@@ -19,34 +13,16 @@ import java.security.cert.CertificateFactory;
 import java.security.spec.InvalidKeySpecException;
 import java.security.spec.PKCS8EncodedKeySpec;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Base64;
-import java.util.HashMap;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Locale;
-import java.util.Map;
-import java.util.Objects;
-import java.util.Set;
-import java.util.UUID;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
+import java.util.*;
+import java.util.concurrent.*;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
-import javax.net.ssl.KeyManagerFactory;
-import javax.net.ssl.SSLContext;
-import javax.net.ssl.SSLHandshakeException;
-import javax.net.ssl.TrustManagerFactory;
+import javax.net.ssl.*;
 
 /**
  * A client of idnode, which hands out ids that are unique across a cluster.
@@ -65,9 +41,9 @@ import javax.net.ssl.TrustManagerFactory;
  */
 @SuppressWarnings("serial") // Of exceptions.
 public final class IdnodeClient implements AutoCloseable {
-  private static final Duration CONNECT_TIMEOUT = Duration.ofMillis(1500);
-  // The other times are in nanoseconds.
-  private static final long MS = 1_000_000;
+  private static final long MS = 1_000_000; // Times are in nanoseconds.
+  private static final long CONNECT_TIMEOUT = 1500 * MS;
+  private static final long IDLE_TIMEOUT = 60_000 * MS; // Shorter than the two minutes after which a node closes an idle connection.
   private static final long FIRST_PAUSE = 25 * MS; // Between tries, once every endpoint had its turn.
   private static final long LONGEST_PAUSE = 400 * MS;
   private static final int MAX_OVERLOADS = 3; // More tries would only keep an overload going.
@@ -309,27 +285,10 @@ public final class IdnodeClient implements AutoCloseable {
         closed.countDown();
       }, "idnode-close");
     }
-    try {
-      closed.await(deadline - System.nanoTime() + TIMEOUT_SLACK, TimeUnit.NANOSECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    } finally {
-      router.closed = true;
-    }
+    await(closed, deadline + TIMEOUT_SLACK);
+    router.closed = true;
+    router.nodes.forEach(Node::close);
     if (!failed.isEmpty()) throw failed.peek().again();
-  }
-
-  // Runs all, also those after one that fails, and throws an exception of them.
-  private static void runAll(List<Runnable> closings) {
-    IdnodeException failed = null;
-    for (var closing : closings) {
-      try {
-        closing.run();
-      } catch (IdnodeException e) {
-        failed = e;
-      }
-    }
-    if (failed != null) throw failed;
   }
 
   private long deadline() { return System.nanoTime() + config.timeout.toNanos(); }
@@ -425,9 +384,14 @@ public final class IdnodeClient implements AutoCloseable {
 
   // False if the thread is interrupted.
   private static boolean sleep(long nanos) {
+    LockSupport.parkNanos(nanos);
+    return !Thread.currentThread().isInterrupted();
+  }
+
+  // False if the time is over or the thread is interrupted.
+  private static boolean await(CountDownLatch latch, long end) {
     try {
-      TimeUnit.NANOSECONDS.sleep(nanos);
-      return !Thread.currentThread().isInterrupted();
+      return latch.await(end - System.nanoTime(), TimeUnit.NANOSECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return false;
@@ -652,7 +616,7 @@ public final class IdnodeClient implements AutoCloseable {
     public void close() { close(deadline()); }
 
     private void close(long deadline) {
-      var unused = new ArrayList<Runnable>();
+      Range newest, rest;
       synchronized (this) {
         if (closed) { // The first to close gives the numbers back; others wait for it.
           while (!returned && await(deadline)) {}
@@ -661,13 +625,19 @@ public final class IdnodeClient implements AutoCloseable {
         closed = true;
         notifyAll();
         while (fetching && await(deadline)) {} // A range that is on its way is given back too.
-        // Only the newest range of a tag can be given back, so the one ahead goes first.
-        Range newest = ahead, rest = current;
-        if (newest != null) unused.add(() -> returnRange(tag, newest, newest.low - 1, deadline));
-        if (left > 0) unused.add(() -> returnRange(tag, rest, rest.high - left, deadline));
+        newest = ahead;
+        rest = left > 0 ? current : null;
       }
+      try { // Only the newest range of a tag can be given back, so the one ahead goes first.
+        if (newest != null) returnRange(tag, newest, newest.low - 1, deadline);
+      } finally {
+        giveBack(rest, deadline);
+      }
+    }
+
+    private void giveBack(Range rest, long deadline) {
       try {
-        runAll(unused);
+        if (rest != null) returnRange(tag, rest, rest.high - left, deadline);
       } finally {
         synchronized (this) {
           returned = true;
@@ -729,25 +699,28 @@ public final class IdnodeClient implements AutoCloseable {
     }
   }
 
-  // One address.
+  // One address, and the connections to it. The JDK's HttpClient is not used: it hands each call to threads of its own, which
+  // costs more than the call; a caller that waits cannot look around; and until Java 21 it keeps threads and sockets after its use.
   private static final class Node {
-    private static final Pattern ENDPOINT = Pattern.compile("(https?://)?([^\\s/?#@]+:[0-9]{1,5})/?");
-    // What the JDK says of bytes that are no HTTP, or no TLS, at all.
-    private static final Pattern NOISE = Pattern.compile("^parsing HTTP/1.1 status line, rec|^Invalid status line|^Un.*recognized SSL message");
-    final URI url;
-    private final HttpClient http;
+    private static final Pattern ENDPOINT = Pattern.compile("(?:(https?)://)?(\\[[^]\\[\\s/@]+]|[^]\\[\\s/?#@:]+):([0-9]{1,5})/?");
+    final String address;
+    private final String host;
+    private final int port;
+    private final SSLSocketFactory tls; // Null without.
+    private final Deque<Connection> idle = new ConcurrentLinkedDeque<>(); // The newest first.
+    private volatile boolean closed;
     volatile long suspectUntil = System.nanoTime();
     // Until when it counts as a node of the client's cluster: it answered, and no connection broke since.
     volatile long greetedUntil = System.nanoTime();
 
-    Node(String address, boolean tls, HttpClient http) {
-      this.http = http;
+    Node(String address, SSLContext tls) {
       var found = ENDPOINT.matcher(address.strip());
-      url = found.matches() ? URI.create((found.group(1) != null ? found.group(1) : tls ? "https://" : "http://") + found.group(2)) : null;
-      if (url == null || url.getHost() == null || url.getPort() < 1 || url.getPort() > 65535) {
-        throw new IllegalArgumentException("an endpoint is host:port, or a URL of that, not " + address);
-      }
-      if (tls && !url.getScheme().equals("https")) throw new IllegalArgumentException("the endpoint " + address + " has no TLS");
+      port = found.matches() ? Integer.parseInt(found.group(3)) : 0;
+      if (port < 1 || port > 65535) throw new IllegalArgumentException("an endpoint is host:port, or a URL of that, not " + address);
+      if (tls != null && "http".equals(found.group(1))) throw new IllegalArgumentException("the endpoint " + address + " has no TLS");
+      this.address = found.group(2) + ":" + port;
+      host = found.group(2).replaceAll("[\\[\\]]", "");
+      this.tls = tls != null ? tls.getSocketFactory() : "https".equals(found.group(1)) ? (SSLSocketFactory) SSLSocketFactory.getDefault() : null;
     }
 
     boolean suspected() { return System.nanoTime() - suspectUntil < 0; }
@@ -757,51 +730,193 @@ public final class IdnodeClient implements AutoCloseable {
     // Makes one try, which is over early if the node is silent. What cannot be read is not an answer of a node.
     <T> T call(String method, Map<String, Object> request, long timeout, Function<Answer, T> read, BooleanSupplier silent) throws Failure {
       if (timeout <= 0) throw failure("the time was over before it could be asked", "unavailable", "NO_ENDPOINT", false, null);
-      var post = HttpRequest.newBuilder(url.resolve("/idnode.v1." + method)).timeout(Duration.ofNanos(timeout))
-          .header("Content-Type", "application/json").header("Connect-Timeout-Ms", String.valueOf(Math.max(timeout / MS, 1)))
-          .POST(HttpRequest.BodyPublishers.ofString(Json.text(request))).build();
-      var sent = http.sendAsync(post, HttpResponse.BodyHandlers.ofString());
+      var end = System.nanoTime() + timeout;
+      var connection = connection(end);
+      Reply reply;
       try {
-        // The time of an HttpRequest ends with the headers. It comes first, since it tells whether there was a connection.
-        var response = await(sent, System.nanoTime() + timeout + TIMEOUT_SLACK, silent);
-        if (response.statusCode() != 200) throw Failure.of(response.statusCode(), response.body());
-        return read.apply(new Answer(Json.object(response.body())));
+        reply = connection.post(address, method, Json.text(request), end, silent);
+      } catch (IOException e) {
+        connection.close();
+        throw broken(e, e instanceof SSLHandshakeException); // With TLS 1.3 a certificate that the node does not trust is refused only now.
+      }
+      if (connection.kept) keep(connection);
+      else connection.close();
+      if (reply.status != 200) throw Failure.of(reply.status, reply.body);
+      try {
+        return read.apply(new Answer(Json.object(reply.body)));
       } catch (IllegalArgumentException e) {
         throw failure("this is not an answer of a node", "internal", "", true, e);
-      } catch (ExecutionException e) {
-        var cause = e.getCause();
-        // Nothing is sent before there is a connection, so nothing happened without one.
-        var early = List.of(ConnectException.class, HttpConnectTimeoutException.class, SSLHandshakeException.class);
-        var causes = Stream.iterate(cause, Objects::nonNull, Throwable::getCause).toList();
-        var noise = causes.stream().anyMatch(c -> NOISE.matcher(String.valueOf(c.getMessage())).find());
-        var reached = causes.stream().noneMatch(c -> early.stream().anyMatch(kind -> kind.isInstance(c)));
-        greetedUntil = System.nanoTime();
-        throw failure((reached ? "" : "cannot be reached: ") + cause, "unavailable", reached ? "" : "NO_ENDPOINT", noise, cause);
-      } catch (TimeoutException e) {
-        greetedUntil = System.nanoTime();
-        throw failure("no answer in time", "unavailable", "", false, e);
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-        throw failure("interrupted", "canceled", "", false, e);
-      } finally {
-        sent.cancel(true);
       }
     }
 
-    private static <T> T await(CompletableFuture<T> sent, long end, BooleanSupplier silent)
-        throws ExecutionException, InterruptedException, TimeoutException {
-      for (; ; ) {
-        var left = end - System.nanoTime();
-        try {
-          return sent.get(Math.min(left, SLOW), TimeUnit.NANOSECONDS);
-        } catch (TimeoutException e) {
-          if (left <= SLOW || silent.getAsBoolean()) throw e;
-        }
+    private Connection connection(long end) throws Failure {
+      for (Connection kept; (kept = idle.pollFirst()) != null; kept.close()) {
+        if (System.nanoTime() - kept.since < IDLE_TIMEOUT) return kept;
       }
+      try {
+        var connectBy = Math.min(end, System.nanoTime() + CONNECT_TIMEOUT);
+        return within(connectBy, () -> new Connection(host, port, tls, connectBy));
+      } catch (IOException e) {
+        throw broken(e, true);
+      }
+    }
+
+    private void keep(Connection connection) {
+      connection.since = System.nanoTime();
+      idle.addFirst(connection);
+      for (Connection last; (last = idle.peekLast()) != null && (closed || System.nanoTime() - last.since > IDLE_TIMEOUT); last.close()) idle.remove(last);
+    }
+
+    void close() {
+      closed = true;
+      drop();
+    }
+
+    private void drop() {
+      for (Connection kept; (kept = idle.pollFirst()) != null; ) kept.close();
+    }
+
+    // A failure of a connection; others are likely to be broken too. Early says that nothing was sent, so nothing happened.
+    private Failure broken(IOException e, boolean early) {
+      greetedUntil = System.nanoTime();
+      drop();
+      if (Thread.currentThread().isInterrupted()) return failure("interrupted", "canceled", "", false, e);
+      var noise = e instanceof ProtocolException || String.valueOf(e.getMessage()).contains("recognized SSL message"); // Neither HTTP nor TLS.
+      return failure((early ? "cannot be reached: " : "") + e, "unavailable", early ? "NO_ENDPOINT" : "", noise, e);
     }
 
     Failure failure(String message, String code, String reason, boolean foreign, Throwable cause) {
-      return new Failure(new Problem(url.getAuthority() + ": " + message, code, reason), 0, foreign, cause);
+      return new Failure(new Problem(address + ": " + message, code, reason), 0, foreign, cause);
+    }
+  }
+
+  // Does in another thread what has no timeout of its own, as the look-up of a name.
+  private static <T> T within(long end, Callable<T> work) throws IOException {
+    var task = new FutureTask<T>(work);
+    background(task, "idnode-io");
+    try {
+      return task.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+    } catch (ExecutionException e) {
+      throw e.getCause() instanceof IOException known ? known : new IOException(e.getCause());
+    } catch (InterruptedException | TimeoutException e) {
+      if (e instanceof InterruptedException) Thread.currentThread().interrupt();
+      throw new InterruptedIOException("not in time");
+    }
+  }
+
+  private record Reply(int status, String body) {}
+
+  // One connection, which carries HTTP/1.1, a call at a time. As a stream it is the answer.
+  private static final class Connection extends InputStream {
+    private static final int STEP = 50; // Milliseconds between two looks at what may end a call early.
+    private final Socket socket;
+    private final InputStream answer = new BufferedInputStream(this);
+    private boolean begun; // The answer.
+    private long end, ask; // When the answer's time is over, and when to ask whether the node is silent.
+    private BooleanSupplier silent;
+    boolean kept; // Another call may follow.
+    long since; // When the last one ended.
+
+    Connection(String host, int port, SSLSocketFactory tls, long end) throws IOException {
+      var plain = new Socket();
+      try {
+        plain.setTcpNoDelay(true);
+        plain.connect(new InetSocketAddress(host, port), millis(end));
+        socket = tls == null ? plain : tls.createSocket(plain, host, port, true);
+        if (socket instanceof SSLSocket secure) {
+          var parameters = secure.getSSLParameters();
+          parameters.setEndpointIdentificationAlgorithm("HTTPS");
+          secure.setSSLParameters(parameters);
+          secure.setSoTimeout(millis(end));
+          secure.startHandshake();
+        }
+        if (System.nanoTime() - end > 0) throw new SocketTimeoutException(); // Nobody waits for it.
+      } catch (Throwable e) {
+        plain.close();
+        throw e;
+      }
+    }
+
+    private static int millis(long end) { return (int) Math.max((end - System.nanoTime()) / MS, 1); }
+
+    @Override
+    public void close() {
+      try {
+        socket.close();
+      } catch (IOException e) {
+        // It is closed all the same.
+      }
+    }
+
+    Reply post(String host, String method, String text, long until, BooleanSupplier whetherSilent) throws IOException {
+      begun = false;
+      end = until;
+      ask = System.nanoTime() + SLOW;
+      silent = whetherSilent;
+      var head = "POST /idnode.v1." + method + " HTTP/1.1\r\nHost: " + host + "\r\nContent-Type: application/json\r\nConnect-Timeout-Ms: "
+          + millis(end) + "\r\nContent-Length: " + text.getBytes(StandardCharsets.UTF_8).length + "\r\n\r\n";
+      // In one piece: a reset in between would hide what a server has said that speaks no HTTP.
+      var whole = (head + text).getBytes(StandardCharsets.UTF_8);
+      if (whole.length < 8192) socket.getOutputStream().write(whole);
+      else within(end, () -> { socket.getOutputStream().write(whole); return true; }); // A node that stands still may not take it.
+      try {
+        return reply();
+      } catch (RuntimeException e) {
+        throw new ProtocolException("this is no HTTP: " + e.getMessage());
+      }
+    }
+
+    private Reply reply() throws IOException {
+      var first = line();
+      var status = Integer.parseInt(first.split(" ")[1]);
+      var headers = new HashMap<String, String>();
+      for (String[] field; !(field = line().toLowerCase(Locale.ROOT).split(":", 2))[0].isEmpty(); ) headers.put(field[0], field[1].strip());
+      if (status < 200) return reply(); // Another one follows.
+      var length = headers.getOrDefault("content-length", status == 204 ? "0" : "");
+      var chunked = headers.containsKey("transfer-encoding");
+      kept = first.startsWith("HTTP/1.1") && !"close".equals(headers.get("connection")) && (chunked || !length.isEmpty());
+      var body = new ByteArrayOutputStream();
+      if (chunked) {
+        for (int size; (size = Integer.parseInt(line().split(";")[0].strip(), 16)) > 0; line()) body.write(exactly(size));
+        while (!line().isEmpty()) {}
+      } else {
+        body.write(length.isEmpty() ? answer.readAllBytes() : exactly(Integer.parseInt(length)));
+      }
+      return new Reply(status, body.toString(StandardCharsets.UTF_8));
+    }
+
+    private String line() throws IOException {
+      var line = new StringBuilder();
+      for (int c; (c = answer.read()) != '\n'; line.append((char) c)) if (c < 0) throw new EOFException("the connection ended");
+      return line.toString().strip();
+    }
+
+    private byte[] exactly(int size) throws IOException {
+      var part = answer.readNBytes(size);
+      if (part.length < size) throw new EOFException("the connection ended");
+      return part;
+    }
+
+    @Override
+    public int read() { throw new UnsupportedOperationException(); }
+
+    @Override
+    public int read(byte[] into, int at, int most) throws IOException {
+      for (; ; ) {
+        try {
+          socket.setSoTimeout(Math.min(millis(end), STEP));
+          var size = socket.getInputStream().read(into, at, most);
+          var start = new String(into, at, Math.max(Math.min(size, 5), 0), StandardCharsets.ISO_8859_1);
+          if (!begun && !"HTTP/".startsWith(start)) throw new ProtocolException("this is no HTTP: " + start); // Now: there may be no line, but a reset.
+          begun = true;
+          return size;
+        } catch (SocketTimeoutException e) {
+          if (System.nanoTime() - end >= 0 || Thread.currentThread().isInterrupted()) throw e;
+          if (begun || System.nanoTime() - ask < 0) continue;
+          if (silent.getAsBoolean()) throw e;
+          ask = System.nanoTime() + SLOW;
+        }
+      }
     }
   }
 
@@ -817,10 +932,7 @@ public final class IdnodeClient implements AutoCloseable {
     private Look newestLook; // Null before the first.
 
     Router(List<String> addresses, SSLContext tls) {
-      var builder = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(CONNECT_TIMEOUT);
-      builder.proxy(HttpClient.Builder.NO_PROXY); // A cluster is not reached through a web proxy.
-      var http = (tls == null ? builder : builder.sslContext(tls)).build();
-      nodes = addresses.stream().map(address -> new Node(address, tls != null, http)).toList();
+      nodes = addresses.stream().map(address -> new Node(address, tls)).toList();
     }
 
     // Notes a log index. What a node has applied is as new as the answer.
@@ -843,11 +955,7 @@ public final class IdnodeClient implements AutoCloseable {
       synchronized (this) {
         look = look(age);
       }
-      try {
-        until.apply(look).await(Math.min(LOOK_TIMEOUT, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      }
+      await(until.apply(look), Math.min(System.nanoTime() + LOOK_TIMEOUT, deadline));
       return newest;
     }
 
@@ -861,13 +969,7 @@ public final class IdnodeClient implements AutoCloseable {
       synchronized (this) {
         look = look(LOOK_AGAIN);
       }
-      try {
-        var answered = look.answered.get(node);
-        return answered != null && !answered.await(look.began + SILENT - System.nanoTime(), TimeUnit.NANOSECONDS) && look.heard.getCount() == 0;
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt(); // It ends the call.
-        return false;
-      }
+      return !await(look.answered.get(node), look.began + SILENT) && look.heard.getCount() == 0;
     }
 
     // The node for the next try: not that of the try before if there is another.
@@ -903,7 +1005,7 @@ public final class IdnodeClient implements AutoCloseable {
       } catch (Failure e) {
         var p = e.problem;
         if (p.code.equals("canceled") || !p.reason.isEmpty() && !e.foreign && e.effect != Effect.UNKNOWN) throw e;
-        var what = e.foreign ? node.url.getAuthority() + " does not speak idnode's HTTP API: is it the address of --http (7402)? " : "";
+        var what = e.foreign ? node.address + " does not speak idnode's HTTP API: is it the address of --http (7402)? " : "";
         throw new Failure(new Problem(what + p.message, "unavailable", "NO_ENDPOINT"), 0, e.foreign, e.getCause());
       }
       var id = status.cluster;
@@ -974,6 +1076,8 @@ public final class IdnodeClient implements AutoCloseable {
 
   // A failed try.
   private static final class Failure extends Exception {
+    // Reasons for which another node may do better.
+    static final Set<String> NOT_HERE = Set.of("OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER");
     final Problem problem;
     final long pause; // That the node asks for.
     final boolean foreign; // What answered is no node of the cluster.
@@ -1011,20 +1115,11 @@ public final class IdnodeClient implements AutoCloseable {
     }
 
     private Effect effect() {
-      return switch (problem.reason) {
-        case "OUTCOME_UNKNOWN" -> Effect.UNKNOWN;
-        case "OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER" -> Effect.NOTHING;
-        case "" -> switch (problem.code) { // Not an answer of idnode's, or no answer at all.
-          case "unimplemented" -> Effect.NOTHING;
-          case "invalid_argument", "permission_denied", "unauthenticated" -> Effect.REFUSED;
-          default -> Effect.UNKNOWN;
-        };
-        default -> switch (problem.code) {
-          case "unavailable" -> Effect.NOTHING;
-          case "internal" -> Effect.UNKNOWN;
-          default -> Effect.REFUSED;
-        };
-      };
+      var ours = !problem.reason.isEmpty(); // Else it is not an answer of idnode's, or no answer at all.
+      if (problem.reason.equals("OUTCOME_UNKNOWN")) return Effect.UNKNOWN;
+      if (NOT_HERE.contains(problem.reason) || problem.code.equals(ours ? "unavailable" : "unimplemented")) return Effect.NOTHING;
+      if (ours) return problem.code.equals("internal") ? Effect.UNKNOWN : Effect.REFUSED;
+      return List.of("invalid_argument", "permission_denied", "unauthenticated").contains(problem.code) ? Effect.REFUSED : Effect.UNKNOWN;
     }
 
     // Whether the state of the cluster refused the call, and not a node before it came there.
@@ -1051,13 +1146,7 @@ public final class IdnodeClient implements AutoCloseable {
     }
 
     private static IdnodeException of(Problem p, boolean unknown, Throwable cause) {
-      var e = of(p, unknown);
-      e.initCause(cause);
-      return e;
-    }
-
-    private static IdnodeException of(Problem p, boolean unknown) {
-      return switch (unknown ? "OUTCOME_UNKNOWN" : p.reason) {
+      var e = switch (unknown ? "OUTCOME_UNKNOWN" : p.reason) {
         case "OUTCOME_UNKNOWN" -> new OutcomeUnknownException(p);
         case "NO_QUORUM" -> new NoQuorumException(p);
         case "NO_ENDPOINT" -> new NoEndpointException(p);
@@ -1081,6 +1170,8 @@ public final class IdnodeClient implements AutoCloseable {
           default -> new IdnodeException(p);
         };
       };
+      e.initCause(cause);
+      return e;
     }
 
     // The same with a stack of the caller's own.
