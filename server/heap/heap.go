@@ -1,4 +1,5 @@
-// Package heap lets a small heap grow before the garbage collector runs.
+// Package heap lets a small heap grow before the garbage collector runs, and goroutines start
+// with the stacks that they need.
 package heap
 
 import (
