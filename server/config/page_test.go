@@ -55,7 +55,7 @@ const pageHead = `# Configuration
 <!-- Written by go test ./server/config -run TestPage -update: change server/config instead. -->
 
 ` + "For operators. Each setting of `idnode serve` has one name. It is the flag (`--NAME`), the key in the YAML file that `--config` or `IDNODE_CONFIG` names,\n" +
-	"and, with `IDNODE_` before it, the variable in the environment. A flag wins over the environment, that over the file, and that over the default.\n" +
+	"and, as in `IDNODE_DATA_DIR`, the variable in the environment. A flag wins over the environment, that over the file, and that over the default.\n" +
 	"An unknown name is an error. A list is given by commas, by the flag several times, or in the file as a list.\n" +
 	"A size is a whole number of `KiB`, `MiB`, `GiB` or `TiB`, or of bytes.\n" +
 	"`idnode serve --print-config` shows what a node would run with.\n\n" +
@@ -66,10 +66,10 @@ func pageText() string {
 	out.WriteString(pageHead)
 	c := Default()
 	for _, g := range groups(&c) {
-		fmt.Fprintf(&out, "\n## %s\n\n| flag, key | variable | default | values | what it is | who changes it: when |\n"+
-			"|---|---|---|---|---|---|\n", g.title)
+		fmt.Fprintf(&out, "\n## %s\n\n| flag, key | default | values | what it is | who changes it: when |\n"+
+			"|---|---|---|---|---|\n", g.title)
 		for _, s := range g.settings {
-			fmt.Fprintf(&out, "| `%s` | `%s` | %s | %s | %s | %s |\n", s.name, envName(s.name), s.defaultText(), s.values(), s.usage, s.reason)
+			fmt.Fprintf(&out, "| `%s` | %s | %s | %s | %s |\n", s.name, s.defaultText(), s.values(), s.usage, s.reason)
 		}
 	}
 	return out.String()

@@ -58,14 +58,18 @@ func groups(c *Config) []group {
 			},
 			{joinName, "HOST:PORT, the gRPC address of a member of the cluster to join; several allowed; with --peer, for nodes that are not " +
 				"among the peers", "operator who adds a node", &c.Join},
-			{"cluster-id", "id of this node's cluster, which the log of the first start prints: from then on no node begins a cluster, also when " +
-				"all have lost their data", "every operator: after the first start", &c.ClusterID},
+			{
+				"cluster-id", "id of this node's cluster, which the log of the first start prints; with it no node begins another one",
+				"every operator: after the first start", &c.ClusterID,
+			},
 			{
 				"join-token-file", "file with the token to join by, from 'idnode cluster join-token'; - is the standard input",
 				"operator who adds a node whose certificate lacks the right `cluster`", &c.JoinTokenFile,
 			},
-			{"single-node", "a cluster of this node alone is meant, with no other that could go on without it; needed to begin one where --peer " +
-				"names no other", "evaluator, or operator of a cluster of one", &c.SingleNode},
+			{
+				"single-node", "begin a cluster of this node alone, where --peer names no other",
+				"evaluator, or operator of a cluster of one", &c.SingleNode,
+			},
 			{
 				"watcher", "never vote; only for a node that joins",
 				"operator who adds a remote or forwarding node: commits do not wait for it", &c.Watcher,
@@ -78,8 +82,10 @@ func groups(c *Config) []group {
 				"trust-data", "start from a data directory that was set back to an older copy; only where nothing newer is left, and for one start",
 				"operator after a disaster: all newer data is lost", &c.TrustData,
 			},
-			{"stay-down", "instead of ending with exit code 4 or 5, or 2 for want of administrators or peers, wait to be stopped; for what " +
-				"starts again whatever ends, as Docker does", "operator of Docker: it restarts every container that ends", &c.StayDown},
+			{
+				"stay-down", "instead of ending with exit code 4 or 5, or 2 for want of administrators or peers, wait to be stopped",
+				"operator of Docker: it restarts every container that ends", &c.StayDown,
+			},
 		}},
 		{"Addresses", []setting{
 			{"grpc", "address to listen on for gRPC", "operator of several machines, or where the port is in use", &c.GRPC},
@@ -108,8 +114,10 @@ func groups(c *Config) []group {
 			{"tls-cert", "certificate file (PEM); that of this node, by a URI idnode://*/node/TAG", "operator of several machines", &c.TLSCert},
 			{"tls-key", "key file (PEM)", "operator of several machines", &c.TLSKey},
 			{"tls-ca", "CA file (PEM); with it, clients must show a certificate", "operator of several machines", &c.TLSCA},
-			{"admin", "name of a client certificate to which dangerous calls are kept as long as there are no roles, several allowed; or * for " +
-				"every caller; with TLS, a node needs this or roles", "security owner: TLS is on and no roles are set", &c.Admin},
+			{
+				"admin", "certificate that may make dangerous calls without roles, several allowed; * for all; with TLS this or roles are needed",
+				"security owner: TLS is on and no roles are set", &c.Admin,
+			},
 			{
 				"insecure", "allow listening without TLS on more than loopback",
 				"operator of an isolated network, or of one that another layer encrypts", &c.Insecure,
@@ -120,14 +128,18 @@ func groups(c *Config) []group {
 				"call-timeout", "bound of every call; it waits for a leader until 100ms before",
 				"operator of long links: a call should outlast two elections", &c.CallTimeout,
 			},
-			{"reserve-for", "for how long HiLo ranges go on while this node is cut off, from numbers granted in advance; at most 24h, 0 for not " +
-				"at all", "operator of a site that may be cut off: as long as that lasts", &c.ReserveFor},
+			{
+				"reserve-for", "how long HiLo ranges go on while this node is cut off, from numbers granted in advance; 0 for not at all",
+				"operator of a site that may be cut off: as long as that lasts", &c.ReserveFor,
+			},
 			{
 				"max-in-flight", "most calls in flight on the node; one caller has three quarters of what the others leave",
 				"operator of a very large or very small machine", &c.MaxInFlight,
 			},
-			{"max-held-bytes", "bytes held for callers: requests, and answers that were not read; one caller has half of what the others leave, " +
-				"and a connection for each 64 KiB", "operator of little memory, or of callers with many connections", &c.MaxHeldBytes},
+			{
+				"max-held-bytes", "bytes held for callers; one caller has half of what the others leave, and a connection for each 64 KiB",
+				"operator of little memory, or of callers with many connections", &c.MaxHeldBytes,
+			},
 		}},
 		{"Raft", []setting{
 			{
@@ -136,20 +148,26 @@ func groups(c *Config) []group {
 			},
 			{"leader-priority", "leadership goes to the voter with the greatest that has caught up; with 0 this node leads only if no other " +
 				"voter can", "operator of several sites: the leader should be near most callers", &c.LeaderPriority},
-			{"snapshot-bytes", "bytes of log entries after which a snapshot is taken, an entry counted as 4 KiB at least; half of the entries " +
-				"stay for slow followers", "operator of a large state on a busy disk: fewer snapshots, longer start", &c.SnapshotBytes},
+			{
+				"snapshot-bytes", "bytes of log entries after which a snapshot is taken, an entry counted as 4 KiB at least",
+				"operator of a large state on a busy disk: fewer snapshots, longer start", &c.SnapshotBytes,
+			},
 		}},
 		{"Storage", []setting{
-			{"storage-watchdog", "how long one write to the log may take before the process ends, above heartbeat-timeout; a leader transfers " +
-				"leadership after a sixth of it", "operator of network disks: they stall and recover", &c.StorageWatchdog},
+			{
+				"storage-watchdog", "how long one write to the log may take before the process ends; a leader transfers leadership after a sixth of it",
+				"operator of network disks: they stall and recover", &c.StorageWatchdog,
+			},
 			{
 				"storage-low-mark", "bytes that must be free on the disk for anything to be proposed",
 				"operator of a shared or tiny disk", &c.StorageLowMark,
 			},
 		}},
 		{"Log", []setting{
-			{"audit", "file that records who changed the cluster, took numbers back, or was denied a call, each line with the hash of the one " +
-				"before (default: none)", "security owner: changes must be provable", &c.Audit},
+			{
+				"audit", "file that records who changed the cluster, took numbers back, or was denied a call (default: none)",
+				"security owner: changes must be provable", &c.Audit,
+			},
 			{"log-level", "debug, info, warn or error", "support: while looking for a fault", &c.LogLevel},
 			{"log-format", "text or json", "operator who collects logs", &c.LogFormat},
 		}},
