@@ -105,9 +105,7 @@ generate: ## the Go code of the proto files, and docs/reference/openapi.yaml, if
 	.ci/sums > proto/generated.sum
 
 image: build ## the container image idnode:local
-	mkdir -p deploy/data
-	cp bin/idnode deploy/idnode
-	docker build -q -t idnode:local deploy
+	deploy/image bin/idnode idnode:local $(shell go env GOARCH) | docker load -q
 
 certs: $(CERTS)/ca.crt ## certificates for three nodes and a client, once
 
@@ -141,4 +139,4 @@ down: ## stop the containers and keep their data
 clean: ## stop the containers and drop their data, the certificates and the builds
 	-$(COMPOSE) down --volumes
 	-sed -i '/^DEPLOY_CLUSTER_ID=/d' deploy/.env
-	rm -rf bin dist .cache deploy/idnode deploy/data $(CERTS)
+	rm -rf bin dist .cache $(CERTS)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ type Container struct {
 	compose     *Compose
 }
 
-// StartCompose builds the image as `make image` does, starts the cluster, and
+// StartCompose loads the image as `make image` does, starts the cluster, and
 // waits until every node is ready. When the test ends it removes containers,
 // network, volumes and image. It skips the test where there is no Docker engine
 // or no compose.
@@ -70,7 +71,7 @@ func StartCompose(t testing.TB) *Compose {
 	}
 	makeCertificates(t, c.Certs)
 	t.Cleanup(func() { c.remove(t) })
-	c.buildImage(t, filepath.Join(dir, "image"))
+	c.loadImage(t, filepath.Join(dir, "image.tar"))
 	c.Run(t, "up", "-d")
 	for _, n := range c.Containers {
 		n.ID = strings.TrimSpace(c.Run(t, "ps", "-q", n.Service))
@@ -167,27 +168,14 @@ func (c *Compose) RemoveVolume(t testing.TB, name string) {
 	c.docker(t, "volume", "rm", c.project+"_"+name)
 }
 
-// buildImage puts the program and an empty data folder beside the Dockerfile, in
-// a folder of its own, and builds the image there.
-func (c *Compose) buildImage(t testing.TB, dir string) {
+// loadImage gives the engine the image of the program under test.
+func (c *Compose) loadImage(t testing.TB, file string) {
 	t.Helper()
-	err := errors.Join(
-		os.MkdirAll(filepath.Join(dir, "data"), 0o755),
-		copyFile(filepath.Join(dir, "Dockerfile"), filepath.Join(repository(t), "deploy", "Dockerfile"), 0o644),
-		copyFile(filepath.Join(dir, "idnode"), Binary(t), 0o755),
-	)
-	if err != nil {
+	image, err := exec.Command(filepath.Join(repository(t), "deploy", "image"), Binary(t), c.image, runtime.GOARCH).Output()
+	if err := errors.Join(err, os.WriteFile(file, image, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	c.docker(t, "build", "-q", "-t", c.image, dir)
-}
-
-func copyFile(to, from string, mode os.FileMode) error {
-	content, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, content, mode)
+	c.docker(t, "load", "-q", "-i", file)
 }
 
 // remove removes all that was made under the project's name. It goes on after

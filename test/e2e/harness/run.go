@@ -291,3 +291,11 @@ func (r *Run) member(s *idnodev1.GetStatusResponse) {
 		Kind: history.Hash, Node: s.Self.Tag, ID: s.ClusterId, Index: s.AppliedIndex, Hash: s.StateHash,
 	})
 }
+
+func copyFile(to, from string, mode os.FileMode) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, mode)
+}
