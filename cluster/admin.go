@@ -16,8 +16,8 @@ func (n *Node) RemoveMember(ctx context.Context, tag string, force bool, princip
 	return e.membership.Remove(ctx, tag, force, principal)
 }
 
-// Transfer transfers leadership to the voter with this tag, or to the one Raft chooses if tag
-// is empty, and returns the tag of the leader afterwards. Errors are *outcome.Error or
+// Transfer transfers leadership to the voter with this tag, or to Raft's choice if tag is
+// empty, and returns the tag of the leader afterwards. Errors are *outcome.Error or
 // *op.RefusedError.
 func (n *Node) Transfer(ctx context.Context, tag string) (string, error) {
 	e, err := n.engine()

@@ -48,13 +48,13 @@ type outage struct {
 	since time.Time
 	// err is why; nil before the first attempt of a process.
 	err error
-	// start means that this start has not been announced yet, told that the log says so.
+	// start means that this start has not been announced yet, told that the log has the announcement.
 	start, told bool
 }
 
 var _ commit.SessionOpener = (*announcer)(nil)
 
-// newAnnouncer returns a, which has what it needs, before the announcement of this start.
+// newAnnouncer completes a, whose dependencies are set, before the announcement of this start.
 func newAnnouncer(a *announcer) *announcer {
 	a.turn = disklock.New()
 	a.outage.Store(&outage{since: time.Now(), start: true})
@@ -89,7 +89,7 @@ func (a *announcer) run(ctx context.Context) {
 	}
 }
 
-// endOutage makes an announcement, unless Open has made one already.
+// endOutage makes an announcement, unless Open has made it.
 func (a *announcer) endOutage(ctx context.Context) {
 	if a.turn.LockContext(ctx) != nil {
 		return
@@ -103,7 +103,7 @@ func (a *announcer) endOutage(ctx context.Context) {
 	}
 }
 
-// announce commits one announcement. The caller has the turn.
+// announce commits an announcement. The caller has the turn.
 func (a *announcer) announce(ctx context.Context) error {
 	err := a.commit(ctx)
 	switch before := a.outage.Load(); {
@@ -152,7 +152,7 @@ func (n *Node) LogServed() error {
 	return e.announcer.served()
 }
 
-// commit takes one announcement through the log.
+// commit takes an announcement through the log.
 func (a *announcer) commit(ctx context.Context) error {
 	if a.pending == nil {
 		key := member.NewID()

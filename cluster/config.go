@@ -105,15 +105,15 @@ type Config struct {
 	DataDir string
 	// Storage, if set, is used in place of DataDir.
 	Storage Storage
-	// Tag is the requested tag; if empty, the cluster chooses one. A node that has a tag
-	// must be given the same or none.
+	// Tag is the requested tag; if empty, the cluster chooses one. A node with a tag must be
+	// given the same tag, or an empty one.
 	Tag string
 	// RaftListen is the address the Raft port listens on.
 	RaftListen string
 	// Advertise is where others reach this node.
 	Advertise Addresses
-	// PeerList lists the first members' gRPC addresses by tag, this node included,
-	// the same on all of them. Empty: the node joins, or is a cluster of one.
+	// PeerList lists the first members' gRPC addresses by tag, this node included; equal on all
+	// of them. If empty, the node joins, or forms a cluster by itself.
 	PeerList map[string]string
 	// Join lists gRPC addresses of members to join through.
 	Join []string
@@ -124,7 +124,7 @@ type Config struct {
 	Watcher bool
 	// DialRaft overrides the addresses of other nodes' Raft ports, by tag.
 	DialRaft map[string]string
-	// Process is the number by which others know this process; 0 means a random one.
+	// Process is the number by which others know this process; 0 means a random number.
 	Process uint64
 	// Network opens the Raft port and connections to others; nil means TCP.
 	Network Network
@@ -135,13 +135,12 @@ type Config struct {
 	TLS *TLS
 
 	Timings Timings
-	// SnapshotBytes is how much may be applied before a snapshot is taken, however few
-	// the entries: one entry of a busy cluster holds a thousand calls, and a node that
+	// SnapshotBytes is the size of the applied entries after which a snapshot is taken, even
+	// if they are few: an entry of a busy cluster holds a thousand calls, and a node that
 	// starts replays the entries after its newest snapshot.
 	SnapshotBytes int64
-	// SnapshotThreshold is how many entries may be applied before one is taken, which is
-	// considered every SnapshotInterval. 0 means as many as are SnapshotBytes at
-	// entryReplay each.
+	// SnapshotThreshold is the number of applied entries after which a snapshot is taken. It is
+	// checked every SnapshotInterval. 0 means SnapshotBytes at entryReplay each.
 	SnapshotThreshold uint64
 	SnapshotInterval  time.Duration
 	// TrailingLogs is how many entries a snapshot leaves for slow followers; 0 means half
@@ -202,7 +201,7 @@ type Config struct {
 	OnAnnounce func(*raftlogv1.MemberResult)
 	// Commit tunes group commit.
 	Commit CommitConfig
-	// Events are told what the node does.
+	// Events are the node's callbacks.
 	Events Events
 
 	// Version is the program's, and CertificateEnds the end of the node's certificate:

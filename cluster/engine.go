@@ -20,8 +20,8 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 )
 
-// lingerMin is the smallest group after which a group lingers for several rounds. Below
-// it the callers are too few to be worth more than a part of one.
+// lingerMin is the smallest group after which a group lingers for several rounds. Below it
+// the callers are too few to be worth more than a part of a round.
 const lingerMin = 4
 
 // engine is a running Raft node with everything built on it. It exists once the node's
@@ -150,10 +150,9 @@ func (e *engine) writeFailed(err error) {
 	e.node.lifecycle.fail(err)
 }
 
-// neededEntry returns the first entry that the log keeps for a follower which catches up. It
-// is the newest snapshot's last one if the disk is nearly full: a leader that has sent a
-// snapshot looks for its last entry, and without that the follower would get the next snapshot,
-// too, where one is the newest meanwhile.
+// neededEntry returns the first entry that the log keeps for a follower which catches up. If the
+// disk is nearly full, that is the newest snapshot's last entry: a leader that has sent a snapshot
+// looks for its last entry, and without it the follower would get the next snapshot as well.
 func (e *engine) neededEntry() uint64 {
 	boundary := e.node.store.Boundary()
 	if e.node.space.Below() {

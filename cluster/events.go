@@ -12,11 +12,11 @@ type Events struct {
 	// Groups and Entries are those of group commit.
 	Groups  commit.Events
 	Entries commit.BatcherEvents
-	// Forwarded is called for each group of this node that is sent to another
-	// node, and Received for each of another node that is sent to this one.
+	// Forwarded is called for each group that this node sends to another node, and Received for
+	// each group that it receives from one.
 	Forwarded, Received func()
-	// LeaderChanged is called when the leader that this node knows changes; the first one
-	// is no change.
+	// LeaderChanged is called when the leader that this node knows changes; not for the first
+	// leader.
 	LeaderChanged func()
 	// StateDiffers is called when another member's state is found to differ from
 	// this node's, at the same log entry.

@@ -23,18 +23,17 @@ type Snapshot = apply.Snapshot
 // Registry is the table of members in the replicated state.
 type Registry = leader.Registry
 
-// Peers calls other nodes. tag names the node; it is empty where only an address is
-// known. Every call ends soon after its ctx. Calls for proposals return *outcome.Error; a
-// refusal by the replicated state is an error with a method Refused() *raftlogv1.Refusal;
-// that the peer knows the caller as removed, one with Removed() bool; that it does not
-// let the caller in, one with Denied() bool.
+// Peers calls other nodes. tag names the node; it is empty if only an address is known.
+// Every call ends soon after its ctx. Calls for proposals return *outcome.Error. The error has
+// a method Refused() *raftlogv1.Refusal if the replicated state refused; Removed() bool if the
+// peer knows the caller as removed; Denied() bool if the peer does not let the caller in.
 type Peers interface {
 	peers.Caller
 	leader.Caller
 	Join(ctx context.Context, tag, address string, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error)
-	// Awake tells that the node has just called this one, so that it can be reached.
+	// Awake reports that the node has just called this node, so that it can be reached.
 	Awake(tag, address string)
-	// Restarted tells which process of the node runs: connections to a former one are
+	// Restarted reports which process of the node runs: connections to its former process are
 	// closed.
 	Restarted(tag string, process uint64)
 	ReadIndex(ctx context.Context, tag, address string) (uint64, error)

@@ -57,9 +57,9 @@ func (e *engine) openTransport() error {
 var errImpostor = errors.New("another process with this node's id answers at this node's address: one of the two runs from a copy of " +
 	"the data directory; stop that one")
 
-// refused learns that a node refuses Raft connections of this one. Two processes of one
-// id could vote twice, so the one that is not at the registered address ends. That is not
-// recorded: once the other is gone, it may start.
+// refused handles that a node refuses Raft connections of this node. Two processes of one id
+// could vote twice, so the process that is not at the registered address ends. The end is not
+// recorded: once the other process is gone, this node may start.
 func refused(own *member.NodeRecord, by transport.Peer, status transport.Status) {
 	switch status {
 	case transport.Removed:

@@ -19,9 +19,9 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Node is one member of a cluster, or on its way to become one. Its methods are
-// safe for concurrent use; before Start has brought Raft up, those that need it
-// fail with NotApplied(Starting).
+// Node is one member of a cluster, or on its way to become a member. Its methods are safe for
+// concurrent use; before Start has brought Raft up, those that need it fail with
+// NotApplied(Starting).
 type Node struct {
 	cfg       Config
 	log       *slog.Logger
@@ -98,7 +98,7 @@ func newNode(cfg Config, record *member.Record) *Node {
 // PeerSide returns what answers the calls of other nodes.
 func (n *Node) PeerSide() *PeerSide { return n.peerSide }
 
-// engine returns the running engine, or why there is none.
+// engine returns the running engine, or an error that says why there is no engine.
 func (n *Node) engine() (*engine, error) {
 	if e := n.up.Load(); e != nil {
 		return e, nil
@@ -136,8 +136,8 @@ func (n *Node) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 	return e.gatherer.Propose(ctx, operation)
 }
 
-// ProposeAll commits several operations together and returns, in their order, the outcome
-// of each, as Propose does for one.
+// ProposeAll commits several operations at the same time and returns, in their order, the
+// outcome of each, as Propose does for one operation.
 func (n *Node) ProposeAll(ctx context.Context, operations [][]byte) (results [][]byte, errs []error) {
 	e, err := n.callersEngine()
 	if err != nil {
@@ -154,7 +154,7 @@ func (n *Node) ProposeAll(ctx context.Context, operations [][]byte) (results [][
 // loss within half a second.
 func (n *Node) HasQuorum() bool { return n.quorum.Present() }
 
-// QuorumMissing returns for how long no quorum has been in reach; 0 if one is.
+// QuorumMissing returns for how long no quorum has been in reach; 0 if a quorum is.
 func (n *Node) QuorumMissing() time.Duration { return n.quorum.Missing() }
 
 // QuorumChanges returns a channel that is closed at the next change of HasQuorum's
@@ -186,7 +186,7 @@ func (n *Node) Tag() (tag string, confirmed bool) {
 	return r.Tag, r.TagConfirmed
 }
 
-// ClusterID returns the id of the node's cluster; empty before it has one.
+// ClusterID returns the id of the node's cluster; empty before it has a cluster.
 func (n *Node) ClusterID() []byte { return n.record.Get().ClusterID }
 
 // Self returns how the node introduces itself to others now.

@@ -24,7 +24,7 @@ type PeerSide struct {
 	engine func() (*engine, error)
 }
 
-// ClusterID returns the id of the node's cluster; empty before it has one.
+// ClusterID returns the id of the node's cluster; empty before it has a cluster.
 func (p *PeerSide) ClusterID() []byte { return p.record.Get().ClusterID }
 
 // Member returns the member with this raw Raft id as this node knows it, removed

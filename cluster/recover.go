@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// recoverStall bounds one write of a recovery: only an operator waits for it.
+	// recoverStall bounds a write of a recovery: only an operator waits for it.
 	recoverStall = time.Minute
 	// termLeap is larger than any real term.
 	termLeap = 1 << 32
@@ -51,8 +51,8 @@ type Recovery struct {
 // Recover turns the node's data directory into that of a member of a new cluster. All
 // stored entries count as committed. After a crash the same call finishes it.
 //
-// Survivors may have stored different amounts. Each then begins with a snapshot of
-// its own, without a log; the one that leads sends the others its own.
+// Survivors may have stored different amounts. Each then begins with a snapshot of its own,
+// without a log; the leader sends its snapshot to the others.
 func Recover(ctx context.Context, r Recovery) error {
 	record, err := member.Load(r.DataDir)
 	if err != nil {
@@ -87,8 +87,8 @@ func Recover(ctx context.Context, r Recovery) error {
 	return nil
 }
 
-// CheckSurvivors refuses survivors that cannot be the members of a new cluster: this node
-// is not among them, or one is no member that the record knows.
+// CheckSurvivors refuses survivors that cannot be the members of a new cluster: this node is
+// not among them, or the record has no such member.
 func CheckSurvivors(record *member.Record, keep []string) error {
 	_, err := Recovery{Keep: keep}.servers(record)
 	return err
@@ -126,7 +126,7 @@ func (r Recovery) open(record *member.Record) (Storage, Store, error) {
 	return storage, s, err
 }
 
-// rewrite replaces snapshot and log by one snapshot of the new cluster.
+// rewrite replaces snapshot and log by a snapshot of the new cluster.
 func (r Recovery) rewrite(ctx context.Context, s Store, record *member.Record, servers []raft.Server) error {
 	config := raft.DefaultConfig()
 	config.LocalID = raft.ServerID(record.ID.String())
@@ -143,8 +143,8 @@ func (r Recovery) rewrite(ctx context.Context, s Store, record *member.Record, s
 
 // leapTerm moves the node above every term of the old cluster. A majority of the survivors
 // may lead before the others are back, and one of those may have seen newer terms than the
-// majority. Without the leap its snapshot would end in a newer term than what the new
-// cluster has committed: it would be elected, and take that back.
+// majority. Without the leap its snapshot would end in a newer term than the entries that the
+// new cluster has committed: it would be elected, and take those entries back.
 func leapTerm(s Store) error {
 	term, err := raftguard.StoredTerm(s)
 	if err != nil {

@@ -124,7 +124,7 @@ func (e *engine) stopRaft() error {
 	defer cancel()
 	ended := raftguard.Await(ctx, func() raft.Future { return future })
 	if ended == nil {
-		_ = e.store.Flush(ctx) // The store has told of its failure.
+		_ = e.store.Flush(ctx) // The store has logged its failure.
 		ended = ctx.Err()
 	}
 	if ended != nil {

@@ -52,8 +52,8 @@ func (n *Node) start(ctx context.Context) error {
 	return n.lifecycle.failure()
 }
 
-// checkClusterID asks an operator to put the cluster's id into the settings, or the right one.
-// A recovery gives a cluster another id, so a wrong one is only a warning.
+// checkClusterID asks an operator to put the right cluster id into the settings. A recovery
+// changes the cluster's id, so a wrong id is only a warning.
 func (n *Node) checkClusterID() {
 	id := fmt.Sprintf("%x", n.ClusterID())
 	switch {
@@ -121,7 +121,7 @@ type starter struct {
 	record *member.NodeRecord
 	table  *peers.Table
 	log    *slog.Logger
-	// problem is why there is no place yet; nil once there is one.
+	// problem is why there is no place yet; nil once there is a place.
 	problem atomic.Pointer[error]
 }
 

@@ -179,15 +179,15 @@ func (n *Node) Alive() error {
 	return nil
 }
 
-// ClusterCheck returns nil unless this node could be in the place of another cluster's. Then
-// it serves no callers: a listed node belongs to another cluster, and neither another
+// ClusterCheck returns nil unless this node could be in the place of another cluster's node.
+// Then it serves no callers: a listed node belongs to another cluster, and neither another
 // listed node nor a quorum of its own cluster has confirmed it since the start.
 func (n *Node) ClusterCheck() error { return n.clusterCheck.Err() }
 
-// Warnings returns why the node does not get into touch with its cluster, one line each:
-// why it finds no place in one, that a listed node belongs to another, which member it
-// looks for in vain, and where, or that no member reaches it. It works from Open on, and
-// makes no calls.
+// Warnings returns why the node does not get into touch with its cluster, one line each: why
+// it finds no place in a cluster, that a listed node belongs to another cluster, which member
+// it cannot reach, and at which addresses, or that no member reaches it. It works from Open on,
+// and makes no calls.
 func (n *Node) Warnings() []string {
 	all := append(n.starter.warnings(), n.clusterCheck.Warnings()...)
 	if e := n.up.Load(); e != nil {
@@ -201,7 +201,7 @@ func (n *Node) Warnings() []string {
 type RaftStats struct {
 	// State is follower, candidate, leader or shutdown.
 	State string
-	// Term is the present one.
+	// Term is the current term.
 	Term uint64
 	// LastIndex is the newest entry in this node's log, Commit the newest that it
 	// knows to be committed, Applied the newest handed to the state machine.

@@ -34,7 +34,7 @@ type StoreOptions struct {
 	NodeID string
 	// MustExist is set for a node that is in a cluster: it has a store already.
 	MustExist bool
-	// StallLimit is how long one write may take. It is above zero.
+	// StallLimit bounds a write. It is above zero.
 	StallLimit time.Duration
 	// SlowLimit is how long a write for which Raft waits may be in flight before it is
 	// slow. Slowed, if set, is called with true when a write is slow, and with false when
@@ -42,8 +42,8 @@ type StoreOptions struct {
 	SlowLimit time.Duration
 	Slowed    func(slow bool)
 	// Fatal must be called with the first error after which the stored data is uncertain:
-	// damage, a failed write, a stalled one. It ends the node, returns at once, and may
-	// be called from any goroutine, even before OpenStore returns.
+	// damage, a failed write, a stalled write. It ends the node, returns at once, and may be
+	// called from any goroutine, even before OpenStore returns.
 	Fatal  func(error)
 	Logger *slog.Logger
 	// Wrote, if set, gets the time of each write until it was durable. It is quick.

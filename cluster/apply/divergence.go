@@ -12,8 +12,8 @@ const (
 	leaderGrace = 3 * time.Second
 )
 
-// Comparison is the newest one of this node's state with another member's, both at
-// the same log index.
+// Comparison is the newest comparison of this node's state with another member's, both at the
+// same log index.
 type Comparison struct {
 	Index, Own, Other uint64
 	// made is when they were compared, differs since when they have differed.
@@ -26,12 +26,12 @@ func (c Comparison) fresh(now time.Time) bool {
 	return !c.made.IsZero() && now.Sub(c.made) <= comparisonAge
 }
 
-// Divergence compares this node's state with those of other members, and decides
-// whether this node's is the wrong one. It has no clock and no lock of its own.
+// Divergence compares this node's state with those of other members, and decides whether this
+// node's state is the wrong one. It has no clock and no lock.
 type Divergence struct {
-	// waiting are states of members at indexes that this node has not applied yet, by raw
-	// Raft id. A state stays until it is compared: a node that is always behind would
-	// otherwise never compare one.
+	// waiting are states of members at indexes that this node has not applied yet, by raw Raft
+	// id. A state stays until it is compared: a node that is always behind would otherwise
+	// never compare a state.
 	waiting map[string]StateAt
 	newest  map[string]Comparison
 	// restores is how often the state had been replaced when it was last compared.
@@ -101,10 +101,10 @@ func (d *Divergence) Differing(now time.Time) map[string]bool {
 	return all
 }
 
-// Against returns the Comparison that proves this node's state wrong, and the other
-// member. A state is wrong if a majority of the voters have another one; or if the leader
-// has another one and no majority is known to have this node's. For the leader only the
-// first rule holds: of two that differ it stays. leader is empty if it is this node, or
+// Against returns the Comparison that proves this node's state wrong, and the other member. A
+// state is wrong if a majority of the voters have another state; or if the leader has another
+// state and no majority is known to have this node's. For the leader only the first rule
+// applies: of two members that differ the leader stays. leader is empty if it is this node, or
 // unknown.
 func (d *Divergence) Against(now time.Time, self, leader string, voters []string) (id string, c Comparison, wrong bool) {
 	same, other := 0, 0

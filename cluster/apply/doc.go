@@ -1,4 +1,4 @@
-// Package apply stands between the Raft library and the state machine.
+// Package apply is between the Raft library and the state machine.
 //
 // It owns the application of entries, when and how snapshots are taken, and the hashes of the
 // states and their comparison with those of other nodes.

@@ -63,7 +63,7 @@ func (m *Machine) fail(err error) error {
 	return *m.broken.Load()
 }
 
-// Failure returns the first error; nil while there is none.
+// Failure returns the first error, or nil.
 func (m *Machine) Failure() error {
 	if p := m.broken.Load(); p != nil {
 		return *p
@@ -121,7 +121,7 @@ func (m *Machine) Restore(snapshot io.ReadCloser) error {
 	return nil
 }
 
-// frozen writes one snapshot.
+// frozen writes a snapshot of a frozen state.
 type frozen struct {
 	ctx      context.Context
 	snapshot Snapshot
@@ -135,7 +135,7 @@ func (f frozen) Persist(sink raft.SnapshotSink) error {
 	started := time.Now()
 	n, err := f.snapshot.WriteTo(newPacedWriter(f.ctx, sink))
 	if err != nil {
-		_ = sink.Cancel() // The error that counts is the one that stopped us.
+		_ = sink.Cancel() // The first error counts.
 		return err
 	}
 	failpoint.Hit(failpoint.SnapshotWritten)

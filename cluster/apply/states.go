@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// rememberedStates is how many log entries back a state can be compared. A busy leader
-// writes a few thousand entries a second; a member's answer is compared on arrival, and
-// one that is ahead of this node waits.
+// rememberedStates is how many log entries back a state can be compared. A busy leader writes
+// a few thousand entries a second; a member's answer is compared on arrival, and a state that is
+// ahead of this node waits.
 const rememberedStates = 8192
 
 // StateAt is the hash of the state after a log entry.
@@ -26,7 +26,7 @@ type States struct {
 	count, restores uint64
 }
 
-// add records a state, unless one at this index or above is recorded.
+// add records a state, unless a state at this index or above is recorded.
 func (s *States) add(index, hash uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *States) replace() {
 	s.restores++
 }
 
-// Newest returns the newest state; index 0 means that there is none yet.
+// Newest returns the newest state; index 0 means that there is no state yet.
 func (s *States) Newest() StateAt {
 	s.mu.Lock()
 	defer s.mu.Unlock()

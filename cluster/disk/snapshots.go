@@ -27,8 +27,7 @@ type boundedSnapshots struct {
 	refused func()
 }
 
-// Create implements raft.SnapshotStore. A snapshot is assumed to be as large as the
-// newest one.
+// Create implements raft.SnapshotStore. It assumes that a snapshot is as large as the newest.
 func (s boundedSnapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
 	configurationIndex uint64, network raft.Transport,
 ) (raft.SnapshotSink, error) {

@@ -28,7 +28,7 @@ func NewWrites(log *slog.Logger) *Writes {
 	return &Writes{log: log, wake: make(chan struct{}, 1)}
 }
 
-// TakeIn records that a write is slow, or that a slow one has ended.
+// TakeIn records that a write is slow, or that a slow write has ended.
 func (d *Writes) TakeIn(slow bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

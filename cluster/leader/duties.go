@@ -10,14 +10,14 @@ import (
 	"github.com/idnode/idnode/cluster/peers"
 )
 
-// transferBackoff is for how long no transfer of leadership follows one that failed: the next
-// answers to pings may show a better target.
+// transferBackoff is the time after a failed transfer of leadership in which no other starts:
+// the next answers to pings may show a better target.
 const transferBackoff = peers.PingEvery
 
 // task is what a check found to do. It may take long.
 type task func(ctx context.Context) error
 
-// duty is one thing that a leader looks after.
+// duty is a periodic check of a leader, and the task that the check starts.
 type duty struct {
 	name string
 	// every is the pause from a check, or from the end of its task, to the next check.
@@ -25,12 +25,12 @@ type duty struct {
 	// check returns what is to be done; nil means nothing. It waits for neither disk nor
 	// network, so that it holds up no other duty.
 	check func(now time.Time) task
-	// wake, if set, has the check made at once. One duty may have it.
+	// wake, if set, has the check made at once. Only one duty may have it.
 	wake <-chan struct{}
 	// early duties begin with the leadership, the others once it is established.
 	early bool
 	// transfers means that the task transfers leadership. One such task runs at a time, and
-	// none within transferBackoff after one that failed.
+	// none within transferBackoff after a failed transfer.
 	transfers bool
 	// failed is what the log says of a task that failed, at this level.
 	failed string
@@ -47,8 +47,8 @@ type duties struct {
 	established bool
 	// ended gets each task that has ended.
 	ended chan endedTask
-	// transferring means that a task that transfers leadership runs, and transferAfter is
-	// when the next one may.
+	// transferring means that a task that transfers leadership runs; transferAfter is when the
+	// next such task may start.
 	transferring  bool
 	transferAfter time.Time
 }
@@ -102,8 +102,8 @@ func (d *duties) run(ctx context.Context, established <-chan struct{}) {
 	}
 }
 
-// next returns the duty whose check is due next, and the one that can be woken now; an empty
-// one if there is none.
+// next returns the duty whose check is due next, and the duty that can be woken now, or an
+// empty one.
 func (d *duties) next(now time.Time) (next, wake *dutyState) {
 	next, wake = &dutyState{next: now.Add(time.Hour)}, &dutyState{}
 	for _, s := range d.all {

@@ -31,9 +31,9 @@ const (
 	maxEstablishTries = 3
 )
 
-// establish makes this node ready to lead. If it cannot, it transfers leadership, and if
-// that fails the node ends: a leader that answers nothing is worse than none. It
-// waits for a transfer in progress, which has a watchdog of its own.
+// establish makes this node ready to lead. If it cannot, it transfers leadership, and if that
+// fails the node ends: a leader that answers nothing is worse than no leader. It waits for a
+// transfer in progress, which has a watchdog of its own.
 func (l *Leadership) establish(ctx context.Context) bool {
 	var err error
 	for tries := 0; tries < maxEstablishTries; tries++ {

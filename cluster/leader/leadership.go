@@ -66,7 +66,7 @@ type LeadershipConfig struct {
 	Log          *slog.Logger
 }
 
-// Leadership is this node's work as a leader, each time it is one.
+// Leadership is this node's work as a leader, in each of its leaderships.
 type Leadership struct {
 	cfg          LeadershipConfig
 	configurator configurator
@@ -155,8 +155,8 @@ func (l *Leadership) work(ctx context.Context) {
 	close(established)
 }
 
-// duties returns the duties of one leadership. Of transfers that are due at the same time the
-// first of them is made.
+// duties returns the duties of one leadership. If several transfers are due at the same time,
+// the first is made.
 func (l *Leadership) duties() *duties {
 	leads := func() bool { return l.cfg.Raft.State() == raft.Leader }
 	return newDuties(

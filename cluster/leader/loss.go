@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// A leader that is lost has so long, and so many round trips, to answer a new
-	// connection: TCP, TLS and the greeting take one each. A process that is gone is
+	// The time, and the number of round trips, that a lost leader has to answer a new
+	// connection: TCP, TLS and the greeting take one round trip each. A process that is gone is
 	// refused at once; a machine that is gone does not answer at all.
 	redialTimeout    = 50 * time.Millisecond
 	redialRoundTrips = 4
@@ -35,12 +35,12 @@ const (
 	// misses stoodStill checks did not listen.
 	silenceChecks = 20
 	stoodStill    = 4
-	// lossAskEvery is the pause between questions to one voter: it may notice the loss a
-	// moment later than this node.
+	// lossAskEvery is the pause between calls to a voter, which may notice the loss slightly
+	// later than this node.
 	lossAskEvery = 2 * time.Millisecond
-	// campaignTurn is how long a voter has to campaign before the next one does, beyond two
-	// of the slowest answers: the first one may complete its evidence an answer later, and
-	// its word that it campaigns takes another. On a busy machine both take tens of
+	// campaignTurn is how long a voter has to campaign before the next voter does, beyond two
+	// of the slowest answers: the first voter may complete its evidence an answer later, and
+	// its answer that it campaigns takes another. On a busy machine both take tens of
 	// milliseconds.
 	campaignTurn = 100 * time.Millisecond
 )
@@ -66,15 +66,15 @@ type LossConfig struct {
 	Log              *slog.Logger
 }
 
-// Loss campaigns at once when the leader is lost. Raft's heartbeat timeout would do
-// the same later: it is random, and each voter waits for its own. So
-// this only saves time, and it is careful: a leader that lives must not be deposed.
+// Loss campaigns at once when the leader is lost. Raft's heartbeat timeout would do the same
+// later: it is random, and each voter waits for its own. So Loss only saves time, and it is
+// careful: a live leader must not be deposed.
 //
 // The evidence: all connections from the leader have ended, or it was silent for longer than
 // between any two heartbeats; it does not answer a new connection, and a majority of the
-// voters, this one included, says the same of the same leader in the same term. No quorum
-// is left to such a leader. Those with more entries campaign first,
-// and none does once it hears of another candidate, so that no two split the votes.
+// voters, this one included, has the same evidence of the same leader in the same term. Such a
+// leader has no quorum left. Voters with more entries campaign first, and no voter campaigns
+// once it hears of another candidate, so that no two split the votes.
 type Loss struct {
 	cfg LossConfig
 	// gone is the contact with the newest leader that was lost and did not answer, nil if
@@ -82,8 +82,8 @@ type Loss struct {
 	gone atomic.Pointer[transport.Contact]
 	// campaigned is the newest term after which this node campaigned early.
 	campaigned atomic.Uint64
-	// awake is since when this process has run without a break; nil is since its start.
-	// While it stood still it could not hear the leader.
+	// awake is since when this process has run without a pause; nil is since its start. While
+	// paused it could not hear the leader.
 	awake atomic.Pointer[time.Time]
 }
 
@@ -141,7 +141,7 @@ func (l *Loss) stillLost(lost transport.Contact) bool {
 }
 
 // lost reports whether a leader has no connection to this node, or was silent for too long.
-// That happens to one that lives, on a bad link; it answers a new connection.
+// Over a bad link that happens to a live leader too; it answers a new connection.
 func (l *Loss) lost(c transport.Contact) bool {
 	return !c.Connected || l.silence(c) >= l.silenceLimit(c.Leader)
 }
@@ -184,9 +184,8 @@ func (l *Loss) answers(ctx context.Context, leader raft.ServerID) (bool, error) 
 	return l.cfg.Transport.Answers(ctx, leader)
 }
 
-// canCampaign reports whether this node may campaign before its heartbeat timeout. One that
-// is no transfer target does not start an early election either: the heartbeat timeout
-// elects it if no other voter can lead.
+// canCampaign reports whether this node may campaign before its heartbeat timeout. A node that
+// is no transfer target does not: the heartbeat timeout elects it if no other voter can lead.
 func (l *Loss) canCampaign() bool {
 	return l.cfg.Raft.State() == raft.Follower && l.cfg.Transport.CanCampaign() && l.cfg.Priority > 0 && !l.cfg.Full() &&
 		!l.cfg.Slow() && l.votes()
@@ -298,11 +297,11 @@ type lossEvidence struct {
 	replies map[string]*peerv1.LeaderContact
 }
 
-// tally reports whether a voter must campaign: no voter hears the leader, knows a newer one
-// or campaigns already, and a majority has lost the leader and could not dial it. A
-// candidate may need longer than its turn, because it writes the new term first. before is
-// how many voters campaign before this node: those whose logs reach further, which do not
-// vote for a shorter log of the same last term, and of equal ones those with lower tags.
+// tally reports whether a voter must campaign: no voter hears the leader, knows a newer leader
+// or campaigns already, and a majority has lost the leader and could not dial it. A candidate
+// may need longer than its turn, because it writes the new term first. before is the number of
+// voters that campaign before this node: those with longer logs, which do not vote for a
+// shorter log of the same last term, and of equal logs those with lower tags.
 func (e lossEvidence) tally() (before int, complete bool) {
 	lost, own := 0, e.voter(e.self)
 	for _, m := range e.voters {
@@ -333,7 +332,7 @@ func (e lossEvidence) voter(id string) lossVoter {
 	return lossVoter{e.replies[id], e.voters[i].GetTag()}
 }
 
-// lossVoter is a voter and what it said last.
+// lossVoter is a voter and its last answer.
 type lossVoter struct {
 	*peerv1.LeaderContact
 	tag string

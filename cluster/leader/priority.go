@@ -41,9 +41,9 @@ type priorityAttempt struct {
 	wait time.Duration
 }
 
-// choose returns the target of a transfer now, from a leader with this priority: of the
-// voters with the greatest priority, the one with the highest applied index. A leader with
-// priority 0 waits only for zeroPriorityWait before its first attempt.
+// choose returns the target of a transfer now, from a leader with this priority: of the voters
+// with the greatest priority, that with the highest applied index. A leader with priority 0
+// waits only for zeroPriorityWait before its first attempt.
 func (p *priorityTransfers) choose(now time.Time, own uint32, all []transferTarget) (best transferTarget, found bool) {
 	fit := map[raft.ServerID]time.Time{}
 	for _, c := range all {

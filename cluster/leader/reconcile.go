@@ -44,9 +44,9 @@ type raftServers interface {
 // can cost the quorum.
 //
 // A change cannot be made conditional on the configuration that it was derived from: the
-// library does not tell that one's index. If another leader changed it in between, the
-// change is one that the table wanted a moment ago, Raft makes it only as the leader and
-// after the previous change is committed, and the next round corrects it.
+// library does not return that configuration's index. If another leader changed it in between,
+// the table wanted this change shortly before; Raft makes it only as the leader and after the
+// previous change is committed, and the next round corrects it.
 type reconciler struct {
 	Self nodeid.ID
 	Raft raftServers
@@ -54,8 +54,8 @@ type reconciler struct {
 	Members func() []*raftlogv1.Member
 	// AppliedIndex asks a member how far its state is.
 	AppliedIndex func(ctx context.Context, m *raftlogv1.Member) (applied uint64, err error)
-	// Match returns the index up to which this leader knows a server's log to be its own, by
-	// an answer of the last seconds; 0 without one. A state may be near the commit index
+	// Match returns the index up to which this leader knows a server's log to be its own, by an
+	// answer of the last seconds; 0 without an answer. A state may be near the commit index
 	// although nothing is replicated to it, as after a snapshot whose answer was lost: the
 	// entry with its vote would not reach the server.
 	Match func(id raft.ServerID) uint64
@@ -65,7 +65,7 @@ type reconciler struct {
 	MayVote func(ctx context.Context, m *raftlogv1.Member) error
 	// Promote commits that a member may vote.
 	Promote func(ctx context.Context, id []byte) error
-	// Format is the current log format; RaiseFormat commits a newer one.
+	// Format is the current log format; RaiseFormat commits a newer format.
 	Format      func() uint32
 	RaiseFormat func(ctx context.Context, format uint32) error
 	// Stable is how long a new member must keep up before it votes.
@@ -76,7 +76,7 @@ type reconciler struct {
 	transfers int
 }
 
-// duty is the loop's, for one leadership.
+// duty returns the reconciler's duty for one leadership.
 func (r *reconciler) duty() duty {
 	r.caughtUp = map[raft.ServerID]time.Time{}
 	return duty{
@@ -85,8 +85,8 @@ func (r *reconciler) duty() duty {
 	}
 }
 
-// step makes at most one change of Raft's configuration. A failed change does not block
-// the next one, which may be what the first one waits for.
+// step makes at most one change of Raft's configuration. A failed change does not block the
+// next change, for which the first may be waiting.
 func (r *reconciler) step(ctx context.Context) error {
 	servers, err := r.Raft.Configuration()
 	if err != nil {
@@ -196,7 +196,7 @@ func (r *reconciler) keepsUp(ctx context.Context, id raft.ServerID, m *raftlogv1
 	return now.Sub(r.caughtUp[id]) >= r.Stable, nil
 }
 
-// raiseFormat raises the log format once every present member reads a newer one.
+// raiseFormat raises the log format once every present member reads a newer format.
 func (r *reconciler) raiseFormat(ctx context.Context, members []*raftlogv1.Member) error {
 	newest := uint32(0)
 	for _, m := range members {

@@ -15,17 +15,17 @@ import (
 // snapshot.
 const recoverySnapshotEvery = 200 * time.Millisecond
 
-// recoverySnapshot takes the first snapshot after a recovery of the cluster: on a leader
-// whose log has only what follows its newest snapshot, as soon as an entry follows it. A
-// survivor that stored more has a snapshot that ends further, and refuses this one as
-// older. It takes the new one, which ends in a newer term.
+// recoverySnapshot takes the first snapshot after a recovery of the cluster: on a leader whose
+// log has only entries after its newest snapshot, as soon as there is one. A survivor that
+// stored more has a snapshot that ends further, and refuses the leader's as older. It accepts
+// the new snapshot, which ends in a newer term.
 type recoverySnapshot struct {
 	raft  *raft.Raft
 	store raftguard.Store
 	state StateMachine
 }
 
-// duty takes it in one leadership, and is done when there is a snapshot that a survivor takes.
+// duty takes the snapshot in one leadership, and is done when a survivor can accept it.
 func (a recoverySnapshot) duty() duty {
 	done := false
 	take := func(ctx context.Context) (err error) {

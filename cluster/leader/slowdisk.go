@@ -12,12 +12,12 @@ import (
 const slowTick = 50 * time.Millisecond
 
 // leaveSlowDisk has another voter elected while a write of this leader hangs. If that cannot
-// help, or did not in an earlier leadership on this slow disk, this node leads on: an election
-// that nobody wins costs more than slow writes.
+// help, or did not in an earlier leadership on this slow disk, this node continues to lead: an
+// election without a winner costs more than slow writes.
 //
-// Raft's main goroutine waits for the write, so it can transfer nothing; and it would lead
-// on, because its heartbeats come from other goroutines. So the voter gets the last step of
-// a transfer alone, the TimeoutNow request.
+// Raft's main goroutine waits for the write, so it cannot transfer leadership; and it would
+// continue to lead, because other goroutines send its heartbeats. So the voter gets only the
+// last step of a transfer, the TimeoutNow request.
 func (t *Transfer) leaveSlowDisk() duty {
 	term := t.cfg.Raft.CurrentTerm()
 	check := func(now time.Time) task {

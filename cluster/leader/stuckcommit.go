@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// stuckCommitTick is how often a leader checks that its entries get through, and
-	// maxMisses the number of failed checks in a row after which it steps down: 2 s. Checks
+	// stuckCommitTick is how often a leader checks that its entries are acknowledged, and
+	// maxMisses the number of consecutive failed checks after which it steps down: 2 s. Checks
 	// are counted, not time, so that a pause of this process is one check.
 	stuckCommitTick = 200 * time.Millisecond
 	maxMisses       = 10
@@ -37,9 +37,9 @@ type stuckCommit struct {
 	misses int
 }
 
-// commitSample is what one check sees.
+// commitSample is the observation of one check.
 type commitSample struct {
-	// commit is the commit index, last the last one in the log.
+	// commit is the commit index, last the index of the last log entry.
 	commit, last uint64
 	// missing means that too many voters have not answered entries since the last check:
 	// the others are no quorum.
@@ -89,7 +89,7 @@ func (w *stuckCommitWatch) duty() duty {
 	return duty{name: "stuck commit", every: stuckCommitTick, check: check, early: true}
 }
 
-// sample is what one check sees of the messages since the one before.
+// sample observes the messages since the check before.
 func (w *stuckCommitWatch) sample(term uint64, before transport.SendSeq) commitSample {
 	voters := w.configuration.VoterNames()
 	return commitSample{

@@ -68,8 +68,8 @@ func (c transferTarget) preferredTo(d transferTarget) bool {
 	return c.applied > d.applied
 }
 
-// bestTarget returns the preferred one of the fit targets. differ means that the voters
-// differ in disk or priority, of which Raft knows nothing, so that Raft must not choose.
+// bestTarget returns the preferred fit target. differ means that the voters differ in disk or
+// priority, of which Raft knows nothing, so that Raft must not choose.
 func bestTarget(all []transferTarget) (best transferTarget, found, differ bool) {
 	for _, c := range all {
 		differ = differ || c.full || c.slow || c.priority != all[0].priority

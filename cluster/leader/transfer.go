@@ -120,10 +120,10 @@ func (t *Transfer) TransferOwn(ctx context.Context, tag string) (string, error) 
 // ToAny transfers leadership to the default target.
 func (t *Transfer) ToAny(ctx context.Context) error { return t.run(ctx, t.defaultTarget()) }
 
-// run transfers leadership to a server, or to the one that Raft chooses if target is empty.
-// It is bounded by Raft's election timeout and ctx. While a write of this node hangs there is
-// none: the voter's last answer waits for it, and a second transfer behind the first would stay
-// in the library (hashicorp/raft issue 696). leaveSlowDisk does without.
+// run transfers leadership to a server, or to Raft's choice if target is empty. It is bounded by
+// Raft's election timeout and ctx. It refuses while a write of this node hangs: the voter's last
+// answer waits for the write, and a second transfer behind the first would stay in the library
+// (hashicorp/raft issue 696). leaveSlowDisk needs no transfer.
 func (t *Transfer) run(ctx context.Context, to raft.Server) error {
 	if t.cfg.Disk.Hang() {
 		return errDiskHangs
@@ -161,8 +161,8 @@ func (t *Transfer) targetWithTag(ctx context.Context, tag string) (raft.Server, 
 	return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, "member "+tag+" does not vote")
 }
 
-// unfit returns why a member is no transfer target: it is in no better condition to lead
-// than this node. Empty means that it is one.
+// unfit returns why a member is no transfer target: it is in no better condition to lead than
+// this node. Empty means that the member is fit.
 func (t *Transfer) unfit(m *raftlogv1.Member) string {
 	reply, ok := t.cfg.Pinger.Reply(m.GetId())
 	switch {

@@ -17,8 +17,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// minReach is how long a voter has to answer a leader's check. With rarer heartbeats it is
-// two heartbeat timeouts: one is sent within half of one.
+// minReach is the least time that a voter has to answer a leader's check. With rarer
+// heartbeats it is two heartbeat timeouts: a heartbeat is sent within half of one.
 const minReach = 2 * time.Second
 
 // VoterCheck tells, on the leader, whether enough voters answer it for a change of the
@@ -36,7 +36,7 @@ type VoterCheck struct {
 // is not 0: the members are read after it, so they are no older.
 func (c VoterCheck) MayRemove(ctx context.Context, tag string) (uint64, error) {
 	_, judged := c.Registry.Membership()
-	if judged == 0 { // A removal that names no membership is one without a check.
+	if judged == 0 { // A removal that names no membership has no check.
 		return 0, outcome.NewNotApplied(outcome.Starting, errors.New("the state does not have the members yet"))
 	}
 	rest := votersWithout(c.Table.Refresh().Members, tag)
@@ -49,9 +49,9 @@ func (c VoterCheck) MayRemove(ctx context.Context, tag string) (uint64, error) {
 	return judged, nil
 }
 
-// mayVote refuses to give a member its vote, on the leader, as long as fewer than a
-// majority of the voters, it among them, answer. A new member that answers makes up for
-// the larger majority; one that fell silent after it caught up would cost the quorum.
+// mayVote refuses to give a member its vote, on the leader, as long as fewer than a majority of
+// the voters, the member among them, answer. A new member that answers compensates for the
+// larger majority; a member that fell silent after it caught up would cost the quorum.
 func (c VoterCheck) mayVote(ctx context.Context, newcomer *raftlogv1.Member) error {
 	var voters []*raftlogv1.Member
 	for _, m := range c.Table.Refresh().Members {
@@ -74,8 +74,8 @@ func (c VoterCheck) majorityAnswers(ctx context.Context, change string, voters [
 		change, len(voters)/2+1, tagsOf(voters), tagsOf(silent)))
 }
 
-// votersWithout returns the voters that remain when the member with a tag is removed; nil
-// if that one does not vote. They are the table's, which Raft's configuration follows.
+// votersWithout returns the voters that remain when the member with a tag is removed; nil if
+// that member does not vote. They are the table's, which Raft's configuration follows.
 func votersWithout(members []*raftlogv1.Member, tag string) []*raftlogv1.Member {
 	var rest []*raftlogv1.Member
 	votes := false

@@ -19,7 +19,7 @@ type ClusterCheck struct {
 	log    *slog.Logger
 }
 
-// NewClusterCheck returns the check of a node that was told of no other.
+// NewClusterCheck returns the check of a node that knows of no other cluster.
 func NewClusterCheck(log *slog.Logger) *ClusterCheck { return &ClusterCheck{log: log} }
 
 // Begin waits for the listed nodes' answers.
@@ -28,7 +28,7 @@ func (s *ClusterCheck) Begin() { s.pending.Store(true) }
 // Confirmed reports whether the node is of its callers' cluster for certain.
 func (s *ClusterCheck) Confirmed() bool { return s.isConfirmed.Load() }
 
-// Warnings returns what warn was told last.
+// Warnings returns the last warnings.
 func (s *ClusterCheck) Warnings() []string {
 	if w := s.warned.Load(); w != nil {
 		return *w

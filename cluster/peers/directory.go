@@ -20,9 +20,9 @@ func NewDirectory(table *Table, raft func() *raft.Raft) transport.Directory {
 
 var _ transport.Directory = directory{}
 
-// Lookup implements transport.Directory. A removed member whose vote still counts is one
-// like any other. Before Raft runs here, that is not known, and so neither is the member:
-// as a removed one it would end.
+// Lookup implements transport.Directory. A removed member whose vote still counts is returned
+// as present. Before Raft runs here, that is not known, and a removed member is unknown:
+// returned as removed, its node would end.
 func (d directory) Lookup(id string) (transport.Peer, bool) {
 	m, ok := d.table.ByServerID(id)
 	r := d.raft()

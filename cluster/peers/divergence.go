@@ -36,8 +36,8 @@ func (p *Pinger) compare() {
 	}
 }
 
-// judgeState ends the node if its state is the wrong one. The others learn its state
-// first, and raise the alarm.
+// judgeState ends the node if its state is the wrong one. The others learn its state first,
+// and raise the alarm.
 func (p *Pinger) judgeState(ctx context.Context) {
 	p.mu.Lock()
 	p.compare() // The node may have caught up with a waiting state.
@@ -50,8 +50,8 @@ func (p *Pinger) judgeState(ctx context.Context) {
 	}
 }
 
-// otherLeader returns the raw Raft id of the leader that Raft follows; empty if
-// that is this node, or there is none.
+// otherLeader returns the raw Raft id of the leader that Raft follows; empty if that is this
+// node, or if there is no leader.
 func (p *Pinger) otherLeader() string {
 	_, name := p.cfg.Raft.LeaderWithID()
 	m, ok := p.cfg.Table.ByServerID(string(name))

@@ -26,8 +26,8 @@ type Hint struct {
 	mu     sync.Mutex
 	leader string
 	at     time.Time
-	// member is the leader in the table of a node that follows it; nil if none was asked.
-	// asked is when one was asked last.
+	// member is the leader in the table of the follower that was asked; nil before. asked is
+	// when a follower was asked last.
 	member *raftlogv1.Member
 	asked  time.Time
 	// without is since when Raft here knows of no leader; zero if it does.

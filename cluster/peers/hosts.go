@@ -18,16 +18,16 @@ const (
 	// lookupWait is how long the look-up of a name may take before a dial uses the addresses
 	// that the name had last. It is less where the dial itself has little time.
 	lookupWait = 100 * time.Millisecond
-	// lookupLimit bounds a look-up for which nobody waits any more.
+	// lookupLimit bounds a lookup for which no dial waits any more.
 	lookupLimit = 1500 * time.Millisecond
 )
 
-// Hosts opens connections. It looks a name up at each dial, because in a cluster of
-// containers the address behind a name changes with each start. It keeps the addresses, and
-// uses them while names do not resolve: the machine that is lost may have run the leader and
-// the name service. Another node may have such an address by now; the greeting says so.
+// Hosts opens connections. It looks a name up at each dial, because in a cluster of containers
+// the address behind a name changes with each start. It keeps the addresses, and uses them
+// while names do not resolve: the lost machine may have run the leader and the name service.
+// Another node may have such an address by now; the greeting detects that.
 type Hosts struct {
-	// ctx ends with the node, and with it the look-ups for which nobody waits.
+	// ctx ends with the node, and with it the lookups for which no dial waits.
 	ctx    context.Context
 	dial   func(ctx context.Context, address string) (net.Conn, error)
 	lookup func(ctx context.Context, host string) ([]string, error)
@@ -53,9 +53,8 @@ func NewHosts(ctx context.Context, cfg HostsConfig) *Hosts {
 	return h
 }
 
-// LookupHost is how names are looked up unless the settings say otherwise. It uses a
-// resolver of its own, so that this look-up does not join an earlier one of the same name
-// that hangs since this node was cut off.
+// LookupHost is the default lookup of names. It uses its own resolver, so that the lookup does
+// not join an earlier lookup of the same name that hangs since this node was cut off.
 func LookupHost(ctx context.Context, host string) ([]string, error) {
 	return (&net.Resolver{}).LookupHost(ctx, host)
 }
@@ -100,8 +99,8 @@ type lookedUp struct {
 	err error
 }
 
-// resolve returns the addresses of a name: those of a look-up, or those that are kept if it
-// fails or takes long. A slow one goes on, for the next dial.
+// resolve returns the addresses of a name: those of a lookup, or the kept ones if it fails or
+// takes long. A slow lookup continues, for the next dial.
 func (h *Hosts) resolve(ctx context.Context, host string) ([]string, error) {
 	done := make(chan lookedUp, 1)
 	go func() { done <- h.lookUp(host) }()

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// locateTimeout bounds the questions to one member's addresses. An address at which there
-	// is no machine takes all of it.
+	// locateTimeout bounds the calls to one member's addresses. An address without a machine
+	// takes all of it.
 	locateTimeout = pingTimeout
 	// raftSilentAfter is how long the Raft port of a member that answers pings must not have
 	// answered before that is a problem: a node that starts opens it last.
@@ -57,10 +57,10 @@ type Locator struct {
 
 // problem is why a member is not in touch.
 type problem struct {
-	// text is empty if there is none.
+	// text is empty if there is no problem.
 	text string
-	// raft means that the member answers, and its Raft port does not. That is always a
-	// problem; that a member is down is one only while there is no leader.
+	// raft means that the member answers, and its Raft port does not, which is always a
+	// problem. A member that is down is a problem only while there is no leader.
 	raft   bool
 	logged time.Time
 }
@@ -86,7 +86,7 @@ func (l *Locator) Run(ctx context.Context) {
 	}
 }
 
-// look looks for one member, unless all is well with it.
+// look looks for a member that is not well.
 func (l *Locator) look(ctx context.Context, m *raftlogv1.Member) {
 	var raftFailed error
 	silent := !l.cfg.Pinger.SilentSince(m.GetId()).IsZero()
@@ -181,7 +181,7 @@ func (l *Locator) greet(ctx context.Context, m *raftlogv1.Member, at member.List
 	return member.Addresses{GRPC: at.Address, Raft: reply.GetSelf().GetRaftAddress()}, nil
 }
 
-// note records a member's problem, and logs it if it is one now.
+// note records a member's problem, and logs it if it counts now.
 func (l *Locator) note(m *raftlogv1.Member, p problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -65,7 +65,7 @@ type Pinger struct {
 	// commits are this node's commit index when each reply came.
 	commits map[string]uint64
 	// took is how long each member's newest answer took, and at most twice as long as the
-	// one before: a busy machine answers late now and then, which makes no way longer.
+	// previous: a busy machine occasionally answers late, which makes no link slower.
 	took map[string]time.Duration
 	// silent has, for each member that does not answer, the time of the first unanswered
 	// ping.

@@ -13,7 +13,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// errOtherNode means that another node answered than the one that was pinged.
+// errOtherNode means that another node than the pinged one answered.
 var errOtherNode = errors.New("another node answers at this member's address")
 
 // Ask pings a member. The member itself must answer: its address may belong to another
@@ -54,9 +54,9 @@ func (p *Pinger) AppliedIndex(ctx context.Context, m *raftlogv1.Member) (uint64,
 	return reply.GetAppliedIndex(), err
 }
 
-// meet learns, through the member that named the leader, of an unknown one, and where one
-// is that Raft here does not hear. The leader itself could not tell: it is refused as
-// unknown, or both have moved and each has the other's old address.
+// meet learns, through the member that named the leader, of an unknown leader, or of the
+// addresses of a leader that Raft here does not hear. The leader itself could not introduce
+// itself: it is refused as unknown, or both have moved and each has the other's old address.
 func (p *Pinger) meet(ctx context.Context, through *raftlogv1.Member, leader []byte) {
 	if len(leader) == 0 {
 		return

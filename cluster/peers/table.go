@@ -35,13 +35,13 @@ type Registry interface {
 // would be refused permanently. A copy is kept because every forwarded group and every
 // call of a peer reads it.
 //
-// Invariant: a member that was seen once stays in it, and one that was seen as removed
+// Invariant: a member that was seen once stays in it, and a member that was seen as removed
 // stays removed.
 type Table struct {
 	registry Registry
 	record   *member.NodeRecord
-	// reading lets one reader after another make the view: a slow one would put an older
-	// table in the place of a newer one.
+	// reading serializes the readers that make the view: a slow reader would replace a newer
+	// table by an older one.
 	reading sync.Mutex
 	view    atomic.Pointer[View]
 	// moves, guarded by reading, are by raw Raft id.
@@ -124,9 +124,9 @@ func (t *Table) found(m *raftlogv1.Member, at member.Addresses) bool {
 	return news
 }
 
-// combine adds the other known members to the replicated ones, which it may change, and
-// sorts by tag. Of a member in both, the replicated record counts, except for a removal,
-// which is permanent. A tag that has an owner already gets no second one.
+// combine adds the other known members to the replicated members, which it may change, and
+// sorts by tag. For a member in both, the replicated record counts, except for a removal,
+// which is permanent. A tag that has an owner gets no second one.
 func combine(replicated, known []*raftlogv1.Member) []*raftlogv1.Member {
 	byID, tags := map[string]*raftlogv1.Member{}, map[string]bool{}
 	for _, m := range replicated {

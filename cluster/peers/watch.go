@@ -73,9 +73,9 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// disconnectMoved closes the connections of members that have left or have a new
-// address: they have to greet again. A connection from the old address may be another
-// process of the same id, which must not vote beside the one at the new address.
+// disconnectMoved closes the connections of members that have left or have a new address: they
+// have to greet again. A connection from the old address may be another process of the same
+// id, which must not vote beside the process at the new address.
 func (w *Watch) disconnectMoved(before, now []*raftlogv1.Member) {
 	known := map[string]*raftlogv1.Member{}
 	for _, m := range before {

@@ -172,7 +172,7 @@ func (p *Witness) Age() time.Duration { return time.Since(p.begun) }
 // statOf returns a number of the library's figures, which it gives as text. Nothing else of
 // it has the term of the last entry.
 func statOf(stats map[string]string, name string) uint64 {
-	n, _ := strconv.ParseUint(stats[name], 10, 64) // It always is one.
+	n, _ := strconv.ParseUint(stats[name], 10, 64) // Always a number.
 	return n
 }
 

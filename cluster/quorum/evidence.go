@@ -5,9 +5,9 @@ import "time"
 const (
 	// Tick is how often the evidence is checked.
 	Tick = 25 * time.Millisecond
-	// minGrace is how old the newest evidence of a quorum may be. A call in flight must
-	// learn within 0.6 s that the quorum is gone, on a busy machine too; the evidence is
-	// at most one heartbeat old when a link is cut.
+	// minGrace is the lower bound of Grace. A call in flight must learn within 0.6 s that the
+	// quorum is gone, on a busy machine too; the evidence is at most one heartbeat old when a
+	// link is cut.
 	minGrace = 350 * time.Millisecond
 )
 
@@ -16,8 +16,7 @@ const (
 // add.
 func Grace(lease time.Duration) time.Duration { return max(minGrace, lease*7/4) }
 
-// evidence judges by its age whether a quorum can be reached. It has no clock and no lock
-// of its own.
+// evidence decides by its age whether a quorum can be reached. It has no clock and no lock.
 type evidence struct {
 	grace  time.Duration
 	newest time.Time

@@ -47,7 +47,7 @@ func (s *State) Changed() <-chan struct{} {
 	return s.changed
 }
 
-// Missing returns for how long no quorum has been in reach; 0 if one is.
+// Missing returns for how long no quorum has been in reach; 0 if a quorum is.
 func (s *State) Missing() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

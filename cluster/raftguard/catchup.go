@@ -8,10 +8,10 @@ import (
 )
 
 // CatchUps are the followers that get a snapshot, or got one and lack entries after it, each
-// with the first entry that this leader's log must have for it. The library (v1.7.3) deletes
-// all but the trailing entries with each snapshot that it takes: a follower that got a
-// snapshot for as long as it takes to write these needed the next snapshot at once, and so
-// on. etcd's server does not compact either while it sends a snapshot.
+// with the first entry that this leader's log must keep for it. The library (v1.7.3) deletes
+// all but the trailing entries with each snapshot that it takes: a follower whose snapshot took
+// as long as writing these entries needed the next snapshot at once, and so on. etcd's server
+// does not compact either while it sends a snapshot.
 type CatchUps struct {
 	mu    sync.Mutex
 	needs map[raft.ServerID]uint64
@@ -53,8 +53,8 @@ func (c *CatchUps) Clear() {
 	clear(c.needs)
 }
 
-// Needed returns the first entry that a follower needs which catches up after a snapshot of
-// this leader; the greatest number if there is none.
+// Needed returns the index of the first entry needed by a follower that catches up after a
+// snapshot of this leader; the greatest number if no follower does.
 func (c *CatchUps) Needed() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

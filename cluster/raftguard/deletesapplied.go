@@ -12,10 +12,10 @@ import (
 // to catch up. It deletes the end of the log when the leader has other entries there,
 // without a check whether they are applied.
 //
-// The two may coincide: while the goroutine of snapshots computes what to keep, the main
-// one replaces the end. Then all of the log is to be deleted, and all of it is committed.
-// It is kept until an append tells which of the two it was; entries that a snapshot has do no
-// harm.
+// The two may coincide: while the goroutine of snapshots computes which entries to keep, the
+// main goroutine replaces the end. Then the whole log is to be deleted, and all of it is
+// committed. It is kept until an append shows which of the two it was; entries that a snapshot
+// covers are harmless.
 func (s *RaftStore) DeleteRange(first, last uint64) error {
 	if err := s.Flush(context.Background()); err != nil {
 		return err

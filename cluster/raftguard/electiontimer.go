@@ -16,9 +16,9 @@ const (
 	voteWrites = 2
 	// maxElectionTimeout bounds the timeout on a disk that takes ever longer.
 	maxElectionTimeout = 16 * time.Second
-	// voterTerms is for how many terms a voter that no longer answers counts with its last
-	// answer. In the next term the quick voters answer first: without the slow ones the
-	// timeout would be too short for the majority again.
+	// voterTerms is the number of terms for which a voter that no longer answers counts with
+	// its last answer. In the next term the quick voters answer first: without the slow voters
+	// the timeout would be too short for the majority again.
 	voterTerms = 2
 )
 
@@ -34,7 +34,7 @@ type ElectionTimeout struct {
 	log            *slog.Logger
 
 	mu sync.Mutex
-	// current is the one in force, base at least.
+	// current is the timeout in force, base at least.
 	current time.Duration
 	// write is how long the last term took to write here, and vote the longest of the voters'
 	// last answers.
@@ -57,15 +57,15 @@ func NewElectionTimeout(base time.Duration, refusePreVotes func(term uint64, d t
 	return &ElectionTimeout{base: base, refusePreVotes: refusePreVotes, current: base, voters: map[raft.ServerID]voter{}, log: log}
 }
 
-// EnterTerm is called before a new term is written, and what it returns after that.
+// EnterTerm is called before a new term is written, and the returned function afterwards.
 func (e *ElectionTimeout) EnterTerm(term uint64) (entered func()) {
 	begin := time.Now()
 	e.refusePreVotes(term, maxElectionTimeout)
 	return func() { e.refusePreVotes(term, e.Written(time.Since(begin))) }
 }
 
-// Written records how long a term took to write, or what is written like one, and returns
-// the timeout.
+// Written records how long a write of a term, or of the same size, took, and returns the
+// timeout.
 func (e *ElectionTimeout) Written(took time.Duration) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -128,8 +128,8 @@ func (e *ElectionTimeout) reload() {
 	}
 }
 
-// after returns the timeout after a write: what that needs, or the current one where that is
-// enough and less than twice as long.
+// after returns the timeout after a write: as long as the write needs, or the current timeout if
+// that is enough and less than twice as long.
 func (e *ElectionTimeout) after(took time.Duration) time.Duration {
 	need := max(e.base, min(electionWrites*took, maxElectionTimeout))
 	if need <= e.current && e.current < 2*need {

@@ -11,9 +11,9 @@ import (
 	"github.com/idnode/idnode/internal/pause"
 )
 
-// maxMisses is how many checks in a row Raft's main goroutine may miss before it counts as
-// hanging. Checks are counted, not time, as with the storage watchdog: a pause of the process
-// is one check.
+// maxMisses is the number of consecutive checks that Raft's main goroutine may miss before it
+// counts as hanging. Checks are counted, not time, as with the storage watchdog: a pause of the
+// process is one check.
 const maxMisses = 10
 
 // MainWatch knows whether Raft's main goroutine hangs. A leader's that does can neither commit

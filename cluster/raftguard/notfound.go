@@ -13,7 +13,7 @@ func StoredNumber(s Store, key []byte) (uint64, error) {
 	return n, err
 }
 
-// StoredTerm returns the library's term, 0 if there is none.
+// StoredTerm returns the library's term, 0 if no term is stored.
 func StoredTerm(s Store) (uint64, error) { return StoredNumber(s, []byte(keyTerm)) }
 
 // SetStoredTerm sets it, while the library does not run.

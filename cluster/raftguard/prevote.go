@@ -6,18 +6,18 @@ import (
 )
 
 // PreVotes are the pre-votes that this node refuses, because of the newest term that Raft has
-// written, or is writing. Raft enters a term to vote in it, for itself or another, and there
-// is no second vote (§5.2); so a pre-vote tells that it would not be given (thesis 9.6). The
-// library (v1.7.3) gives one: a node whose pre-vote came while the other wrote its own term
+// written, or is writing. Raft enters a term to vote in it, for itself or another, and there is
+// no second vote (§5.2); so a pre-vote would promise a vote that is not given (thesis 9.6). The
+// library (v1.7.3) grants it: a node whose pre-vote arrived while another wrote its own term
 // campaigned in the same term, and the two split the votes. On slow disks they did so again
 // and again.
 //
-// Nor is there one for the next term, until the new leader is heard: a server that has given
-// its vote waits for an election timeout (§5.2, figure 2, followers). Otherwise a candidate
-// whose votes are on the way to it is deposed as soon as it leads.
+// Pre-votes for the next term are refused too, until the new leader is heard: a server that has
+// given its vote waits for an election timeout (§5.2, figure 2, followers). Otherwise a
+// candidate whose votes are in flight is deposed as soon as it leads.
 //
-// Not for ever: a node that entered the term without a vote may be the one whose vote is
-// needed, and a candidate of a newer term may be gone.
+// The refusal ends after some time: the vote of a node that entered the term without a vote may
+// be needed, and a candidate of a newer term may be gone.
 type PreVotes struct{ entered atomic.Pointer[enteredTerm] }
 
 type enteredTerm struct {
@@ -25,7 +25,7 @@ type enteredTerm struct {
 	until time.Time
 }
 
-// Enter refuses pre-votes for a term, and for older ones, for some time.
+// Enter refuses pre-votes for term and older terms for the time d.
 func (p *PreVotes) Enter(term uint64, d time.Duration) {
 	p.entered.Store(&enteredTerm{term, time.Now().Add(d)})
 }

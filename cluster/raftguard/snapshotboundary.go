@@ -9,23 +9,23 @@ import (
 	"github.com/idnode/idnode/internal/disklock"
 )
 
-// BoundaryStore is a Store whose log knows which entry its newest snapshot ends
-// with, whether it holds that entry or not.
+// BoundaryStore is a Store whose log knows the last entry of its newest snapshot, whether the
+// log has that entry or not.
 //
 // When the Raft library (v1.7.3) installs a leader's snapshot, it keeps the log as it is.
-// Later it looks into that log alone for the entry before those that a leader sends, and
-// not at the snapshot. Two kinds of logs then make it reject whatever comes next, so that
-// it gets the same snapshot repeatedly, until the leader takes another one:
+// Later it looks only into that log, and not at the snapshot, for the entry before those that a
+// leader sends. Two kinds of logs then make it reject all further entries, so that it gets the
+// same snapshot repeatedly, until the leader takes another:
 //
-//   - one that ends before the snapshot: there is a gap where the snapshot ends. The
+//   - a log that ends before the snapshot: there is a gap where the snapshot ends. The
 //     first entries after it are stored, but if the answer to them is lost, the leader
 //     sends them once more, after an entry that cannot be found;
-//   - one that has an entry of another term where the snapshot ends, from a leader that
+//   - a log that has an entry of another term where the snapshot ends, from a leader that
 //     was replaced (issue 697 of the library).
 //
-// The entries of such a log up to the end of the snapshot may also be uncommitted, and
-// must not reach other nodes if this one leads. So they are deleted, and the end of the
-// snapshot stands in for the last of them.
+// The entries of such a log up to the end of the snapshot may also be uncommitted, and must
+// not reach other nodes if this node leads. So they are deleted, and the end of the snapshot
+// replaces the last of them.
 type BoundaryStore struct {
 	Store
 	// moving is held while a snapshot becomes the boundary, one at a time.
@@ -37,8 +37,8 @@ type BoundaryStore struct {
 type boundary struct{ index, term uint64 }
 
 // newer reports whether a ends after b, in the order of the store. In one history a lower
-// index never has a higher term. Survivors that were recovered each begin with a snapshot
-// of their own, and the leader's may have the higher term alone.
+// index never has a higher term. Survivors of a recovery each begin with a snapshot of their
+// own, and only the leader's may have the higher term.
 func (a boundary) newer(b boundary) bool {
 	return a.term > b.term || a.term == b.term && a.index > b.index
 }
@@ -83,7 +83,7 @@ func (s *BoundaryStore) forget(to boundary) error {
 	return s.DeleteRange(first, to.index)
 }
 
-// Boundary returns the index of the entry that the newest snapshot ends with; 0 without one.
+// Boundary returns the index of the newest snapshot's last entry; 0 without a snapshot.
 func (s *BoundaryStore) Boundary() uint64 {
 	if at := s.at.Load(); at != nil {
 		return at.index
@@ -91,10 +91,9 @@ func (s *BoundaryStore) Boundary() uint64 {
 	return 0
 }
 
-// GetLog implements raft.LogStore. For the entry that the newest snapshot ends with it
-// may return one without contents. The library reads only its term, since it never sends
-// an entry without the one before it; the first entry has none before it, and is not
-// synthesized.
+// GetLog implements raft.LogStore. For the newest snapshot's last entry it may return an entry
+// without contents. The library reads only its term, since it never sends an entry without the
+// previous one; the first entry has no previous entry, and is not synthesized.
 func (s *BoundaryStore) GetLog(index uint64, log *raft.Log) error {
 	err := s.Store.GetLog(index, log)
 	at := s.at.Load()
@@ -120,10 +119,9 @@ type boundarySnapshots struct {
 // errOlderSnapshot is the error for a snapshot that would set the state back.
 var errOlderSnapshot = errors.New("cluster: there is a newer snapshot")
 
-// Create implements raft.SnapshotStore. It refuses a snapshot that is older than the
-// newest one: the library would install it, and its state would go back to entries
-// that the log no longer has; the next entry to apply would then be missing, which
-// the library answers with a panic.
+// Create implements raft.SnapshotStore. It refuses a snapshot that is older than the newest:
+// the library would install it, and its state would go back to entries that the log no longer
+// has; the next entry to apply would then be missing, which the library answers with a panic.
 func (s boundarySnapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
 	configurationIndex uint64, network raft.Transport,
 ) (raft.SnapshotSink, error) {
@@ -158,9 +156,9 @@ func (k *boundarySink) Cancel() error {
 }
 
 // Close implements raft.SnapshotSink. A snapshot of this node's own state is written
-// beside Raft's main goroutine, which may have installed a newer one meanwhile, or may do
-// so while this one's files are synced. The library would take the older one for the
-// newest. The store does not: there the older one may stay.
+// concurrently with Raft's main goroutine, which may have installed a newer snapshot meanwhile,
+// or may do so while this snapshot's files are synced. The library would take the older one for
+// the newest. The store does not: the older snapshot may stay there.
 func (k *boundarySink) Close() error {
 	if !k.cancelled && k.store.beyond(k.end) {
 		return errors.Join(errOlderSnapshot, k.Cancel())

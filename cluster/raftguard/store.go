@@ -15,7 +15,7 @@ type RaftStore struct {
 	// running is set when the library runs: before that its calls come from the
 	// goroutine that starts the node, and errors are returned.
 	running atomic.Bool
-	// term is the current one.
+	// term is the current term.
 	term uint64
 	// configured is no index before the newest entry with a configuration.
 	configured atomic.Uint64
@@ -31,12 +31,12 @@ type RaftStoreConfig struct {
 	Committed func() uint64
 	Fatal     func(error)
 	// Needed returns the first entry that a follower needs which catches up: the newest
-	// snapshot's last one, or one before it.
+	// snapshot's last entry, or an earlier one.
 	Needed func() uint64
 	// Writing is called with the term of the newest entry before entries are written, and
 	// with 0 after.
 	Writing func(term uint64)
-	// EnterTerm is called before a newer term is written, and what it returns after that.
+	// EnterTerm is called before a newer term is written, and the returned function afterwards.
 	EnterTerm func(term uint64) (entered func())
 	// Replicates reports whether this node leads, and each quorum has another voter: then
 	// entries are sent while they are written. The transport must hold each answer that

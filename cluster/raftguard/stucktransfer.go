@@ -9,10 +9,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// stuckTransferLimit is how long a leader may refuse everything because of a leadership
-// transfer. A transfer is bounded by the election timeout; but an interrupted one leaves
-// a flag behind, and a leader elected again with that flag refuses permanently
-// (hashicorp/raft issue 696). Only a new process clears it.
+// stuckTransferLimit is how long a leader may refuse all proposals because of a leadership
+// transfer. A transfer is bounded by the election timeout; but an interrupted transfer leaves
+// a flag behind, and a leader elected again with that flag refuses permanently (hashicorp/raft
+// issue 696). Only a new process clears it.
 const stuckTransferLimit = 10 * time.Second
 
 // StuckTransferProbe is how often a leader that refused is probed, with or without

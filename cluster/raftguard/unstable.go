@@ -28,7 +28,7 @@ type unstable struct {
 	entries []*raft.Log
 	writing bool
 	err     error
-	// changed is closed when a write has ended; nil if nobody waits.
+	// changed is closed when a write has ended; nil if no goroutine waits.
 	changed chan struct{}
 }
 

@@ -33,13 +33,13 @@ type Raft interface {
 type Ready struct {
 	// Term is the term in which the barrier was issued.
 	Term uint64
-	// Barrier is the barrier's index. Applied is an index that the state machine
-	// has seen, not below the newest one at or below Barrier that it sees.
+	// Barrier is the barrier's index. Applied is an index that the state machine has seen, not
+	// below the newest index at or below Barrier that it sees.
 	Barrier, Applied uint64
 }
 
-// Local finds read indexes on the leader. It is safe for concurrent use. This node's
-// Reader and the calls of other nodes share one, and so its rounds.
+// Local finds read indexes on the leader. It is safe for concurrent use. This node's Reader and
+// the calls of other nodes share a Local, and so its rounds.
 type Local struct {
 	cfg    LocalConfig
 	raft   Raft

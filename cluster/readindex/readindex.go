@@ -2,15 +2,15 @@
 // a read index, waits until its own node has applied everything up to it, and then reads
 // locally: it sees every change that was answered before the read began.
 //
-// It owns the rounds in which read indexes are found: one quorum check on the leader, or
-// one call to it from a follower, serves all waiters. It does not own the calls between
-// nodes, nor the waiting for the state.
+// The package owns the rounds in which read indexes are found: one quorum check on the leader,
+// or one call to it from a follower, serves all waiters. It does not own the calls between
+// nodes, nor the wait for the state.
 //
-// Invariant: a waiter is served by a round that began after the waiter came. A round
-// already in flight is never joined, because its commit index was read, or its heartbeats
-// were sent, earlier: a write answered in between would be missed. So a read that arrives
-// during a round waits for the next, and a round serves all reads that arrived during the
-// previous one.
+// Invariant: a waiter is served by a round that began after the waiter arrived. A round already
+// in flight is never joined, because its commit index was read, or its heartbeats were sent,
+// earlier: a write answered in between would be missed. So a read that arrives during a round
+// waits for the next, and a round serves all reads that arrived during the previous one
+// (raft thesis 6.4).
 package readindex
 
 import (
@@ -35,7 +35,7 @@ const (
 	lastBackoff  = 100 * time.Millisecond
 )
 
-// Leaders finds the leader. *commit.Gatherer is one.
+// Leaders finds the leader. *commit.Gatherer implements it.
 type Leaders interface {
 	// WaitLeader waits for a leader with a quorum and returns its Raft id, or an
 	// *outcome.Error.
@@ -175,7 +175,7 @@ func (r *Reader) find(ctx context.Context) (uint64, error) {
 	}
 }
 
-// ask makes one attempt, here or there.
+// ask makes one attempt, on this node's Local or at the leader.
 func (r *Reader) ask(ctx context.Context, leader string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.RoundTimeout)
 	defer cancel()

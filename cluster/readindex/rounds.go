@@ -7,8 +7,7 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 )
 
-// rounds runs one round after the other, each for all callers that arrived before it
-// began.
+// rounds runs rounds in sequence, each for all callers that arrived before it began.
 type rounds struct {
 	run  func(ctx context.Context) (uint64, error)
 	most int

@@ -22,8 +22,8 @@ type Record struct {
 	Members map[string]Seen
 }
 
-// document is the layout of a record. Checksum is CRC-32C over the same document with
-// an empty one.
+// document is the layout of a record. Checksum is the CRC-32C of the document with an empty
+// Checksum.
 type document struct {
 	ClusterID string          `json:"cluster_id"`
 	Committed uint64          `json:"committed"`

@@ -16,8 +16,8 @@ type DiskState struct {
 	// Last is the index of the newest entry in the log, or of the newest snapshot's
 	// end. It is read before Term: a log loses its end only when the term has risen.
 	Last uint64
-	// LastTerm is the term of that entry. Of two logs, the one whose end is of the later
-	// term is the more up-to-date, and of two of one term the longer one (raft paper 5.4.1).
+	// LastTerm is the term of that entry. Of two logs, the log with the later last term is the
+	// more up-to-date, and of equal last terms the longer log (raft paper 5.4.1).
 	LastTerm uint64
 	// Term is the term on disk.
 	Term uint64
@@ -31,7 +31,7 @@ type DiskState struct {
 	Trusted bool
 }
 
-// Behind reports whether the log is less up-to-date than one that ends so.
+// Behind reports whether the log is less up-to-date than a log with this last entry.
 func (p DiskState) Behind(lastTerm, last uint64) bool {
 	return p.LastTerm < lastTerm || p.LastTerm == lastTerm && p.Last < last
 }
@@ -103,10 +103,10 @@ func (w *Witness) Seen(id string) Seen {
 	return Seen{}
 }
 
-// Accept returns nil if a process may be the member id: it has everything on its disk
-// that the member was seen to have. asked is what was known when the process was asked for
-// p. What it told unasked is compared once for each process, and then asked is empty: later
-// acknowledgements may arrive before an earlier greeting.
+// Accept returns nil if a process may be the member id: its disk has everything that the
+// member's disk was seen to have. asked is the seen state when the process was asked for p. A
+// state that the process sent unasked is compared once for each process, and then asked is
+// empty: later acknowledgements may arrive before an earlier greeting.
 func (w *Witness) Accept(id string, process uint64, p DiskState, asked Seen) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,9 +131,9 @@ func (w *Witness) Accept(id string, process uint64, p DiskState, asked Seen) err
 	return nil
 }
 
-// Acknowledged records what a member's message proves: that its disk has the term, the
-// entries up to match under the leader of that term, and the committed ones up to
-// committed. The process that sent it was accepted, or one before it.
+// Acknowledged records what a member's message proves: that its disk has the term, the entries
+// up to match under the leader of that term, and the committed entries up to committed. The
+// process that sent it, or an earlier one, was accepted.
 func (w *Witness) Acknowledged(id string, term, match, committed uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,8 +151,8 @@ func (w *Witness) Acknowledged(id string, term, match, committed uint64) {
 	}
 }
 
-// Told records what a member sends by other means than the Raft port. It counts only if
-// it is of the process that was accepted last. Of an age alone the record need not know.
+// Told records what a member sends by other means than the Raft port. It counts only if it is
+// from the process that was accepted last. An age alone needs no record.
 func (w *Witness) Told(id string, process, term, committed uint64, age time.Duration) {
 	w.mu.Lock()
 	s := w.members[id]
