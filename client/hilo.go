@@ -89,7 +89,8 @@ func (s *rangeSource) options() []Option {
 // one has the same request.
 func (s *rangeSource) Next(ctx context.Context, r generator.Request) (generator.Range, error) {
 	opts := s.options()
-	if s.lost != nil {
+	repeats := s.lost != nil
+	if repeats {
 		opts = append(opts, WithRequestID(s.lost.RequestID), WithRetrySince(s.lost.RetrySince))
 	}
 	got, err := s.client.NextRange(ctx, s.key.tag, RangeRequest{
@@ -98,6 +99,9 @@ func (s *rangeSource) Next(ctx context.Context, r generator.Request) (generator.
 	s.lost = nil
 	if errors.Is(err, ErrOutcomeUnknown) {
 		errors.As(err, &s.lost)
+	}
+	if repeats && s.lost == nil && errors.Is(err, ErrRequestIDExpired) {
+		return s.Next(ctx, r) // Nobody will know what the one asked for again was.
 	}
 	if err != nil {
 		return generator.Range{}, err

@@ -789,7 +789,11 @@ class HiLo {
   }
 
   async #fetchOne() {
-    const { size, rangeAt, fromReserve, ...range } = await this.#client._once("NextRange", { ...this.#fields, ...this.#last }, this.#again, rangeOf);
+    const ask = (requestId) => this.#client._once("NextRange", { ...this.#fields, ...this.#last }, requestId, rangeOf);
+    const { size, rangeAt, fromReserve, ...range } = await ask(this.#again).catch((error) => {
+      if (this.#again && error instanceof RequestIdExpiredError) return ask(); // Nobody will know what the one asked for again was.
+      throw error;
+    });
     const { low, high } = range;
     const lastMax = BigInt(this.#last.lastMax ?? 0);
     this.#again = undefined;

@@ -313,7 +313,7 @@ class _Node:
         try:
             left = max(end - time.monotonic(), 0.001)
             connection.settimeout(left)
-            sent = json.dumps(request).encode()
+            sent = json.dumps(request, ensure_ascii=False).encode("utf-8", "surrogatepass")  # The server refuses half a character.
             head = (
                 f"POST /idnode.v1.{method} HTTP/1.1\r\nHost: {self.address}\r\nContent-Type: application/json\r\n"
                 f"Content-Length: {len(sent)}\r\nConnect-Timeout-Ms: {max(int(left * 1000), 1)}\r\n\r\n"
@@ -1104,7 +1104,13 @@ class HiLo:
         got: Optional[Range] = None
         error: Optional[Exception] = None
         try:
-            got = self._client.next_range(self._tag, separator=self._separator, **self._request)
+            ask = functools.partial(self._client.next_range, self._tag, separator=self._separator)
+            try:
+                got = ask(**self._request)
+            except RequestIdExpiredError:
+                if not self._request.get("request_id"):
+                    raise
+                got = ask(**{**self._request, "request_id": ""})  # Nobody will know what the one asked for again was.
             last_max = self._request.get("last_max", 0)
             if got.low < 1 or got.high < got.low or (got.low <= last_max and not got.from_reserve):
                 raise IdnodeError(f"a wrong range: {got.low} to {got.high} after {last_max}")

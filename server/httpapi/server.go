@@ -18,8 +18,8 @@ import (
 const (
 	// DefaultMaxHeaderBytes holds the longest name there is, escaped.
 	DefaultMaxHeaderBytes = 16 << 10
-	// DefaultMaxBodyBytes is far above what any call needs: none has a body.
-	DefaultMaxBodyBytes = 64 << 10
+	// DefaultMaxBodyBytes is what the calls of package jsonapi need. No other call has a body.
+	DefaultMaxBodyBytes = 128 << 10
 	// DefaultHeaderTimeout bounds the TLS handshake and the headers of a request.
 	DefaultHeaderTimeout = 5 * time.Second
 	// DefaultReadTimeout bounds a request with its body.

@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// maxBody bounds the body of a call, as it bounds those of all calls on the port.
-	maxBody = 64 << 10
+	// maxBody bounds the body of a call, as it bounds those of all calls on the port. The
+	// longest is a list of a series' 1,000 keys, of 40,000 bytes together, with their numbers.
+	maxBody = 128 << 10
 	// bodyCost is what a body holds for each of its bytes at worst, decoded and translated:
 	// the items of a list may have three bytes each.
 	bodyCost = 64

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/idnode/idnode/server/service"
 )
 
 // greeting is the handler of a node whose other calls than GetStatus another handler answers.
@@ -187,6 +189,32 @@ func TestAWrongAnswerIsAskedForAgain(t *testing.T) {
 		if want := []outcome{{Values: []string{"7"}}}; !reflect.DeepEqual(got, want) {
 			t.Errorf("the call ended with %+v", got)
 		}
+	})
+}
+
+// TestTheMostKeysAreConfirmed: what a call takes, the next one confirms, though its list is longer.
+func TestTheMostKeysAreConfirmed(t *testing.T) {
+	const most, size = 1000, service.MaxSeriesKeyBytes / 1000
+	keys, taken := make([]string, most), make([]string, most)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%0*d%s", size-2*10, i, strings.Repeat("é", 10))
+		number := 1_000_000_000_000_000_000 + i
+		taken[i] = fmt.Sprintf(`{"key":%q,"text":"%d","number":"%d","state":"NUMBER_STATE_OPEN"}`, keys[i], i, number)
+	}
+	c := testCase{
+		Calls: []call{{Call: "series.confirmTaken", Args: args{Name: "bills", Keys: keys}}},
+		Server: []exchange{
+			{Method: "TakeNumbers", Answer: json.RawMessage(`{"numbers":[` + strings.Join(taken, ",") + `],"logIndex":"101"}`)},
+			{Method: "ConfirmNumbers", Answer: json.RawMessage(`{"logIndex":"102"}`)},
+		},
+	}
+	eachLanguage(t, func(t *testing.T, l language) {
+		r := l.start(t)
+		s := newScript(c)
+		var got []outcome
+		r.task(t, task{Endpoints: s.serveHTTP(t, 1), Calls: c.Calls})
+		r.answer(t, &got)
+		judge(t, c, s, got)
 	})
 }
 

@@ -665,11 +665,20 @@ public final class IdnodeClient implements AutoCloseable {
       fetching = true;
     }
 
+    private Range fetch(RequestId id) {
+      try {
+        return once("NextRange", request, new Options().requestId(id), IdnodeClient::range);
+      } catch (RequestIdExpiredException e) {
+        if (id == null) throw e;
+        return fetch(null); // Nobody will know what the one asked for again was.
+      }
+    }
+
     private void fetchOne() {
       Range got = null;
       IdnodeException failed = null;
       try {
-        got = once("NextRange", request, new Options().requestId(again), IdnodeClient::range);
+        got = fetch(again);
         if (got.low < 1 || got.high < got.low || got.low <= lastMax && !got.fromReserve) {
           throw internal("a wrong range: " + got.low + " to " + got.high + " after " + lastMax);
         }
