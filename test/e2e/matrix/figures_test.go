@@ -62,9 +62,9 @@ func written() string {
 	length := map[string]string{"full": "Full length", "medium": "Medium length"}[form()]
 	fmt.Fprintf(&b, "%s, %s, commit %s, %s, %d processors, %s, %s.\n\n", cmp.Or(length, "Short form"), time.Now().Format("2 January 2006"),
 		output("git", "rev-parse", "--short", "HEAD"), processor(), runtime.NumCPU(), output("uname", "-sr"), runtime.Version())
-	b.WriteString("| row | result | cycles | calls | ids checked | duplicates | repeated calls | " +
+	b.WriteString("| row | result | cycles | calls | ids checked | repeated calls | " +
 		"longest answer | fail-over p50 / p99 / max |\n")
-	b.WriteString("|---|---|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("|---|---|--:|--:|--:|--:|--:|--:|\n")
 	slices.SortFunc(table.rows, func(a, b *figures) int { return strings.Compare(a.name, b.name) })
 	for _, f := range table.rows {
 		b.WriteString(f.line())
@@ -75,25 +75,19 @@ func written() string {
 // line is the row of the table.
 func (f *figures) line() string {
 	if f.report == nil {
-		return fmt.Sprintf("| %s | %s | | | | | | | |\n", f.title(), f.outcome)
+		return fmt.Sprintf("| %s | %s | | | | | | |\n", f.title(), f.outcome)
 	}
 	calls, longest, ids := 0, time.Duration(0), f.report.Identities+f.report.HiLoUsed+f.report.Etags
 	for _, c := range f.report.Calls {
 		calls += c.OK + c.Failed + c.Unknown
 		longest = max(longest, c.Longest)
 	}
-	duplicates := 0
-	for _, v := range f.report.Violations {
-		if strings.HasSuffix(v.Rule, "/twice") {
-			duplicates++
-		}
-	}
 	gaps := "–"
 	if len(f.gaps) > 0 {
 		gaps = fmt.Sprintf("%s / %s / %s", short(f.quantile(50)), short(f.quantile(99)), short(f.quantile(100)))
 	}
-	return fmt.Sprintf("| %s | %s | %d | %d | %d | %d | %d | %s | %s |\n",
-		f.title(), f.outcome, f.cycles, calls, ids, duplicates, f.repeats, short(longest), gaps)
+	return fmt.Sprintf("| %s | %s | %d | %d | %d | %d | %s | %s |\n",
+		f.title(), f.outcome, f.cycles, calls, ids, f.repeats, short(longest), gaps)
 }
 
 var words = regexp.MustCompile(`[A-Z][a-z]+|[A-Z]+`)
