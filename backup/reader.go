@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/internal/exactproto"
+	"github.com/idnode/idnode/internal/wire"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -130,10 +131,14 @@ func (r *Reader) end(sum []byte) error {
 // frame reads a frame's message, nil for a length of zero, which is not in the
 // trailer's sum.
 func (r *Reader) frame() ([]byte, error) {
-	length, size, err := r.length()
+	size, err := wire.ReadLength(r.r)
 	if err != nil {
-		return nil, err
+		return nil, cutShort(err)
 	}
+	if size > maxFrame {
+		return nil, corrupt("a record of %d bytes", size)
+	}
+	length := binary.AppendUvarint(nil, size)
 	var sum [4]byte
 	if _, err := io.ReadFull(r.r, sum[:]); err != nil {
 		return nil, cutShort(err)
@@ -155,28 +160,13 @@ func (r *Reader) frame() ([]byte, error) {
 	return r.body.Bytes(), nil
 }
 
-// length reads the length of a frame, and its bytes.
-func (r *Reader) length() (raw []byte, size uint64, err error) {
-	for len(raw) < binary.MaxVarintLen64 {
-		b, err := r.r.ReadByte()
-		if err != nil {
-			return nil, 0, cutShort(err)
-		}
-		if raw = append(raw, b); b < 0x80 {
-			break
-		}
-	}
-	size, n := binary.Uvarint(raw)
-	if n != len(raw) || size > maxFrame {
-		return nil, 0, corrupt("a record has an impossible length")
-	}
-	return raw, size, nil
-}
-
 // cutShort is the error for a file that ends too early, or the reader's own.
 func cutShort(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return corrupt("it ends too early")
+	}
+	if errors.Is(err, wire.ErrLength) {
+		return corrupt("%v", err)
 	}
 	return err
 }

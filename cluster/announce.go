@@ -155,12 +155,12 @@ func (n *Node) LogServed() error {
 // commit takes an announcement through the log.
 func (a *announcer) commit(ctx context.Context) error {
 	if a.pending == nil {
-		key := member.NewID()
-		announcement, err := op.Envelope{}.Encode(&raftlogv1.MemberAnnounce{Member: a.member()})
+		once := op.Envelope{Request: &op.RequestKey{Key: member.NewID()}}
+		announcement, err := once.Encode(&raftlogv1.MemberAnnounce{Member: a.member()})
 		if err != nil {
 			return err
 		}
-		a.pending = op.AppendRequest(announcement, op.RequestKey{Key: key})
+		a.pending = announcement
 	}
 	answer, err := a.propose(ctx, a.pending)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -81,7 +80,7 @@ func TestAStartIsAnsweredShortly(t *testing.T) {
 	l.mustApplied(l.do(opSet("max-databases", 1_000_000)))
 	l.announce("A")
 	l.mustApplied(l.do(opCleanStop("A", 1, last)))
-	announcement := op.AppendRequest(announceOperation(testMember("A")), op.RequestKey{Key: [16]byte{1}})
+	announcement := keyedAnnouncement(testMember("A"), [16]byte{1})
 	for range 2 { // The second time it is a copy.
 		said := l.mustApplied(l.raw(announcement)).GetMember().GetEtags()
 		if said.GetStart() != 2 || !said.GetClean() || len(said.GetDatabases()) > 0 {

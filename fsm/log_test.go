@@ -206,8 +206,10 @@ func decodeResult(b []byte) (*raftlogv1.Result, error) {
 }
 
 // encodePayload encodes the operation on the cluster that does what a message says.
-func encodePayload(payload proto.Message) []byte {
-	b, err := op.Envelope{}.Encode(payload)
+func encodePayload(payload proto.Message) []byte { return encodeIn(op.Envelope{}, payload) }
+
+func encodeIn(e op.Envelope, payload proto.Message) []byte {
+	b, err := e.Encode(payload)
 	if err != nil {
 		panic(err)
 	}
@@ -234,8 +236,8 @@ func formatRaiseOperation(format uint32) []byte {
 	return encodePayload(&raftlogv1.FormatRaise{Format: format})
 }
 
-func keyedOperation(operation []byte, key [16]byte) []byte {
-	return op.AppendRequest(operation, op.RequestKey{Key: key})
+func keyedAnnouncement(m *raftlogv1.Member, key [16]byte) []byte {
+	return encodeIn(op.Envelope{Request: &op.RequestKey{Key: key}}, &raftlogv1.MemberAnnounce{Member: m})
 }
 
 // Operations, in the fewest words.

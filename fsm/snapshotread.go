@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/idnode/idnode/internal/crc32c"
 	"github.com/idnode/idnode/internal/exactproto"
+	"github.com/idnode/idnode/internal/wire"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -126,12 +126,14 @@ func (r *snapshotReader) trailer() error {
 // frame reads a message without unknown fields after its length; false for a length of
 // zero, which is not taken into the checksum.
 func (r *snapshotReader) frame(m proto.Message) (bool, error) {
-	size, err := r.length()
-	if err != nil || size == 0 {
-		return false, err
-	}
-	if size > maxFrame {
+	size, err := wire.ReadLength(r.r)
+	switch {
+	case err != nil:
+		return false, cutShort(err)
+	case size > maxFrame:
 		return false, corrupt("a frame of %d bytes", size)
+	case size == 0:
+		return false, nil
 	}
 	r.buf.Reset()
 	if _, err := io.CopyN(&r.buf, r.r, int64(size)); err != nil {
@@ -144,30 +146,13 @@ func (r *snapshotReader) frame(m proto.Message) (bool, error) {
 	return true, nil
 }
 
-// length reads the length of a frame, which is written as short as it can be.
-func (r *snapshotReader) length() (uint64, error) {
-	var space [binary.MaxVarintLen64]byte
-	raw := space[:0]
-	for len(raw) < cap(raw) {
-		b, err := r.r.ReadByte()
-		if err != nil {
-			return 0, cutShort(err)
-		}
-		if raw = append(raw, b); b < 0x80 {
-			break
-		}
-	}
-	size, n := protowire.ConsumeVarint(raw)
-	if n < 0 || n != protowire.SizeVarint(size) {
-		return 0, corrupt("bad length of a frame")
-	}
-	return size, nil
-}
-
 // cutShort is the error for a snapshot that ends too early, or the reader's own.
 func cutShort(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return corrupt("it ends too early")
+	}
+	if errors.Is(err, wire.ErrLength) {
+		return corrupt("%v", err)
 	}
 	return err
 }

@@ -94,7 +94,7 @@ func TestBootstrapMustBeOfTheEntrysCluster(t *testing.T) {
 
 func TestAKeyedAnnouncementCountsOnce(t *testing.T) {
 	l := newFormedLog(t)
-	announce := keyedOperation(announceOperation(testMember("A")), [16]byte{1, 2, 3})
+	announce := keyedAnnouncement(testMember("A"), [16]byte{1, 2, 3})
 	first := l.mustApplied(l.raw(announce))
 	l.mustApplied(l.do(opNext("users", 1)))
 	again := l.mustApplied(l.raw(announce))

@@ -53,7 +53,15 @@ func NewMembership(cfg MembershipConfig) *Membership { return &Membership{cfg: c
 // change commits an operation on the members, in the name of principal unless that is
 // nil, and returns its result. The error is an *op.RefusedError or wraps an *outcome.Error.
 func (m *Membership) change(ctx context.Context, principal *string, payload proto.Message) (*raftlogv1.Result, error) {
-	return op.Envelope{Principal: principal}.Propose(ctx, m.cfg.Gatherer.ProposeIdempotent, payload)
+	operation, err := op.Envelope{Principal: principal}.Encode(payload)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := m.cfg.Gatherer.ProposeIdempotent(ctx, operation)
+	if err != nil {
+		return nil, err
+	}
+	return op.DecodeResult(answer)
 }
 
 // Add adds a node to the cluster; see PeerSide.AddMember.

@@ -76,7 +76,15 @@ const maxWords = 1500
 // Must applies an operation that the test itself needs, and returns its result.
 func (c *Cluster) Must(e op.Envelope, payload proto.Message) *raftlogv1.Result {
 	c.t.Helper()
-	result, err := e.Propose(c.t.Context(), c.Propose, payload)
+	operation, err := e.Encode(payload)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	answer, err := c.Propose(c.t.Context(), operation)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	result, err := op.DecodeResult(answer)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -3,6 +3,8 @@
 //
 // What most calls come down to, taking identity values, is encoded and decoded by hand,
 // without an allocation of the decoder's own. The payloads of all other operations, and
-// the answers to them, are generated messages. The order of an encoding's fields never
-// changes.
+// the answers to them, are generated messages. Fields are in the order of their numbers.
+//
+// The entries and groups around operations are with package raftlog, which changes with
+// group commit, not with an operation.
 package op

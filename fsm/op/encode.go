@@ -4,9 +4,10 @@ import (
 	"errors"
 	"unicode/utf8"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/internal/wire"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -23,42 +24,48 @@ type Envelope struct {
 // payloadFields are the fields of raftlog.v1.Operation that hold a payload.
 var payloadFields = fieldsByType(&raftlogv1.Operation{})
 
-// Encode returns the operation that does what the payload says. The error is that of
-// text that is not UTF-8.
+// Encode returns the operation that does what the payload says. The error is an
+// *outcome.Error around a *CodecError: text is not UTF-8.
 func (e Envelope) Encode(payload proto.Message) ([]byte, error) {
 	if !utf8.ValidString(e.Database) || e.Principal != nil && !utf8.ValidString(*e.Principal) {
-		return nil, errors.New("the database or the principal is not UTF-8")
+		return nil, notEncoded(errors.New("the database or the principal is not UTF-8"))
 	}
-	b := e.appendPrincipal(e.begin(proto.Size(payload)))
-	return appendMessage(b, payloadFields, payload)
+	b, err := appendMessage(e.begin(proto.Size(payload)), payloadFields, payload)
+	if err != nil {
+		return nil, notEncoded(err)
+	}
+	return b, nil
+}
+
+func notEncoded(err error) error {
+	return outcome.NewNotApplied(outcome.Invalid, &CodecError{"encode an operation", err})
 }
 
 // EncodeIdentityNext returns the operation that takes count values of an identity. Name
-// and separator are folded. The principal comes behind the payload, where it always was.
+// and separator are folded.
 func (e Envelope) EncodeIdentityNext(name string, count int64, separator string) []byte {
-	size := sizeText(name) + sizeNumber(uint64(count)) + sizeText(separator)
-	b := e.begin(size)
-	b = protowire.AppendTag(b, protowire.Number(KindIdentityNext), protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(size))
-	b = appendText(b, payloadName, name)
-	b = appendNumber(b, nextCount, uint64(count))
-	b = appendText(b, nextSeparator, separator)
-	return e.appendPrincipal(b)
+	size := wire.SizeBytes(payloadName, name) + wire.SizeVarint(nextCount, uint64(count)) + wire.SizeBytes(nextSeparator, separator)
+	b := wire.AppendLength(e.begin(size), wire.Number(KindIdentityNext), size)
+	b = wire.AppendBytes(b, payloadName, name)
+	b = wire.AppendVarint(b, nextCount, uint64(count))
+	return wire.AppendBytes(b, nextSeparator, separator)
 }
 
-// begin returns the encoding of database and request key, with room for the principal
-// and a payload of the given size.
+// begin returns the encoding of the envelope, with room for a payload of the given size.
 func (e Envelope) begin(size int) []byte {
-	size += sizeText(e.Database) + tagsRoom
+	size += wire.SizeBytes(fieldDatabase, e.Database) + tagsRoom
 	if e.Request != nil {
 		size += requestRoom
 	}
 	if e.Principal != nil {
 		size += tagsRoom + len(*e.Principal)
 	}
-	b := appendText(make([]byte, 0, size), fieldDatabase, e.Database)
+	b := wire.AppendBytes(make([]byte, 0, size), fieldDatabase, e.Database)
 	if e.Request != nil {
-		b = AppendRequest(b, *e.Request)
+		b = e.Request.append(b)
+	}
+	if e.Principal != nil {
+		b = append(wire.AppendLength(b, fieldPrincipal, len(*e.Principal)), *e.Principal...)
 	}
 	return b
 }
@@ -69,11 +76,3 @@ const (
 	tagsRoom    = 7
 	requestRoom = 51
 )
-
-func (e Envelope) appendPrincipal(b []byte) []byte {
-	if e.Principal == nil {
-		return b
-	}
-	b = protowire.AppendTag(b, fieldPrincipal, protowire.BytesType)
-	return protowire.AppendString(b, *e.Principal)
-}

@@ -70,9 +70,6 @@ func TestResultsKeepTheirBytes(t *testing.T) {
 type operation struct {
 	Envelope
 	payload proto.Message
-	// keyLast says that the request key is appended to the operation, as for an
-	// announcement.
-	keyLast bool
 }
 
 func (o operation) encode(t testing.TB) []byte {
@@ -80,16 +77,9 @@ func (o operation) encode(t testing.TB) []byte {
 	if next, ok := o.payload.(*raftlogv1.IdentityNext); ok {
 		return o.EncodeIdentityNext(next.GetName(), next.GetCount(), next.GetSeparator())
 	}
-	key := o.Request
-	if o.keyLast {
-		o.Request = nil
-	}
 	data, err := o.Encode(o.payload)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if o.keyLast {
-		data = AppendRequest(data, *key)
 	}
 	return data
 }
@@ -209,7 +199,7 @@ func operations() map[string]operation {
 	}
 	cases["on the cluster"] = operation{payload: payloads["format raise"]}
 	cases["member announce, with a key"] = operation{
-		Envelope: Envelope{Request: requests["key alone"]}, payload: payloads["member announce"], keyLast: true,
+		Envelope: Envelope{Request: requests["key alone"]}, payload: payloads["member announce"],
 	}
 	return cases
 }

@@ -3,14 +3,14 @@ package op
 import (
 	"errors"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/wire"
 	"github.com/idnode/idnode/series"
 )
 
 // Kind is what an operation does: its field number in raftlog.v1.Operation.
-type Kind protowire.Number
+type Kind wire.Number
 
 // The kinds of operations, each with the message of that name as its payload.
 const (
@@ -55,19 +55,19 @@ func (k Kind) OfSeries() bool { return k >= KindSeriesDefine && k <= KindSeriesD
 
 // The other field numbers of raftlog.v1.Operation.
 const (
-	fieldDatabase  protowire.Number = 1
-	fieldRequest   protowire.Number = 2
-	fieldPrincipal protowire.Number = 3
+	fieldDatabase  wire.Number = 1
+	fieldRequest   wire.Number = 2
+	fieldPrincipal wire.Number = 3
 )
 
 // Field numbers of payloads that are decoded by hand, if only in part.
 const (
-	payloadName          protowire.Number = 1 // of each that has a name, tag or id
-	nextCount            protowire.Number = 2
-	nextSeparator        protowire.Number = 3
-	identitySeedForce    protowire.Number = 3
-	identityDeleteForget protowire.Number = 2
-	seriesEndState       protowire.Number = 2
+	payloadName          wire.Number = 1 // of each that has a name, tag or id
+	nextCount            wire.Number = 2
+	nextSeparator        wire.Number = 3
+	identitySeedForce    wire.Number = 3
+	identityDeleteForget wire.Number = 2
+	seriesEndState       wire.Number = 2
 )
 
 // ErrMalformed is the error of an operation, or of a payload, that cannot be decoded.
@@ -92,64 +92,62 @@ type Operation struct {
 // Decode decodes an operation without its payload. Unknown fields are refused: a node
 // that knows them would act differently. The error is ErrMalformed.
 func Decode(data []byte) (o Operation, err error) {
-	err = eachField(data, func(num protowire.Number, f field) bool {
-		switch num {
-		case fieldDatabase:
-			o.Database = f.bytes
-			return f.typ == protowire.BytesType
-		case fieldRequest:
-			again := o.Keyed
+	r := wire.NewReader(data)
+	for r.More() {
+		switch num := r.Next(); {
+		case num == fieldDatabase:
+			o.Database = r.Bytes()
+		case num == fieldRequest:
 			o.Keyed = true
-			o.Request, err = decodeRequestKey(f.bytes)
-			return f.typ == protowire.BytesType && err == nil && !again
-		case fieldPrincipal:
-			again := o.Named
-			o.Named, o.Principal = true, f.bytes
-			return f.typ == protowire.BytesType && !again
+			if o.Request, err = decodeRequestKey(r.Message()); err != nil {
+				return o, err
+			}
+		case num == fieldPrincipal:
+			o.Named, o.Principal = true, r.Message()
+		case Kind(num).known() && o.Kind == 0:
+			o.Kind, o.Payload = Kind(num), r.Message()
+		default:
+			r.Unexpected()
 		}
-		known := Kind(num).known() && o.Kind == 0
-		o.Kind, o.Payload = Kind(num), f.bytes
-		return known && f.typ == protowire.BytesType
-	})
-	if err == nil && o.Kind == 0 {
-		err = ErrMalformed
 	}
-	return o, err
+	if r.Err() != nil || o.Kind == 0 {
+		return o, ErrMalformed
+	}
+	return o, nil
 }
 
 // Name returns the name that the payload is about: in all that have one it is the first
 // field. Of a malformed payload it returns what it finds.
 func (o *Operation) Name() (name []byte) {
-	_ = eachField(o.Payload, func(num protowire.Number, f field) bool {
+	for num, v := range wire.Fields(o.Payload) {
 		if num == payloadName {
-			name = f.bytes
+			name = v.Bytes
 		}
-		return true
-	})
+	}
 	return name
 }
 
 // Forced reports whether an IdentitySeed is by force, or an IdentityDelete is to forget.
-func (o *Operation) Forced() (forced bool) {
+func (o *Operation) Forced() bool {
 	flag := identitySeedForce
 	if o.Kind == KindIdentityDelete {
 		flag = identityDeleteForget
 	}
-	_ = eachField(o.Payload, func(num protowire.Number, f field) bool {
-		forced = forced || num == flag && f.number != 0
-		return true
-	})
-	return forced
+	for num, v := range wire.Fields(o.Payload) {
+		if num == flag && v.Varint != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Confirms reports whether a SeriesEnd confirms numbers.
 func (o *Operation) Confirms() (confirms bool) {
-	_ = eachField(o.Payload, func(num protowire.Number, f field) bool {
+	for num, v := range wire.Fields(o.Payload) {
 		if num == seriesEndState {
-			confirms = f.number == uint64(series.Confirmed)
+			confirms = v.Varint == uint64(series.Confirmed)
 		}
-		return true
-	})
+	}
 	return confirms && o.Kind == KindSeriesEnd
 }
 
@@ -172,19 +170,21 @@ type IdentityNext struct {
 
 // DecodeIdentityNext decodes the payload of that kind. The error is ErrMalformed.
 func (o *Operation) DecodeIdentityNext() (next IdentityNext, err error) {
-	err = eachField(o.Payload, func(num protowire.Number, f field) bool {
-		switch num {
+	r := wire.NewReader(o.Payload)
+	for r.More() {
+		switch r.Next() {
 		case payloadName:
-			next.Name = f.bytes
-			return f.typ == protowire.BytesType
+			next.Name = r.Bytes()
 		case nextCount:
-			next.Count = int64(f.number)
-			return f.typ == protowire.VarintType
+			next.Count = int64(r.Varint())
 		case nextSeparator:
-			next.Separator = f.bytes
-			return f.typ == protowire.BytesType
+			next.Separator = r.Bytes()
+		default:
+			r.Unexpected()
 		}
-		return false
-	})
-	return next, err
+	}
+	if r.Err() != nil {
+		return next, ErrMalformed
+	}
+	return next, nil
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"google.golang.org/protobuf/proto"
-
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -31,17 +29,4 @@ func RefusalOf(err error) *raftlogv1.Refusal {
 		return refused.Refused()
 	}
 	return nil
-}
-
-// DecodeResult returns the result of an operation that was applied. The error is a
-// *RefusedError, or a *CodecError for bytes that are no result.
-func DecodeResult(result []byte) (*raftlogv1.Result, error) {
-	r := new(raftlogv1.Result)
-	if err := proto.Unmarshal(result, r); err != nil {
-		return nil, &CodecError{"decode a result", err}
-	}
-	if refusal := r.GetRefusal(); refusal != nil {
-		return nil, &RefusedError{Refusal: refusal}
-	}
-	return r, nil
 }

@@ -1,6 +1,6 @@
 package op
 
-import "google.golang.org/protobuf/encoding/protowire"
+import "github.com/idnode/idnode/internal/wire"
 
 // RequestKey is a raftlog.v1.RequestKey: it makes an operation count once.
 type RequestKey struct {
@@ -16,48 +16,46 @@ type RequestKey struct {
 
 // Field numbers of raftlog.v1.RequestKey.
 const (
-	requestKey         protowire.Number = 1
-	requestFingerprint protowire.Number = 2
-	requestRetry       protowire.Number = 3
-	requestSince       protowire.Number = 4
+	requestKey         wire.Number = 1
+	requestFingerprint wire.Number = 2
+	requestRetry       wire.Number = 3
+	requestSince       wire.Number = 4
 )
 
 // decodeRequestKey decodes a request key; one without key is malformed.
 func decodeRequestKey(data []byte) (k RequestKey, err error) {
 	size := 0
-	err = eachField(data, func(num protowire.Number, f field) bool {
-		switch num {
+	r := wire.NewReader(data)
+	for r.More() {
+		switch r.Next() {
 		case requestKey:
-			size = copy(k.Key[:], f.bytes)
-			return f.typ == protowire.BytesType && len(f.bytes) == len(k.Key)
+			key := r.Bytes()
+			size = len(key)
+			copy(k.Key[:], key)
 		case requestFingerprint:
-			k.Fingerprint = f.number
-			return f.typ == protowire.Fixed64Type
+			k.Fingerprint = r.Fixed64()
 		case requestRetry:
-			k.Retry = f.number != 0
-			return f.typ == protowire.VarintType
+			k.Retry = r.Bool()
 		case requestSince:
-			k.Since = f.number
-			return f.typ == protowire.VarintType
+			k.Since = r.Varint()
+		default:
+			r.Unexpected()
 		}
-		return false
-	})
-	if err == nil && size == 0 {
-		err = ErrMalformed
 	}
-	return k, err
+	if r.Err() != nil || size != len(k.Key) {
+		return k, ErrMalformed
+	}
+	return k, nil
 }
 
-// AppendRequest appends a request key to an encoded operation that has none.
-func AppendRequest(operation []byte, k RequestKey) []byte {
+// append appends the request key to an encoded operation.
+func (k *RequestKey) append(operation []byte) []byte {
 	var space [64]byte
-	b := protowire.AppendTag(space[:0], requestKey, protowire.BytesType)
-	b = protowire.AppendBytes(b, k.Key[:])
-	b = appendFixed64(b, requestFingerprint, k.Fingerprint)
+	b := wire.AppendBytes(space[:0], requestKey, k.Key[:])
+	b = wire.AppendFixed64(b, requestFingerprint, k.Fingerprint)
 	if k.Retry {
-		b = appendNumber(b, requestRetry, 1)
+		b = wire.AppendVarint(b, requestRetry, 1)
 	}
-	b = appendNumber(b, requestSince, k.Since)
-	operation = protowire.AppendTag(operation, fieldRequest, protowire.BytesType)
-	return protowire.AppendBytes(operation, b)
+	b = wire.AppendVarint(b, requestSince, k.Since)
+	return wire.AppendBytes(operation, fieldRequest, b)
 }

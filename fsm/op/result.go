@@ -3,79 +3,75 @@ package op
 import (
 	"fmt"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/identity"
+	"github.com/idnode/idnode/internal/wire"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // Field numbers of raftlog.v1.Result. A result begins with the log index, and goes on
 // with a refusal or an answer.
 const (
-	resultLogIndex     protowire.Number = 1
-	resultRefusal      protowire.Number = 2
-	resultBefore       protowire.Number = 3
-	resultIdentityNext protowire.Number = 10
-	resultValue        protowire.Number = 11
-	resultRolesBefore  protowire.Number = 18
+	resultLogIndex     wire.Number = 1
+	resultRefusal      wire.Number = 2
+	resultBefore       wire.Number = 3
+	resultIdentityNext wire.Number = 10
+	resultValue        wire.Number = 11
+	resultRolesBefore  wire.Number = 18
 
-	resultSeriesNumbers protowire.Number = 20
+	resultSeriesNumbers wire.Number = 20
 )
 
 // Field numbers of raftlog.v1.IdentityNextResult, and of the Values in it.
 const (
-	nextValues  protowire.Number = 1
-	valuesFirst protowire.Number = 1
-	valuesLast  protowire.Number = 2
+	nextValues  wire.Number = 1
+	valuesFirst wire.Number = 1
+	valuesLast  wire.Number = 2
 )
 
 // AppendLogIndex appends the index of the log entry, with which each result begins.
 func AppendLogIndex(dst []byte, index uint64) []byte {
-	return appendNumber(dst, resultLogIndex, index)
+	return wire.AppendVarint(dst, resultLogIndex, index)
 }
 
 // AppendBefore appends the value before an IdentitySeed, or before a HiLoNext that skipped
 // numbers.
 func AppendBefore(dst []byte, value int64) []byte {
-	return appendPresent(dst, resultBefore, uint64(value))
+	return wire.AppendPresent(dst, resultBefore, uint64(value))
 }
 
 // AppendValue appends the answer of operations that return a number.
 func AppendValue(dst []byte, value int64) []byte {
-	return appendPresent(dst, resultValue, uint64(value))
+	return wire.AppendPresent(dst, resultValue, uint64(value))
 }
 
 // AppendRolesBefore appends the answer of RolesSet: the log index at which the roles
 // before were set.
 func AppendRolesBefore(dst []byte, index uint64) []byte {
-	return appendPresent(dst, resultRolesBefore, index)
-}
-
-// appendPresent appends a number that is written also if it is 0.
-func appendPresent(dst []byte, num protowire.Number, v uint64) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(dst, num, protowire.VarintType), v)
+	return wire.AppendPresent(dst, resultRolesBefore, index)
 }
 
 // AppendBlocks appends the answer of IdentityNext.
 func AppendBlocks(dst []byte, blocks []identity.Block) []byte {
 	size := 0
 	for _, b := range blocks {
-		size += 1 + protowire.SizeBytes(sizeBlock(b))
+		block := sizeBlock(b)
+		size += wire.SizeLength(nextValues, block) + block
 	}
-	dst = protowire.AppendTag(dst, resultIdentityNext, protowire.BytesType)
-	dst = protowire.AppendVarint(dst, uint64(size))
+	dst = wire.AppendLength(dst, resultIdentityNext, size)
 	for _, b := range blocks {
-		dst = protowire.AppendTag(dst, nextValues, protowire.BytesType)
-		dst = protowire.AppendVarint(dst, uint64(sizeBlock(b)))
-		dst = appendNumber(dst, valuesFirst, uint64(b.First))
-		dst = appendNumber(dst, valuesLast, uint64(b.Last))
+		dst = wire.AppendLength(dst, nextValues, sizeBlock(b))
+		dst = wire.AppendVarint(dst, valuesFirst, uint64(b.First))
+		dst = wire.AppendVarint(dst, valuesLast, uint64(b.Last))
 	}
 	return dst
 }
 
 // sizeBlock is the encoded size of a raftlog.v1.Values.
-func sizeBlock(b identity.Block) int { return sizeNumber(uint64(b.First)) + sizeNumber(uint64(b.Last)) }
+func sizeBlock(b identity.Block) int {
+	return wire.SizeVarint(valuesFirst, uint64(b.First)) + wire.SizeVarint(valuesLast, uint64(b.Last))
+}
 
 // answerFields are the fields of raftlog.v1.Result that are messages.
 var answerFields = fieldsByType(&raftlogv1.Result{})
@@ -92,11 +88,11 @@ func AppendAnswer(dst []byte, answer proto.Message) []byte {
 
 // IsRefusal reports whether a result is a log index and a refusal.
 func IsRefusal(result []byte) bool {
-	num, typ, n := protowire.ConsumeTag(result)
-	if n > 0 && num == resultLogIndex {
-		if m := protowire.ConsumeFieldValue(num, typ, result[n:]); m > 0 {
-			num, _, _ = protowire.ConsumeTag(result[n+m:])
-		}
+	r := wire.NewReader(result)
+	num := r.Next()
+	if num == resultLogIndex {
+		r.Varint()
+		num = r.Next()
 	}
 	return num == resultRefusal
 }
@@ -104,49 +100,48 @@ func IsRefusal(result []byte) bool {
 // DecodeBlocks decodes the result of an IdentityNext that was not refused. It returns
 // false for any other result.
 func DecodeBlocks(result []byte) (logIndex uint64, blocks []identity.Block, ok bool) {
-	for len(result) > 0 {
-		num, typ, number, values, n := consumeField(result)
-		switch {
-		case n > 0 && num == resultLogIndex && typ == protowire.VarintType:
-			logIndex = number
-		case n > 0 && num == resultIdentityNext && typ == protowire.BytesType && !ok:
-			if blocks, ok = decodeValues(values); !ok {
-				return 0, nil, false
-			}
+	r := wire.NewReader(result)
+	for r.More() {
+		switch r.Next() {
+		case resultLogIndex:
+			logIndex = r.Varint()
+		case resultIdentityNext:
+			blocks, ok = decodeValues(r.Message())
 		default:
 			return 0, nil, false
 		}
-		result = result[n:]
 	}
-	return logIndex, blocks, ok
+	return logIndex, blocks, ok && r.Err() == nil
 }
 
 // decodeValues decodes a raftlog.v1.IdentityNextResult.
 func decodeValues(data []byte) (blocks []identity.Block, ok bool) {
-	for len(data) > 0 {
-		num, typ, _, values, n := consumeField(data)
-		block, good := decodeBlock(values)
-		if n < 0 || num != nextValues || typ != protowire.BytesType || !good {
+	r := wire.NewReader(data)
+	for r.More() {
+		if r.Next() != nextValues {
 			return nil, false
 		}
-		blocks, data = append(blocks, block), data[n:]
+		block, ok := decodeBlock(r.Repeated())
+		if !ok {
+			return nil, false
+		}
+		blocks = append(blocks, block)
 	}
-	return blocks, true
+	return blocks, r.Err() == nil
 }
 
 // decodeBlock decodes a raftlog.v1.Values.
 func decodeBlock(data []byte) (b identity.Block, ok bool) {
-	for len(data) > 0 {
-		num, typ, number, _, n := consumeField(data)
-		switch {
-		case n > 0 && num == valuesFirst && typ == protowire.VarintType:
-			b.First = int64(number)
-		case n > 0 && num == valuesLast && typ == protowire.VarintType:
-			b.Last = int64(number)
+	r := wire.NewReader(data)
+	for r.More() {
+		switch r.Next() {
+		case valuesFirst:
+			b.First = int64(r.Varint())
+		case valuesLast:
+			b.Last = int64(r.Varint())
 		default:
 			return b, false
 		}
-		data = data[n:]
 	}
-	return b, true
+	return b, r.Err() == nil
 }

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,7 +32,7 @@ func TestResultsAreWhatProtobufReads(t *testing.T) {
 				t.Error("taken for values, or not")
 			}
 			blocksAsGenerated(t, c.encoded)
-			if _, ok := DecodeNumbers(c.encoded); ok != (c.want.GetSeriesNumbers() != nil) {
+			if _, ok := decodeNumbers(c.encoded); ok != (c.want.GetSeriesNumbers() != nil) {
 				t.Error("taken for numbers, or not")
 			}
 			numbersAsGenerated(t, c.encoded)
@@ -72,7 +71,7 @@ func FuzzDecodeBlocks(f *testing.F) {
 // numbersAsGenerated compares what was decoded by hand, if it was, with the generated code.
 func numbersAsGenerated(t *testing.T, data []byte) {
 	t.Helper()
-	got, ok := DecodeNumbers(data)
+	got, ok := decodeNumbers(data)
 	if !ok {
 		return
 	}
@@ -93,13 +92,11 @@ func TestNumbersOfANewerProgram(t *testing.T) {
 		Before:  &raftlogv1.SeriesLast{Last: 3},
 	}
 	newer := protowire.AppendVarint(protowire.AppendTag(AppendAnswer(AppendLogIndex(nil, 9), known), 99, protowire.VarintType), 1)
-	got, err := Envelope{Database: "db"}.ProposeNumbers(t.Context(),
-		func(context.Context, []byte) ([]byte, error) { return newer, nil }, &raftlogv1.SeriesTake{Name: "s", Keys: []string{"a"}})
+	got, err := DecodeNumbers(newer)
 	if err != nil || got.LogIndex != 9 || len(got.Numbers) != 1 || got.Numbers[0].Number != 7 || got.Before.Last != 3 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	_, err = Envelope{Database: "db"}.ProposeNumbers(t.Context(),
-		func(context.Context, []byte) ([]byte, error) { return AppendValue(nil, 1), nil }, &raftlogv1.SeriesTake{Name: "s", Keys: []string{"a"}})
+	_, err = DecodeNumbers(AppendValue(nil, 1))
 	if outcome.Of(err) != outcome.Unknown {
 		t.Errorf("a value in place of numbers: %v", err)
 	}
@@ -130,7 +127,8 @@ func TestDecodeResult(t *testing.T) {
 		}
 		same(t, c.want.GetRefusal(), RefusalOf(fmt.Errorf("wrapped: %w", err)))
 	}
-	if got, err := DecodeResult([]byte{0xff}); err == nil || RefusalOf(err) != nil {
+	var codec *CodecError
+	if got, err := DecodeResult([]byte{0xff}); !errors.As(err, &codec) || outcome.Of(err) != outcome.Unknown || RefusalOf(err) != nil {
 		t.Errorf("of no result: %v, %v", got, err)
 	}
 }

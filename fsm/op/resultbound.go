@@ -1,6 +1,6 @@
 package op
 
-import "google.golang.org/protobuf/encoding/protowire"
+import "github.com/idnode/idnode/internal/wire"
 
 const (
 	// plainBound is above the words of a refusal without what they quote, above a member
@@ -12,10 +12,10 @@ const (
 	// reason.
 	numberBound = 832
 
-	seriesTakeKeys protowire.Number = 5
-	seriesEndKeys  protowire.Number = 3
+	seriesTakeKeys wire.Number = 5
+	seriesEndKeys  wire.Number = 3
 
-	seriesReconcileNumbers protowire.Number = 3
+	seriesReconcileNumbers wire.Number = 3
 )
 
 // ResultBound returns how many bytes the result of an encoded operation has at most,
@@ -23,19 +23,14 @@ const (
 // keeps within the limits of the API.
 func ResultBound(operation []byte) int {
 	bound := plainBound + quotedBound*len(operation)
-	for rest := operation; len(rest) > 0; {
-		num, _, _, payload, n := consumeField(rest)
-		if n < 0 {
-			break // It is refused.
-		}
-		rest = rest[n:]
+	for num, v := range wire.Fields(operation) {
 		switch Kind(num) {
 		case KindSeriesTake:
-			bound += numbersBound(payload, seriesTakeKeys)
+			bound += numbersBound(v.Bytes, seriesTakeKeys)
 		case KindSeriesEnd:
-			bound += numbersBound(payload, seriesEndKeys)
+			bound += numbersBound(v.Bytes, seriesEndKeys)
 		case KindSeriesReconcile:
-			bound += numbersBound(payload, seriesReconcileNumbers)
+			bound += numbersBound(v.Bytes, seriesReconcileNumbers)
 		}
 	}
 	return bound
@@ -43,17 +38,12 @@ func ResultBound(operation []byte) int {
 
 // numbersBound is above the numbers that keys are answered with, and one that a refusal
 // has.
-func numbersBound(payload []byte, keys protowire.Number) int {
+func numbersBound(payload []byte, keys wire.Number) int {
 	bound := numberBound
-	for len(payload) > 0 {
-		num, _, _, _, n := consumeField(payload)
-		if n < 0 {
-			break
-		}
+	for num := range wire.Fields(payload) {
 		if num == keys {
 			bound += numberBound
 		}
-		payload = payload[n:]
 	}
 	return bound
 }

@@ -1,15 +1,11 @@
 package op
 
 import (
-	"context"
 	"fmt"
-	"math"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/internal/wire"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
@@ -24,29 +20,22 @@ type Numbers struct {
 	Before *series.Last
 }
 
-// ProposeNumbers is Propose for an operation that is answered with numbers. It decodes
-// them by hand: the generated code needs more stack than the goroutine of a call has, and
-// to copy the stack took 9 % of a node's processor time.
-func (e Envelope) ProposeNumbers(
-	ctx context.Context, propose func(ctx context.Context, operation []byte) ([]byte, error), payload proto.Message,
-) (Numbers, error) {
-	answer, err := e.propose(ctx, propose, payload)
-	if err != nil {
-		return Numbers{}, err
-	}
-	if numbers, ok := DecodeNumbers(answer); ok {
+// DecodeNumbers is DecodeResult for an operation that is answered with numbers. It
+// decodes them by hand: the generated code needs more stack than the goroutine of a call
+// has, and to copy the stack took 9 % of a node's processor time.
+func DecodeNumbers(result []byte) (Numbers, error) {
+	if numbers, ok := decodeNumbers(result); ok {
 		return numbers, nil
 	}
 	// A node of a newer program may answer with more than is known here.
-	result, err := decodeAnswer(answer)
+	decoded, err := DecodeResult(result)
 	if err != nil {
 		return Numbers{}, err
 	}
-	if result.GetSeriesNumbers() == nil {
-		return Numbers{}, outcome.NewUnknown(outcome.Unspecified,
-			&CodecError{"decode numbers", fmt.Errorf("the result is a %T", result.GetResult())})
+	if decoded.GetSeriesNumbers() == nil {
+		return Numbers{}, notDecoded("decode numbers", fmt.Errorf("the result is a %T", decoded.GetResult()))
 	}
-	return numbersOf(result), nil
+	return numbersOf(decoded), nil
 }
 
 // numbersOf returns the numbers that the generated code has decoded.
@@ -64,121 +53,108 @@ func numbersOf(result *raftlogv1.Result) Numbers {
 
 // Field numbers of raftlog.v1.SeriesNumbers, SeriesLast and SeriesNumber.
 const (
-	numbersNumbers protowire.Number = 1
-	numbersBefore  protowire.Number = 2
+	numbersNumbers wire.Number = 1
+	numbersBefore  wire.Number = 2
 
-	lastScope protowire.Number = 1
-	lastLast  protowire.Number = 2
+	lastScope wire.Number = 1
+	lastLast  wire.Number = 2
 
-	numberKey     protowire.Number = 1
-	numberLabel   protowire.Number = 2
-	numberScope   protowire.Number = 3
-	numberNumber  protowire.Number = 4
-	numberText    protowire.Number = 5
-	numberState   protowire.Number = 6
-	numberOverdue protowire.Number = 7
-	numberDate    protowire.Number = 8
-	numberTaken   protowire.Number = 9
-	numberExpires protowire.Number = 10
-	numberReason  protowire.Number = 11
+	numberKey     wire.Number = 1
+	numberLabel   wire.Number = 2
+	numberScope   wire.Number = 3
+	numberNumber  wire.Number = 4
+	numberText    wire.Number = 5
+	numberState   wire.Number = 6
+	numberOverdue wire.Number = 7
+	numberDate    wire.Number = 8
+	numberTaken   wire.Number = 9
+	numberExpires wire.Number = 10
+	numberReason  wire.Number = 11
 )
 
-// DecodeNumbers decodes the result of an operation that was answered with numbers. It
+// decodeNumbers decodes the result of an operation that was answered with numbers. It
 // returns false for any other result.
-func DecodeNumbers(result []byte) (n Numbers, ok bool) {
-	err := eachField(result, func(num protowire.Number, f field) bool {
-		switch {
-		case num == resultLogIndex && f.typ == protowire.VarintType:
-			n.LogIndex = f.number
-			return true
-		case num == resultSeriesNumbers && f.typ == protowire.BytesType && !ok:
-			ok = n.decode(f.bytes)
-			return ok
+func decodeNumbers(result []byte) (n Numbers, ok bool) {
+	r := wire.NewReader(result)
+	for r.More() {
+		switch r.Next() {
+		case resultLogIndex:
+			n.LogIndex = r.Varint()
+		case resultSeriesNumbers:
+			ok = n.decode(r.Message())
+		default:
+			return n, false
 		}
-		return false
-	})
-	return n, ok && err == nil
+	}
+	return n, ok && r.Err() == nil
 }
 
 // decode decodes a raftlog.v1.SeriesNumbers.
 func (n *Numbers) decode(data []byte) bool {
-	return eachField(data, func(num protowire.Number, f field) bool {
-		switch {
-		case f.typ != protowire.BytesType:
-			return false
-		case num == numbersNumbers:
+	r := wire.NewReader(data)
+	for r.More() {
+		ok := false
+		switch r.Next() {
+		case numbersNumbers:
 			n.Numbers = append(n.Numbers, series.Number{})
-			return decodeNumber(&n.Numbers[len(n.Numbers)-1], f.bytes)
-		case num == numbersBefore && n.Before == nil:
+			ok = decodeNumber(&n.Numbers[len(n.Numbers)-1], r.Repeated())
+		case numbersBefore:
 			n.Before = new(series.Last)
-			return decodeLast(n.Before, f.bytes)
+			ok = decodeLast(n.Before, r.Message())
 		}
-		return false
-	}) == nil
+		if !ok {
+			return false
+		}
+	}
+	return r.Err() == nil
 }
 
 // decodeLast decodes a raftlog.v1.SeriesLast.
 func decodeLast(l *series.Last, data []byte) bool {
-	return eachField(data, func(num protowire.Number, f field) bool {
-		switch {
-		case num == lastScope && f.isText():
-			l.Scope = append(l.Scope, string(f.bytes))
-		case num == lastLast && f.typ == protowire.VarintType:
-			l.Last = int64(f.number)
+	r := wire.NewReader(data)
+	for r.More() {
+		switch r.Next() {
+		case lastScope:
+			l.Scope = append(l.Scope, r.RepeatedText())
+		case lastLast:
+			l.Last = int64(r.Varint())
 		default:
 			return false
 		}
-		return true
-	}) == nil
+	}
+	return r.Err() == nil
 }
-
-// isText reports whether a field holds text.
-func (f field) isText() bool { return f.typ == protowire.BytesType && utf8.Valid(f.bytes) }
 
 // decodeNumber decodes a raftlog.v1.SeriesNumber.
 func decodeNumber(n *series.Number, data []byte) bool {
-	return eachField(data, func(num protowire.Number, f field) bool {
-		if f.isText() {
-			return setText(n, num, string(f.bytes))
+	r := wire.NewReader(data)
+	for r.More() {
+		switch r.Next() {
+		case numberKey:
+			n.Key = r.Text()
+		case numberLabel:
+			n.Label = r.Text()
+		case numberScope:
+			n.Scope = append(n.Scope, r.RepeatedText())
+		case numberNumber:
+			n.Number = int64(r.Varint())
+		case numberText:
+			n.Text = r.Text()
+		case numberState:
+			n.State = series.State(small(r.Uint32()))
+		case numberOverdue:
+			n.Overdue = r.Bool()
+		case numberDate:
+			n.Date = format.Date(protowire.DecodeZigZag(uint64(r.Uint32())))
+		case numberTaken:
+			n.Taken = int64(r.Varint())
+		case numberExpires:
+			n.Expires = int64(r.Varint())
+		case numberReason:
+			n.Reason = r.Text()
+		default:
+			return false
 		}
-		return f.typ == protowire.VarintType && setNumber(n, num, f.number)
-	}) == nil
-}
-
-func setText(n *series.Number, num protowire.Number, text string) bool {
-	switch num {
-	case numberKey:
-		n.Key = text
-	case numberLabel:
-		n.Label = text
-	case numberScope:
-		n.Scope = append(n.Scope, text)
-	case numberText:
-		n.Text = text
-	case numberReason:
-		n.Reason = text
-	default:
-		return false
 	}
-	return true
-}
-
-func setNumber(n *series.Number, num protowire.Number, v uint64) bool {
-	switch num {
-	case numberNumber:
-		n.Number = int64(v)
-	case numberState:
-		n.State = series.State(small(uint32(v)))
-	case numberOverdue:
-		n.Overdue = v != 0
-	case numberDate:
-		n.Date = format.Date(protowire.DecodeZigZag(v & math.MaxUint32))
-	case numberTaken:
-		n.Taken = int64(v)
-	case numberExpires:
-		n.Expires = int64(v)
-	default:
-		return false
-	}
-	return true
+	return r.Err() == nil
 }

@@ -70,12 +70,14 @@ var parts = []part{
 	{folder: "proto/raftlog/v1", floor: 0, modules: []string{protobuf}},
 	{folder: "proto/peer/v1", floor: 0, beside: []string{"proto/raftlog/v1"}, modules: []string{grpc, protobuf}},
 	{
-		folder: "backup", floor: 0, beside: []string{"internal/crc32c", "internal/exactproto", "proto/raftlog/v1", "raftlog"},
+		folder: "backup", floor: 0, beside: []string{"internal/crc32c", "internal/exactproto", "internal/wire", "proto/raftlog/v1", "raftlog"},
 		modules: []string{protobuf},
 	},
-	{folder: "raftlog", floor: 0, pure: true, beside: []string{"proto/raftlog/v1"}, modules: []string{protobuf}},
+	{folder: "internal/wire", floor: 0, pure: true, modules: []string{protobuf}},
+	{folder: "raftlog", floor: 0, pure: true, beside: []string{"internal/wire", "proto/raftlog/v1"}, modules: []string{protobuf}},
 	{
-		folder: "fsm/op", floor: 0, pure: true, beside: []string{"identity", "internal/outcome", "proto/raftlog/v1", "series", "series/format"},
+		folder: "fsm/op", floor: 0, pure: true,
+		beside:  []string{"identity", "internal/outcome", "internal/wire", "proto/raftlog/v1", "series", "series/format"},
 		modules: []string{protobuf},
 	},
 	{folder: "internal/nodeid", floor: 0, pure: true},

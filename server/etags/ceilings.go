@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/idnode/idnode/etag"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -113,7 +115,7 @@ func (k *Keeper) isBeyond(database string) bool {
 func (k *Keeper) raise(ctx context.Context, batch []*raftlogv1.EtagRaiseTo) (beyond []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, k.cfg.RaiseTimeout)
 	defer cancel()
-	result, err := op.Envelope{}.Propose(ctx, k.cfg.Proposer.Propose, &raftlogv1.EtagRaise{Node: k.cfg.NodeID, Raise: batch})
+	result, err := k.propose(ctx, &raftlogv1.EtagRaise{Node: k.cfg.NodeID, Raise: batch})
 	if err != nil {
 		return nil, err
 	}
@@ -143,9 +145,22 @@ func (k *Keeper) tellCleanStop(ctx context.Context, last map[string]uint64) erro
 			size += len(databases[0]) + lastBytes
 		}
 		stop.Partial = len(databases) > 0
-		_, err := op.Envelope{}.Propose(ctx, k.cfg.Proposer.Propose, stop)
+		_, err := k.propose(ctx, stop)
 		if err != nil || !stop.Partial {
 			return err
 		}
 	}
+}
+
+// propose takes an operation through the log, and returns its result.
+func (k *Keeper) propose(ctx context.Context, payload proto.Message) (*raftlogv1.Result, error) {
+	operation, err := op.Envelope{}.Encode(payload)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := k.cfg.Proposer.Propose(ctx, operation)
+	if err != nil {
+		return nil, err
+	}
+	return op.DecodeResult(answer)
 }

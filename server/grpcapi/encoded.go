@@ -2,6 +2,7 @@ package grpcapi
 
 import (
 	"encoding/binary"
+	"errors"
 	"math/bits"
 	"runtime"
 	"sync"
@@ -12,15 +13,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/wire"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/budget"
 )
 
 // Numbers of the fields that are read and written without the generated code.
 const (
-	callsField       protowire.Number = 1 // of ExchangeRequest
-	correlationField protowire.Number = 1 // of Call and of Reply
-	repliesField     protowire.Number = 1 // of ExchangeResponse
+	callsField       wire.Number = 1 // of ExchangeRequest
+	correlationField wire.Number = 1 // of Call and of Reply
+	repliesField     wire.Number = 1 // of ExchangeResponse
 )
 
 // encoded is a message that is on the wire as it is here. What a node cannot take
@@ -196,53 +198,35 @@ func (r received) free() { r.pieces.Free() }
 
 // callsIn counts the calls of an encoded ExchangeRequest, up to limit and one more.
 func callsIn(request []byte, limit int) (calls int, err error) {
-	for calls <= limit {
-		_, rest, ok, err := nextCall(request)
-		if !ok {
-			return calls, err
+	for num, v := range wire.Fields(request) {
+		if num == 0 {
+			return calls, errNoMessage
 		}
-		request = rest
-		calls++
+		if isCall(num, v) {
+			if calls++; calls > limit {
+				break
+			}
+		}
 	}
 	return calls, nil
 }
 
-// nextCall returns the first encoded call of an encoded ExchangeRequest and what follows
-// it; false says that there is none.
-func nextCall(request []byte) (call, rest []byte, ok bool, err error) {
-	for len(request) > 0 {
-		number, kind, n := protowire.ConsumeTag(request)
-		if n < 0 {
-			return nil, nil, false, protowire.ParseError(n)
-		}
-		value := request[n:]
-		if n = protowire.ConsumeFieldValue(number, kind, value); n < 0 {
-			return nil, nil, false, protowire.ParseError(n)
-		}
-		request = value[n:]
-		if number == callsField && kind == protowire.BytesType {
-			call, _ = protowire.ConsumeBytes(value)
-			return call, request, true, nil
-		}
-	}
-	return nil, nil, false, nil
+// isCall reports whether a field of an ExchangeRequest is a call.
+func isCall(num wire.Number, v wire.Value) bool {
+	return num == callsField && v.Type == protowire.BytesType
 }
+
+var errNoMessage = errors.New("the bytes are not a protobuf message")
 
 // correlationOf returns the correlation number of an encoded call.
 func correlationOf(call []byte) (correlation uint64, err error) {
-	for len(call) > 0 {
-		number, kind, n := protowire.ConsumeTag(call)
-		if n < 0 {
-			return 0, protowire.ParseError(n)
+	for num, v := range wire.Fields(call) {
+		switch {
+		case num == 0:
+			return 0, errNoMessage
+		case num == correlationField && v.Type == protowire.VarintType:
+			correlation = v.Varint
 		}
-		call = call[n:]
-		if n = protowire.ConsumeFieldValue(number, kind, call); n < 0 {
-			return 0, protowire.ParseError(n)
-		}
-		if number == correlationField && kind == protowire.VarintType {
-			correlation, _ = protowire.ConsumeVarint(call)
-		}
-		call = call[n:]
 	}
 	return correlation, nil
 }
@@ -265,25 +249,22 @@ const headBytes = 1 + binary.MaxVarintLen32 + 1 + binary.MaxVarintLen64
 // appendTo appends the reply to the call with this number to an encoded
 // ExchangeResponse.
 func (r *refusal) appendTo(response []byte, correlation uint64) []byte {
-	size := protowire.SizeTag(correlationField) + protowire.SizeVarint(correlation) + len(r.reply)
-	response = protowire.AppendTag(response, repliesField, protowire.BytesType)
-	response = protowire.AppendVarint(response, uint64(size))
-	response = protowire.AppendTag(response, correlationField, protowire.VarintType)
-	response = protowire.AppendVarint(response, correlation)
+	response = wire.AppendLength(response, repliesField, wire.SizeVarint(correlationField, correlation)+len(r.reply))
+	response = wire.AppendVarint(response, correlationField, correlation)
 	return append(response, r.reply...)
 }
 
 // size is how many bytes a reply takes in an encoded ExchangeResponse.
 func size(reply *idnodev1.Reply) int {
-	return protowire.SizeTag(repliesField) + protowire.SizeBytes(proto.Size(reply))
+	size := proto.Size(reply)
+	return wire.SizeLength(repliesField, size) + size
 }
 
 // append adds a reply, of which size was asked before, to an encoded
 // ExchangeResponse.
 func (e encoded) append(reply *idnodev1.Reply) (err error) {
 	o := proto.MarshalOptions{UseCachedSize: true}
-	response := protowire.AppendTag(*e.buffer, repliesField, protowire.BytesType)
-	response = protowire.AppendVarint(response, uint64(o.Size(reply)))
+	response := wire.AppendLength(*e.buffer, repliesField, o.Size(reply))
 	*e.buffer, err = o.MarshalAppend(response, reply)
 	return err
 }

@@ -1,6 +1,7 @@
 package grpcapi
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/wire"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -34,16 +36,18 @@ func FuzzCallsIn(f *testing.F) {
 		if err != nil || calls != min(len(req.GetCalls()), maxCallsPerMessage+1) {
 			t.Fatalf("%d of %d calls: %v", calls, len(req.GetCalls()), err)
 		}
-		for _, want := range req.GetCalls()[:calls] {
-			call, rest, ok, err := nextCall(data)
-			if !ok || err != nil {
-				t.Fatalf("a call is missing: %v", err)
+		i := 0
+		for num, v := range wire.Fields(data) {
+			if !isCall(num, v) {
+				continue
 			}
-			correlation, err := correlationOf(call)
-			if err != nil || correlation != want.GetCorrelation() {
-				t.Errorf("correlation %d is %d: %v", want.GetCorrelation(), correlation, err)
+			want := req.GetCalls()[i].GetCorrelation()
+			if correlation, err := correlationOf(v.Bytes); err != nil || correlation != want {
+				t.Errorf("correlation %d is %d: %v", want, correlation, err)
 			}
-			data = rest
+			if i++; i == calls {
+				break
+			}
 		}
 	})
 }
@@ -51,9 +55,10 @@ func FuzzCallsIn(f *testing.F) {
 // TestNoMessage: bytes that are no message are found out.
 func TestNoMessage(t *testing.T) {
 	for _, bad := range [][]byte{{0x0a}, {0x0a, 2, 1}, {0x07}, {0xff}, {0x0a, 1, 0xff}} {
-		call, _, ok, err := nextCall(bad)
-		if ok {
-			_, err = correlationOf(call)
+		_, err := callsIn(bad, 1)
+		for _, v := range wire.Fields(bad) {
+			_, inCall := correlationOf(v.Bytes)
+			err = errors.Join(err, inCall)
 		}
 		if err == nil {
 			t.Errorf("% x was taken for a message", bad)

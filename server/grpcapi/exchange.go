@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/wire"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/service"
@@ -134,13 +135,15 @@ func (x *exchange) begin(request []byte) error {
 	}
 	defer x.to.Give(room)
 	m := &message{x: x, start: time.Now(), free: x.free(), left: calls}
-	for ; m.left > 0; m.left-- {
-		call, rest, _, _ := nextCall(request)
-		if err = m.begin(call); err != nil {
+	for num, v := range wire.Fields(request) {
+		if !isCall(num, v) {
+			continue
+		}
+		if err = m.begin(v.Bytes); err != nil {
 			err = malformed(err)
 			break // What was let in is made all the same: the stream waits for it.
 		}
-		request = rest
+		m.left--
 	}
 	m.runTogether()
 	x.refuse(m.refusals)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/idnode/idnode/internal/wire"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -48,22 +49,14 @@ func repeats(message protoreflect.MessageDescriptor) bool {
 // partsOf counts the parts of an encoded message, and theirs, up to the first that cannot
 // be decoded.
 func partsOf(encoded []byte, message protoreflect.MessageDescriptor) (parts int64) {
-	for len(encoded) > 0 {
-		number, kind, head := protowire.ConsumeTag(encoded)
-		if head < 0 {
-			return parts
-		}
-		value := encoded[head:]
-		size := protowire.ConsumeFieldValue(number, kind, value)
-		if size < 0 {
-			return parts
+	for num, v := range wire.Fields(encoded) {
+		if num == 0 {
+			break
 		}
 		parts++
-		if f := message.Fields().ByNumber(number); f != nil && f.Message() != nil && kind == protowire.BytesType {
-			inner, _ := protowire.ConsumeBytes(value)
-			parts += partsOf(inner, f.Message())
+		if f := message.Fields().ByNumber(num); f != nil && f.Message() != nil && v.Type == protowire.BytesType {
+			parts += partsOf(v.Bytes, f.Message())
 		}
-		encoded = value[size:]
 	}
 	return parts
 }

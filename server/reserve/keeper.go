@@ -325,7 +325,15 @@ func (k *Keeper) ask(ctx context.Context, g grant) error {
 func (k *Keeper) propose(ctx context.Context, t key, principal *string, payload proto.Message) (*raftlogv1.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, proposeTimeout)
 	defer cancel()
-	return op.Envelope{Database: t.database, Principal: principal}.Propose(ctx, k.cfg.Cluster.Propose, payload)
+	operation, err := op.Envelope{Database: t.database, Principal: principal}.Encode(payload)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := k.cfg.Cluster.Propose(ctx, operation)
+	if err != nil {
+		return nil, err
+	}
+	return op.DecodeResult(answer)
 }
 
 // NewToken returns the token of a range: 8 random bytes as a number.

@@ -61,8 +61,21 @@ func (p *proposer) propose(ctx context.Context, e op.Envelope, payload proto.Mes
 // once takes an operation through the log and returns its result. The error is the log's,
 // an *op.RefusedError, or an *Error for bytes that cannot be encoded or decoded.
 func (p *proposer) once(ctx context.Context, e op.Envelope, payload proto.Message) (*raftlogv1.Result, error) {
-	result, err := e.Propose(ctx, p.log.Propose, payload)
+	answer, err := p.answer(ctx, e, payload)
+	if err != nil {
+		return nil, err
+	}
+	result, err := op.DecodeResult(answer)
 	return result, internalCodec(err)
+}
+
+// answer takes an operation through the log and returns its encoded result.
+func (p *proposer) answer(ctx context.Context, e op.Envelope, payload proto.Message) ([]byte, error) {
+	operation, err := e.Encode(payload)
+	if err != nil {
+		return nil, internalCodec(err)
+	}
+	return p.log.Propose(ctx, operation)
 }
 
 // proposeAll takes encoded operations through the log together and returns their

@@ -210,8 +210,11 @@ func (n *numbers) newIn(database string, take *raftlogv1.SeriesTake) (fresh []ta
 }
 
 func (n *numbers) proposeNumbers(ctx context.Context, database string, payload proto.Message) (given op.Numbers, err error) {
-	err = n.named(ctx, false, true, func(principal *string) (err error) {
-		given, err = op.Envelope{Database: database, Principal: principal}.ProposeNumbers(ctx, n.log.Propose, payload)
+	err = n.named(ctx, false, true, func(principal *string) error {
+		answer, err := n.answer(ctx, op.Envelope{Database: database, Principal: principal}, payload)
+		if err == nil {
+			given, err = op.DecodeNumbers(answer)
+		}
 		return internalCodec(err)
 	})
 	return given, err
