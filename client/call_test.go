@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client"
+	"github.com/idnode/idnode/hilo"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/edge"
 )
@@ -603,7 +604,7 @@ func TestWhatCannotBeSentIsRefused(t *testing.T) {
 			_, err4 := c.Identity("orders").Next(ctx, client.WithDatabase(bad))
 			_, err5 := c.Identity(bad).Seed(ctx, 1)
 			_, err6 := c.NextRange(ctx, bad, client.RangeRequest{})
-			_, err7 := c.ReturnRange(ctx, bad, client.Range{Low: 1, High: 32}, 1)
+			_, err7 := c.ReturnRange(ctx, bad, client.Range{Range: hilo.Range{Low: 1, High: 32}}, 1)
 			err8, err9 := c.Claim(ctx, bad), c.Release(ctx, bad)
 			_, err10 := c.NextN(ctx, bad, 1)
 			_, err11 := c.Identity(bad).Get(ctx)

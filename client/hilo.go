@@ -93,9 +93,7 @@ func (s *rangeSource) Next(ctx context.Context, r generator.Request) (generator.
 	if repeats {
 		opts = append(opts, WithRequestID(s.lost.RequestID), WithRetrySince(s.lost.RetrySince))
 	}
-	got, err := s.client.NextRange(ctx, s.key.tag, RangeRequest{
-		Size: r.Size, LastSize: r.LastSize, LastAt: r.LastRangeAt, LastMax: r.LastMax,
-	}, opts...)
+	got, err := s.client.NextRange(ctx, s.key.tag, r, opts...)
 	s.lost = nil
 	if errors.Is(err, ErrOutcomeUnknown) {
 		errors.As(err, &s.lost)
@@ -103,18 +101,12 @@ func (s *rangeSource) Next(ctx context.Context, r generator.Request) (generator.
 	if repeats && s.lost == nil && errors.Is(err, ErrRequestIDExpired) {
 		return s.Next(ctx, r) // Nobody will know what the one asked for again was.
 	}
-	if err != nil {
-		return generator.Range{}, err
-	}
-	return generator.Range{
-		Range: hilo.Range{Low: got.Low, High: got.High}, Granted: got.Size,
-		Prefix: got.Prefix, NodeTag: got.NodeTag, At: got.At, FromReserve: got.FromReserve, Token: string(got.Token),
-	}, nil
+	return got, err
 }
 
 // Return implements generator.RangeSource.
 func (s *rangeSource) Return(ctx context.Context, r generator.Range, last int64) error {
-	_, err := s.client.ReturnRange(ctx, s.key.tag, Range{Low: r.Low, High: r.High, Token: []byte(r.Token)}, last, s.options()...)
+	_, err := s.client.ReturnRange(ctx, s.key.tag, r, last, s.options()...)
 	return err
 }
 

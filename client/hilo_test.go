@@ -166,7 +166,7 @@ func TestRanges(t *testing.T) {
 	f := newCluster(t, 1)
 	c := connect(t, client.Config{Endpoints: f.addrs()})
 	r, err := c.NextRange(t.Context(), "users", client.RangeRequest{Size: 10})
-	if err != nil || r.Low != 1 || r.High != 10 || r.Prefix != "users/" || r.NodeTag != "A" || r.Size != 10 {
+	if err != nil || r.Low != 1 || r.High != 10 || r.Prefix != "users/" || r.NodeTag != "A" || r.Granted != 10 {
 		t.Fatalf("%+v %v", r, err)
 	}
 	for _, want := range []bool{true, false} {
@@ -174,8 +174,8 @@ func TestRanges(t *testing.T) {
 			t.Error(returned, err)
 		}
 	}
-	next, err := c.NextRange(t.Context(), "users", client.RangeRequest{LastSize: r.Size, LastAt: r.At})
-	if err != nil || next.Low != 5 || next.Size != 32 {
+	next, err := c.NextRange(t.Context(), "users", client.RangeRequest{LastSize: r.Granted, LastRangeAt: r.At})
+	if err != nil || next.Low != 5 || next.Granted != 32 {
 		t.Errorf("%+v %v", next, err)
 	}
 }

@@ -7,39 +7,17 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/hilo/generator"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // Range is a HiLo range reserved for the caller: its ids are Prefix + number + "-" + NodeTag,
-// or Prefix + number if NodeTag is empty. Prefix and NodeTag are valid for these numbers only.
-type Range struct {
-	Prefix  string
-	NodeTag string
-	// Low and High are the first and the last number.
-	Low, High int64
-	// Size is the granted size, from which the next one follows; the range can be longer.
-	Size int64
-	// At is the cluster's time at which the range was issued.
-	At time.Time
-	// FromReserve means that a node gave the range without the cluster, from numbers that were
-	// granted to it in advance. They may lie below those of the last range.
-	FromReserve bool
-	// Token authorizes returning the range.
-	Token []byte
-}
+// or Prefix + number if NodeTag is empty.
+type Range = generator.Range
 
 // RangeRequest describes the wanted range. The zero value requests a first range.
-type RangeRequest struct {
-	// Size is the wanted size, 1 to 1,048,576; 0 lets the cluster decide by use, which
-	// LastSize and LastAt tell.
-	Size int64
-	// LastSize and LastAt are Size and At of the last range.
-	LastSize int64
-	LastAt   time.Time
-	// LastMax is the highest number known to be taken: the range begins above, unless it is
-	// from a reserve.
-	LastMax int64
-}
+type RangeRequest = generator.Request
 
 // NextRange reserves the next range of a collection's tag. Most programs should use HiLo,
 // which reserves ranges when they are needed.
@@ -49,16 +27,16 @@ func (c *Client) NextRange(ctx context.Context, tag string, want RangeRequest, o
 		Database: o.database, Tag: tag, Separator: o.separator, Size: want.Size,
 		LastSize: want.LastSize, LastMax: want.LastMax, Label: c.cfg.Label, RequestId: o.newRequestID(),
 	}
-	if !want.LastAt.IsZero() {
-		req.LastRangeAt = timestamppb.New(want.LastAt)
+	if !want.LastRangeAt.IsZero() {
+		req.LastRangeAt = timestamppb.New(want.LastRangeAt)
 	}
 	r, err := once(ctx, c, o, idnodev1.IdsServiceClient.NextRange, req)
 	if err != nil {
 		return Range{}, err
 	}
 	return Range{
-		Prefix: r.GetPrefix(), NodeTag: r.GetNodeTag(), Low: r.GetLow(), High: r.GetHigh(),
-		Size: r.GetSize(), At: r.GetRangeAt().AsTime(), FromReserve: r.GetFromReserve(), Token: r.GetToken(),
+		Range: hilo.Range{Low: r.GetLow(), High: r.GetHigh()}, Granted: r.GetSize(), Prefix: r.GetPrefix(), NodeTag: r.GetNodeTag(),
+		At: r.GetRangeAt().AsTime(), FromReserve: r.GetFromReserve(), Token: string(r.GetToken()),
 	}, nil
 }
 
@@ -68,7 +46,7 @@ func (c *Client) NextRange(ctx context.Context, tag string, want RangeRequest, o
 func (c *Client) ReturnRange(ctx context.Context, tag string, r Range, last int64, opts ...Option) (bool, error) {
 	o := c.options(opts)
 	req := &idnodev1.ReturnRangeRequest{
-		Database: o.database, Tag: tag, Low: r.Low, High: r.High, Last: last, Token: r.Token, RequestId: o.newRequestID(),
+		Database: o.database, Tag: tag, Low: r.Low, High: r.High, Last: last, Token: []byte(r.Token), RequestId: o.newRequestID(),
 	}
 	got, err := once(ctx, c, o, idnodev1.IdsServiceClient.ReturnRange, req)
 	return got.GetReturned(), err
