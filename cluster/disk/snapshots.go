@@ -79,7 +79,8 @@ func (r *room) check(more uint64) error {
 		bytesize.Size(free).Rounded(), bytesize.Size(r.snapshots.lowWater), bytesize.Size(more).Rounded())
 }
 
-// boundedSink checks the free space while a snapshot is written.
+// boundedSink checks the free space while a snapshot is written. The low-water mark is the
+// node's, and no store knows it.
 type boundedSink struct {
 	raft.SnapshotSink
 	room *room

@@ -1,7 +1,6 @@
 // Package raftguard guards against defects of the Raft library (hashicorp/raft v1.7.3): one
 // file for each defect, named by it, to be deleted when the library moves. Package transport
 // calls some guards where messages pass, and has the guards that concern connections alone.
-// of them where messages pass, and has those that are about connections alone.
 package raftguard
 
 import "github.com/hashicorp/raft"

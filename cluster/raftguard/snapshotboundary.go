@@ -25,7 +25,8 @@ import (
 //
 // The entries of such a log up to the end of the snapshot may also be uncommitted, and must
 // not reach other nodes if this node leads. So they are deleted, and the end of the snapshot
-// replaces the last of them.
+// replaces the last of them. It is above any Store, not only the one with files: the guard
+// goes when the library moves, and simulated disks need it as well.
 type BoundaryStore struct {
 	Store
 	// moving is held while a snapshot becomes the boundary, one at a time.
@@ -43,7 +44,8 @@ func (a boundary) newer(b boundary) bool {
 	return a.term > b.term || a.term == b.term && a.index > b.index
 }
 
-// NewBoundaryStore returns s with its boundary. It repairs what a crash left between a snapshot's end and the log.
+// NewBoundaryStore returns s with its boundary. It repairs what a crash left between a
+// snapshot's end and the log.
 func NewBoundaryStore(s Store) (*BoundaryStore, error) {
 	a := &BoundaryStore{Store: s, moving: disklock.New()}
 	metas, err := s.Snapshots().List()
@@ -141,7 +143,8 @@ func (s *BoundaryStore) beyond(end boundary) bool {
 	return at != nil && at.newer(end)
 }
 
-// boundarySink moves the boundary when its snapshot is complete.
+// boundarySink moves the boundary when its snapshot is complete, which changes the log: the
+// sinks below know snapshots alone.
 type boundarySink struct {
 	raft.SnapshotSink
 	store     *BoundaryStore

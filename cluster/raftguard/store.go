@@ -8,7 +8,8 @@ import (
 )
 
 // RaftStore is the node's store for the running Raft library (v1.7.3). Its methods are in
-// the files of the defects that they guard against.
+// the files of the defects that they guard against. They need what only a running node
+// knows, as the commit index, and so are not with BoundaryStore, which a recovery opens too.
 type RaftStore struct {
 	Store
 	cfg RaftStoreConfig

@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/cluster/store/wal"
 	"github.com/idnode/idnode/internal/boltfile"
+	"github.com/idnode/idnode/internal/failpoint"
 )
 
 // logDir is the log's folder.
@@ -30,13 +31,13 @@ func (s *Store) openLog() error {
 	if err != nil {
 		return err
 	}
-	s.log = &walLog{log: log, guard: s.guard}
-	if s.log.mark, err = boltfile.OpenMark(cfg.Dir, cfg.Owner, log.Position()); err != nil {
+	s.log = log
+	if s.mark, err = boltfile.OpenMark(cfg.Dir, cfg.Owner, log.Position()); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", logDir, classify(err)), log.Close())
 	}
 	first, last := rangeOf(log)
 	if err := checkReach(first, last, s.snapshots.newestIndex); err != nil {
-		return errors.Join(err, s.log.Close())
+		return errors.Join(err, s.closeLog())
 	}
 	s.cfg.Logger.Info("raft log verified", "first", first, "last", last, "took", time.Since(started).String())
 	s.cache, err = raft.NewLogCache(s.cfg.cacheEntries, s.log)
@@ -89,65 +90,83 @@ func checkReach(first, last, snapshotIndex uint64) error {
 	return nil
 }
 
-// walLog is a wal.Log under the guard, with a mark beside its folder: the log's own mark
-// is inside, and does not detect an older copy of the whole folder.
-type walLog struct {
-	log   *wal.Log
-	mark  *boltfile.Mark
-	guard *guard
-}
-
-// Close implements io.Closer.
-func (l *walLog) Close() error { return errors.Join(l.log.Close(), l.mark.Close()) }
+// closeLog closes the log and its mark.
+func (s *Store) closeLog() error { return errors.Join(s.log.Close(), s.mark.Close()) }
 
 // FirstIndex implements raft.LogStore.
-func (l *walLog) FirstIndex() (uint64, error) {
-	first, _ := rangeOf(l.log)
-	return first, l.guard.err()
+func (s *Store) FirstIndex() (uint64, error) {
+	first, _ := rangeOf(s.log)
+	return first, s.guard.err()
 }
 
 // LastIndex implements raft.LogStore.
-func (l *walLog) LastIndex() (uint64, error) {
-	_, last := rangeOf(l.log)
-	return last, l.guard.err()
+func (s *Store) LastIndex() (uint64, error) {
+	_, last := rangeOf(s.log)
+	return last, s.guard.err()
 }
 
-// GetLog implements raft.LogStore. Damage ends the store, as does a failed read.
-func (l *walLog) GetLog(index uint64, log *raft.Log) error {
-	if err := l.guard.err(); err != nil {
+// GetLog implements raft.LogStore. The newest entries come from memory. Damage ends the
+// store, as does a failed read.
+func (s *Store) GetLog(index uint64, log *raft.Log) error {
+	if err := s.guard.err(); err != nil {
 		return err
 	}
-	err := l.log.GetLog(index, log)
+	err := s.cache.GetLog(index, log)
 	switch {
 	case err == nil, errors.Is(err, raft.ErrLogNotFound):
 		return err
 	case errors.Is(err, ErrCorrupt):
-		return l.guard.fail(err)
+		return s.guard.fail(err)
 	}
-	return l.guard.fail(fmt.Errorf("%w: %w", ErrRead, err))
+	return s.guard.fail(fmt.Errorf("%w: %w", ErrRead, err))
 }
 
 // StoreLog implements raft.LogStore.
-func (l *walLog) StoreLog(log *raft.Log) error { return l.StoreLogs([]*raft.Log{log}) }
+func (s *Store) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
 
-// StoreLogs implements raft.LogStore.
-func (l *walLog) StoreLogs(logs []*raft.Log) error {
-	return l.change(func() error { return l.log.StoreLogs(logs) })
+// StoreLogs implements raft.LogStore. When it returns nil the entries are on
+// disk. Every error is final for this store.
+func (s *Store) StoreLogs(logs []*raft.Log) error {
+	if err := s.checkBegin(logs); err != nil {
+		return err
+	}
+	failpoint.Hit(failpoint.LogBefore)
+	if err := s.change(func() error { return s.cache.StoreLogs(logs) }); err != nil {
+		// The cache keeps only the text of an error.
+		return errors.Join(err, s.guard.err())
+	}
+	failpoint.Hit(failpoint.LogAfter)
+	return nil
 }
 
-// DeleteRange implements raft.LogStore.
-func (l *walLog) DeleteRange(lo, hi uint64) error {
-	return l.change(func() error { return l.log.DeleteRange(lo, hi) })
+// checkBegin checks that a log without entries continues right after the newest snapshot.
+// One with entries knows what follows them.
+func (s *Store) checkBegin(logs []*raft.Log) error {
+	last, err := s.LastIndex()
+	if err != nil || last > 0 || len(logs) == 0 {
+		return err
+	}
+	if end := s.snapshots.end.Load(); logs[0].Index != end+1 {
+		return fmt.Errorf("store: log entry %d does not follow the newest snapshot, which ends at %d", logs[0].Index, end)
+	}
+	return nil
 }
 
-// change runs a change, which the log puts under the guard, and moves the mark to what is
-// on disk.
-func (l *walLog) change(do func() error) error {
-	if err := l.guard.err(); err != nil {
+// DeleteRange implements raft.LogStore. Every error is final for this store.
+func (s *Store) DeleteRange(first, last uint64) error {
+	failpoint.Hit(failpoint.DeleteBefore)
+	defer failpoint.Hit(failpoint.DeleteAfter)
+	return s.change(func() error { return s.cache.DeleteRange(first, last) })
+}
+
+// change changes the log, which puts its writes under the guard, and moves the mark to what
+// is on disk.
+func (s *Store) change(do func() error) error {
+	if err := s.guard.err(); err != nil {
 		return err
 	}
 	if err := do(); err != nil {
 		return err
 	}
-	return l.guard.change("moving the log's mark", func() error { return l.mark.Put(l.log.Position()) })
+	return s.guard.change("moving the log's mark", func() error { return s.mark.Put(s.log.Position()) })
 }

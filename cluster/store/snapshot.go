@@ -179,7 +179,8 @@ func (s *Snapshots) recordNewest(index uint64) error {
 	return nil
 }
 
-// recordingSink is a snapshot being written, which is recorded when it is finished.
+// recordingSink is a snapshot being written, which is recorded in raft.db when it is finished:
+// the library's own sink knows no file but its own.
 type recordingSink struct {
 	raft.SnapshotSink
 	snapshots *Snapshots

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/store/wal"
-	"github.com/idnode/idnode/internal/failpoint"
+	"github.com/idnode/idnode/internal/boltfile"
 )
 
 // Errors that Open and the store's methods wrap; test for them with errors.Is.
@@ -122,12 +122,17 @@ func (c Config) withDefaults() (Config, error) {
 }
 
 // Store is a raft.LogStore and a raft.StableStore, and has the node's snapshots. It is
-// safe for concurrent use.
+// safe for concurrent use. It ends the node at the first failure of any of its files; the
+// log alone, a wal.Log, does not know the others.
 type Store struct {
-	cfg       Config
-	guard     *guard
-	log       *walLog
-	stable    *stableStore
+	cfg   Config
+	guard *guard
+	log   *wal.Log
+	// mark is beside the log's folder: the log's own mark is inside, and does not detect an
+	// older copy of the whole folder.
+	mark   *boltfile.Mark
+	stable *stableStore
+	// cache has the newest entries, and is above the log.
 	cache     *raft.LogCache
 	snapshots *Snapshots
 }
@@ -186,66 +191,13 @@ func (s *Store) Close() error {
 		return s.guard.err()
 	}
 	done := make(chan error, 1)
-	go func() { done <- errors.Join(s.log.Close(), s.stable.backend.Close()) }()
+	go func() { done <- errors.Join(s.closeLog(), s.stable.backend.Close()) }()
 	select {
 	case err := <-done:
 		return err
 	case <-time.After(s.guard.watchdog.Limit + closeExtra):
 		return fmt.Errorf("%w: closing the store", ErrStalled)
 	}
-}
-
-// FirstIndex implements raft.LogStore.
-func (s *Store) FirstIndex() (uint64, error) { return s.log.FirstIndex() }
-
-// LastIndex implements raft.LogStore.
-func (s *Store) LastIndex() (uint64, error) { return s.log.LastIndex() }
-
-// GetLog implements raft.LogStore. The newest entries come from memory.
-func (s *Store) GetLog(index uint64, log *raft.Log) error {
-	// The cache does not check the guard, so it is checked here.
-	if err := s.guard.err(); err != nil {
-		return err
-	}
-	return s.cache.GetLog(index, log)
-}
-
-// StoreLog implements raft.LogStore.
-func (s *Store) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
-
-// StoreLogs implements raft.LogStore. When it returns nil the entries are on
-// disk. Every error is final for this store.
-func (s *Store) StoreLogs(logs []*raft.Log) error {
-	if err := s.checkBegin(logs); err != nil {
-		return err
-	}
-	failpoint.Hit(failpoint.LogBefore)
-	if err := s.cache.StoreLogs(logs); err != nil {
-		// The cache keeps only the text of an error.
-		return errors.Join(err, s.guard.err())
-	}
-	failpoint.Hit(failpoint.LogAfter)
-	return nil
-}
-
-// checkBegin checks that a log without entries continues right after the newest snapshot.
-// One with entries knows what follows them.
-func (s *Store) checkBegin(logs []*raft.Log) error {
-	last, err := s.log.LastIndex()
-	if err != nil || last > 0 || len(logs) == 0 {
-		return err
-	}
-	if end := s.snapshots.end.Load(); logs[0].Index != end+1 {
-		return fmt.Errorf("store: log entry %d does not follow the newest snapshot, which ends at %d", logs[0].Index, end)
-	}
-	return nil
-}
-
-// DeleteRange implements raft.LogStore. Every error is final for this store.
-func (s *Store) DeleteRange(first, last uint64) error {
-	failpoint.Hit(failpoint.DeleteBefore)
-	defer failpoint.Hit(failpoint.DeleteAfter)
-	return s.cache.DeleteRange(first, last)
 }
 
 // Set implements raft.StableStore. When it returns nil the value is on disk, except for
