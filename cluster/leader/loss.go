@@ -31,10 +31,10 @@ const (
 	heartbeatShare = 5
 	// A leader is silent after so many of the longest intervals: it has missed a heartbeat.
 	silentIntervals = 2
-	// silenceChecks is how often in a heartbeat timeout a follower checks that. A process that
-	// misses stoodStill checks did not listen.
+	// silenceChecks is the number of checks for silence in a heartbeat timeout. A process that
+	// misses pausedChecks checks was paused, and could not hear the leader.
 	silenceChecks = 20
-	stoodStill    = 4
+	pausedChecks  = 4
 	// lossAskEvery is the pause between calls to a voter, which may notice the loss slightly
 	// later than this node.
 	lossAskEvery = 2 * time.Millisecond
@@ -102,7 +102,7 @@ func (l *Loss) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if now := time.Now(); now.Sub(looked) > stoodStill*step {
+		if now := time.Now(); now.Sub(looked) > pausedChecks*step {
 			l.awake.Store(&now)
 		}
 		l.check(ctx)

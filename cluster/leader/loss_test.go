@@ -388,8 +388,8 @@ func TestALeaderThatIsHeardAgainIsNotGone(t *testing.T) {
 	})
 }
 
-// TestAProcessThatStoodStillListensAnew: it could not hear the leader meanwhile.
-func TestAProcessThatStoodStillListensAnew(t *testing.T) {
+// TestAPausedProcessListensAnew: it could not hear the leader meanwhile.
+func TestAPausedProcessListensAnew(t *testing.T) {
 	papertest.Run(t, papertest.Options{Terms: []uint64{1, 1}, Term: 1}, func(p *papertest.Node) {
 		l := newPaperLoss(p)
 		limit := l.loss.silenceLimit(papertest.ID("B"))

@@ -19,5 +19,4 @@
 //
 // The package does not own the table of members, and does not decide what a refused node
 // does: it reports refusals.
-// does: it reports refusals.
 package transport

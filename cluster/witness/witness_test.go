@@ -20,15 +20,15 @@ func TestASetBackDiskIsNoticed(t *testing.T) {
 		says DiskState
 		ok   bool
 	}{
-		"as it was":                            {DiskState{Starts: 5, Last: 20, Term: 3}, true},
-		"further":                              {DiskState{Starts: 9, Last: 30, Term: 7, Committed: 25}, true},
-		"the end cut off by a later leader":    {DiskState{Starts: 5, Last: 14, Term: 4}, true},
-		"the same start again":                 {DiskState{Starts: 4, Last: 20, Term: 3}, false},
-		"a start before":                       {DiskState{Starts: 3, Last: 20, Term: 3}, false},
-		"an older term":                        {DiskState{Starts: 5, Last: 20, Term: 2}, false},
-		"an acknowledged entry less":           {DiskState{Starts: 5, Last: 19, Term: 3}, false},
-		"a committed entry less":               {DiskState{Starts: 5, Last: 13, Term: 4}, false},
-		"an operator trusts the directory": {DiskState{Starts: 2, Last: 3, Term: 1, Trusted: true}, true},
+		"as it was":                         {DiskState{Starts: 5, Last: 20, Term: 3}, true},
+		"further":                           {DiskState{Starts: 9, Last: 30, Term: 7, Committed: 25}, true},
+		"the end cut off by a later leader": {DiskState{Starts: 5, Last: 14, Term: 4}, true},
+		"the same start again":              {DiskState{Starts: 4, Last: 20, Term: 3}, false},
+		"a start before":                    {DiskState{Starts: 3, Last: 20, Term: 3}, false},
+		"an older term":                     {DiskState{Starts: 5, Last: 20, Term: 2}, false},
+		"an acknowledged entry less":        {DiskState{Starts: 5, Last: 19, Term: 3}, false},
+		"a committed entry less":            {DiskState{Starts: 5, Last: 13, Term: 4}, false},
+		"an operator trusts the directory":  {DiskState{Starts: 2, Last: 3, Term: 1, Trusted: true}, true},
 	} {
 		w := New(nil)
 		seen(w)

@@ -116,7 +116,7 @@ func addBackup(out *printer, dir string, keep int, write transfer.Write) error {
 	return nil
 }
 
-// standardOutput and standardInput are the name of a file that is none.
+// standardOutput and standardInput are the file name of standard output and input.
 const (
 	standardOutput = "-"
 	standardInput  = "-"

@@ -7,18 +7,17 @@ import (
 	"sync/atomic"
 )
 
-// calm is a log handler that leaves warnings out while the nodes of dev start
-// and stop. A node that starts before the others, or stops after them, rightly
-// warns of what is missing; where all of them do so together on purpose, that
-// only hides the warning that matters. Errors pass, but not the Raft library's own lines
-// of any level: a node says by itself what comes of what that tells.
+// calm is a log handler that drops warnings while the nodes of dev start and stop. A node that
+// starts before the others, or stops after them, rightly warns of what is missing; if all of
+// them do so on purpose, that only hides the warnings that matter. Errors pass, but not the Raft
+// library's own lines of any level: a node logs the consequences itself.
 type calm struct {
 	slog.Handler
-	// expected says that warnings are expected; all handlers made of one share it.
+	// expected means that warnings are expected; all handlers derived from one share it.
 	expected *atomic.Bool
 }
 
-// newCalm returns a handler that expects warnings until told otherwise.
+// newCalm returns a handler that expects warnings at first.
 func newCalm(h slog.Handler) calm {
 	c := calm{Handler: h, expected: new(atomic.Bool)}
 	c.expected.Store(true)

@@ -56,7 +56,7 @@ func newClusterStatusCommand(a *app) *cobra.Command {
 				fmt.Fprintln(a.stderr, "idnode: "+printable(describe(err))) // It may come back.
 			default:
 				if a.toTerminal && !s.out.json {
-					fmt.Fprint(s.out.w, "\x1b[H\x1b[2J") // The last one is cleared away.
+					fmt.Fprint(s.out.w, "\x1b[H\x1b[2J") // Clear the screen.
 				}
 				showStatus(s, res)
 			}
@@ -134,7 +134,7 @@ addresses and its id too.`,
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		members, err := allMembers(ctx, s, removed, stale)
 		if !stale && exitCode(err) == exitUnavailable {
-			// Without a quorum it is asked first of all. Any node knows what it heard last.
+			// Without a quorum it is asked first. Any node returns its last knowledge.
 			if known, staleErr := allMembers(ctx, s, removed, true); staleErr == nil {
 				fmt.Fprintf(a.stderr, "idnode: warning: this is what the node asked knows by itself: %s\n", printable(describe(err)))
 				members, err = known, nil

@@ -68,8 +68,7 @@ type endpointError struct {
 	err      error
 }
 
-// failedAt records an attempt. Of two errors that say as much, the later one
-// counts.
+// failedAt records an attempt. Of two errors that say as much, the later counts.
 func (e *callError) failedAt(endpoint string, err error) {
 	e.tried = append(e.tried, endpointError{endpoint, err})
 	if e.err == nil || telling(err) >= telling(e.err) {
@@ -77,9 +76,9 @@ func (e *callError) failedAt(endpoint string, err error) {
 	}
 }
 
-// telling says how much an error tells of the cluster: what a node says about it all
-// is more than what it says about itself, and that is more than that an endpoint is
-// no node, or is not there.
+// telling ranks how much an error says about the cluster: a node's error about the cluster is
+// more than its error about itself, and that is more than that an endpoint is no node, or is not
+// there.
 func telling(err error) int {
 	var unreachable *unreachableError
 	switch reason := reasonOf(err); {
@@ -113,8 +112,8 @@ type attempt = func(ctx context.Context, conn grpc.ClientConnInterface) error
 // sending is how a call is sent: ask, keyed, change, or what once returns.
 type sending func(ctx context.Context, call attempt) error
 
-// invoke sends a request as one call of a service's client, and returns its answer. What
-// cannot be encoded is refused here: gRPC's own error leaves open whether it was sent.
+// invoke sends a request as one call of a service's client, and returns its answer. A request
+// that cannot be encoded is refused here: gRPC's own error leaves open whether it was sent.
 func invoke[C any, Req proto.Message, Res any](ctx context.Context, send sending, client func(grpc.ClientConnInterface) C,
 	method func(C, context.Context, Req, ...grpc.CallOption) (Res, error), req Req,
 ) (res Res, err error) {
@@ -133,9 +132,9 @@ func (s *clusterClient) ask(ctx context.Context, call attempt) error {
 	return changedNothing(s.try(ctx, repeatable, call))
 }
 
-// insistOnAnswer is ask as insist sends a call.
-func (s *clusterClient) insistOnAnswer(ctx context.Context, call attempt) error {
-	return changedNothing(s.insist(ctx, call))
+// askUntilAnswered is ask with the retries of untilAnswered.
+func (s *clusterClient) askUntilAnswered(ctx context.Context, call attempt) error {
+	return changedNothing(s.untilAnswered(ctx, call))
 }
 
 // changedNothing returns the error of a call whose outcome is known, however it failed.
@@ -146,8 +145,8 @@ func changedNothing(err error) error {
 	return err
 }
 
-// keyed sends a call that changes the cluster, and whose repeat changes nothing more: its
-// caller names what it is about, as a document's key.
+// keyed sends a call that changes the cluster, and whose repetition changes nothing more, because
+// the request names its subject, such as a document's key.
 func (s *clusterClient) keyed(ctx context.Context, call attempt) error {
 	err := s.try(ctx, repeatable, call)
 	if failed := callErrorIn(err); failed != nil {
@@ -182,7 +181,7 @@ func (s *clusterClient) once(r *request, id **idnodev1.RequestId) sending {
 	}
 }
 
-// onceFrom is once with the request id that the flags name, or a random one.
+// onceFrom is once with the request id from the flags, or a random one.
 func (s *clusterClient) onceFrom(flags *requestFlags, id **idnodev1.RequestId) sending {
 	return func(ctx context.Context, call attempt) error {
 		r, err := flags.request()
@@ -193,9 +192,8 @@ func (s *clusterClient) onceFrom(flags *requestFlags, id **idnodev1.RequestId) s
 	}
 }
 
-// try calls each endpoint in order until one gives a final answer. The timeout
-// covers all of them together. An endpoint of which we cannot tell whether it
-// did something is followed by the next only if safe says so.
+// try calls each endpoint in order until one gives a final answer. The timeout covers all of
+// them. An endpoint that may have done something is followed by the next only if safe allows it.
 func (s *clusterClient) try(ctx context.Context, safe safety, call attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -217,20 +215,20 @@ func (s *clusterClient) try(ctx context.Context, safe safety, call attempt) erro
 
 // Long work outlives a cluster that is without a leader for some time.
 const (
-	insistFor   = time.Minute
-	insistPause = 200 * time.Millisecond
+	answerFor   = time.Minute
+	answerPause = 200 * time.Millisecond
 )
 
-// insist makes a call as keyed does until it is answered, for a minute at
-// most: long work must not end because a leader did.
-func (s *clusterClient) insist(ctx context.Context, call attempt) error {
-	deadline := time.Now().Add(insistFor)
+// untilAnswered makes a call as keyed does until it is answered, for at most a minute: long work
+// must not end because a leader did.
+func (s *clusterClient) untilAnswered(ctx context.Context, call attempt) error {
+	deadline := time.Now().Add(answerFor)
 	for {
 		err := s.keyed(ctx, call)
 		if err == nil || !mayPass(err) || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
-		pause.For(ctx, insistPause)
+		pause.For(ctx, answerPause)
 	}
 }
 
@@ -239,9 +237,8 @@ func mayPass(err error) bool {
 	return effectOf(err) != effectRefused && !isNoGRPC(err) || exitCode(err) == exitUnavailable || reasonOf(err) == "OVERLOADED"
 }
 
-// tryOne makes one attempt. With left endpoints still to go it may use that
-// share of the time that remains; a call that must not be repeated gets all of
-// it once it was sent.
+// tryOne makes one attempt. With left endpoints still to go it may use that share of the
+// remaining time; a call that must not be repeated gets all of it once it was sent.
 func (s *clusterClient) tryOne(ctx context.Context, endpoint string, left int, safe safety, call attempt) error {
 	share, cancel := context.WithTimeout(ctx, remaining(ctx)/time.Duration(left))
 	defer cancel()

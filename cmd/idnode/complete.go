@@ -7,8 +7,8 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// completeValues has shells offer what a flag takes, where that is one of few, for a command
-// and those below it.
+// completeValues makes shells complete the values of a flag that has few, for a command and its
+// subcommands.
 func completeValues(cmd *cobra.Command) {
 	for name, values := range map[string][]string{
 		"output": {"text", "wide", "json"}, "form": {"ravendb", "csv"}, "log-level": {"debug", "info", "warn", "error"},

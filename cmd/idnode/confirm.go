@@ -34,8 +34,8 @@ func (c *confirmation) of(cmd *cobra.Command) *confirmation {
 	return c
 }
 
-// isTerminal says whether a person may be at the other end: a pipe, a file or another
-// device than a terminal, such as /dev/null, is none.
+// isTerminal reports whether a person may be at the other end. A pipe, a file or another device,
+// such as /dev/null, is no terminal.
 func isTerminal(stream any) bool {
 	if in, ok := stream.(*input); ok {
 		stream = in.Reader
@@ -97,7 +97,7 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, next: time.Now().Add(progressPause)}
 }
 
-// say prints a line, unless the one before is too new.
+// say prints a line, unless the previous line is too new.
 func (p *progress) say(format string, args ...any) {
 	if now := time.Now(); now.After(p.next) {
 		fmt.Fprintf(p.w, format+"\n", args...)

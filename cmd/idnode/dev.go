@@ -25,7 +25,7 @@ const (
 	// devReady bounds the wait for a leader: elections take about a second, a
 	// slow disk some more.
 	devReady = time.Minute
-	// devStop bounds the end: longer than a node's own bounds together.
+	// devStop bounds the end: longer than the sum of a node's own bounds.
 	devStop = 30 * time.Second
 )
 
@@ -110,7 +110,7 @@ func (o *devOptions) run(ctx context.Context, a *app) (err error) {
 	ctx, end := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer end()
 	log, expectWarnings := o.calmLogger(log)
-	// This runs before the nodes hear of the end, which they do in run.
+	// This runs before the nodes' contexts end, which they do in run.
 	ctx, stop := stopAfter(ctx, func() { expectWarnings(true) })
 	defer stop()
 	dir, remove, err := o.folder()
@@ -153,9 +153,9 @@ func (o *devOptions) folder() (dir string, remove func() error, err error) {
 	return makeDevFolder()
 }
 
-// patientNodes are the timeouts of dev's nodes. No leader is lost here, and a busy laptop,
-// or one whose disk stalls for a moment, must not look like a lost leader.
-var patientNodes = []string{"--heartbeat-timeout", "1s", "--call-timeout", "4500ms", "--storage-watchdog", "1m"}
+// longTimeouts are the timeouts of dev's nodes. No leader is lost here, and a busy laptop, or one
+// whose disk stalls for a moment, must not look like a lost leader.
+var longTimeouts = []string{"--heartbeat-timeout", "1s", "--call-timeout", "4500ms", "--storage-watchdog", "1m"}
 
 // devNode is one node of the cluster, before it runs.
 type devNode struct {
@@ -251,7 +251,7 @@ func cause(err error) error {
 	return err
 }
 
-// introduce prints where the nodes are and what they give.
+// introduce prints the nodes' addresses and sample ids.
 func introduce(ctx context.Context, w io.Writer, c *devCluster) error {
 	var rows [][2]string
 	for i, n := range c.nodes {

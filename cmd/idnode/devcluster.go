@@ -17,7 +17,7 @@ type devCluster struct {
 	nodes []server
 }
 
-// newDevCluster puts the nodes together; none runs yet.
+// newDevCluster assembles the nodes; none runs yet.
 func newDevCluster(newServer newServer, specs []devNode, log *slog.Logger) (*devCluster, error) {
 	if err := checkPorts(specs); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func newDevCluster(newServer newServer, specs []devNode, log *slog.Logger) (*dev
 		tuning.Dial[spec.tag], tuning.DialPeer[spec.tag] = spec.raft, spec.grpc
 	}
 	for _, spec := range specs {
-		flags := append(spec.flags(specs), patientNodes...)
+		flags := append(spec.flags(specs), longTimeouts...)
 		cfg, err := configOf(flags)
 		if err == nil {
 			cfg.Tuning = tuning
@@ -50,16 +50,15 @@ func (c *devCluster) add(newServer newServer, cfg *config.Config, log *slog.Logg
 	return err
 }
 
-// close lets go of nodes that shall not run: a node closes what it holds when
-// it ends.
+// close closes nodes that will not run: a node closes its parts when it ends.
 func (c *devCluster) close() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return c.run(ctx, func(context.Context) error { return nil })
 }
 
-// run runs all nodes, calls introduce once all of them serve, and ends them
-// together: when ctx ends, when introduce fails, or when one ended by itself.
+// run runs all nodes, calls introduce once all of them serve, and ends them all when ctx ends,
+// when introduce fails, or when a node ended by itself.
 func (c *devCluster) run(ctx context.Context, introduce func(context.Context) error) error {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -77,14 +76,14 @@ func (c *devCluster) run(ctx context.Context, introduce func(context.Context) er
 	}
 	<-running.Done()
 	if ctx.Err() != nil {
-		// Told to stop, be it while the nodes still started.
+		// Stopped, perhaps while the nodes were still starting.
 		return c.await(ends)
 	}
 	_ = c.await(ends)
 	return context.Cause(running)
 }
 
-// runOne runs a node and returns why it ended, unless it was told to.
+// runOne runs a node and returns why it ended, unless ctx ended.
 func (c *devCluster) runOne(ctx context.Context, i int) error {
 	err := c.nodes[i].Run(ctx)
 	switch {

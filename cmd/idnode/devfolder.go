@@ -42,8 +42,8 @@ func lockDevFolder(dir string) (lock *os.File, err error) {
 	return lock, nil
 }
 
-// clearDevFolders removes the temporary folders of this user's processes that were
-// killed. It does what it can: nothing depends on it.
+// clearDevFolders removes the temporary folders of this user's killed processes. Failures are
+// ignored: nothing depends on it.
 func clearDevFolders() {
 	found, _ := filepath.Glob(filepath.Join(os.TempDir(), devFolder+"*"))
 	for _, dir := range found {

@@ -49,9 +49,9 @@ func streamBackup(ctx context.Context, s *clusterClient, out io.Writer, p *progr
 	return err
 }
 
-// download writes a backup, from the first endpoint that gives all of it. Before
-// another one is asked, rewind takes back what was written, or returns why it cannot.
-// The timeout is for each piece: the whole may take long.
+// download writes a backup, from the first endpoint that gives all of it. Before it asks another
+// endpoint, rewind removes what was written, or returns why it cannot. The timeout is for each
+// piece: the whole may take long.
 func (s *clusterClient) download(ctx context.Context, to io.Writer, p *progress, consistency idnodev1.Consistency,
 	rewind func(failed error) error,
 ) error {
@@ -98,7 +98,7 @@ type unwrittenError struct{ err error }
 func (e *unwrittenError) Error() string { return "cannot write the backup: " + e.err.Error() }
 func (e *unwrittenError) Unwrap() error { return e.err }
 
-// receive writes what a node sends; got is told the size after each piece.
+// receive writes what a node sends; got gets the size after each piece.
 func (s *clusterClient) receive(ctx context.Context, endpoint string, w io.Writer, consistency idnodev1.Consistency,
 	got func(size int64),
 ) (size int64, err error) {

@@ -19,8 +19,8 @@ var refusals = []error{
 	member.ErrOtherVersion, fsm.ErrWrongCluster,
 }
 
-// endCode is the exit code of a node that ended by itself. Service managers go by
-// it: they start a node again, but not one that a person must look at.
+// endCode is the exit code of a node that ended by itself. By it service managers start a node
+// again, or not, if a person must look at the node.
 func endCode(err error) int {
 	var damaged *node.DataLossError
 	var newer *raftlog.UnknownFormatError

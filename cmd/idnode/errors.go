@@ -57,7 +57,7 @@ type endedError struct{ err error }
 func (e *endedError) Error() string { return e.err.Error() }
 func (e *endedError) Unwrap() error { return e.err }
 
-// report prints err as one line, with -v one more for each endpoint, and returns the exit code it stands for.
+// report prints err as one line, with -v one more for each endpoint, and returns its exit code.
 func (a *app) report(err error) int {
 	if err == nil {
 		return exitOK
@@ -93,9 +93,8 @@ func oneLine(text string) string {
 	return b.String()
 }
 
-// exitCode returns the exit code that err stands for. A value the server
-// refuses as INVALID_ARGUMENT stood on the command line, so that is wrong
-// usage like one the command line refuses by itself.
+// exitCode returns the exit code of err. A value that the server refuses as INVALID_ARGUMENT came
+// from the command line, so it is wrong usage, as if the command line had refused it.
 func exitCode(err error) int {
 	var usage *usageError
 	var unavailable *unavailableError
@@ -174,7 +173,7 @@ func describeCall(e *callError) string {
 	return text
 }
 
-// describeStatus describes one answer of a server, or any other error.
+// describeStatus describes an answer of a server, or any other error.
 func describeStatus(err error) string {
 	s, ok := statusOf(err)
 	if !ok {
@@ -206,11 +205,11 @@ func describeStatus(err error) string {
 	return reason + ": " + text
 }
 
-// otherHTTP is gRPC's text for a refusal by an HTTP server that is none of gRPC. Other codes may
-// be a proxy's, which sent the call on.
+// otherHTTP is gRPC's text for a refusal by an HTTP server without gRPC. Other codes may be a
+// proxy's that forwarded the call.
 var otherHTTP = regexp.MustCompile(`unexpected HTTP status code received from server: (400|404|405|415) [^;]*`)
 
-// isNoGRPC says whether what answered is no node, or another port of one.
+// isNoGRPC reports whether an answer came from no node, or from another port of a node.
 func isNoGRPC(err error) bool {
 	s, ok := statusOf(err)
 	return ok && reasonOf(err) == "" && (s.Code() == codes.Unimplemented || otherHTTP.MatchString(s.Message()))

@@ -65,8 +65,7 @@ func exportForm(given, path string) (transfer.Form, error) {
 	return formOf(given, path, "ravendb, csv or series")
 }
 
-// exportCluster takes a backup that does not stay, and exports that: the counters
-// are then of one moment.
+// exportCluster takes a temporary backup and exports it: the counters are then of one moment.
 func exportCluster(ctx context.Context, s *clusterClient, path string, form transfer.Form, a *app) error {
 	dir := filepath.Dir(path)
 	if path == standardOutput {

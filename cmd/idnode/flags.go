@@ -167,9 +167,8 @@ func checkEndpoints(given []string) ([]string, error) {
 	return endpoints, nil
 }
 
-// tlsConfig returns nil unless a TLS flag is set. The files are the same ones
-// that a node's own flags name, so inside a container the same environment
-// serves both.
+// tlsConfig returns nil unless a TLS flag is set. The files are those of a node's own flags, so
+// inside a container the same environment serves both.
 func (c *clientFlags) tlsConfig() (*tls.Config, error) {
 	if c.cert == "" && c.key == "" && c.ca == "" && c.serverName == "" {
 		return nil, nil
@@ -244,8 +243,7 @@ func (r *requestFlags) request() (*request, error) {
 	return newRequest(r.id, &r.since), nil
 }
 
-// given returns the request id only if the caller named one: for calls that
-// need none.
+// given returns the request id only if the caller named one: for calls that need none.
 func (r *requestFlags) given() (*request, error) {
 	req, err := r.request()
 	if r.id == "" {

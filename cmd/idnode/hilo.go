@@ -257,7 +257,7 @@ A node knows its own alone: every --endpoint is asked.`,
 	})
 }
 
-// printReserves prints what one node has in reserve.
+// printReserves prints a node's reserves.
 func printReserves(ctx context.Context, s *clusterClient) error {
 	req := &idnodev1.ListReservesRequest{PageSize: maxPage}
 	for {

@@ -96,8 +96,8 @@ values come twice, which is asked about.`,
 	})
 }
 
-// askToLower asks before a seed that may lower the value. Where the present one is not
-// known, as without a quorum, it may.
+// askToLower asks before a seed that may lower the value. It may if the present value is unknown,
+// as without a quorum.
 func askToLower(ctx context.Context, s *clusterClient, sure *confirmation, msg *idnodev1.SeedIdentityRequest) error {
 	if !msg.GetForce() || sure.yes {
 		return nil

@@ -22,7 +22,7 @@ func registerForm(f *pflag.FlagSet, form *string) {
 	f.StringVar(form, "form", "", "form of the file: ravendb or csv; by its name unless given (.csv is csv)")
 }
 
-// formOf returns the form of a file that is read or written in one of the forms.
+// formOf returns the form of a file, by the flag or its name.
 func formOf(given, path, forms string) (transfer.Form, error) {
 	switch form := transfer.Form(given); {
 	case form == transfer.RavenDB || form == transfer.CSV:
@@ -79,7 +79,7 @@ be changed, and changes nothing.`,
 			return err
 		}
 		if _, err := clusterOf(ctx, s); err != nil {
-			return err // Where nobody is, a merge would insist for a minute.
+			return err // Without a server, a merge would be retried for a minute.
 		}
 		question := fmt.Sprintf("Merges %d counters and claims of %s. They only rise, and that cannot be undone.", len(counters), args[0])
 		if !dryRun {
@@ -94,9 +94,9 @@ be changed, and changes nothing.`,
 // importAll merges counters and says what that did.
 func importAll(ctx context.Context, s *clusterClient, p *progress, counters []counterfile.Counter, dryRun bool) error {
 	show, end := changePrinter(s.out)
-	call := s.insist
+	call := s.untilAnswered
 	if dryRun {
-		call = s.insistOnAnswer
+		call = s.askUntilAnswered
 	}
 	m := transfer.Merger{Call: call, DryRun: dryRun, Changed: show, Merged: p.merged(int64(len(counters)))}
 	total, err := m.Merge(ctx, counters)

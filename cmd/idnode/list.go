@@ -20,7 +20,7 @@ import (
 // maxPage is the largest page a server gives.
 const maxPage = 1_000
 
-// page is one page to ask for.
+// page is a page to request.
 type page struct {
 	prefix      string
 	size        int32
@@ -28,12 +28,11 @@ type page struct {
 	consistency idnodev1.Consistency
 }
 
-// pager prints one page and returns the token of the next one and how many
-// entries it printed.
+// pager prints one page and returns the token of the next and the number of printed entries.
 type pager func(ctx context.Context, s *clusterClient, p page) (next string, n int, err error)
 
-// list makes cmd a command that prints page after page, and at a terminal in columns with
-// these heads. Each page has the whole timeout; the listing is not one cut through time.
+// list makes cmd a command that prints page after page, at a terminal in columns with these heads.
+// Each page has the whole timeout; the pages are not of one log index.
 func (a *app) list(cmd *cobra.Command, client clientCommand, heads string, show pager) *cobra.Command {
 	var flags listFlags
 	flags.register(cmd.Flags())

@@ -1,8 +1,7 @@
 // Command idnode is the server and the command line of idnode in one binary.
 //
-// It owns what a person or a script sees: commands, flags, output, exit codes
-// and signals. What an id is, how nodes agree and how a node is put together
-// live in other packages.
+// It owns what a person or a script sees: commands, flags, output, exit codes and signals. It does
+// not own ids, consensus, or the assembly of a node.
 package main
 
 import (
@@ -26,8 +25,8 @@ import (
 	"github.com/idnode/idnode/server/config"
 )
 
-// signalEcho is how long a further signal counts as the first one again: what
-// ends a process together with its group, as timeout(1) does, sends it twice.
+// signalEcho is how long a further signal counts as a repetition of the first: a sender that ends
+// a process and its group, as timeout(1) does, sends it twice.
 const signalEcho = time.Second
 
 func main() {
@@ -63,14 +62,14 @@ func (a *app) run(ctx context.Context, args []string, stdin io.Reader) int {
 	return code
 }
 
-// input is the standard input until ctx ends: whoever waits for a person, or for another
-// program, ends with it.
+// input is the standard input until ctx ends, so that a command that waits for a person or another
+// program ends with ctx.
 type input struct {
 	ctx context.Context
 	io.Reader
 }
 
-// Read implements io.Reader. What it waits for when ctx ends is read by nobody.
+// Read implements io.Reader. A read in progress when ctx ends is lost.
 func (in *input) Read(p []byte) (int, error) {
 	piece, done := make([]byte, len(p)), make(chan error, 1)
 	go func() {
@@ -86,7 +85,7 @@ func (in *input) Read(p []byte) (int, error) {
 	}
 }
 
-// app is what all commands of one run share.
+// app is shared by all commands of a run.
 type app struct {
 	stdout, stderr io.Writer
 	// toTerminal says that a person may read stdout.
@@ -159,8 +158,8 @@ func (a *app) enter(b body) body {
 	}
 }
 
-// warnOfVariables tells of variables that look like ours and mean nothing: with a slip in
-// its name, one that names the cluster leads to another one.
+// warnOfVariables warns of environment variables that look like idnode's and have no meaning: a
+// misspelled variable may lead to another cluster.
 func (a *app) warnOfVariables() {
 	unknown := config.UnknownVariables(a.env)
 	for _, name := range slices.Sorted(maps.Keys(unknown)) {

@@ -20,8 +20,8 @@ const (
 	// textCount is the largest count asked for as finished ids. Above it the
 	// server sends blocks, and the ids are built here.
 	textCount = 1_000
-	// guidCount is how many GUIDs are asked for in one call: they have no
-	// blocks, and this many stay well within one answer.
+	// guidCount is the number of GUIDs requested in one call: they have no blocks, and this
+	// many stay well within one answer.
 	guidCount = 10_000
 )
 
@@ -102,9 +102,9 @@ func badTemplate(err error) error {
 	return &usageError{err: err}
 }
 
-// requestFor returns the request id of a call: a random one where the cluster
-// counts, so that a repeat at another endpoint takes nothing again. The other
-// kinds refuse one, so theirs is sent only if the caller insists.
+// requestFor returns the request id of a call: a random one for the kinds that the cluster counts,
+// so that a repetition at another endpoint takes nothing again. The other kinds refuse request
+// ids, so theirs is sent only if the caller gave one.
 func (o *nextOptions) requestFor(kind docid.Kind) (*request, error) {
 	if kind == docid.Identity || o.claim {
 		return o.request.request()
@@ -123,7 +123,7 @@ func (o *nextOptions) generate(ctx context.Context, s *clusterClient, template s
 	return invoke(ctx, s.once(r, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Generate, msg)
 }
 
-// manyGUIDs asks for more GUIDs than fit well into one answer.
+// manyGUIDs requests more GUIDs than fit into one answer.
 func (o *nextOptions) manyGUIDs(ctx context.Context, s *clusterClient, template string, r *request) error {
 	for left := o.count; left > 0; left -= guidCount {
 		res, err := o.generate(ctx, s, template, min(left, guidCount), r, docid.GUID)

@@ -12,7 +12,7 @@ import (
 	"github.com/idnode/idnode/server/tracing"
 )
 
-// newNode puts one real node together.
+// newNode assembles a real node.
 func newNode(cfg *config.Config, log *slog.Logger) (server, error) {
 	traces, err := tracing.Start(context.Background(), tracing.Config{
 		Version: versionText(), Instance: cmp.Or(cfg.Tag, cfg.AdvertiseGRPC), Getenv: os.Getenv, Logger: log,

@@ -47,7 +47,7 @@ func (p *printer) flush() error {
 	return nil
 }
 
-// result prints m as one line of JSON, or as text says.
+// result prints m as one line of JSON, or by text.
 func (p *printer) result(m proto.Message, text func(w io.Writer)) {
 	if !p.json {
 		text(p.w)
@@ -64,8 +64,8 @@ func (p *printer) value(failed error, m proto.Message, v any) error {
 	return failed
 }
 
-// object prints m as one line of JSON, zero values too, so that a script finds
-// every field. protojson varies its spaces on purpose; compacting undoes that.
+// object prints m as one line of JSON with zero values, so that a script finds every field.
+// protojson varies its spaces on purpose; compacting undoes that.
 func (p *printer) object(m proto.Message) {
 	raw, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
 	if err != nil {
@@ -80,8 +80,7 @@ func (p *printer) object(m proto.Message) {
 	p.line(line.String())
 }
 
-// alone prints what the API lists without a message for one: as JSON, an object with this
-// field.
+// alone prints a value that the API has no message for: as JSON, an object with this field.
 func (p *printer) alone(field, text string) {
 	if p.json {
 		object, err := json.Marshal(map[string]string{field: text})

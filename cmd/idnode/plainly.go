@@ -14,10 +14,10 @@ var dashed = regexp.MustCompile(`^unknown shorthand flag: '(.)' in (-.+)$`)
 // parsing is how the standard library says that a flag's value is no number.
 var parsing = regexp.MustCompile(`strconv\.Parse(\w+): parsing "[^"]*": (invalid syntax|value out of range)`)
 
-// duration is how it says that one is none.
+// duration is pflag's error of an invalid duration.
 var duration = regexp.MustCompile(`time: (invalid duration|missing unit in duration|unknown unit "[^"]*" in duration) "[^"]*"`)
 
-// Of a file in YAML: a key that is none, a value of another kind, and the beginning of both.
+// YAML's errors: an unknown key, a value of another kind, and the beginning of both.
 var (
 	yamlKey   = regexp.MustCompile(`field (\S+) not found in type \S+`)
 	yamlValue = regexp.MustCompile("cannot unmarshal !!\\w+( `[^`]*`)? into \\S+")

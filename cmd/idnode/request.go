@@ -10,7 +10,7 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// request is the request id of one command. A nil request is none.
+// request is the request id of a command; nil means no request id.
 type request struct {
 	id string
 	// since is the log index known before the first try; nil if it is not.
@@ -21,8 +21,8 @@ type request struct {
 	looked, sent bool
 }
 
-// newRequest returns a request with a random id, or with the one the caller
-// gave. since is the caller's own --retry-since, nil if this is the first try.
+// newRequest returns a request with a random id, or with the caller's. since is the caller's own
+// --retry-since, nil for a first try.
 func newRequest(id string, since *uint64) *request {
 	if id == "" {
 		id = "cli-" + rand.Text()

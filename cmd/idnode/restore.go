@@ -114,7 +114,7 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 	}
 	c := r.backup.Info.GetCounts()
 	merge := transfer.Restore{
-		Backup: r.backup, Call: s.insist, SkipAhead: r.skip, Floors: floors, ShareTags: r.shareTags, Settings: r.settings,
+		Backup: r.backup, Call: s.untilAnswered, SkipAhead: r.skip, Floors: floors, ShareTags: r.shareTags, Settings: r.settings,
 		Merged: newProgress(r.sure.err).merged(c.GetIdentities() + c.GetHilos() + c.GetClaims() + int64(len(floors))),
 	}
 	before, err := seriesHere(ctx, &merge)

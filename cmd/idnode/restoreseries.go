@@ -46,7 +46,7 @@ func seriesQuestion(here *transfer.SeriesOfBackup) (text string) {
 	return text
 }
 
-// laterSeries says what becomes of series that are defined after the restore.
+// laterSeries describes the state of series that are defined after the restore.
 func (r *restore) laterSeries() string {
 	if r.skip == 0 && r.floor == "" {
 		return ""

@@ -32,7 +32,7 @@ type fileRole struct {
 type fileGrant struct {
 	Database string `yaml:"database"`
 	Prefix   string `yaml:"prefix,omitempty"`
-	// Boundary must be said of a prefix that does not end at one.
+	// Boundary must be set for a prefix that does not end at a boundary.
 	Boundary *bool    `yaml:"boundary,omitempty"`
 	Name     string   `yaml:"name,omitempty"`
 	Rights   []string `yaml:"rights,flow"`
@@ -80,7 +80,7 @@ func parseRoles(data []byte) (*idnodev1.RoleTable, error) {
 		return nil, errors.New("the file has more than one YAML document")
 	}
 	if file.Roles == nil {
-		// It may be the wrong file, or one that was cut off.
+		// The file may be the wrong one, or truncated.
 		return nil, errors.New("the file has no roles; one that takes all of them away says roles: []")
 	}
 	table := &idnodev1.RoleTable{}

@@ -14,8 +14,8 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// sampleWait bounds how long dev waits for one id: a node that serves can be
-// without a leader again for a moment.
+// sampleWait bounds how long dev waits for an id: a serving node can be without a leader again for
+// a moment.
 const sampleWait = 20 * time.Second
 
 // sampleKind is one kind of id, and how to get one.
@@ -35,8 +35,8 @@ func sampleKinds() []sampleKind {
 	}
 }
 
-// printSamples prints one id of each kind from the node called tag, of a database that is for
-// that alone.
+// printSamples prints an id of each kind from the node called tag, of a database used only for
+// that.
 func printSamples(ctx context.Context, w io.Writer, tag, endpoint string) error {
 	s := &clusterClient{endpoints: []string{endpoint}, database: "samples", timeout: defaultTimeout}
 	defer s.close()

@@ -97,7 +97,7 @@ key leads to it. If not, it fails, and names the first number that is wrong.`,
 			if err != nil {
 				return err
 			}
-			send = s.insistOnAnswer // What has taken long does not end because a leader did.
+			send = s.askUntilAnswered // What has taken long does not end because a leader did.
 		}
 		s.out.result(res, func(w io.Writer) {
 			if res.GetOk() {
@@ -145,7 +145,7 @@ func parseNumberOf(flag, text string) (int64, error) {
 // scopeKey is a scope in any spelling.
 func scopeKey(scope []string) string { return docid.Fold(scopeText(scope)) }
 
-// parseScope reads a scope. Which ones there are is the cluster's business.
+// parseScope parses a scope. The cluster decides whether it exists.
 func parseScope(text string) ([]string, error) {
 	if text == noScope {
 		return nil, nil

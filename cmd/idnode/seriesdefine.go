@@ -103,7 +103,7 @@ func printPreview(w io.Writer, p *idnodev1.SeriesPreview) {
 	})
 }
 
-// parseBegins reads where scopes begin. Which ones there are is the cluster's business.
+// parseBegins parses where scopes begin. The cluster decides whether they exist.
 func parseBegins(texts []string) (begins []*idnodev1.ScopeBegin, err error) {
 	for _, text := range texts {
 		scope, number, err := cutScope("--begin", "SCOPE=NUMBER", text)
@@ -172,8 +172,7 @@ func registerExpiresIn(f *pflag.FlagSet, in *time.Duration, usage string) {
 	f.DurationVar(in, "expires-in", 0, usage)
 }
 
-// expiresIn returns nil unless the flag is given. A 0 would be without end for one person
-// and at once for another.
+// expiresIn returns nil unless the flag is given. 0 is refused: it could mean never or at once.
 func expiresIn(f *pflag.FlagSet, in time.Duration) (*durationpb.Duration, error) {
 	if !f.Changed("expires-in") {
 		return nil, nil
@@ -189,7 +188,7 @@ func word(name, prefix string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, prefix), "_", "-"))
 }
 
-// words are how people write the values of an enum, in their order, without the unspecified one.
+// words returns the values of an enum as people write them, in order, without the unspecified one.
 func words(prefix string, values map[string]int32) []string {
 	names := slices.SortedFunc(maps.Keys(values), func(a, b string) int { return int(values[a] - values[b]) })[1:]
 	for i, name := range names {
@@ -208,7 +207,7 @@ func choice(flag, text, prefix string, values map[string]int32) (int32, error) {
 	return 0, usagef("%s must be %s or %s, not %q", flag, strings.Join(allowed[:last], ", "), allowed[last], text)
 }
 
-// maxAhead says how many days a date may be after the present one.
+// maxAhead returns, in words, how many days a date may be after today.
 func maxAhead(d *idnodev1.SeriesDefinition) string {
 	switch days := d.GetMaxAheadDays(); {
 	case days > 0:

@@ -43,8 +43,8 @@ series stays, and so does its name: close its scopes if it is to give no more nu
 	})
 }
 
-// openNumbers says how many open numbers a series has. Who may delete it need not be one who
-// may read it.
+// openNumbers returns the number of open numbers of a series, in words. A principal that may delete
+// the series need not be allowed to read it.
 func openNumbers(ctx context.Context, s *clusterClient, name string) (string, error) {
 	scopes, err := scopesOf(ctx, s, name)
 	switch {

@@ -27,7 +27,7 @@ func (e *endFlags) register(f *pflag.FlagSet) {
 	f.Int64Var(&e.number, "number", 0, "with one --key: only if this is the key's number in its scope")
 }
 
-// numbers returns the keys, and the number that the caller believes the one key has.
+// numbers returns the keys, and the expected number of a single key.
 func (e *endFlags) numbers() ([]*idnodev1.NumberOf, error) {
 	if err := needKeys(e.keys); err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (p *printer) numbers(failed error, res interface {
 	return failed
 }
 
-// printNumber prints a number as a line. One that another key has by now has no text.
+// printNumber prints a number as a line. A number that has another key by now has no text.
 func printNumber(w io.Writer, n *idnodev1.SeriesNumber) {
 	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", docid.Escape(cmp.Or(n.GetText(), "-")), numberState(n),
 		docid.Escape(n.GetKey()), n.GetDate(), docid.Escape(n.GetReason()))

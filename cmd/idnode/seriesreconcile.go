@@ -13,7 +13,7 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// Bounds of one call, below what a server takes.
+// Bounds of a call, below a server's bounds.
 const (
 	reconciledAtOnce = 1_000
 	reconciledBytes  = 32_000
@@ -23,7 +23,7 @@ const (
 type seriesReconcile struct {
 	numbers      []string
 	file, reason string
-	// stderr hears how far a command came that failed.
+	// stderr gets the progress of a command that failed.
 	stderr io.Writer
 }
 
@@ -101,13 +101,13 @@ func readBooks(path string, in io.Reader) ([]*idnodev1.ReconciledNumber, error) 
 	return numbers, nil
 }
 
-// send makes the calls, one after the other, and prints what became of the numbers.
+// send makes the calls in sequence and prints the numbers' new states.
 func (r *seriesReconcile) send(ctx context.Context, s *clusterClient, msg *idnodev1.ReconcileNumbersRequest,
 	numbers []*idnodev1.ReconciledNumber,
 ) error {
 	send := s.keyed
 	if r.file != "" {
-		send = s.insist
+		send = s.untilAnswered
 	}
 	done := 0
 	for _, part := range partsOf(numbers) {

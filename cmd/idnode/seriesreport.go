@@ -105,8 +105,8 @@ func printScopes(w io.Writer, scopes []*idnodev1.ScopeReport, first bool) {
 	_ = tw.Flush()
 }
 
-// numbers prints the numbers of one state, scope after scope. Scopes that have none are
-// not asked for them: a series can have a scope for each day.
+// numbers prints the numbers of one state, scope after scope. Scopes without such numbers are not
+// listed: a series can have a scope for each day.
 func (r *seriesReport) numbers(ctx context.Context, s *clusterClient) error {
 	all := listFlags{stale: r.stale}
 	return all.pages(ctx, s, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {

@@ -12,8 +12,8 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// Bounds of one call: the server's for numbers that the series does not know, and one for
-// scopes, which have room in an entry of the log.
+// Bounds of a call: the server's for numbers that the series does not know, and a bound for scopes,
+// which fit into a log entry.
 const (
 	resumedInScope = 100_000
 	resumedAtOnce  = 1_000_000
@@ -28,7 +28,7 @@ type seriesResume struct {
 	name          string
 	lasts, closed []string
 	sure          confirmation
-	// known has the scopes of the series, once somebody needed them.
+	// known caches the scopes of the series.
 	known []*idnodev1.ScopeReport
 }
 
@@ -76,7 +76,7 @@ func (r *seriesResume) run(ctx context.Context, s *clusterClient) error {
 	calls := r.calls(books)
 	for i, msg := range calls {
 		msg.Database, msg.Series, msg.More = s.database, r.name, i < len(calls)-1
-		send := s.change // Another restore may have suspended it since, for a reason of its own.
+		send := s.change // Another restore may have suspended it since, for its own reason.
 		if msg.GetMore() {
 			send = s.keyed
 		}
@@ -197,8 +197,8 @@ func (r *seriesResume) knownOf(scope []string) int64 {
 	return 0
 }
 
-// calls cuts what the books have into calls that the cluster takes: at least one, and each
-// has a scope once.
+// calls splits the books into calls that the cluster accepts: at least one call, with each scope
+// once.
 func (r *seriesResume) calls(books []*idnodev1.ScopeInBooks) (calls []*idnodev1.ResumeSeriesRequest) {
 	reached := map[string]int64{}
 	for _, b := range books {

@@ -77,7 +77,7 @@ func (t *takeFlags) fill() (err error) {
 			return usagef("--scope must be NAME=VALUE, not %q", given)
 		}
 		if _, twice := t.msg.Values[name]; twice {
-			// The last one would win, and the number be one of the wrong branch.
+			// The last one would win, and the number would be of the wrong branch.
 			return usagef("--scope has %s twice", quote(name))
 		}
 		t.msg.Values[name] = value
@@ -85,8 +85,7 @@ func (t *takeFlags) fill() (err error) {
 	return nil
 }
 
-// refuseVoided fails if a number belongs to no document any more: a script that takes it
-// for a new one would put it on one.
+// refuseVoided fails if a number was voided: a script would put it on a document.
 func refuseVoided(numbers []*idnodev1.SeriesNumber) error {
 	for _, n := range numbers {
 		if n.GetState() == idnodev1.NumberState_NUMBER_STATE_VOIDED {
@@ -96,7 +95,7 @@ func refuseVoided(numbers []*idnodev1.SeriesNumber) error {
 	return nil
 }
 
-// registerKeys adds --key. A key may have commas, so each has a flag of its own.
+// registerKeys adds --key. A key may have commas, so each key has a flag of its own.
 func registerKeys(f *pflag.FlagSet, keys *[]string) {
 	f.StringArrayVar(keys, "key", nil, "the document's own id, 1 to 128 bytes; one flag for each (required)")
 }

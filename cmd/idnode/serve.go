@@ -22,7 +22,7 @@ import (
 	"github.com/idnode/idnode/server/sdnotify"
 )
 
-// server is one node, as serve and dev run it.
+// server is a node, as serve and dev run it.
 type server interface {
 	sdnotify.Node
 	// Run serves until ctx ends, then stops in bounded time and returns nil; or
@@ -36,7 +36,7 @@ type server interface {
 	Reload()
 }
 
-// newServer puts a node together that does not run yet.
+// newServer assembles a node that does not run yet.
 type newServer func(cfg *config.Config, log *slog.Logger) (server, error)
 
 func newServeCommand(a *app) *cobra.Command {
@@ -96,8 +96,7 @@ func mayRunNodes(command string) error {
 	return nil
 }
 
-// serveUsage shows the flags under headings: one list of forty hides the four that
-// a node needs.
+// serveUsage shows the flags under headings: a list of forty hides the four that a node needs.
 func serveUsage(cmd *cobra.Command) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
@@ -120,7 +119,7 @@ func flagUsages(all *pflag.FlagSet, names []string) string {
 	return shown.FlagUsages()
 }
 
-// serve runs one node until ctx ends.
+// serve runs a node until ctx ends.
 func serve(ctx context.Context, a *app, cfg *config.Config) error {
 	log, err := a.nodeLogger(cfg.LogLevel, cfg.LogFormat)
 	if err != nil {

@@ -23,8 +23,8 @@ type pieces struct {
 
 const (
 	pieceBytes = 64 << 10
-	// pieceTime is what the reader of a backup may take for one piece. A reader that stops
-	// would keep others from their backups.
+	// pieceTime bounds the time in which the reader of a backup must take a piece. A reader
+	// that stops would keep others from their backups.
 	pieceTime = 30 * time.Second
 )
 
@@ -41,8 +41,8 @@ func (p pieces) Write(b []byte) (written int, err error) {
 	return written, nil
 }
 
-// send sends one message. The stream may hold on to what it sends. When it is told of an
-// error the handler ends, which ends the stream and what waits to be sent on it.
+// send sends a message. The stream may keep what it sends. After an error the handler ends,
+// which ends the stream and its unsent messages.
 func (p pieces) send(b []byte) error {
 	sent, piece := make(chan error, 1), &idnodev1.BackupResponse{Data: bytes.Clone(b)}
 	go func() { sent <- p.stream.Send(piece) }()

@@ -11,8 +11,7 @@ import (
 	"github.com/idnode/idnode/server/service"
 )
 
-// answer makes one call of an Exchange. Its failure concerns this call alone, also a
-// panic.
+// answer makes one call of an Exchange. Its failure, even a panic, concerns this call alone.
 func (s *idsServer) answer(ctx context.Context, call *idnodev1.Call, start time.Time) (reply *idnodev1.Reply) {
 	reply = &idnodev1.Reply{Correlation: call.GetCorrelation()}
 	method := methodOf(call)
@@ -31,8 +30,7 @@ func (s *idsServer) answer(ctx context.Context, call *idnodev1.Call, start time.
 	return reply
 }
 
-// conclude records a call that ended; its error, if there is one, becomes the
-// reply.
+// conclude records a call that ended; its error, if any, becomes the reply.
 func (s *idsServer) conclude(ctx context.Context, reply *idnodev1.Reply, method string, start time.Time, err error) {
 	err = statusError(err)
 	s.log.done(ctx, method, start, err)

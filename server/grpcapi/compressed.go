@@ -7,10 +7,9 @@ import (
 	"google.golang.org/grpc"
 )
 
-// noGzip refuses gzip, which the exporter of traces registers for the whole program, and
-// with it for this server. gRPC refuses every other compression by itself. A message is
-// decompressed before anything here could judge its sender, and a few bytes may stand for
-// as many as a message may have.
+// noGzip refuses gzip, which the exporter of traces registers for the whole program, and so for
+// this server. gRPC refuses every other compression. A message is decompressed before its sender
+// could be checked, and a few bytes may expand to the largest message.
 type noGzip struct{}
 
 var errCompressed = errors.New("compressed messages are refused")

@@ -36,8 +36,7 @@ func connectionOf(ctx context.Context) *budget.Connection {
 	return at.Budget()
 }
 
-// isOperators says whether a call is one of those by which a cluster is looked at and
-// put right.
+// isOperators reports whether a method is for operators: inspecting and repairing a cluster.
 func isOperators(method string) bool {
 	return strings.HasPrefix(method, "/"+idnodev1.ClusterService_ServiceDesc.ServiceName+"/") ||
 		strings.HasPrefix(method, "/"+idnodev1.AdminService_ServiceDesc.ServiceName+"/")
@@ -51,9 +50,9 @@ func takeFor(method string, to *budget.Connection, bytes int64) bool {
 	return to.Take(bytes)
 }
 
-// beginCall counts a call among those of its caller that are in flight, or refuses it. It
-// returns what ends it. A health check is not counted: a supervisor would end a node that is
-// merely busy, and what it costs is bounded by bytes.
+// beginCall counts a call in flight of its caller, or refuses it; end ends the count. A health
+// check is not counted: a supervisor would end a node that is merely busy, and the bytes bound
+// its cost.
 func (l *requestLog) beginCall(to *budget.Connection, method string) (end func(), err error) {
 	switch {
 	case strings.HasPrefix(method, healthPrefix):
@@ -192,8 +191,8 @@ func pageBytes(size int32, item int64) int64 {
 	return int64(min(size, service.MaxPageSize)) * item
 }
 
-// textBytes bounds the text of the ids that are asked for. What is more than one answer
-// may hold is refused by the service, so it is not counted.
+// textBytes bounds the text of the requested ids. The service refuses more than one answer may
+// hold, so that is not counted.
 func textBytes(req *idnodev1.GenerateRequest) int64 {
 	if req.GetBlocksOnly() || req.GetCount() <= 1 || req.GetCount() > service.MaxIDs {
 		return 0

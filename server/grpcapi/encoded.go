@@ -40,8 +40,7 @@ type encoded struct {
 	counted *counted
 }
 
-// newEncoded returns an empty message with room for so many bytes; to is nil for one
-// that is not counted.
+// newEncoded returns an empty message with room for size bytes; to is nil for an uncounted one.
 func newEncoded(size int, to *budget.Connection) encoded {
 	buffer := pool.Get(size)
 	*buffer = (*buffer)[:0]
@@ -51,7 +50,7 @@ func newEncoded(size int, to *budget.Connection) encoded {
 	return encoded{buffer, newCounted(buffer, to)}
 }
 
-// encode returns a message of the generated code as one that is counted.
+// encode returns a message of the generated code as a counted message.
 func encode(m proto.Message, to *budget.Connection) (encoded, error) {
 	e := newEncoded(proto.Size(m), to)
 	b, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(*e.buffer, m)
@@ -67,13 +66,13 @@ func encode(m proto.Message, to *budget.Connection) (encoded, error) {
 // a megabyte, before it is written: a quarter of what a refusal costs.
 type buffers struct{ spare [12]sync.Pool }
 
-// leastBuffer is above the size of which gRPC does not say that a buffer was sent. Each
-// further size is twice the one before.
+// leastBuffer is above the size of which gRPC does not report that a buffer was sent. Each
+// further size is twice the previous.
 const leastBuffer = 1152
 
 var pool = &buffers{}
 
-// Get returns a buffer of this length. One that is larger than all sizes is not kept.
+// Get returns a buffer of this length. A buffer larger than all sizes is not pooled.
 func (p *buffers) Get(length int) *[]byte {
 	size := length
 	if i := bits.Len(uint(max(0, length-1) / leastBuffer)); i < len(p.spare) {
@@ -94,9 +93,8 @@ func (p *buffers) Put(b *[]byte) {
 	}
 }
 
-// counted is the mem.BufferPool of one message that is counted. gRPC forgets a message
-// without a word where its stream ends at the same moment; then the garbage collector
-// tells.
+// counted is the mem.BufferPool of a counted message. gRPC drops a message without freeing it if
+// its stream ends at the same moment; then the garbage collector frees it.
 type counted struct{ *charge }
 
 // charge is what was counted; to is nil if nothing is.
@@ -187,7 +185,7 @@ type received struct{ pieces mem.BufferSlice }
 // size is how many bytes the message has.
 func (r received) size() int64 { return int64(r.pieces.Len()) }
 
-// whole returns the message in one piece, which is to be freed, and lets go of the others.
+// whole returns the message as one buffer, which the caller frees, and frees the others.
 func (r received) whole() mem.Buffer {
 	defer r.free()
 	return r.pieces.MaterializeToBuffer(pool)
@@ -196,7 +194,7 @@ func (r received) whole() mem.Buffer {
 // free gives the pieces back.
 func (r received) free() { r.pieces.Free() }
 
-// callsIn counts the calls of an encoded ExchangeRequest, up to limit and one more.
+// callsIn counts the calls of an encoded ExchangeRequest, up to limit+1.
 func callsIn(request []byte, limit int) (calls int, err error) {
 	for num, v := range wire.Fields(request) {
 		if num == 0 {

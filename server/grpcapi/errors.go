@@ -14,10 +14,9 @@ import (
 // ErrorDomain is the domain of every google.rpc.ErrorInfo of idnode.
 const ErrorDomain = "idnode"
 
-// statusError returns err as a gRPC status: with one ErrorInfo, a BadRequest if
-// a field is at fault, and a RetryInfo if the same call may be tried again.
-// What is a status already remains as it is. Whatever else is not a *service.Error becomes
-// INTERNAL, its text unseen.
+// statusError returns err as a gRPC status: with an ErrorInfo, a BadRequest if a field is
+// invalid, and a RetryInfo if the same call may be tried again. A status is returned unchanged.
+// Any other error that is not a *service.Error becomes INTERNAL, without its text.
 func statusError(err error) error {
 	if err == nil {
 		return nil

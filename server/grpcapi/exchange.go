@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxCallsPerMessage bounds the errors that one message can cause.
+	// maxCallsPerMessage bounds the errors caused by one message.
 	maxCallsPerMessage = 8192
 	// maxReplyBytes is where a message of replies is full. A reply is at most
 	// little more than service.MaxIDsBytes, so a message stays far below what
@@ -27,14 +27,14 @@ const (
 	maxReplyBytes = 1 << 20
 )
 
-// exchange is one Exchange stream. Three kinds of goroutine work on it: the
-// handler's, which reads calls; one that sends replies; and one for each call.
+// exchange is one Exchange stream. Three kinds of goroutines work on it: the handler's, which
+// reads calls; one that sends replies; and one for each call.
 //
-// Invariant: a call that was let in is in underWay until its reply is taken to be
-// sent, and its bytes are taken from the caller's budget until the reply is encoded,
-// which is counted until it was sent. So the memory that a caller that does not read
-// can take is bounded: by that, and by the errors of calls that were not let in, which
-// keep the stream from being read, or end it where not even they have room.
+// Invariant: an admitted call is in underWay until its reply is taken to be sent, and its bytes
+// are taken from the caller's budget until the reply is encoded, which is counted until it was
+// sent. So the memory that a caller that does not read can take is bounded: by the budget, and
+// by the errors of refused calls, which keep the stream from being read, or end it if not even
+// they fit.
 type exchange struct {
 	server *idsServer
 	stream grpc.ServerStream
@@ -43,8 +43,7 @@ type exchange struct {
 	calls sync.WaitGroup
 	// workers run the calls.
 	workers workers
-	// wake has room for one: it tells the sender that there is something to do,
-	// and room tells the reader that replies were taken.
+	// wake has capacity 1 and wakes the sender; room wakes the reader when replies were taken.
 	wake, room chan struct{}
 
 	mu sync.Mutex
@@ -69,8 +68,8 @@ type outgoing struct {
 	refusals []encoded
 }
 
-// Exchange answers the calls of a stream, side by side, until the caller has sent
-// its last one or goes away.
+// Exchange answers the calls of a stream, concurrently, until the caller has sent its last call
+// or leaves.
 func (s *idsServer) Exchange(stream grpc.BidiStreamingServer[idnodev1.ExchangeRequest, idnodev1.ExchangeResponse]) error {
 	x := &exchange{
 		server: s, stream: stream, to: connectionOf(stream.Context()), underWay: make(map[uint64]int64),
@@ -117,9 +116,8 @@ func (x *exchange) takeUp(request received) error {
 	return x.begin(whole.ReadOnlyData())
 }
 
-// begin starts the calls of a message, as far as the bounds allow, and answers the
-// others. A malformed message ends the stream, as does one that exceeds the caller's
-// budget.
+// begin starts the calls of a message, as far as the bounds allow, and answers the others with
+// errors. A malformed message ends the stream, as does one that exceeds the caller's budget.
 func (x *exchange) begin(request []byte) error {
 	calls, err := callsIn(request, maxCallsPerMessage)
 	if err != nil {
@@ -141,11 +139,11 @@ func (x *exchange) begin(request []byte) error {
 		}
 		if err = m.begin(v.Bytes); err != nil {
 			err = malformed(err)
-			break // What was let in is made all the same: the stream waits for it.
+			break // Admitted calls are made nevertheless: the stream waits for them.
 		}
 		m.left--
 	}
-	m.runTogether()
+	m.runBatch()
 	x.refuse(m.refusals)
 	x.server.log.refused(service.ReasonOverloaded, m.overloaded)
 	x.server.log.refused(service.ReasonInvalidCorrelation, m.doubles)
@@ -162,14 +160,14 @@ type message struct {
 	start time.Time
 	// free is how many more calls the stream may have in flight, at least.
 	free int64
-	// left is how many calls are not begun, this one among them.
+	// left is the number of calls not begun, this call included.
 	left int
 	// refusals are the replies to those that were not let in, overloaded and doubles
 	// how many of them were so for which reason.
 	refusals            encoded
 	overloaded, doubles int
-	// together are calls that were let in and are made in one go.
-	together []*idnodev1.Call
+	// batch are the admitted calls to make in one proposal.
+	batch []*idnodev1.Call
 }
 
 // begin starts a call, or refuses it. What there is no room for is not decoded.
@@ -192,8 +190,8 @@ func (m *message) begin(encoded []byte) error {
 	}
 	m.free--
 	m.x.calls.Add(1)
-	if goesTogether(call) {
-		m.together = append(m.together, call)
+	if batchable(call) {
+		m.batch = append(m.batch, call)
 		return nil
 	}
 	m.x.workers.run(job{message: m, call: call})
@@ -203,7 +201,7 @@ func (m *message) begin(encoded []byte) error {
 // refuse answers a call that was not let in.
 func (m *message) refuse(correlation uint64, why *refusal) {
 	if m.refusals.buffer == nil {
-		// Where one call is refused most after it are.
+		// After one refused call most later calls are refused.
 		m.refusals = newEncoded(m.left*m.x.server.exchanges.refusalBytes, m.x.to)
 	}
 	*m.refusals.buffer = why.appendTo(*m.refusals.buffer, correlation)
@@ -317,8 +315,8 @@ func (x *exchange) crowded() bool {
 	return x.refused > maxReplyBytes
 }
 
-// send sends replies until the last one, all that are ready in one message.
-// After an error it goes on taking them, so that no call waits for room.
+// send sends replies until the last one, all ready ones in one message. After an error it
+// continues to take them, so that no call waits for room.
 func (x *exchange) send() error {
 	var failed error
 	for {
@@ -341,9 +339,8 @@ func (x *exchange) take() (out outgoing, ok bool) {
 			return out, some
 		}
 		<-x.wake
-		// Calls that shared a log entry are answered one after the other in the
-		// next microseconds. Goroutines that can run now run first; this does not
-		// wait for the others.
+		// Calls that shared a log entry are answered in sequence in the next microseconds.
+		// Goroutines that can run now run first; this does not wait for the others.
 		runtime.Gosched()
 	}
 }
@@ -381,8 +378,8 @@ func (x *exchange) drop(out outgoing) {
 	x.to.Give(out.bytes)
 }
 
-// sendAll sends refusals and replies, these in as few messages as their size allows,
-// and takes out what it has sent.
+// sendAll sends refusals and replies, the replies in as few messages as their size allows, and
+// removes what it has sent.
 func (x *exchange) sendAll(out *outgoing) error {
 	for len(out.refusals) > 0 {
 		r := out.refusals[0]
@@ -403,8 +400,8 @@ func (x *exchange) sendAll(out *outgoing) error {
 	return nil
 }
 
-// encode takes as many replies as one message may hold out. The bytes that were taken
-// for them are given back before they wait for the caller to read.
+// encode encodes as many replies of out as fit into one message. Their bytes are returned to the
+// budget before the message waits for the caller to read.
 func (x *exchange) encode(out *outgoing) (encoded, error) {
 	n, bytes := 0, 0
 	for n < len(out.replies) && (n == 0 || bytes+size(out.replies[n]) <= maxReplyBytes) {
@@ -429,7 +426,7 @@ func (x *exchange) encode(out *outgoing) (encoded, error) {
 	return message, nil
 }
 
-// notify leaves a note in a channel that has room for one.
+// notify puts a value into a channel of capacity 1.
 func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -13,12 +13,12 @@ type exchanges struct {
 	running, idle atomic.Int64
 	// What calls that are not let in are answered; there may be very many.
 	overloaded, double *refusal
-	// refusalBytes is what the answer to one of them has at most.
+	// refusalBytes bounds the answer to a refused call.
 	refusalBytes int
 }
 
-// newExchanges returns the bounds: on the calls that one stream holds, and on those
-// that run at once.
+// newExchanges returns the bounds: on the calls of one stream, and on those that run at the same
+// time.
 func newExchanges(perStream, atOnce int) *exchanges {
 	e := &exchanges{
 		perStream: int64(perStream), atOnce: int64(atOnce),
@@ -43,7 +43,7 @@ func (e *exchanges) enter() bool {
 // ran says that n calls have their replies.
 func (e *exchanges) ran(n int) { e.running.Add(-int64(n)) }
 
-// exchangesShare is how many of the calls that a node takes at once may be those of
-// streams: most, but never so many that callers with one call at a time find no
-// place beside streams that could fill the node alone.
+// exchangesShare is the part of a node's calls in flight that streams may take: most, but never
+// so many that callers with one call at a time find no place beside streams that could fill the
+// node alone.
 func exchangesShare(maxInFlight int) int { return max(1, maxInFlight-maxInFlight/4) }

@@ -46,8 +46,8 @@ type backend struct {
 	gate chan struct{}
 	// last is the last result; alike, if set, that of every proposal.
 	last, alike []byte
-	// together are the sizes of what was proposed together.
-	together []int
+	// batches are the numbers of operations of each ProposeAll.
+	batches []int
 }
 
 func newBackend(t testing.TB) *backend {
@@ -200,7 +200,7 @@ func serveFrom(t testing.TB, b *backend, cfg Config, register func(*grpc.Server)
 	return r
 }
 
-// bounded returns a context that ends before the test's patience does.
+// bounded returns a context that ends before the test's own time limit.
 func bounded(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -247,7 +247,7 @@ func wantStatus(t testing.TB, err error, code codes.Code, reason, field string) 
 
 // ProposeAll implements service.Proposer.
 func (b *backend) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte, []error) {
-	b.set(func(b *backend) { b.together = append(b.together, len(operations)) })
+	b.set(func(b *backend) { b.batches = append(b.batches, len(operations)) })
 	results, errs := make([][]byte, len(operations)), make([]error, len(operations))
 	for i, operation := range operations {
 		results[i], errs[i] = b.Propose(ctx, operation)

@@ -64,8 +64,8 @@ func (h *Health) SetReady(ready bool) {
 	}
 }
 
-// Stop says that the node is not ready, for good: the first step of a shutdown.
-// Watchers are told; the process still counts as alive.
+// Stop makes the node permanently not ready: the first step of a shutdown. Watchers are
+// notified; the process still counts as alive.
 func (h *Health) Stop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

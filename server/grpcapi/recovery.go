@@ -11,8 +11,8 @@ import (
 	"github.com/idnode/idnode/server/service"
 )
 
-// recoverUnary turns a panic in a handler into INTERNAL for that caller alone: one
-// bad request must not end a node that serves thousands of others.
+// recoverUnary turns a panic in a handler into INTERNAL for that caller alone: a bad request must
+// not end a node that serves thousands of others.
 func (l *requestLog) recoverUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo,
 	handler grpc.UnaryHandler,
 ) (response any, err error) {
@@ -33,8 +33,8 @@ func (l *requestLog) recovered(ctx context.Context, err *error) {
 	}
 }
 
-// panicked logs a panic from within the function that recovered from it, and
-// returns what its caller is told.
+// panicked logs a panic from within the function that recovered from it, and returns the caller's
+// error.
 func panicked(ctx context.Context, logger *slog.Logger, p any) error {
 	logger.ErrorContext(ctx, "a call panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	return statusError(service.ErrorOf(fmt.Errorf("panic: %v", p)))

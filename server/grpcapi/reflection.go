@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/reflection"
 )
 
-// inTurns registers the reflection service so that each of its answers is one of the calls
-// that take turns: one takes as long as a hundred cheap calls, and every caller may ask.
+// inTurns registers the reflection service so that each of its answers takes a turn: an answer
+// costs as much as a hundred cheap calls, and every caller may ask.
 type inTurns struct {
 	reflection.GRPCServer
 	turn func(context.Context) (end func(), err error)

@@ -19,12 +19,11 @@ import (
 // peerPrefix begins the methods that nodes call on each other.
 const peerPrefix = "/peer.v1.PeerService/"
 
-// requestLog writes one line per call: at debug if it went well or came from
-// another node, at info if the caller is at fault, above that if the node is.
-// Requests and answers are never logged. A call that is not logged costs two
-// readings of the clock and what the observer takes; that is why it is written
-// here: the logging interceptor of go-grpc-middleware puts its fields together
-// for every call.
+// requestLog writes one line per call: at debug if it succeeded or came from another node, at
+// info if the caller is at fault, above that if the node is. Requests and answers are never
+// logged. A call that is not logged costs two readings of the clock and the observer. The
+// logging interceptor of go-grpc-middleware is not used, because it builds its fields for every
+// call.
 type requestLog struct {
 	logger *slog.Logger
 	budget calllog.Budget
@@ -84,8 +83,8 @@ func (l *requestLog) handled(method string, start time.Time, err error) {
 	}
 }
 
-// refused records calls that did not come to the service, those of a message
-// together: an overloaded node has very many.
+// refused records calls that did not reach the service, those of a message as one: an overloaded
+// node has very many.
 func (l *requestLog) refused(reason string, calls int) {
 	if l.observer != nil && calls > 0 {
 		l.observer.Refused(reason, calls)

@@ -22,9 +22,9 @@ const (
 	// other nodes forward come through the same port and are smaller too; answers
 	// to other nodes may be larger.
 	DefaultMaxMessageBytes = 4 << 20
-	// DefaultMaxStreams is the calls one connection may have in flight.
+	// DefaultMaxStreams bounds the calls in flight on one connection.
 	DefaultMaxStreams = 4096
-	// DefaultMaxExchangeCalls is the calls one Exchange stream may have in flight.
+	// DefaultMaxExchangeCalls bounds the calls in flight on one Exchange stream.
 	DefaultMaxExchangeCalls = 2048
 	// maxHeaderBytes is far above what any call needs, and far below
 	// gRPC's own 16 MiB.
@@ -41,9 +41,9 @@ const (
 	keepaliveMinTime = 5 * time.Second
 )
 
-// What a caller may send before anybody reads it. Windows that grow with the sender's
-// pace, as gRPC's do by themselves, come to 16 MiB for each stream. That of a
-// connection takes no memory: gRPC opens it again before anybody has read.
+// The bytes that a caller may send before the server reads them. Windows that grow with the
+// sender's pace, as gRPC's do by default, reach 16 MiB for each stream. The window of a
+// connection takes no memory: gRPC reopens it before a handler has read.
 const (
 	streamWindow     = 64 << 10
 	connectionWindow = 16 << 20
@@ -53,9 +53,9 @@ const (
 type Config struct {
 	MaxRecvBytes, MaxSendBytes int
 	MaxStreams                 uint32
-	// MaxExchangeCalls bounds the calls of one Exchange stream that are in flight
-	// or whose replies were not sent yet. The service bounds how many are in flight
-	// at once, the budgets of the connections how many replies are held.
+	// MaxExchangeCalls bounds the calls of one Exchange stream that are in flight or whose
+	// replies were not sent yet. The service bounds the calls in flight on the node, the budgets
+	// of the connections the replies held.
 	MaxExchangeCalls int
 	// Logger gets the log of requests; nil discards it.
 	Logger *slog.Logger

@@ -9,8 +9,8 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// StreamServerSideIds sends blocks as fast as the caller reads them: a block is
-// taken only when the one before has gone out to gRPC.
+// StreamServerSideIds sends blocks as fast as the caller reads them: a block is taken only when
+// the previous one was handed to gRPC.
 func (s *idsServer) StreamServerSideIds(
 	req *idnodev1.StreamServerSideIdsRequest, stream grpc.ServerStreamingServer[idnodev1.StreamServerSideIdsResponse],
 ) error {

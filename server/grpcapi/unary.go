@@ -10,7 +10,7 @@ import (
 	"github.com/idnode/idnode/server/budget"
 )
 
-// unary is the handler of a public method that has one request and one answer.
+// unary is the handler of a public unary method.
 type unary struct {
 	server any
 	desc   grpc.MethodDesc
@@ -33,13 +33,12 @@ func (p publicServices) RegisterService(desc *grpc.ServiceDesc, server any) {
 	p.server.RegisterService(&overGRPC, server)
 }
 
-// Unary makes a call of a public method, by its full name, as gRPC's server makes it: its
-// panic ends that call alone, it counts in the metrics, and what it holds is counted for
-// to, which may be nil, until its answer is encoded. decode puts the request into a
-// message, and encode returns the answer's bytes. Whoever makes the call writes its line
-// to the log.
+// Unary makes a call of a public method, by its full name, as gRPC's server makes it: a panic
+// ends that call alone, it counts in the metrics, and the memory it holds is counted for to,
+// which may be nil, until its answer is encoded. decode decodes the request into a message, and
+// encode returns the answer's bytes. The caller of Unary writes the line to the log.
 //
-// An error is a gRPC status. A method that is unknown, or has streams, must not be called.
+// An error is a gRPC status. The method must be known and must not have streams.
 func (s *Server) Unary(ctx context.Context, method string, to *budget.Connection, decode func(any) error,
 	encode func(proto.Message) ([]byte, error),
 ) ([]byte, error) {

@@ -9,20 +9,20 @@ import (
 // maxIdleWorkers is how many workers all streams of a server keep for the calls to come.
 const maxIdleWorkers = 2048
 
-// workers are the goroutines that run the calls of one stream. They stay for
-// later calls, because a new goroutine has to grow its stack first, which costs
-// as much as the rest of a small call. They end when jobs is closed.
+// workers are the goroutines that run the calls of one stream. They are reused, because a new
+// goroutine has to grow its stack first, which costs as much as the rest of a small call. They
+// end when jobs is closed.
 type workers struct {
 	jobs chan job
 	// idle is that of all streams.
 	idle *atomic.Int64
 }
 
-// job is one call of a message, or those that are made together.
+// job is one call of a message, or its batch.
 type job struct {
-	message  *message
-	call     *idnodev1.Call
-	together []*idnodev1.Call
+	message *message
+	call    *idnodev1.Call
+	batch   []*idnodev1.Call
 }
 
 func (j job) run() {
@@ -30,10 +30,10 @@ func (j job) run() {
 		j.message.run(j.call)
 		return
 	}
-	j.message.runAll(j.together)
+	j.message.runAll(j.batch)
 }
 
-// run runs a job on a worker that waits, or on a new one. It does not block.
+// run runs a job on an idle worker, or on a new one. It does not block.
 func (w *workers) run(j job) {
 	select {
 	case w.jobs <- j:

@@ -23,8 +23,8 @@ const (
 	defaultPercent = 100
 )
 
-// patience sets after each collection how far the heap may grow until the next one.
-type patience struct {
+// growth sets, after each collection, how far the heap may grow until the next collection.
+type growth struct {
 	held func() int64
 
 	mu      sync.Mutex
@@ -38,7 +38,7 @@ func Relax(held func() int64) (release func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	p := &patience{held: held}
+	p := &growth{held: held}
 	p.adjust()
 	return func() {
 		p.mu.Lock()
@@ -49,7 +49,7 @@ func Relax(held func() int64) (release func()) {
 }
 
 // adjust sets the percentage now, and again after the next collection.
-func (p *patience) adjust() {
+func (p *growth) adjust() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended {
@@ -60,8 +60,8 @@ func (p *patience) adjust() {
 		p.percent = want
 		debug.SetGCPercent(want)
 	}
-	type garbage struct{ *patience }
-	runtime.AddCleanup(&garbage{p}, (*patience).adjust, p)
+	type garbage struct{ *growth }
+	runtime.AddCleanup(&garbage{p}, (*growth).adjust, p)
 }
 
 // percentFor is the GOGC with which the heap may grow by what is in use and by room.

@@ -70,13 +70,13 @@ func (m *members) AddMember(ctx context.Context, n Newcomer,
 	return cmp.Or(failed, err)
 }
 
-// judgeNewcomer says whether a node is a member already, and refuses one that is not
-// and has neither the right to the cluster nor a token that there is. So strangers do
-// not fill the audit log. It refuses removed members, and callers that say a member's id,
-// as the state does: so they write nothing to the log.
+// judgeNewcomer reports whether a node is a member already. It refuses a node that is not, and
+// has neither the right to the cluster nor a valid token, so that strangers do not fill the
+// audit log. Like the state it refuses removed members, and callers that use a member's id, so
+// that they write nothing to the log.
 //
-// A refusal ends the node that asks. So it is never that of a state that is behind:
-// the node may have been let in, its token made, or the roles set through another.
+// A refusal ends the node that asks. So it never comes from a state that is behind: the node may
+// have been added, its token made, or the roles set through another node.
 func (m *members) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte) (member bool, err error) {
 	judge := func() (bool, error) {
 		for _, known := range m.state.Members() {

@@ -69,8 +69,8 @@ func (a *admission) allow(ctx context.Context, need rights.Right, what target, n
 	return a.limit(ctx, what, n)
 }
 
-// limit refuses a new name, or ids, beyond the caller's limits. A name whose ids are
-// refused counts all the same, and once.
+// limit refuses a new name, or ids, beyond the caller's limits. A name whose ids are refused
+// counts nevertheless, and once.
 func (a *admission) limit(ctx context.Context, what target, n int64) error {
 	c := a.limitsOf(ctx)
 	if c == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/idnode/idnode/access/audit"
 )
 
-// Auditor keeps the record of what changed the cluster; *audit.Log is one.
+// Auditor keeps the record of changes to the cluster; *audit.Log implements it.
 type Auditor interface {
 	// Write returns when the record is on disk, or ctx has ended.
 	Write(ctx context.Context, r audit.Record) error
@@ -28,15 +28,15 @@ type auditing struct {
 	auth   *authorizer
 	tag    nodeTag
 	logger *slog.Logger
-	// denials bounds the records of denied calls, and denialsLeftOut counts those
-	// without one since the last.
+	// denials bounds the records of denied calls, and denialsLeftOut counts the unrecorded
+	// calls since the last record.
 	denials        *rate.Limiter
 	denialsLeftOut atomic.Int64
 }
 
 // change is what a call that is recorded has changed.
 type change struct {
-	// index is the log index of the change, 0 if there is none.
+	// index is the log index of the change; 0 if nothing was changed.
 	index uint64
 	// before and after are what was there and what is there now; nil if nothing is
 	// known of it.
@@ -45,10 +45,9 @@ type change struct {
 	partly bool
 }
 
-// audited makes a call and records it twice: before the call, and with its outcome.
-// r describes the call. A call that cannot be recorded is not made. A call whose
-// outcome cannot be recorded has happened all the same, and the log of the node
-// says so.
+// audited makes a call and records it twice: before the call, and with its outcome. r describes
+// the call. A call that cannot be recorded is not made. A call whose outcome cannot be recorded
+// has happened nevertheless, and the node's log says so.
 func (a *auditing) audited(ctx context.Context, r audit.Record, call func() (change, error)) error {
 	if a.log == nil {
 		_, err := call()

@@ -25,14 +25,13 @@ type backups struct {
 	*reader
 	tag     nodeTag
 	version string
-	// running is how many are being written, and of has the names of the callers
-	// that read one.
+	// running is the number of backups being written, and of has the names of their callers.
 	running atomic.Int64
 	of      sync.Map
 }
 
-// Backup writes a backup file: the state at one log index, while the node goes on
-// serving. What was written counts only if the error is nil.
+// Backup writes a backup file: the state at one log index. The node continues to serve. The file
+// is valid only if the error is nil.
 func (b *backups) Backup(ctx context.Context, consistency idnodev1.Consistency, to io.Writer) error {
 	_, err := longCall(ctx, b.calls, "Backup", consistency, func(ctx context.Context, consistency idnodev1.Consistency) (struct{}, error) {
 		return struct{}{}, b.backup(ctx, consistency, to)

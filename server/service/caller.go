@@ -51,12 +51,11 @@ func (a *authorizer) caller(ctx context.Context) Caller {
 	return Caller{}
 }
 
-// authorize refuses what the caller has no right to. Database and name are
-// folded; what concerns the whole cluster has neither. It is the one door of all
-// APIs; while there are roles, the state judges again when it applies the
-// operation, since they may change meanwhile.
+// authorize refuses calls that the caller has no right to. Database and name are folded; both
+// are empty for the cluster as a whole. All APIs use it; while there are roles, the state checks
+// again when it applies the operation, since they may change meanwhile.
 //
-// Without roles and administrators it costs one look at the roles.
+// Without roles and administrators it costs one read of the roles.
 func (a *authorizer) authorize(ctx context.Context, need rights.Right, database, name string) error {
 	roles := a.state.Roles().Table
 	if !roles.Set() {

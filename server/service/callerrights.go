@@ -7,7 +7,7 @@ import (
 	"github.com/idnode/idnode/docid"
 )
 
-// Principal returns the name of the caller of ctx; empty for one without.
+// Principal returns the name of ctx's caller; may be empty.
 func (a *authorizer) Principal(ctx context.Context) string { return a.caller(ctx).Principal }
 
 // Rights returns what the caller may do with a name of a database, in any case, or

@@ -18,7 +18,7 @@ type calls struct {
 	turns turns
 }
 
-// call makes one call of a use case, within the time of a call.
+// call runs a use case within the time of a call.
 func call[Request, Response any](
 	ctx context.Context, c *calls, useCase string, req Request, do func(context.Context, Request) (Response, error),
 ) (Response, error) {
@@ -61,8 +61,8 @@ func longCall[Request, Response any](
 	return answer, nil
 }
 
-// finish logs what the caller must not see and returns err as an error that is
-// nil only if there is none.
+// finish logs the cause that the caller must not see, and returns err as an error that is nil
+// only if err is.
 func (c *calls) finish(ctx context.Context, useCase string, err error) error {
 	if err == nil {
 		return nil

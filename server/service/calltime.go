@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// callTime is the context of a call: it ends with its caller's, and when the time of a
-// call is over. Its timer is made when somebody waits for the end: for an operation nobody
-// does, because the Proposer bounds that, and a timer costs as much as a small call.
+// callTime is the context of a call: it ends with its caller's, and when the time of a call is
+// over. Its timer is made when the first goroutine waits for the end. Operations do not wait,
+// because the Proposer bounds them, and a timer costs as much as a small call.
 type callTime struct {
 	context.Context
 	end time.Time
 
 	mu sync.Mutex
-	// timed has the timer; nil without one.
+	// timed has the timer; nil without a timer.
 	timed  context.Context
 	cancel context.CancelFunc
 }
@@ -58,12 +58,12 @@ func (t *callTime) Err() error {
 	if err := t.Context.Err(); err != nil || time.Now().Before(t.end) {
 		return err
 	}
-	<-t.Done() // So that an end is one for all who look.
+	<-t.Done() // So that all callers see the same end.
 	return context.DeadlineExceeded
 }
 
-// Value implements context.Context. The timer's context says how it is cancelled, so that
-// those made of this one need no goroutine for that.
+// Value implements context.Context. It gives the timer's cancellation to contexts derived from
+// this one, so that they need no goroutine for it.
 func (t *callTime) Value(key any) any {
 	if timed, ok := t.waited(); ok {
 		return timed.Value(key)
@@ -71,7 +71,7 @@ func (t *callTime) Value(key any) any {
 	return t.Context.Value(key)
 }
 
-// waited returns the timer's context, if somebody has waited.
+// waited returns the timer's context, if there is a timer.
 func (t *callTime) waited() (context.Context, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

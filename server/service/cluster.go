@@ -34,7 +34,7 @@ type Member struct {
 	// LogFormat is the newest log format the member can read.
 	LogFormat uint32
 	Condition
-	// Behind is by how many log entries its state is behind the furthest one.
+	// Behind is the number of log entries by which its state is behind the furthest state.
 	Behind uint64
 }
 
@@ -59,7 +59,7 @@ type ClusterStatus struct {
 	ClusterID string
 	// SelfID is this node's Raft id, 32 hexadecimal digits.
 	SelfID string
-	// SelfTag is this node's tag, or the one it wishes for.
+	// SelfTag is this node's tag, or the requested tag.
 	SelfTag   string
 	LeaderTag string
 	Term      uint64
@@ -71,18 +71,18 @@ type ClusterStatus struct {
 	// VoterTags are the members that vote, as Raft's configuration has it; nil
 	// leaves it to the members' own records.
 	VoterTags []string
-	// Known are the members as the node knew them last, removed ones too: from its start
+	// Known are the members as the node last knew them, including removed ones: from its start
 	// on, long before its state is restored.
 	Known []*raftlogv1.Member
-	// QuorumMissing is for how long no quorum has been in reach; 0 if one is.
+	// QuorumMissing is how long no quorum has been in reach; 0 if a quorum is.
 	QuorumMissing time.Duration
 	// StorageFull says that free space is below the low-water mark on this node or on a
 	// quorum, so that nothing is proposed.
 	StorageFull bool
 	// Warnings say what is wrong with how the node was started.
 	Warnings []string
-	// Conditions are those of the members, by tag, this node among them, as they were
-	// at one moment, ConditionsAt.
+	// Conditions are the members' conditions by tag, this node's included, all of the time
+	// ConditionsAt.
 	Conditions   map[string]Condition
 	ConditionsAt time.Time
 }
@@ -114,19 +114,19 @@ type Cluster interface {
 type Status struct {
 	ClusterStatus
 	Self Member
-	// StateIndex and StateHash belong together: states of two nodes with equal
-	// indexes have equal hashes.
+	// StateIndex and StateHash are a pair: states of two nodes with equal indexes have equal
+	// hashes.
 	StateIndex, StateHash uint64
 	LogFormat             uint32
 	Counts                fsm.Counts
 	Version               string
 	// Members are those present, sorted by tag as the state sorts them.
 	Members []Member
-	// Reserve is what the node has in reserve; nil for one that keeps none.
+	// Reserve is the node's reserve; nil for a node without one.
 	Reserve *reserve.Total
-	// MembershipIndex is the log index of the last change of the members that their
-	// clients see; 0 if there was none since there are such indexes. Statuses with
-	// equal ones have the same members, addresses and votes, on all nodes.
+	// MembershipIndex is the log index of the last change of the members that clients see; 0
+	// if there was no change since there are such indexes. Statuses with equal indexes have
+	// the same members, addresses and votes, on all nodes.
 	MembershipIndex uint64
 }
 
@@ -141,7 +141,7 @@ type members struct {
 	hosts []string
 	// reserve is Config.ReserveTotal.
 	reserve func() *reserve.Total
-	// refusals bounds the lines about nodes that are not let in: whoever has a node's
+	// refusals bounds the lines about nodes that are not let in: a caller with a node's
 	// certificate can ask without end.
 	refusals rate.Sometimes
 }
@@ -269,7 +269,7 @@ func (m *members) ListMembers(ctx context.Context, req *idnodev1.ListMembersRequ
 func (m *members) listMembers(ctx context.Context, req *idnodev1.ListMembersRequest) (*idnodev1.ListMembersResponse, error) {
 	c := cursor{scope: listMembers, prefix: ""}
 	if req.GetIncludeRemoved() {
-		// Another list, so the tokens of one are refused by the other.
+		// Another list, so the tokens of one list are refused by the other.
 		c.database = "removed"
 	}
 	c, err := c.at(int(req.GetPageSize()), req.GetPageToken())

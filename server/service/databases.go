@@ -26,8 +26,7 @@ type OwnEtag struct {
 	Last uint64
 	// Reserved is the end of the block that is reserved on disk.
 	Reserved uint64
-	// Ceiling is the one that the cluster keeps for the counter; 0 if it keeps none
-	// yet.
+	// Ceiling is the cluster's ceiling for the counter; 0 if there is none yet.
 	Ceiling uint64
 }
 

@@ -110,7 +110,7 @@ var ErrOverloaded = exhausted(
 	ReasonOverloaded, "too many calls are in flight, or too many answers unread, of this caller or at this node", retryBusy, nil,
 )
 
-// ErrorOf returns err as an *Error. What is none becomes INTERNAL, its text unseen.
+// ErrorOf returns err as an *Error. Any other error becomes INTERNAL, without its text.
 func ErrorOf(err error) *Error {
 	var known *Error
 	if !errors.As(err, &known) {

@@ -2,9 +2,8 @@ package service
 
 import "github.com/idnode/idnode/docid"
 
-// Events are told what a Service does, for metrics. A nil function is not
-// called. They are called by every call, on its own goroutine, so they must be
-// quick, and safe for concurrent use. Databases are folded.
+// Events are callbacks for metrics. A nil function is not called. Every call runs them on its
+// own goroutine, so they must be quick, and safe for concurrent use. Databases are folded.
 type Events struct {
 	// Issued is called with how many ids an answer holds. A call that is answered
 	// again because of its request id counts again.
@@ -40,7 +39,7 @@ func (e *Events) rangeFromReserve(database string) {
 	}
 }
 
-// rangeReturned is told the last number of a range, and the last one used.
+// rangeReturned reports the last number of a range, and the last one used.
 func (e *Events) rangeReturned(database string, high, last int64) {
 	if e.RangeReturned != nil {
 		e.RangeReturned(database, high-last)

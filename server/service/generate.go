@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// MaxIDs is how many ids one answer holds as text.
+	// MaxIDs bounds the ids of one answer as text.
 	MaxIDs = 10_000
-	// MaxIDsBytes bounds the text of all ids of one answer.
+	// MaxIDsBytes bounds the text of all ids of one answer, in bytes.
 	MaxIDsBytes = 1 << 20
 
 	// numberDigits is the length of the longest number in an id: a server-side
@@ -106,8 +106,7 @@ func inTemplate(err error) error {
 	return &renamed
 }
 
-// checkGenerate checks which fields may go with which kind, and how many ids
-// one answer may hold.
+// checkGenerate checks the fields allowed with the kind, and the number of ids in one answer.
 func checkGenerate(req *idnodev1.GenerateRequest, kind docid.Kind, count int64) error {
 	generates := kind != docid.Semantic
 	logged := kind == docid.Identity || kind == docid.Semantic
@@ -157,9 +156,9 @@ func checkAnswerSize(count int64, longest int) error {
 	return nil
 }
 
-// guids makes UUIDs of version 4, or of version 7, where each is greater than those this
-// process made before (RFC 9562, 6.2, method 3). They take their bytes from crypto/rand one
-// by one: the pool that package uuid offers is a switch for the whole process.
+// guids makes UUIDs of version 4, or of version 7, each greater than those this process made
+// before (RFC 9562, 6.2, method 3). Each takes its bytes from crypto/rand: the pool that package
+// uuid offers is a switch for the whole process.
 func (g *ids) guids(database string, count int64, timeOrdered bool) (*idnodev1.GenerateResponse, error) {
 	next := uuid.NewRandom
 	if timeOrdered {

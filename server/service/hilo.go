@@ -240,8 +240,8 @@ func (r *ranges) ReturnRange(ctx context.Context, req *idnodev1.ReturnRangeReque
 }
 
 // ReturnRangeByHigh is ReturnRange for a protocol that carries neither the first number of a
-// range nor its token. The range is then matched by its last number and its holder: callers
-// with one name, as all have without TLS, can return each other's.
+// range nor its token. The range is then matched by its last number and its holder: callers with
+// the same name, as all have without TLS, can return each other's.
 func (r *ranges) ReturnRangeByHigh(ctx context.Context, req *idnodev1.ReturnRangeRequest) (*idnodev1.ReturnRangeResponse, error) {
 	return call(ctx, r.calls, "ReturnRange", returnedRange{req, checkReturned(req)}, r.returnRange)
 }
@@ -337,8 +337,7 @@ func (r *ranges) setHiLo(ctx context.Context, req *idnodev1.SetHiLoRequest) (*id
 	if err != nil {
 		return nil, err
 	}
-	// A set may bring the counter into being, so the tag must be one that ranges
-	// can be asked of.
+	// A set may create the counter, so the tag must be valid for ranges.
 	if err := docid.ValidateTag(req.GetTag(), docid.DefaultSeparator); err != nil {
 		return nil, badForm(err, "")
 	}

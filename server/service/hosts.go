@@ -7,9 +7,9 @@ import (
 	"github.com/idnode/idnode/server/hostcheck"
 )
 
-// CheckHost refuses a call over HTTP under a host name that a foreign site may own:
-// one that is neither this node's nor a member's. A node that knows no member yet
-// cannot tell, and its callers are to try the next node.
+// CheckHost refuses an HTTP call under a host name that a foreign site may own: a name that is
+// neither this node's nor a member's. A node that knows no member yet cannot decide; its error
+// sends callers to the next node.
 func (m *members) CheckHost(name string) error {
 	own := func(address string) bool { return hostcheck.Name(address) == name }
 	ofMember := func(k *raftlogv1.Member) bool {

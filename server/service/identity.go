@@ -33,9 +33,9 @@ func (i *identities) nextIdentity(ctx context.Context, req *idnodev1.NextIdentit
 	return taken.response(), err
 }
 
-// NextIdentities takes the next values of several identities together, and returns
-// the outcome of each request, in their order. They remain several calls: each
-// counts, fails and takes effect by itself.
+// NextIdentities takes the next values of several identities in one proposal, and returns the
+// outcome of each request, in their order. The calls stay independent: each counts, fails and
+// takes effect by itself.
 func (i *identities) NextIdentities(ctx context.Context, reqs []*idnodev1.NextIdentityRequest) ([]*idnodev1.NextIdentityResponse, []error) {
 	responses, errs := make([]*idnodev1.NextIdentityResponse, len(reqs)), make([]error, len(reqs))
 	values, operations := make([]takeValues, len(reqs)), make([][]byte, len(reqs))
@@ -80,8 +80,8 @@ func (i *identities) NextIdentities(ctx context.Context, reqs []*idnodev1.NextId
 	return responses, errs
 }
 
-// prepare checks a request, folds what it names, and refuses what the caller has no right
-// to or no ids left for.
+// prepare checks a request, folds its names, and refuses a caller without the right to it or
+// beyond its limits.
 func (i *identities) prepare(ctx context.Context, r *idnodev1.NextIdentityRequest) (takeValues, error) {
 	database, name, err := identityKey(r.GetDatabase(), r.GetName())
 	if err != nil {
@@ -150,8 +150,8 @@ func (i *identities) seedIdentity(ctx context.Context, req *idnodev1.SeedIdentit
 	return &idnodev1.SeedIdentityResponse{Value: now.Value, LogIndex: now.LogIndex}, err
 }
 
-// raisedBy returns how many numbers a seed takes, as far as this node knows where the
-// identity stands: at worst too many.
+// raisedBy returns how many numbers a seed takes, by this node's state of the identity; it may
+// be too high.
 func (i *identities) raisedBy(req *idnodev1.SeedIdentityRequest, database, name string) uint64 {
 	stands := req.Expected // Otherwise nothing happens.
 	if stands == nil {
@@ -223,8 +223,8 @@ func identityKey(database, name string) (foldedDatabase, foldedName string, err 
 	return foldedDatabase, foldedName, nil
 }
 
-// checkFolded bounds what goes into the state. Folding may lengthen a text by
-// half, so one that is short enough as written may be too long as a key.
+// checkFolded bounds names in the state. Folding may lengthen a text by half, so a text that is
+// short enough as written may be too long as a key.
 func checkFolded(folded string, limit int, reason, field string) error {
 	if len(folded) > limit {
 		return invalid(reason, field, "%s is %d bytes long without regard to case, more than the %d that are allowed", field, len(folded), limit)

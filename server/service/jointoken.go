@@ -24,8 +24,7 @@ const (
 	maxTokenTime     = 30 * 24 * time.Hour
 )
 
-// CreateJoinToken makes a token with which one node can join by itself, once. Nothing but
-// its hash is kept.
+// CreateJoinToken makes a token with which one node can join, once. Only its hash is stored.
 func (m *members) CreateJoinToken(ctx context.Context, req *idnodev1.CreateJoinTokenRequest) (*idnodev1.CreateJoinTokenResponse, error) {
 	return call(ctx, m.calls, "CreateJoinToken", req, m.createJoinToken)
 }
@@ -57,13 +56,12 @@ func (m *members) createJoinToken(ctx context.Context, req *idnodev1.CreateJoinT
 	return res, err
 }
 
-// recordedToken is what the audit log has of a token, and of a newcomer that has one.
+// recordedToken is the audit log's record of a token, and of a newcomer with a token.
 type recordedToken struct {
 	Tag     string    `json:"tag,omitempty"`
 	Watcher bool      `json:"watcher,omitempty"`
 	Expires time.Time `json:"expires,omitzero"`
-	// Token is the beginning of the token's hash, by which the lines about one token
-	// find each other.
+	// Token is the beginning of the token's hash, which relates the lines about a token.
 	Token string `json:"token,omitempty"`
 }
 

@@ -21,19 +21,19 @@ type limiter struct {
 	callers map[string]*limited
 }
 
-// limited is one caller that has limits.
+// limited is a caller with limits.
 type limited struct {
 	limit    rights.Limit
 	inFlight atomic.Int64
-	// ids is nil without a limit on ids, names without one on new names.
+	// ids is nil without a limit on ids, names without a limit on new names.
 	ids   *rate.Limiter
 	names *newNames
 	// debiting is held while ids may have another burst.
 	debiting sync.Mutex
 }
 
-// maxLimited bounds the memory of callers that share one limit for every principal:
-// beyond it all counters begin again.
+// maxLimited bounds the memory of callers that share a limit for every principal: beyond it all
+// counters start again.
 const maxLimited = 100_000
 
 // of returns the counters of a caller, or nil if it has no limits.
@@ -63,7 +63,7 @@ func (l *limiter) of(roles fsm.Roles, principal string) *limited {
 // machines.
 const minBurst, maxBurst = 1_000, 1 << 30
 
-// enter counts one more call in flight.
+// enter counts a call in flight.
 func (c *limited) enter() *Error {
 	if c == nil || c.limit.InFlight == 0 {
 		return nil
@@ -82,9 +82,9 @@ func (c *limited) leave() {
 	}
 }
 
-// takeIDs counts ids. One call may ask for more than a second's worth: it goes
-// through if the caller has no debt, and those after it wait until that is paid. So
-// the rate holds in the long run, for calls of any size.
+// takeIDs counts ids. A call may ask for more than a second's worth: it is accepted if the
+// caller has no debt, and later calls wait until the debt is paid. So the rate holds in the long
+// run, for calls of any size.
 func (c *limited) takeIDs(now time.Time, n int64) *Error {
 	if c == nil || c.ids == nil || n <= 0 {
 		return nil
@@ -126,5 +126,5 @@ func (c *limited) giveBack(now time.Time, n int64) {
 	if c == nil || c.ids == nil || n <= 0 {
 		return
 	}
-	c.ids.ReserveN(now, -int(n)) // Fewer than none: a Limiter bounds what it holds when it is asked next.
+	c.ids.ReserveN(now, -int(n)) // Fewer than none: a Limiter bounds its tokens when it is asked next.
 }

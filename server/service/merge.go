@@ -15,13 +15,13 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Bounds of one merge: it must fit into one group of the log, and not hold it up.
+// Bounds of a merge: it must fit into a group of the log, and not delay others.
 const (
-	// MaxMergeNames is how many names one call merges.
+	// MaxMergeNames bounds the names of one call.
 	MaxMergeNames = 1000
-	// MaxMergeBytes is how many bytes these names have together.
+	// MaxMergeBytes bounds the sum of these names, in bytes.
 	MaxMergeBytes = 36_000
-	// MaxMergeTags is how many given tags one call has.
+	// MaxMergeTags bounds the given tags of one call.
 	MaxMergeTags = 100
 	// maxRecordBytes is above what a group has room for.
 	maxRecordBytes = 64 << 10

@@ -28,13 +28,13 @@ const (
 	targetClaim
 	// targetDatabase is one of this node's server-side ids.
 	targetDatabase
-	// targetNumber is a key of a series, or one of its scopes, behind the series' name.
+	// targetNumber is a key of a series, or a scope of it, after the series' name.
 	targetNumber
 )
 
-// knows reports whether a call makes nothing new, as far as this node knows. What it has
-// not learnt of yet counts as new; but until it has caught up after its start, it cannot
-// tell, and a caller shall not pay for what was there before.
+// knows reports whether a call creates nothing new, by this node's state. A name unknown to it
+// counts as new; but until it has caught up after its start, it cannot decide, and a caller must
+// not pay for names that existed before.
 func (a *admission) knows(what target) bool {
 	if what.kind != targetDatabase && !a.caughtUp() {
 		return true
@@ -56,13 +56,13 @@ func (a *admission) knows(what target) bool {
 	}
 }
 
-// newNames counts the new names of one caller.
+// newNames counts the new names of a caller.
 type newNames struct {
 	perHour int64
 	rate    *rate.Limiter
 	mu      sync.Mutex
-	// counted are the newest names, as hashes: one that many calls ask for at once, or
-	// again because it was refused, counts once.
+	// counted are the newest names, as hashes: a name that many calls ask for at the same time,
+	// or again because it was refused, counts once.
 	counted map[uint64]struct{}
 }
 
@@ -80,7 +80,7 @@ func limitNewNames(perHour int64) *newNames {
 	}
 	return &newNames{
 		perHour: perHour,
-		// An hour's worth at once: an application that begins makes its names together.
+		// An hour's worth at once: a new application creates all its names at the start.
 		rate:    rate.NewLimiter(rate.Limit(float64(perHour)/time.Hour.Seconds()), int(min(perHour, maxBurst))),
 		counted: map[uint64]struct{}{},
 	}
@@ -98,7 +98,7 @@ func (n *newNames) take(now time.Time, all ...target) *Error {
 		}
 	}
 	if !n.rate.AllowN(now, len(fresh)) {
-		// One call may have more than the limit: it is for its caller to make it smaller.
+		// A call may have more than the limit: its caller must make it smaller.
 		after := n.rate.ReserveN(now, min(len(fresh), n.rate.Burst()))
 		wait := after.DelayFrom(now)
 		after.CancelAt(now)

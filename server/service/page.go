@@ -105,8 +105,8 @@ func parsePageSize(size int) (int, error) {
 	}
 }
 
-// hash binds a page token to the listing it comes from, so that one of another
-// listing is refused instead of leading anywhere.
+// hash binds a page token to its listing, so that a token of another listing is refused instead
+// of leading anywhere.
 func (c cursor) hash() (h [scopeBytes]byte) {
 	b := []byte{byte(c.scope), byte(len(c.database))}
 	b = append(b, c.database...)
@@ -150,8 +150,7 @@ func errBadPageToken() error {
 	return invalid(ReasonInvalidPageToken, "page_token", "the page token is not one of this listing")
 }
 
-// cut takes one page off found, which holds one more than the page if there is a next
-// one.
+// cut takes a page off found, which has one element more than the page if there is a next page.
 func cut[F, T any](c cursor, found []F, index uint64, shown func(F) (name string, item T)) Page[T] {
 	page := Page[T]{Items: make([]T, min(len(found), c.size)), LogIndex: index}
 	var last string

@@ -78,9 +78,8 @@ func (p *proposer) answer(ctx context.Context, e op.Envelope, payload proto.Mess
 	return p.log.Propose(ctx, operation)
 }
 
-// proposeAll takes encoded operations through the log together and returns their
-// answers. Those whose err is set already are left out; the errors it sets are the
-// proposer's.
+// proposeAll takes encoded operations through the log in one proposal and returns their answers.
+// Operations whose err is set are left out; the errors it sets are the proposer's.
 func (p *proposer) proposeAll(ctx context.Context, operations [][]byte, errs []error) [][]byte {
 	proposed, places := make([][]byte, 0, len(operations)), make([]int, 0, len(operations))
 	for i, operation := range operations {

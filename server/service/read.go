@@ -32,10 +32,9 @@ func (r *reader) settle(ctx context.Context, consistency idnodev1.Consistency) (
 	return r.state.AppliedIndex(), nil
 }
 
-// settleFor is settle for a reader of a name in a database, or of all that begin with it,
-// for which rights.Further stands behind it. It checks the reader's right before,
-// because any caller could otherwise make the cluster work, and after, when the
-// roles are as new as the answer.
+// settleFor is settle for a reader of a name in a database, or of all names with that prefix if
+// rights.Further follows it. It checks the reader's right before, because any caller could
+// otherwise make the cluster work, and after, when the roles are as new as the answer.
 func (r *reader) settleFor(ctx context.Context, consistency idnodev1.Consistency, database, name string) (uint64, error) {
 	if err := r.auth.authorize(ctx, rights.Read, database, name); err != nil {
 		return 0, err
@@ -67,7 +66,7 @@ func (r *reader) page(ctx context.Context, what listing, req listRequest) (curso
 	return c, index, err
 }
 
-// list returns one page of what find finds, each shown with its name.
+// list returns one page of find's results, each with its name.
 func list[F, T any](
 	ctx context.Context, r *reader, what listing, req listRequest,
 	find func(database, prefix, after string, limit int) []F, shown func(F) (name string, item T),

@@ -14,7 +14,7 @@ import (
 // MaxRequestIDBytes is the length of the longest request id.
 const MaxRequestIDBytes = 64
 
-// requestID is a request id that was accepted; the zero value is none.
+// requestID is an accepted request id; the zero value means no request id.
 type requestID struct {
 	id string
 	// retry says that the call may have been made before.
@@ -75,9 +75,9 @@ func (f fingerprint) sum() uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// blockPrefix begins the request id of values that callers of a client take together, as in
-// block.HEX.3 for three. Each of those callers knows it, so no call but that one may have it:
-// else one of them could take a value for all.
+// blockPrefix begins the request id of values that callers of a client take in one call, as in
+// block.HEX.3 for three values. Each of those callers knows it, so no other call may have it:
+// otherwise a caller could take one value for all.
 const blockPrefix = "block."
 
 // ofBlock reports whether a request id is that of a block of so many values.
@@ -105,8 +105,8 @@ func (p *proposer) accept(id *idnodev1.RequestId, values int64) (requestID, erro
 	case id.RetrySince != nil:
 		return requestID{id: id.GetId(), retry: true, since: id.GetRetrySince()}, nil
 	case !p.caughtUp():
-		// What it has applied may be forgotten already: the state would refuse a call
-		// that was never tried. To wait would make a first try look newer.
+		// Applied request ids may be forgotten already: the state would refuse a call that was
+		// never tried. Waiting would make a first try look newer.
 		return requestID{}, behind()
 	}
 	return requestID{id: id.GetId(), since: p.applied()}, nil

@@ -23,8 +23,8 @@ const (
 	maxAnswered = 16_384
 )
 
-// takeRange takes a range: from the cluster, or from this node's reserve if it has one and
-// the cluster cannot be reached.
+// takeRange takes a range from the cluster, or from this node's reserve if the cluster cannot be
+// reached.
 func (r *ranges) takeRange(ctx context.Context, w *wantedRange) (grantedRange, error) {
 	if r.reserves == nil {
 		return r.fromCluster(ctx, w)
@@ -38,7 +38,7 @@ func (r *ranges) takeRange(ctx context.Context, w *wantedRange) (grantedRange, e
 	switch {
 	case err == nil:
 		if w.GetLastMax() > now.known {
-			// The counter may have been lost. The state says so too, but may not get to.
+			// The counter may have been lost. The state discards too, but may not get to it.
 			r.reserves.Discard(w.database, w.next.GetTag(), w.GetLastMax())
 		}
 		r.took(ctx, w, got)
@@ -62,9 +62,9 @@ type reserveNow struct {
 	// known is the greatest number of the tag of which this node knows that the cluster gave
 	// it. The leader's answers are ahead of the node's own state.
 	known int64
-	// fits says that there is a reserve, and that a range of it is what the caller means: all
-	// its numbers are known ones. A caller that knows of a higher one that is taken has met
-	// another node that is ahead, or a counter that was lost.
+	// fits means that there is a reserve, and that the caller can use a range of it: all its
+	// numbers are known. A caller that knows a higher taken number has called a node that is
+	// ahead, or the counter was lost.
 	fits bool
 	// cutOff and tooLong are those of Reserves.CutOff.
 	cutOff, tooLong bool
@@ -96,15 +96,15 @@ func (r *ranges) tryCluster(ctx context.Context, w *wantedRange, now reserveNow)
 	return r.fromCluster(ctx, w)
 }
 
-// outOfReach says that a range may be had from the reserve. If the cluster gave one all the
-// same, that one is a hole.
+// outOfReach reports whether the reserve may replace the cluster's range. If the cluster issued
+// one nevertheless, its numbers are a gap.
 func outOfReach(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && (e.Reason == ReasonNoQuorum || e.Reason == ReasonOutcomeUnknown)
 }
 
-// fromReserve takes a range from the reserve, or finds the one that the call got before:
-// then it is not fresh.
+// fromReserve takes a range from the reserve, or finds the range that the call got before: then
+// it is not fresh.
 func (r *ranges) fromReserve(caller string, w *wantedRange) (grantedRange, bool) {
 	r.answered.mu.Lock()
 	defer r.answered.mu.Unlock()
@@ -138,8 +138,8 @@ func (r *ranges) took(ctx context.Context, w *wantedRange, got grantedRange) {
 	}
 }
 
-// answered remembers the calls with a request id that got a range from the reserve, the
-// newest maxAnswered of them: a retry here gets the same one.
+// answered remembers the newest maxAnswered calls with a request id that got a range from the
+// reserve: a retry at this node gets the same range.
 type answered struct {
 	mu    sync.Mutex
 	calls map[answeredKey]answeredCall

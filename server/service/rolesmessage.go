@@ -5,8 +5,8 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// RolesOf returns the roles of a message. The rights of the API are numbered in the order of
-// those of package rights; one that is not known becomes none, which is refused.
+// RolesOf returns the roles of a message. The API numbers the rights in the order of package
+// rights; an unknown right becomes noRight, which is refused.
 func RolesOf(m *idnodev1.RoleTable) Roles {
 	var roles Roles
 	for _, r := range m.GetRoles() {
@@ -26,7 +26,7 @@ func RolesOf(m *idnodev1.RoleTable) Roles {
 	return roles
 }
 
-// noRight is a bit that stands for no right, so that a table with it is refused.
+// noRight is a bit without a right, so that a table with it is refused.
 const noRight rights.Right = 1 << 31
 
 func rightsOf(list []idnodev1.Right) rights.Right {

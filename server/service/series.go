@@ -20,8 +20,8 @@ import (
 	"github.com/idnode/idnode/series/format"
 )
 
-// MaxSeriesKeyBytes is how many bytes the keys of one call have together: they must fit
-// into one group of the log, with the numbers that their callers believe they have.
+// MaxSeriesKeyBytes bounds the sum of the keys of one call, in bytes: they must fit into a group
+// of the log, with the numbers that their callers expect.
 const MaxSeriesKeyBytes = 40_000
 
 // numbers are the use cases of series of document numbers. All but ResumeSeries may be
@@ -100,9 +100,9 @@ func (n *numbers) defineSeries(ctx context.Context, req *idnodev1.DefineSeriesRe
 	return &idnodev1.DefineSeriesResponse{Version: done.Value, LogIndex: done.LogIndex, Suspended: suspended, Preview: preview}, err
 }
 
-// suspended looks at a series that was defined: after a restore, one of its name may have
-// given numbers. If it cannot, the outcome is unknown: the caller has not learned all of it,
-// and may make the same call again.
+// suspended checks a series that was defined: after a restore, a series of its name may have
+// given numbers. If it cannot, the outcome is unknown: the caller does not know all of it, and
+// may repeat the call.
 func (n *numbers) suspended(ctx context.Context, database, name string, done Value) (suspended bool, err error) {
 	if n.state.AppliedIndex() < done.LogIndex {
 		if err := n.linearize(ctx); err != nil {
@@ -125,7 +125,7 @@ func (n *numbers) change(ctx context.Context, event, database, name string, afte
 	return done, err
 }
 
-// recorded makes a change of a series that needs a right of its own, and records it.
+// recorded makes a change of a series that needs a right of its own, and audits it.
 func (n *numbers) recorded(ctx context.Context, event, database, name string, after any, do func() (uint64, error)) error {
 	if err := n.authorize(ctx, rights.Series, database, name); err != nil {
 		return err
@@ -176,8 +176,8 @@ func (n *numbers) takeNumbers(ctx context.Context, req *idnodev1.TakeNumbersRequ
 	return res, err
 }
 
-// take gives numbers by the definition that this node knows. One that is not the present one
-// changes nothing, and the reason of the error is ReasonConcurrency.
+// take gives numbers by the definition that this node knows. If that is outdated, it changes
+// nothing, and the error's reason is ReasonConcurrency.
 func (n *numbers) take(ctx context.Context, database string, take *raftlogv1.SeriesTake, values map[string]string) (op.Numbers, error) {
 	if err := n.byDefinition(ctx, database, take, values); err != nil {
 		return op.Numbers{}, err
@@ -391,7 +391,7 @@ func checkSeriesKeys(keys func(yield func(string) bool), count int) error {
 	return checkSeriesSize("keys", count, size)
 }
 
-// checkSeriesSize bounds what a call has of numbers in a field, whose keys have a size together.
+// checkSeriesSize bounds the numbers of a call in a field, and the sum of their keys in bytes.
 func checkSeriesSize(field string, count, size int) error {
 	if count < 1 || count > series.MaxKeys {
 		return invalid(ReasonInvalidSeries, field, "there are %d %s, not 1 to %d", count, field, series.MaxKeys)

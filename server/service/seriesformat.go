@@ -19,9 +19,9 @@ type formatted interface {
 	GetFormat() string
 }
 
-// format returns what is asked for. That of a series is the cluster's, for a node may know
-// an old one. A template is nobody's: it takes the right to read, to generate or to take
-// numbers of anything in the database.
+// format returns the requested format. A series' format is the cluster's, for a node may know an
+// old one. A template has no owner: it needs the right to read, to generate or to take numbers
+// of anything in the database.
 func (n *numbers) format(ctx context.Context, req formatted) (f *format.Format, err error) {
 	if (req.GetSeries() == "") == (req.GetFormat() == "") {
 		return nil, invalid(ReasonInvalidSeries, "series", "give either a series or a format")
@@ -43,7 +43,7 @@ func (n *numbers) format(ctx context.Context, req formatted) (f *format.Format, 
 	return n.template(ctx, req.GetFormat())
 }
 
-// template returns the format of a template. To read one takes a turn.
+// template returns the format of a template. Parsing it takes a turn.
 func (n *numbers) template(ctx context.Context, template string) (*format.Format, error) {
 	d, known := n.templates.known(template)
 	if !known {
@@ -72,7 +72,7 @@ type defined struct {
 	err    error
 }
 
-// maxTemplates bounds what is kept: beyond it all begins again. One takes some kilobytes.
+// maxTemplates bounds the cache: beyond it all start again. A template takes some kilobytes.
 const maxTemplates = 256
 
 // known returns what is kept of a template.
@@ -83,8 +83,7 @@ func (t *templates) known(template string) (defined, bool) {
 	return d, ok
 }
 
-// define reads a template, without scopes: what a number's text does not show is none of
-// its concern.
+// define parses a template without scopes, which concern only what a number's text shows.
 func (t *templates) define(template string) (d defined) {
 	d.format, d.err = format.Define(template, format.ResetNever)
 	if len(template) > format.MaxTemplateBytes {
@@ -139,7 +138,7 @@ func fieldOf(err error) string {
 	return "values"
 }
 
-// ParseNumber reads a text back. Whether anybody took the number is not looked at.
+// ParseNumber parses a text. It does not look up whether the number was taken.
 func (n *numbers) ParseNumber(ctx context.Context, req *idnodev1.ParseNumberRequest) (*idnodev1.ParseNumberResponse, error) {
 	return call(ctx, n.calls, "ParseNumber", req, n.parseNumber)
 }

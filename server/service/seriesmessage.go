@@ -13,9 +13,9 @@ import (
 	"github.com/idnode/idnode/series/format"
 )
 
-// chosen returns a choice of the API as packages series and format number it: from 0, with
-// the default first, where the API has 0 for the default too. One that is unknown here is
-// the greatest, which is unknown there.
+// chosen returns a choice of the API as packages series and format number it: from 0, with the
+// default first, where the API has 0 for the default too. An unknown choice is the greatest
+// value, which is unknown there.
 func chosen[T ~uint8](enum int32) T {
 	if enum < 0 || enum > math.MaxUint8 {
 		return math.MaxUint8

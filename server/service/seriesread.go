@@ -117,8 +117,8 @@ func (n *numbers) reportSeries(ctx context.Context, req *idnodev1.ReportSeriesRe
 	return res, err
 }
 
-// ListNumbers lists numbers of a scope, ascending. A page can have fewer than were asked
-// for, and a next one.
+// ListNumbers lists numbers of a scope, ascending. A page can have fewer than requested, and a
+// next page.
 func (n *numbers) ListNumbers(ctx context.Context, req *idnodev1.ListNumbersRequest) (*idnodev1.ListNumbersResponse, error) {
 	return call(ctx, n.calls, "ListNumbers", req, n.listNumbers)
 }
@@ -239,9 +239,9 @@ const verifiedAtOnce = 500
 // would take longer than it says.
 const restAfter = 2 * time.Millisecond
 
-// VerifySeries finds the first number that is not in exactly one state, or that its key
-// does not lead to. It reads the series in pieces, beside other calls: it rests as long as it
-// works. It ends when half of the call's time is over. Calls of one caller wait for each other.
+// VerifySeries finds the first number that is not in exactly one state, or that its key does not
+// lead to. It reads the series in pieces, concurrently with other calls: it pauses for as long
+// as it works. It ends when half of the call's time is over. Calls of a caller are serialized.
 func (n *numbers) VerifySeries(ctx context.Context, req *idnodev1.VerifySeriesRequest) (*idnodev1.VerifySeriesResponse, error) {
 	return call(ctx, n.calls, "VerifySeries", req, n.verifySeries)
 }
@@ -256,7 +256,7 @@ func (n *numbers) verifySeries(ctx context.Context, req *idnodev1.VerifySeriesRe
 		return nil, err
 	}
 	defer end()
-	deadline, _ := ctx.Deadline() // Each call has one.
+	deadline, _ := ctx.Deadline() // Each call has a deadline.
 	half := time.Now().Add(time.Until(deadline) / 2)
 	var more bool
 	var found error

@@ -15,26 +15,25 @@ import (
 )
 
 const (
-	// DefaultCallTimeout bounds every call, also of a caller without a deadline.
-	// It is above the time a call waits for a leader (2 s), so that a call in
-	// flight outlives an election and one without a quorum gets the reason. The wait
-	// of an operation is kept to an eighth of it, so every call ends within 2.5 s,
-	// also while the leader's disk hangs and no node has noticed.
+	// DefaultCallTimeout bounds every call, even of a caller without a deadline. It is above
+	// a call's wait for a leader (2 s), so that a call in flight outlives an election and a
+	// call without a quorum gets the reason. An operation's wait is bounded to within an
+	// eighth of it, so every call ends within 2.5 s, even while the leader's disk hangs and no
+	// node has noticed.
 	DefaultCallTimeout = 2100 * time.Millisecond
-	// DefaultMaxInFlight is how many calls one node has in flight: a few times what
-	// one round of the log takes of a node, so that the next round is always full,
-	// and no call waits for more than a few rounds.
+	// DefaultMaxInFlight bounds the calls in flight on one node: a few times what a round of the
+	// log takes of a node, so that the next round is always full, and no call waits for more
+	// than a few rounds.
 	DefaultMaxInFlight = 4096
 )
 
-// Proposer takes an encoded operation through the replicated log and returns
-// its encoded result. Its errors are *outcome.Error. It bounds the wait by itself,
-// for callers without a deadline: a timer for each call would be the dearest part
-// of a small one.
+// Proposer commits an encoded operation through the replicated log and returns its encoded
+// result. Its errors are *outcome.Error. It bounds the wait itself, for callers without a
+// deadline: a timer for each call would be the most expensive part of a small call.
 type Proposer interface {
 	Propose(ctx context.Context, operation []byte) ([]byte, error)
-	// ProposeAll takes several operations through the log together and returns, in
-	// their order, the outcome of each.
+	// ProposeAll commits several operations in one proposal and returns, in their order, the
+	// outcome of each.
 	ProposeAll(ctx context.Context, operations [][]byte) (results [][]byte, errs []error)
 }
 
@@ -44,8 +43,8 @@ type Linearizer interface {
 	Linearize(ctx context.Context) error
 }
 
-// Etags gives this node's own counters; *etags.Keeper is one. The database is
-// folded. Errors are those of package etag.
+// Etags gives this node's own counters; *etags.Keeper implements it. The database is folded.
+// Errors are those of package etag.
 type Etags interface {
 	// NextBlock returns the first of n consecutive etags, 1 ≤ n ≤ MaxBlockSize.
 	NextBlock(database string, n int) (first uint64, err error)
@@ -54,13 +53,12 @@ type Etags interface {
 }
 
 // Reserves gives HiLo numbers that the cluster granted to this node in advance;
-// *reserve.Keeper is one. Databases and tags are folded.
+// *reserve.Keeper implements it. Databases and tags are folded.
 type Reserves interface {
-	// Took is told of each range that a caller was given, and the principal that the
-	// operation named.
+	// Took reports each range that a caller was given, and the operation's principal.
 	Took(database, tag string, principal *string, r hilo.Range)
-	// Holds reports whether there are numbers of a tag, and the greatest number of the
-	// tag that Took was told of.
+	// Holds reports whether there are numbers of a tag, and the greatest number of the tag that
+	// Took was called with.
 	Holds(database, tag string) (greatest int64, ok bool)
 	// Discard gives up the numbers of a tag up to upTo.
 	Discard(database, tag string, upTo int64)
@@ -104,28 +102,27 @@ type Config struct {
 	Guarded bool
 	Admins  []string
 
-	// Hosts are names and addresses under which the node is called over HTTP, beside
-	// those of the members: its own, and those it was told. See CheckHost.
+	// Hosts are names and addresses under which the node is called over HTTP, beside those of
+	// the members: its own, and configured ones. See CheckHost.
 	Hosts []string
 
 	// Audit, if set, keeps the record of what changes the cluster, and of denied calls.
 	Audit Auditor
 
-	// ServerPrefix, if set, stands in the ids of this node's HiLo ranges in
-	// place of the node tag.
+	// ServerPrefix, if set, replaces the node tag in the ids of this node's HiLo ranges.
 	ServerPrefix string
 	// CallTimeout bounds every call, but for changes of the membership, which may take
 	// longer, and backups; operations are bounded by the Proposer as well. It must be longer
 	// than the time the cluster waits for a leader. 0 means DefaultCallTimeout.
 	CallTimeout time.Duration
-	// MaxInFlight is how many calls may be in flight at once; one more is
-	// refused at once. 0 means DefaultMaxInFlight.
+	// MaxInFlight bounds the calls in flight; further calls are refused at once. 0 means
+	// DefaultMaxInFlight.
 	MaxInFlight int
 	// Version is the program's version, shown in the status.
 	Version string
-	// Logger hears of what callers must not see. nil logs nothing.
+	// Logger logs causes that callers must not see; nil discards them.
 	Logger *slog.Logger
-	// Events are told what the service does.
+	// Events are the service's callbacks.
 	Events Events
 }
 
@@ -157,8 +154,7 @@ func (c Config) validate() error {
 	return ValidateServerPrefix(c.ServerPrefix)
 }
 
-// ValidateServerPrefix checks the server prefix of a node; the empty one is
-// valid and means none.
+// ValidateServerPrefix checks the server prefix of a node; an empty prefix is valid.
 func ValidateServerPrefix(prefix string) error {
 	if prefix == "" {
 		return nil

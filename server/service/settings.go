@@ -30,8 +30,7 @@ func (s *settings) listSettings(ctx context.Context, req *idnodev1.ListSettingsR
 	return &idnodev1.ListSettingsResponse{Settings: s.all(), LogIndex: index}, err
 }
 
-// UpdateSetting changes one replicated setting. Which values it may have is for
-// the replicated state to say.
+// UpdateSetting changes one replicated setting. The replicated state decides about its values.
 func (s *settings) UpdateSetting(ctx context.Context, req *idnodev1.UpdateSettingRequest) (*idnodev1.UpdateSettingResponse, error) {
 	return call(ctx, s.calls, "UpdateSetting", req, s.updateSetting)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/idnode/idnode/series"
 )
 
-// State is what is read of the replicated state; *fsm.State is one. Databases,
-// names, tags and ids are folded. Lists are in order of their names' bytes: at
-// most limit names that begin with prefix and come after after.
+// State is the read side of the replicated state; *fsm.State implements it. Databases, names,
+// tags and ids are folded. Lists are in order of their names' bytes: at most limit names that
+// begin with prefix and follow after.
 type State interface {
 	AppliedIndex() uint64
 	Hash() (index, hash uint64)

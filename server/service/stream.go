@@ -74,9 +74,8 @@ func (g *ids) serverSideStream(ctx context.Context, req *idnodev1.StreamServerSi
 // NodeTag is the tag of the node that gives the ids.
 func (b *ServerSideStream) NodeTag() string { return b.tag }
 
-// Next takes the next block, or returns io.EOF after the last one. Each block is
-// a call of its own to the bounds of the node and to Drain, so that a stream
-// holds up neither.
+// Next takes the next block, or returns io.EOF after the last. For the bounds of the node and
+// for Drain each block is a call, so that a stream delays neither.
 func (b *ServerSideStream) Next(ctx context.Context) (*idnodev1.IdBlock, error) {
 	n := b.size
 	if !b.endless {
@@ -99,7 +98,7 @@ func (b *ServerSideStream) take(ctx context.Context, n int64) (*idnodev1.IdBlock
 	return block, err
 }
 
-// serverSideTag returns the node's tag if it may stand in ids of the template.
+// serverSideTag returns the node's tag if it is allowed in ids of the template.
 func (g *ids) serverSideTag(template string) (string, error) {
 	tag, confirmed := g.tag()
 	if !confirmed {

@@ -17,7 +17,7 @@ type takeValues struct {
 	count           int64
 }
 
-// takenValues are the values taken, in order: one block, or up to 64 where claimed ids lie
+// takenValues are the values taken, in order: one block, or up to 64 if claimed ids are in
 // between.
 type takenValues struct {
 	blocks   []identity.Block

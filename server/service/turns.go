@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// turns lets few calls go on at a time that work for long: mostTurns on the node, and one of
-// each caller. The others wait. Callers take turns, so one that asks very often waits for
-// itself alone (round-robin, which is fair queueing for calls that cost the same).
+// turns bounds the calls that work for long: mostTurns on the node, and one for each caller. The
+// others wait. Callers take turns, so a caller that asks very often waits only for itself
+// (round-robin, which is fair queueing for calls of equal cost).
 type turns struct {
 	mu    sync.Mutex
 	going int
-	// lines are of the callers with calls that go on or wait. queue has those of which some
-	// wait and none goes on, in the order of their turns.
+	// lines are the callers with calls that run or wait. queue has the callers of which a call
+	// waits and none runs, in the order of their turns.
 	lines map[string]*line
 	queue []*line
 }
 
-// line has the calls of one caller.
+// line has the calls of a caller.
 type line struct {
 	caller string
 	going  bool
@@ -90,7 +90,7 @@ func (t *turns) end(l *line) {
 	t.next()
 }
 
-// giveUp takes a call out that waits, or ends one whose turn has just come.
+// giveUp removes a waiting call, or ends one whose turn has just come.
 func (t *turns) giveUp(l *line, mine chan struct{}) {
 	t.mu.Lock()
 	at := slices.Index(l.waiting, mine)

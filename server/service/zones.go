@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// zoneNames has the names of the IANA time zones, one a line, between line ends. They are
-// those of Go's time/tzdata, which the program carries, so every node has each of them. The
-// files of a system have others: localtime is another zone on each node, and right/… counts
-// leap seconds.
+// zoneNames has the names of the IANA time zones, one per line, between line ends. They are
+// those of Go's time/tzdata, which the program carries, so every node has all of them. The files
+// of a system have others: localtime is another zone on each node, and right/… counts leap
+// seconds.
 //
 //go:embed zonenames.txt
 var zoneNames string
 
 // zones are the time zones by their names. The zero value is ready.
 type zones struct {
-	// loaded has those that were asked for: to load one reads a file.
+	// loaded caches the requested zones: loading one reads a file.
 	loaded sync.Map
 }
 
 // has reports whether there is a zone; "" is UTC.
 func (z *zones) has(name string) bool { return z.of(name) != nil }
 
-// of returns a zone; nil if there is none.
+// of returns a zone; nil if it does not exist.
 func (z *zones) of(name string) *time.Location {
 	if name == "" {
 		return time.UTC

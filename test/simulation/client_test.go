@@ -111,7 +111,7 @@ type call func(ctx context.Context, s *server, op *history.Op) error
 // once makes one call on a node, and records it. It returns the recorded
 // operation.
 func (c *client) once(ctx context.Context, s *server, op history.Op, do call) history.Op {
-	ctx, cancel := context.WithTimeout(ctx, c.patience())
+	ctx, cancel := context.WithTimeout(ctx, c.answerLimit())
 	defer cancel()
 	return c.onceWithin(ctx, s, op, do)
 }
@@ -126,8 +126,8 @@ func (c *client) onceWithin(ctx context.Context, s *server, op history.Op, do ca
 	return op
 }
 
-// patience is how long a client waits for an answer.
-func (c *client) patience() time.Duration {
+// answerLimit is how long a client waits for an answer.
+func (c *client) answerLimit() time.Duration {
 	return pick(c.random, 30*time.Millisecond, time.Second, 3*time.Second, 6*time.Second)
 }
 
@@ -152,7 +152,7 @@ func outcomeOf(err error) (history.Outcome, string) {
 }
 
 // often makes a call that carries a request id, on one node after the other,
-// until its outcome is known, its patience is over, or, now and then, once more
+// until its outcome is known, its time is over, or, now and then, once more
 // than it needs to.
 func (c *client) often(ctx context.Context, op history.Op, do call) history.Op {
 	var answered history.Op

@@ -21,7 +21,7 @@ const malformed history.Kind = "malformed"
 
 // exchange makes calls side by side on one stream, in one message or in several.
 func (c *client) exchange(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, c.patience())
+	ctx, cancel := context.WithTimeout(ctx, c.answerLimit())
 	defer cancel()
 	s := pick(c.random, c.world.machines()...)
 	pending, ticket := map[uint64]history.Op{}, c.world.tracer.asksEtags(s)
@@ -72,7 +72,7 @@ func (c *client) sendCalls(stream grpc.BidiStreamingClient[idnodev1.ExchangeRequ
 func (c *client) drawCall(s *server) (*idnodev1.Call, history.Op) {
 	call := &idnodev1.Call{}
 	if c.random.IntN(2) == 0 {
-		call.Timeout = durationpb.New(c.patience())
+		call.Timeout = durationpb.New(c.answerLimit())
 	}
 	op := history.Op{Kind: history.Next, Name: c.name(), Count: pick[int64](c.random, 1, 1, 5)}
 	switch c.random.IntN(12) {

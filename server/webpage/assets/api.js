@@ -3,8 +3,8 @@
 
 const base = new URL("../api/", import.meta.url);
 
-// patience is above what the node allows itself for a call.
-const patience = 15_000;
+// answerLimit is above what the node allows itself for a call.
+const answerLimit = 15_000;
 
 // Failure is what a call ends with that did not succeed.
 export class Failure extends Error {
@@ -19,7 +19,7 @@ export class Failure extends Error {
   }
 }
 
-async function call(url, options, within = patience, unknown = true) {
+async function call(url, options, within = answerLimit, unknown = true) {
   let answer, body;
   try {
     answer = await fetch(url, { ...always, ...options, signal: AbortSignal.timeout(within) });
@@ -54,7 +54,7 @@ function posted(body, headers = {}) {
 // of 64 bits come as text.
 export const [ofIds, ofSeries, ofCluster] = ["Ids", "Series", "Cluster"].map((service) => (method, request) => {
   const url = new URL(`../../idnode.v1.${service}Service/${method}`, import.meta.url);
-  return call(url, posted(request, { "Connect-Timeout-Ms": patience - 5000 }));
+  return call(url, posted(request, { "Connect-Timeout-Ms": answerLimit - 5000 }));
 });
 
 // known asks for what the node itself knows, which takes no quorum.
@@ -82,7 +82,7 @@ function sentence(text) {
 }
 
 // get reads, within a time in milliseconds; parameters that are empty are left out.
-export function get(path, parameters = {}, within = patience) {
+export function get(path, parameters = {}, within = answerLimit) {
   const url = new URL(path, base);
   for (const [key, value] of Object.entries(parameters)) {
     if (value) {

@@ -7,37 +7,36 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// goesTogether says whether a call may be made in one go with others of its
-// message. Next identities may: one log entry takes them all, and they are what
-// there are most of. One with a timeout of its own may be answered before the
-// others, so it goes alone.
-func goesTogether(call *idnodev1.Call) bool {
+// batchable reports whether a call may be made in one proposal with others of its message. Next
+// identities may: one log entry takes them all, and they are the most frequent calls. A call with
+// a timeout of its own may be answered before the others, so it is made alone.
+func batchable(call *idnodev1.Call) bool {
 	_, ok := call.GetCall().(*idnodev1.Call_NextIdentity)
 	return ok && call.GetTimeout() == nil
 }
 
-// runTogether starts the calls that are made in one go.
-func (m *message) runTogether() {
-	switch len(m.together) {
+// runBatch starts the batch of a message.
+func (m *message) runBatch() {
+	switch len(m.batch) {
 	case 0:
 	case 1:
-		m.x.workers.run(job{message: m, call: m.together[0]})
+		m.x.workers.run(job{message: m, call: m.batch[0]})
 	default:
-		m.x.workers.run(job{message: m, together: m.together})
+		m.x.workers.run(job{message: m, batch: m.batch})
 	}
 }
 
-// runAll makes calls in one go.
+// runAll makes the calls of a batch.
 func (m *message) runAll(calls []*idnodev1.Call) {
 	defer m.x.calls.Add(-len(calls))
-	replies := m.x.server.answerTogether(m.x.stream.Context(), calls, m.start)
+	replies := m.x.server.answerBatch(m.x.stream.Context(), calls, m.start)
 	m.x.ran(len(calls))
 	m.x.put(replies...)
 }
 
-// answerTogether makes next identity calls in one go. A panic is the answer to all
-// of them: it is not known whose it was.
-func (s *idsServer) answerTogether(ctx context.Context, calls []*idnodev1.Call, start time.Time) (replies []*idnodev1.Reply) {
+// answerBatch makes next identity calls in one proposal. A panic is the answer to all of them: it
+// is not known which call caused it.
+func (s *idsServer) answerBatch(ctx context.Context, calls []*idnodev1.Call, start time.Time) (replies []*idnodev1.Reply) {
 	replies = make([]*idnodev1.Reply, len(calls))
 	requests := make([]*idnodev1.NextIdentityRequest, len(calls))
 	for i, call := range calls {

@@ -11,9 +11,9 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// TestExchangeTogether: the next identities of a message are proposed together;
-// each is answered for itself, and what could be answered sooner goes alone.
-func TestExchangeTogether(t *testing.T) {
+// TestExchangeBatches: the next identities of a message are proposed in one batch; each is
+// answered for itself, and calls that could be answered sooner are made alone.
+func TestExchangeBatches(t *testing.T) {
 	r := serve(t, Config{}, nil)
 	stream := r.exchange(t)
 	hurried := nextIdentity(5, "a")
@@ -36,8 +36,8 @@ func TestExchangeTogether(t *testing.T) {
 		t.Error(diff)
 	}
 	r.set(func(b *backend) {
-		if diff := cmp.Diff([]int{2}, b.together); diff != "" {
-			t.Errorf("proposed together: %s", diff)
+		if diff := cmp.Diff([]int{2}, b.batches); diff != "" {
+			t.Errorf("batches: %s", diff)
 		}
 	})
 }
