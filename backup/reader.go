@@ -76,9 +76,6 @@ func decode(body []byte, m proto.Message, what string) error {
 // Header returns the header; it must not be changed.
 func (r *Reader) Header() *raftlogv1.BackupHeader { return r.header }
 
-// Records returns how many records were read so far.
-func (r *Reader) Records() uint64 { return r.records }
-
 // Next returns the next record, and io.EOF once all were read and the file was
 // found to be whole. Any other error wraps ErrCorrupt or ErrNewer, or is the
 // underlying reader's; it stays.

@@ -21,13 +21,6 @@ func Fold(s string) string {
 	return string(appendFold(append(space[:0], s[:start]...), s[start:]))
 }
 
-// AppendFold appends the folded form of s to dst and returns the extended slice.
-// It allocates nothing if dst has the room.
-func AppendFold(dst []byte, s string) []byte {
-	start := firstChange(s)
-	return appendFold(append(dst, s[:start]...), s[start:])
-}
-
 // firstChange returns where in s the first character begins that folding
 // changes, or len(s).
 func firstChange(s string) int {

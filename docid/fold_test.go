@@ -40,9 +40,6 @@ func TestFold(t *testing.T) {
 			if got := docid.Fold(c.in); got != c.want {
 				t.Errorf("Fold(%q) = %q, want %q", c.in, got, c.want)
 			}
-			if got := string(docid.AppendFold([]byte("x"), c.in)); got != "x"+c.want {
-				t.Errorf("AppendFold(x, %q) = %q, want %q", c.in, got, "x"+c.want)
-			}
 		})
 	}
 }
@@ -76,9 +73,6 @@ func FuzzFold(f *testing.F) {
 		folded := docid.Fold(s)
 		if again := docid.Fold(folded); again != folded {
 			t.Errorf("Fold(%q) = %q, and folded again %q", s, folded, again)
-		}
-		if got := string(docid.AppendFold(nil, s)); got != folded {
-			t.Errorf("AppendFold(%q) = %q, Fold %q", s, got, folded)
 		}
 		if utf8.ValidString(s) != utf8.ValidString(folded) {
 			t.Errorf("Fold(%q) = %q: only one of them is valid UTF-8", s, folded)

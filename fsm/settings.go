@@ -70,11 +70,6 @@ var settingTable = [settingCount]SettingInfo{
 	},
 }
 
-// SettingInfos returns all settings that there are, in a fixed order.
-func SettingInfos() []SettingInfo {
-	return append([]SettingInfo(nil), settingTable[:]...)
-}
-
 // settingStore has the values in force.
 type settingStore struct{ values [settingCount]int64 }
 

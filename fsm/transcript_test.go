@@ -275,8 +275,11 @@ func (p *transcript) roles(l line) *raftlogv1.Operation {
 			grant.Prefix, grant.Name = "", name
 		}
 		for _, word := range strings.Split(parts[1], ",") {
-			right, _ := rights.Parse(word)
-			grant.Rights |= right
+			for _, right := range rights.All.List() {
+				if right.String() == word {
+					grant.Rights |= right
+				}
+			}
 		}
 		list = append(list, rights.Role{Name: strconv.Itoa(i), Principals: []string{parts[0]}, Grants: []rights.Grant{grant}})
 	}

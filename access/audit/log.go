@@ -275,16 +275,3 @@ func (l *Log) add(r Record) error {
 	l.records, l.head, l.end = l.records+1, hash, l.end+int64(len(text))
 	return nil
 }
-
-// Append records one thing in a file that no node has open, as a command does
-// that works on a stopped node. An empty path records nothing.
-func Append(path string, r Record) error {
-	if path == "" {
-		return nil
-	}
-	l, err := Open(path, nil)
-	if err != nil {
-		return err
-	}
-	return errors.Join(l.Write(context.Background(), r), l.Close())
-}

@@ -169,7 +169,7 @@ func TestRotation(t *testing.T) {
 			if c.kept {
 				wantChain(t, 4, []string{`"a"`, EventContinued}, path+".1", path)
 			}
-			if err := Append(path, Record{Event: EventRecover, Outcome: OutcomeDone}); err != nil {
+			if err := appendTo(path, Record{Event: EventRecover, Outcome: OutcomeDone}); err != nil {
 				t.Error(err)
 			}
 			if f, err := Verify(bytes.NewReader(content(t, path))); err != nil || f.Earlier != 2 || f.Records != 5 {

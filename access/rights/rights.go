@@ -43,7 +43,8 @@ const (
 	// Number takes document numbers and confirms them.
 	Number
 
-	all = Number<<1 - 1
+	// All are the rights that there are.
+	All = Number<<1 - 1
 )
 
 // Guarded are the rights that the list of administrators guards as long as there
@@ -51,18 +52,6 @@ const (
 const Guarded = Force | Delete | Cluster | Series
 
 var rightNames = []string{"generate", "ranges", "seed", "force", "delete", "claims", "read", "backup", "cluster", "series", "number"}
-
-// Names returns the words for all rights.
-func Names() []string { return slices.Clone(rightNames) }
-
-// Parse returns the right with this name.
-func Parse(name string) (Right, bool) {
-	i := slices.Index(rightNames, name)
-	if i < 0 {
-		return 0, false
-	}
-	return 1 << i, true
-}
 
 // List returns the single rights of a set.
 func (r Right) List() []Right {
@@ -230,7 +219,7 @@ func Allows[T ~string | ~[]byte](t *Table, principal string, need Right, databas
 // Held returns the rights that the roles give a principal on a name of a database.
 func Held(t *Table, principal, database, name string) Right {
 	if !t.Set() {
-		return all
+		return All
 	}
 	return held(t.grants[Principal(principal)], database, name) | held(t.grants[Any], database, name)
 }
@@ -238,7 +227,7 @@ func Held(t *Table, principal, database, name string) Right {
 // Within returns the grants that the roles give a principal in a database; never nil.
 func Within(t *Table, principal, database string) []Grant {
 	if !t.Set() {
-		return []Grant{{Database: Any, Rights: all}}
+		return []Grant{{Database: Any, Rights: All}}
 	}
 	given := append(append([]Grant{}, t.grants[Principal(principal)]...), t.grants[Any]...)
 	return slices.DeleteFunc(given, func(g Grant) bool { return g.Database != Any && g.Database != database })

@@ -64,7 +64,7 @@ func (r Role) validate() error {
 }
 
 func (g Grant) validate() error {
-	if g.Rights == 0 || g.Rights&^all != 0 {
+	if g.Rights == 0 || g.Rights&^All != 0 {
 		return fmt.Errorf("it has no rights, or some that do not exist (%#x)", uint32(g.Rights))
 	}
 	if len(g.Prefix) > docid.MaxIDBytes || !utf8.ValidString(g.Prefix) {

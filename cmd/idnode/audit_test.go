@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,12 @@ import (
 func TestAuditVerify(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	for range 3 {
-		if err := audit.Append(path, audit.Record{Event: audit.EventRoles, Outcome: audit.OutcomeDone, Principal: "ops"}); err != nil {
+		log, err := audit.Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = log.Write(t.Context(), audit.Record{Event: audit.EventRoles, Outcome: audit.OutcomeDone, Principal: "ops"})
+		if err := errors.Join(err, log.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}

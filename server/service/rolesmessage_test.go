@@ -13,8 +13,8 @@ import (
 // TestRightsHaveTheirNumbers: the API's rights are those of package rights, in
 // the same order.
 func TestRightsHaveTheirNumbers(t *testing.T) {
-	for i, name := range rights.Names() {
-		right, _ := rights.Parse(name)
+	for i, right := range rights.All.List() {
+		name := right.String()
 		want := idnodev1.Right(idnodev1.Right_value["RIGHT_"+strings.ToUpper(name)])
 		if got := apiRight(right); got != want || int(want) != i+1 {
 			t.Errorf("%s is %v, want %v, number %d", name, got, want, i+1)
@@ -23,7 +23,7 @@ func TestRightsHaveTheirNumbers(t *testing.T) {
 			t.Errorf("%v is %s", want, got)
 		}
 	}
-	if len(idnodev1.Right_name) != len(rights.Names())+1 {
+	if len(idnodev1.Right_name) != len(rights.All.List())+1 {
 		t.Errorf("the API has %d rights", len(idnodev1.Right_name)-1)
 	}
 }
