@@ -19,6 +19,9 @@ type tracedStore struct {
 	voting uint64
 	// appended is the newest entry that was sent before it was written, in this term.
 	appended atomic.Uint64
+	// failed means that a write failed. A store begins none after that, though the library
+	// may ask for more until the node has ended.
+	failed atomic.Bool
 }
 
 // Appended tells the model of entries that a leader sends while they are written.
@@ -130,16 +133,28 @@ func (s *tracedStore) StoreLogs(logs []*raft.Log) error {
 		return s.Store.StoreLogs(logs)
 	}
 	last := logs[len(logs)-1]
-	if last.Index > s.appended.Load() {
+	if last.Index > s.appended.Load() && !s.failed.Load() {
 		s.write(logs)
 	}
-	if err := s.Store.StoreLogs(logs); err != nil {
+	if err := s.written(s.Store.StoreLogs(logs)); err != nil {
 		return err
 	}
 	s.tracer.take(s.process, "has %d on disk", [3]any{last.Index}, func(member string) error {
 		return s.tracer.cluster.Sync(member, last.Index)
 	})
 	return nil
+}
+
+// written takes the outcome of a change of the log: none succeeds after one that failed.
+func (s *tracedStore) written(err error) error {
+	if err != nil {
+		s.failed.Store(true)
+	} else if s.failed.Load() {
+		s.tracer.take(s.process, "goes on after a write that failed", [3]any{}, func(string) error {
+			return errors.New("its store takes a write after one that failed")
+		})
+	}
+	return err
 }
 
 // DeleteRange implements raft.LogStore.
@@ -149,10 +164,12 @@ func (s *tracedStore) DeleteRange(first, last uint64) error {
 		return err
 	}
 	to := min(last, max(end, first))
-	s.tracer.take(s.process, "deletes %d to %d", [3]any{first, to}, func(member string) error {
-		return s.tracer.cluster.Delete(member, first, to)
-	})
-	if err := s.Store.DeleteRange(first, last); err != nil {
+	if !s.failed.Load() {
+		s.tracer.take(s.process, "deletes %d to %d", [3]any{first, to}, func(member string) error {
+			return s.tracer.cluster.Delete(member, first, to)
+		})
+	}
+	if err := s.written(s.Store.DeleteRange(first, last)); err != nil {
 		return err
 	}
 	s.tracer.take(s.process, "has deleted %d to %d", [3]any{first, to}, func(member string) error {
