@@ -99,7 +99,7 @@ func (s *rangeSource) Next(ctx context.Context, r generator.Request) (generator.
 		errors.As(err, &s.lost)
 	}
 	if repeats && s.lost == nil && errors.Is(err, ErrRequestIDExpired) {
-		return s.Next(ctx, r) // Nobody will know what the one asked for again was.
+		return s.Next(ctx, r) // The earlier request can no longer be identified.
 	}
 	return got, err
 }

@@ -26,7 +26,7 @@ const (
 	// MaxDatabaseBytes is the greatest length of a database's name.
 	MaxDatabaseBytes = 128
 
-	// DefaultSeparator stands between a name and its number if a request does
+	// DefaultSeparator is between a name and its number if a request does
 	// not name another separator.
 	DefaultSeparator = "/"
 	// DefaultDatabase is the database of a request that names none.

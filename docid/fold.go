@@ -58,7 +58,7 @@ func appendFold(dst []byte, s string) []byte {
 		if folded := foldRune(r); folded != r {
 			dst = utf8.AppendRune(dst, folded)
 		} else {
-			// Copied, not encoded again: r may stand for a byte that is no UTF-8.
+			// Copied, not encoded again: r may replace an invalid byte.
 			dst = append(dst, s[i:i+size]...)
 		}
 		i += size

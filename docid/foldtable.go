@@ -9,7 +9,7 @@ package docid
 // its results, and nodes of different builds must agree. Another folding is another table
 // beside this one, with a new FoldVersion and a new log format.
 
-// foldBlockBits is how many of the lower bits of a character stand for its place
+// foldBlockBits is the number of the lower bits of a character that are its place
 // in a block.
 const foldBlockBits = 6
 

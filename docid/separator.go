@@ -35,7 +35,7 @@ func isSeparator(s string) bool {
 		return false
 	}
 	r, size := utf8.DecodeRuneInString(s)
-	// U+FFFD, which also stands for invalid UTF-8, is in no range of the table.
+	// U+FFFD, which also replaces invalid UTF-8, is in no range of the table.
 	return size == len(s) && isSeparatorRune(r)
 }
 

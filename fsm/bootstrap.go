@@ -10,8 +10,8 @@ import (
 // clusterIDBytes is the size of a cluster id.
 const clusterIDBytes = 16
 
-// bootstrap forms the cluster. The same Bootstrap again changes nothing and is no error:
-// the node that proposed it may not know the outcome of the first one.
+// bootstrap forms the cluster. A repetition of the same Bootstrap changes nothing and is no
+// error: the node that proposed it may not know the outcome of the first.
 func (c *contents) bootstrap(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var b raftlogv1.Bootstrap
 	if err := decodePayload(o, &b); err != nil {

@@ -51,8 +51,7 @@ func (a numberedItem) item() claimItem {
 	return claimItem{db: a.db, id: a.name + string(a.separator) + strconv.FormatInt(a.value, 10)}
 }
 
-// sameIdentity reports whether two claims would be stepped over by one identity under one
-// separator.
+// sameIdentity reports whether one identity under one separator would step over both claims.
 func (a numberedItem) sameIdentity(b numberedItem) bool {
 	return a.db == b.db && a.separator == b.separator && a.name == b.name
 }
@@ -117,7 +116,7 @@ func (s *claimStore) has(item claimItem) bool {
 	return ok
 }
 
-// isFree reports whether a released id can be claimed again. One up to the floor may have
+// isFree reports whether a released id can be claimed again. An id up to the floor may have
 // been issued elsewhere.
 func (s *claimStore) isFree(item claimItem, value int64, floor floor) bool {
 	return s.hasReleased(item) && (floor.names == 0 || value > floor.names)
@@ -129,8 +128,8 @@ func (s *claimStore) hasReleased(item claimItem) bool {
 	return ok
 }
 
-// numberedFrom yields the claimed values of one identity and separator,
-// ascending, from the item's value on.
+// numberedFrom yields the claimed values of an identity under a separator, ascending, from the
+// item's value on.
 func (s *claimStore) numberedFrom(from numberedItem) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		s.numbered.Ascend(from, func(item numberedItem) bool {
@@ -155,7 +154,7 @@ func (s *claimStore) claimedFrom(f foundIdentity, separator []byte) func(from in
 // released.
 func (s *claimStore) claim(item claimItem) { s.add(item, s.dropReleased(item)) }
 
-// add is claim of an id that is not a released one.
+// add adds a claim of an id that is not released.
 func (s *claimStore) add(item claimItem, steppedOver claimValue) {
 	s.claimed.Insert(table.Entry[claimValue]{Database: item.db, Name: item.id, Value: steppedOver})
 	if steppedOver {
@@ -169,8 +168,8 @@ func (s *claimStore) add(item claimItem, steppedOver claimValue) {
 	s.hash.Add(hashClaim(item, steppedOver))
 }
 
-// stepOver marks the claims of one identity and separator, from the item's value up
-// to last: a Next stepped over them.
+// stepOver marks the claims of an identity under a separator, from the item's value up to last:
+// a Next stepped over them.
 func (s *claimStore) stepOver(from numberedItem, last int64) {
 	for value := range s.numberedFrom(from) {
 		if value > last {
@@ -230,7 +229,7 @@ func (s *claimStore) restore(m *raftlogv1.ClaimRecord) error {
 	return nil
 }
 
-// claim claims an id: the first one wins.
+// claim claims an id: the first claim wins.
 func (c *contents) claim(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var claim raftlogv1.Claim
 	if err := decodePayload(o, &claim); err != nil {
@@ -273,7 +272,7 @@ func (s *claimStore) checkFree(item claimItem, identities *identityStore, floor 
 	// An unknown identity may have issued values up to the floor, if there is one.
 	if f := identities.find(n.db, n.name, floor); (f.exists || f.last > 0) && n.value <= f.last {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id",
-			"%.200q was issued", item.id) // The caller may not read where the identity stands.
+			"%.200q was issued", item.id) // The caller may not read the identity's value.
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ type contents struct {
 	settings   settingStore
 	// floor is where unknown names begin.
 	floor floor
-	// roles is nil if there are none.
+	// roles is nil without roles.
 	roles *roleStore
 }
 
@@ -59,8 +59,8 @@ func newContents() *contents {
 // formed reports whether the cluster is formed.
 func (c *contents) formed() bool { return c.clusterID != nil }
 
-// hash is the hash of the whole state. The stores keep those of their many records; the
-// few single ones are hashed here.
+// hash is the hash of the whole state. The stores keep the hashes of their many records; the few
+// single records are hashed here.
 func (c *contents) hash() uint64 {
 	h := c.databases.hash + c.identities.hash + c.hilos.hash + c.claims.hash + c.members.hash +
 		c.sessions.hash + c.etags.hash + c.requests.hash + c.joinTokens.hash + c.series.hash + c.settings.hash()

@@ -30,7 +30,7 @@ func (d *databaseStore) number(name string) (uint32, bool) {
 	return n, ok
 }
 
-// numberOf returns a database's number; a new one has the number it would get.
+// numberOf returns a database's number, or for a new database the number it would get.
 func (d *databaseStore) numberOf(name []byte) uint32 {
 	if n, ok := d.numbers[string(name)]; ok {
 		return n
@@ -55,7 +55,7 @@ func (d *databaseStore) add(name string) {
 	d.hash.Add(hashDatabase(n, name))
 }
 
-// count counts a name that is added, or with -1 one that is removed.
+// count counts an added name, or with -1 a removed name.
 func (d *databaseStore) count(db uint32, name string, by int64) { d.grow(db, by, by*int64(len(name))) }
 
 // grow counts names that are added, or below 0 removed.
@@ -93,9 +93,8 @@ func (d *databaseStore) roomIn(db uint32, names, bytes int) *refusal {
 	return nil
 }
 
-// room refuses a new name of the given size if a limit is reached: the named
-// one, of which there are used already, that of all names' bytes, or that of
-// databases.
+// room refuses a new name of the given size if a limit is reached: limit, of which used are in
+// use, the limit of all names' bytes, or that of databases.
 func (d *databaseStore) room(database []byte, limit settingID, used, size int) *refusal {
 	if int64(used) >= d.limits.value(limit) {
 		return d.limits.quota(limit)

@@ -12,8 +12,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// etagRecord is what the cluster knows of one node's server-side etags. It is
-// never changed, only replaced.
+// etagRecord is the cluster's record of one node's server-side etags. It is never changed, only
+// replaced.
 type etagRecord struct {
 	node nodeid.ID
 	// start counts the node's starts.
@@ -27,7 +27,7 @@ type etagRecord struct {
 	counters []etagCounter
 }
 
-// etagCounter is what the cluster knows of one counter.
+// etagCounter is the cluster's record of one counter.
 type etagCounter struct {
 	database string
 	// ceiling is above every etag that was reserved with the cluster's knowledge.
@@ -88,7 +88,7 @@ func (s *etagStore) skipAhead(by uint64) {
 	}
 }
 
-// restore takes over a record of a snapshot: a node's first, or one with its further
+// restore restores a record of a snapshot: a node's first, or a further one with more
 // databases. The hash follows with restored.
 func (s *etagStore) restore(m *raftlogv1.EtagRecord, members *memberStore) error {
 	node, member := members.present(m.GetNode())
@@ -168,12 +168,12 @@ func (c *contents) etagRaise(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	return appendBeyond(dst, beyond), nil
 }
 
-// etagCleanStop records where a node's etags stand at the end of its present start. A
-// late one of an earlier start would mark etags as free that the present start has used.
+// etagCleanStop records a node's last etags at the end of its present start. A late clean stop of
+// an earlier start would mark etags as free that the present start has used.
 //
-// A stop of many databases comes in parts. It takes effect with the last one. A lost
-// part, or a database beyond the limit, makes it differ from the node's disk, and then
-// the next start continues above the ceilings.
+// A clean stop of many databases has several parts. It takes effect with the last. A lost part,
+// or a database beyond the limit, makes it differ from the node's disk, and then the next start
+// continues above the ceilings.
 func (c *contents) etagCleanStop(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var stop raftlogv1.EtagCleanStop
 	if err := decodePayload(o, &stop); err != nil {
@@ -211,8 +211,8 @@ func appendBeyond(dst []byte, beyond []string) []byte {
 	return op.AppendAnswer(dst, &raftlogv1.EtagResult{Refused: beyond})
 }
 
-// mergeEtags returns the counters with the changes, of each database the maxima, and the
-// databases without room: new ones are taken in their order. It sorts changes.
+// mergeEtags returns the counters with the changes, the maximum for each database, and the
+// databases without room: new databases are added in their order. It sorts changes.
 func mergeEtags(counters, changes []etagCounter, limits *settingStore) (merged []etagCounter, beyond []string, _ *refusal) {
 	for _, change := range changes {
 		if err := checkText("database", change.database, docid.MaxDatabaseBytes); err != nil {
@@ -239,7 +239,7 @@ func mergeEtags(counters, changes []etagCounter, limits *settingStore) (merged [
 	return append(merged, counters...), beyond, nil
 }
 
-// combineEtags makes one counter of successive ones of the same database.
+// combineEtags combines successive counters of the same database.
 func combineEtags(sorted []etagCounter) []etagCounter {
 	combined := sorted[:0]
 	for _, next := range sorted {

@@ -17,8 +17,7 @@ type floor struct {
 	names int64
 	// epoch counts the recoveries.
 	epoch uint64
-	// series means that there may have been series that are not known: a new one begins
-	// suspended.
+	// series means that there may have been unknown series: a new series begins suspended.
 	series bool
 }
 

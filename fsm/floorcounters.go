@@ -2,12 +2,12 @@ package fsm
 
 import "fmt"
 
-// floorBatch is how many known names one MergeCluster visits: some tens of milliseconds
+// floorBatch is the number of known names that one MergeCluster visits: some tens of milliseconds
 // at most, in which nothing else is applied.
 const floorBatch = 1 << 14
 
-// The kinds of names that a floor raises, in this order: an identity that is shown
-// again in between is raised with the shown ones, and a deletion raises a deleted one.
+// The kinds of names that a floor raises, in this order: an identity that is shown again in
+// between is raised with the shown ones, and a deletion raises a deleted identity.
 const (
 	knownHidden = iota
 	knownIdentities
@@ -43,7 +43,7 @@ func parseFloorCursor(text string) (k floorCursor, err *refusal) {
 type counterStore interface {
 	// eachFrom calls f for the names of a kind from a place on, until f returns false,
 	// with the number to which each counter may fall.
-	eachFrom(from floorCursor, f func(k floorCursor, stands int64) bool)
+	eachFrom(from floorCursor, f func(k floorCursor, used int64) bool)
 	// raise raises the counter of a name to a floor.
 	raise(k floorCursor, to int64)
 }
@@ -59,12 +59,12 @@ func raiseCounters(identities *identityStore, hilos *hiloStore, to int64, from f
 			counters = hilos
 		}
 		var low []floorCursor
-		counters.eachFrom(from, func(k floorCursor, stands int64) bool {
+		counters.eachFrom(from, func(k floorCursor, used int64) bool {
 			if left--; left < 0 {
 				resume = k.String()
 				return false
 			}
-			if stands < to {
+			if used < to {
 				low = append(low, k)
 			}
 			return true

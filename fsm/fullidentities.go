@@ -8,8 +8,8 @@ import (
 	"github.com/idnode/idnode/identity"
 )
 
-// maxFull bounds how many identities are remembered as full. The claims in the way
-// of all identities are limited, so one of many has few of them.
+// maxFull bounds the identities remembered as full. The claims of all identities are limited, so
+// one of many identities has few claims.
 const maxFull = 1024
 
 // fullIdentities caches identities without room above their last value for a requested

@@ -45,7 +45,7 @@ func hashIdentity(db uint32, name string, last int64, hidden bool) uint64 {
 	return s.Begin(kind).Number(uint64(db)).Number(uint64(last)).Text(name).Hash()
 }
 
-// hashHiLo takes the tag and the packed counter as one text.
+// hashHiLo hashes the tag and the packed counter as one text.
 func hashHiLo(db uint32, tag string, packed packedHiLo) uint64 {
 	var s statehash.Space
 	r := s.Begin(recordHiLo).Number(uint64(db)).Number(uint64(len(tag))).Number(uint64(len(tag) + len(packed)))
@@ -92,7 +92,7 @@ func hashGroup(session *session, sequence uint64, results [][]byte) uint64 {
 	return r.Hash()
 }
 
-// hashPrincipal stands for a principal in the hashes of its request ids.
+// hashPrincipal is the hash of a principal in the hashes of its request ids.
 func hashPrincipal(principal string) uint64 {
 	var s statehash.Space
 	return s.Begin(recordPrincipal).Text(principal).Hash()

@@ -87,14 +87,14 @@ func (s *hiloStore) checkNew(database []byte, f foundHiLo) *refusal {
 
 // eachFrom calls f for the counters from a cursor on, with the number to which returns can
 // lower each.
-func (s *hiloStore) eachFrom(from floorCursor, f func(k floorCursor, stands int64) bool) {
+func (s *hiloStore) eachFrom(from floorCursor, f func(k floorCursor, used int64) bool) {
 	s.counters.Ascend(from.db, from.name, func(e table.Entry[packedHiLo]) bool {
 		counter := e.Value.counter()
-		stands := counter.Max
+		used := counter.Max
 		if len(counter.Outstanding) > 0 {
-			stands = counter.Outstanding[0].Low - 1
+			used = counter.Outstanding[0].Low - 1
 		}
-		return f(floorCursor{from.kind, e.Database, e.Name}, stands)
+		return f(floorCursor{from.kind, e.Database, e.Name}, used)
 	})
 }
 
@@ -189,7 +189,7 @@ func (c *contents) hiloNext(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	}), nil
 }
 
-// hiloSize is the size the caller names, or the one of the policy.
+// hiloSize returns the size of the request, or the policy's.
 func hiloSize(now moment, next *raftlogv1.HiLoNext) (int64, *refusal) {
 	size := next.GetSize()
 	switch {
@@ -275,7 +275,7 @@ func refuseHiLo(err error, f foundHiLo) *refusal {
 			"the counter of %.200q is at %d; no range is left", f.tag, f.counter.Max)
 	case errors.Is(err, hilo.ErrLastMax):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_LAST_MAX_INVALID, "last_max",
-			"is more than %d above %d, where the counter of %.200q stands", int64(hilo.MaxAhead), f.counter.Max, f.tag)
+			"is more than %d above %d, the counter of %.200q", int64(hilo.MaxAhead), f.counter.Max, f.tag)
 	case errors.Is(err, hilo.ErrConflict):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected",
 			"the counter of %.200q is at %d", f.tag, f.counter.Max)

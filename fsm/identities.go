@@ -34,8 +34,8 @@ func (f foundIdentity) counter() identity.Counter {
 
 // identityStore has the identity counters.
 type identityStore struct {
-	// shown are those that are not hidden. The hidden ones are kept apart, so that a
-	// page of a list is found without stepping over any number of them.
+	// shown are the identities that are not hidden. Hidden ones are separate, so that a page of a
+	// list does not step over them.
 	shown, hidden *table.Table[identityValue]
 	databases     *databaseStore
 	hash          statehash.Sum
@@ -90,7 +90,7 @@ func (s *identityStore) table(hidden bool) *table.Table[identityValue] {
 	return s.shown
 }
 
-// count counts identities, hidden ones too: they take as much memory.
+// count counts identities, including hidden ones: they take as much memory.
 func (s *identityStore) count() int { return s.shown.Len() + s.hidden.Len() }
 
 // checkNew is databases.checkNew for an identity, if it is new.
@@ -102,7 +102,7 @@ func (s *identityStore) checkNew(database []byte, f foundIdentity) *refusal {
 }
 
 // eachFrom calls f for the identities of a kind from a cursor on, with their values.
-func (s *identityStore) eachFrom(from floorCursor, f func(k floorCursor, stands int64) bool) {
+func (s *identityStore) eachFrom(from floorCursor, f func(k floorCursor, used int64) bool) {
 	s.table(from.kind == knownHidden).Ascend(from.db, from.name, func(e table.Entry[identityValue]) bool {
 		return f(floorCursor{from.kind, e.Database, e.Name}, int64(e.Value))
 	})
@@ -240,8 +240,7 @@ func (c *contents) identitySeed(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	return op.AppendValue(dst, counter.Last), nil
 }
 
-// identityDelete hides an identity, or forgets it. Only forgetting finds one
-// that is hidden already.
+// identityDelete hides an identity, or forgets it. Only forgetting finds a hidden identity.
 func (c *contents) identityDelete(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var del raftlogv1.IdentityDelete
 	if err := decodePayload(o, &del); err != nil {
@@ -257,7 +256,7 @@ func (c *contents) identityDelete(dst []byte, o *op.Operation) ([]byte, *refusal
 	if del.GetForget() {
 		c.identities.forget(found)
 	} else {
-		last := max(found.last, c.floor.names) // raiseKnown may have passed the hidden ones.
+		last := max(found.last, c.floor.names) // raiseKnown may have passed the hidden identities.
 		c.identities.put(found, identity.Counter{Last: last, Hidden: true})
 	}
 	return op.AppendValue(dst, found.last), nil

@@ -39,7 +39,7 @@ type joinTokenStore struct {
 
 func newJoinTokens() joinTokenStore { return joinTokenStore{byHash: map[tokenHash]joinToken{}} }
 
-// joinTokenCreate records a token. A known one stays as it is.
+// joinTokenCreate records a token. A known token is unchanged.
 func (c *contents) joinTokenCreate(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var create raftlogv1.JoinTokenCreate
 	if err := decodePayload(o, &create); err != nil {
@@ -68,8 +68,8 @@ func (c *contents) joinTokenCreate(dst []byte, now moment, o *op.Operation) ([]b
 	return dst, nil
 }
 
-// checkAdd refuses a new node without a right: with roles it needs the right to the cluster,
-// or a token, which then decides what it becomes.
+// checkAdd refuses a new node without a right: with roles it needs the right to the cluster, or
+// a token, which then decides about its rights.
 func checkAdd(roles *roleStore, tokens *joinTokenStore, now moment, o *op.Operation, add *raftlogv1.MemberAdd) *refusal {
 	hash := add.GetTokenHash()
 	switch {
@@ -94,7 +94,7 @@ func (s *joinTokenStore) apply(hash []byte, m *raftlogv1.Member, unixNano int64)
 	return nil
 }
 
-// find returns the token of a node with a tag, empty for one without, by its hash.
+// find returns the token with this hash for a node with a tag, which may be empty.
 func (s *joinTokenStore) find(hash []byte, tag string, unixNano int64) (joinToken, *refusal) {
 	if len(hash) != len(tokenHash{}) {
 		return joinToken{}, invalid("token_hash", "has %d bytes, must have %d", len(hash), len(tokenHash{}))
@@ -115,8 +115,8 @@ func joinDenied(format string, args ...any) *refusal {
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "", format, args...)
 }
 
-// CheckJoinToken returns nil if a node with a tag, empty for one without, may become a member
-// with the token of this hash now, and otherwise the state's refusal.
+// CheckJoinToken returns nil if a node with a tag, which may be empty, may become a member with
+// the token of this hash now, and otherwise the state's refusal.
 func (s *State) CheckJoinToken(hash []byte, tag string, now time.Time) *raftlogv1.Refusal {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

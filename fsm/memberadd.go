@@ -46,8 +46,8 @@ func addAgain(dst []byte, m, have *raftlogv1.Member) ([]byte, *refusal) {
 	return appendMember(dst, &raftlogv1.MemberResult{Member: have}), nil
 }
 
-// checkAgain refuses a node that was removed, because the others have continued without it,
-// and one that asks for another tag than it has.
+// checkAgain refuses a node that was removed, because the others have continued without it, and a
+// node that asks for another tag than its own.
 func checkAgain(have *raftlogv1.Member, tag string) *refusal {
 	switch {
 	case have.GetRemoved():
@@ -60,14 +60,14 @@ func checkAgain(have *raftlogv1.Member, tag string) *refusal {
 	return nil
 }
 
-// JoinsAgain returns nil if a node that is registered may ask to join with a tag, empty for
-// the one that it has, and otherwise the state's refusal.
+// JoinsAgain returns nil if a registered node may ask to join with a tag, where empty means its
+// own, and otherwise the state's refusal.
 func JoinsAgain(have *raftlogv1.Member, tag string) *raftlogv1.Refusal {
 	return checkAgain(have, tag).message()
 }
 
-// tagFor returns the tag of a new member: the one it wants, or the next one
-// above all that were ever given.
+// tagFor returns the tag of a new member: the wanted tag, or the next tag above all that were
+// ever given.
 //
 // Invariant: no tag is given twice, even after its member was removed.
 func (s *memberStore) tagFor(wanted string) (string, *refusal) {

@@ -19,7 +19,7 @@ const (
 	// maxAddressBytes is the longest address of a member: a host name has at most
 	// 255 bytes.
 	maxAddressBytes = 512
-	// maxMembers is how many members there may be, removed ones included.
+	// maxMembers bounds the members, including removed ones.
 	maxMembers = 1 << 16
 )
 
@@ -56,7 +56,7 @@ func (s *memberStore) change(m *raftlogv1.Member, change func(*raftlogv1.Member)
 	return changed
 }
 
-// remove makes a member a removed one.
+// remove marks a member as removed.
 func (s *memberStore) remove(m *raftlogv1.Member) *raftlogv1.Member {
 	return s.change(m, func(m *raftlogv1.Member) { m.Removed, m.Voter = true, false })
 }
@@ -108,7 +108,7 @@ func (s *memberStore) voters() int {
 	return n
 }
 
-// below returns a present member that does not know a format: the one with the lowest
+// below returns a present member that does not know a format: of several that with the lowest
 // tag, because the answer is part of the state.
 func (s *memberStore) below(format uint32) *raftlogv1.Member {
 	var lowest *raftlogv1.Member
@@ -136,8 +136,7 @@ func (s *memberStore) restore(m *raftlogv1.Member) error {
 	return nil
 }
 
-// checkMember refuses a member with a bad id or addresses, or one that cannot
-// read the log.
+// checkMember refuses a member with a bad id or addresses, or that cannot read the log.
 func checkMember(m *raftlogv1.Member, format uint32) *refusal {
 	if len(m.GetId()) != nodeid.Size {
 		return invalid("id", "has %d bytes, must have %d", len(m.GetId()), nodeid.Size)
@@ -154,8 +153,7 @@ func checkMember(m *raftlogv1.Member, format uint32) *refusal {
 	return nil
 }
 
-// knownFormat is the newest log format a member knows; one that does not say
-// knows the first.
+// knownFormat returns the newest log format of a member; the first if the member states none.
 func knownFormat(m *raftlogv1.Member) uint32 { return max(m.GetLogFormat(), firstFormat) }
 
 // checkTag refuses what is no node tag.
@@ -175,8 +173,8 @@ func newMember(m *raftlogv1.Member, tag string) *raftlogv1.Member {
 	}
 }
 
-// memberAnnounce records a member's start: its addresses, and the formats it reads. It
-// opens a session, and answers with the number of the start and how the one before ended.
+// memberAnnounce records a member's start: its addresses, and the formats it reads. It opens a
+// session, and answers with the number of the start and how the previous start ended.
 func (c *contents) memberAnnounce(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var announce raftlogv1.MemberAnnounce
 	if err := decodePayload(o, &announce); err != nil {
@@ -200,8 +198,8 @@ func (c *contents) memberAnnounce(dst []byte, now moment, o *op.Operation) ([]by
 	return appendMember(dst, &raftlogv1.MemberResult{Member: m, Session: now.index, Etags: before}), nil
 }
 
-// checkAnnounced refuses a node that is not the present member of its tag; have
-// is the present member of its id, if there is one.
+// checkAnnounced refuses a node that is not the present member of its tag; have is the present
+// member of its id, or nil.
 func (s *memberStore) checkAnnounced(said, have *raftlogv1.Member) *refusal {
 	owner := s.byTag(said.GetTag())
 	switch {
@@ -218,9 +216,9 @@ func (s *memberStore) checkAnnounced(said, have *raftlogv1.Member) *refusal {
 	return nil
 }
 
-// startedBefore reports whether an announcement is of an earlier start of the member:
-// then its directory was set back, since each start counts itself before anything else.
-// One process may announce itself several times.
+// startedBefore reports whether an announcement is of an earlier start of the member: then its
+// directory was set back, since each start counts itself first. A process may announce itself
+// several times.
 func startedBefore(said, have *raftlogv1.Member) bool {
 	if have.GetStarts() == 0 || said.GetTrustData() {
 		return false
@@ -228,7 +226,7 @@ func startedBefore(said, have *raftlogv1.Member) bool {
 	return said.GetStarts() < have.GetStarts() || said.GetStarts() == have.GetStarts() && said.GetProcess() != have.GetProcess()
 }
 
-// memberPromote lets a member vote; one that may already is left as it is.
+// memberPromote makes a member a voter; a voter is unchanged.
 func (c *contents) memberPromote(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var promote raftlogv1.MemberPromote
 	if err := decodePayload(o, &promote); err != nil {

@@ -2,8 +2,7 @@ package fsm
 
 import raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 
-// publicMember is what clients see of a member: nothing of one that is not, or is
-// no longer.
+// publicMember is the part of a member that clients see; empty for a removed or unknown member.
 type publicMember struct {
 	tag, address   string
 	watcher, voter bool

@@ -11,7 +11,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// MaxMerge is how many names one Merge has at most.
+// MaxMerge bounds the names of one Merge.
 const MaxMerge = 4096
 
 // merge raises counters and adds claims. Nothing is lowered, so merges are idempotent and
@@ -33,7 +33,7 @@ func (c *contents) merge(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	return op.AppendAnswer(dst, &merging.result), nil
 }
 
-// merging is one merge, carried out or only looked at.
+// merging is a merge, carried out or only planned.
 type merging struct {
 	identities *identityStore
 	hilos      *hiloStore
@@ -91,7 +91,7 @@ func (m *merging) issued(item claimItem) bool {
 	return f.exists && n.value <= f.last
 }
 
-// identity raises an identity. One that is shown here stays shown.
+// identity raises an identity. A shown identity stays shown.
 func (m *merging) identity(given *raftlogv1.MergeIdentity) {
 	found := m.identities.find(m.db, given.GetName(), m.floor)
 	if m.changed == nil {
@@ -144,7 +144,7 @@ func raisedHiLo(counter hilo.Counter, highest, peak int64) hilo.Counter {
 	return now
 }
 
-// count counts the outcome of one counter, and reports whether it changes.
+// count counts the outcome of a counter, and reports whether it changes.
 func (m *merging) count(exists, changed bool) bool {
 	switch {
 	case !exists:
@@ -230,7 +230,7 @@ func (w *wanted) want(isNew bool, name string) {
 	}
 }
 
-// MergeChange is one change that a Merge would make.
+// MergeChange is a change that a Merge would make.
 type MergeChange struct {
 	// Identity, HiLo or Claim is the name, tag or id; the others are empty.
 	Identity, HiLo, Claim string

@@ -52,11 +52,11 @@ type clusterPlan struct {
 	retired []*raftlogv1.Member
 	// shared are tags of present members that others were given, in order.
 	shared []string
-	// records are new ones of the etags of present members.
+	// records are new etag records of present members.
 	records map[nodeid.ID]*etagRecord
 }
 
-// tag plans the outcome of one given tag.
+// tag plans the outcome of a given tag.
 func (p *clusterPlan) tag(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag) *refusal {
 	id, err := nodeid.FromBytes(given.GetId())
 	if err != nil {

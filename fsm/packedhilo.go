@@ -10,9 +10,9 @@ import (
 // several times the memory.
 type packedHiLo string
 
-// packHiLo packs a counter. Ranges are stored by their distance from Max, which
-// takes two or three bytes for most. The distance is negative (its complement) if a
-// holder follows: a range without one takes less.
+// packHiLo packs a counter. Ranges are stored by their distance from Max, which takes two or
+// three bytes for most. The distance is negative (its complement) if a holder follows, so that a
+// range without a holder takes less.
 func packHiLo(c hilo.Counter) packedHiLo {
 	var space [256]byte
 	b := binary.AppendVarint(space[:0], c.Max)
@@ -34,7 +34,7 @@ func packHiLo(c hilo.Counter) packedHiLo {
 	return packedHiLo(b)
 }
 
-// appendHolder appends a holder by what differs from the one before.
+// appendHolder appends a holder as its difference from the previous holder.
 func appendHolder(b []byte, h, before hilo.Holder) []byte {
 	b = binary.AppendVarint(b, h.At-before.At)
 	who := h.Who

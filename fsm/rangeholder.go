@@ -16,7 +16,7 @@ const (
 	// maxHolderPrincipal is how much of a caller's name is kept of each range: the state
 	// has very many, and a certificate may have a long name.
 	maxHolderPrincipal = 256
-	// reserveLabel stands for the label of a node's reserve. No label has a control
+	// reserveLabel is the stored label of a node's reserve. No other label has a control
 	// character.
 	reserveLabel = "\x01"
 )
@@ -47,8 +47,8 @@ func HolderOf(o hilo.Outstanding) (RangeHolder, bool) {
 	return h, true
 }
 
-// packed returns the holder as a counter keeps it. One that the node alone is known of
-// takes few bytes.
+// packed returns the holder as a counter keeps it. A holder of which only the node is known takes
+// few bytes.
 func (h RangeHolder) packed() hilo.Holder {
 	label := h.Label
 	if h.Reserve {
@@ -74,9 +74,9 @@ func holderOf(now moment, o *op.Operation, next *raftlogv1.HiLoNext) (hilo.Holde
 	}.packed(), nil
 }
 
-// newestIsOf reports whether the newest outstanding range of a counter belongs to a
-// principal: a return without a token proves nothing else. A node's reserve belongs to no
-// caller. A principal that is kept only in part may be another one.
+// newestIsOf reports whether the newest outstanding range of a counter belongs to a principal: a
+// return without a token has no other proof. A node's reserve belongs to no caller. A principal
+// that is kept only in part may be another principal.
 func newestIsOf(c hilo.Counter, principal []byte) bool {
 	if len(c.Outstanding) == 0 {
 		return false
@@ -94,7 +94,7 @@ func holderMessage(o hilo.Outstanding) *raftlogv1.RangeHolder {
 	return &raftlogv1.RangeHolder{Label: h.Label, Principal: h.Principal, Node: h.Node, Reserve: h.Reserve, IssuedUnix: h.Issued.Unix()}
 }
 
-// restoredHolder returns the holder in a record; nil is nobody.
+// restoredHolder returns the holder in a record; empty for nil.
 func restoredHolder(m *raftlogv1.RangeHolder) hilo.Holder {
 	if m == nil {
 		return hilo.Holder{}

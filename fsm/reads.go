@@ -10,7 +10,7 @@ import (
 	"github.com/idnode/idnode/identity"
 )
 
-// MaxPage is how many names one call lists at most: reading holds up Apply.
+// MaxPage bounds the names of one listing: reading delays Apply.
 const MaxPage = 10_000
 
 // NamedIdentity is an identity in a list.
@@ -27,8 +27,7 @@ type NamedHiLo struct {
 	hilo.Counter
 }
 
-// Identity returns an identity by its folded name; false if there is none, or
-// if it is hidden.
+// Identity returns an identity by its folded name; false if it does not exist, or is hidden.
 func (s *State) Identity(db, name string) (identity.Counter, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -41,9 +40,9 @@ func (s *State) Identity(db, name string) (identity.Counter, bool) {
 	return identity.Counter{Last: int64(last)}, ok
 }
 
-// Identities returns a page of the identities whose folded name begins with
-// prefix and comes after after, in the order of the names' bytes, at most limit
-// and MaxPage. Hidden ones are left out.
+// Identities returns a page of the identities whose folded name begins with prefix and follows
+// after, in the order of the names' bytes, at most limit and MaxPage. Hidden identities are left
+// out.
 func (s *State) Identities(db, prefix, after string, limit int) []NamedIdentity {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -53,8 +52,8 @@ func (s *State) Identities(db, prefix, after string, limit int) []NamedIdentity 
 	})
 }
 
-// HiLo returns a HiLo counter by its folded tag; false if there is none. With a floor
-// there is one for every tag: a client that sets it must expect that.
+// HiLo returns a HiLo counter by its folded tag; false if it does not exist. With a floor every
+// tag has a counter: a client that sets it must expect that.
 func (s *State) HiLo(db, tag string) (hilo.Counter, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -145,7 +144,7 @@ func (s *State) Settings() []Setting {
 	return all
 }
 
-// Setting returns a setting by its key; false if there is none.
+// Setting returns a setting by its key; false if the key is unknown.
 func (s *State) Setting(key string) (Setting, bool) {
 	id, ok := settingByKey(key)
 	if !ok {

@@ -57,7 +57,7 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 	}
 	c.sessions = newSessions()
 	c.members.forgetStarts(keep)
-	c.joinTokens = newJoinTokens() // One may have let in a node that only the lost members know.
+	c.joinTokens = newJoinTokens() // A token may have let in a node that only the lost members know.
 	// Not by the log's index, which may differ between survivors. Survivors that know
 	// different members still differ in this too.
 	c.members.settle(0)

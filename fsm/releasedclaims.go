@@ -13,12 +13,11 @@ import (
 // claimed.
 const maxReleased = 1 << 16
 
-// addReleased records an id that was released after an identity had stepped over it: it
-// is unused, so it can be claimed again. Identities keep stepping over it, even when they
-// are set back, until it is claimed.
+// addReleased records an id that was released after an identity had stepped over it: it is
+// unused, so it can be claimed again. Identities keep stepping over it, even when they are set
+// back, until it is claimed.
 //
-// Invariant: an id is claimed or released, or neither; each released one has a
-// number.
+// Invariant: an id is claimed or released, or neither; each released id has a number.
 func (s *claimStore) addReleased(item claimItem) {
 	n, ok := item.numbered()
 	if !ok || s.released.Len() >= maxReleased {
@@ -42,8 +41,7 @@ func (s *claimStore) dropReleased(item claimItem) claimValue {
 }
 
 // invalidateSteppedOver forgets that an identity stepped over its ids from one value to another,
-// under all separators: a merge or a seed says that they were passed, and elsewhere they
-// may have been issued.
+// under all separators: after a merge or a seed they may have been issued elsewhere.
 func (s *claimStore) invalidateSteppedOver(f foundIdentity, from, to int64) {
 	if s.stepped == 0 && s.released.Len() == 0 {
 		return
@@ -64,8 +62,8 @@ func (s *claimStore) invalidateSteppedOver(f foundIdentity, from, to int64) {
 	}
 }
 
-// separatorFrom returns the first separator from a given one on under which there are
-// numbered ids of a name, or a negative number.
+// separatorFrom returns the first separator, from a given one on, with numbered ids of a name; a
+// negative number if there is none.
 func (s *claimStore) separatorFrom(f foundIdentity, from rune) (separator rune) {
 	separator = -1
 	s.numbered.Ascend(numberedItem{db: f.db, name: f.name, separator: from, value: math.MinInt64}, func(n numberedItem) bool {

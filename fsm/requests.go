@@ -14,16 +14,14 @@ import (
 // many, others hours.
 const requestShelter = 1 << 22
 
-// requestWindow remembers the results of calls with a request id, in a share for each
-// principal.
+// requestWindow remembers the results of calls with a request id, in a share for each principal.
 //
-// A full window forgets one for each that comes: the oldest of all, if that is older than
-// requestShelter; else the oldest of the principal that has the most, so that a flood of
-// one pushes out its own. With one principal both are the oldest.
+// A full window forgets one result for each new result: the oldest of all, if it is older than
+// requestShelter; else the oldest of the principal with the most, so that a flood of a principal
+// evicts its own results. With one principal both are the oldest.
 //
-// Invariant: what is younger than requestShelter is forgotten only while no other
-// principal has more. So of n principals in a window of l ids each keeps at least its
-// newest l/n - 1.
+// Invariant: a result younger than requestShelter is forgotten only while no other principal has
+// more. So of n principals in a window of l ids each keeps at least its newest l/n - 1.
 type requestWindow struct {
 	// positions finds the position of a key in the share of its principal. A key is a hash
 	// of its principal too, so it is in no other share.
@@ -52,7 +50,7 @@ func newRequestWindow() requestWindow {
 	}
 }
 
-// share returns a principal's share, a new one if nothing of it is remembered.
+// share returns a principal's share, or a new share.
 func (w *requestWindow) share(principal []byte) *requestShare {
 	if s := w.shares[string(principal)]; s != nil {
 		return s

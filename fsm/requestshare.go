@@ -6,16 +6,16 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 )
 
-// requestShare has the remembered request ids of one principal, oldest first.
+// requestShare has the remembered request ids of a principal, oldest first.
 //
-// Each has a position, counted from 0 since the share began. The chunks are a queue of
-// them. Chunks are append-only, so a snapshot needs no copy of them.
+// Each has a position, counted from 0 since the share began. The chunks are a queue of the ids.
+// Chunks are append-only, so a snapshot needs no copy of them.
 type requestShare struct {
 	principal string
-	// id is a hash of the principal, which stands for it in the state's hash.
+	// id is a hash of the principal, used in the state's hash.
 	id     uint64
 	chunks []*requestChunk
-	// first is the position of the oldest entry, next that of the next one.
+	// first is the position of the oldest entry, next that of the next entry.
 	first, next uint64
 	// floor is the newest log index that something forgotten of the principal was applied at.
 	floor uint64
@@ -35,8 +35,8 @@ type requestChunk struct {
 	data    []byte
 }
 
-// requestEntry is one remembered request id. It holds no pointer, so that the garbage
-// collector does not scan a million of them.
+// requestEntry is a remembered request id. It holds no pointer, so that the garbage collector
+// does not scan a million of them.
 type requestEntry struct {
 	key          [16]byte
 	fingerprint  uint64
@@ -81,7 +81,7 @@ func (s *requestShare) push(k *op.RequestKey, index uint64, result []byte) uint6
 	return hashRequest(s.id, s.next-1, &chunk.entries[len(chunk.entries)-1], result)
 }
 
-// room returns a chunk for one more entry.
+// room returns a chunk with room for an entry.
 func (s *requestShare) room() *requestChunk {
 	if n := len(s.chunks); n > 0 && uint64(len(s.chunks[n-1].entries)) < min(s.size()/4, requestChunkSize) {
 		return s.chunks[n-1]
@@ -95,7 +95,7 @@ func (s *requestShare) room() *requestChunk {
 func (s *requestShare) pop() (key [16]byte, hash uint64) {
 	chunk, e := s.chunks[0], s.oldest()
 	hash = hashRequest(s.id, s.first, e, chunk.result(e))
-	s.floor = e.index // Entries come in the order of the log.
+	s.floor = e.index // Entries are in the order of the log.
 	s.first++
 	if s.first == chunk.base+uint64(len(chunk.entries)) {
 		s.chunks[0] = nil

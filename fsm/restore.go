@@ -46,7 +46,7 @@ func (s *State) replace(restored *contents) error {
 	return nil
 }
 
-// readContents reads a snapshot into a state of its own.
+// readContents reads a snapshot into a new state.
 func readContents(r io.Reader, maxFormat uint32) (*contents, error) {
 	in := newSnapshotReader(r)
 	c := newContents()
@@ -90,7 +90,7 @@ func (c *contents) restoreHeader(h *raftlogv1.SnapshotHeader) error {
 	return nil
 }
 
-// restoreRecord takes over one record.
+// restoreRecord restores a record.
 func (c *contents) restoreRecord(m *raftlogv1.SnapshotRecord) error {
 	switch r := m.GetRecord().(type) {
 	case *raftlogv1.SnapshotRecord_Database:

@@ -28,9 +28,9 @@ func newRoles(table *rights.Table, encoded []byte, setAt uint64) *roleStore {
 
 // Roles are the roles and limits in force.
 type Roles struct {
-	// Table is nil if there are none.
+	// Table is nil without roles.
 	Table *rights.Table
-	// SetAt is the log index at which they were set, 0 if there are none.
+	// SetAt is the log index at which the roles were set; 0 without roles.
 	SetAt uint64
 }
 
@@ -78,7 +78,7 @@ func (c *contents) rolesSet(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	return op.AppendRolesBefore(dst, before), nil
 }
 
-// index is the log index at which the roles were set, 0 if there are none.
+// index is the log index at which the roles were set; 0 without roles.
 func (r *roleStore) index() uint64 {
 	if r == nil {
 		return 0

@@ -28,11 +28,11 @@ func (i *seriesItem) less(j *seriesItem) bool {
 	return cmp.Or(cmp.Compare(i.db, j.db), cmp.Compare(i.name, j.name)) < 0
 }
 
-// seriesStore has the series of document numbers. Their keys and scopes count as names of
-// their database.
+// seriesStore has the series of document numbers. Their keys and scopes count as names of their
+// database.
 //
-// Invariant: hash, keys and the database's use have what each series is now; who calls a
-// method of one that can change it calls changed, also after an error.
+// Invariant: hash, keys and the database's use equal the sums over the present series. A caller
+// of a series' method that can change it must call changed, even after an error.
 type seriesStore struct {
 	byName    *btree.BTreeG[*seriesItem]
 	databases *databaseStore
@@ -82,7 +82,7 @@ func (s *seriesStore) changed(i *seriesItem) {
 	i.keys, i.names, i.bytes = keys, names, bytes
 }
 
-// suspendAll has no series give numbers: others may have given newer ones.
+// suspendAll suspends all series: others may have given newer numbers.
 func (s *seriesStore) suspendAll() {
 	s.byName.Scan(func(i *seriesItem) bool {
 		i.series.Suspend()
@@ -91,7 +91,7 @@ func (s *seriesStore) suspendAll() {
 	})
 }
 
-// checkSeriesName refuses the name of a new series that nobody could read.
+// checkSeriesName refuses a name of a new series that could not be read.
 func checkSeriesName(name string) *refusal {
 	if r, found := docid.FirstInvisible(name); found {
 		return invalid("name", "has the character %U, which cannot be seen", r)

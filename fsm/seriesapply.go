@@ -13,8 +13,8 @@ import (
 // maxUTCOffset is above that of every zone, in seconds.
 const maxUTCOffset = 18 * 60 * 60
 
-// apply runs an operation on series, appending its answer to dst. One that is refused has
-// changed nothing but the series' time, and what expires by it.
+// apply runs an operation on series, appending its answer to dst. A refused operation changes only
+// the series' time, and what expires by it.
 func (s *seriesStore) apply(dst []byte, now moment, o *op.Operation, floor floor) ([]byte, *refusal) {
 	if err := checkDatabase(o); err != nil {
 		return dst, err
@@ -79,8 +79,8 @@ func (s *seriesStore) begin(dst []byte, now moment, o *op.Operation, m *raftlogv
 	return op.AppendValue(dst, version), nil
 }
 
-// fresh returns a series that could begin. Where names may have been used that the state
-// does not know, one of this name may have given numbers: it begins suspended.
+// fresh returns a new series. If the state does not know all names that were used, a series of
+// this name may have given numbers: the new series begins suspended.
 func (s *seriesStore) fresh(database []byte, m *raftlogv1.SeriesDefine, floor floor) (*series.Series, *refusal) {
 	if m.GetExpectedVersion() != 0 {
 		return nil, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected_version",

@@ -36,7 +36,7 @@ func (s *seriesStore) importSeries(now moment, o *op.Operation, m *raftlogv1.Ser
 		return err
 	}
 	if docid.Fold(m.GetName()) != m.GetName() {
-		return invalid("name", "is not folded: nobody could reach the series")
+		return invalid("name", "is not folded: the series could not be found")
 	}
 	backup := series.Backup{
 		Definition: op.DefinitionOf(m.GetDefinition()), Version: m.GetVersion(), Since: m.GetSinceUnixNano(),

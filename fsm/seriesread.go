@@ -48,9 +48,8 @@ func (s *State) SeriesList(db, prefix, after string, limit int) (all []NamedSeri
 	return all
 }
 
-// ReadSeries calls read with a series, and returns false if there is none. Until read
-// returns nothing is applied, so it is to be quick, and it must not change the series or
-// keep it.
+// ReadSeries calls read with a series, and returns false if it does not exist. Until read returns
+// nothing is applied, so it must be quick, and must not change the series or keep it.
 func (s *State) ReadSeries(db, name string, read func(NamedSeries, *series.Series)) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

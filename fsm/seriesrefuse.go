@@ -10,8 +10,8 @@ import (
 	"github.com/idnode/idnode/series/format"
 )
 
-// seriesRefusals says for each error of a series, without one for fields, why it refuses,
-// and which field of the request is at fault.
+// seriesRefusals has, for each error of a series without fields of its own, the reason of the
+// refusal, and the invalid field of the request.
 var seriesRefusals = []struct {
 	is     func(error) bool
 	reason raftlogv1.RefusalReason

@@ -14,8 +14,8 @@ import (
 // its origin acknowledged, and so how many results a session keeps at most.
 const maxUnacknowledged = 64
 
-// session is the record of one start of a node, so that its groups count once however
-// often it sends them.
+// session is the record of a node's start, so that its groups are applied once however often the
+// node sends them.
 type session struct {
 	origin nodeid.ID
 	// number is the log index of the announcement that opened it.
@@ -35,7 +35,7 @@ type sessionStore struct {
 
 func newSessions() sessionStore { return sessionStore{byOrigin: map[nodeid.ID]*session{}} }
 
-// sessionResult is the outcome of one group.
+// sessionResult is the outcome of a group.
 type sessionResult struct {
 	sequence uint64
 	results  [][]byte // never changed
@@ -128,7 +128,7 @@ func (a *sessionStore) acknowledge(s *session, acknowledged uint64) {
 	s.results = slices.Delete(s.results, 0, have)
 }
 
-// open begins a node's session and ends the one before it.
+// open opens a node's session and ends the previous session.
 func (a *sessionStore) open(node nodeid.ID, number uint64) {
 	a.drop(node)
 	a.add(&session{origin: node, number: number})

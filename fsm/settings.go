@@ -14,7 +14,7 @@ type SettingInfo struct {
 	Default int64
 	// Min and Max are the smallest and largest value it may have.
 	Min, Max int64
-	// Description says what it does, and its unit.
+	// Description says what the setting does, and its unit.
 	Description string
 }
 

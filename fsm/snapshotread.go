@@ -17,8 +17,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// maxFrame is the largest message in a snapshot. The largest ones hold the results of one
-// group. A length is not trusted: memory is allocated as bytes arrive.
+// maxFrame bounds a message in a snapshot. The largest hold the results of a group. A length is
+// not trusted: memory is allocated as bytes arrive.
 const maxFrame = 1 << 30
 
 // snapshotReader reads frames.

@@ -21,8 +21,8 @@ const (
 	snapshotMagic = "idnode snapshot\n"
 	// snapshotFormat is the newest snapshot format that is read and written.
 	snapshotFormat = 1
-	// snapshotBuffer is the size of one write: about a millisecond's work, so that a
-	// paced writer pauses evenly.
+	// snapshotBuffer is the size of a write: about a millisecond's work, so that a paced writer
+	// pauses evenly.
 	snapshotBuffer = 64 << 10
 )
 
@@ -116,7 +116,7 @@ func (s *Snapshot) changedSettings() []settingID {
 // names it is as long as the largest records of other kinds.
 const etagsInRecord = 256
 
-// write writes a node's etags: one record, and more for databases that do not fit.
+// write writes a node's etags: a record, and further records for databases that do not fit.
 func (e *etagRecord) write(out *snapshotWriter) {
 	counters := e.counters
 	for more := true; more; more = len(counters) > 0 {
@@ -130,8 +130,8 @@ func (e *etagRecord) write(out *snapshotWriter) {
 	}
 }
 
-// write writes a session: a record without results, then one record for each
-// group's, so that none is larger than one group makes it.
+// write writes a session: a record without results, then a record for each group's results, so
+// that no record is larger than a group makes it.
 func (v *session) write(out *snapshotWriter) {
 	out.session(&raftlogv1.SessionRecord{Origin: v.origin[:], Session: v.number, Acknowledged: v.acknowledged})
 	for _, r := range v.results {
@@ -158,8 +158,8 @@ func (s *Snapshot) writeNames(out *snapshotWriter) {
 	}
 }
 
-// identities writes a table of identities. There are many, so one message serves
-// for all; likewise below.
+// identities writes a table of identities. There are many, so one message is reused for all;
+// likewise below.
 func (w *snapshotWriter) identities(all table.Frozen[identityValue], hidden bool) {
 	m := &raftlogv1.IdentityRecord{Hidden: hidden}
 	record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Identity{Identity: m}}
@@ -269,7 +269,7 @@ func (w *snapshotWriter) frame(m proto.Message) {
 	w.write(buf)
 }
 
-// record writes one record. It returns false to stop.
+// record writes a record. It returns false to stop.
 func (w *snapshotWriter) record(m *raftlogv1.SnapshotRecord) bool {
 	switch {
 	case w.err != nil:

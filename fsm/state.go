@@ -19,8 +19,7 @@ var ErrCorrupt = errors.New("fsm: corrupt")
 // snapshot of another cluster.
 var ErrWrongCluster = errors.New("fsm: of another cluster")
 
-// ErrOrder is Apply's error, wrapped, for an entry whose index is not above the applied
-// one.
+// ErrOrder is Apply's error, wrapped, for an entry whose index is not above the applied index.
 var ErrOrder = errors.New("fsm: log index out of order")
 
 // Config is what a State needs.
@@ -38,16 +37,16 @@ type Config struct {
 	// because it shares its tag with a node of another cluster: by Apply, on every
 	// node that applies the entry, and by Restore. It must be quick.
 	EtagFloors func(nodeID []byte, etags *raftlogv1.EtagState)
-	// HiLoTaken, if set, is called when the numbers of a HiLo tag up to upTo are taken by
-	// something else than a range: a merge, a set counter, a floor, a caller's last_max.
-	// An empty tag stands for every tag of every database; after a Restore, in which
-	// anything may have been taken, upTo is then the greatest number. It is called by
-	// Apply, on every node that applies the entry, and by Restore, and must be quick.
+	// HiLoTaken, if set, is called when the numbers of a HiLo tag up to upTo are taken other than
+	// by a range: by a merge, a set counter, a floor, a caller's last_max. An empty tag means every
+	// tag of every database; after a Restore, in which anything may have been taken, upTo is then
+	// the greatest number. It is called by Apply, on every node that applies the entry, and by
+	// Restore, and must be quick.
 	HiLoTaken func(database, tag string, upTo int64)
 }
 
-// State is the replicated state. One goroutine calls Apply, Skip and Restore;
-// everything else may be called by any number at the same time.
+// State is the replicated state. One goroutine calls Apply, Skip and Restore; all other methods
+// are safe for concurrent use.
 type State struct {
 	logger        *slog.Logger
 	maxFormat     uint32

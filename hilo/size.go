@@ -18,7 +18,7 @@ const (
 // only after it was halved. A negative idle time (a clock went back) counts as
 // none. The rule is that of RavenDB's servers, with the upper limit in every case.
 func NextSize(lastSize int64, idle time.Duration, hasLast bool) int64 {
-	// Twice the limit stands for everything above it, and cannot overflow.
+	// Everything above twice the limit counts as that, which cannot overflow.
 	size := min(max(lastSize, 0), 2*MaxSize)
 	switch {
 	case !hasLast:

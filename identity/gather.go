@@ -36,7 +36,7 @@ func gather(last, count int64, claimed func(from int64) iter.Seq[int64]) (blocks
 	return w.blocks, w.most, w.missing == 0
 }
 
-// walk is where gather stands on its way up.
+// walk is the position of gather on its way up.
 type walk struct {
 	pieces
 	next  int64 // The lowest value that was not looked at yet.

@@ -6,8 +6,8 @@ import (
 	"github.com/idnode/idnode/series/format"
 )
 
-// Order says in what order a scope's numbers are taken. Each is stricter than the one
-// before it.
+// Order is the order in which a scope's numbers are taken. Each value is stricter than the
+// previous.
 type Order uint8
 
 const (
@@ -15,12 +15,11 @@ const (
 	OrderAny Order = iota
 	// OrderDates refuses a date before that of the scope's last number.
 	OrderDates
-	// OrderOneOpen does so too, and refuses a number while one is open.
+	// OrderOneOpen also refuses a number while another is open.
 	OrderOneOpen
 )
 
-// OnRelease says what becomes of a number that its caller does not need. Each is stricter
-// than the one behind it.
+// OnRelease is the state of a released number. Each value is stricter than the next.
 type OnRelease uint8
 
 const (
@@ -30,8 +29,8 @@ const (
 	ReleaseReuses
 )
 
-// OnExpiry says what becomes of an open number when its time has ended. Each is stricter
-// than the one behind it.
+// OnExpiry is the state of an open number when its time has ended. Each value is stricter than the
+// next.
 type OnExpiry uint8
 
 const (
@@ -58,8 +57,8 @@ type Definition struct {
 	// MaxOpen is how many numbers of a scope may be open, MaxKeys how many keys the series
 	// may know; 0 is without limit.
 	MaxOpen, MaxKeys int64
-	// MaxAheadDays is how many days a new number's date may be after the present day; 0 is 1
-	// where dates have an order, because a later one would end the scope, and else 366.
+	// MaxAheadDays is how many days a new number's date may be after the present day. 0 means 1 if
+	// dates have an order, because a later date would end the scope, and else 366.
 	MaxAheadDays int32
 
 	// TimeZone is the zone of dates that callers do not give, by its IANA name; "" is UTC.
@@ -78,7 +77,7 @@ func (d Definition) check() error {
 	case d.OnExpiry > ExpiryReuses:
 		return invalid("on_expiry", "is unknown")
 	case d.Order != OrderAny && d.OnRelease == ReleaseReuses:
-		// A number that is given again stands before others with earlier dates.
+		// A reused number precedes others with earlier dates.
 		return invalid("on_release", "gives numbers again, which the order of the dates excludes")
 	case d.Order != OrderAny && d.OnExpiry == ExpiryReuses:
 		return invalid("on_expiry", "gives numbers again, which the order of the dates excludes")
@@ -117,13 +116,13 @@ func (d Definition) follows(old Definition) *InvalidError {
 	return nil
 }
 
-// renumbers reports whether a definition has other texts, or counts in other periods, than
-// an old one.
+// renumbers reports whether a definition has other texts, or other periods, than an old
+// definition.
 func (d Definition) renumbers(old Definition) bool {
 	return d.Format != old.Format || d.Reset != old.Reset
 }
 
-// maxAhead returns how many days a date may be after the present one.
+// maxAhead returns how many days a date may be after the present day.
 func (d *Definition) maxAhead() format.Date {
 	switch {
 	case d.MaxAheadDays != 0:

@@ -1,25 +1,25 @@
 // Package series is what a series of document numbers is: consecutive numbers in scopes,
 // each given to a document's key. They are gapless: every gap has a recorded reason.
 //
-// It owns the numbers of one series: which key has which, what became of it, and what a
-// policy allows. It does not own the series' names, rights, the clock, or the choice of
-// a date; package series/format has the texts.
+// It owns the numbers of one series: the number of each key, its state, and what a policy allows.
+// It does not own the series' names, rights, the clock, or the choice of a date; package
+// series/format has the texts.
 //
 // A number is taken for a key and is open; then it is confirmed, voided with a reason, or
-// released. After a restore it may be unknown, until somebody says what the books have. The
-// same key has the same number for as long as the number is its own, so a
-// caller that does not know whether a call counted makes it again.
+// released. After a restore it may be unknown, until it is reconciled with the books. The same
+// key has the same number for as long as the number is its own, so a caller that does not know
+// the outcome of a call repeats it.
 //
-// Everything here is pure: no clock, no randomness that shows, no I/O. Times are the
-// cluster's, in nanoseconds since 1970 UTC; an older one than before counts as the newest
-// that was seen. A call that fails changes nothing but what the time alone changes. One
-// goroutine at a time may change a Series, without concurrent reads.
+// The package is pure: no clock, no visible randomness, no I/O. Times are the cluster's, in
+// nanoseconds since 1970 UTC; a time older than the newest counts as the newest. A failed call
+// changes only what the time alone changes. One goroutine at a time may change a Series, without
+// concurrent reads.
 package series
 
 import "time"
 
 const (
-	// MaxKeys is the greatest number of keys in one call.
+	// MaxKeys bounds the keys of one call.
 	MaxKeys = 1000
 	// MaxKeyBytes is the greatest length of a key.
 	MaxKeyBytes = 128
@@ -29,11 +29,11 @@ const (
 	MaxTimeZoneBytes = 64
 	// MaxReasonBytes is the greatest length of a reason.
 	MaxReasonBytes = 128
-	// MaxUnknown is how many numbers of a scope one Resume adds at most.
+	// MaxUnknown bounds the numbers of a scope that one Resume adds.
 	MaxUnknown = 100_000
-	// MaxUnknownAtOnce is how many numbers one Resume adds at most.
+	// MaxUnknownAtOnce bounds the numbers that one Resume adds.
 	MaxUnknownAtOnce = 1_000_000
-	// MaxBegins is how many scopes one definition has begin above 1.
+	// MaxBegins bounds the scopes that one definition has begin above 1.
 	MaxBegins = 1000
 	// MaxScopes is the greatest number of scopes of a series.
 	MaxScopes = 1 << 20
@@ -50,7 +50,6 @@ const (
 const (
 	ReasonReleased = "released"
 	ReasonExpired  = "expired"
-	// ReasonNotInBooks is that of unknown numbers that no document has, unless another one is
-	// given.
+	// ReasonNotInBooks is the default reason of unknown numbers that no document has.
 	ReasonNotInBooks = "not in the books"
 )

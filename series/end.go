@@ -6,9 +6,9 @@ type Bound struct {
 	Number int64
 }
 
-// Confirm makes the numbers of keys final, or none. A number that is confirmed stays so; one whose
-// time has ended is confirmed if no other key has got it, and if the policy did not void it.
-// An unknown one is confirmed if it is the key's own.
+// Confirm makes the numbers of keys final, or none. A confirmed number stays confirmed. A number
+// whose time has ended is confirmed if no other key has got it, and if the policy did not void it.
+// An unknown number is confirmed if it is the key's own.
 //
 // The errors are *InvalidError, *UnknownKeyError, *ExpiredError, *OtherNumberError and
 // *StateError.
@@ -35,8 +35,8 @@ func checkReason(reason string) error {
 	return nil
 }
 
-// Release gives open numbers back: another key may get them, or they are voided, as the
-// policy says. Unknown ones are voided. The errors are those of Confirm.
+// Release gives open numbers back: another key may get them, or they are voided, as the policy
+// says. Unknown numbers are voided. The errors are those of Confirm.
 func (s *Series) Release(now int64, keys []Bound) ([]Number, error) {
 	e := ending{state: Voided, reason: ReasonReleased, release: true, allowed: func(is State, reason string) bool {
 		return is.unended() || is == Released || is == Voided && reason == ReasonReleased
@@ -148,7 +148,7 @@ func (s *Series) CloseScope(now int64, values []string) (int64, error) {
 // find returns a scope, to read it. The error is *UnknownScopeError.
 func (s *Series) find(values []string) (*scope, error) {
 	i, ok := s.byName[scopeName(values)]
-	if !ok || len(s.scopes.at(i).values) != len(values) { // One with a slash could have the same name.
+	if !ok || len(s.scopes.at(i).values) != len(values) { // A value with a slash could have the same name.
 		return nil, &UnknownScopeError{Scope: values}
 	}
 	return s.scopes.at(i), nil

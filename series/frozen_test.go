@@ -176,7 +176,7 @@ func TestAPieceIsTakenAsAWhole(t *testing.T) {
 		change func(p *series.Piece, n *series.Stored)
 		want   string
 	}{
-		"no numbers of some": {func(p *series.Piece, _ *series.Stored) { p.Numbers, p.First = nil, 2 }, "numbers are none"},
+		"no numbers of some": {func(p *series.Piece, _ *series.Stored) { p.Numbers, p.First = nil, 2 }, "numbers are empty"},
 		"too many":           {func(p *series.Piece, _ *series.Stored) { p.Numbers = make([]series.Stored, 257) }, "numbers are more than 256"},
 		"a begin below 1":    {func(p *series.Piece, _ *series.Stored) { p.Begin = -1 }, "begin is none of the format"},
 		"a begin too wide":   {func(p *series.Piece, _ *series.Stored) { p.Begin = 1_000_000 }, "begin is none of the format"},

@@ -2,7 +2,7 @@ package series
 
 import "hash/maphash"
 
-// ref is a number of a scope in one word; 0 is none, because numbers begin at 1.
+// ref is a number of a scope in one word; 0 means no number, because numbers begin at 1.
 type ref uint64
 
 // numberBits is how many bits of a ref are the number's. The scope, of which there are at

@@ -2,7 +2,7 @@ package series
 
 import "github.com/idnode/idnode/series/format"
 
-// day is a date, counted from the first one, which is 1; 0 is none.
+// day is a date, counted from the first one, which is 1; 0 means no date.
 type day int32
 
 func dayOf(d format.Date) day { return day(d-format.FirstDate) + 1 }

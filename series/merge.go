@@ -28,7 +28,7 @@ type Backup struct {
 // those of Restore.
 func (b Backup) New() (*Series, error) {
 	if b.Version >= maxVersion {
-		return nil, &InvalidError{Field: "version", Detail: "is none"}
+		return nil, &InvalidError{Field: "version", Detail: "is out of range"}
 	}
 	return Restore(b.Definition, b.Version, b.Since, true, b.Now, 0)
 }

@@ -110,7 +110,7 @@ func (s *Series) Numbers(now int64, values []string, state State, above int64, l
 }
 
 // Find returns what is known of the number with a text. The error is a *format.Error for a
-// text that is none of the format; false is for a number that nobody took.
+// text that does not match the format; false means that the number was not taken.
 func (s *Series) Find(now int64, text string) (Number, bool, error) {
 	parsed, err := s.format.Parse(text)
 	if err != nil {

@@ -17,7 +17,7 @@ func Restore(d Definition, version, since int64, suspended bool, now, voidedUnti
 		return nil, err
 	}
 	if version < 1 || version > maxVersion {
-		return nil, &InvalidError{Field: "version", Detail: "is none"}
+		return nil, &InvalidError{Field: "version", Detail: "is out of range"}
 	}
 	if voidedUntil > now {
 		return nil, &InvalidError{Field: "voided_until", Detail: "is in the future"}
@@ -63,7 +63,7 @@ func (p *Piece) check(s *Series, c *scope) error {
 	case count > slabSize:
 		return invalid("numbers", "are more than 256")
 	case count == 0 && p.First != p.offset()+1:
-		return invalid("numbers", "are none")
+		return invalid("numbers", "are empty")
 	case p.First <= p.offset():
 		return invalid("numbers", "do not follow those before them")
 	case p.First > s.most() || p.First+count-1 > s.most():
@@ -193,7 +193,7 @@ func (s *Series) knows(key string) bool {
 // series knows the key. The error is *InvalidError.
 func (s *Series) PutLost(l Lost) error {
 	if l.Number < 1 || l.Number > s.most() {
-		return &InvalidError{Field: "number", Detail: "is none"}
+		return &InvalidError{Field: "number", Detail: "is out of range"}
 	}
 	if err := checkKeys([]string{l.Key}); err != nil {
 		return err

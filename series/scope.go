@@ -38,7 +38,7 @@ func (s State) String() string {
 // record is what is known of one number. It has 40 bytes.
 type record struct {
 	// text is the key, the label and the reason of a voided number. It has no key where the
-	// number was released, and the key has another; or where nobody knows of a key.
+	// number was released, and the key has another; or its key is unknown.
 	text             string
 	taken, expires   int64
 	date             format.Date

@@ -167,7 +167,7 @@ func (b *Backup) countSeries(m *raftlogv1.SnapshotRecord) error {
 	return nil
 }
 
-// countKey counts a key of a series; "" is none.
+// countKey counts a key of a series; "" means no key.
 func (b *Backup) countKey(key string) {
 	if key != "" {
 		b.Info.Counts.SeriesKeys++

@@ -40,7 +40,7 @@ func Draft(dir, name string, write Write) (path string, err error) {
 	if err != nil {
 		var at *fs.PathError
 		if errors.As(err, &at) {
-			at.Path = filepath.Join(dir, name) // Nobody knows the other name.
+			at.Path = filepath.Join(dir, name) // The other name is unknown.
 		}
 		return "", err
 	}

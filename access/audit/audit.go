@@ -114,7 +114,7 @@ type line struct {
 // not follow from each other.
 var ErrBroken = errors.New("the audit log is broken")
 
-// The hash stands at the end of a line, so that the rest is what it is of.
+// The hash is at the end of a line, and is computed over the rest.
 const (
 	hashKey    = `,"hash":"`
 	hashEnd    = "\"}\n"

@@ -6,7 +6,7 @@ import (
 )
 
 // The kinds of principals: which of a certificate's alternative names a principal
-// is. A CA checks each kind in its own way, so a name of one kind never stands for
+// is. A CA checks each kind in its own way, so a name of one kind never means
 // the same text of another.
 const (
 	DNS   = "dns:"

@@ -75,11 +75,11 @@ func (r Right) String() string {
 	return strings.Join(names, ",")
 }
 
-// Any stands for every principal, the one without a name too, and for every
+// Any means every principal, even without a name, and every
 // database.
 const Any = "*"
 
-// Further stands, behind a name, for all names that begin with it: no name has this
+// Further, after a name, means all names that begin with it: no name has this
 // byte. It is for lists.
 const Further = "\xff"
 

@@ -71,14 +71,14 @@ func (g Grant) validate() error {
 		return fmt.Errorf("its prefix is longer than %d bytes, or no UTF-8", docid.MaxIDBytes)
 	}
 	if g.Name != "" && (g.Prefix != "" || g.Boundary || len(g.Name) > docid.MaxIDBytes || !utf8.ValidString(g.Name)) {
-		return fmt.Errorf("its name stands beside a prefix, is longer than %d bytes, or no UTF-8", docid.MaxIDBytes)
+		return fmt.Errorf("its name is set beside a prefix, is longer than %d bytes, or is not UTF-8", docid.MaxIDBytes)
 	}
 	if g.Database == Any {
 		return nil
 	}
 	database, err := docid.ParseDatabase(g.Database)
 	if err != nil || docid.Fold(database) != g.Database {
-		return fmt.Errorf("its database %s is none: a name, or %s for all", shown(g.Database), Any)
+		return fmt.Errorf("its database %s is invalid: a name, or %s for all", shown(g.Database), Any)
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (c Config) clientNumbers() takeNumbers {
 	}
 }
 
-// series makes takers of numbers, each call for keys that nobody has used.
+// series makes takers of numbers, each call for unused keys.
 func (c Config) series(take takeNumbers) func(caller int) taker {
 	return func(caller int) taker {
 		return func(ctx context.Context, i int) ([]block, error) {

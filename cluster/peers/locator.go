@@ -170,7 +170,7 @@ func (l *Locator) greet(ctx context.Context, m *raftlogv1.Member, at member.List
 	reply, err := l.cfg.Peers.Hello(ctx, at.Tag, at.Address, &peerv1.HelloRequest{Self: l.cfg.Record.Member()})
 	switch {
 	case err != nil:
-		return member.Addresses{}, fmt.Errorf("at %s, %s, nobody answers (%w)", at.Address, from, err)
+		return member.Addresses{}, fmt.Errorf("at %s, %s, no node answers (%w)", at.Address, from, err)
 	case len(reply.GetClusterId()) == 0:
 		return member.Addresses{}, fmt.Errorf("at %s, %s, a node without a cluster answers", at.Address, from)
 	case !bytes.Equal(reply.GetClusterId(), l.cfg.Record.Get().ClusterID):

@@ -191,7 +191,7 @@ func TestWhatIsEvidenceOfAnAddress(t *testing.T) {
 			"where the list has another",
 			[]member.Listed{{Tag: "C", Address: "new"}},
 			map[string]*peerv1.HelloResponse{"new": b},
-			"at old, as registered, nobody answers",
+			"at old, as registered, no node answers",
 		},
 		{
 			"another is there",

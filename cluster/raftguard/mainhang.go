@@ -77,5 +77,5 @@ func (w *MainWatch) Err() error {
 	if w.misses.Load() <= maxMisses {
 		return nil
 	}
-	return fmt.Errorf("raft's main goroutine has stood still for longer than %s", w.cfg.Limit)
+	return fmt.Errorf("raft's main goroutine has hung for longer than %s", w.cfg.Limit)
 }

@@ -45,7 +45,7 @@ var (
 	ErrOtherNode = errors.New("boltetag: the file belongs to another node")
 	// ErrInUse means another process has the file open.
 	ErrInUse = errors.New("boltetag: the file is in use by another process")
-	// ErrMissing means that there should be a file, and is none.
+	// ErrMissing means that the file should exist, and does not.
 	ErrMissing = errors.New("boltetag: the file is missing")
 )
 

@@ -40,7 +40,7 @@ type Cluster struct {
 	now   time.Time
 }
 
-// New forms a cluster of the members. Its clock stands at now.
+// New forms a cluster of the members. Its clock is set to now.
 func New(t testing.TB, now time.Time, members ...*raftlogv1.Member) *Cluster {
 	t.Helper()
 	c := &Cluster{State: fsm.New(fsm.Config{}), t: t, now: now}

@@ -5,5 +5,5 @@ package cputime
 
 import "time"
 
-// Thread stands in for the thread's processor time.
+// Thread replaces the thread's processor time.
 func Thread() time.Duration { return time.Duration(time.Now().UnixNano()) }

@@ -8,7 +8,7 @@ import (
 	"github.com/idnode/idnode/docid"
 )
 
-// reading is where one way to read a text stands: the part that took the last byte, how
+// reading is the position of one way to read a text: the part that took the last byte, how
 // many bytes it took, and the first of them.
 type reading struct {
 	part, length int
@@ -119,7 +119,7 @@ func (f *Format) automaton() *automaton {
 	return a
 }
 
-// both returns where two ways may stand after one more letter; those of which one is 0 do
+// both returns the positions of two ways after one more letter; those of which one is 0 do
 // not exist.
 func (a *automaton) both(at two, letter int) (all [4]two) {
 	for i, to := range a.moves[at.one][letter] {
@@ -141,7 +141,7 @@ func (a *automaton) place(t two) int {
 	return place
 }
 
-// anyLetters is how many of the letters stand for all that no literal text has.
+// anyLetters is the number of letters that represent all letters in no literal text.
 const anyLetters = 3
 
 // expects reports whether a byte may go on with a literal text.
@@ -170,7 +170,7 @@ func (f *Format) letters() []byte {
 	return slices.Compact(letters)
 }
 
-// after appends where a reading may stand after one more byte.
+// after appends the possible positions of a reading after one more byte.
 func (f *Format) after(all []reading, r reading, c byte) []reading {
 	if r.part >= 0 {
 		p := &f.parts[r.part]

@@ -1,6 +1,6 @@
 // Package calllog bounds how much the logs of failed calls write: a node without
 // a quorum refuses some ten thousand calls a second, and its log must stay
-// readable, and its disk free. What stands in a line is for each API to say.
+// readable, and its disk free. Each API decides about the content of a line.
 package calllog
 
 import (

@@ -72,7 +72,7 @@ func (c *Config) checkIdentity(p *problems) {
 	}
 }
 
-// checkServerPrefix accepts what can stand between two separators in an id.
+// checkServerPrefix accepts texts that can be between two separators in an id.
 func checkServerPrefix(prefix string) error {
 	if strings.Contains(prefix, docid.DefaultSeparator) {
 		return fmt.Errorf("%q holds the separator %s", prefix, docid.DefaultSeparator)
@@ -130,7 +130,7 @@ func (c *Config) Guarded() bool {
 // openToAll says whether every caller is an administrator.
 func (c *Config) openToAll() bool { return slices.Equal(c.Admin, []string{everyone}) }
 
-// everyone, as the only administrator, stands for all.
+// everyone, as the only administrator, means all principals.
 const everyone = "*"
 
 // CheckGuard is asked once it is known whether there are roles. A node that may join a

@@ -216,11 +216,11 @@ func TestDiskSetBack(t *testing.T) {
 // callers no etags, even if the cluster has answered.
 func TestNoEtagsAtTheWrongPlace(t *testing.T) {
 	w, d := newWorld(t), &disk{}
-	var doubt error = errors.New("who is there")
-	r := start(t, w, d, true, func(c *Config) { c.ClusterCheck = func() error { return doubt } })
+	var check error = errors.New("who is there")
+	r := start(t, w, d, true, func(c *Config) { c.ClusterCheck = func() error { return check } })
 	_, err := r.keeper.NextBlock("default", 1)
 	wantStarting(t, err)
-	doubt = nil
+	check = nil
 	r.next()
 }
 

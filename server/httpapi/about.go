@@ -7,7 +7,7 @@ import (
 	"github.com/idnode/idnode/server/service"
 )
 
-// clientConfiguration says that there is none: clients keep their own.
+// clientConfiguration returns no configuration: clients keep their own.
 func (a *api) clientConfiguration(w http.ResponseWriter, _ *http.Request, _ *params) error {
 	type configuration struct{ Disabled bool }
 	writeJSON(w, http.StatusOK, struct {

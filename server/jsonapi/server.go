@@ -180,7 +180,7 @@ func checkHeaders(w http.ResponseWriter, r *http.Request) (int, error) {
 		w.Header().Set("Accept-Post", "application/json")
 		return http.StatusUnsupportedMediaType, invalid("", "the body must be application/json in UTF-8, and the header Content-Type must say so")
 	}
-	// As over gRPC: a few bytes may stand for as many as a body may have.
+	// As over gRPC: a few bytes may expand to the largest body.
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
 		return http.StatusUnsupportedMediaType, invalid("", "compressed bodies are refused")

@@ -14,7 +14,7 @@ import (
 // databaseLabel is the one label whose values callers make up.
 const databaseLabel = "database"
 
-// hidden stands for all databases whose names are not shown.
+// hidden is the label of all databases whose names are not shown.
 const hidden = "hidden"
 
 // nameless gathers what another gatherer does, without names of databases. Counters are

@@ -84,7 +84,7 @@ func (r *Recovery) Check(found []Probe) error {
 		refused = append(refused, fmt.Errorf("node %s runs at %s: stop it first", tag, there[tag]))
 	}
 	for _, p := range found {
-		lost := cmp.Or(p.Tag, p.Address) // Whose an address to join through is, nobody knows.
+		lost := cmp.Or(p.Tag, p.Address) // The owner of an address to join through is unknown.
 		if p.open && p.Status == nil && (p.Tag == "" || there[p.Tag] == "") && !slices.Contains(r.Lost, lost) {
 			refused = append(refused,
 				fmt.Errorf("something answers at the address of node %s, %s, but does not say who it is (%v): if it is another program, use "+

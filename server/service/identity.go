@@ -153,15 +153,15 @@ func (i *identities) seedIdentity(ctx context.Context, req *idnodev1.SeedIdentit
 // raisedBy returns how many numbers a seed takes, by this node's state of the identity; it may
 // be too high.
 func (i *identities) raisedBy(req *idnodev1.SeedIdentityRequest, database, name string) uint64 {
-	stands := req.Expected // Otherwise nothing happens.
-	if stands == nil {
+	last := req.Expected // Otherwise nothing happens.
+	if last == nil {
 		counter, _ := i.state.Identity(database, name)
-		stands = &counter.Last
+		last = &counter.Last
 	}
-	if req.GetValue() <= *stands {
+	if req.GetValue() <= *last {
 		return 0
 	}
-	return uint64(req.GetValue()) - uint64(*stands)
+	return uint64(req.GetValue()) - uint64(*last)
 }
 
 // DeleteIdentity hides an identity, or forgets it, and returns the last used value at

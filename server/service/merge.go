@@ -128,7 +128,7 @@ func (m *merges) importSeries(ctx context.Context, req *idnodev1.ImportSeriesReq
 	}
 	record := &raftlogv1.SeriesImport{}
 	if err := exactproto.Unmarshal(req.GetRecord(), record); err != nil {
-		return nil, invalid(ReasonInvalidMerge, "record", "the record is none of a backup: %v", err)
+		return nil, invalid(ReasonInvalidMerge, "record", "the record is not one of a backup: %v", err)
 	}
 	name, numbers := imported(record)
 	has := map[string]int{"numbers": numbers}

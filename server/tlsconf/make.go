@@ -100,7 +100,7 @@ func MakeCerts(dir string, opts MakeOptions) error {
 	return nil
 }
 
-// issueFiles issues a certificate as the options say, where there is none that stays.
+// issueFiles issues a certificate as the options say, unless there is a certificate to keep.
 func (a *authority) issueFiles(base string, t *x509.Certificate, opts MakeOptions) error {
 	stays := !opts.Overwrite && anyExists(base+".crt", base+".key")
 	if !stays {

@@ -274,7 +274,7 @@ func (m *Material) getCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error
 }
 
 // getClientCertificate answers a server that asks for a certificate. The empty
-// certificate means there is none; the server decides what that is worth.
+// certificate means that there is none; the server decides what that is worth.
 func (m *Material) getClientCertificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	if cert := m.now.Load().cert; cert != nil {
 		return cert, nil

@@ -16,7 +16,7 @@ func database(q url.Values) string { return cmp.Or(q.Get("database"), docid.Defa
 // databasesRequest reads the parameters of a list, which have the names of the public API's.
 func databasesRequest(r *http.Request) service.DatabasesRequest {
 	q := r.URL.Query()
-	size, _ := strconv.ParseInt(q.Get("pageSize"), 10, 32) // What is no number stands for the default.
+	size, _ := strconv.ParseInt(q.Get("pageSize"), 10, 32) // Any other text means the default.
 	return service.DatabasesRequest{Prefix: q.Get("prefix"), PageSize: int(size), PageToken: q.Get("pageToken")}
 }
 

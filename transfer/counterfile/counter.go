@@ -8,7 +8,7 @@ import (
 // Kind is what a counter is.
 type Kind string
 
-// The kinds, as they stand in a CSV.
+// The kinds, as written in a CSV.
 const (
 	// Identity is an identity; the value is the last one used.
 	Identity Kind = "identity"

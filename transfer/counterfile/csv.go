@@ -12,7 +12,7 @@ import (
 )
 
 // columns is the first line of a CSV, and guardedColumns that of one in which an
-// apostrophe stands before what a spreadsheet would take for a formula.
+// apostrophe precedes a text that a spreadsheet would take for a formula.
 var (
 	columns        = []string{"database", "kind", "name", "value"}
 	guardedColumns = []string{"database", "kind", "guarded name", "value"}

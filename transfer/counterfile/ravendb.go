@@ -213,7 +213,7 @@ func (r *ravenReader) identity() error {
 	return r.each(Counter{Kind: Identity, Name: name, Value: value})
 }
 
-// wholeNumber reads a number that may stand in quotes, or be written as 64.0.
+// wholeNumber reads a number that may be in quotes, or be written as 64.0.
 func wholeNumber(raw json.RawMessage) (int64, error) {
 	text := strings.Trim(string(raw), `"`)
 	if len(text) > 40 || strings.Trim(text, "-.0123456789") != "" {
