@@ -47,30 +47,37 @@ func (e *endFlags) numbers() ([]*idnodev1.NumberOf, error) {
 	return numbers, nil
 }
 
-func newSeriesConfirmCommand(a *app) *cobra.Command {
+// endCommand is a command that changes the state of a series' numbers.
+func (a *app) endCommand(cmd *cobra.Command,
+	do func(ctx context.Context, s *clusterClient, series string, keys []*idnodev1.NumberOf) error,
+) *cobra.Command {
 	var e endFlags
-	cmd := &cobra.Command{
-		Use:   "confirm NAME --key K",
-		Short: "Make the numbers of documents final",
-		Long: `Confirms the numbers of keys, or none, and prints a line for each: text, state, key,
-date, reason. What is confirmed stays so.`,
-		Example: "  idnode series confirm invoices --key 4711\n  idnode series confirm orders --key 4711 --number 12",
-		Args:    cobra.ExactArgs(1),
-	}
 	e.register(cmd.Flags())
+	cmd.Args = cobra.ExactArgs(1)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		keys, err := e.numbers()
 		if err != nil {
 			return err
 		}
-		msg := &idnodev1.ConfirmNumbersRequest{Database: s.database, Series: args[0], Keys: keys}
+		return do(ctx, s, args[0], keys)
+	})
+}
+
+func newSeriesConfirmCommand(a *app) *cobra.Command {
+	return a.endCommand(&cobra.Command{
+		Use:   "confirm NAME --key K",
+		Short: "Make the numbers of documents final",
+		Long: `Confirms the numbers of keys, or none, and prints a line for each: text, state, key,
+date, reason. What is confirmed stays so.`,
+		Example: "  idnode series confirm invoices --key 4711\n  idnode series confirm orders --key 4711 --number 12",
+	}, func(ctx context.Context, s *clusterClient, series string, keys []*idnodev1.NumberOf) error {
+		msg := &idnodev1.ConfirmNumbersRequest{Database: s.database, Series: series, Keys: keys}
 		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ConfirmNumbers, msg)
 		return s.out.numbers(err, res)
 	})
 }
 
 func newSeriesVoidCommand(a *app) *cobra.Command {
-	var e endFlags
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "void NAME --key K --reason R",
@@ -78,41 +85,27 @@ func newSeriesVoidCommand(a *app) *cobra.Command {
 		Long: `Voids the numbers of keys, or none, and prints a line for each: text, state, key, date,
 reason. What is voided stays so, and the first reason stays.`,
 		Example: "  idnode series void invoices --key 4711 --reason 'order cancelled by the customer'",
-		Args:    cobra.ExactArgs(1),
 	}
-	e.register(cmd.Flags())
 	cmd.Flags().StringVar(&reason, "reason", "", "why, 1 to 128 bytes (required)")
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		keys, err := e.numbers()
-		if err != nil {
-			return err
-		}
+	return a.endCommand(cmd, func(ctx context.Context, s *clusterClient, series string, keys []*idnodev1.NumberOf) error {
 		if reason == "" {
 			return usagef("--reason is required")
 		}
-		msg := &idnodev1.VoidNumbersRequest{Database: s.database, Series: args[0], Keys: keys, Reason: reason}
+		msg := &idnodev1.VoidNumbersRequest{Database: s.database, Series: series, Keys: keys, Reason: reason}
 		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.VoidNumbers, msg)
 		return s.out.numbers(err, res)
 	})
 }
 
 func newSeriesReleaseCommand(a *app) *cobra.Command {
-	var e endFlags
-	cmd := &cobra.Command{
+	return a.endCommand(&cobra.Command{
 		Use:   "release NAME --key K",
 		Short: "Give open numbers back",
 		Long: `Releases the numbers of keys, or none, and prints a line for each: text, state, key, date,
 reason. Another key may get them, or they are voided, as the series says.`,
 		Example: "  idnode series release orders --key 4711",
-		Args:    cobra.ExactArgs(1),
-	}
-	e.register(cmd.Flags())
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		keys, err := e.numbers()
-		if err != nil {
-			return err
-		}
-		msg := &idnodev1.ReleaseNumbersRequest{Database: s.database, Series: args[0], Keys: keys}
+	}, func(ctx context.Context, s *clusterClient, series string, keys []*idnodev1.NumberOf) error {
+		msg := &idnodev1.ReleaseNumbersRequest{Database: s.database, Series: series, Keys: keys}
 		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ReleaseNumbers, msg)
 		return s.out.numbers(err, res)
 	})
