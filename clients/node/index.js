@@ -168,9 +168,11 @@ const ENDPOINT = /^(?:(https?):\/\/)?(\[[^[\]\s/@]+\]|[^[\]\s/?#@:]+):(\d{1,5})\
 class Node {
   suspectUntil = 0;
   greetedUntil = 0; // Until when it counts as a node of the client's cluster: it answered, and no connection broke since.
-  #url;
+  #options; // Those of every request.
+  #connected; // The event of a socket that can be written to.
   #request;
   #agent;
+  #dropped = now(); // When idle connections were last dropped.
   #free = MAX_TRIES;
   #waiting = new Set(); // Those that wait for another's end, in order.
 
@@ -178,11 +180,14 @@ class Node {
     const [, scheme = tls ? "https" : "http", host, port] = ENDPOINT.exec(String(address).trim()) ?? [];
     if (!(port >= 1 && port < 2 ** 16)) throw new TypeError(`an endpoint is host:port, or a URL of that, not ${address}`);
     if (tls && scheme === "http") throw new TypeError(`the endpoint ${address} has no TLS`);
-    this.#url = new URL(`${scheme}://${host}:${port}`);
-    this.address = this.#url.host;
+    this.address = `${host}:${port}`;
     const library = scheme === "https" ? https : http;
     this.#request = library.request;
-    this.#agent = new library.Agent({ keepAlive: true, timeout: IDLE_TIMEOUT, scheduling: "lifo", ...tls });
+    this.#connected = scheme === "https" ? "secureConnect" : "connect";
+    // A timeout of the agent's would cost each request a tenth of its rate.
+    this.#agent = new library.Agent({ keepAlive: true, scheduling: "lifo", ...tls });
+    this.#agent.on("free", (socket) => { socket.idleSince = now(); });
+    this.#options = { host: host.replace(/[[\]]/g, ""), port, method: "POST", agent: this.#agent };
   }
 
   get suspected() {
@@ -237,13 +242,18 @@ class Node {
     for (const { giveUp } of [...this.#waiting]) giveUp(`${this.address} does not answer`);
   }
 
+  #dropIdle() {
+    if (now() - this.#dropped < IDLE_TIMEOUT / 4) return;
+    this.#dropped = now();
+    for (const socket of Object.values(this.#agent.freeSockets).flat()) if (now() - socket.idleSince > IDLE_TIMEOUT) socket.destroy();
+  }
+
   #post(path, body, timeout, silent) {
+    this.#dropIdle();
     return new Promise((resolve, reject) => {
       let connected = false;
-      const headers = {
-        "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body), "Connect-Timeout-Ms": timeout,
-      };
-      const request = this.#request(new URL(path, this.#url), { method: "POST", agent: this.#agent, headers });
+      const headers = { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body), "Connect-Timeout-Ms": timeout };
+      const request = this.#request({ ...this.#options, path, headers });
       const give = (message) => request.destroy(new Error(message));
       const whole = setTimeout(give, timeout, "no answer in time");
       const connecting = setTimeout(() => connected || give("no connection in time"), CONNECT_TIMEOUT);
@@ -263,7 +273,7 @@ class Node {
       };
       request.on("socket", (socket) => {
         if (request.reusedSocket) connected = true;
-        else socket.once(this.#url.protocol === "https:" ? "secureConnect" : "connect", () => { connected = true; });
+        else socket.once(this.#connected, () => { connected = true; });
       });
       request.on("error", fail);
       request.on("response", (response) => {
@@ -287,7 +297,7 @@ class Router {
   #nodes;
   #leader;
   #home = 0; // The endpoint for calls that need no leader.
-  #newest = 0n; // The newest log index of any answer.
+  newest = 0n; // The newest log index of any answer.
   #newestAt = -Infinity;
   #cluster; // That of the first node that answered.
   #newestLook = { began: -Infinity, over: true };
@@ -302,23 +312,23 @@ class Router {
 
   // Notes a log index. What a node has applied is as new as the answer.
   saw(index, applied = false) {
-    if (index > this.#newest || (applied && index === this.#newest)) {
-      this.#newest = index;
+    if (index > this.newest || (applied && index === this.newest)) {
+      this.newest = index;
       this.#newestAt = now();
     }
   }
 
   // The newest log index before a call. It is looked for if none, or only an old one, is known.
   async index(deadline, toLeader, counted) {
-    if (toLeader && !this.#newest) return this.latest(deadline, LOOK_AGAIN, "done");
+    if (toLeader && !this.newest) return this.latest(deadline, LOOK_AGAIN, "done");
     if (counted && now() - this.#newestAt > LOOK_AFTER) return this.latest(deadline, LOOK_AGAIN, "heard");
-    return this.#newest;
+    return this.newest;
   }
 
   // The same after a look, unless one is younger than age.
   async latest(deadline, age, until) {
     await within(this.#look(age)[until], Math.min(LOOK_TIMEOUT, deadline - now()));
-    return this.#newest;
+    return this.newest;
   }
 
   // Whether a node says nothing at all while another one does. A call that waits for it goes elsewhere then.
@@ -576,7 +586,9 @@ export class Client {
       }
       const overloaded = last.reason === "OVERLOADED";
       if (overloaded) overloads++;
-      foreign = last.foreign && last.effect !== "unknown" ? foreign + 1 : 0;
+      // What answers is no node: a mistake if none ever did, or it is another cluster's. Else a proxy may say so for a while.
+      const mistaken = last.reason === "OTHER_CLUSTER" || !this.#router.newest;
+      foreign = last.foreign && last.effect !== "unknown" && mistaken ? foreign + 1 : 0;
       const pause = overloaded ? Math.max(last.pause, FIRST_PAUSE) : pauseAfter(tries - this.#router.size);
       const final = last.effect === "refused" || overloads > MAX_OVERLOADS || foreign >= this.#router.size;
       if (final || now() + pause >= deadline) {

@@ -422,7 +422,7 @@ class _Router:
         self._lock = threading.Lock()
         self._leader: Optional[_Node] = None
         self._home = 0  # The endpoint for calls that need no leader.
-        self._newest = 0  # The newest log index of any answer.
+        self.newest = 0  # The newest log index of any answer.
         self._newest_at = 0.0
         self._cluster = ""  # That of the first node that answered.
         self._newest_look: Optional[_Look] = None
@@ -432,17 +432,17 @@ class _Router:
     def saw(self, index: int, applied: bool = False) -> None:
         """Notes a log index. What a node has applied is as new as the answer."""
         with self._lock:
-            if index > self._newest or (applied and index == self._newest):
-                self._newest, self._newest_at = index, time.monotonic()
+            if index > self.newest or (applied and index == self.newest):
+                self.newest, self._newest_at = index, time.monotonic()
 
     def index(self, deadline: float, to_leader: bool, counted: bool) -> int:
         """The newest log index before a call. It is looked for if none, or only an old one, is known."""
         age = time.monotonic() - self._newest_at
-        if to_leader and not self._newest:
+        if to_leader and not self.newest:
             return self.latest(deadline, _LOOK_AGAIN, lambda look: look.done)
         if counted and age > _LOOK_AFTER:
             return self.latest(deadline, _LOOK_AGAIN, lambda look: look.heard)
-        return self._newest
+        return self.newest
 
     def latest(self, deadline: float, age: float, until: Callable[[_Look], threading.Event]) -> int:
         """The same after a look, unless one is younger than age."""
@@ -450,7 +450,7 @@ class _Router:
             look = self._look(age)
         if look:
             until(look).wait(min(_LOOK_TIMEOUT, max(deadline - time.monotonic(), 0)))
-        return self._newest
+        return self.newest
 
     def silent(self, node: _Node) -> bool:
         """Whether a node says nothing at all while another one does. A call that waits for it goes elsewhere then.
@@ -842,7 +842,9 @@ class Client:
                         request_id, node, told = request_id._replace(since=newest), None, None
                         continue
             overloads += overloaded
-            foreign = foreign + 1 if last.foreign and effect != _UNKNOWN else 0
+            # What answers is no node: a mistake if none ever did, or it is another cluster's. Else a proxy may say so for a while.
+            mistaken = last.reason == "OTHER_CLUSTER" or not self._router.newest
+            foreign = foreign + 1 if last.foreign and effect != _UNKNOWN and mistaken else 0
             pause = max(last.pause, _FIRST_PAUSE) if overloaded else _pause(tries - self._router.size)
             final = effect == _REFUSED or overloads > _MAX_OVERLOADS or foreign >= self._router.size
             if final or time.monotonic() + pause >= deadline:

@@ -366,7 +366,9 @@ public final class IdnodeClient implements AutoCloseable {
       }
       var overloaded = last.problem.reason.equals("OVERLOADED");
       if (overloaded) overloads++;
-      foreign = last.foreign && last.effect != Effect.UNKNOWN ? foreign + 1 : 0;
+      // What answers is no node: a mistake if none ever did, or it is another cluster's. Else a proxy may say so for a while.
+      var mistaken = last.problem.reason.equals("OTHER_CLUSTER") || router.newest == 0;
+      foreign = last.foreign && last.effect != Effect.UNKNOWN && mistaken ? foreign + 1 : 0;
       var pause = overloaded ? Math.max(last.pause, FIRST_PAUSE) : pause(tries - router.nodes.size());
       var over = System.nanoTime() + pause - deadline >= 0;
       var refused = last.effect == Effect.REFUSED || overloads > MAX_OVERLOADS || foreign >= router.nodes.size();
