@@ -113,7 +113,8 @@ func TestWhoIsLookedForWhere(t *testing.T) {
 			})
 		}
 	}
-	eventually(t, "a warning about B", warned("member B", b.grpc+", as registered, no node answers", elsewhere+", on the list, no node answers"))
+	eventually(t, "a warning about B",
+		warned("member B", b.grpc+", as registered, no node answers", elsewhere+", on the list, no node answers"))
 	eventually(t, "a warning about C",
 		warned("member C", c.grpc+", as registered, no node answers", stranger.servers[0].grpc+", on the list, a node of cluster"))
 	b.open(func(cfg *cluster.Config) { cfg.PeerList = n.peers })

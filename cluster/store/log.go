@@ -147,7 +147,7 @@ func (s *Store) checkBegin(logs []*raft.Log) error {
 		return err
 	}
 	if end := s.snapshots.end.Load(); logs[0].Index != end+1 {
-		return fmt.Errorf("store: log entry %d does not follow the newest snapshot, which ends at %d", logs[0].Index, end)
+		return s.guard.fail(fmt.Errorf("store: log entry %d does not follow the newest snapshot, which ends at %d", logs[0].Index, end))
 	}
 	return nil
 }

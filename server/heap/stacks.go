@@ -71,8 +71,8 @@ func holdStack(frames int) (release func()) {
 	}
 }
 
-// descend waits below so many large frames. It touches none of them, so they take no memory
-// but addresses.
+// descend waits below so many large frames. Only the growth of the stack touches them, which
+// copies them.
 //
 //go:noinline
 func descend(frames int, end <-chan struct{}) (sum byte) {

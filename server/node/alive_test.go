@@ -23,7 +23,7 @@ func TestANodeWhoseRaftHangsIsNotAlive(t *testing.T) {
 	t.Cleanup(release) // Before the node is stopped.
 	n.until("it says that it hangs", func() bool {
 		status, text := n.get("/livez")
-		return status == http.StatusServiceUnavailable && strings.Contains(text, "main goroutine has stood still")
+		return status == http.StatusServiceUnavailable && strings.Contains(text, "main goroutine has hung")
 	})
 	release()
 	n.until("it is alive again", func() bool { status, _ := n.get("/livez"); return status == http.StatusOK })

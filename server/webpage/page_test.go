@@ -170,8 +170,8 @@ func TestBodies(t *testing.T) {
 	s := newWorld(t).newServer(httpapi.Config{})
 	for body, want := range map[string]int{
 		"": 400, "{": 400, "[]": 400, `"x"`: 400, `{"consistency":"x"}`: 400, `{"more":2}`: 400, `{}{}`: 400, `{} x`: 400,
-		`{"consistency":"` + strings.Repeat("x", 80<<10) + `"}`: 413,
-		`{}` + strings.Repeat(" ", 80<<10):                      413,
+		`{"consistency":"` + strings.Repeat("x", 160<<10) + `"}`: 413,
+		`{}` + strings.Repeat(" ", 160<<10):                      413,
 	} {
 		if got := send(s, http.MethodPost, api+"backup", body); got.Code != want {
 			t.Errorf("%.60s: %d %s, want %d", body, got.Code, got.Body, want)

@@ -136,7 +136,7 @@ func (s *tracedStore) StoreLogs(logs []*raft.Log) error {
 	if last.Index > s.appended.Load() && !s.failed.Load() {
 		s.write(logs)
 	}
-	if err := s.written(s.Store.StoreLogs(logs)); err != nil {
+	if err := s.changed(func() error { return s.Store.StoreLogs(logs) }); err != nil {
 		return err
 	}
 	s.tracer.take(s.process, "has %d on disk", [3]any{last.Index}, func(member string) error {
@@ -145,11 +145,13 @@ func (s *tracedStore) StoreLogs(logs []*raft.Log) error {
 	return nil
 }
 
-// written takes the outcome of a change of the log: none succeeds after one that failed.
-func (s *tracedStore) written(err error) error {
+// changed changes the log: none succeeds that began after one that failed.
+func (s *tracedStore) changed(change func() error) error {
+	failed := s.failed.Load()
+	err := change()
 	if err != nil {
 		s.failed.Store(true)
-	} else if s.failed.Load() {
+	} else if failed {
 		s.tracer.take(s.process, "goes on after a write that failed", [3]any{}, func(string) error {
 			return errors.New("its store takes a write after one that failed")
 		})
@@ -169,7 +171,7 @@ func (s *tracedStore) DeleteRange(first, last uint64) error {
 			return s.tracer.cluster.Delete(member, first, to)
 		})
 	}
-	if err := s.written(s.Store.DeleteRange(first, last)); err != nil {
+	if err := s.changed(func() error { return s.Store.DeleteRange(first, last) }); err != nil {
 		return err
 	}
 	s.tracer.take(s.process, "has deleted %d to %d", [3]any{first, to}, func(member string) error {
