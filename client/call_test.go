@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -410,6 +411,46 @@ func TestSilentLeader(t *testing.T) {
 			t.Errorf("the silent node was asked %d times", n)
 		}
 	})
+}
+
+// TestASlowLeaderIsAskedOnce, though the client has reason to look where it is: it is
+// overloaded, so that it refuses to tell its status; or it is no endpoint, and no longer known
+// as the leader.
+func TestASlowLeaderIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	for _, forgotten := range []bool{false, true} {
+		t.Run(fmt.Sprintf("forgotten=%t", forgotten), func(t *testing.T) {
+			f := newCluster(t, 2)
+			c := connect(t, client.Config{Endpoints: f.addrs()[1:], Unshared: true})
+			if _, err := c.Identity("orders").Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			f.nodes[0].hook(func(ctx context.Context, r proto.Message) error {
+				if name := r.(*idnodev1.NextIdentityRequest).GetName(); name == "broken" {
+					return status.Error(codes.Unavailable, "broken")
+				}
+				if !forgotten {
+					f.nodes[0].refuseStatus()
+				} else {
+					f.nodes[1].describe(func(s *idnodev1.GetStatusResponse) { s.LeaderTag = "" })
+					go func() { _, _ = c.Identity("broken").Next(ctx) }()
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(1200 * time.Millisecond):
+				}
+				return ctx.Err()
+			}, nil)
+			if _, err := c.Identity("slow").Next(t.Context()); err != nil {
+				t.Error(err)
+			}
+			for _, r := range f.nodes[1].requests() {
+				if r.(*idnodev1.NextIdentityRequest).GetName() == "slow" {
+					t.Error("the call went to another node")
+				}
+			}
+		})
+	}
 }
 
 // TestManyCallersShareMessages and each gets its own answer.

@@ -58,7 +58,9 @@ type fakeNode struct {
 	before, after func(ctx context.Context, req proto.Message) error
 	// status, if set, changes what the node says of the cluster, once it returns.
 	status func(*idnodev1.GetStatusResponse)
-	reqs   []proto.Message
+	// overloaded refuses GetStatus.
+	overloaded bool
+	reqs       []proto.Message
 	// messages counts those of Exchange streams.
 	messages   int
 	noExchange bool
@@ -114,6 +116,20 @@ func (n *fakeNode) hook(before, after func(context.Context, proto.Message) error
 	n.nmu.Lock()
 	defer n.nmu.Unlock()
 	n.before, n.after = before, after
+}
+
+// describe changes what the node says of the cluster.
+func (n *fakeNode) describe(change func(*idnodev1.GetStatusResponse)) {
+	n.nmu.Lock()
+	defer n.nmu.Unlock()
+	n.status = change
+}
+
+// refuseStatus has the node refuse to say anything of the cluster.
+func (n *fakeNode) refuseStatus() {
+	n.nmu.Lock()
+	defer n.nmu.Unlock()
+	n.overloaded = true
 }
 
 // hold has the node keep all calls until release is closed. The first one closes begun.
@@ -213,8 +229,11 @@ func applyOnce[T proto.Message](c *fakeCluster, id *idnodev1.RequestId, req prot
 
 func (n *fakeNode) GetStatus(context.Context, *idnodev1.GetStatusRequest) (*idnodev1.GetStatusResponse, error) {
 	n.nmu.Lock()
-	change := n.status
+	change, overloaded := n.status, n.overloaded
 	n.nmu.Unlock()
+	if overloaded {
+		return nil, failure(codes.ResourceExhausted, "OVERLOADED", "")
+	}
 	s := n.view()
 	if change != nil {
 		change(s)

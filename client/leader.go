@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -21,17 +22,23 @@ type look struct {
 
 // look starts a look for the leader, unless a look is in progress or younger than age, and
 // returns the newest look. The caller holds mu.
-func (r *router) look(age time.Duration) *look {
+func (r *router) look(age time.Duration) *look { return r.lookAt(age, nil) }
+
+// lookAt is look, and asks a node that may be no endpoint; nil for none.
+func (r *router) lookAt(age time.Duration, also *node) *look {
 	last := r.newestLook
-	if r.closed || !closed(last.done) || time.Since(last.began) <= age {
+	_, asked := last.answered[also]
+	if r.closed || !closed(last.done) || (asked || also == nil) && time.Since(last.began) <= age {
 		return last
 	}
 	l := &look{began: time.Now(), heard: make(chan struct{}), done: make(chan struct{}), answered: make(map[*node]chan struct{})}
 	for _, n := range r.given {
 		l.answered[n] = make(chan struct{})
 	}
-	if r.leader != nil { // The leader may be none of the endpoints.
-		l.answered[r.leader] = make(chan struct{})
+	for _, n := range []*node{r.leader, also} {
+		if n != nil {
+			l.answered[n] = make(chan struct{})
+		}
 	}
 	r.newestLook = l
 	r.tasks.Go(func() {
@@ -54,11 +61,11 @@ func (r *router) find(l *look) {
 	views := make(chan view, len(l.answered))
 	for n, answered := range l.answered {
 		r.tasks.Go(func() {
-			v := view{n, r.ask(r.ctx, n)}
-			if v.status != nil {
+			s, refused := r.ask(r.ctx, n)
+			if s != nil || refused {
 				close(answered)
 			}
-			views <- v
+			views <- view{n, s}
 		})
 	}
 	var seen []view
@@ -78,19 +85,20 @@ func (r *router) find(l *look) {
 	r.settle(r.reach(r.ctx, seen))
 }
 
-// ask returns a node's status; nil if it does not answer in time, or is of another cluster.
-func (r *router) ask(ctx context.Context, n *node) *idnodev1.GetStatusResponse {
+// ask returns a node's status; nil if it does not answer in time, or is of another cluster, or
+// refuses the call, as an overloaded node does.
+func (r *router) ask(ctx context.Context, n *node) (s *idnodev1.GetStatusResponse, refused bool) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	if n.ready(ctx) != nil {
-		return nil
+		return nil, false
 	}
 	s, err := r.status(ctx, n)
 	if err != nil {
-		return nil
+		return nil, errorOf(errors.Unwrap(err)).Reason != ""
 	}
 	r.sawApplied(s.GetAppliedIndex())
-	return s
+	return s, false
 }
 
 // named returns the node that states that it leads; the one with the highest term if two do,
@@ -127,7 +135,7 @@ func (r *router) reach(ctx context.Context, seen []view) *node {
 		if err != nil {
 			return nil
 		}
-		s := r.ask(ctx, n)
+		s, _ := r.ask(ctx, n)
 		if s != nil && leads(s) && s.GetClusterId() == v.status.GetClusterId() {
 			return n
 		}

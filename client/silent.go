@@ -40,16 +40,30 @@ func (r *router) whenSilent(ctx context.Context, n *node, cancel func()) (stop f
 // again only if its node hangs.
 func (r *router) silent(ctx context.Context, n *node) bool {
 	r.mu.Lock()
-	l := r.look(lookAgain)
+	l := r.lookAt(lookAgain, n)
 	r.mu.Unlock()
+	answered, asked := l.answered[n]
+	if !asked {
+		return false
+	}
 	over := time.NewTimer(time.Until(l.began.Add(silence)))
 	defer over.Stop()
 	select {
-	case <-l.answered[n]:
+	case <-answered:
 		return false
 	case <-over.C:
-		return closed(l.heard) && !closed(l.answered[n])
+		return !closed(answered) && l.anyAnswered()
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// anyAnswered reports whether a node has answered.
+func (l *look) anyAnswered() bool {
+	for _, answered := range l.answered {
+		if closed(answered) {
+			return true
+		}
+	}
+	return false
 }
