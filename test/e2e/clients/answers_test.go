@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"sync"
@@ -317,6 +319,103 @@ func TestRangesAreReturnedSideBySide(t *testing.T) {
 		defer mu.Unlock()
 		if len(got) != tags || returned != tags {
 			t.Errorf("%d calls, %d ranges returned", len(got), returned)
+		}
+	})
+}
+
+// answering is the handler of a node that answers a call with bytes of the test's own, and then waits
+// for the client to leave. The last of them may come again and again.
+func answering(again bool, first, last string) http.HandlerFunc {
+	return greeting(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, err = io.WriteString(conn, first+last)
+		for again && err == nil {
+			_, err = io.WriteString(conn, last)
+		}
+		_, _ = io.Copy(io.Discard, conn)
+	})
+}
+
+// TestAnEndlessAnswerIsGivenUp has a node that answers without a pause and without an end. The time of
+// a call may be over before it is connected: such a call is made again.
+func TestAnEndlessAnswerIsGivenUp(t *testing.T) {
+	endpoints := map[string]string{}
+	for name, answer := range map[string][2]string{
+		"a line":        {"HTTP/1.1 200 ", strings.Repeat("a", 8192)},
+		"headers":       {"HTTP/1.1 200 OK\r\n", strings.Repeat("a: b\r\n", 1000)},
+		"announcements": {"", strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 1000)},
+		"chunks":        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "2000\r\n" + strings.Repeat("a", 8192) + "\r\n"},
+		"a body":        {"HTTP/1.1 200 OK\r\n\r\n", strings.Repeat("a", 8192)},
+	} {
+		server := httptest.NewServer(answering(true, answer[0], answer[1]))
+		t.Cleanup(server.Close)
+		endpoints[name] = strings.TrimPrefix(server.URL, "http://")
+	}
+	eachLanguage(t, func(t *testing.T, l language) {
+		r := l.start(t)
+		for name, endpoint := range endpoints {
+			var got []outcome
+			for try := 0; try < 5 && !failedAs(got, failure{Type: "OutcomeUnknown"}); try++ {
+				r.task(t, task{
+					Endpoints: []string{endpoint}, Options: options{TimeoutMs: 500},
+					Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
+				})
+				got = nil
+				r.answer(t, &got)
+			}
+			if !failedAs(got, failure{Type: "OutcomeUnknown"}) {
+				t.Errorf("%s: the call ended with %+v", name, got)
+			}
+		}
+	})
+}
+
+// TestWhatFollowsAnAnswerIsNone has a node that answers a call twice. The second answer is not that
+// of the next call on the connection.
+func TestWhatFollowsAnAnswerIsNone(t *testing.T) {
+	const body = `{"blocks":[{"first":"7","last":"7"}],"logIndex":"101"}`
+	first := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	server := httptest.NewServer(answering(false, first, strings.ReplaceAll(first, `"7"`, `"8"`)))
+	t.Cleanup(server.Close)
+	eachLanguage(t, func(t *testing.T, l language) {
+		r := l.start(t)
+		next := call{Call: "identity.next", Args: args{Name: "invoices"}}
+		var got []outcome
+		r.task(t, task{Endpoints: []string{strings.TrimPrefix(server.URL, "http://")}, Calls: []call{next, next}})
+		r.answer(t, &got)
+		if want := []outcome{{Values: []string{"7"}}, {Values: []string{"7"}}}; !reflect.DeepEqual(got, want) {
+			t.Errorf("the calls ended with %+v", got)
+		}
+	})
+}
+
+// TestAllAddressesOfANameAreTried has a name of two addresses, at the first of which nobody listens.
+func TestAllAddressesOfANameAreTried(t *testing.T) {
+	server := httptest.NewServer(greeting(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"blocks":[{"first":"7","last":"7"}],"logIndex":"101"}`)
+	}))
+	t.Cleanup(server.Close)
+	hosts := filepath.Join(t.TempDir(), "hosts")
+	if err := os.WriteFile(hosts, []byte("127.0.0.2 nodes\n127.0.0.1 nodes\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("JAVA_TOOL_OPTIONS", "-Djdk.net.hosts.file="+hosts)
+	t.Run("java", func(t *testing.T) {
+		languages[2].need(t)
+		r := languages[2].start(t)
+		var got []outcome
+		r.task(t, task{
+			Endpoints: []string{strings.Replace(server.URL, "http://127.0.0.1", "nodes", 1)},
+			Calls:     []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
+		})
+		r.answer(t, &got)
+		if want := []outcome{{Values: []string{"7"}}}; !reflect.DeepEqual(got, want) {
+			t.Errorf("the call ended with %+v", got)
 		}
 	})
 }

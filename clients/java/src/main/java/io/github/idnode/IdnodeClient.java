@@ -571,10 +571,7 @@ public final class IdnodeClient implements AutoCloseable {
     private IdnodeException error; // That of the newest failure.
     private long pause = FETCH_PAUSE, resume = System.nanoTime();
 
-    private HiLo(Map<String, Object> first) {
-      tag = (String) first.get("tag");
-      request = first;
-    }
+    private HiLo(Map<String, Object> first) { tag = (String) first.get("tag"); request = first; }
 
     /** Takes a number and returns its id, for example {@code users/65-A}. */
     public String nextId() { return next().toString(); }
@@ -775,13 +772,12 @@ public final class IdnodeClient implements AutoCloseable {
     private void keep(Connection connection) {
       connection.since = System.nanoTime();
       idle.addFirst(connection);
-      for (Connection last; (last = idle.peekLast()) != null && (closed || System.nanoTime() - last.since > IDLE_TIMEOUT); last.close()) idle.remove(last);
+      for (Connection last; (last = idle.peekLast()) != null && (closed || System.nanoTime() - last.since > IDLE_TIMEOUT); ) {
+        if (idle.remove(last)) last.close(); // Else another call took it.
+      }
     }
 
-    void close() {
-      closed = true;
-      drop();
-    }
+    void close() { closed = true; drop(); }
 
     private void drop() {
       for (Connection kept; (kept = idle.pollFirst()) != null; ) kept.close();
@@ -804,11 +800,11 @@ public final class IdnodeClient implements AutoCloseable {
   // Does in another thread what has no timeout of its own, as the look-up of a name.
   private static <T> T within(long end, Callable<T> work) throws IOException {
     var task = new FutureTask<T>(work);
-    background(task, "idnode-io");
     try {
+      background(task, "idnode-io");
       return task.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
-    } catch (ExecutionException e) {
-      throw e.getCause() instanceof IOException known ? known : new IOException(e.getCause());
+    } catch (ExecutionException | OutOfMemoryError e) { // The latter if no thread can be started.
+      throw e.getCause() instanceof IOException known ? known : new IOException(e);
     } catch (InterruptedException | TimeoutException e) {
       if (e instanceof InterruptedException) Thread.currentThread().interrupt();
       throw new InterruptedIOException("not in time");
@@ -820,19 +816,19 @@ public final class IdnodeClient implements AutoCloseable {
   // One connection, which carries HTTP/1.1, a call at a time. As a stream it is the answer.
   private static final class Connection extends InputStream {
     private static final int STEP = 50; // Milliseconds between two looks at what may end a call early.
-    private final Socket socket;
+    private static final int LONGEST = 32 << 20; // Bytes of an answer with its head.
+    private final Socket plain, socket; // The same without TLS.
     private final InputStream answer = new BufferedInputStream(this);
-    private boolean begun; // The answer.
+    private int size; // Of what came of the answer.
     private long end, ask; // When the answer's time is over, and when to ask whether the node is silent.
     private BooleanSupplier silent;
     boolean kept; // Another call may follow.
     long since; // When the last one ended.
 
     Connection(String host, int port, SSLSocketFactory tls, long end) throws IOException {
-      var plain = new Socket();
+      plain = connect(host, port, end);
       try {
         plain.setTcpNoDelay(true);
-        plain.connect(new InetSocketAddress(host, port), millis(end));
         socket = tls == null ? plain : tls.createSocket(plain, host, port, true);
         if (socket instanceof SSLSocket secure) {
           var parameters = secure.getSSLParameters();
@@ -848,19 +844,35 @@ public final class IdnodeClient implements AutoCloseable {
       }
     }
 
+    // Tries the addresses of a name in turn. Each may take its share of the time that is left.
+    private static Socket connect(String host, int port, long end) throws IOException {
+      var all = InetAddress.getAllByName(host);
+      for (int i = 0; ; i++) {
+        var socket = new Socket();
+        try {
+          socket.connect(new InetSocketAddress(all[i], port), millis(end) / (all.length - i) + 1);
+          return socket;
+        } catch (IOException e) {
+          socket.close();
+          if (i == all.length - 1) throw e;
+        }
+      }
+    }
+
     private static int millis(long end) { return (int) Math.max((end - System.nanoTime()) / MS, 1); }
 
     @Override
     public void close() {
       try {
-        socket.close();
+        (kept ? socket : plain).close(); // A write that is blocked holds up the close of TLS, and no other.
       } catch (IOException e) {
         // It is closed all the same.
       }
     }
 
     Reply post(String host, String method, String text, long until, BooleanSupplier whetherSilent) throws IOException {
-      begun = false;
+      kept = false;
+      size = 0;
       end = until;
       ask = System.nanoTime() + SLOW;
       silent = whetherSilent;
@@ -878,14 +890,16 @@ public final class IdnodeClient implements AutoCloseable {
     }
 
     private Reply reply() throws IOException {
-      var first = line();
-      var status = Integer.parseInt(first.split(" ")[1]);
+      var first = "";
+      var status = 0;
       var headers = new HashMap<String, String>();
-      for (String[] field; !(field = line().toLowerCase(Locale.ROOT).split(":", 2))[0].isEmpty(); ) headers.put(field[0], field[1].strip());
-      if (status < 200) return reply(); // Another one follows.
+      for (; status < 200; status = Integer.parseInt(first.split(" ")[1])) { // One below says that another follows.
+        first = line();
+        headers.clear();
+        for (String[] field; !(field = line().toLowerCase(Locale.ROOT).split(":", 2))[0].isEmpty(); ) headers.put(field[0], field[1].strip());
+      }
       var length = headers.getOrDefault("content-length", status == 204 ? "0" : "");
       var chunked = headers.containsKey("transfer-encoding");
-      kept = first.startsWith("HTTP/1.1") && !"close".equals(headers.get("connection")) && (chunked || !length.isEmpty());
       var body = new ByteArrayOutputStream();
       if (chunked) {
         for (int size; (size = Integer.parseInt(line().split(";")[0].strip(), 16)) > 0; line()) body.write(exactly(size));
@@ -893,6 +907,8 @@ public final class IdnodeClient implements AutoCloseable {
       } else {
         body.write(length.isEmpty() ? answer.readAllBytes() : exactly(Integer.parseInt(length)));
       }
+      var ended = (chunked || !length.isEmpty()) && answer.available() == 0; // What follows belongs to no call.
+      kept = ended && first.startsWith("HTTP/1.1") && !"close".equals(headers.get("connection"));
       return new Reply(status, body.toString(StandardCharsets.UTF_8));
     }
 
@@ -914,16 +930,17 @@ public final class IdnodeClient implements AutoCloseable {
     @Override
     public int read(byte[] into, int at, int most) throws IOException {
       for (; ; ) {
+        if (System.nanoTime() - end >= 0) throw new SocketTimeoutException("not in time");
         try {
           socket.setSoTimeout(Math.min(millis(end), STEP));
-          var size = socket.getInputStream().read(into, at, most);
-          var start = new String(into, at, Math.max(Math.min(size, 5), 0), StandardCharsets.ISO_8859_1);
-          if (!begun && !"HTTP/".startsWith(start)) throw new ProtocolException("this is no HTTP: " + start); // Now: there may be no line, but a reset.
-          begun = true;
-          return size;
+          var got = socket.getInputStream().read(into, at, most);
+          var start = new String(into, at, Math.max(Math.min(got, 5), 0), StandardCharsets.ISO_8859_1);
+          if (size == 0 && !"HTTP/".startsWith(start)) throw new ProtocolException("this is no HTTP: " + start); // Now: there may be no line, but a reset.
+          if ((size += got) > LONGEST) throw new ProtocolException("the answer is too long");
+          return got;
         } catch (SocketTimeoutException e) {
-          if (System.nanoTime() - end >= 0 || Thread.currentThread().isInterrupted()) throw e;
-          if (begun || System.nanoTime() - ask < 0) continue;
+          if (Thread.currentThread().isInterrupted()) throw e;
+          if (size > 0 || System.nanoTime() - ask < 0) continue;
           if (silent.getAsBoolean()) throw e;
           ask = System.nanoTime() + SLOW;
         }
@@ -962,11 +979,7 @@ public final class IdnodeClient implements AutoCloseable {
 
     // The same after a look, unless one is younger than age.
     long latest(long deadline, long age, Function<Look, CountDownLatch> until) {
-      Look look;
-      synchronized (this) {
-        look = look(age);
-      }
-      await(until.apply(look), Math.min(System.nanoTime() + LOOK_TIMEOUT, deadline));
+      await(until.apply(look(age)), Math.min(System.nanoTime() + LOOK_TIMEOUT, deadline));
       return newest;
     }
 
@@ -976,11 +989,9 @@ public final class IdnodeClient implements AutoCloseable {
     // cluster that is only slow. The question writes nothing, and all calls share it. A node that writes slowly answers it, so
     // a call is sent again for a node that stands still, and for no other reason.
     boolean silent(Node node) {
-      Look look;
-      synchronized (this) {
-        look = look(LOOK_AGAIN);
-      }
-      return !await(look.answered.get(node), look.began + SILENT) && look.heard.getCount() == 0;
+      var look = look(LOOK_AGAIN);
+      if (await(look.answered.get(node), look.began + SILENT)) return false;
+      return nodes.stream().anyMatch(other -> other != node && look.answered.get(other).getCount() == 0);
     }
 
     // The node for the next try: not that of the try before if there is another.
@@ -1032,12 +1043,16 @@ public final class IdnodeClient implements AutoCloseable {
       return status.leads;
     }
 
-    // Looks for the leader, unless a look is in progress or younger than age. Returns the newest. The caller holds the lock.
-    private Look look(long age) {
+    // Looks for the leader, unless a look is in progress or younger than age. Returns the newest.
+    private synchronized Look look(long age) {
       var last = newestLook;
       if (last != null && (closed || last.done.getCount() > 0 || System.nanoTime() - last.began < age)) return last;
       var look = new Look(nodes);
-      for (var node : nodes) background(() -> ask(look, node), "idnode-look");
+      try {
+        for (var node : nodes) background(() -> ask(look, node), "idnode-look");
+      } catch (OutOfMemoryError e) { // No thread can be started: the leader stays, and no node counts as silent.
+        Stream.concat(Stream.of(look.heard, look.done), look.answered.values().stream()).forEach(CountDownLatch::countDown);
+      }
       newestLook = look; // The threads need the lock to end the look.
       return look;
     }
@@ -1050,7 +1065,8 @@ public final class IdnodeClient implements AutoCloseable {
         look.heard.countDown();
         look.answered.get(node).countDown();
       } catch (Failure e) {
-        // Another one may know.
+        // A node that gives a reason, as one that is overloaded, is not silent.
+        if (!e.foreign && !List.of("", "NO_ENDPOINT").contains(e.problem.reason)) look.answered.get(node).countDown();
       } finally {
         synchronized (this) {
           if ((--look.left == 0 || leads) && look.done.getCount() > 0) {
@@ -1067,7 +1083,7 @@ public final class IdnodeClient implements AutoCloseable {
   // One look for the leader, at all endpoints side by side.
   private static final class Look {
     final long began = System.nanoTime();
-    final CountDownLatch heard = new CountDownLatch(1), done = new CountDownLatch(1); // A node has answered; the leader, or every node.
+    final CountDownLatch heard = new CountDownLatch(1), done = new CountDownLatch(1); // A node has told; the leader, or every node.
     final Map<Node, CountDownLatch> answered;
     int left;
 
