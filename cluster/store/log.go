@@ -125,7 +125,8 @@ func (s *Store) GetLog(index uint64, log *raft.Log) error {
 func (s *Store) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
 
 // StoreLogs implements raft.LogStore. When it returns nil the entries are on
-// disk. Every error is final for this store.
+// disk. Every error is final for this store, but the refusal of entries that do not follow the
+// log or the newest snapshot.
 func (s *Store) StoreLogs(logs []*raft.Log) error {
 	if err := s.checkBegin(logs); err != nil {
 		return err
@@ -147,7 +148,7 @@ func (s *Store) checkBegin(logs []*raft.Log) error {
 		return err
 	}
 	if end := s.snapshots.end.Load(); logs[0].Index != end+1 {
-		return s.guard.fail(fmt.Errorf("store: log entry %d does not follow the newest snapshot, which ends at %d", logs[0].Index, end))
+		return fmt.Errorf("store: log entry %d does not follow the newest snapshot, which ends at %d", logs[0].Index, end)
 	}
 	return nil
 }
