@@ -29,6 +29,7 @@ const SILENT = 200; // How long the node has to say that it is not.
 const GREET_TIMEOUT = 2000; // Connect, TLS and an answer over a long way.
 const GREETED = 30_000; // Unused for longer, an address may have become another's.
 const DISTRUST = 2000; // How long a node that failed is asked only if no other is left.
+const LARGEST = 32 << 20; // Bytes of an answer.
 const FETCH_PAUSE = 100; // After a prefetch that failed.
 const LONGEST_FETCH_PAUSE = 10_000;
 
@@ -163,6 +164,10 @@ class Failure extends Error {
 
 const ENDPOINT = /^(?:(https?):\/\/)?(\[[^[\]\s/@]+\]|[^[\]\s/?#@:]+):(\d{1,5})\/?$/;
 
+// The alerts by which a node refuses a certificate, or the rest of a handshake. With TLS 1.3 the client learns of them only
+// after it has sent its request.
+const REFUSES_TLS = /_ALERT_(.*CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERROR|HANDSHAKE_FAILURE)/;
+
 // One address, and the connections to it. fetch cannot show a client certificate, nor
 // tell a connection that was never made from an answer that was lost.
 class Node {
@@ -185,7 +190,8 @@ class Node {
     this.#request = library.request;
     this.#connected = scheme === "https" ? "secureConnect" : "connect";
     // A timeout of the agent's would cost each request a tenth of its rate.
-    this.#agent = new library.Agent({ keepAlive: true, scheduling: "lifo", ...tls });
+    // Of a name's addresses, one that does not answer does not keep the connection from the next. Node 18 does so only if told.
+    this.#agent = new library.Agent({ keepAlive: true, scheduling: "lifo", autoSelectFamily: true, ...tls });
     this.#agent.on("free", (socket) => { socket.idleSince = now(); });
     this.#options = { host: host.replace(/[[\]]/g, ""), port, method: "POST", agent: this.#agent };
   }
@@ -263,10 +269,10 @@ class Node {
         settle(value);
       };
       const fail = (error) => {
-        // Nothing is sent before there is a connection, so nothing happened without one. With TLS 1.3 the client learns
-        // only from an alert that the node does not trust its certificate.
+        // Nothing is sent before there is a connection, so nothing happened without one.
         const alert = error.code?.includes("_ALERT_");
-        const [what, reason] = connected && !alert ? [this.address, ""] : [`cannot reach ${this.address}`, "NO_ENDPOINT"];
+        const refused = !request.reusedSocket && REFUSES_TLS.test(error.code);
+        const [what, reason] = connected && !refused ? [this.address, ""] : [`cannot reach ${this.address}`, "NO_ENDPOINT"];
         this.greetedUntil = 0;
         // What is no HTTP, or no TLS, at all.
         end(reject, new Failure(`${what}: ${error.message}`, "unavailable", reason, !alert && /^(HPE_INVALID|ERR_SSL|EPROTO)/.test(error.code), error));
@@ -278,7 +284,12 @@ class Node {
       request.on("error", fail);
       request.on("response", (response) => {
         const parts = [];
-        response.on("data", (part) => parts.push(part));
+        let room = LARGEST;
+        response.on("data", (part) => {
+          parts.push(part);
+          room -= part.length;
+          if (room < 0) give("the answer is too large");
+        });
         response.on("error", fail);
         response.on("end", () => end(resolve, { status: response.statusCode, text: Buffer.concat(parts).toString() }));
       });
@@ -371,10 +382,14 @@ class Router {
     const asked = this.#nodes.map((node) => this.greet(node, LOOK_TIMEOUT).then((leads) => {
       look.answered.add(node);
       return { node, leads };
+    }, (failure) => {
+      // A refusal, as of a node that is overloaded, is an answer.
+      if (failure.reason !== "NO_ENDPOINT" && !failure.foreign) look.answered.add(node);
+      throw failure;
     }));
     look.ended = new Map(this.#nodes.map((node, i) => [node, asked[i].catch(() => undefined)]));
     const leading = asked.map((answer) => answer.then(({ node, leads }) => (leads ? node : Promise.reject(node))));
-    look.heard = Promise.any(asked).catch(() => undefined); // A node has answered.
+    look.heard = Promise.any(asked).catch(() => undefined); // A node has told its index.
     look.done = Promise.any(leading).catch(() => undefined).then((leader) => { // The leader has, or every node.
       if (leader) leader.suspectUntil = 0;
       this.#leader = leader;

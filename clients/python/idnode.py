@@ -54,6 +54,7 @@ _GREET_TIMEOUT = 2.0  # Connect, TLS and an answer over a long way.
 _GREETED = 30.0  # Unused for longer, an address may have become another's.
 _DISTRUST = 2.0  # How long a node that failed is asked only if no other is left.
 _CLOSERS = 16  # How many handles are closed side by side.
+_LARGEST = 32 << 20  # Bytes of an answer.
 _FETCH_PAUSE, _LONGEST_FETCH_PAUSE = 0.1, 10.0  # After a prefetch that failed.
 
 
@@ -182,6 +183,10 @@ def _invalid(reason: str, field: str, message: str) -> InvalidError:
     return InvalidError(message, code="invalid_argument", reason=reason, field=field)
 
 
+# The alerts by which a node refuses a certificate, or the rest of a handshake. With TLS 1.3 the client learns of them only after
+# it has sent its request.
+_REFUSES_TLS = re.compile("_ALERT_(.*CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERROR|HANDSHAKE_FAILURE)")
+
 # What a failed try may have done.
 _NOTHING, _UNKNOWN, _REFUSED = "nothing", "unknown", "refused"
 
@@ -240,7 +245,7 @@ def _failure_of(status: int, body: bytes) -> _Failure:
 
 
 class _Response(http.client.HTTPResponse):
-    """An answer that is there until a time, unless the node is silent. The timeout of a socket is that of each piece."""
+    """An answer of a bounded size, that is there until a time unless the node is silent. A socket has a timeout for each piece."""
 
     def __init__(self, sock: Any, end: float, silent: Callable[[], bool]) -> None:
         super().__init__(sock, method="POST")
@@ -250,14 +255,16 @@ class _Response(http.client.HTTPResponse):
 class _Pieces(io.RawIOBase):
     def __init__(self, raw: io.RawIOBase, sock: Any, end: float, silent: Callable[[], bool]) -> None:
         self._raw, self._sock, self._end = raw, sock, end  # raw keeps the socket of an answer that ends the connection.
-        self._silent, self._begun = silent, False
+        self._silent, self._begun, self._room = silent, False, _LARGEST
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, into: Any) -> Optional[int]:
         while True:
-            left = max(self._end - time.monotonic(), 0.001)
+            left = self._end - time.monotonic()
+            if left <= 0:
+                raise socket.timeout("no answer in time")
             self._sock.settimeout(left if self._begun else min(left, _SLOW))
             try:
                 size = self._sock.recv_into(into)  # Unlike raw, it may be asked again after a timeout.
@@ -268,6 +275,9 @@ class _Pieces(io.RawIOBase):
         if not self._begun and size and bytes(into[:size])[:5] != b"HTTP/"[:size]:
             raise http.client.BadStatusLine(repr(bytes(into[:size])[:24]))  # Now: there may be no line, but a reset.
         self._begun = True
+        self._room -= size
+        if self._room < 0:
+            raise http.client.HTTPException("the answer is too large")
         return size
 
     def close(self) -> None:
@@ -307,7 +317,7 @@ class _Node:
     ) -> _T:
         """Makes one try, which is over early if the node is silent. What cannot be read is not an answer of a node. Raises _Failure."""
         end = time.monotonic() + timeout
-        connection = self._connection(timeout)
+        connection, fresh = self._connection(timeout)
         response: Optional[_Response] = None
         kept = False
         try:
@@ -324,11 +334,10 @@ class _Node:
             response.begin()
             body = response.read()
             kept = not response.will_close
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, MemoryError, OverflowError) as error:  # The last two of a length that is too large.
             self.greeted_until = 0.0
             self.close()  # The other connections are likely to be broken too.
-            # With TLS 1.3 the client learns only now that the node does not trust its certificate.
-            refused = isinstance(error, ssl.SSLError) and "_ALERT_" in (error.reason or "")
+            refused = fresh and isinstance(error, ssl.SSLError) and _REFUSES_TLS.search(error.reason or "")
             reason = "NO_ENDPOINT" if refused else ""
             noise = isinstance(error, http.client.BadStatusLine) and not isinstance(error, OSError)
             raise _Failure(f"{self.address}: {error or type(error).__name__}", "unavailable", reason, noise) from error
@@ -349,19 +358,20 @@ class _Node:
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise _Failure(f"{self.address}: this is not an answer of a node", "internal", foreign=True) from error
 
-    def _connection(self, timeout: float) -> socket.socket:
+    def _connection(self, timeout: float) -> Tuple[socket.socket, bool]:
+        """A connection, and whether it is a new one."""
         while self._idle:
             try:
                 connection, since = self._idle.pop()
             except IndexError:
                 break  # Another thread took the last one.
             if time.monotonic() - since < _IDLE_TIMEOUT:
-                return connection
+                return connection, False
             connection.close()
         timeout = min(timeout, _CONNECT_TIMEOUT)
         connection, error = _within(timeout, lambda: self._connect(timeout))
         if connection:
-            return connection
+            return connection, True
         self.greeted_until = 0.0
         # What is no TLS at all, unlike a certificate that is refused or a connection that broke.
         noise = type(error) is ssl.SSLError and "_ALERT_" not in (error.reason or "")
@@ -369,8 +379,19 @@ class _Node:
         raise _Failure(f"cannot reach {self.address}: {error}", "unavailable", "NO_ENDPOINT", noise) from error
 
     def _connect(self, timeout: float) -> socket.socket:
-        connection = socket.create_connection((self._host, self._port), timeout)
+        """Tries the addresses of a name one after the other. Each has its share of the time that is left, as Go's net.Dialer has it."""
+        end = time.monotonic() + timeout
+        addresses = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        for left in range(len(addresses), 1, -1):
+            with contextlib.suppress(OSError):
+                return self._connect_to(addresses[-left], (end - time.monotonic()) / left)
+        return self._connect_to(addresses[-1], end - time.monotonic())
+
+    def _connect_to(self, address: Any, timeout: float) -> socket.socket:
+        connection = socket.socket(*address[:3])
         try:
+            connection.settimeout(max(timeout, 0.001))
+            connection.connect(address[4])
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return self._tls.wrap_socket(connection, server_hostname=self._host) if self._tls else connection
         except BaseException:
@@ -386,7 +407,7 @@ class _Node:
 
 
 def _within(timeout: float, connect: Callable[[], socket.socket]) -> Tuple[Optional[socket.socket], Optional[Exception]]:
-    """Connects in a thread: the look-up of a name has no timeout, and of many addresses each has the whole one."""
+    """Connects in a thread: the look-up of a name has no timeout."""
     ended: List[Tuple[Optional[socket.socket], Optional[Exception]]] = []
 
     def run() -> None:
@@ -411,7 +432,7 @@ class _Look:
         self.left = len(nodes)
         self.began = time.monotonic()
         self.answered = {node: threading.Event() for node in nodes}
-        self.heard, self.done = threading.Event(), threading.Event()  # A node has answered; the leader, or every node.
+        self.heard, self.done = threading.Event(), threading.Event()  # A node has told its index; the leader, or every node.
 
 
 class _Router:
@@ -461,7 +482,9 @@ class _Router:
         """
         with self._lock:
             look = self._look(_LOOK_AGAIN)
-        return bool(look) and not look.answered[node].wait(max(look.began + _SILENT - time.monotonic(), 0)) and look.heard.is_set()
+        if not look or look.answered[node].wait(max(look.began + _SILENT - time.monotonic(), 0)):
+            return False
+        return any(answered.is_set() for other, answered in look.answered.items() if other is not node)
 
     def route(self, to_leader: bool, last: Optional[_Node]) -> _Node:
         """The node for the next try: not that of the try before if there is another."""
@@ -503,9 +526,11 @@ class _Router:
         """Asks one endpoint. The first that says of itself that it leads does; nodes hand calls on to one that is no endpoint."""
         leads = False
         try:
-            with contextlib.suppress(_Failure):
-                leads = self.greet(node, _LOOK_TIMEOUT)
-                look.heard.set()
+            leads = self.greet(node, _LOOK_TIMEOUT)
+            look.heard.set()
+            look.answered[node].set()
+        except _Failure as failure:
+            if failure.reason != "NO_ENDPOINT" and not failure.foreign:  # A refusal, as of a node that is overloaded, is an answer.
                 look.answered[node].set()
         finally:
             with self._lock:
