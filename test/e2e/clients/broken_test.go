@@ -29,9 +29,6 @@ func TestALargeAnswerIsGivenUp(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	eachLanguage(t, func(t *testing.T, l language) {
-		if l.name == "java" {
-			t.Skip("it has no largest size yet")
-		}
 		longest.Store(0)
 		r := l.start(t)
 		var got []outcome

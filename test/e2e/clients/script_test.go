@@ -47,6 +47,8 @@ type exchange struct {
 	Index uint64 `json:"index"`
 	// Cluster is that of the node from then on, if it is not empty.
 	Cluster string `json:"cluster"`
+	// GetStatus is how the node refuses GetStatus from then on.
+	GetStatus *refusal `json:"getStatus"`
 	// Lose ends the connection without an answer, Silent waits until the caller leaves. Freeze
 	// has the node be silent to all that it is asked from then on, DelayMs answer late.
 	Lose    bool `json:"lose"`
@@ -69,6 +71,7 @@ type script struct {
 	mu       sync.Mutex
 	clusters map[string]string // by the node's tag
 	frozen   map[string]bool
+	refused  map[string]*refusal // how a node refuses GetStatus
 	index    uint64
 	steps    []exchange
 	met      bool // the first of steps, which goes on forever, was met
@@ -79,6 +82,7 @@ type script struct {
 func newScript(c testCase) *script {
 	s := &script{leaderless: c.Leaderless, index: 100, steps: c.Server}
 	s.clusters, s.frozen, s.named = make(map[string]string), make(map[string]bool), make(map[string]string)
+	s.refused = make(map[string]*refusal)
 	for i := range max(c.Nodes, 1) {
 		s.clusters[tag(i)] = "c"
 	}
@@ -95,8 +99,9 @@ func tag(i int) string { return string(rune('A' + i)) }
 func (s *script) play(ctx context.Context, node, method string, request any) (proto.Message, error) {
 	answer := answerOf(method)
 	if path.Base(method) == "GetStatus" && !s.isFrozen(node) {
-		proto.Merge(answer, s.status(node))
-		return answer, nil
+		got, err := s.status(node)
+		proto.Merge(answer, got)
+		return answer, err
 	}
 	var step exchange
 	if !s.isFrozen(node) {
@@ -124,16 +129,19 @@ func (s *script) isFrozen(node string) bool {
 	return s.frozen[node]
 }
 
-func (s *script) status(node string) *idnodev1.GetStatusResponse {
+func (s *script) status(node string) (*idnodev1.GetStatusResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if refused := s.refused[node]; refused != nil {
+		return nil, refused.status()
+	}
 	leader := "A"
 	if s.leaderless {
 		leader = ""
 	}
 	return &idnodev1.GetStatusResponse{
 		ClusterId: s.clusters[node], Self: &idnodev1.Member{Tag: node}, LeaderTag: leader, HasQuorum: leader != "", AppliedIndex: s.index,
-	}
+	}, nil
 }
 
 // errLost is what gRPC says when a connection ends. Over HTTP it is one that ends.
@@ -158,7 +166,7 @@ func (s *script) next(node, method string, request proto.Message) exchange {
 		s.steps = s.steps[1:]
 	}
 	s.index = max(s.index, step.Index)
-	s.frozen[node] = step.Freeze
+	s.frozen[node], s.refused[node] = step.Freeze, step.GetStatus
 	if step.Cluster != "" {
 		s.clusters[node] = step.Cluster
 	}
