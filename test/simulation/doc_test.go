@@ -23,7 +23,7 @@
 // ranges, ask in more databases than there may be, and retry what is on its way still.
 //
 // Liveness is judged all the time: a majority that is up, connected, and has quick enough
-// disks gives an identity within forty syncs. In some seeds a scenario takes the place of
+// disks gives an identity within sixty syncs. In some seeds a scenario takes the place of
 // the faults, with calm times that are long enough for that: in one, all disks are slow,
 // or some, and machines are lost beside that. In others machines move to other addresses,
 // names do not resolve, directories are older copies, which an operator trusts, or empty, or a

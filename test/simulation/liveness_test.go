@@ -16,8 +16,9 @@ var speeds = [...]time.Duration{250 * time.Millisecond}
 
 const (
 	// syncsToAnIdentity is how many syncs, one after another, may pass until a majority that
-	// works has a leader, and a caller an identity: 10 s with syncs of 250 ms.
-	syncsToAnIdentity = 40
+	// works has a leader, and a caller an identity: 15 s with syncs of 250 ms. Votes are split by
+	// chance: with four voters, three of them up, one wait in fifty passes forty syncs.
+	syncsToAnIdentity = 60
 	// looks is how often the judge looks.
 	looks = 250 * time.Millisecond
 	// slowTravel is how long bytes travel on a link that does not count as connected.
