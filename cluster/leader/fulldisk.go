@@ -17,14 +17,13 @@ func (t *Transfer) leaveFullDisk() duty {
 		if !t.cfg.Space.Below() {
 			return nil
 		}
-		best, found, _ := bestTarget(t.targets())
+		to, found := t.nextTarget()
 		if !found {
 			return nil
 		}
-		t.attempts.add(best.server.ID)
 		return func(ctx context.Context) error {
-			t.cfg.Log.Warn("this leader's disk is nearly full: transferring leadership to a voter with space", "to", best.server.ID)
-			return t.run(ctx, best.server)
+			t.cfg.Log.Warn("this leader's disk is nearly full: transferring leadership to a voter with space", "to", to.ID)
+			return t.run(ctx, to)
 		}
 	}
 	return duty{name: "full disk", every: fullDiskTick, check: check, transfers: true, failed: notTransferred, level: slog.LevelWarn}

@@ -57,16 +57,15 @@ func (t *Transfer) majorityWithoutSelf() bool {
 
 // tellToCampaign has the best target campaign, and gives it time to lead.
 func (t *Transfer) tellToCampaign(term uint64) task {
-	best, found, _ := bestTarget(t.targets())
+	to, found := t.nextTarget()
 	if !found {
 		return nil
 	}
-	t.attempts.add(best.server.ID)
 	return func(ctx context.Context) error {
-		t.cfg.Log.Warn("a write to this leader's disk hangs: telling another voter to campaign", "to", best.server.ID)
+		t.cfg.Log.Warn("a write to this leader's disk hangs: telling another voter to campaign", "to", to.ID)
 		ctx, cancel := context.WithTimeout(ctx, 2*t.cfg.Election)
 		defer cancel()
-		if err := t.cfg.Transport.SendTimeoutNow(ctx, best.server.ID); err != nil {
+		if err := t.cfg.Transport.SendTimeoutNow(ctx, to.ID); err != nil {
 			return err
 		}
 		t.toldIn = term

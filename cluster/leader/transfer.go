@@ -217,6 +217,15 @@ func (t *Transfer) targets() []transferTarget {
 	return all
 }
 
+// nextTarget returns the best target and notes the attempt; false if no voter is fit.
+func (t *Transfer) nextTarget() (to raft.Server, found bool) {
+	best, found, _ := bestTarget(t.targets())
+	if found {
+		t.attempts.add(best.server.ID)
+	}
+	return best.server, found
+}
+
 // defaultTarget returns the target of a transfer that names none. It is empty, so that Raft
 // chooses the most up-to-date voter, unless the voters differ in disk or priority.
 func (t *Transfer) defaultTarget() raft.Server {

@@ -267,7 +267,7 @@ func (m *members) ListMembers(ctx context.Context, req *idnodev1.ListMembersRequ
 }
 
 func (m *members) listMembers(ctx context.Context, req *idnodev1.ListMembersRequest) (*idnodev1.ListMembersResponse, error) {
-	c := cursor{scope: listMembers, prefix: ""}
+	c := cursor{scope: listMembers}
 	if req.GetIncludeRemoved() {
 		// Another list, so the tokens of one list are refused by the other.
 		c.database = "removed"

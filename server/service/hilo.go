@@ -377,12 +377,18 @@ func hiloKey(database, tag string) (foldedDatabase, foldedTag string, err error)
 	if err != nil {
 		return "", "", err
 	}
-	if err := docid.ValidateTag(tag, docid.DefaultSeparator); err != nil && docid.ValidateTag(tag, anySeparator) != nil {
-		return "", "", badForm(err, "tag")
-	}
-	foldedTag = docid.Fold(tag)
-	if err := checkFolded(foldedTag, docid.MaxNameBytes, ReasonInvalidTag, "tag"); err != nil {
+	foldedTag, err = tagKey(tag)
+	if err != nil {
 		return "", "", err
 	}
 	return foldedDatabase, foldedTag, nil
+}
+
+// tagKey checks and folds a collection's tag.
+func tagKey(tag string) (folded string, err error) {
+	if err := docid.ValidateTag(tag, docid.DefaultSeparator); err != nil && docid.ValidateTag(tag, anySeparator) != nil {
+		return "", badForm(err, "tag")
+	}
+	folded = docid.Fold(tag)
+	return folded, checkFolded(folded, docid.MaxNameBytes, ReasonInvalidTag, "tag")
 }

@@ -212,15 +212,21 @@ func identityKey(database, name string) (foldedDatabase, foldedName string, err 
 	if err != nil {
 		return "", "", err
 	}
-	name, err = docid.ParseName(name)
+	foldedName, err = nameKey(name)
 	if err != nil {
-		return "", "", badForm(err, "")
-	}
-	foldedName = docid.Fold(name)
-	if err := checkFolded(foldedName, docid.MaxNameBytes, ReasonInvalidName, "name"); err != nil {
 		return "", "", err
 	}
 	return foldedDatabase, foldedName, nil
+}
+
+// nameKey checks and folds the name of an identity.
+func nameKey(name string) (folded string, err error) {
+	name, err = docid.ParseName(name)
+	if err != nil {
+		return "", badForm(err, "")
+	}
+	folded = docid.Fold(name)
+	return folded, checkFolded(folded, docid.MaxNameBytes, ReasonInvalidName, "name")
 }
 
 // checkFolded bounds names in the state. Folding may lengthen a text by half, so a text that is

@@ -91,13 +91,18 @@ func (c *limited) takeIDs(now time.Time, n int64) *Error {
 	}
 	burst := c.burst()
 	if first := int(min(n, burst)); !c.ids.AllowN(now, first) {
-		after := c.ids.ReserveN(now, first)
-		wait := after.DelayFrom(now)
-		after.CancelAt(now)
-		return exhausted(ReasonRateLimited, fmt.Sprintf("the caller's limit is %d ids a second", c.limit.IDsPerSecond), max(wait, retryBusy), nil)
+		return exhausted(ReasonRateLimited, fmt.Sprintf("the caller's limit is %d ids a second", c.limit.IDsPerSecond),
+			untilAllowed(c.ids, now, first), nil)
 	}
 	c.debit(now, n-min(n, burst))
 	return nil
+}
+
+// untilAllowed returns after what time a limiter that refused n events may allow them.
+func untilAllowed(l *rate.Limiter, now time.Time, n int) time.Duration {
+	after := l.ReserveN(now, n)
+	defer after.CancelAt(now)
+	return max(after.DelayFrom(now), retryBusy)
 }
 
 // debit counts ids that were given already.

@@ -161,7 +161,7 @@ func mergeOf(req *idnodev1.MergeCountersRequest) (string, *raftlogv1.Merge, erro
 	}
 	merge, size := &raftlogv1.Merge{}, 0
 	for _, i := range req.GetIdentities() {
-		_, name, err := identityKey(req.GetDatabase(), i.GetName())
+		name, err := nameKey(i.GetName())
 		if err != nil {
 			return "", nil, err
 		}
@@ -169,7 +169,7 @@ func mergeOf(req *idnodev1.MergeCountersRequest) (string, *raftlogv1.Merge, erro
 		merge.Identities = append(merge.Identities, &raftlogv1.MergeIdentity{Name: name, Last: i.GetValue(), Hidden: i.GetDeleted()})
 	}
 	for _, h := range req.GetHilos() {
-		_, tag, err := hiloKey(req.GetDatabase(), h.GetTag())
+		tag, err := tagKey(h.GetTag())
 		if err != nil {
 			return "", nil, err
 		}

@@ -99,12 +99,10 @@ func (n *newNames) take(now time.Time, all ...target) *Error {
 	}
 	if !n.rate.AllowN(now, len(fresh)) {
 		// A call may have more than the limit: its caller must make it smaller.
-		after := n.rate.ReserveN(now, min(len(fresh), n.rate.Burst()))
-		wait := after.DelayFrom(now)
-		after.CancelAt(now)
+		wait := untilAllowed(n.rate, now, min(len(fresh), n.rate.Burst()))
 		return exhausted(ReasonRateLimited,
 			fmt.Sprintf("the caller's limit is %d new names an hour, and %d of this call are new, such as %.80q of database %.80q",
-				n.perHour, len(fresh), all[0].shown(), all[0].database), max(wait, retryBusy), nil)
+				n.perHour, len(fresh), all[0].shown(), all[0].database), wait, nil)
 	}
 	if len(n.counted)+len(fresh) > maxCounted {
 		clear(n.counted)

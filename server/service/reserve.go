@@ -174,7 +174,7 @@ func (a *answered) find(caller string, w *wantedRange) (*idnodev1.NextRangeRespo
 		return nil, nil
 	}
 	before, known := a.calls[answeredKey{caller, w.key.Key}]
-	if known && before.fingerprint != w.fingerprint().sum() {
+	if known && before.fingerprint != w.key.Fingerprint {
 		return nil, &Error{Code: AlreadyExists, Reason: ReasonRequestIDReused, Message: "the request id was used for another request"}
 	}
 	return before.response, nil
@@ -196,5 +196,5 @@ func (a *answered) add(caller string, w *wantedRange, res *idnodev1.NextRangeRes
 		a.order[a.next] = key
 		a.next = (a.next + 1) % maxAnswered
 	}
-	a.calls[key] = answeredCall{w.fingerprint().sum(), res}
+	a.calls[key] = answeredCall{w.key.Fingerprint, res}
 }

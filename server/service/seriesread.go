@@ -44,7 +44,14 @@ func (n *numbers) readSeries(ctx context.Context, req ofSeries, read func(fsm.Na
 	if err != nil {
 		return 0, err
 	}
-	index, err := n.settleFor(ctx, req.GetConsistency(), database, name)
+	return n.readKeyed(ctx, req.GetConsistency(), database, name, read)
+}
+
+// readKeyed is readSeries of a series whose key was checked.
+func (n *numbers) readKeyed(ctx context.Context, consistency idnodev1.Consistency, database, name string,
+	read func(fsm.NamedSeries, *series.Series),
+) (uint64, error) {
+	index, err := n.settleFor(ctx, consistency, database, name)
 	if err != nil {
 		return 0, err
 	}
@@ -173,16 +180,14 @@ func (n *numbers) readPieces(ctx context.Context, req ofSeries, pause func() err
 ) (index uint64, err error) {
 	more := true
 	look := func(_ fsm.NamedSeries, s *series.Series) { more = read(s) }
-	if index, err = n.readSeries(ctx, req, look); err != nil {
-		return index, err
-	}
 	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
+	if err != nil {
+		return 0, err
+	}
+	index, err = n.readKeyed(ctx, req.GetConsistency(), database, name, look)
 	for more && err == nil {
-		if err := pause(); err != nil {
-			return index, err
-		}
-		if !n.state.ReadSeries(database, name, look) {
-			return index, seriesNotFound(name)
+		if err = pause(); err == nil && !n.state.ReadSeries(database, name, look) {
+			err = seriesNotFound(name)
 		}
 	}
 	return index, err
