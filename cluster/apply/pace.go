@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/idnode/idnode/internal/pause"
 )
 
 const (
@@ -40,12 +42,7 @@ func (p *pacedWriter) Write(b []byte) (int, error) {
 }
 
 func (p *pacedWriter) pause() error {
-	timer := time.NewTimer(min(pauseRatio*time.Since(p.resumed), maxPause))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-p.ctx.Done():
-	}
+	pause.For(p.ctx, min(pauseRatio*time.Since(p.resumed), maxPause))
 	p.resumed = time.Now()
 	return p.ctx.Err()
 }

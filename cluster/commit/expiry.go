@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/internal/pause"
 )
 
 // expirySteps is the number of checks during CallLimit: the limit's resolution.
@@ -39,20 +40,10 @@ func (g *Gatherer) expire() {
 		}
 		now := g.clock()
 		if now-looked > 2*step {
-			g.wait(afterPause)
+			pause.For(g.halt, afterPause)
 		}
 		looked = now
 		g.endOverdue()
-	}
-}
-
-// wait waits for d, or until the Gatherer ends.
-func (g *Gatherer) wait(d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-g.halt.Done():
 	}
 }
 

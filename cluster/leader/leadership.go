@@ -133,7 +133,7 @@ func (l *Leadership) start(ctx context.Context) (end func()) {
 	return func() {
 		l.ready.Store(nil)
 		cancel()
-		l.configurator.transport.StopSnapshots()
+		l.cfg.Transport.StopSnapshots()
 		l.cfg.Batcher.StepDown()
 		<-done
 		l.ready.Store(nil)

@@ -50,7 +50,7 @@ type RaftStoreConfig struct {
 
 // NewRaftStore returns s for a library that does not run yet.
 func NewRaftStore(s Store, cfg RaftStoreConfig) *RaftStore {
-	term, _ := s.GetUint64([]byte(keyTerm)) // The library, which needs it, reports the error.
+	term, _ := StoredTerm(s) // The library, which needs it, reports the error.
 	r := &RaftStore{Store: s, cfg: cfg, term: term}
 	last, _ := s.LastIndex() // The library reports the error.
 	r.configured.Store(last)

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/internal/nodeid"
+	"github.com/idnode/idnode/internal/pause"
 )
 
 // stream is the raft.StreamLayer: it gives the library only connections whose other end was
@@ -77,23 +78,13 @@ func (s *stream) acceptLoop() {
 		}
 		if err != nil {
 			s.cfg.Logger.Warn("accepting a Raft connection failed", "error", err)
-			s.pause(100 * time.Millisecond)
+			pause.For(s.ctx, 100*time.Millisecond) // There may be no file descriptors.
 			continue
 		}
 		// Added here and not in the goroutine, so that the oldest is the first accepted.
 		spoke := s.silent.add(raw)
 		s.work.Add(1)
 		go s.handshake(raw, spoke)
-	}
-}
-
-// pause waits after a failed accept, for example if there are no file descriptors.
-func (s *stream) pause(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.ctx.Done():
 	}
 }
 

@@ -4,10 +4,8 @@ package heap
 
 import (
 	"os"
-	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync"
 )
 
 const (
@@ -25,11 +23,8 @@ const (
 
 // growth sets, after each collection, how far the heap may grow until the next collection.
 type growth struct {
-	held func() int64
-
-	mu      sync.Mutex
+	held    func() int64
 	percent int
-	ended   bool
 }
 
 // Relax gives the heap its room, less what is held for callers, until the
@@ -38,30 +33,21 @@ func Relax(held func() int64) (release func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	p := &growth{held: held}
-	p.adjust()
+	g := &growth{held: held}
+	stop := afterCollections(g.adjust)
 	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.ended = true
+		stop()
 		debug.SetGCPercent(defaultPercent)
 	}
 }
 
-// adjust sets the percentage now, and again after the next collection.
-func (p *growth) adjust() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ended {
-		return
-	}
-	// A change stops all goroutines for a moment, so a small one is not made.
-	if want := percentFor(inUse(), heapRoom-p.held()); 16*max(want-p.percent, p.percent-want) > p.percent {
-		p.percent = want
+// adjust sets the percentage. A change stops all goroutines for a moment, so a small one is
+// not made.
+func (g *growth) adjust() {
+	if want := percentFor(inUse(), heapRoom-g.held()); 16*max(want-g.percent, g.percent-want) > g.percent {
+		g.percent = want
 		debug.SetGCPercent(want)
 	}
-	type garbage struct{ *growth }
-	runtime.AddCleanup(&garbage{p}, (*growth).adjust, p)
 }
 
 // percentFor is the GOGC with which the heap may grow by what is in use and by room.

@@ -1,9 +1,6 @@
 package heap
 
-import (
-	"runtime"
-	"sync"
-)
+import "runtime"
 
 // A goroutine starts with the average stack that the last collection found in use
 // (runtime.gcComputeStartingStackSize). Most goroutines of a node wait at little depth, so
@@ -21,41 +18,29 @@ const (
 	frameBytes = 32 << 10
 )
 
-// stacks adjusts the deep stack after each collection.
+// stacks is the deep stack.
 type stacks struct {
-	mu      sync.Mutex
 	frames  int
 	release func()
-	ended   bool
 }
 
 // RaiseStacks lets goroutines start with the stack of a handler, until the function it
 // returns is called.
 func RaiseStacks() (release func()) {
 	s := &stacks{release: func() {}}
-	s.adjust()
+	stop := afterCollections(s.adjust)
 	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.ended = true
+		stop()
 		s.release()
 	}
 }
 
-// adjust makes the deep stack fit the number of goroutines, and does so again after the next
-// collection.
+// adjust makes the deep stack fit the number of goroutines.
 func (s *stacks) adjust() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended {
-		return
-	}
 	if want := min(runtime.NumGoroutine()/goroutinesPerFrame, maxFrames); want != s.frames {
 		s.release()
 		s.frames, s.release = want, holdStack(want)
 	}
-	type garbage struct{ *stacks }
-	runtime.AddCleanup(&garbage{s}, (*stacks).adjust, s)
 }
 
 // holdStack has a stack of so many large frames in use until release is called.
