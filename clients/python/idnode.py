@@ -312,8 +312,7 @@ class _Node:
         return time.monotonic() < self.greeted_until
 
     def call(
-        self, method: str, request: Dict[str, Any], timeout: float, read: Callable[[Dict[str, Any]], _T],
-        silent: Callable[[], bool] = lambda: False,
+        self, method: str, request: Dict[str, Any], timeout: float, read: Callable[[Dict[str, Any]], _T], silent: Callable[[], bool],
     ) -> _T:
         """Makes one try, which is over early if the node is silent. What cannot be read is not an answer of a node. Raises _Failure."""
         end = time.monotonic() + timeout

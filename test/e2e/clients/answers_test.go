@@ -31,6 +31,11 @@ func greeting(other http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+// seven is a node's answer that gives the value 7.
+const seven = `{"blocks":[{"first":"7","last":"7"}],"logIndex":"101"}`
+
+func giveSeven(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, seven) }
+
 // nextInvoice has a client ask a server for an identity, and returns what came of it.
 func (l language) nextInvoice(t *testing.T, server *httptest.Server) (got []outcome) {
 	t.Helper()
@@ -52,7 +57,7 @@ func TestAnAnswerMayEndItsConnection(t *testing.T) {
 		w.Header().Set("Connection", "close")
 		_ = http.NewResponseController(w).Flush()
 		<-time.After(50 * time.Millisecond)
-		_, _ = io.WriteString(w, `{"blocks":[{"first":"7","last":"7"}],"logIndex":"101"}`)
+		_, _ = io.WriteString(w, seven)
 	}))
 	t.Cleanup(server.Close)
 	eachLanguage(t, func(t *testing.T, l language) {
@@ -88,15 +93,10 @@ func TestAnotherServersAnswerIsNone(t *testing.T) {
 		r := l.start(t)
 		for i, answer := range answers {
 			current.Store(int32(i))
-			var got []outcome
-			for try := 0; try < 5 && !failedAs(got, failure{Type: "OutcomeUnknown"}); try++ {
-				r.task(t, task{
-					Endpoints: []string{strings.TrimPrefix(server.URL, "http://")}, Options: options{TimeoutMs: 500},
-					Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
-				})
-				got = nil
-				r.answer(t, &got)
-			}
+			got := r.untilFailedAs(t, task{
+				Endpoints: []string{strings.TrimPrefix(server.URL, "http://")}, Options: options{TimeoutMs: 500},
+				Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
+			}, failure{Type: "OutcomeUnknown"})
 			if !failedAs(got, failure{Type: "OutcomeUnknown"}) {
 				t.Errorf("%s: the call ended with %+v", answer.body, got)
 			}
@@ -111,7 +111,7 @@ func TestNoProxyIsAsked(t *testing.T) {
 	t.Setenv("JAVA_TOOL_OPTIONS", "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=1 -Dhttp.nonProxyHosts=")
 	c := testCase{
 		Calls:  []call{{Call: "identity.next", Args: args{Name: "invoices"}, Values: []string{"7"}}},
-		Server: []exchange{{Method: "NextIdentity", Answer: json.RawMessage(`{"blocks":[{"first":"7","last":"7"}],"logIndex":"101"}`)}},
+		Server: []exchange{{Method: "NextIdentity", Answer: json.RawMessage(seven)}},
 	}
 	eachLanguage(t, func(t *testing.T, l language) {
 		r := l.start(t)
@@ -161,12 +161,9 @@ func TestAnAnswerWithoutAFieldIsNone(t *testing.T) {
 	eachLanguage(t, func(t *testing.T, l language) {
 		r := l.start(t)
 		for _, c := range calls {
-			var got []outcome
-			for try := 0; try < 5 && !failedAs(got, *c.Error); try++ {
-				r.task(t, task{Endpoints: []string{strings.TrimPrefix(server.URL, "http://")}, Options: options{TimeoutMs: 300}, Calls: []call{c}})
-				got = nil
-				r.answer(t, &got)
-			}
+			got := r.untilFailedAs(t, task{
+				Endpoints: []string{strings.TrimPrefix(server.URL, "http://")}, Options: options{TimeoutMs: 300}, Calls: []call{c},
+			}, *c.Error)
 			if !failedAs(got, *c.Error) {
 				t.Errorf("%s ended with %+v, want %+v", c.Call, got, c.Error)
 			}
@@ -185,7 +182,7 @@ func TestAWrongAnswerIsAskedForAgain(t *testing.T) {
 		case 2:
 			_, _ = io.WriteString(w, `{"status":"ok"}`)
 		default:
-			_, _ = io.WriteString(w, `{"blocks":[{"first":"7","last":"7"}],"logIndex":"101"}`)
+			_, _ = io.WriteString(w, seven)
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -227,9 +224,7 @@ func TestTheMostKeysAreConfirmed(t *testing.T) {
 // TestClosingEndsConnections has a program that goes on after it has closed its client.
 func TestClosingEndsConnections(t *testing.T) {
 	var open atomic.Int32
-	server := httptest.NewUnstartedServer(greeting(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"blocks":[{"first":"7","last":"7"}],"logIndex":"101"}`)
-	}))
+	server := httptest.NewUnstartedServer(greeting(giveSeven))
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
@@ -359,15 +354,10 @@ func TestAnEndlessAnswerIsGivenUp(t *testing.T) {
 	eachLanguage(t, func(t *testing.T, l language) {
 		r := l.start(t)
 		for name, endpoint := range endpoints {
-			var got []outcome
-			for try := 0; try < 5 && !failedAs(got, failure{Type: "OutcomeUnknown"}); try++ {
-				r.task(t, task{
-					Endpoints: []string{endpoint}, Options: options{TimeoutMs: 500},
-					Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
-				})
-				got = nil
-				r.answer(t, &got)
-			}
+			got := r.untilFailedAs(t, task{
+				Endpoints: []string{endpoint}, Options: options{TimeoutMs: 500},
+				Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
+			}, failure{Type: "OutcomeUnknown"})
 			if !failedAs(got, failure{Type: "OutcomeUnknown"}) {
 				t.Errorf("%s: the call ended with %+v", name, got)
 			}
@@ -378,8 +368,7 @@ func TestAnEndlessAnswerIsGivenUp(t *testing.T) {
 // TestWhatFollowsAnAnswerIsNone has a node that answers a call twice. The second answer is not that
 // of the next call on the connection.
 func TestWhatFollowsAnAnswerIsNone(t *testing.T) {
-	const body = `{"blocks":[{"first":"7","last":"7"}],"logIndex":"101"}`
-	first := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	first := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(seven), seven)
 	server := httptest.NewServer(answering(false, first, strings.ReplaceAll(first, `"7"`, `"8"`)))
 	t.Cleanup(server.Close)
 	eachLanguage(t, func(t *testing.T, l language) {
@@ -396,9 +385,7 @@ func TestWhatFollowsAnAnswerIsNone(t *testing.T) {
 
 // TestAllAddressesOfANameAreTried has a name of two addresses, at the first of which nobody listens.
 func TestAllAddressesOfANameAreTried(t *testing.T) {
-	server := httptest.NewServer(greeting(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"blocks":[{"first":"7","last":"7"}],"logIndex":"101"}`)
-	}))
+	server := httptest.NewServer(greeting(giveSeven))
 	t.Cleanup(server.Close)
 	hosts := filepath.Join(t.TempDir(), "hosts")
 	if err := os.WriteFile(hosts, []byte("127.0.0.2 nodes\n127.0.0.1 nodes\n"), 0o600); err != nil {

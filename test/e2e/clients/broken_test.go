@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -31,15 +30,10 @@ func TestALargeAnswerIsGivenUp(t *testing.T) {
 	eachLanguage(t, func(t *testing.T, l language) {
 		longest.Store(0)
 		r := l.start(t)
-		var got []outcome
-		for try := 0; try < 5 && !failedAs(got, failure{Type: "OutcomeUnknown"}); try++ {
-			r.task(t, task{
-				Endpoints: []string{strings.TrimPrefix(server.URL, "http://")}, Options: options{TimeoutMs: 2000},
-				Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
-			})
-			got = nil
-			r.answer(t, &got)
-		}
+		got := r.untilFailedAs(t, task{
+			Endpoints: []string{strings.TrimPrefix(server.URL, "http://")}, Options: options{TimeoutMs: 2000},
+			Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
+		}, failure{Type: "OutcomeUnknown"})
 		if !failedAs(got, failure{Type: "OutcomeUnknown"}) || longest.Load() > most {
 			t.Errorf("after an answer of %d bytes the call ended with %+v", longest.Load(), got)
 		}
@@ -57,9 +51,7 @@ func twoAddresses(t *testing.T) string {
 	if err != nil {
 		t.Skip(err)
 	}
-	server := httptest.NewUnstartedServer(greeting(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"blocks":[{"first":"7","last":"7"}],"logIndex":"101"}`)
-	}))
+	server := httptest.NewUnstartedServer(greeting(giveSeven))
 	_ = server.Listener.Close()
 	server.Listener = lis
 	server.Start()
@@ -149,10 +141,7 @@ func TestAnAlertAfterTheHandshakeIsNoRefusal(t *testing.T) {
 		for try := 0; try < 5 && (len(got) != 1 || got[0].Error == nil || got[0].Error.Type != "OutcomeUnknown"); try++ {
 			r.task(t, task{
 				Endpoints: []string{strings.TrimPrefix(server.URL, "https://")}, Options: options{TimeoutMs: 1000},
-				TLS: &tlsTask{
-					CA: filepath.Join(certs, "ca.crt"), Cert: filepath.Join(certs, "client.crt"), Key: filepath.Join(certs, "client.key"),
-				},
-				Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
+				TLS: tlsOf(certs, certs), Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
 			})
 			got = nil
 			r.answer(t, &got)

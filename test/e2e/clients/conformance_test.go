@@ -114,6 +114,17 @@ func failedAs(got []outcome, want failure) bool {
 	return len(got) == 1 && got[0].Error != nil && *got[0].Error == want
 }
 
+// untilFailedAs has a single call made again until it fails as wanted, five times at the most.
+func (r *runner) untilFailedAs(t *testing.T, one task, want failure) (got []outcome) {
+	t.Helper()
+	for try := 0; try < 5 && !failedAs(got, want); try++ {
+		r.task(t, one)
+		got = nil
+		r.answer(t, &got)
+	}
+	return got
+}
+
 // lists returns the cases by the list they are in.
 func lists(t *testing.T) map[string][]testCase {
 	t.Helper()

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -109,10 +108,7 @@ func TestAWrongDoorGetsNoCall(t *testing.T) {
 				Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
 			}
 			if d.tls {
-				knock.TLS = &tlsTask{
-					CA: filepath.Join(certs, "ca.crt"), Cert: filepath.Join(certs, "client.crt"),
-					Key: filepath.Join(certs, "client.key"),
-				}
+				knock.TLS = tlsOf(certs, certs)
 			}
 			var got []outcome
 			r.task(t, knock)
@@ -129,7 +125,7 @@ func TestAWrongDoorAmongEndpoints(t *testing.T) {
 	all := doors(t, harness.Certificates(t, "A"))
 	c := testCase{
 		Calls:  []call{{Call: "identity.next", Args: args{Name: "invoices"}, Values: []string{"7"}}},
-		Server: []exchange{{Method: "NextIdentity", Answer: json.RawMessage(`{"blocks":[{"first":"7","last":"7"}],"logIndex":"101"}`)}},
+		Server: []exchange{{Method: "NextIdentity", Answer: json.RawMessage(seven)}},
 	}
 	eachLanguage(t, func(t *testing.T, l language) {
 		r := l.start(t)

@@ -23,6 +23,11 @@ type tlsTask struct {
 	Key  string `json:"key"`
 }
 
+// tlsOf names the CA in one folder, and the client's certificate in another.
+func tlsOf(ca, own string) *tlsTask {
+	return &tlsTask{CA: filepath.Join(ca, "ca.crt"), Cert: filepath.Join(own, "client.crt"), Key: filepath.Join(own, "client.key")}
+}
+
 // loadTask has a runner take values of an identity and HiLo ids until its input ends.
 type loadTask struct {
 	Endpoints []string `json:"endpoints"`
@@ -163,7 +168,7 @@ func (l language) takeIDs(t *testing.T, c *harness.Cluster, certs string, b *boo
 	r := l.start(t)
 	work := loadTask{Endpoints: endpoints, Load: load{Callers: callers, Client: 1, Name: "called", Tag: "users"}}
 	if certs != "" {
-		work.TLS = &tlsTask{CA: filepath.Join(certs, "ca.crt"), Cert: filepath.Join(certs, "client.crt"), Key: filepath.Join(certs, "client.key")}
+		work.TLS = tlsOf(certs, certs)
 	}
 	r.task(t, work)
 	done := make(chan struct{})

@@ -137,22 +137,14 @@ func TestARefusedCertificateDidNothing(t *testing.T) {
 	endpoint := refuse(t, trusting(t, certs))
 	eachLanguage(t, func(t *testing.T, l language) {
 		r := l.start(t)
-		var got []outcome
-		for range 5 {
-			r.task(t, task{
-				Endpoints: []string{endpoint}, Options: options{TimeoutMs: 1000},
-				TLS: &tlsTask{
-					CA: filepath.Join(certs, "ca.crt"), Cert: filepath.Join(others, "client.crt"),
-					Key: filepath.Join(others, "client.key"),
-				},
-				Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
-			})
-			r.answer(t, &got)
-			if failedAs(got, failure{Type: "NoEndpoint", Reason: "NO_ENDPOINT"}) {
-				return
-			}
+		want := failure{Type: "NoEndpoint", Reason: "NO_ENDPOINT"}
+		got := r.untilFailedAs(t, task{
+			Endpoints: []string{endpoint}, Options: options{TimeoutMs: 1000}, TLS: tlsOf(certs, others),
+			Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
+		}, want)
+		if !failedAs(got, want) {
+			t.Errorf("five calls, the last of which ended with %+v", got[0].Error)
 		}
-		t.Errorf("five calls, the last of which ended with %+v", got[0].Error)
 	})
 }
 

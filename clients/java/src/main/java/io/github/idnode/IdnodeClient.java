@@ -934,8 +934,10 @@ public final class IdnodeClient implements AutoCloseable {
         try {
           socket.setSoTimeout(Math.min(millis(end), STEP));
           var got = socket.getInputStream().read(into, at, most);
-          var start = new String(into, at, Math.max(Math.min(got, 5), 0), StandardCharsets.ISO_8859_1);
-          if (size == 0 && !"HTTP/".startsWith(start)) throw new ProtocolException("this is no HTTP: " + start); // Now: there may be no line, but a reset.
+          if (size == 0) { // Now: there may be no line, but a reset.
+            var start = new String(into, at, Math.max(Math.min(got, 5), 0), StandardCharsets.ISO_8859_1);
+            if (!"HTTP/".startsWith(start)) throw new ProtocolException("this is no HTTP: " + start);
+          }
           if ((size += got) > LONGEST) throw new ProtocolException("the answer is too long");
           return got;
         } catch (SocketTimeoutException e) {
