@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/cluster/commit"
+	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/disklock"
-	"github.com/idnode/idnode/internal/pause"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -77,30 +77,29 @@ func (a *announcer) Open(ctx context.Context) (session uint64, origin []byte, er
 	return session, a.record.ID(), nil
 }
 
-// run announces this node once after its start, even if no caller proposes anything: its
+// duty announces this node once after its start, even if no caller proposes anything: its
 // addresses may have changed. It tries again after a session could not be opened: no caller
 // may come as long as the node is not ready.
-func (a *announcer) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		if a.outage.Load() != nil {
-			a.endOutage(ctx)
+func (a *announcer) duty() duty.Duty {
+	check := func(time.Time) duty.Task {
+		if a.outage.Load() == nil {
+			return nil
 		}
-		pause.For(ctx, announcePause)
+		return a.endOutage
 	}
+	return duty.Duty{Name: "announcement", Every: announcePause, Check: check, Failed: "not announced yet", Level: slog.LevelDebug}
 }
 
 // endOutage makes an announcement, unless Open has made it.
-func (a *announcer) endOutage(ctx context.Context) {
-	if a.turn.LockContext(ctx) != nil {
-		return
+func (a *announcer) endOutage(ctx context.Context) error {
+	if err := a.turn.LockContext(ctx); err != nil {
+		return err
 	}
 	defer a.turn.Unlock()
 	if a.outage.Load() == nil {
-		return
+		return nil
 	}
-	if err := a.announce(ctx); err != nil {
-		a.log.Debug("not announced yet", "because", err)
-	}
+	return a.announce(ctx)
 }
 
 // announce commits an announcement. The caller has the turn.

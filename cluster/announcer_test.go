@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/internal/logbuffer"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -51,7 +52,7 @@ func TestAnAnnouncementThatTheLogDoesNotTake(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer synctest.Wait()
 		defer cancel()
-		go a.run(ctx)
+		go duty.New(a.log, a.duty()).Run(ctx, func() bool { return true }, nil)
 		want := func(served bool, lines int, when string) {
 			t.Helper()
 			synctest.Wait()

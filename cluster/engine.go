@@ -9,6 +9,7 @@ import (
 
 	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/commit"
+	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/leader"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/peers"
@@ -299,23 +300,24 @@ func (e *engine) startReads() (err error) {
 
 // startLoops starts the node's own goroutines.
 func (e *engine) startLoops() {
-	l := e.node.lifecycle
+	n, l := e.node, e.node.lifecycle
+	greetings := peers.Greetings{
+		Configuration: e.configuration, Record: n.record, Transport: e.transport, Begin: l.run,
+		MaxPauses: peers.GreetMaxPauses(n.cfg.trustWait()),
+	}
+	duties := duty.New(
+		n.log,
+		e.memberWatch.Duty(),
+		e.mainWatch.Duty(),
+		e.pinger.Duty(),
+		e.locator.Duty(),
+		e.witness.Duty(),
+		greetings.Duty(),
+		e.announcer.duty(),
+		e.machine.SnapshotDuty(e.raft, raft.ServerID(n.record.Name()), n.cfg.SnapshotInterval),
+	)
+	l.run(func(ctx context.Context) { duties.Run(ctx, func() bool { return true }, nil) })
 	l.run(e.quorumWatch.run)
-	l.run(e.memberWatch.Run)
 	l.run(e.leaderLoss.Run)
-	l.run(e.mainWatch.Run)
-	l.run(e.pinger.Run)
-	l.run(e.locator.Run)
-	l.run(e.witness.Keep)
-	l.run(func(ctx context.Context) {
-		peers.Greetings{
-			Configuration: e.configuration, Record: e.node.record, Transport: e.transport, Begin: l.run,
-			MaxPauses: peers.GreetMaxPauses(e.node.cfg.trustWait()),
-		}.Run(ctx)
-	})
 	l.run(e.leadership.Run)
-	l.run(e.announcer.run)
-	l.run(func(ctx context.Context) {
-		e.machine.SnapshotByBytes(ctx, e.raft, raft.ServerID(e.node.record.Name()), e.node.cfg.SnapshotInterval)
-	})
 }

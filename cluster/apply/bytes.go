@@ -1,16 +1,14 @@
 package apply
 
+import "sync/atomic"
+
 // appliedBytes counts the bytes of the entries applied since the state was last frozen
 // for a snapshot. The Raft library counts entries only. Only the goroutine that
 // applies uses it, but for full.
 type appliedBytes struct {
 	bytes, limit int64
-	// full holds a value when the limit was passed.
-	full chan struct{}
-}
-
-func newAppliedBytes(limit int64) *appliedBytes {
-	return &appliedBytes{limit: limit, full: make(chan struct{}, 1)}
+	// full means that the limit was passed.
+	full atomic.Bool
 }
 
 // applied counts an entry. Each time the limit is passed the count restarts, so that a
@@ -21,10 +19,7 @@ func (v *appliedBytes) applied(bytes int) {
 		return
 	}
 	v.bytes = 0
-	select {
-	case v.full <- struct{}{}:
-	default:
-	}
+	v.full.Store(true)
 }
 
 // frozen says that a snapshot has begun.

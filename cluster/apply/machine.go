@@ -46,7 +46,7 @@ type Config struct {
 
 // NewMachine returns a Machine. ctx ends with the node, and cuts a snapshot short.
 func NewMachine(ctx context.Context, cfg Config) *Machine {
-	return &Machine{ctx: ctx, cfg: cfg, bytes: newAppliedBytes(cfg.SnapshotBytes)}
+	return &Machine{ctx: ctx, cfg: cfg, bytes: &appliedBytes{limit: cfg.SnapshotBytes}}
 }
 
 // States returns the hashes of the newest states.

@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // loops are the goroutines of a Gatherer or a Batcher, and their end.
@@ -30,14 +31,16 @@ func (l *loops) init() {
 
 // start starts the loops. Each ends once closing is set and the queue is empty.
 func (l *loops) start(run ...func()) {
-	var running sync.WaitGroup
+	var running atomic.Int32
+	running.Store(int32(len(run)))
 	for _, f := range run {
-		running.Go(f)
+		go func() {
+			f()
+			if running.Add(-1) == 0 {
+				close(l.finished)
+			}
+		}()
 	}
-	go func() {
-		running.Wait()
-		close(l.finished)
-	}()
 }
 
 // close refuses new work, and waits for the loops until ctx ends. Then stop answers the

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/idnode/idnode/cluster/duty"
 )
 
 // fullDiskTick is how often a leader compares its disk with those of the others. It
@@ -12,8 +14,8 @@ const fullDiskTick = 100 * time.Millisecond
 
 // leaveFullDisk transfers leadership while this node's disk is nearly full and another
 // voter's is not: a leader without space refuses all calls.
-func (t *Transfer) leaveFullDisk() duty {
-	check := func(time.Time) task {
+func (t *Transfer) leaveFullDisk() duty.Duty {
+	check := func(time.Time) duty.Task {
 		if !t.cfg.Space.Below() {
 			return nil
 		}
@@ -26,8 +28,13 @@ func (t *Transfer) leaveFullDisk() duty {
 			return t.run(ctx, to)
 		}
 	}
-	return duty{name: "full disk", every: fullDiskTick, check: check, transfers: true, failed: notTransferred, level: slog.LevelWarn}
+	return transferDuty("full disk", fullDiskTick, check)
 }
 
-// notTransferred is what the log says of a transfer that failed.
-const notTransferred = "leadership was not transferred"
+// transferDuty returns a duty whose task transfers leadership.
+func transferDuty(name string, every time.Duration, check func(time.Time) duty.Task) duty.Duty {
+	return duty.Duty{
+		Name: name, Every: every, Check: check, Late: true, Transfers: true,
+		Failed: "leadership was not transferred", Level: slog.LevelWarn,
+	}
+}

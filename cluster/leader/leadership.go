@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/commit"
+	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/peers"
 	"github.com/idnode/idnode/cluster/raftguard"
@@ -144,23 +145,23 @@ func (l *Leadership) start(ctx context.Context) (end func()) {
 // work is a leader's work, until ctx ends.
 func (l *Leadership) work(ctx context.Context) {
 	established := make(chan struct{})
-	var looking sync.WaitGroup
-	defer looking.Wait()
-	looking.Go(func() { l.duties().run(ctx, established) })
-	l.cfg.Batcher.Hold(ctx)
-	if !l.establish(ctx) {
-		return
-	}
-	l.cfg.Batcher.Lead(ctx)
-	close(established)
+	var establishing sync.WaitGroup
+	defer establishing.Wait()
+	establishing.Go(func() {
+		l.cfg.Batcher.Hold(ctx)
+		if l.establish(ctx) {
+			l.cfg.Batcher.Lead(ctx)
+			close(established)
+		}
+	})
+	l.duties().Run(ctx, func() bool { return l.cfg.Raft.State() == raft.Leader }, established)
 }
 
 // duties returns the duties of one leadership. If several transfers are due at the same time,
 // the first is made.
-func (l *Leadership) duties() *duties {
-	leads := func() bool { return l.cfg.Raft.State() == raft.Leader }
-	return newDuties(
-		leads, l.cfg.Log,
+func (l *Leadership) duties() *duty.Loop {
+	return duty.New(
+		l.cfg.Log,
 		l.endStuckTransfer(),
 		l.stuckCommit.duty(),
 		l.cfg.Transfer.leaveSlowDisk(),
@@ -173,18 +174,18 @@ func (l *Leadership) duties() *duties {
 
 // endStuckTransfer asks Raft again while its newest answer is the refusal of a transfer: so a
 // stuck transfer is found even without proposals.
-func (l *Leadership) endStuckTransfer() duty {
+func (l *Leadership) endStuckTransfer() duty.Duty {
 	ask := func(context.Context) error {
 		l.cfg.Stuck.Saw(l.configurator.askRaft())
 		return nil
 	}
-	check := func(time.Time) task {
+	check := func(time.Time) duty.Task {
 		if l.cfg.Stuck.Refuses() {
 			return ask
 		}
 		return nil
 	}
-	return duty{name: "stuck transfer", every: raftguard.StuckTransferProbe, check: check, early: true}
+	return duty.Duty{Name: "stuck transfer", Every: raftguard.StuckTransferProbe, Check: check}
 }
 
 // reconciler returns the loop that makes Raft's configuration equal to the members. These are

@@ -2,11 +2,11 @@ package leader
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/peers"
 )
 
@@ -93,10 +93,10 @@ func (p *priorityTransfers) add(now time.Time, own uint32, id raft.ServerID) {
 }
 
 // followPriority transfers leadership to a voter with a greater priority.
-func (t *Transfer) followPriority() duty {
+func (t *Transfer) followPriority() duty.Duty {
 	// What was fit in an earlier leadership may have been away since.
 	t.priorityTransfers.fit = nil
-	check := func(now time.Time) task {
+	check := func(now time.Time) duty.Task {
 		best, found := t.priorityTransfers.choose(now, t.cfg.Priority, t.targets())
 		if !found {
 			return nil
@@ -108,5 +108,5 @@ func (t *Transfer) followPriority() duty {
 			return t.run(ctx, best.server)
 		}
 	}
-	return duty{name: "priority", every: priorityTick, check: check, transfers: true, failed: notTransferred, level: slog.LevelWarn}
+	return transferDuty("priority", priorityTick, check)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -77,11 +78,11 @@ type reconciler struct {
 }
 
 // duty returns the reconciler's duty for one leadership.
-func (r *reconciler) duty() duty {
+func (r *reconciler) duty() duty.Duty {
 	r.caughtUp = map[raft.ServerID]time.Time{}
-	return duty{
-		name: "configuration", every: reconcileTick, check: func(time.Time) task { return r.step },
-		failed: "cannot make Raft's configuration equal to the members yet",
+	return duty.Duty{
+		Name: "configuration", Every: reconcileTick, Check: duty.Always(r.step), Late: true,
+		Failed: "cannot make Raft's configuration equal to the members yet",
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/raft"
 	"pgregory.net/rapid"
 
+	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -323,7 +324,7 @@ func TestReconcileFormatNotRaised(t *testing.T) {
 			defer cancel()
 			established := make(chan struct{})
 			close(established)
-			newDuties(func() bool { return true }, b.r.Logger, b.r.duty()).run(ctx, established)
+			duty.New(b.r.Logger, b.r.duty()).Run(ctx, func() bool { return true }, established)
 		}
 		works(2 * member.ComplainAfter)
 		if told := strings.Count(log.String(), "\n"); tries < 10 || told < 1 || told > 3 || strings.Contains(log.String(), "all members") {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/raftguard"
 )
 
@@ -26,21 +27,21 @@ type recoverySnapshot struct {
 }
 
 // duty takes the snapshot in one leadership, and is done when a survivor can accept it.
-func (a recoverySnapshot) duty() duty {
+func (a recoverySnapshot) duty() duty.Duty {
 	done := false
 	take := func(ctx context.Context) (err error) {
 		done, err = a.take(ctx)
 		return err
 	}
-	check := func(time.Time) task {
+	check := func(time.Time) duty.Task {
 		if done {
 			return nil
 		}
 		return take
 	}
-	return duty{
-		name: "recovery snapshot", every: recoverySnapshotEvery, check: check,
-		failed: "no snapshot of this leadership yet", level: slog.LevelDebug,
+	return duty.Duty{
+		Name: "recovery snapshot", Every: recoverySnapshotEvery, Check: check, Late: true,
+		Failed: "no snapshot of this leadership yet", Level: slog.LevelDebug,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/internal/pause"
 )
 
@@ -18,9 +19,9 @@ const slowTick = 50 * time.Millisecond
 // Raft's main goroutine waits for the write, so it cannot transfer leadership; and it would
 // continue to lead, because other goroutines send its heartbeats. So the voter gets only the
 // last step of a transfer, the TimeoutNow request.
-func (t *Transfer) leaveSlowDisk() duty {
+func (t *Transfer) leaveSlowDisk() duty.Duty {
 	term := t.cfg.Raft.CurrentTerm()
-	check := func(now time.Time) task {
+	check := func(now time.Time) duty.Task {
 		switch inVain := t.toldIn != 0 && t.toldIn != term && !t.replaced(t.toldIn); {
 		case t.replaced(term):
 		case !t.cfg.Disk.Slow(now):
@@ -30,9 +31,9 @@ func (t *Transfer) leaveSlowDisk() duty {
 		}
 		return nil
 	}
-	return duty{
-		name: "slow disk", every: slowTick, check: check, wake: t.cfg.Disk.BecameSlow(), early: true,
-		failed: "the voter did not campaign", level: slog.LevelWarn,
+	return duty.Duty{
+		Name: "slow disk", Every: slowTick, Check: check, Wake: t.cfg.Disk.BecameSlow(),
+		Failed: "the voter did not campaign", Level: slog.LevelWarn,
 	}
 }
 
@@ -56,7 +57,7 @@ func (t *Transfer) majorityWithoutSelf() bool {
 }
 
 // tellToCampaign has the best target campaign, and gives it time to lead.
-func (t *Transfer) tellToCampaign(term uint64) task {
+func (t *Transfer) tellToCampaign(term uint64) duty.Task {
 	to, found := t.nextTarget()
 	if !found {
 		return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/peers"
 	"github.com/idnode/idnode/cluster/transport"
 )
@@ -73,12 +74,12 @@ type stuckCommitWatch struct {
 }
 
 // duty checks one leadership. The first check begins it.
-func (w *stuckCommitWatch) duty() duty {
+func (w *stuckCommitWatch) duty() duty.Duty {
 	var c stuckCommit
 	var before transport.SendSeq
 	begun, steppedDown := false, false
 	term := w.raft.CurrentTerm()
-	check := func(now time.Time) task {
+	check := func(now time.Time) duty.Task {
 		if begun && !steppedDown && c.observe(w.sample(term, before)) {
 			steppedDown = true
 			w.stepDown(now, term)
@@ -86,7 +87,7 @@ func (w *stuckCommitWatch) duty() duty {
 		begun, before = true, w.transport.SendSeq()
 		return nil
 	}
-	return duty{name: "stuck commit", every: stuckCommitTick, check: check, early: true}
+	return duty.Duty{Name: "stuck commit", Every: stuckCommitTick, Check: check}
 }
 
 // sample observes the messages since the check before.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/transport"
-	"github.com/idnode/idnode/internal/pause"
 )
 
 const (
@@ -41,8 +41,8 @@ type Greetings struct {
 	MaxPauses int
 }
 
-// Run greets until ctx ends.
-func (g Greetings) Run(ctx context.Context) {
+// Duty greets.
+func (g Greetings) Duty() duty.Duty {
 	led := false
 	toGreet := func() (left []raft.ServerID) {
 		_, leader := g.Configuration.raft.LeaderWithID()
@@ -55,7 +55,7 @@ func (g Greetings) Run(ctx context.Context) {
 		}
 		return left
 	}
-	greetAll(ctx, toGreet, g.MaxPauses, g.Transport.StopWaiting, func(id raft.ServerID, done func()) {
+	return greetDuty(toGreet, g.MaxPauses, g.Transport.StopWaiting, func(id raft.ServerID, done func()) {
 		g.Begin(func(ctx context.Context) {
 			defer done()
 			_ = g.Transport.Greet(ctx, id) // It is tried again.
@@ -63,14 +63,16 @@ func (g Greetings) Run(ctx context.Context) {
 	})
 }
 
-// greetAll greets the members in left until ctx ends. No greeting waits for another. It
-// calls stopWaiting once.
-func greetAll(ctx context.Context, left func() []raft.ServerID, maxPauses int, stopWaiting func(),
-	greet func(id raft.ServerID, done func()),
-) {
+// greetDuty greets the members in left. No greeting waits for another. It calls stopWaiting
+// once.
+func greetDuty(left func() []raft.ServerID, maxPauses int, stopWaiting func(), greet func(id raft.ServerID, done func())) duty.Duty {
 	var underWay sync.Map
-	pauses := 0
-	for wait := greetFirst; ctx.Err() == nil; wait = min(2*wait, greetEvery) {
+	pauses, wait := 0, greetFirst/2
+	pause := func() time.Duration {
+		wait = min(2*wait, greetEvery)
+		return wait
+	}
+	check := func(time.Time) duty.Task {
 		members := left()
 		if pauses == maxPauses || pauses < maxPauses && len(members) == 0 {
 			stopWaiting()
@@ -81,7 +83,8 @@ func greetAll(ctx context.Context, left func() []raft.ServerID, maxPauses int, s
 				greet(id, func() { underWay.Delete(id) })
 			}
 		}
-		pause.For(ctx, wait)
 		pauses++
+		return nil
 	}
+	return duty.Duty{Name: "greetings", Pause: pause, Check: check}
 }

@@ -2,12 +2,15 @@ package peers
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/duty"
 )
 
 // TestAMemberThatNeverAnswersHoldsNoGreetingBack: elections after a start wait for
@@ -29,7 +32,7 @@ func TestAMemberThatNeverAnswersHoldsNoGreetingBack(t *testing.T) {
 		}
 		waited := time.Duration(0)
 		stopWaiting := func() { waited = time.Since(began) }
-		greetAll(ctx, left, GreetMaxPauses(0), stopWaiting, func(id raft.ServerID, done func()) {
+		greet(ctx, greetDuty(left, GreetMaxPauses(0), stopWaiting, func(id raft.ServerID, done func()) {
 			if id == "gone" {
 				time.AfterFunc(1500*time.Millisecond, func() { gone.Add(1); done() })
 				return
@@ -38,7 +41,7 @@ func TestAMemberThatNeverAnswersHoldsNoGreetingBack(t *testing.T) {
 				accepted = at
 			}
 			done()
-		})
+		}))
 		if accepted == 0 || accepted > 500*time.Millisecond {
 			t.Errorf("a member that was up after 200 ms was greeted after %v", accepted)
 		}
@@ -49,6 +52,11 @@ func TestAMemberThatNeverAnswersHoldsNoGreetingBack(t *testing.T) {
 			t.Errorf("a member that does not answer was greeted 3 times within %v", took)
 		}
 	})
+}
+
+// greet does the duty until ctx ends.
+func greet(ctx context.Context, d duty.Duty) {
+	duty.New(slog.New(slog.DiscardHandler), d).Run(ctx, func() bool { return true }, nil)
 }
 
 // TestMembersAreGreetedAgain when there is a reason to, and elections wait for none of that.
@@ -63,10 +71,10 @@ func TestMembersAreGreetedAgain(t *testing.T) {
 			}
 			return nil
 		}
-		greetAll(ctx, left, greetPauses, func() { waits++ }, func(_ raft.ServerID, done func()) {
+		greet(ctx, greetDuty(left, greetPauses, func() { waits++ }, func(_ raft.ServerID, done func()) {
 			greetings++
 			done()
-		})
+		}))
 		if waits != 1 || greetings != 3 {
 			t.Errorf("stopped waiting %d times, greeted %d times", waits, greetings)
 		}

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/transport"
-	"github.com/idnode/idnode/internal/pause"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -70,11 +70,9 @@ func NewLocator(cfg LocatorConfig) *Locator {
 	return &Locator{cfg: cfg, problems: map[string]problem{}}
 }
 
-// Run looks for the members that do not answer, until ctx ends.
-func (l *Locator) Run(ctx context.Context) {
-	began := time.Now()
-	pause.For(ctx, startPingEvery) // The first pings say who is silent.
-	for ctx.Err() == nil {
+// Duty looks for the members that do not answer pings.
+func (l *Locator) Duty() duty.Duty {
+	return duty.Duty{Name: "locator", Pause: l.cfg.Pinger.pause, Check: duty.Always(func(ctx context.Context) error {
 		var looking sync.WaitGroup
 		for _, m := range l.cfg.Table.Refresh().Registered {
 			if !m.GetRemoved() && !l.cfg.Record.IsSelf(m) {
@@ -82,8 +80,8 @@ func (l *Locator) Run(ctx context.Context) {
 			}
 		}
 		looking.Wait()
-		pause.For(ctx, l.cfg.Pinger.interval(time.Since(began)))
-	}
+		return nil
+	})}
 }
 
 // look looks for a member that is not well.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/disk"
+	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/quorum"
-	"github.com/idnode/idnode/internal/pause"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -70,9 +70,9 @@ type Pinger struct {
 	// silent has, for each member that does not answer, the time of the first unanswered
 	// ping.
 	silent map[string]time.Time
-	// pinged is when a member last pinged this node, or when the node began.
-	pinged     time.Time
-	divergence *apply.Divergence
+	// began is when the node began; pinged is that, or when a member last pinged it.
+	began, pinged time.Time
+	divergence    *apply.Divergence
 	// newest is the newest round; nil before the first has ended.
 	newest atomic.Pointer[Round]
 }
@@ -91,27 +91,26 @@ type Round struct {
 func NewPinger(cfg PingerConfig) *Pinger {
 	return &Pinger{
 		cfg: cfg, replies: map[string]*peerv1.PingResponse{}, commits: map[string]uint64{}, took: map[string]time.Duration{},
-		silent: map[string]time.Time{}, pinged: time.Now(), divergence: apply.NewDivergence(),
+		silent: map[string]time.Time{}, began: time.Now(), divergence: apply.NewDivergence(),
 	}
 }
 
-// Run pings all members periodically, until ctx ends.
-func (p *Pinger) Run(ctx context.Context) {
-	began := time.Now()
-	for ctx.Err() == nil {
+// Duty pings all members.
+func (p *Pinger) Duty() duty.Duty {
+	return duty.Duty{Name: "pings", Pause: p.pause, Check: duty.Always(func(ctx context.Context) error {
 		p.cfg.Space.Check()
 		p.askAll(ctx)
 		p.cfg.Space.SetQuorumFull(p.quorumFull())
 		p.judgeState(ctx)
-		pause.For(ctx, p.interval(time.Since(began)))
-	}
+		return nil
+	})}
 }
 
-// interval returns the pause before the next pings of a process of this age.
-func (p *Pinger) interval(age time.Duration) time.Duration {
+// pause returns the pause before the next pings.
+func (p *Pinger) pause() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if age < startPings && len(p.silent) > 0 {
+	if time.Since(p.began) < startPings && len(p.silent) > 0 {
 		return startPingEvery
 	}
 	return PingEvery

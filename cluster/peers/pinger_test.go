@@ -67,12 +67,12 @@ func TestPingsComeSoonAfterAStart(t *testing.T) {
 		want   time.Duration
 	}{
 		{"all answer", nil, 0, PingEvery},
-		{"one is silent", silent, startPings - 1, startPingEvery},
+		{"one is silent", silent, startPings / 2, startPingEvery},
 		{"one is silent for long", silent, startPings, PingEvery},
 	}
 	for _, tt := range tests {
-		p := &Pinger{silent: tt.silent}
-		if got := p.interval(tt.age); got != tt.want {
+		p := &Pinger{silent: tt.silent, began: time.Now().Add(-tt.age)}
+		if got := p.pause(); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}

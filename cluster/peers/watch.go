@@ -10,9 +10,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/transport"
-	"github.com/idnode/idnode/internal/pause"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -47,30 +47,32 @@ func NewWatch(cfg WatchConfig) *Watch {
 	return &Watch{cfg: cfg, left: map[string]bool{}}
 }
 
-// Run follows the table until ctx ends.
-func (w *Watch) Run(ctx context.Context) {
-	for ctx.Err() == nil {
-		err := w.cfg.Record.Update(func(r *member.Record) bool {
-			// Read in here, so that concurrent changes are not lost.
-			members := w.cfg.Table.Refresh().Registered
-			hosts := w.cfg.Hosts.of(members)
-			w.disconnectMoved(r.Members, members)
-			if member.SameMembers(r.Members, members) && maps.EqualFunc(r.Hosts, hosts, slices.Equal) {
-				return false
-			}
-			r.Members, r.Hosts = members, hosts
-			return true
-		})
-		if err != nil {
-			w.cfg.Record.Fail(fmt.Errorf("cluster: %w", err))
-			return
+// Duty follows the table.
+func (w *Watch) Duty() duty.Duty {
+	return duty.Duty{Name: "members", Every: membersTick, Check: duty.Always(w.follow)}
+}
+
+func (w *Watch) follow(context.Context) error {
+	err := w.cfg.Record.Update(func(r *member.Record) bool {
+		// Read in here, so that concurrent changes are not lost.
+		members := w.cfg.Table.Refresh().Registered
+		hosts := w.cfg.Hosts.of(members)
+		w.disconnectMoved(r.Members, members)
+		if member.SameMembers(r.Members, members) && maps.EqualFunc(r.Hosts, hosts, slices.Equal) {
+			return false
 		}
-		// A leader transfers leadership first; Raft ends it if that cannot be done.
-		if m, ok := w.cfg.Table.ByID(w.cfg.Record.ID()); ok && w.cfg.Configuration.HasLeft(m) && w.cfg.Raft.State() != raft.Leader {
-			w.cfg.Record.EndRemoved()
-		}
-		pause.For(ctx, membersTick)
+		r.Members, r.Hosts = members, hosts
+		return true
+	})
+	if err != nil {
+		w.cfg.Record.Fail(fmt.Errorf("cluster: %w", err))
+		return nil
 	}
+	// A leader transfers leadership first; Raft ends it if that cannot be done.
+	if m, ok := w.cfg.Table.ByID(w.cfg.Record.ID()); ok && w.cfg.Configuration.HasLeft(m) && w.cfg.Raft.State() != raft.Leader {
+		w.cfg.Record.EndRemoved()
+	}
+	return nil
 }
 
 // disconnectMoved closes the connections of members that have left or have a new address: they

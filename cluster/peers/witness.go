@@ -11,10 +11,10 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/raftguard"
 	"github.com/idnode/idnode/cluster/witness"
-	"github.com/idnode/idnode/internal/pause"
 )
 
 const (
@@ -194,26 +194,28 @@ func (p *Witness) Committed() uint64 {
 	return p.floor
 }
 
-// Keep stores the known disk states of all members. Nothing waits for it, and nothing depends
+// Duty stores the known disk states of all members. Nothing waits for it, and nothing depends
 // on it.
-func (p *Witness) Keep(ctx context.Context) {
+func (p *Witness) Duty() duty.Duty {
 	var changes, committed uint64
-	for ctx.Err() == nil {
-		pause.For(ctx, witnessEvery)
+	store := func(context.Context) error {
 		members, newest := p.Known()
 		at := p.Committed()
 		if newest == changes && at == committed {
-			continue
+			return nil
 		}
 		data, err := witness.Record{ClusterID: p.cfg.Record.Get().ClusterID, Committed: at, Members: members}.Encode()
 		if err == nil {
 			err = p.cfg.Storage.SaveWitness(data)
 		}
-		if err != nil {
-			p.cfg.Log.Debug("the record of the members' disks was not written", "error", err)
-			continue
+		if err == nil {
+			changes, committed = newest, at
 		}
-		changes, committed = newest, at
+		return err
+	}
+	return duty.Duty{
+		Name: "witness", Every: witnessEvery, Check: duty.Always(store),
+		Failed: "the record of the members' disks was not written", Level: slog.LevelDebug,
 	}
 }
 

@@ -1,14 +1,13 @@
 package raftguard
 
 import (
-	"context"
 	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 
-	"github.com/idnode/idnode/internal/pause"
+	"github.com/idnode/idnode/cluster/duty"
 )
 
 // maxMisses is the number of consecutive checks that Raft's main goroutine may miss before it
@@ -38,25 +37,26 @@ type MainWatchConfig struct {
 // NewMainWatch returns a MainWatch that has not checked yet.
 func NewMainWatch(cfg MainWatchConfig) *MainWatch { return &MainWatch{cfg: cfg} }
 
-// Run checks until ctx ends.
-func (w *MainWatch) Run(ctx context.Context) {
+// Duty checks it.
+func (w *MainWatch) Duty() duty.Duty {
 	answer, before := w.ask(), w.cfg.Progress()
-	for ctx.Err() == nil {
-		pause.For(ctx, w.cfg.Limit/maxMisses)
+	check := func(time.Time) duty.Task {
 		now := w.cfg.Progress()
+		progressed := now != before || w.cfg.Installing()
 		select {
 		case <-answer:
-			answer = w.ask()
-			w.misses.Store(0)
+			answer, progressed = w.ask(), true
 		default:
-			if now != before || w.cfg.Installing() {
-				w.misses.Store(0)
-			} else {
-				w.misses.Add(1)
-			}
+		}
+		if progressed {
+			w.misses.Store(0)
+		} else {
+			w.misses.Add(1)
 		}
 		before = now
+		return nil
 	}
+	return duty.Duty{Name: "main goroutine", Every: w.cfg.Limit / maxMisses, Check: check}
 }
 
 // ask has Raft's main goroutine refuse to bootstrap a configuration without servers: of all

@@ -2,6 +2,7 @@ package raftguard
 
 import (
 	"io"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/duty"
 )
 
 // rpcs is a transport whose requests come from a channel.
@@ -55,7 +58,10 @@ func hangMainGoroutine(t *testing.T, state raft.RaftState, servers []raft.Server
 	var installing atomic.Bool
 	w := NewMainWatch(MainWatchConfig{Raft: r, Limit: 3 * time.Second, Progress: applied.Load, Installing: installing.Load})
 	done := make(chan struct{})
-	go func() { defer close(done); w.Run(t.Context()) }()
+	go func() {
+		defer close(done)
+		duty.New(slog.New(slog.DiscardHandler), w.Duty()).Run(t.Context(), func() bool { return true }, nil)
+	}()
 
 	for range 100 {
 		time.Sleep(time.Second)

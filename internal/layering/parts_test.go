@@ -123,25 +123,27 @@ var parts = []part{
 	{folder: "fsm", floor: 1, pure: true, beside: []string{"fsm/table"}, modules: []string{btree, protobuf}},
 	{folder: "fsm/fsmtest", floor: 1, beside: []string{"fsm"}, modules: []string{protobuf}},
 	{folder: "fsm/table", floor: 1, pure: true, modules: []string{btree}},
-	{folder: "cluster/apply", floor: 1, modules: []string{raft}, beside: []string{"cluster/raftguard"}},
+	{folder: "cluster/apply", floor: 1, modules: []string{raft}, beside: []string{"cluster/duty", "cluster/raftguard"}},
 	{folder: "cluster/commit", floor: 1, modules: []string{raft}},
 	{folder: "cluster/disk", floor: 1, modules: []string{raft}},
+	{folder: "cluster/duty", floor: 1, beside: []string{"cluster/member"}},
 	{
 		folder: "cluster/leader", floor: 1, modules: []string{protobuf, raft},
 		beside: []string{
-			"cluster/commit", "cluster/disk", "cluster/member", "cluster/peers", "cluster/raftguard", "cluster/readindex", "cluster/transport",
+			"cluster/commit", "cluster/disk", "cluster/duty", "cluster/member", "cluster/peers", "cluster/raftguard", "cluster/readindex",
+			"cluster/transport",
 		},
 	},
 	{folder: "cluster/member", floor: 1, modules: []string{protobuf, raft}},
 	{
 		folder: "cluster/peers", floor: 1, modules: []string{protobuf, raft},
 		beside: []string{
-			"cluster/apply", "cluster/disk", "cluster/member", "cluster/quorum", "cluster/raftguard",
+			"cluster/apply", "cluster/disk", "cluster/duty", "cluster/member", "cluster/quorum", "cluster/raftguard",
 			"cluster/transport", "cluster/witness",
 		},
 	},
 	{folder: "cluster/quorum", floor: 1, modules: []string{raft}},
-	{folder: "cluster/raftguard", floor: 1, modules: []string{raft}, beside: []string{"cluster/member"}},
+	{folder: "cluster/raftguard", floor: 1, modules: []string{raft}, beside: []string{"cluster/duty", "cluster/member"}},
 	{
 		folder: "cluster/raftguard/papertest", floor: 1, modules: []string{raft},
 		beside: []string{"cluster/raftguard", "cluster/raftlogger", "cluster/transport", "cluster/witness"},
@@ -158,8 +160,8 @@ var parts = []part{
 	{
 		folder: "cluster", floor: 1, modules: []string{protobuf, raft, xsync},
 		beside: []string{
-			"cluster/apply", "cluster/commit", "cluster/disk", "cluster/leader", "cluster/member", "cluster/peers", "cluster/quorum",
-			"cluster/raftguard", "cluster/raftlogger",
+			"cluster/apply", "cluster/commit", "cluster/disk", "cluster/duty", "cluster/leader", "cluster/member", "cluster/peers",
+			"cluster/quorum", "cluster/raftguard", "cluster/raftlogger",
 			"cluster/readindex", "cluster/store", "cluster/transport", "cluster/witness",
 		},
 	},

@@ -1,4 +1,4 @@
-package leader
+package duty
 
 import (
 	"context"
@@ -15,19 +15,19 @@ import (
 )
 
 // work does duties for a time, all from the beginning.
-func work(t *testing.T, d time.Duration, all ...duty) (told string) {
+func work(t *testing.T, d time.Duration, all ...Duty) (told string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
 	established := make(chan struct{})
 	close(established)
 	log := new(logbuffer.Buffer)
-	newDuties(func() bool { return true }, slog.New(slog.NewTextHandler(log, nil)), all...).run(ctx, established)
+	New(slog.New(slog.NewTextHandler(log, nil)), all...).Run(ctx, func() bool { return true }, established)
 	return log.String()
 }
 
 // takes is a task that takes a time, or until ctx ends.
-func takes(d time.Duration, err error) task {
+func takes(d time.Duration, err error) Task {
 	return func(ctx context.Context) error {
 		select {
 		case <-time.After(d):
@@ -39,8 +39,8 @@ func takes(d time.Duration, err error) task {
 }
 
 // counted is a duty that counts its checks, each of which finds the same task.
-func counted(n *int, every time.Duration, found task) duty {
-	return duty{every: every, check: func(time.Time) task {
+func counted(n *int, every time.Duration, found Task) Duty {
+	return Duty{Every: every, Check: func(time.Time) Task {
 		*n++
 		return found
 	}}
@@ -63,10 +63,10 @@ func TestADutyKeepsItsPeriod(t *testing.T) {
 func TestOneTransferAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		running, begun, began := 0, []string{}, time.Now()
-		transfer := func(name string) duty {
-			return duty{
-				name: name, every: 100 * time.Millisecond, transfers: true, failed: "it failed", level: slog.LevelWarn,
-				check: func(time.Time) task {
+		transfer := func(name string) Duty {
+			return Duty{
+				Name: name, Every: 100 * time.Millisecond, Transfers: true, Failed: "it failed", Level: slog.LevelWarn,
+				Check: func(time.Time) Task {
 					return func(ctx context.Context) error {
 						begun = append(begun, fmt.Sprintf("%s at %v", name, time.Since(began)))
 						if running++; running > 1 {
@@ -93,7 +93,7 @@ func TestADutyIsWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checks, wake := 0, make(chan struct{}, 1)
 		d := counted(&checks, time.Minute, takes(time.Second, nil))
-		d.wake = wake
+		d.Wake = wake
 		wake <- struct{}{}
 		work(t, 1500*time.Millisecond, d)
 		if checks != 2 {
@@ -102,20 +102,20 @@ func TestADutyIsWoken(t *testing.T) {
 	})
 }
 
-// TestDutiesBeforeLeadershipIsEstablished: the early ones. All end with the leadership, and
+// TestDutiesBeforeLeadershipIsEstablished: all but the late ones. All end with the leadership, and
 // wait for their tasks.
 func TestDutiesBeforeLeadershipIsEstablished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var early, late int
 		first, second := counted(&early, 100*time.Millisecond, nil), counted(&late, 100*time.Millisecond, takes(time.Hour, nil))
-		first.early = true
+		second.Late = true
 		established, done := make(chan struct{}), make(chan struct{})
 		var leads atomic.Bool
 		leads.Store(true)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			defer close(done)
-			newDuties(leads.Load, slog.New(slog.DiscardHandler), first, second).run(ctx, established)
+			New(slog.New(slog.DiscardHandler), first, second).Run(ctx, leads.Load, established)
 		}()
 		time.Sleep(250 * time.Millisecond)
 		synctest.Wait()
