@@ -122,12 +122,13 @@ func attempt[Service any, Req request, Resp logIndexed](ctx context.Context, r *
 	}
 	call := callOf(left, r.cfg.TryTimeout, req)
 	if call == nil || r.cfg.Unshared {
-		return m.at(ctx, n, req)
+		return m.at(r.cfg.traced(ctx), n, req)
 	}
+	call.Traceparent = r.cfg.traceparent(ctx)
 	reply, err := n.lane.exchange(ctx, call)
 	switch {
 	case errors.Is(err, errNoExchange):
-		return m.at(ctx, n, req)
+		return m.at(r.cfg.traced(ctx), n, req)
 	case err != nil:
 		return none, err
 	}

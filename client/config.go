@@ -56,6 +56,19 @@ type Config struct {
 	// message, and concurrent callers of an identity may take their values in one call; a lone
 	// caller does not wait for others.
 	Unshared bool
+	// TraceParent returns the caller's span in the form of the header traceparent (W3C Trace
+	// Context), "" for none; nil means that no call names a span. The span of a call on its node
+	// is then a child of it. With OpenTelemetry it is
+	//
+	//	func(ctx context.Context) string {
+	//		header := propagation.MapCarrier{}
+	//		propagation.TraceContext{}.Inject(ctx, header)
+	//		return header["traceparent"]
+	//	}
+	//
+	// Callers that share a call have their first span in it. Ranges that a HiLo handle fetches
+	// belong to no caller.
+	TraceParent func(ctx context.Context) string
 	// Dial opens connections, for tunnels and tests; nil means TCP.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -61,6 +63,8 @@ type fakeNode struct {
 	// overloaded refuses GetStatus.
 	overloaded bool
 	reqs       []proto.Message
+	// parents are the spans that the callers of reqs name.
+	parents []string
 	// messages counts those of Exchange streams.
 	messages   int
 	noExchange bool
@@ -188,6 +192,7 @@ func serve[T proto.Message](ctx context.Context, n *fakeNode, req proto.Message,
 	var none T
 	n.nmu.Lock()
 	n.reqs = append(n.reqs, req)
+	n.parents = append(n.parents, strings.Join(metadata.ValueFromIncomingContext(ctx, "traceparent"), ","))
 	before, after := n.before, n.after
 	n.nmu.Unlock()
 	if before != nil {
@@ -420,6 +425,9 @@ func (n *fakeNode) Exchange(stream grpc.BidiStreamingServer[idnodev1.ExchangeReq
 
 func (n *fakeNode) reply(ctx context.Context, call *idnodev1.Call) *idnodev1.Reply {
 	reply := &idnodev1.Reply{Correlation: call.GetCorrelation()}
+	if parent := call.GetTraceparent(); parent != "" {
+		ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("traceparent", parent))
+	}
 	var err error
 	switch c := call.GetCall().(type) {
 	case *idnodev1.Call_Generate:

@@ -42,8 +42,8 @@ func sharing(t *testing.T, round time.Duration, test func(r *rig)) {
 		r := &rig{t: t, round: func() time.Duration { return round }, made: time.Now()}
 		r.shares = &shares{
 			take: r.take, newest: func(string) uint64 { return 1 },
-			start: func(f func()) error { r.callers.Go(f); return nil },
-			limit: 10 * time.Second, life: t.Context(), open: map[shareKey]*share{},
+			start:       func(f func()) error { r.callers.Go(f); return nil },
+			traceparent: Config{}.traceparent, limit: 10 * time.Second, life: t.Context(), open: map[shareKey]*share{},
 		}
 		test(r)
 		r.callers.Wait()
@@ -263,10 +263,10 @@ func TestCloseAndTheDeadline(t *testing.T) {
 		r.mu.Lock()
 		r.start = func(func()) error { return closedError() }
 		r.mu.Unlock()
-		r.enter(orders)
+		r.enter(r.t.Context(), orders)
 		tickets := make([]*ticket, maxShare+1)
 		for i := range tickets {
-			tickets[i] = r.enter(orders)
+			tickets[i] = r.enter(r.t.Context(), orders)
 		}
 		r.leave(orders, 1, 8*ms)
 		ctx, cancel := context.WithCancel(r.t.Context())

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,6 +42,8 @@ type shares struct {
 	take   func(ctx context.Context, key shareKey, n int, id string) ([]Values, error)
 	start  func(func()) error
 	newest func(database string) uint64
+	// traceparent returns the span of a caller.
+	traceparent func(context.Context) string
 	// limit bounds a call from its creation, life all calls.
 	limit time.Duration
 	life  context.Context
@@ -54,8 +57,9 @@ func (c *Client) newShares() *shares {
 		take: func(ctx context.Context, key shareKey, n int, id string) ([]Values, error) {
 			return c.takeValues(ctx, key.name, n, options{database: key.database, separator: key.separator, requestID: id})
 		},
-		newest: func(database string) uint64 { return c.router(database).newest.Load() },
-		start:  c.routers[0].start, life: c.routers[0].ctx, // All routers are closed at the same time.
+		newest:      func(database string) uint64 { return c.router(database).newest.Load() },
+		traceparent: c.cfg.traceparent,
+		start:       c.routers[0].start, life: c.routers[0].ctx, // All routers are closed at the same time.
 		limit: c.cfg.Timeout, open: make(map[shareKey]*share),
 	}
 }
@@ -98,6 +102,8 @@ func (h *share) gathered(came bool) {
 // ticket is a waiting caller.
 type ticket struct {
 	made time.Time
+	// trace is the caller's span; may be empty.
+	trace string
 	// block is the ticket's call, nil before; index is the position of its value, from 0.
 	// Guarded by shares.mu.
 	block *sharedBlock
@@ -118,7 +124,7 @@ type sharedBlock struct {
 
 // next returns one value. own makes the caller's own call.
 func (s *shares) next(ctx context.Context, key shareKey, own func(context.Context) (int64, error)) (int64, error) {
-	t := s.enter(key)
+	t := s.enter(ctx, key)
 	if t == nil {
 		began := time.Now()
 		defer func() { s.leave(key, 1, time.Since(began)) }()
@@ -141,7 +147,8 @@ func (s *shares) next(ctx context.Context, key shareKey, own func(context.Contex
 
 // enter returns the ticket to wait with; nil for a caller that makes its own call now, and
 // calls leave afterwards.
-func (s *shares) enter(key shareKey) *ticket {
+func (s *shares) enter(ctx context.Context, key shareKey) *ticket {
+	trace := s.traceparent(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.open[key]
@@ -149,7 +156,7 @@ func (s *shares) enter(key shareKey) *ticket {
 		s.open[key] = &share{}
 		return nil
 	}
-	t := &ticket{made: time.Now(), done: make(chan struct{})}
+	t := &ticket{made: time.Now(), trace: trace, done: make(chan struct{})}
 	h.waiting = append(h.waiting, t)
 	if h.gather != nil && len(h.waiting) >= h.want {
 		h.gathered(true)
@@ -240,6 +247,9 @@ func (s *shares) run(key shareKey, b *sharedBlock) {
 	// The oldest ticket has the least time left.
 	ctx, cancel := context.WithDeadline(s.life, b.tickets[0].made.Add(s.limit))
 	defer cancel()
+	if i := slices.IndexFunc(b.tickets, func(t *ticket) bool { return t.trace != "" }); i >= 0 {
+		ctx = context.WithValue(ctx, sharedTrace{}, b.tickets[i].trace)
+	}
 	blocks, err := s.take(ctx, key, len(b.tickets), b.id)
 	s.leave(key, len(b.tickets), time.Since(began))
 	if err != nil {

@@ -34,29 +34,39 @@ func (m *message) runAll(calls []*idnodev1.Call) {
 	m.x.put(replies...)
 }
 
-// answerBatch makes next identity calls in one proposal. A panic is the answer to all of them: it
-// is not known which call caused it.
+// answerBatch makes next identity calls in one proposal, which is part of the trace of the first
+// call that has one. A panic is the answer to all of them: it is not known which call caused it.
 func (s *idsServer) answerBatch(ctx context.Context, calls []*idnodev1.Call, start time.Time) (replies []*idnodev1.Reply) {
 	replies = make([]*idnodev1.Reply, len(calls))
 	requests := make([]*idnodev1.NextIdentityRequest, len(calls))
+	ends := make([]func(error), len(calls))
+	called := ctx
 	for i, call := range calls {
 		replies[i] = &idnodev1.Reply{Correlation: call.GetCorrelation()}
 		requests[i] = call.GetNextIdentity()
+		var own context.Context
+		own, ends[i] = s.span(ctx, idnodev1.IdsService_NextIdentity_FullMethodName, call)
+		if called == ctx {
+			called = own
+		}
+	}
+	conclude := func(i int, err error) {
+		ends[i](s.conclude(ctx, replies[i], idnodev1.IdsService_NextIdentity_FullMethodName, start, err))
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			err := panicked(ctx, s.log.logger, p)
-			for _, reply := range replies {
-				s.conclude(ctx, reply, idnodev1.IdsService_NextIdentity_FullMethodName, start, err)
+			for i := range replies {
+				conclude(i, err)
 			}
 		}
 	}()
-	responses, errs := s.NextIdentities(ctx, requests)
+	responses, errs := s.NextIdentities(called, requests)
 	for i, err := range errs {
 		if err == nil {
 			replies[i].Reply = &idnodev1.Reply_NextIdentity{NextIdentity: responses[i]}
 		}
-		s.conclude(ctx, replies[i], idnodev1.IdsService_NextIdentity_FullMethodName, start, err)
+		conclude(i, err)
 	}
 	return replies
 }

@@ -1,11 +1,14 @@
 package grpcapi
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
@@ -40,4 +43,34 @@ func TestExchangeBatches(t *testing.T) {
 			t.Errorf("batches: %s", diff)
 		}
 	})
+}
+
+// TestExchangeSpans: each call that names a span has one of its own, also in a batch; a call
+// that names none has none.
+func TestExchangeSpans(t *testing.T) {
+	var mu sync.Mutex
+	ended := map[string]codes.Code{}
+	r := serve(t, Config{StartSpan: func(ctx context.Context, method, parent string) (context.Context, func(error)) {
+		return ctx, func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			ended[method+" of "+parent] = status.Code(err)
+		}
+	}}, nil)
+	stream := r.exchange(t)
+	calls := []*idnodev1.Call{nextIdentity(1, "b"), nextIdentity(2, "bad\\"), nextIdentity(3, "b"), guid(4), guid(5)}
+	for i, parent := range []string{"", "one", "two", "three"} {
+		calls[i].Traceparent = parent
+	}
+	if err := stream.Send(&idnodev1.ExchangeRequest{Calls: calls}); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, stream, len(calls))
+	mu.Lock()
+	defer mu.Unlock()
+	const next, generate = idnodev1.IdsService_NextIdentity_FullMethodName, idnodev1.IdsService_Generate_FullMethodName
+	want := map[string]codes.Code{next + " of one": codes.InvalidArgument, next + " of two": codes.OK, generate + " of three": codes.OK}
+	if diff := cmp.Diff(want, ended); diff != "" {
+		t.Error(diff)
+	}
 }

@@ -15,12 +15,13 @@ import (
 func (s *idsServer) answer(ctx context.Context, call *idnodev1.Call, start time.Time) (reply *idnodev1.Reply) {
 	reply = &idnodev1.Reply{Correlation: call.GetCorrelation()}
 	method := methodOf(call)
+	ctx, end := s.span(ctx, method.name, call)
 	var err error
 	defer func() {
 		if p := recover(); p != nil {
 			err = panicked(ctx, s.log.logger, p)
 		}
-		s.conclude(ctx, reply, method.name, start, err)
+		end(s.conclude(ctx, reply, method.name, start, err))
 	}()
 	if call.GetTimeout() == nil {
 		err = method.make(ctx, s, call, reply)
@@ -30,13 +31,28 @@ func (s *idsServer) answer(ctx context.Context, call *idnodev1.Call, start time.
 	return reply
 }
 
-// conclude records a call that ended; its error, if any, becomes the reply.
-func (s *idsServer) conclude(ctx context.Context, reply *idnodev1.Reply, method string, start time.Time, err error) {
+// conclude records a call that ended; its error, if any, becomes the reply, and is returned as
+// a status.
+func (s *idsServer) conclude(ctx context.Context, reply *idnodev1.Reply, method string, start time.Time, err error) error {
 	err = statusError(err)
 	s.log.done(ctx, method, start, err)
 	if err != nil {
 		reply.Reply = &idnodev1.Reply_Error{Error: errorMessage(err)}
 	}
+	return err
+}
+
+// StartSpan begins the span of a call of a method, by its full name, as a child of the span
+// that traceparent names, and returns the call's context. end ends the span; its error is a
+// status.
+type StartSpan func(ctx context.Context, method, traceparent string) (called context.Context, end func(error))
+
+// span begins the span of a call that names its caller's.
+func (s *idsServer) span(ctx context.Context, method string, call *idnodev1.Call) (called context.Context, end func(error)) {
+	if s.startSpan == nil || call.GetTraceparent() == "" {
+		return ctx, func(error) {}
+	}
+	return s.startSpan(ctx, method, call.GetTraceparent())
 }
 
 // makeWithin bounds a call by its own timeout.

@@ -61,6 +61,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Observer, if set, learns of every call.
 	Observer Observer
+	// StartSpan, if set, begins the span of a call of an Exchange that names its caller's span.
+	StartSpan StartSpan
 	// Options are added to those the server has by itself.
 	Options []grpc.ServerOption
 }
@@ -95,7 +97,8 @@ func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.
 	server := &Server{Server: grpc.NewServer(append(cfg.options(creds, log), cfg.Options...)...), unary: map[string]unary{}, log: log}
 	public := publicServices{server}
 	idnodev1.RegisterIdsServiceServer(public, &idsServer{
-		Service: svc, log: log, exchanges: newExchanges(cfg.MaxExchangeCalls, exchangesShare(svc.MaxInFlight())),
+		Service: svc, log: log, startSpan: cfg.StartSpan,
+		exchanges: newExchanges(cfg.MaxExchangeCalls, exchangesShare(svc.MaxInFlight())),
 	})
 	idnodev1.RegisterSeriesServiceServer(public, seriesServer{Service: svc})
 	idnodev1.RegisterClusterServiceServer(public, clusterServer{Service: svc})

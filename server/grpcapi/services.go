@@ -16,6 +16,7 @@ type idsServer struct {
 	// interceptors do not see.
 	log       *requestLog
 	exchanges *exchanges
+	startSpan StartSpan
 }
 
 // seriesServer is the service of series of document numbers.

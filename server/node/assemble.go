@@ -251,7 +251,8 @@ func (n *Node) openServer() {
 	n.server = grpcapi.NewServer(grpcapi.Config{
 		MaxSendBytes: raftlog.MaxMessageBytes, // Callers' answers are bounded where they are made.
 		MaxStreams:   uint32(max(grpcapi.DefaultMaxStreams, n.cfg.MaxInFlight)), Logger: n.log, Observer: n.metrics,
-		Options: append(n.tracing.ServerOptions(), grpc.ChainUnaryInterceptor(guard.Unary), grpc.ChainStreamInterceptor(guard.Stream)),
+		StartSpan: n.tracing.Exchange(),
+		Options:   append(n.tracing.ServerOptions(), grpc.ChainUnaryInterceptor(guard.Unary), grpc.ChainStreamInterceptor(guard.Stream)),
 	}, creds, n.service, n.readiness.health)
 	peer.NewServer(peerSide{n.cluster.PeerSide(), n.service}, n.tracing.Peer()).Register(n.server)
 }

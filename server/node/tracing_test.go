@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/idnode/idnode/client"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/tracing"
 	"github.com/idnode/idnode/server/tracing/tracetest"
@@ -48,11 +50,14 @@ func TestTraces(t *testing.T) {
 	}
 	nextIdentity(t, nodes[follower].GRPCAddr())
 	exchange(t, nodes[follower].GRPCAddr())
+	clientCalls(t, nodes[follower].GRPCAddr())
 	nodes[follower].nextRange(t)
 	for _, n := range nodes {
 		n.stop()
 	}
 	spans := slices.DeleteFunc(c.Spans(), func(s tracetest.Span) bool { return !ofCaller(s) })
+	theClients(t, spans)
+	spans = slices.DeleteFunc(spans, func(s tracetest.Span) bool { return bytes.Equal(s.GetTraceId(), clientsTrace) })
 	const call = "idnode.v1.IdsService/NextIdentity"
 	for name, on := range map[string]string{call: follower, "GET /databases/{db}/hilo/next": follower} {
 		server := only(t, spans, name, nil)
@@ -76,8 +81,51 @@ func TestTraces(t *testing.T) {
 	}
 }
 
+// clientsTrace is the trace of the client's calls.
+var clientsTrace = bytes.Repeat([]byte{7}, 16)
+
+// span is the span that a context of the client's calls has.
+type span struct{}
+
+// clientCalls makes calls with the Go client, each of a span of its own: three that an Exchange
+// carries, of which the last is refused, and one that is unary.
+func clientCalls(t *testing.T, address string) {
+	t.Helper()
+	parent := func(ctx context.Context) string {
+		return fmt.Sprintf("00-%x-%016x-01", clientsTrace, ctx.Value(span{}))
+	}
+	c, err := client.New(t.Context(), client.Config{Endpoints: []string{address}, TraceParent: parent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(context.Background()) }()
+	in := func(id int) context.Context { return context.WithValue(t.Context(), span{}, id) }
+	_, err1 := c.Identity("orders").Next(in(1))
+	err2 := c.Claim(in(2), "orders/mine")
+	err3 := c.Claim(in(3), "orders/mine")
+	_, err4 := c.Identity("orders").Get(in(4))
+	if err := errors.Join(err1, err2, err4); err != nil || !errors.Is(err3, client.ErrIDClaimed) {
+		t.Fatal(err, err3)
+	}
+}
+
+// theClients checks that each of them is a child of its caller's span.
+func theClients(t *testing.T, spans []tracetest.Span) {
+	t.Helper()
+	for id, name := range map[byte]string{1: "NextIdentity", 2: "Claim", 3: "Claim", 4: "GetIdentity"} {
+		server := only(t, spans, "idnode.v1.IdsService/"+name, append(make([]byte, 7), id))
+		if !bytes.Equal(server.GetTraceId(), clientsTrace) {
+			t.Errorf("%s of span %d: %v", name, id, server)
+		}
+		if id <= 2 {
+			only(t, spans, "group", only(t, spans, "propose", server.GetSpanId()).GetSpanId())
+		}
+	}
+}
+
 func ofCaller(s tracetest.Span) bool {
-	return bytes.Equal(s.GetTraceId(), []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16})
+	own := bytes.Equal(s.GetTraceId(), []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16})
+	return own || bytes.Equal(s.GetTraceId(), clientsTrace)
 }
 
 // only returns the span of this name below a parent, whichever that is if nil.

@@ -1,7 +1,9 @@
 package tracing
 
 import (
+	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
@@ -10,7 +12,9 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
+	grpccodes "google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
@@ -29,8 +33,31 @@ func (t *Tracing) ServerOptions() []grpc.ServerOption {
 	))}
 }
 
-// followed leaves Exchange out, which would be one span of hours: what its calls
-// propose is part of the trace that the caller of the stream named, if it did.
+// Exchange returns what begins the spans of an Exchange's calls: the stream has none.
+func (t *Tracing) Exchange() func(ctx context.Context, method, from string) (context.Context, func(error)) {
+	if t == nil {
+		return nil
+	}
+	return func(ctx context.Context, method, from string) (context.Context, func(error)) {
+		ctx = t.carry.Extract(ctx, propagation.MapCarrier{traceparent: from})
+		ctx, span := t.tracer.Start(ctx, strings.TrimPrefix(method, "/"), trace.WithSpanKind(trace.SpanKindServer))
+		return ctx, func(err error) {
+			if slices.Contains(nodesFault, status.Code(err)) {
+				span.SetStatus(codes.Error, err.Error())
+			}
+			span.End()
+		}
+	}
+}
+
+// nodesFault are the codes with which otelgrpc marks a server's span as failed.
+var nodesFault = []grpccodes.Code{
+	grpccodes.Unknown, grpccodes.DeadlineExceeded, grpccodes.Unimplemented, grpccodes.Internal, grpccodes.Unavailable, grpccodes.DataLoss,
+}
+
+// followed leaves Exchange out, which would be one span of hours: its calls name their callers'
+// spans, and what others propose is part of the trace that the caller of the stream named, if
+// it did.
 func followed(info *stats.RPCTagInfo) bool {
 	return strings.HasPrefix(info.FullMethodName, publicPrefix) && info.FullMethodName != idnodev1.IdsService_Exchange_FullMethodName
 }

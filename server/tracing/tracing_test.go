@@ -94,7 +94,8 @@ func TestNoTracing(t *testing.T) {
 	}
 	next := &log{}
 	events := none.Cluster(cluster.Events{})
-	if none.Proposer(next) != next || none.ServerOptions() != nil || none.Traceparent() != nil || none.Peer() != nil ||
+	if none.Proposer(next) != next || none.ServerOptions() != nil || none.Exchange() != nil ||
+		none.Traceparent() != nil || none.Peer() != nil ||
 		events.Groups.StartSpan != nil || events.Entries.StartSpan != nil {
 		t.Error("something is followed")
 	}

@@ -3034,7 +3034,10 @@ type Call struct {
 	//	*Call_ReturnRange
 	//	*Call_Claim
 	//	*Call_Release
-	Call          isCall_Call `protobuf_oneof:"call"`
+	Call isCall_Call `protobuf_oneof:"call"`
+	// The caller's span, as the header traceparent of W3C Trace Context: the call's span
+	// on the node is its child. May be empty.
+	Traceparent   string `protobuf:"bytes,10,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3151,6 +3154,13 @@ func (x *Call) GetRelease() *ReleaseRequest {
 		}
 	}
 	return nil
+}
+
+func (x *Call) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 type isCall_Call interface {
@@ -3868,7 +3878,7 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
 	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"8\n" +
 	"\x0fExchangeRequest\x12%\n" +
-	"\x05calls\x18\x01 \x03(\v2\x0f.idnode.v1.CallR\x05calls\"\x97\x04\n" +
+	"\x05calls\x18\x01 \x03(\v2\x0f.idnode.v1.CallR\x05calls\"\xb9\x04\n" +
 	"\x04Call\x12 \n" +
 	"\vcorrelation\x18\x01 \x01(\x04R\vcorrelation\x123\n" +
 	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x128\n" +
@@ -3879,7 +3889,9 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"next_range\x18\x06 \x01(\v2\x1b.idnode.v1.NextRangeRequestH\x00R\tnextRange\x12B\n" +
 	"\freturn_range\x18\a \x01(\v2\x1d.idnode.v1.ReturnRangeRequestH\x00R\vreturnRange\x12/\n" +
 	"\x05claim\x18\b \x01(\v2\x17.idnode.v1.ClaimRequestH\x00R\x05claim\x125\n" +
-	"\arelease\x18\t \x01(\v2\x19.idnode.v1.ReleaseRequestH\x00R\areleaseB\x06\n" +
+	"\arelease\x18\t \x01(\v2\x19.idnode.v1.ReleaseRequestH\x00R\arelease\x12 \n" +
+	"\vtraceparent\x18\n" +
+	" \x01(\tR\vtraceparentB\x06\n" +
 	"\x04call\">\n" +
 	"\x10ExchangeResponse\x12*\n" +
 	"\areplies\x18\x01 \x03(\v2\x10.idnode.v1.ReplyR\areplies\"\x95\x04\n" +
