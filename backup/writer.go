@@ -72,7 +72,6 @@ func (w *Writer) write(b []byte) {
 	_, w.err = w.w.Write(b)
 }
 
-// frameSum is the checksum of a frame.
 func frameSum(length, body []byte) uint32 {
 	return crc32c.Sum(length, body)
 }
@@ -88,7 +87,6 @@ type Counted struct {
 	Bytes int64
 }
 
-// Write implements io.Writer.
 func (c *Counted) Write(b []byte) (int, error) {
 	n, err := c.Writer.Write(b)
 	c.Bytes += int64(n)

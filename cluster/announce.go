@@ -151,7 +151,6 @@ func (n *Node) LogServed() error {
 	return e.announcer.served()
 }
 
-// commit takes an announcement through the log.
 func (a *announcer) commit(ctx context.Context) error {
 	if a.pending == nil {
 		once := op.Envelope{Request: &op.RequestKey{Key: member.NewID()}}

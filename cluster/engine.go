@@ -79,7 +79,6 @@ func (n *Node) raftConfig(leaderSignal *leader.Signal) *raft.Config {
 	return c
 }
 
-// startEngine starts Raft and everything built on it.
 func (n *Node) startEngine() (*engine, error) {
 	e := &engine{node: n, signal: leader.NewSignal()}
 	var err error
@@ -200,7 +199,6 @@ func (e *engine) startWork() error {
 	return nil
 }
 
-// startCommit starts group commit.
 func (e *engine) startCommit(stuck *raftguard.StuckTransfer) (err error) {
 	n, c := e.node, e.node.cfg
 	e.batcher, err = commit.NewBatcher(commit.BatcherConfig{
@@ -287,7 +285,6 @@ func (e *engine) lead(stuck *raftguard.StuckTransfer) {
 	})
 }
 
-// startReads starts linearizable reads.
 func (e *engine) startReads() (err error) {
 	n, c := e.node, e.node.cfg
 	e.local = readindex.NewLocal(leaderReads{e.raft, e.transport, e.configuration, e.leadership}, readindex.LocalConfig{})

@@ -20,7 +20,6 @@ const (
 	witnessFile = "witness.json"
 )
 
-// withFiles returns c with the data directory as its storage.
 func (c Config) withFiles() Config {
 	dir := c.DataDir
 	c.Storage = &files{dir: dir}

@@ -28,7 +28,6 @@ func (tcp) DialContext(ctx context.Context, address string) (net.Conn, error) {
 	return transport.DialTCP(ctx, address)
 }
 
-// openTransport opens the Raft port.
 func (e *engine) openTransport() error {
 	n, cfg := e.node, e.node.cfg
 	listener, err := cfg.Network.Listen(cfg.RaftListen)

@@ -113,7 +113,6 @@ func (r Recovery) servers(record *member.Record) ([]raft.Server, error) {
 	return servers, nil
 }
 
-// open opens the node's store.
 func (r Recovery) open(record *member.Record) (Storage, Store, error) {
 	storage := &files{dir: r.DataDir}
 	if _, err := storage.LoadRecord(); err != nil {

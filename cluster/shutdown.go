@@ -96,7 +96,6 @@ func closeWithin(ctx context.Context, end func(context.Context)) {
 	end(ctx)
 }
 
-// awaitLoops waits for the node's goroutines.
 func (n *Node) awaitLoops() error {
 	done := make(chan struct{})
 	go func() {

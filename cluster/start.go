@@ -151,7 +151,6 @@ func (s *starter) settle(place member.Place) error {
 	return err
 }
 
-// seek finds a cluster by the configuration's means.
 func (s *starter) seek(ctx context.Context) (member.Place, error) {
 	self := s.record.Member()
 	tell := func(err error) { s.problem.Store(&err) }

@@ -123,7 +123,6 @@ func (n *Node) StorageFull() bool { return n.space.Full() }
 // StorageSlow says that a write to this node's disk is slow, or was some seconds ago.
 func (n *Node) StorageSlow() bool { return n.disk.Slow(time.Now()) }
 
-// addMembers adds the members and their roles.
 func (e *engine) addMembers(s *Status) {
 	newest := e.pinger.Newest()
 	s.MembersAt = newest.At
@@ -144,7 +143,6 @@ func (e *engine) addMembers(s *Status) {
 	}
 }
 
-// addHeard adds what a member said in a round.
 func (e *engine) addHeard(status *MemberStatus, in *peers.Round) {
 	reply, ok := in.Replies[string(status.Member.GetId())]
 	if !ok {
@@ -154,7 +152,6 @@ func (e *engine) addHeard(status *MemberStatus, in *peers.Round) {
 	status.Condition, status.StateDiffers = reply, in.Differing[string(status.Member.GetId())]
 }
 
-// role returns what a member does, by Raft's configuration.
 func (e *engine) role(m *raftlogv1.Member, server raft.Server, present bool, leader string) Role {
 	switch {
 	case !present || m.GetRemoved():

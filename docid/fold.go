@@ -42,7 +42,6 @@ func firstChange(s string) int {
 	return len(s)
 }
 
-// appendFold folds s character by character.
 func appendFold(dst []byte, s string) []byte {
 	for i := 0; i < len(s); {
 		c := s[i]

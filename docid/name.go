@@ -60,7 +60,6 @@ func ParseDatabase(db string) (string, error) {
 	return db, nil
 }
 
-// isDatabaseByte reports whether c is allowed in a database's name.
 func isDatabaseByte(c byte) bool {
 	switch {
 	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':

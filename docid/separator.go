@@ -29,7 +29,6 @@ func ParseSeparator(s string) (string, error) {
 	return s, nil
 }
 
-// isSeparator reports whether s is exactly one separator.
 func isSeparator(s string) bool {
 	if s == "" || len(s) > utf8.UTFMax {
 		return false

@@ -122,7 +122,6 @@ func nameProblem(name string, limit int) string {
 	}
 }
 
-// isBlank reports whether s is empty or white space throughout.
 func isBlank(s string) bool {
 	for _, r := range s {
 		if !isSpace(r) {

@@ -71,7 +71,6 @@ var (
 // StartingError is the reason why it is not yet known where the counters continue.
 type StartingError string
 
-// Error implements error.
 func (e StartingError) Error() string { return string(e) }
 
 // Config configures the counters. The zero value of a field means its default.

@@ -18,7 +18,6 @@ type State struct {
 	Databases map[string]uint64
 }
 
-// clone returns a copy that shares nothing with s.
 func (s State) clone() State {
 	s.Databases = maps.Clone(s.Databases)
 	return s

@@ -19,14 +19,12 @@ type waiter struct {
 	done  chan struct{}
 }
 
-// load returns the applied index.
 func (a *applied) load() uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.index
 }
 
-// advance moves the index forward and releases its waiters.
 func (a *applied) advance(index uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,7 +78,6 @@ func (a *applied) enter(index uint64) (w waiter, reached bool) {
 	return w, false
 }
 
-// leave removes a waiter that gave up.
 func (a *applied) leave(gone waiter) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -31,7 +31,6 @@ func (c *contents) checkEntry(index uint64, e *raftlog.Entry) error {
 	return nil
 }
 
-// applyOperations applies a group's operations and returns their results.
 func (c *contents) applyOperations(now moment, operations [][]byte) [][]byte {
 	buffer := newResultBuffer(len(operations))
 	for i, data := range operations {

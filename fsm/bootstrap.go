@@ -35,7 +35,6 @@ func (c *contents) bootstrap(dst []byte, now moment, o *op.Operation) ([]byte, *
 	return dst, nil
 }
 
-// checkBootstrap refuses first members that cannot be.
 func checkBootstrap(now moment, b *raftlogv1.Bootstrap) *refusal {
 	if len(b.GetClusterId()) != clusterIDBytes {
 		return invalid("cluster_id", "has %d bytes, must have %d", len(b.GetClusterId()), clusterIDBytes)

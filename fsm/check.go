@@ -10,7 +10,6 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// decodePayload decodes the payload of an operation, or refuses it.
 func decodePayload(o *op.Operation, m proto.Message) *refusal {
 	if err := o.DecodePayload(m); err != nil {
 		return invalid("", "%v", err)
@@ -18,7 +17,6 @@ func decodePayload(o *op.Operation, m proto.Message) *refusal {
 	return nil
 }
 
-// checkDatabase refuses an operation without a proper database.
 func checkDatabase(o *op.Operation) *refusal {
 	return checkText("database", o.Database, docid.MaxDatabaseBytes)
 }
@@ -46,7 +44,6 @@ func validUTF8[T ~string | ~[]byte](text T) bool {
 	return true
 }
 
-// invalid is the refusal of a malformed operation.
 func invalid(field, format string, args ...any) *refusal {
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, field, format, args...)
 }

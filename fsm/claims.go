@@ -46,7 +46,6 @@ func (a numberedItem) less(b numberedItem) bool {
 	return a.value < b.value
 }
 
-// item returns the id.
 func (a numberedItem) item() claimItem {
 	return claimItem{db: a.db, id: a.name + string(a.separator) + strconv.FormatInt(a.value, 10)}
 }
@@ -110,7 +109,6 @@ func newClaims() claimStore {
 	}
 }
 
-// has reports whether an id is claimed.
 func (s *claimStore) has(item claimItem) bool {
 	_, ok := s.claimed.Find(item.db, item.id)
 	return ok
@@ -195,7 +193,6 @@ func (s *claimStore) setSteppedOver(ref table.Ref, item claimItem, steppedOver c
 	}
 }
 
-// release removes a claim, and reports whether there was one.
 func (s *claimStore) release(item claimItem) bool {
 	ref, ok := s.claimed.Find(item.db, item.id)
 	if !ok {
@@ -216,7 +213,6 @@ func (s *claimStore) release(item claimItem) bool {
 	return true
 }
 
-// restore takes over a claim of a snapshot.
 func (s *claimStore) restore(m *raftlogv1.ClaimRecord) error {
 	if err := s.databases.restoreName(m.GetDatabase(), "claim", m.GetId(), docid.MaxIDBytes); err != nil {
 		return err
@@ -250,7 +246,6 @@ func (c *contents) claim(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	return dst, nil
 }
 
-// checkClaim refuses a request with a bad database or id.
 func checkClaim(o *op.Operation, id string) *refusal {
 	if err := checkDatabase(o); err != nil {
 		return err
@@ -277,7 +272,6 @@ func (s *claimStore) checkFree(item claimItem, identities *identityStore, floor 
 	return nil
 }
 
-// release gives a claimed id free.
 func (c *contents) release(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var release raftlogv1.Release
 	if err := decodePayload(o, &release); err != nil {

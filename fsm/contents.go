@@ -56,7 +56,6 @@ func newContents() *contents {
 	return c
 }
 
-// formed reports whether the cluster is formed.
 func (c *contents) formed() bool { return c.clusterID != nil }
 
 // hash is the hash of the whole state. The stores keep the hashes of their many records; the few
@@ -77,7 +76,6 @@ func (c *contents) hash() uint64 {
 	return uint64(h)
 }
 
-// apply applies a decoded entry.
 func (c *contents) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult, error) {
 	if err := c.checkEntry(index, e); err != nil {
 		return nil, err
@@ -89,7 +87,6 @@ func (c *contents) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult,
 	return results, nil
 }
 
-// applyGroups applies an entry's groups, in their order.
 func (c *contents) applyGroups(now moment, groups []raftlog.Group) []raftlog.GroupResult {
 	results := make([]raftlog.GroupResult, len(groups))
 	for i := range groups {

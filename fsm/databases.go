@@ -46,7 +46,6 @@ func (d *databaseStore) use(name []byte) {
 	}
 }
 
-// add gives a new database the next number.
 func (d *databaseStore) add(name string) {
 	n := uint32(len(d.names))
 	d.names = append(d.names, name)
@@ -126,7 +125,6 @@ func (d *databaseStore) roomAtAll(database []byte, size int) *refusal {
 	return nil
 }
 
-// restore takes over a database of a snapshot.
 func (d *databaseStore) restore(name string) error {
 	if _, ok := d.number(name); ok {
 		return corrupt("database %q twice", name)

@@ -54,14 +54,12 @@ func (s *etagStore) of(node nodeid.ID) *etagRecord {
 	return &etagRecord{node: node}
 }
 
-// put stores a node's new record.
 func (s *etagStore) put(e *etagRecord) {
 	s.drop(e.node)
 	s.byNode[e.node] = e
 	s.hash.Add(hashEtags(e))
 }
 
-// drop forgets a node's record, if it has one.
 func (s *etagStore) drop(node nodeid.ID) {
 	if e := s.byNode[node]; e != nil {
 		s.hash.Remove(hashEtags(e))
@@ -69,7 +67,6 @@ func (s *etagStore) drop(node nodeid.ID) {
 	}
 }
 
-// sorted returns all records, by node.
 func (s *etagStore) sorted() []*etagRecord {
 	return slices.SortedFunc(maps.Values(s.byNode), func(a, b *etagRecord) int { return compareNodes(a.node, b.node) })
 }
@@ -118,7 +115,6 @@ func (s *etagStore) restored() {
 	}
 }
 
-// state returns the record as the API says it.
 func (e *etagRecord) state() *raftlogv1.EtagState {
 	s := &raftlogv1.EtagState{Start: e.start, Clean: e.clean, Floor: e.floor}
 	for _, c := range e.counters {
@@ -138,7 +134,6 @@ func (s *etagStore) start(node nodeid.ID) *raftlogv1.EtagState {
 	return &raftlogv1.EtagState{Start: now.start, Clean: before.clean}
 }
 
-// with returns the record with other counters.
 func (e etagRecord) with(counters []etagCounter) *etagRecord {
 	e.counters = counters
 	return &e

@@ -24,7 +24,6 @@ type floor struct {
 // hilo returns the HiLo counter of an unknown tag.
 func (f floor) hilo() hilo.Counter { return hilo.Counter{Max: f.names, Peak: f.names} }
 
-// restore takes over the floor of a snapshot.
 func (f *floor) restore(m *raftlogv1.FloorRecord) error {
 	restored := floor{names: m.GetNames(), epoch: m.GetEpoch(), series: m.GetSeries()}
 	if *f != (floor{}) || restored == (floor{}) || restored.names < 0 {

@@ -27,7 +27,6 @@ type fullIdentity struct {
 	most int64
 }
 
-// fullKey is the key of an identity under a separator.
 func fullKey(f foundIdentity, separator []byte) numberedItem {
 	r, _ := utf8.DecodeRune(separator)
 	return numberedItem{db: f.db, name: f.name, separator: r}

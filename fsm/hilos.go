@@ -104,7 +104,6 @@ func (s *hiloStore) raise(k floorCursor, to int64) {
 	s.put(found, raisedHiLo(found.counter, to, 0))
 }
 
-// skipAhead raises all counters, and returns how many there are.
 func (s *hiloStore) skipAhead(by int64) int {
 	s.counters.Freeze().Scan(func(e table.Entry[packedHiLo]) bool {
 		found := s.find(e.Database, e.Name, floor{})
@@ -114,7 +113,6 @@ func (s *hiloStore) skipAhead(by int64) int {
 	return s.counters.Len()
 }
 
-// restore takes over a counter of a snapshot.
 func (s *hiloStore) restore(m *raftlogv1.HiLoRecord) error {
 	if err := s.databases.restoreName(m.GetDatabase(), "HiLo tag", m.GetTag(), docid.MaxNameBytes); err != nil {
 		return err
@@ -137,7 +135,6 @@ func (s *hiloStore) restore(m *raftlogv1.HiLoRecord) error {
 	return nil
 }
 
-// checkHiLo refuses a request with a bad database or tag.
 func checkHiLo(o *op.Operation, tag string) *refusal {
 	if err := checkDatabase(o); err != nil {
 		return err
@@ -145,7 +142,6 @@ func checkHiLo(o *op.Operation, tag string) *refusal {
 	return checkText("tag", tag, docid.MaxNameBytes)
 }
 
-// hiloNext reserves a range.
 func (c *contents) hiloNext(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var next raftlogv1.HiLoNext
 	if err := decodePayload(o, &next); err != nil {
@@ -267,7 +263,6 @@ func (c *contents) hiloSet(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	return op.AppendValue(dst, counter.Max), nil
 }
 
-// refuseHiLo translates an error of package hilo.
 func refuseHiLo(err error, f foundHiLo) *refusal {
 	switch {
 	case errors.Is(err, hilo.ErrExhausted):

@@ -27,7 +27,6 @@ type foundIdentity struct {
 	ref table.Ref
 }
 
-// counter returns what package identity works on.
 func (f foundIdentity) counter() identity.Counter {
 	return identity.Counter{Last: f.last, Hidden: f.hidden}
 }
@@ -82,7 +81,6 @@ func (s *identityStore) forget(f foundIdentity) {
 	s.databases.count(f.db, f.name, -1)
 }
 
-// table returns the table of hidden or of other identities.
 func (s *identityStore) table(hidden bool) *table.Table[identityValue] {
 	if hidden {
 		return s.hidden
@@ -108,13 +106,11 @@ func (s *identityStore) eachFrom(from floorCursor, f func(k floorCursor, used in
 	})
 }
 
-// raise raises a known identity to a floor.
 func (s *identityStore) raise(k floorCursor, to int64) {
 	found := s.find(k.db, k.name, floor{})
 	s.put(found, identity.Counter{Last: to, Hidden: found.hidden})
 }
 
-// skipAhead raises all identities, and returns how many there are.
 func (s *identityStore) skipAhead(by int64) int {
 	for _, hidden := range []bool{false, true} {
 		s.table(hidden).Freeze().Scan(func(e table.Entry[identityValue]) bool {
@@ -126,7 +122,6 @@ func (s *identityStore) skipAhead(by int64) int {
 	return s.count()
 }
 
-// restore takes over an identity of a snapshot.
 func (s *identityStore) restore(m *raftlogv1.IdentityRecord) error {
 	if err := s.databases.restoreName(m.GetDatabase(), "identity", m.GetName(), docid.MaxNameBytes); err != nil {
 		return err
@@ -157,7 +152,6 @@ func (s *identityStore) warm(operations [][]byte) {
 	s.shown.Warm(keys[:n])
 }
 
-// identityNext hands out values.
 func (c *contents) identityNext(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	next, err := o.DecodeIdentityNext()
 	if err != nil {
@@ -187,7 +181,6 @@ func (c *contents) identityNext(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	return op.AppendBlocks(dst, blocks), nil
 }
 
-// checkIdentityNext refuses a malformed request.
 func checkIdentityNext(o *op.Operation, next op.IdentityNext) *refusal {
 	if err := checkIdentity(o, next.Name); err != nil {
 		return err
@@ -201,7 +194,6 @@ func checkIdentityNext(o *op.Operation, next op.IdentityNext) *refusal {
 	return nil
 }
 
-// checkIdentity refuses a request with a bad database or name.
 func checkIdentity[T ~string | ~[]byte](o *op.Operation, name T) *refusal {
 	if err := checkDatabase(o); err != nil {
 		return err
@@ -262,7 +254,6 @@ func (c *contents) identityDelete(dst []byte, o *op.Operation) ([]byte, *refusal
 	return op.AppendValue(dst, found.last), nil
 }
 
-// refuseIdentity translates an error of package identity.
 func refuseIdentity(err error, f foundIdentity) *refusal {
 	switch {
 	case errors.Is(err, identity.ErrExhausted):

@@ -124,13 +124,11 @@ func (s *State) CheckJoinToken(hash []byte, tag string, now time.Time) *raftlogv
 	return err.message()
 }
 
-// put stores a token.
 func (s *joinTokenStore) put(hash tokenHash, t joinToken) {
 	s.byHash[hash] = t
 	s.hash.Add(hashJoinToken(hash, t))
 }
 
-// drop removes a token, if there is one.
 func (s *joinTokenStore) drop(hash tokenHash) {
 	if t, ok := s.byHash[hash]; ok {
 		delete(s.byHash, hash)
@@ -138,7 +136,6 @@ func (s *joinTokenStore) drop(hash tokenHash) {
 	}
 }
 
-// dropExpired removes the tokens that have expired by a time.
 func (s *joinTokenStore) dropExpired(unixNano int64) {
 	for hash, t := range s.byHash {
 		if t.expires <= unixNano {
@@ -147,7 +144,6 @@ func (s *joinTokenStore) dropExpired(unixNano int64) {
 	}
 }
 
-// records returns all tokens, by their hashes.
 func (s *joinTokenStore) records() []*raftlogv1.JoinTokenCreate {
 	var records []*raftlogv1.JoinTokenCreate
 	for _, hash := range slices.SortedFunc(maps.Keys(s.byHash), func(a, b tokenHash) int { return bytes.Compare(a[:], b[:]) }) {
@@ -157,7 +153,6 @@ func (s *joinTokenStore) records() []*raftlogv1.JoinTokenCreate {
 	return records
 }
 
-// restore takes over a token of a snapshot.
 func (s *joinTokenStore) restore(m *raftlogv1.JoinTokenCreate) error {
 	if len(m.GetTokenHash()) != len(tokenHash{}) || m.GetTag() != "" && checkTag(m.GetTag()) != nil || len(s.byHash) >= maxJoinTokens {
 		return corrupt("a join token with a bad hash or tag, or one too many")

@@ -83,7 +83,6 @@ func (s *memberStore) tagFor(wanted string) (string, *refusal) {
 	return wanted, nil
 }
 
-// nextTag returns the next free tag.
 func (s *memberStore) nextTag() (string, *refusal) {
 	highest := ""
 	for _, m := range s.byID {

@@ -48,7 +48,6 @@ func (s *memberStore) put(m *raftlogv1.Member) {
 	s.hash.Add(hashMember(m))
 }
 
-// change stores a member with changes.
 func (s *memberStore) change(m *raftlogv1.Member, change func(*raftlogv1.Member)) *raftlogv1.Member {
 	changed := proto.CloneOf(m)
 	change(changed)
@@ -56,7 +55,6 @@ func (s *memberStore) change(m *raftlogv1.Member, change func(*raftlogv1.Member)
 	return changed
 }
 
-// remove marks a member as removed.
 func (s *memberStore) remove(m *raftlogv1.Member) *raftlogv1.Member {
 	return s.change(m, func(m *raftlogv1.Member) { m.Removed, m.Voter = true, false })
 }
@@ -90,14 +88,12 @@ func (s *memberStore) node(id []byte) (nodeid.ID, *refusal) {
 	return node, nil
 }
 
-// sorted returns all members, by tag.
 func (s *memberStore) sorted() []*raftlogv1.Member {
 	return slices.SortedFunc(maps.Values(s.byID), func(a, b *raftlogv1.Member) int {
 		return docid.CompareNodeTags(a.GetTag(), b.GetTag())
 	})
 }
 
-// voters counts the present members that vote.
 func (s *memberStore) voters() int {
 	n := 0
 	for _, m := range s.byID {
@@ -123,7 +119,6 @@ func (s *memberStore) below(format uint32) *raftlogv1.Member {
 	return lowest
 }
 
-// restore takes over a member of a snapshot.
 func (s *memberStore) restore(m *raftlogv1.Member) error {
 	id, err := nodeid.FromBytes(m.GetId())
 	if err != nil || s.byID[id] != nil || s.byTag(m.GetTag()) != nil {
@@ -136,7 +131,6 @@ func (s *memberStore) restore(m *raftlogv1.Member) error {
 	return nil
 }
 
-// checkMember refuses a member with a bad id or addresses, or that cannot read the log.
 func checkMember(m *raftlogv1.Member, format uint32) *refusal {
 	if len(m.GetId()) != nodeid.Size {
 		return invalid("id", "has %d bytes, must have %d", len(m.GetId()), nodeid.Size)
@@ -156,7 +150,6 @@ func checkMember(m *raftlogv1.Member, format uint32) *refusal {
 // knownFormat returns the newest log format of a member; the first if the member states none.
 func knownFormat(m *raftlogv1.Member) uint32 { return max(m.GetLogFormat(), firstFormat) }
 
-// checkTag refuses what is no node tag.
 func checkTag(tag string) *refusal {
 	if err := docid.ValidateNodeTag(tag); err != nil {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID, "tag", "%v", err)
@@ -164,7 +157,6 @@ func checkTag(tag string) *refusal {
 	return nil
 }
 
-// newMember returns the record of a new member.
 func newMember(m *raftlogv1.Member, tag string) *raftlogv1.Member {
 	return &raftlogv1.Member{
 		Id: bytes.Clone(m.GetId()), Tag: strings.Clone(tag),
@@ -270,7 +262,6 @@ func (c *contents) memberRemove(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	return appendMember(dst, &raftlogv1.MemberResult{Member: m}), nil
 }
 
-// appendMember appends the answer of operations on a member.
 func appendMember(dst []byte, r *raftlogv1.MemberResult) []byte {
 	return op.AppendAnswer(dst, r)
 }

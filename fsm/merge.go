@@ -111,7 +111,6 @@ func (m *merging) identity(given *raftlogv1.MergeIdentity) {
 	m.identities.put(found, now)
 }
 
-// hilo raises a HiLo counter.
 func (m *merging) hilo(given *raftlogv1.MergeHiLo) {
 	found := m.hilos.find(m.db, given.GetTag(), m.floor)
 	now := raisedHiLo(found.counter, given.GetMax(), given.GetPeak())

@@ -56,7 +56,6 @@ type clusterPlan struct {
 	records map[nodeid.ID]*etagRecord
 }
 
-// tag plans the outcome of a given tag.
 func (p *clusterPlan) tag(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag) *refusal {
 	id, err := nodeid.FromBytes(given.GetId())
 	if err != nil {
@@ -122,7 +121,6 @@ func (p *clusterPlan) share(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag
 	return nil
 }
 
-// carryOut makes the planned changes.
 func (p *clusterPlan) carryOut() {
 	for _, m := range p.retired {
 		p.members.put(m)

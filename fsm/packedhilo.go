@@ -45,7 +45,6 @@ func appendHolder(b []byte, h, before hilo.Holder) []byte {
 	return append(b, who...)
 }
 
-// counter unpacks the counter.
 func (p packedHiLo) counter() hilo.Counter {
 	b := []byte(p)
 	next := func() int64 {

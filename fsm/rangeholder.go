@@ -61,7 +61,6 @@ func (h RangeHolder) packed() hilo.Holder {
 	return hilo.Holder{Who: strings.TrimRight(who, "\x00"), At: h.Issued.Unix()}
 }
 
-// holderOf returns who asks for a range.
 func holderOf(now moment, o *op.Operation, next *raftlogv1.HiLoNext) (hilo.Holder, *refusal) {
 	if _, invisible := docid.FirstInvisible(next.GetLabel()); invisible || len(next.GetLabel()) > MaxLabelBytes {
 		return hilo.Holder{}, invalid("label", "is longer than %d bytes, or has invisible characters", MaxLabelBytes)

@@ -33,7 +33,6 @@ func larger(a, b *requestShare) bool {
 	return older(a, b)
 }
 
-// first returns the first share.
 func (o *requestOrder) first() *requestShare { return o.shares[0] }
 
 // moved puts a share that has changed in its place.
@@ -42,26 +41,21 @@ func (o *requestOrder) moved(s *requestShare) { heap.Fix(o, s.places[o.order]) }
 // remove removes a share, which may be empty.
 func (o *requestOrder) remove(s *requestShare) { heap.Remove(o, s.places[o.order]) }
 
-// Len implements heap.Interface.
 func (o *requestOrder) Len() int { return len(o.shares) }
 
-// Less implements heap.Interface.
 func (o *requestOrder) Less(i, j int) bool { return o.before(o.shares[i], o.shares[j]) }
 
-// Swap implements heap.Interface.
 func (o *requestOrder) Swap(i, j int) {
 	o.shares[i], o.shares[j] = o.shares[j], o.shares[i]
 	o.shares[i].places[o.order], o.shares[j].places[o.order] = i, j
 }
 
-// Push implements heap.Interface.
 func (o *requestOrder) Push(x any) {
 	s := x.(*requestShare)
 	s.places[o.order] = len(o.shares)
 	o.shares = append(o.shares, s)
 }
 
-// Pop implements heap.Interface.
 func (o *requestOrder) Pop() any {
 	last := len(o.shares) - 1
 	s := o.shares[last]

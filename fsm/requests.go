@@ -85,7 +85,6 @@ func (w *requestWindow) push(s *requestShare, k *op.RequestKey, index uint64, re
 	heap.Push(&w.largest, s)
 }
 
-// pop forgets the oldest entry of a share.
 func (w *requestWindow) pop(s *requestShare) {
 	w.hash.Remove(s.hash())
 	key, hash := s.pop()
@@ -104,7 +103,6 @@ func (w *requestWindow) pop(s *requestShare) {
 	w.largest.remove(s)
 }
 
-// evict forgets entries until no more than a limit are left.
 func (w *requestWindow) evict(limit, index uint64) {
 	for w.size > limit {
 		s := w.oldest.first()
@@ -123,7 +121,6 @@ func (s *requestShare) forgot(k *op.RequestKey) bool {
 	return k.Since < s.floor && (k.Retry || k.Since != 0)
 }
 
-// restore takes over a request id of a snapshot.
 func (w *requestWindow) restore(m *raftlogv1.RequestRecord) error {
 	k := op.RequestKey{Fingerprint: m.GetFingerprint()}
 	if copy(k.Key[:], m.GetKey()) != len(k.Key) || len(m.GetKey()) != len(k.Key) {

@@ -44,7 +44,6 @@ type requestEntry struct {
 	begin, bytes uint32 // where the result is in the chunk's data
 }
 
-// result returns an entry's encoded result.
 func (c *requestChunk) result(e *requestEntry) []byte {
 	return c.data[e.begin : e.begin+e.bytes : e.begin+e.bytes]
 }
@@ -53,7 +52,6 @@ func newRequestShare(principal string, first, floor uint64) *requestShare {
 	return &requestShare{principal: principal, id: hashPrincipal(principal), first: first, next: first, floor: floor}
 }
 
-// size returns how many request ids are remembered of the principal.
 func (s *requestShare) size() uint64 { return s.next - s.first }
 
 // at returns the entry at a position that is remembered, and its chunk.
@@ -81,7 +79,6 @@ func (s *requestShare) push(k *op.RequestKey, index uint64, result []byte) uint6
 	return hashRequest(s.id, s.next-1, &chunk.entries[len(chunk.entries)-1], result)
 }
 
-// room returns a chunk with room for an entry.
 func (s *requestShare) room() *requestChunk {
 	if n := len(s.chunks); n > 0 && uint64(len(s.chunks[n-1].entries)) < min(s.size()/4, requestChunkSize) {
 		return s.chunks[n-1]

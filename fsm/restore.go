@@ -34,7 +34,6 @@ func (s *State) Restore(r io.Reader) error {
 	return nil
 }
 
-// replace puts the new state in place.
 func (s *State) replace(restored *contents) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +45,6 @@ func (s *State) replace(restored *contents) error {
 	return nil
 }
 
-// readContents reads a snapshot into a new state.
 func readContents(r io.Reader, maxFormat uint32) (*contents, error) {
 	in := newSnapshotReader(r)
 	c := newContents()
@@ -72,7 +70,6 @@ func readContents(r io.Reader, maxFormat uint32) (*contents, error) {
 	return c, nil
 }
 
-// restoreHeader restores the header's part of the state.
 func (c *contents) restoreHeader(h *raftlogv1.SnapshotHeader) error {
 	switch len(h.GetClusterId()) {
 	case 0:
@@ -90,7 +87,6 @@ func (c *contents) restoreHeader(h *raftlogv1.SnapshotHeader) error {
 	return nil
 }
 
-// restoreRecord restores a record.
 func (c *contents) restoreRecord(m *raftlogv1.SnapshotRecord) error {
 	switch r := m.GetRecord().(type) {
 	case *raftlogv1.SnapshotRecord_Database:

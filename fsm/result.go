@@ -26,7 +26,6 @@ func refuse(reason raftlogv1.RefusalReason, field, format string, args ...any) *
 	return &refusal{reason: reason, field: field, detail: fmt.Sprintf(format, args...)}
 }
 
-// message is the refusal as a result has it; nil for none.
 func (r *refusal) message() *raftlogv1.Refusal {
 	if r == nil {
 		return nil

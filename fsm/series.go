@@ -23,7 +23,6 @@ type seriesItem struct {
 	keys, names, bytes int64
 }
 
-// less compares places.
 func (i *seriesItem) less(j *seriesItem) bool {
 	return cmp.Or(cmp.Compare(i.db, j.db), cmp.Compare(i.name, j.name)) < 0
 }
@@ -60,7 +59,6 @@ func (s *seriesStore) add(db uint32, name string, is *series.Series) *seriesItem
 	return i
 }
 
-// remove forgets a series.
 func (s *seriesStore) remove(i *seriesItem) {
 	s.byName.Delete(i)
 	s.hash.Remove(i.hash)
@@ -91,7 +89,6 @@ func (s *seriesStore) suspendAll() {
 	})
 }
 
-// checkSeriesName refuses a name of a new series that could not be read.
 func checkSeriesName(name string) *refusal {
 	if r, found := docid.FirstInvisible(name); found {
 		return invalid("name", "has the character %U, which cannot be seen", r)
@@ -106,7 +103,6 @@ type frozenSeries struct {
 	series.Frozen
 }
 
-// freeze returns all series as they are now.
 func (s *seriesStore) freeze() []frozenSeries {
 	all := make([]frozenSeries, 0, s.byName.Len())
 	s.byName.Scan(func(i *seriesItem) bool {

@@ -66,7 +66,6 @@ func (s *seriesStore) define(dst []byte, now moment, o *op.Operation, floor floo
 	return op.AppendValue(dst, m.GetExpectedVersion()+1), refuseSeries(err)
 }
 
-// begin begins a series.
 func (s *seriesStore) begin(dst []byte, now moment, o *op.Operation, m *raftlogv1.SeriesDefine, floor floor) ([]byte, *refusal) {
 	fresh, refused := s.fresh(o.Database, m, floor)
 	if refused != nil {
@@ -107,7 +106,6 @@ func noSeries(name string) *refusal {
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_NOT_FOUND, "series", "there is no series %.200q", name)
 }
 
-// in changes a series.
 func (s *seriesStore) in(o *op.Operation, name string, change func(*series.Series) error) *refusal {
 	i := s.find(s.databases.numberOf(o.Database), name)
 	if i == nil {
@@ -135,7 +133,6 @@ func (s *seriesStore) delete(dst []byte, now moment, o *op.Operation) ([]byte, *
 	return dst, nil
 }
 
-// take gives numbers to keys.
 func (s *seriesStore) take(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var m raftlogv1.SeriesTake
 	if err := decodePayload(o, &m); err != nil {
@@ -226,7 +223,6 @@ func (s *seriesStore) end(dst []byte, now moment, o *op.Operation) ([]byte, *ref
 	return op.AppendAnswer(dst, op.SeriesNumbers(numbers)), nil
 }
 
-// closeScope ends a scope.
 func (s *seriesStore) closeScope(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var m raftlogv1.SeriesCloseScope
 	if err := decodePayload(o, &m); err != nil {
@@ -240,7 +236,6 @@ func (s *seriesStore) closeScope(dst []byte, now moment, o *op.Operation) ([]byt
 	return op.AppendValue(dst, last), refused
 }
 
-// resume lets a suspended series go on.
 func (s *seriesStore) resume(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var m raftlogv1.SeriesResume
 	if err := decodePayload(o, &m); err != nil {

@@ -134,7 +134,6 @@ func (a *sessionStore) open(node nodeid.ID, number uint64) {
 	a.add(&session{origin: node, number: number})
 }
 
-// add stores a session without results.
 func (a *sessionStore) add(s *session) {
 	a.byOrigin[s.origin] = s
 	a.hash.Add(hashSession(s))
@@ -166,7 +165,6 @@ func (a *sessionStore) views() []session {
 	return views
 }
 
-// restore takes over a record of a snapshot.
 func (a *sessionStore) restore(m *raftlogv1.SessionRecord, members *memberStore) error {
 	origin, member := members.present(m.GetOrigin())
 	if member == nil {

@@ -81,16 +81,12 @@ func newSettings() settingStore {
 	return s
 }
 
-// value returns a setting's value.
 func (s *settingStore) value(id settingID) int64 { return s.values[id] }
 
-// requestWindow is how many request ids are remembered.
 func (s *settingStore) requestWindow() uint64 { return uint64(s.value(settingRequestWindow)) }
 
-// changed reports whether a setting differs from its default.
 func (s *settingStore) changed(id settingID) bool { return s.values[id] != settingTable[id].Default }
 
-// settingByKey returns the setting of that name.
 func settingByKey(key string) (settingID, bool) {
 	for id, info := range settingTable {
 		if info.Key == key {
@@ -119,7 +115,6 @@ func (c *contents) settingSet(dst []byte, now moment, o *op.Operation) ([]byte, 
 	return op.AppendValue(dst, set.GetValue()), nil
 }
 
-// checkSetting refuses a value that is out of range.
 func checkSetting(id settingID, value int64) *refusal {
 	info := settingTable[id]
 	if value >= info.Min && value <= info.Max {
@@ -129,13 +124,11 @@ func checkSetting(id settingID, value int64) *refusal {
 		"%s is %d, must be from %d to %d", info.Key, value, info.Min, info.Max)
 }
 
-// quota is the refusal that names a limit.
 func (s *settingStore) quota(limit settingID) *refusal {
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "",
 		"the limit %s of %d is reached", settingTable[limit].Key, s.value(limit))
 }
 
-// restore takes over a setting of a snapshot.
 func (s *settingStore) restore(m *raftlogv1.SettingRecord) error {
 	id, ok := settingByKey(m.GetKey())
 	if !ok || checkSetting(id, m.GetValue()) != nil || s.changed(id) {
@@ -145,7 +138,6 @@ func (s *settingStore) restore(m *raftlogv1.SettingRecord) error {
 	return nil
 }
 
-// hash is the settings' part of the state's hash.
 func (s *settingStore) hash() (h statehash.Sum) {
 	for id := range settingCount {
 		if s.changed(id) {

@@ -79,21 +79,18 @@ func (s *Snapshot) writeCluster(out *snapshotWriter) {
 	}
 }
 
-// writeMembership writes the index of the newest change of the membership.
 func (s *Snapshot) writeMembership(out *snapshotWriter) {
 	if s.membership != 0 {
 		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_MembershipIndex{MembershipIndex: s.membership}})
 	}
 }
 
-// writeSessions writes the sessions of nodes.
 func (s *Snapshot) writeSessions(out *snapshotWriter) {
 	for i := range s.sessions {
 		s.sessions[i].write(out)
 	}
 }
 
-// writeJoinTokens writes the tokens by which nodes may join.
 func (s *Snapshot) writeJoinTokens(out *snapshotWriter) {
 	for _, t := range s.joinTokens {
 		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_JoinToken{JoinToken: t}})
@@ -147,7 +144,6 @@ func (w *snapshotWriter) session(s *raftlogv1.SessionRecord) {
 	w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Session{Session: s}})
 }
 
-// writeNames writes identities, HiLo counters, claims and series.
 func (s *Snapshot) writeNames(out *snapshotWriter) {
 	out.identities(s.identities, false)
 	out.identities(s.hidden, true)
@@ -247,7 +243,6 @@ type snapshotWriter struct {
 	err     error
 }
 
-// write writes bytes and takes them into the checksum.
 func (w *snapshotWriter) write(b []byte) {
 	if w.err != nil {
 		return
@@ -283,7 +278,6 @@ func (w *snapshotWriter) record(m *raftlogv1.SnapshotRecord) bool {
 	return w.err == nil
 }
 
-// end writes the trailer.
 func (w *snapshotWriter) end() (int64, error) {
 	trailer := &raftlogv1.SnapshotTrailer{Records: w.records, Checksum: w.crc}
 	w.write([]byte{0})

@@ -36,7 +36,6 @@ type ExhaustedError struct {
 	Most int64
 }
 
-// Error implements error.
 func (e *ExhaustedError) Error() string { return ErrExhausted.Error() }
 
 // Unwrap returns ErrExhausted.

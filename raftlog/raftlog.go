@@ -47,7 +47,6 @@ type UnknownFormatError struct {
 	Known uint32
 }
 
-// Error implements error.
 func (e *UnknownFormatError) Error() string {
 	return fmt.Sprintf("%s has format %d, this binary knows formats up to %d: upgrade it", e.What, e.Format, e.Known)
 }
@@ -93,7 +92,6 @@ type Entry struct {
 	Groups []Group
 }
 
-// corrupt returns an error that wraps ErrCorrupt.
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
 }

@@ -9,7 +9,6 @@ const (
 	fan      = 16
 )
 
-// ended reports whether an open number's time has ended.
 func (r *record) ended(now int64) bool { return r.expires != 0 && r.expires <= now }
 
 // span is what some consecutive numbers have: when the time of the first and of the last open
@@ -24,7 +23,6 @@ type span struct {
 // nothing is the span of numbers of which none is open or released.
 var nothing = span{first: math.MaxInt64, last: math.MinInt64}
 
-// spanOf returns what one number has.
 func spanOf(r *record) span {
 	s := nothing
 	if r.state != Voided && r.state != 0 {

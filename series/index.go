@@ -83,7 +83,6 @@ func (x *index) slot(s *shard, h uint64, key string) int {
 	return i
 }
 
-// set stores a key's ref.
 func (x *index) set(key string, r ref) {
 	s, h := x.shardOf(key)
 	if (s.used+1)*5 > len(s.slots)*4 {
@@ -98,7 +97,6 @@ func (x *index) set(key string, r ref) {
 	s.slots[i] = slotOf(r, h)
 }
 
-// grow makes the shard twice as large.
 func (x *index) grow(s *shard) {
 	old := s.slots
 	s.slots = make([]slot, max(4, 2*len(old)))

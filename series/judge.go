@@ -103,7 +103,6 @@ func (s *Series) run(c *scope, now, count int64, kept map[ref]bool) int64 {
 	return c.last + 1
 }
 
-// oldest returns the key of the lowest open number.
 func (s *Series) oldest(c *scope, now int64) string {
 	if n := c.next(0, wanted{lasting: true, at: s.goneBy(now)}); n != 0 {
 		return c.at(n).key()

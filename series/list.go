@@ -46,7 +46,6 @@ func (l *list) ownPage(i int) *page {
 	return p
 }
 
-// add adds a scope.
 func (l *list) add(c *scope) {
 	if l.len%pageSize == 0 {
 		l.pages = append(l.pages, page{epoch: l.epoch})
@@ -56,7 +55,6 @@ func (l *list) add(c *scope) {
 	l.len++
 }
 
-// freeze returns the pages as they are now.
 func (l *list) freeze() []page {
 	l.epoch++
 	return slices.Clone(l.pages)

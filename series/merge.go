@@ -263,13 +263,11 @@ func newest(a, b Stored) known {
 	return mine
 }
 
-// changes reports whether the series changes.
 func (m *merging) changes() bool {
 	c := m.scope
 	return len(m.taken) > 0 || m.piece.Closed && !c.closed || c.index == m.series.scopes.len || c.offset != m.offset()
 }
 
-// carryOut merges what is compared.
 func (m *merging) carryOut() {
 	s, offset := m.series, m.offset()
 	s.Suspend()

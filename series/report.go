@@ -245,7 +245,6 @@ func (s *Series) verify(c *scope) (keys int64, err error) {
 	return keys, nil
 }
 
-// wrong says what is wrong with a number.
 func (s *Series) wrong(c *scope, n int64, r *record) string {
 	leaf, whole := c.place(n)/leafSize, c.place(n)%leafSize == 0
 	switch {

@@ -127,10 +127,8 @@ func (s *Series) checkPiece(c *scope, p Piece) error {
 	return nil
 }
 
-// most returns the greatest number of a scope.
 func (s *Series) most() int64 { return min(s.format.Most(), maxNumber) }
 
-// dated reports whether a date is in a scope.
 func (s *Series) dated(c *scope, d format.Date) bool {
 	values, err := s.format.Scope(d, c.given())
 	return err == nil && slices.Equal(values, c.values)

@@ -118,7 +118,6 @@ type scope struct {
 	finder finder
 }
 
-// newScope returns a scope without numbers.
 func (s *Series) newScope(values []string) *scope {
 	return &scope{
 		series: s, index: s.scopes.len, epoch: s.scopes.epoch, values: together(values),
@@ -181,7 +180,6 @@ func (c *scope) at(number int64) *record {
 	return &c.slabs[i/slabSize].records[i%slabSize]
 }
 
-// change changes a number's record.
 func (c *scope) change(number int64, f func(r *record)) {
 	i := c.place(number)
 	s := &c.slabs[i/slabSize]
@@ -285,10 +283,8 @@ func (c *scope) moveTo(offset int64) {
 	c.series.hash.Add(c.hashHeader())
 }
 
-// empty reports whether the scope has no numbers.
 func (c *scope) empty() bool { return c.last == c.offset }
 
-// close ends the scope.
 func (c *scope) close() {
 	c.series.hash.Remove(c.hashHeader())
 	c.closed = true
@@ -316,7 +312,6 @@ func (c *scope) ended(now int64) int64 {
 	}))
 }
 
-// waits reports whether a number has a deadline.
 func (c *scope) waits(number int64, r *record) bool {
 	if c.deadlines == nil {
 		return false

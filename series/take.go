@@ -91,7 +91,6 @@ func (q *Request) check() error {
 	return checkKeys(q.Keys)
 }
 
-// checkKeys checks the keys of a call.
 func checkKeys(keys []string) error {
 	if len(keys) < 1 || len(keys) > MaxKeys {
 		return &InvalidError{Field: "keys", Detail: "are not 1 to 1000"}

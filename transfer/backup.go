@@ -102,7 +102,6 @@ func (b *Backup) takeHeader(h *raftlogv1.BackupHeader) {
 	i.Format, i.StateHash = h.GetFormat(), h.GetStateHash()
 }
 
-// count counts one record.
 func (b *Backup) count(m *raftlogv1.SnapshotRecord) error {
 	switch r := m.GetRecord().(type) {
 	case *raftlogv1.SnapshotRecord_Database:

@@ -111,7 +111,6 @@ func plus(value, add int64) int64 {
 	return value + add
 }
 
-// send sends the batch, if there is one.
 func (m *Merger) send(ctx context.Context) error {
 	if m.batch == nil {
 		return nil

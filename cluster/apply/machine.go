@@ -54,7 +54,6 @@ func (m *Machine) States() *States { return &m.states }
 
 var _ raft.ConfigurationStore = (*Machine)(nil)
 
-// fail ends the node.
 func (m *Machine) fail(err error) error {
 	if m.broken.CompareAndSwap(nil, &err) {
 		m.cfg.Logger.Error("the state machine stops", "error", err)

@@ -32,7 +32,6 @@ func newPacedWriter(ctx context.Context, w io.Writer) *pacedWriter {
 	return &pacedWriter{ctx: ctx, w: w, resumed: time.Now()}
 }
 
-// Write implements io.Writer.
 func (p *pacedWriter) Write(b []byte) (int, error) {
 	n, err := p.w.Write(b)
 	if err != nil {

@@ -57,7 +57,6 @@ func (s *States) Newest() StateAt {
 	return s.ring[(s.count-1)%rememberedStates]
 }
 
-// replaced returns how often the state was replaced.
 func (s *States) replaced() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +75,6 @@ const (
 	gone
 )
 
-// at returns the hash of the state at index, if it is known.
 func (s *States) at(index uint64) (uint64, remembered) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

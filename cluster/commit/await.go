@@ -48,7 +48,6 @@ func (b *Batcher) awaitGrace(f Future) ([]raftlog.GroupResult, error) {
 // noAnswer returns Unknown, with the reason that ended the wait.
 func noAnswer(reason outcome.Reason) error { return outcome.NewUnknown(reason, errNoAnswer) }
 
-// futureResult returns the result of a future that is done.
 func futureResult(f Future) ([]raftlog.GroupResult, error) {
 	results, err := f.Results()
 	if err == nil {

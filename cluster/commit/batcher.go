@@ -219,7 +219,6 @@ func (b *Batcher) leave(s *submission, cause error) (raftlog.GroupResult, error)
 // with Unknown(Stopping). It may be called more than once; each call waits.
 func (b *Batcher) Close(ctx context.Context) { b.close(ctx, b.stop) }
 
-// stop ends all waits.
 func (b *Batcher) stop() {
 	b.mu.Lock()
 	b.stopped = true

@@ -45,7 +45,6 @@ func (b *Batcher) take() []*submission {
 	return taken
 }
 
-// write is a writer's loop.
 func (b *Batcher) write() {
 	var groups [][]byte
 	for {
@@ -100,7 +99,6 @@ func (b *Batcher) append(r *leadership, submissions []*submission, entry []byte)
 	}
 }
 
-// startSpan starts an entry's span, if entries are traced.
 func (b *Batcher) startSpan(submissions []*submission) Span {
 	if b.cfg.Events.StartSpan == nil {
 		return nil

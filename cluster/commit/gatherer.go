@@ -78,7 +78,6 @@ func (g *Gatherer) Propose(ctx context.Context, operation []byte) ([]byte, error
 	return result, err
 }
 
-// waiter returns a waiter for an operation.
 func (g *Gatherer) waiter(ctx context.Context, operation []byte) *waiter {
 	w := g.pool.get(ctx, operation)
 	w.resultBound = g.cfg.ResultBound(operation)
@@ -179,7 +178,6 @@ func (g *Gatherer) Close(ctx context.Context) {
 	g.expiring.Wait()
 }
 
-// stop ends all waits.
 func (g *Gatherer) stop() {
 	g.mu.Lock()
 	g.stopped = true
@@ -193,7 +191,6 @@ func (g *Gatherer) stop() {
 	g.fail(inFlight, outcome.NewUnknown(outcome.Stopping, nil))
 }
 
-// fail answers all waiters with err.
 func (g *Gatherer) fail(waiters []*waiter, err error) {
 	if len(waiters) == 0 {
 		return

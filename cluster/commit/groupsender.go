@@ -48,7 +48,6 @@ type group struct {
 	err  error
 }
 
-// run is the loop.
 func (s *groupSender) run() {
 	for {
 		gr, ok := s.next()
@@ -132,7 +131,6 @@ func appendCallers(callers []context.Context, waiters []*waiter) []context.Conte
 	return callers
 }
 
-// startSpan starts the group's span, if groups are traced.
 func (s *groupSender) startSpan(gr *group) {
 	if start := s.g.cfg.Events.StartSpan; start != nil {
 		gr.span = start(s.callers, len(s.callers))
@@ -200,7 +198,6 @@ func (s *groupSender) begin(gr *group) (context.Context, string, bool) {
 	return s.attempt.renew(g.halt, g.cfg.SendTimeout), s.target, true
 }
 
-// end ends the attempt.
 func (s *groupSender) end() {
 	s.g.mu.Lock()
 	defer s.g.mu.Unlock()

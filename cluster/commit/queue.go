@@ -23,7 +23,6 @@ const operationHead = 4
 // cost is an operation's share of a group's bytes.
 func cost(operation []byte) int { return operationHead + len(operation) }
 
-// push appends w.
 func (q *queue) push(w *waiter) {
 	w.state, w.prev, w.next = queued, q.tail, nil
 	if q.tail == nil {
@@ -47,7 +46,6 @@ func (q *queue) pushFront(w *waiter) {
 	q.count(w, 1)
 }
 
-// remove removes w from any position.
 func (q *queue) remove(w *waiter) {
 	if w.prev == nil {
 		q.head = w.next
@@ -88,7 +86,6 @@ func (q *queue) take(dst []*waiter, limit, bytes, results int) ([]*waiter, int) 
 	return dst, size
 }
 
-// drain removes and returns all waiters.
 func (q *queue) drain() []*waiter {
 	all, _ := q.take(make([]*waiter, 0, q.length), q.length, q.bytes, math.MaxInt)
 	return all

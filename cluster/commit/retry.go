@@ -21,7 +21,6 @@ type retry struct {
 	backoff time.Duration
 }
 
-// next returns the wait before the next attempt.
 func (r *retry) next() time.Duration {
 	r.backoff = min(max(2*r.backoff, firstBackoff), lastBackoff)
 	return r.backoff
@@ -96,7 +95,6 @@ func (a *attempt) renew(parent context.Context, d time.Duration) context.Context
 	return a.ctx
 }
 
-// cancel ends the attempt in flight.
 func (a *attempt) cancel() {
 	if a.end != nil {
 		a.end()

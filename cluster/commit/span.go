@@ -24,7 +24,6 @@ func withSpan(ctx context.Context, span Span) context.Context {
 	return span.Onto(ctx)
 }
 
-// endSpan ends a span, if there is one.
 func endSpan(span Span, err error) {
 	if span != nil {
 		span.End(err)

@@ -63,7 +63,6 @@ func (w *waiter) answer(result []byte, err error) {
 	w.done <- struct{}{}
 }
 
-// answerAll ends the wait of all callers with the same error.
 func answerAll(waiters []*waiter, err error) {
 	for _, w := range waiters {
 		w.answer(nil, err)

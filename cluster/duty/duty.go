@@ -125,7 +125,6 @@ func (l *Loop) next(now time.Time) (next, wake *state) {
 	return next, wake
 }
 
-// waits reports whether a duty waits for its next check.
 func (l *Loop) waits(s *state) bool { return !s.running && (!s.Late || l.established) }
 
 // due makes a check that is due, and returns the task that begins with it; nil if none does.

@@ -73,7 +73,6 @@ func (l *Leadership) prepare(ctx context.Context) error {
 	return nil
 }
 
-// barrier passes a barrier and returns its index.
 func (l *Leadership) barrier(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, barrierTimeout)
 	defer cancel()

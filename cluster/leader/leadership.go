@@ -142,7 +142,6 @@ func (l *Leadership) start(ctx context.Context) (end func()) {
 	}
 }
 
-// work is a leader's work, until ctx ends.
 func (l *Leadership) work(ctx context.Context) {
 	established := make(chan struct{})
 	var establishing sync.WaitGroup

@@ -191,7 +191,6 @@ func (l *Loss) canCampaign() bool {
 		!l.cfg.Slow() && l.votes()
 }
 
-// votes reports whether this node is a voter.
 func (l *Loss) votes() bool {
 	return slices.ContainsFunc(l.cfg.Voters(), func(m *raftlogv1.Member) bool { return bytes.Equal(m.GetId(), l.cfg.Self) })
 }
@@ -319,7 +318,6 @@ func (e lossEvidence) tally() (before int, complete bool) {
 	return before, lost > len(e.voters)/2
 }
 
-// hears reports whether a voter hears the leader.
 func (e lossEvidence) hears(c *peerv1.LeaderContact) bool {
 	return c.GetConnected() && time.Duration(c.GetSilentMicros())*time.Microsecond < e.silenceLimit
 }

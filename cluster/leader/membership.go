@@ -80,13 +80,11 @@ func (m *Membership) Add(ctx context.Context, add *raftlogv1.MemberAdd, principa
 	}, nil
 }
 
-// promote commits that a member may vote.
 func (m *Membership) promote(ctx context.Context, id []byte) error {
 	_, err := m.change(ctx, nil, &raftlogv1.MemberPromote{Id: id})
 	return err
 }
 
-// raiseFormat commits a newer log format.
 func (m *Membership) raiseFormat(ctx context.Context, format uint32) error {
 	_, err := m.change(ctx, nil, &raftlogv1.FormatRaise{Format: format})
 	return err

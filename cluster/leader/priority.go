@@ -84,7 +84,6 @@ func (p *priorityTransfers) recent(now time.Time, own uint32, id raft.ServerID) 
 	return attempted && now.Sub(last.at) < p.wait(now, own, id)
 }
 
-// add records an attempt.
 func (p *priorityTransfers) add(now time.Time, own uint32, id raft.ServerID) {
 	if p.attempts == nil {
 		p.attempts = map[raft.ServerID]priorityAttempt{}
@@ -92,7 +91,6 @@ func (p *priorityTransfers) add(now time.Time, own uint32, id raft.ServerID) {
 	p.attempts[id] = priorityAttempt{now, p.wait(now, own, id)}
 }
 
-// followPriority transfers leadership to a voter with a greater priority.
 func (t *Transfer) followPriority() duty.Duty {
 	// What was fit in an earlier leadership may have been away since.
 	t.priorityTransfers.fit = nil

@@ -77,7 +77,6 @@ type reconciler struct {
 	transfers int
 }
 
-// duty returns the reconciler's duty for one leadership.
 func (r *reconciler) duty() duty.Duty {
 	r.caughtUp = map[raft.ServerID]time.Time{}
 	return duty.Duty{

@@ -100,7 +100,6 @@ func (w *stuckCommitWatch) sample(term uint64, before transport.SendSeq) commitS
 	}
 }
 
-// stepDown ends this node's leadership.
 func (w *stuckCommitWatch) stepDown(now time.Time, term uint64) {
 	d := w.backoff.next(now)
 	w.log.Warn("entries of this leader do not reach a quorum, although its heartbeats do: it steps down, and does not campaign for a while",

@@ -33,7 +33,6 @@ type transferAttempts struct {
 	newest map[raft.ServerID]uint64
 }
 
-// add records an attempt.
 func (o *transferAttempts) add(to raft.ServerID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,7 +49,6 @@ func (o *transferAttempts) newestTo(id raft.ServerID) uint64 {
 	return o.newest[id]
 }
 
-// fit reports whether leadership may be transferred to c.
 func (c transferTarget) fit() bool { return !c.full && !c.slow && c.behind <= nearEnough }
 
 // preferredTo orders transfer targets: a priority above 0, then the older attempt, then the

@@ -176,7 +176,6 @@ func (t *Transfer) unfit(m *raftlogv1.Member) string {
 	return ""
 }
 
-// checkAnswers refuses a target that does not answer.
 func (t *Transfer) checkAnswers(ctx context.Context, m *raftlogv1.Member) error {
 	silent, err := t.cfg.Check.silent(ctx, []*raftlogv1.Member{m})
 	if err == nil && len(silent) > 0 {

@@ -80,7 +80,6 @@ func final(err error) bool {
 		errors.Is(err, ErrRemoved) || denied(err)
 }
 
-// ask makes one request.
 func (j Join) ask(ctx context.Context, address string) (Place, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()

@@ -178,7 +178,6 @@ func (c ListCheck) round(ctx context.Context) {
 	wg.Wait()
 }
 
-// isPresent reports whether self is among members and not removed.
 func isPresent(self *raftlogv1.Member, members []*raftlogv1.Member) bool {
 	return slices.ContainsFunc(members, func(m *raftlogv1.Member) bool {
 		return !m.GetRemoved() && bytes.Equal(m.GetId(), self.GetId())
@@ -223,7 +222,6 @@ func (c ListCheck) otherCluster(since time.Time) error {
 		ErrOtherCluster, c.ClusterID, foreign[0], c.answers[foreign[0]].cluster)
 }
 
-// warnings returns the problems of the list.
 func (c ListCheck) warnings() []string {
 	var warnings []string
 	for _, l := range c.foreign() {

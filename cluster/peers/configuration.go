@@ -31,7 +31,6 @@ func (c Configuration) Has(tag string) bool {
 	return ok && c.holds(m)
 }
 
-// holds reports whether a member is in it.
 func (c Configuration) holds(m *raftlogv1.Member) bool {
 	return slices.ContainsFunc(c.Servers(), func(s raft.Server) bool { return s.ID == member.ServerID(m.GetId()) })
 }

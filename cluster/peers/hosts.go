@@ -132,7 +132,6 @@ func maxLookupWait(ctx context.Context) time.Duration {
 	return lookupWait
 }
 
-// lookUp looks a name up and keeps the addresses.
 func (h *Hosts) lookUp(host string) lookedUp {
 	ctx, cancel := context.WithTimeout(h.ctx, lookupLimit)
 	defer cancel()

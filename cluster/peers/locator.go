@@ -84,7 +84,6 @@ func (l *Locator) Duty() duty.Duty {
 	})}
 }
 
-// look looks for a member that is not well.
 func (l *Locator) look(ctx context.Context, m *raftlogv1.Member) {
 	var raftFailed error
 	silent := !l.cfg.Pinger.SilentSince(m.GetId()).IsZero()

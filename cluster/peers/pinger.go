@@ -106,7 +106,6 @@ func (p *Pinger) Duty() duty.Duty {
 	})}
 }
 
-// pause returns the pause before the next pings.
 func (p *Pinger) pause() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +115,6 @@ func (p *Pinger) pause() time.Duration {
 	return PingEvery
 }
 
-// askAll pings all other members at the same time.
 func (p *Pinger) askAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()

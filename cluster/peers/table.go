@@ -190,7 +190,6 @@ func (t *Table) NewestConfiguration() uint64 { return t.configured() }
 // leaves records that a removed member is out of Raft's configuration for good.
 func (t *Table) leaves(m *raftlogv1.Member) { t.left.Store(string(m.GetId()), nil) }
 
-// hasLeft reports whether leaves was called for a member.
 func (t *Table) hasLeft(m *raftlogv1.Member) bool {
 	_, left := t.left.Load(string(m.GetId()))
 	return left

@@ -94,7 +94,6 @@ func (m *Monitor) ofRaft(now time.Time, follows bool) time.Time {
 	return m.cfg.Raft.LastContact()
 }
 
-// ping pings the other voters.
 func (m *Monitor) ping(ctx context.Context, voters []string) {
 	for _, id := range voters {
 		if id == m.cfg.Self || !m.replies.ask(id) {

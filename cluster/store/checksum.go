@@ -10,13 +10,11 @@ import (
 // checksumBytes is the length of a checksum, a CRC-32C, big endian.
 const checksumBytes = 4
 
-// valueWithChecksum returns the value of a stable key with its checksum.
 func valueWithChecksum(key, value []byte) []byte {
 	stored := append(make([]byte, 0, len(value)+checksumBytes), value...)
 	return binary.BigEndian.AppendUint32(stored, valueSum(key, value))
 }
 
-// stripValueChecksum checks and removes the checksum of a stable value.
 func stripValueChecksum(key, stored []byte) ([]byte, error) {
 	n := len(stored) - checksumBytes
 	if n < 0 || valueSum(key, stored[:n]) != binary.BigEndian.Uint32(stored[n:]) {

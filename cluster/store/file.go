@@ -174,7 +174,6 @@ func notEmpty(path string) error {
 	return err
 }
 
-// read reads and checks the values.
 func (c *contents) read(tx *bbolt.Tx) error {
 	conf := tx.Bucket(bucketConf)
 	if conf == nil {

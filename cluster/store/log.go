@@ -90,7 +90,6 @@ func checkReach(first, last, snapshotIndex uint64) error {
 	return nil
 }
 
-// closeLog closes the log and its mark.
 func (s *Store) closeLog() error { return errors.Join(s.log.Close(), s.mark.Close()) }
 
 // FirstIndex implements raft.LogStore.

@@ -58,7 +58,6 @@ func newStableStore(backend stableBackend, guard *guard, inFile map[string][]byt
 	return s
 }
 
-// keep keeps a value that is on disk.
 func (s *stableStore) keep(key string, value []byte) {
 	if key == keyVote {
 		s.values[keyVoteTerm], s.values[keyVoteCandidate] = value[:termBytes:termBytes], value[termBytes:]

@@ -32,7 +32,6 @@ func watchStall(limit time.Duration, stalled func()) *stall {
 	return s
 }
 
-// tick is one step.
 func (s *stall) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -67,7 +67,6 @@ type begun struct {
 	all io.Reader
 }
 
-// Read implements net.Conn.
 func (b begun) Read(p []byte) (int, error) { return b.all.Read(p) }
 
 // awaitFirst waits for the first byte of a connection. The connections of a flood send none,

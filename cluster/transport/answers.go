@@ -61,7 +61,6 @@ func newAnswers() *answers {
 	return &answers{byID: map[raft.ServerID]answered{}, matched: map[raft.ServerID]matched{}}
 }
 
-// next returns the next message number.
 func (a *answers) next() SendSeq {
 	a.mu.Lock()
 	defer a.mu.Unlock()

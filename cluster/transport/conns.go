@@ -82,7 +82,6 @@ func (s *conns) ended(c *conn) {
 	}
 }
 
-// connected reports whether a member has a connection to this node.
 func (s *conns) connected(peer string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +158,6 @@ func newPending(limit int) *pending {
 	return &pending{limit: limit, oldest: list.New()}
 }
 
-// add adds the connection and returns the function that removes it.
 func (p *pending) add(conn net.Conn) (done func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

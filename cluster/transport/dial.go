@@ -22,7 +22,6 @@ type RefusedError struct {
 	why error
 }
 
-// Error implements error.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("node %s at %s refused the connection: %s", e.By.Tag, e.By.Address, e.reason())
 }
@@ -34,7 +33,6 @@ func (e *RefusedError) reason() string {
 	return e.Status.String()
 }
 
-// dial opens a connection for Raft to the member with the given id.
 func (s *stream) dial(ctx context.Context, target string) (net.Conn, error) {
 	peer, ok := s.cfg.Directory.Lookup(target)
 	if !ok {

@@ -33,7 +33,6 @@ var errNotOurs = errors.New("not an idnode Raft port")
 // versionError is the handshake version of the other side.
 type versionError byte
 
-// Error implements error.
 func (v versionError) Error() string {
 	return fmt.Sprintf("it speaks version %d of the handshake, this program %d", byte(v), version)
 }
@@ -95,7 +94,6 @@ func newInstance() (i instance) {
 	return i
 }
 
-// instanceOf returns the instance with that number.
 func instanceOf(number uint64) (i instance) {
 	binary.BigEndian.PutUint64(i[:], number)
 	return i

@@ -63,7 +63,6 @@ func newInbound(from <-chan raft.RPC, work *sync.WaitGroup, w Witness) *inbound 
 	return &inbound{from: from, toRaft: make(chan raft.RPC), begun: time.Now(), work: work, campaigns: make(chan uint64), witness: w}
 }
 
-// run passes requests on until ctx ends.
 func (i *inbound) run(ctx context.Context) {
 	for {
 		var toRaft chan<- raft.RPC

@@ -69,7 +69,6 @@ func (s *install) question() raft.RPC {
 	}}
 }
 
-// snapshot returns the request for Raft.
 func (s *install) snapshot() raft.RPC {
 	return raft.RPC{Command: s.request, Reader: counting{s.rpc.Reader, &s.read}, RespChan: s.answers}
 }
@@ -86,10 +85,8 @@ func (c counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// start records that Raft has taken the snapshot.
 func (s *install) start() { s.running, s.looks = true, time.NewTicker(installTick) }
 
-// stop records Raft's answer.
 func (s *install) stop() {
 	if s.looks != nil {
 		s.looks.Stop()

@@ -42,7 +42,6 @@ func (c *snapshotConn) SetDeadline(time.Time) error { return c.moved() }
 // moved extends the deadline after progress.
 func (c *snapshotConn) moved() error { return c.Conn.SetDeadline(time.Now().Add(c.all.stall)) }
 
-// Close implements net.Conn.
 func (c *snapshotConn) Close() error {
 	c.all.mu.Lock()
 	delete(c.all.open, c)

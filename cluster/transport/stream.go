@@ -145,7 +145,6 @@ func remoteHost(conn net.Conn) string {
 	return host
 }
 
-// Accept implements net.Listener.
 func (s *stream) Accept() (net.Conn, error) {
 	select {
 	case c := <-s.ready:

@@ -35,7 +35,6 @@ func (u *unanswered) heard(id raft.ServerID, entries int) {
 	}
 }
 
-// clear forgets a node's unanswered entries.
 func (u *unanswered) clear(id raft.ServerID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -69,7 +69,6 @@ func openNumber(bucket, key, value []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(payload), nil
 }
 
-// initialise fills a new file.
 func initialise(tx *bolt.Tx, node []byte) error {
 	for _, bucket := range [][]byte{metaBucket, databaseBucket} {
 		if _, err := tx.CreateBucket(bucket); err != nil {
@@ -97,7 +96,6 @@ func getMeta(tx *bolt.Tx, key []byte) (uint64, error) {
 	return openNumber(metaBucket, key, tx.Bucket(metaBucket).Get(key))
 }
 
-// read checks and returns everything in the file.
 func read(tx *bolt.Tx, node []byte) (etag.State, error) {
 	state := etag.State{Databases: make(map[string]uint64)}
 	if tx.Bucket(metaBucket) == nil || tx.Bucket(databaseBucket) == nil {

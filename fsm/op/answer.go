@@ -14,7 +14,6 @@ type CodecError struct {
 	err  error
 }
 
-// Error implements error.
 func (e *CodecError) Error() string { return e.what + ": " + e.err.Error() }
 
 // Unwrap returns the cause.

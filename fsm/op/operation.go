@@ -45,7 +45,6 @@ const (
 	KindSeriesDelete    Kind = 39
 )
 
-// known reports whether an operation may have the kind.
 func (k Kind) known() bool {
 	return k >= KindIdentityNext && k <= KindMergeCluster || k >= KindRolesSet && k <= KindSeriesDelete
 }

@@ -13,7 +13,6 @@ type RefusedError struct {
 	Refusal *raftlogv1.Refusal
 }
 
-// Error implements error.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("refused: %s (%s)", e.Refusal.GetDetail(), e.Refusal.GetReason())
 }

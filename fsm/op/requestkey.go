@@ -48,7 +48,6 @@ func decodeRequestKey(data []byte) (k RequestKey, err error) {
 	return k, nil
 }
 
-// append appends the request key to an encoded operation.
 func (k *RequestKey) append(operation []byte) []byte {
 	var space [64]byte
 	b := wire.AppendBytes(space[:0], requestKey, k.Key[:])

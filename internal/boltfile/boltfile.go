@@ -184,7 +184,6 @@ func readMeta(file io.ReaderAt, id uint64, offset int64) (meta, error) {
 	return m, nil
 }
 
-// damaged returns an error that wraps ErrDamaged.
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }

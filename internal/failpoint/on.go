@@ -19,7 +19,6 @@ var (
 	clock       = os.Getenv("FAILPOINT_CLOCK")
 )
 
-// plan reads which hit of which point is the last.
 func plan(text string) (Point, int64) {
 	point, count, _ := strings.Cut(text, ":")
 	n, err := strconv.ParseInt(count, 10, 64)

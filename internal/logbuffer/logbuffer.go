@@ -12,7 +12,6 @@ type Buffer struct {
 	b  bytes.Buffer
 }
 
-// Write implements io.Writer.
 func (b *Buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -55,7 +55,6 @@ func (q *Queue) Write(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
-// wake has run look again.
 func (q *Queue) wake() {
 	select {
 	case q.more <- struct{}{}:
@@ -63,7 +62,6 @@ func (q *Queue) wake() {
 	}
 }
 
-// run writes what waits until the queue is closed.
 func (q *Queue) run() {
 	defer close(q.done)
 	for {

@@ -106,7 +106,6 @@ type Error struct {
 	Err error
 }
 
-// Error implements error.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("%s: %s", e.Outcome, e.Reason)

@@ -70,7 +70,6 @@ func wrong(at int, detail string, args ...any) error {
 	return &Error{Field: "format", Position: at, Detail: fmt.Sprintf(detail, args...)}
 }
 
-// read splits the template into parts.
 func (f *Format) read() error {
 	switch {
 	case len(f.template) > MaxTemplateBytes:
@@ -224,7 +223,6 @@ func (f *Format) valueToken(at int, name, option string, hasOption bool) (part, 
 	return p, nil
 }
 
-// rules checks what does not depend on one token alone.
 func (f *Format) rules() error {
 	if !f.has(number) {
 		return wrong(len(f.template), "has no {number}")

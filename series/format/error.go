@@ -13,7 +13,6 @@ type Error struct {
 	Detail string
 }
 
-// Error implements error.
 func (e *Error) Error() string {
 	if e.Field == "format" {
 		return fmt.Sprintf("format %s, at byte %d", e.Detail, e.Position)
@@ -42,7 +41,6 @@ type CollisionError struct {
 	One, Other Numbered
 }
 
-// Error implements error.
 func (e *CollisionError) Error() string {
 	if e.Text == "" {
 		return fmt.Sprintf("format can be read in two ways, at byte %d", e.Position)
@@ -65,7 +63,6 @@ type FullError struct {
 	Number, Most int64
 }
 
-// Error implements error.
 func (e *FullError) Error() string {
 	return fmt.Sprintf("number %d does not fit: the format ends at %d", e.Number, e.Most)
 }

@@ -34,7 +34,6 @@ func (k kind) whole() kind {
 	return k
 }
 
-// ofFiscal reports whether a part shows a fiscal year.
 func (k kind) ofFiscal() bool { return k >= fiscalYear && k <= fiscalYYEnd }
 
 // ofEnd reports whether a part shows the year in which a fiscal year ends.
@@ -43,10 +42,8 @@ func (k kind) ofEnd() bool { return k == fiscalYearEnd || k == fiscalYYEnd }
 // ofTwoDigits reports whether a part shows a year of 2000 to 2099 by its last two digits.
 func (k kind) ofTwoDigits() bool { return k == yy || k == fiscalYY || k == fiscalYYEnd }
 
-// ofYear reports whether a part shows a year.
 func (k kind) ofYear() bool { return k == year || k == yy || k == weekYear || k.ofFiscal() }
 
-// name returns the name of a token of the date.
 func (k kind) name() string {
 	for name, p := range dateTokens {
 		if p.kind == k {
@@ -67,7 +64,6 @@ type part struct {
 	least, most int
 }
 
-// varies reports whether the part's texts differ in length.
 func (p *part) varies() bool { return p.least != p.most }
 
 // allows reports whether a text of the part may have a byte at an index.

@@ -122,7 +122,6 @@ func (f *Format) text(d Date, values []string, n int64) string {
 	return b.String()
 }
 
-// pad writes a number with leading zeros.
 func pad(b *strings.Builder, n int64, least int) {
 	digits := strconv.FormatInt(n, 10)
 	for range least - len(digits) {

@@ -77,7 +77,6 @@ func isLoopback(address string) bool {
 // port 0.
 func checkListen(address string) error { return checkAddress(address, true) }
 
-// checkDial checks an address that others are to use.
 func checkDial(address string) error {
 	if err := checkAddress(address, false); err != nil {
 		return err
@@ -88,7 +87,6 @@ func checkDial(address string) error {
 	return nil
 }
 
-// checkHostName checks the name of a host, without a port.
 func checkHostName(name string) error {
 	if name == "" || strings.ContainsAny(name, notInHosts+":*") {
 		return fmt.Errorf("%q is not the name of a host alone", name)

@@ -81,7 +81,6 @@ type source struct {
 	values map[string]any
 }
 
-// fromFlags reads the flags that were given.
 func fromFlags(fs *pflag.FlagSet) source {
 	s := source{where: "flag", values: map[string]any{}}
 	fs.Visit(func(f *pflag.Flag) {
@@ -230,7 +229,6 @@ func scalar(value any) (string, error) {
 	}
 }
 
-// names returns the names of all settings.
 func names() map[string]bool {
 	known := make(map[string]bool)
 	for _, s := range settings(&Config{}) {

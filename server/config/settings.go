@@ -174,7 +174,6 @@ func groups(c *Config) []group {
 	}
 }
 
-// settings lists every setting of c, in the order in which they are shown.
 func settings(c *Config) []setting {
 	var all []setting
 	for _, g := range groups(c) {
@@ -205,7 +204,6 @@ func FlagGroups() []FlagGroup {
 // envPrefix begins every variable of ours.
 const envPrefix = "IDNODE_"
 
-// envName returns the variable of a setting.
 func envName(name string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
@@ -329,7 +327,6 @@ func asList(value any) ([]string, error) {
 	}
 }
 
-// asMap reads a list of KEY=VALUE.
 func asMap(list []string) (map[string]string, error) {
 	if len(list) == 0 {
 		return nil, nil

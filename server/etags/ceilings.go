@@ -79,7 +79,6 @@ func (k *Keeper) raiseNew(ctx context.Context, fresh []*raftlogv1.EtagRaiseTo) e
 	return nil
 }
 
-// setBeyond records which databases are beyond the cluster's limit.
 func (k *Keeper) setBeyond(refused []string, notAsked []*raftlogv1.EtagRaiseTo) {
 	before := k.beyond.Load()
 	if len(refused)+len(notAsked) == 0 {
@@ -152,7 +151,6 @@ func (k *Keeper) tellCleanStop(ctx context.Context, last map[string]uint64) erro
 	}
 }
 
-// propose takes an operation through the log, and returns its result.
 func (k *Keeper) propose(ctx context.Context, payload proto.Message) (*raftlogv1.Result, error) {
 	operation, err := op.Envelope{}.Encode(payload)
 	if err != nil {

@@ -30,7 +30,6 @@ const (
 
 var errNotRead = errors.New("the reader of the backup took no piece for half a minute")
 
-// Write implements io.Writer.
 func (p pieces) Write(b []byte) (written int, err error) {
 	for piece := range slices.Chunk(b, pieceBytes) {
 		if err := p.send(piece); err != nil {

@@ -26,7 +26,6 @@ func (m *message) runBatch() {
 	}
 }
 
-// runAll makes the calls of a batch.
 func (m *message) runAll(calls []*idnodev1.Call) {
 	defer m.x.calls.Add(-len(calls))
 	replies := m.x.server.answerBatch(m.x.stream.Context(), calls, m.start)

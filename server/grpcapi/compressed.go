@@ -17,7 +17,6 @@ var errCompressed = errors.New("compressed messages are refused")
 // Do implements grpc.Decompressor, without a look at the message.
 func (noGzip) Do(io.Reader) ([]byte, error) { return nil, errCompressed }
 
-// Type implements grpc.Decompressor.
 func (noGzip) Type() string { return "gzip" }
 
 // refuseCompressed is the only option that goes before what is registered, though gRPC

@@ -42,7 +42,6 @@ func isOperators(method string) bool {
 		strings.HasPrefix(method, "/"+idnodev1.AdminService_ServiceDesc.ServiceName+"/")
 }
 
-// takeFor takes bytes for a call of a method.
 func takeFor(method string, to *budget.Connection, bytes int64) bool {
 	if isOperators(method) {
 		return to.TakeLast(bytes)

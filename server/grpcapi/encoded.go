@@ -132,7 +132,6 @@ func (c *counted) Put(b *[]byte) {
 	pool.Put(b)
 }
 
-// bytes are what the message holds.
 func (e encoded) bytes() []byte {
 	if e.buffer == nil {
 		return nil
@@ -182,7 +181,6 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 // that there is room: very many may be refused at once.
 type received struct{ pieces mem.BufferSlice }
 
-// size is how many bytes the message has.
 func (r received) size() int64 { return int64(r.pieces.Len()) }
 
 // whole returns the message as one buffer, which the caller frees, and frees the others.
@@ -209,14 +207,12 @@ func callsIn(request []byte, limit int) (calls int, err error) {
 	return calls, nil
 }
 
-// isCall reports whether a field of an ExchangeRequest is a call.
 func isCall(num wire.Number, v wire.Value) bool {
 	return num == callsField && v.Type == protowire.BytesType
 }
 
 var errNoMessage = errors.New("the bytes are not a protobuf message")
 
-// correlationOf returns the correlation number of an encoded call.
 func correlationOf(call []byte) (correlation uint64, err error) {
 	for num, v := range wire.Fields(call) {
 		switch {

@@ -198,7 +198,6 @@ func (m *message) begin(encoded []byte) error {
 	return nil
 }
 
-// refuse answers a call that was not let in.
 func (m *message) refuse(correlation uint64, why *refusal) {
 	if m.refusals.buffer == nil {
 		// After one refused call most later calls are refused.
@@ -212,7 +211,6 @@ func (m *message) refuse(correlation uint64, why *refusal) {
 	}
 }
 
-// run makes one call of the message.
 func (m *message) run(call *idnodev1.Call) {
 	defer m.x.calls.Done()
 	reply := m.x.server.answer(m.x.stream.Context(), call, m.start)
@@ -273,7 +271,6 @@ func (x *exchange) admit(call *idnodev1.Call, bytes int64) *refusal {
 	return nil
 }
 
-// put hands replies to the sender.
 func (x *exchange) put(replies ...*idnodev1.Reply) {
 	x.mu.Lock()
 	x.ready.replies = append(x.ready.replies, replies...)
@@ -281,7 +278,6 @@ func (x *exchange) put(replies ...*idnodev1.Reply) {
 	notify(x.wake)
 }
 
-// refuse hands a message of refusals to the sender.
 func (x *exchange) refuse(refusals encoded) {
 	if refusals.buffer == nil {
 		return

@@ -26,7 +26,6 @@ var errParts = &service.Error{
 	Message: fmt.Sprintf("the request has more than %d parts", maxParts),
 }
 
-// requestOf returns what the requests of a method are.
 func requestOf(desc *grpc.ServiceDesc, method string) protoreflect.MessageDescriptor {
 	found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(desc.ServiceName).Append(protoreflect.Name(method)))
 	if err != nil {

@@ -20,7 +20,6 @@ func (l *requestLog) recoverUnary(ctx context.Context, request any, _ *grpc.Unar
 	return handler(ctx, request)
 }
 
-// recoverStream does the same for a stream.
 func (l *requestLog) recoverStream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	defer l.recovered(stream.Context(), &err)
 	return handler(server, stream)

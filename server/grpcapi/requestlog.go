@@ -173,7 +173,6 @@ func levelOf(method string, code codes.Code) slog.Level {
 	}
 }
 
-// reasonOf returns the reason in err's ErrorInfo, or "".
 func reasonOf(err error) string {
 	for _, d := range status.Convert(err).Details() {
 		if info, ok := d.(*errdetails.ErrorInfo); ok {

@@ -49,7 +49,6 @@ func (a *api) healthCheck(w http.ResponseWriter, _ *http.Request, _ *params) err
 	return nil
 }
 
-// healthy returns an error if the node is not ready for clients.
 func healthy(status service.Status) error {
 	if status.HasQuorum {
 		return nil
@@ -92,7 +91,6 @@ type nodeInfoAnswer struct {
 	LastStateChangeReason string
 }
 
-// nodeInfo says which node this is.
 func (a *api) nodeInfo(w http.ResponseWriter, _ *http.Request, _ *params) error {
 	status := a.service.Status()
 	writeJSON(w, http.StatusOK, nodeInfoAnswer{

@@ -92,7 +92,6 @@ type problem struct {
 	Error   string
 }
 
-// writeFailure answers with an error.
 func writeFailure(w http.ResponseWriter, r *http.Request, f failure) {
 	if logged, ok := w.(*loggedResponse); ok {
 		logged.reason = f.reason

@@ -94,7 +94,6 @@ const requestBytes = 16 << 10
 // connection is the key of a request's net.Conn in its context.
 type connection struct{}
 
-// ServeHTTP implements http.Handler.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.TLS != nil && g.accepts != nil && !g.accepts(*r.TLS) {
 		// As in the handshake of a connection that is made now. A panic alone ends but one
@@ -239,7 +238,6 @@ type loggedResponse struct {
 	cut bool
 }
 
-// WriteHeader implements http.ResponseWriter.
 func (w *loggedResponse) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
@@ -247,7 +245,6 @@ func (w *loggedResponse) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements http.ResponseWriter.
 func (w *loggedResponse) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK

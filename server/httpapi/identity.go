@@ -25,7 +25,6 @@ func withPipe(name string) string {
 	return name + pipe
 }
 
-// nextIdentity takes the next value of an identity.
 func (a *api) nextIdentity(w http.ResponseWriter, r *http.Request, p *params) error {
 	req := &idnodev1.NextIdentityRequest{
 		Database: r.PathValue("db"), Name: withPipe(p.needed(paramName)), RequestId: p.requestID(),
@@ -41,7 +40,6 @@ func (a *api) nextIdentity(w http.ResponseWriter, r *http.Request, p *params) er
 	return nil
 }
 
-// seedIdentity moves the last used value of an identity.
 func (a *api) seedIdentity(w http.ResponseWriter, r *http.Request, p *params) error {
 	req := &idnodev1.SeedIdentityRequest{
 		Database: r.PathValue("db"), Name: withPipe(p.needed(paramName)), Value: p.neededNumber("value"),

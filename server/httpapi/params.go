@@ -77,7 +77,6 @@ func (p *params) text(name string) string {
 	return values[0]
 }
 
-// needed returns a parameter that must be there.
 func (p *params) needed(name string) string {
 	value := p.text(name)
 	if value == "" {
@@ -100,7 +99,6 @@ func (p *params) number(name string, absent int64) int64 {
 	return n
 }
 
-// neededNumber returns a whole number that must be there.
 func (p *params) neededNumber(name string) int64 {
 	_ = p.needed(name)
 	return p.number(name, 0)

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// withPath returns a request for another path.
 func withPath(r *http.Request, path string) *http.Request {
 	copied, u := *r, *r.URL
 	u.Path, u.RawPath = path, "" // What was escaped in it is part of no path there is.

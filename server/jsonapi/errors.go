@@ -18,7 +18,6 @@ type failure struct {
 	err        error
 }
 
-// Error implements error.
 func (f *failure) Error() string { return f.err.Error() }
 
 // Unwrap returns the gRPC status.
@@ -81,7 +80,6 @@ func (a *API) Fail(w http.ResponseWriter, err error) {
 	writeError(w, err)
 }
 
-// writeError answers with a gRPC status.
 func writeError(w http.ResponseWriter, err error) {
 	var own *failure
 	if errors.As(err, &own) {

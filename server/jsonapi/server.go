@@ -52,7 +52,6 @@ type API struct{ cfg Config }
 // New returns the API of a node.
 func New(cfg Config) *API { return &API{cfg} }
 
-// services are those of the public API.
 func services() []grpc.ServiceDesc {
 	return []grpc.ServiceDesc{
 		idnodev1.IdsService_ServiceDesc, idnodev1.SeriesService_ServiceDesc, idnodev1.ClusterService_ServiceDesc,
@@ -119,7 +118,6 @@ func (a *API) handler(do func(w http.ResponseWriter, r *http.Request) ([]byte, e
 	})
 }
 
-// call makes the calls of one method.
 func (a *API) call(method string) func(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return func(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		if httpStatus, err := checkHeaders(w, r); err != nil {

@@ -75,7 +75,6 @@ func histogramOf(h prometheus.Histogram) *dto.Histogram {
 	return m.GetHistogram()
 }
 
-// between returns what happened between two samples.
 func between(from, to sample) *peerv1.Figures {
 	f := &peerv1.Figures{CommitP99Micros: p99(from.commits, to.commits), WriteP99Micros: p99(from.written, to.written)}
 	if seconds := to.at.Sub(from.at).Seconds(); seconds > 0 {

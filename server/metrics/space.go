@@ -56,7 +56,6 @@ func (m *Metrics) Survey(ctx context.Context, names Names) {
 	}
 }
 
-// look looks through all counters once.
 func (s *space) look(ctx context.Context, names Names) {
 	var identity, hilo int64
 	for _, db := range names.Databases() {

@@ -145,7 +145,6 @@ func (n *Node) clusterID() string {
 	return hex.EncodeToString(n.cluster.ClusterID())
 }
 
-// stateMachine returns the state machine that the log is applied to.
 func (n *Node) stateMachine() cluster.StateMachine {
 	if n.watch == nil {
 		return n.state
@@ -227,7 +226,6 @@ func (n *Node) openEtags() error {
 	return nil
 }
 
-// listen opens a port for callers.
 func (n *Node) listen(address string) (lis net.Listener, err error) {
 	if n.network != nil {
 		lis, err = n.network.Listen(address)

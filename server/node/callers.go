@@ -48,7 +48,6 @@ func newCallers(cfg *config.Config, m *metrics.Metrics, log *slog.Logger) *calle
 	return c
 }
 
-// countGRPC counts a connection of the gRPC port.
 func (c *callers) countGRPC(conn net.Conn, info credentials.AuthInfo) *budget.Connection {
 	if info, ok := info.(credentials.TLSInfo); ok {
 		return c.count(conn, tlsconf.Principal(info.State))
@@ -124,7 +123,6 @@ type callersListener struct {
 	callers *callers
 }
 
-// Accept implements net.Listener.
 func (l callersListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -142,7 +140,6 @@ func (l callersListener) Accept() (net.Conn, error) {
 	}
 }
 
-// refuse logs a refused connection.
 func (c *callers) refuse(reason, why, key string, value any) {
 	c.metrics.ConnectionRefused(reason)
 	if silent, ok := c.refused.Take(time.Now()); ok {

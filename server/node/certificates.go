@@ -68,7 +68,6 @@ func (c *certificates) nodes() tlsconf.Nodes {
 // small, and an operator that replaces them under load should not wait.
 const certificatesEvery = time.Second
 
-// follow applies new certificates while the node runs.
 func (c *certificates) follow(ctx context.Context, m *metrics.Metrics) {
 	if c == nil {
 		return

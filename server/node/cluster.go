@@ -29,7 +29,6 @@ func (v clusterView) Status() service.ClusterStatus {
 	}
 }
 
-// conditions returns the members' conditions by tag.
 func conditions(members []cluster.MemberStatus) map[string]service.Condition {
 	all := make(map[string]service.Condition, len(members))
 	for _, m := range members {
@@ -45,7 +44,6 @@ func sinceContact(at time.Time) time.Duration {
 	return max(0, time.Since(at))
 }
 
-// voterTags returns the tags of the voters in Raft's own configuration.
 func voterTags(members []cluster.MemberStatus) []string {
 	var tags []string
 	for _, m := range members {

@@ -22,7 +22,6 @@ var fileDamage = []error{
 // errForeign means that node.json and raft.db belong to two nodes.
 var errForeign = store.ErrForeign
 
-// openEtagFile opens the counters of server-side ids in the data directory.
 func openEtagFile(dir string, nodeID []byte, mustExist bool) (etag.Store, error) {
 	store, err := boltetag.Open(filepath.Join(dir, etagFile), boltetag.Options{NodeID: nodeID, MustExist: mustExist})
 	if err != nil {

@@ -87,7 +87,6 @@ func (r *readiness) own() error {
 	return r.cluster.LogServed()
 }
 
-// stop makes the node permanently not ready.
 func (r *readiness) stop() {
 	r.stopping.Store(true)
 	r.health.Stop()

@@ -208,7 +208,6 @@ func takeSteps(log *slog.Logger, steps []step) {
 	}
 }
 
-// await waits until done is closed or ctx ends.
 func await(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:

@@ -162,7 +162,6 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn.
 func (c *conn) Write(b []byte) (int, error) {
 	if c.held != nil {
 		if less := c.unfinished.wrote(b); less > 0 {
@@ -172,7 +171,6 @@ func (c *conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Close implements net.Conn.
 func (c *conn) Close() error {
 	c.all.mu.Lock()
 	delete(c.all.open, c)

@@ -23,7 +23,6 @@ type CallError struct {
 	removed bool
 }
 
-// Error implements error.
 func (e *CallError) Error() string { return e.Code.String() + ": " + e.Message }
 
 // Unwrap returns the *outcome.Error.
@@ -47,7 +46,6 @@ func (e *RefusedError) Refused() *raftlogv1.Refusal { return e.refusal }
 // Unwrap returns the *CallError.
 func (e *RefusedError) Unwrap() error { return e.CallError }
 
-// fail returns a status with a Failure in its details.
 func fail(code codes.Code, message string, failure *peerv1.Failure) error {
 	s, err := status.New(code, message).WithDetails(failure)
 	if err != nil {

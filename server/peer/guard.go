@@ -97,7 +97,6 @@ func (g *Guard) checkPresent(ctx context.Context, caller Introduction, ping bool
 	return g.certified(ctx, m.GetTag())
 }
 
-// certified checks that the caller's certificate names the tag.
 func (g *Guard) certified(ctx context.Context, tag string) error {
 	if g.authorize == nil {
 		return nil

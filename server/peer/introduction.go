@@ -28,7 +28,6 @@ func (i Introduction) outgoing(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, keyNodeID, string(i.ID), keyClusterID, string(i.ClusterID), keyTag, i.Tag)
 }
 
-// introductionOf returns the caller's introduction.
 func introductionOf(ctx context.Context) Introduction {
 	md, _ := metadata.FromIncomingContext(ctx)
 	return Introduction{ClusterID: []byte(first(md, keyClusterID)), ID: []byte(first(md, keyNodeID)), Tag: first(md, keyTag)}

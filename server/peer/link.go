@@ -151,7 +151,6 @@ func (s *stream) read(wire grpc.BidiStreamingClient[peerv1.ForwardRequest, peerv
 	}
 }
 
-// take returns the next group to send, or nil.
 func (s *stream) take() *pending {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +175,6 @@ func (s *stream) answered(response *peerv1.ForwardResponse) {
 	}
 }
 
-// resultOf returns the result or the error in an answer.
 func resultOf(response *peerv1.ForwardResponse) (raftlog.GroupResult, error) {
 	reason, detail := outcome.Reason(response.GetReason()), errors.New(response.GetDetail())
 	switch response.GetStatus() {
@@ -222,7 +220,6 @@ func (p *pending) fail(err error) {
 	close(p.done)
 }
 
-// end breaks the stream.
 func (s *stream) end() { s.cancel() }
 
 func (s *stream) broken() bool {

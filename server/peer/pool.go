@@ -100,7 +100,6 @@ func (p *Pool) target(tag, address string) target {
 	return target{tag, address}
 }
 
-// link returns the connection to a node.
 func (p *Pool) link(tag, address string) (*link, error) {
 	to := p.target(tag, address)
 	p.mu.Lock()

@@ -65,7 +65,6 @@ func (f *frames) next(b []byte) (payload, rest []byte, began, ended bool) {
 	return nil, b[n:], true, f.left == 0
 }
 
-// endStream reports whether the frame's sender ends its stream.
 func (f *frames) endStream() bool {
 	return f.flags&flagEndStream != 0 && (f.kind == frameData || f.kind == frameHeaders) || f.kind == frameReset
 }

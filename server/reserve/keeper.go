@@ -212,7 +212,6 @@ func (k *Keeper) Stop(ctx context.Context) {
 	k.giveBack(ctx, rests)
 }
 
-// run is the keeper's loop.
 func (k *Keeper) run(ctx context.Context) {
 	defer close(k.done)
 	tick := time.NewTicker(min(max(k.cfg.For/100, minPause), maxPause))

@@ -55,7 +55,6 @@ func FromEnv(getenv func(string) string) (*Manager, error) {
 // that a parent left in the environment is for the parent.
 func forThisProcess(pid string) bool { return pid == "" || pid == strconv.Itoa(os.Getpid()) }
 
-// tell sends one message.
 func (m *Manager) tell(message string) error {
 	conn, err := net.DialUnix(m.socket.Net, nil, m.socket)
 	if err != nil {

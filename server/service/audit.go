@@ -71,7 +71,6 @@ func (a *auditing) audited(ctx context.Context, r audit.Record, call func() (cha
 	return err
 }
 
-// record writes a record in the name of the caller.
 func (a *auditing) record(ctx context.Context, r *audit.Record) error {
 	who := a.auth.caller(ctx)
 	r.Principal, r.Address, r.Node = who.Principal, who.Address, a.tag.confirmed()

@@ -40,7 +40,6 @@ type authorizer struct {
 	admins  []string
 }
 
-// caller returns the caller of ctx.
 func (a *authorizer) caller(ctx context.Context) Caller {
 	if c, ok := CallerOf(ctx); ok {
 		return c

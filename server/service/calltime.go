@@ -28,7 +28,6 @@ func (c *calls) within(ctx context.Context) *callTime {
 	return t
 }
 
-// over stops the timer.
 func (t *callTime) over() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -37,10 +36,8 @@ func (t *callTime) over() {
 	}
 }
 
-// Deadline implements context.Context.
 func (t *callTime) Deadline() (time.Time, bool) { return t.end, true }
 
-// Done implements context.Context.
 func (t *callTime) Done() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,7 +47,6 @@ func (t *callTime) Done() <-chan struct{} {
 	return t.timed.Done()
 }
 
-// Err implements context.Context.
 func (t *callTime) Err() error {
 	if timed, ok := t.waited(); ok {
 		return timed.Err()

@@ -210,7 +210,6 @@ func memberOf(m *raftlogv1.Member, status ClusterStatus) Member {
 	return member
 }
 
-// message returns the member as the API has it.
 func (m Member) message() *idnodev1.Member {
 	out := &idnodev1.Member{
 		Tag: m.Tag, Id: m.ID, GrpcAddress: m.GRPCAddress, RaftAddress: m.RaftAddress,

@@ -100,7 +100,6 @@ func behind() *Error {
 	return unavailable(ReasonStarting, "the node does not know yet how far the cluster is", retryStarting, nil)
 }
 
-// forbidden refuses what the caller has no right to.
 func forbidden(format string, args ...any) *Error {
 	return &Error{Code: PermissionDenied, Reason: ReasonPermissionDenied, Message: fmt.Sprintf(format, args...)}
 }

@@ -107,7 +107,6 @@ func (r *ranges) nextRange(ctx context.Context, w *wantedRange) (*idnodev1.NextR
 	return got.NextRangeResponse, nil
 }
 
-// fromCluster takes a range through the log.
 func (r *ranges) fromCluster(ctx context.Context, w *wantedRange) (grantedRange, error) {
 	e := op.Envelope{Database: w.database, Request: w.key, Principal: r.holder(ctx)}
 	// Asking again is safe even without a request id: a lost range is a hole.
@@ -118,7 +117,6 @@ func (r *ranges) fromCluster(ctx context.Context, w *wantedRange) (grantedRange,
 	return granted(w.GetTag(), w.separator, result)
 }
 
-// checkRangeText checks tag, separator and label, and returns the separator.
 func (r *ranges) checkRangeText(req *idnodev1.NextRangeRequest) (string, error) {
 	separator, err := docid.ParseSeparator(req.GetSeparator())
 	if err != nil {
@@ -384,7 +382,6 @@ func hiloKey(database, tag string) (foldedDatabase, foldedTag string, err error)
 	return foldedDatabase, foldedTag, nil
 }
 
-// tagKey checks and folds a collection's tag.
 func tagKey(tag string) (folded string, err error) {
 	if err := docid.ValidateTag(tag, docid.DefaultSeparator); err != nil && docid.ValidateTag(tag, anySeparator) != nil {
 		return "", badForm(err, "tag")

@@ -206,7 +206,6 @@ func withForce(need rights.Right, force bool) rights.Right {
 	return need
 }
 
-// identityKey checks and folds database and name.
 func identityKey(database, name string) (foldedDatabase, foldedName string, err error) {
 	foldedDatabase, err = databaseKey(database)
 	if err != nil {
@@ -219,7 +218,6 @@ func identityKey(database, name string) (foldedDatabase, foldedName string, err 
 	return foldedDatabase, foldedName, nil
 }
 
-// nameKey checks and folds the name of an identity.
 func nameKey(name string) (folded string, err error) {
 	name, err = docid.ParseName(name)
 	if err != nil {
@@ -238,7 +236,6 @@ func checkFolded(folded string, limit int, reason, field string) error {
 	return nil
 }
 
-// databaseKey checks and folds the name of a database.
 func databaseKey(database string) (string, error) {
 	database, err := docid.ParseDatabase(database)
 	if err != nil {

@@ -63,7 +63,6 @@ func (l *limiter) of(roles fsm.Roles, principal string) *limited {
 // machines.
 const minBurst, maxBurst = 1_000, 1 << 30
 
-// enter counts a call in flight.
 func (c *limited) enter() *Error {
 	if c == nil || c.limit.InFlight == 0 {
 		return nil

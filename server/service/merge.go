@@ -153,7 +153,6 @@ func imported(record *raftlogv1.SeriesImport) (name string, numbers int) {
 	}
 }
 
-// mergeOf checks and folds a request.
 func mergeOf(req *idnodev1.MergeCountersRequest) (string, *raftlogv1.Merge, error) {
 	database, err := databaseKey(req.GetDatabase())
 	if err != nil {
@@ -275,7 +274,6 @@ func recorded(req *idnodev1.MergeClusterRequest) recordedRequest {
 	return r
 }
 
-// mergeClusterOf checks and folds a request.
 func mergeClusterOf(req *idnodev1.MergeClusterRequest) (*raftlogv1.MergeCluster, error) {
 	switch {
 	case req.GetFloor() < 0:

@@ -24,7 +24,6 @@ type requestID struct {
 	since uint64
 }
 
-// given says that there is a request id.
 func (r requestID) given() bool { return r.id != "" }
 
 // fingerprint hashes the use case and every field of a request as the caller

@@ -331,7 +331,6 @@ func (n *numbers) endNumbers(
 	return done, err
 }
 
-// endOf checks a request, and returns its operation.
 func endOf(req ending, state series.State, reason string) (string, *raftlogv1.SeriesEnd, error) {
 	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
 	if err != nil {

@@ -58,7 +58,6 @@ func (s *settings) updateSetting(ctx context.Context, to *idnodev1.UpdateSetting
 	return res, err
 }
 
-// all returns all settings by key.
 func (s *settings) all() []*idnodev1.Setting {
 	var all []*idnodev1.Setting
 	for _, f := range s.state.Settings() {

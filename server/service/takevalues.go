@@ -24,7 +24,6 @@ type takenValues struct {
 	logIndex uint64
 }
 
-// response returns the values as the API has them.
 func (t takenValues) response() *idnodev1.NextIdentityResponse {
 	list := make([]*idnodev1.ValueBlock, len(t.blocks))
 	for i, b := range t.blocks {

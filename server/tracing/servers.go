@@ -105,7 +105,6 @@ type statusWriter struct {
 	status int
 }
 
-// WriteHeader implements http.ResponseWriter.
 func (a *statusWriter) WriteHeader(status int) {
 	a.status = status
 	a.ResponseWriter.WriteHeader(status)

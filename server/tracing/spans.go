@@ -32,7 +32,6 @@ const maxLinks = 32
 
 func operations(n int) attribute.KeyValue { return attribute.Int("idnode.operations", n) }
 
-// end ends a span, with its outcome.
 func end(span trace.Span, err error) {
 	if err != nil {
 		span.SetStatus(codes.Error, err.Error())

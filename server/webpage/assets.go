@@ -29,7 +29,6 @@ var contentTypes = map[string]string{
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// setHeaders sets the headers that every answer of the page has.
 func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")

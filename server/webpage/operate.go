@@ -81,7 +81,6 @@ type download struct {
 	begun bool
 }
 
-// Write implements io.Writer.
 func (d *download) Write(b []byte) (int, error) {
 	if !d.begun {
 		d.begun = true

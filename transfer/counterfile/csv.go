@@ -69,7 +69,6 @@ type quotedLineEnds struct {
 	quoted, again bool
 }
 
-// Read implements io.Reader.
 func (q *quotedLineEnds) Read(p []byte) (n int, err error) {
 	for n < len(p) {
 		c := byte('\r')

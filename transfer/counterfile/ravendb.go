@@ -189,7 +189,6 @@ func (r *ravenReader) document() error {
 	return r.each(Counter{Kind: HiLo, Name: id[len(hiloPrefix):], Value: highest})
 }
 
-// identity reads one identity.
 func (r *ravenReader) identity() error {
 	var i struct {
 		Key   string
@@ -274,7 +273,6 @@ func (w *RavenDBWriter) beginIdentities() {
 	}
 }
 
-// element writes one element of the present array.
 func (w *RavenDBWriter) element(v map[string]any) {
 	if w.any {
 		w.text(",")

@@ -105,7 +105,6 @@ func configurationEntry(index, term uint64, voters ...string) *raft.Log {
 	return &raft.Log{Index: index, Term: term, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(configuration(voters...))}
 }
 
-// fill writes what A has before it starts.
 func (p *Node) fill() {
 	logs := entries(0, p.Options.Terms...)
 	if len(logs) > 0 {
@@ -123,7 +122,6 @@ func (p *Node) Must(err error) {
 	}
 }
 
-// start starts A on its disk.
 func (p *Node) start() {
 	p.T.Helper()
 	p.Self = p.listen("A")
@@ -154,7 +152,6 @@ func (p *Node) start() {
 	p.Disk.forget()
 }
 
-// stop ends A; its disk stays.
 func (p *Node) stop() {
 	p.T.Helper()
 	p.Must(p.Raft.Shutdown().Error())
@@ -178,7 +175,6 @@ func (p *Node) close() {
 	}
 }
 
-// listen starts the transport of a node.
 func (p *Node) listen(tag string) *transport.Transport {
 	p.T.Helper()
 	t, err := transport.New(transport.Config{
@@ -210,7 +206,6 @@ func (p *Node) Vote(from string, term, last, lastTerm uint64) (resp raft.Request
 	return resp
 }
 
-// preVote asks A whether it would vote.
 func (p *Node) preVote(from string, term, last, lastTerm uint64) (resp raft.RequestPreVoteResponse) {
 	p.T.Helper()
 	p.Must(p.Others[from].RequestPreVote(ID("A"), "", &raft.RequestPreVoteRequest{
