@@ -5,13 +5,11 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/peers"
-	"github.com/idnode/idnode/docid"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -27,7 +25,6 @@ const (
 	DefaultPromoteAfter     = 2 * time.Second
 	DefaultTrustWait        = time.Minute
 	DefaultFreeBytes        = 64 << 20
-	DefaultLinger           = 8 * time.Millisecond
 	DefaultCallLimit        = 2100 * time.Millisecond
 )
 
@@ -62,25 +59,6 @@ func (t Timings) withDefaults() Timings {
 	t.Lease = cmp.Or(t.Lease, t.Heartbeat*4/5)
 	t.Commit = cmp.Or(t.Commit, min(20*time.Millisecond, t.Heartbeat/4))
 	return t
-}
-
-// Validate checks the relations between the timings. Zero values count as
-// their defaults.
-func (t Timings) Validate() error {
-	t = t.withDefaults()
-	switch {
-	case t.Heartbeat < 20*time.Millisecond:
-		return fmt.Errorf("the heartbeat timeout is %v, must be at least 20ms", t.Heartbeat)
-	case t.Election < t.Heartbeat:
-		return fmt.Errorf("the election timeout (%v) must not be shorter than the heartbeat timeout (%v)", t.Election, t.Heartbeat)
-	case t.Lease > t.Heartbeat:
-		return fmt.Errorf("the leader's lease (%v) must not be longer than the heartbeat timeout (%v)", t.Lease, t.Heartbeat)
-	case t.Lease < 10*time.Millisecond:
-		return fmt.Errorf("the leader's lease is %v, must be at least 10ms", t.Lease)
-	case t.Commit < time.Millisecond || t.Commit >= t.Heartbeat:
-		return fmt.Errorf("the commit timeout (%v) must be at least 1ms and shorter than the heartbeat timeout (%v)", t.Commit, t.Heartbeat)
-	}
-	return nil
 }
 
 // Addresses are where a node is reached.
@@ -149,14 +127,12 @@ type Config struct {
 	// Now is the clock that a leader writes into entries; nil means time.Now.
 	Now func() time.Time
 	// LeaderWait is how long a call waits without a leader; 0 means so much less than
-	// Commit.CallLimit that its caller still gets the reason.
+	// CallLimit that its caller still gets the reason.
 	LeaderWait time.Duration
 	// StallLimit is how long a write to the log may take before the process is ended: a
-	// leader with a stalled disk would stay leader permanently.
+	// leader with a stalled disk would stay leader permanently. After a sixth of it this node
+	// transfers leadership.
 	StallLimit time.Duration
-	// SlowLimit is how long a write for which Raft waits may be in flight before this node
-	// transfers leadership; 0 means a sixth of StallLimit.
-	SlowLimit time.Duration
 	// LeaderPriority is this node's: leadership goes to the voter with the greatest that
 	// has caught up, and with 0 this node leads only if no other voter can. nil means
 	// DefaultLeaderPriority. It is no part of the replicated state: members tell each other
@@ -199,8 +175,8 @@ type Config struct {
 	// OnAnnounce is called with the answer to each announcement of this node, the first
 	// some time after Start. It must be quick.
 	OnAnnounce func(*raftlogv1.MemberResult)
-	// Commit tunes group commit.
-	Commit CommitConfig
+	// CallLimit bounds the wait of each operation; 0 means DefaultCallLimit.
+	CallLimit time.Duration
 	// Events are the node's callbacks.
 	Events Events
 
@@ -214,41 +190,21 @@ type Config struct {
 	Figures func() *peerv1.Figures
 }
 
-// CommitConfig tunes group commit. Zero values get the defaults of package
-// commit.
-type CommitConfig struct {
-	// GroupsInFlight and EntriesInFlight are how many groups of this node, and how many
-	// entries of the leader, are in flight at a time.
-	GroupsInFlight, EntriesInFlight int
-	// Linger bounds how long the next group or entry waits for the callers that were just
-	// answered. 0 means DefaultLinger, a negative value disables it. A lone caller never
-	// waits.
-	Linger time.Duration
-	// CallLimit bounds the wait of each operation; 0 means DefaultCallLimit.
-	CallLimit time.Duration
-	// QueueLength bounds the operations of this node that wait.
-	QueueLength int
-}
-
-// withDefaults returns c with defaults filled in, or an error that names what
-// is missing or contradictory.
-func (c Config) withDefaults() (Config, error) {
+func (c Config) withDefaults() Config {
 	c.Timings = c.Timings.withDefaults()
 	c.SnapshotInterval = cmp.Or(c.SnapshotInterval, DefaultSnapshotInterval)
 	c.SnapshotBytes = cmp.Or(c.SnapshotBytes, DefaultSnapshotBytes)
 	c.SnapshotThreshold = cmp.Or(c.SnapshotThreshold, uint64(max(1, c.SnapshotBytes/entryReplay)))
 	c.TrailingLogs = cmp.Or(c.TrailingLogs, max(1, c.SnapshotThreshold/2))
 	c.StallLimit = cmp.Or(c.StallLimit, DefaultStallLimit)
-	c.SlowLimit = cmp.Or(c.SlowLimit, c.StallLimit/6)
 	if c.LeaderPriority == nil {
 		c.LeaderPriority = new(uint32(DefaultLeaderPriority))
 	}
 	c.PromoteAfter = cmp.Or(c.PromoteAfter, DefaultPromoteAfter)
 	c.TrustWait = cmp.Or(c.TrustWait, DefaultTrustWait)
 	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, DefaultFreeBytes)
-	c.Commit.CallLimit = cmp.Or(c.Commit.CallLimit, DefaultCallLimit)
-	c.LeaderWait = cmp.Or(c.LeaderWait, c.Commit.CallLimit-reasonTime)
-	c.Commit.Linger = max(0, cmp.Or(c.Commit.Linger, DefaultLinger))
+	c.CallLimit = cmp.Or(c.CallLimit, DefaultCallLimit)
+	c.LeaderWait = cmp.Or(c.LeaderWait, c.CallLimit-reasonTime)
 	c.LogFormat = cmp.Or(c.LogFormat, raftlog.FormatVersion)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -268,7 +224,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.FreeBytes == nil {
 		c.FreeBytes = func() (uint64, error) { return 0, errors.ErrUnsupported }
 	}
-	return c, c.validate()
+	return c
 }
 
 // trustWait returns for how long elections wait for an operator's sake.
@@ -277,35 +233,4 @@ func (c Config) trustWait() time.Duration {
 		return c.TrustWait
 	}
 	return 0
-}
-
-func (c Config) validate() error {
-	switch {
-	case c.Storage == nil:
-		return errors.New("cluster: a data directory is required")
-	case c.StateMachine == nil || c.TakeSnapshot == nil || c.Registry == nil || c.Peers == nil:
-		return errors.New("cluster: StateMachine, TakeSnapshot, Registry and Peers are required")
-	case c.Advertise.GRPC == "" || c.Advertise.Raft == "":
-		return errors.New("cluster: the gRPC and Raft addresses to advertise are required")
-	case c.RaftListen == "":
-		return errors.New("cluster: an address for the Raft port is required")
-	}
-	if err := c.Timings.Validate(); err != nil {
-		return fmt.Errorf("cluster: %w", err)
-	}
-	return c.validateEntry()
-}
-
-// validateEntry checks how the node gets into its cluster.
-func (c Config) validateEntry() error {
-	switch {
-	case len(c.PeerList) > 0 && len(c.Join) > 0:
-		return errors.New("cluster: a node has a list of peers or joins, not both")
-	case len(c.PeerList) > 0 && c.PeerList[c.Tag] == "":
-		return fmt.Errorf("cluster: the list of peers does not name this node (tag %q)", c.Tag)
-	}
-	if c.Tag == "" {
-		return nil
-	}
-	return docid.ValidateNodeTag(c.Tag)
 }

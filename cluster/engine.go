@@ -21,9 +21,14 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 )
 
-// lingerMin is the smallest group after which a group lingers for several rounds. Below it
-// the callers are too few to be worth more than a part of a round.
-const lingerMin = 4
+const (
+	// linger bounds how long the next group or entry waits for the callers that were just
+	// answered. A lone caller never waits.
+	linger = 8 * time.Millisecond
+	// lingerMin is the smallest group after which a group lingers for several rounds. Below it
+	// the callers are too few to be worth more than a part of a round.
+	lingerMin = 4
+)
 
 // engine is a running Raft node with everything built on it. It exists once the node's
 // cluster is known.
@@ -188,9 +193,7 @@ func (e *engine) bootstrap(config *raft.Config) error {
 // startWork builds on top of Raft what this node does with it.
 func (e *engine) startWork() error {
 	stuck := raftguard.NewStuckTransfer(e.node.lifecycle.fail)
-	if err := e.startCommit(stuck); err != nil {
-		return fmt.Errorf("cluster: %w", err)
-	}
+	e.startCommit(stuck)
 	e.watch()
 	e.lead(stuck)
 	if err := e.startReads(); err != nil {
@@ -199,16 +202,13 @@ func (e *engine) startWork() error {
 	return nil
 }
 
-func (e *engine) startCommit(stuck *raftguard.StuckTransfer) (err error) {
+func (e *engine) startCommit(stuck *raftguard.StuckTransfer) {
 	n, c := e.node, e.node.cfg
-	e.batcher, err = commit.NewBatcher(commit.BatcherConfig{
+	e.batcher = commit.NewBatcher(commit.BatcherConfig{
 		Log: commit.NewRaftLog(stuck.Watch(e.raft), leader.EnqueueTimeout), Logger: c.Logger,
-		Header:   func() (uint32, []byte) { return max(c.Registry.Format(), 1), n.ClusterID() },
-		InFlight: c.Commit.EntriesInFlight, Linger: c.Commit.Linger, Events: c.Events.Entries, Now: c.Now,
+		Header: func() (uint32, []byte) { return max(c.Registry.Format(), 1), n.ClusterID() },
+		Linger: linger, Events: c.Events.Entries, Now: c.Now,
 	})
-	if err != nil {
-		return err
-	}
 	e.sender = &sender{
 		name: n.record.Name(), batcher: e.batcher, space: n.space, table: n.table, hint: &e.hint, peers: c.Peers, forwarded: c.Events.Forwarded,
 	}
@@ -216,16 +216,12 @@ func (e *engine) startCommit(stuck *raftguard.StuckTransfer) (err error) {
 		cfg: c, record: n.record, log: n.log,
 		starts: e.witness.Starts(), process: e.transport.Process(),
 	})
-	e.gatherer, err = commit.New(commit.Config{
+	e.gatherer = commit.New(commit.Config{
 		Sender: e.sender, Opener: e.announcer, Logger: c.Logger,
-		InFlight: c.Commit.GroupsInFlight, QueueLength: c.Commit.QueueLength, LeaderWait: c.LeaderWait, ResultBound: op.ResultBound,
-		Linger: c.Commit.Linger, LingerMin: lingerMin, CallLimit: c.Commit.CallLimit, Events: c.Events.Groups,
+		LeaderWait: c.LeaderWait, ResultBound: op.ResultBound,
+		Linger: linger, LingerMin: lingerMin, CallLimit: c.CallLimit, Events: c.Events.Groups,
 	})
-	if err != nil {
-		return err
-	}
 	e.announcer.propose = e.gatherer.ProposeIdempotent
-	return nil
 }
 
 // watch builds what watches the other nodes.

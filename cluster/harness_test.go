@@ -100,7 +100,7 @@ func patient(c *cluster.Config) {
 
 // defaultLimits is for tests that measure how long a call waits.
 func defaultLimits(c *cluster.Config) {
-	c.LeaderWait, c.Commit.CallLimit = 0, cluster.DefaultCallLimit
+	c.LeaderWait, c.CallLimit = 0, cluster.DefaultCallLimit
 }
 
 func logger(t *testing.T, tag string) *slog.Logger {
@@ -139,7 +139,7 @@ func (s *server) open(change func(*cluster.Config)) {
 		DataDir: s.dir, Tag: s.tag, RaftListen: s.raft, Advertise: cluster.Addresses{GRPC: s.grpc, Raft: s.raft},
 		Network: wrappedTCP(s.link.wrap), Timings: testTimings, PromoteAfter: 300 * time.Millisecond,
 		StateMachine: state, TakeSnapshot: func() cluster.Snapshot { return state.Snapshot() }, Registry: state,
-		Peers: s.pool, Logger: log, LeaderWait: testCallLimit, Commit: cluster.CommitConfig{CallLimit: testCallLimit},
+		Peers: s.pool, Logger: log, LeaderWait: testCallLimit, CallLimit: testCallLimit,
 	}
 	if s.lookup != nil {
 		c.LookupHost, c.Advertise = s.lookup, cluster.Addresses{GRPC: s.named(s.grpc), Raft: s.named(s.raft)}

@@ -45,9 +45,7 @@ func (e *engine) openTransport() error {
 	if cfg.TLS != nil {
 		c.ServerTLS, c.ClientTLS, c.NamesTag = cfg.TLS.Server, cfg.TLS.Client, cfg.TLS.NamesTag
 	}
-	if e.transport, err = transport.New(c); err != nil {
-		return errors.Join(fmt.Errorf("cluster: %w", err), listener.Close())
-	}
+	e.transport = transport.New(c)
 	return nil
 }
 

@@ -50,10 +50,7 @@ type Node struct {
 // node answers Hello from here on, so that a server for the calls between nodes can use
 // it. After an error nothing is left open.
 func Open(cfg Config) (*Node, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
+	cfg = cfg.withDefaults()
 	record, err := cfg.Storage.LoadRecord()
 	if err != nil {
 		return nil, err
@@ -65,7 +62,7 @@ func Open(cfg Config) (*Node, error) {
 	// First, so that a record in the wrong directory is distinguished from a wrong flag:
 	// its store is not its own.
 	n.store, err = openStore(cfg.Storage, StoreOptions{
-		NodeID: record.ID.String(), MustExist: record.InCluster(), StallLimit: cfg.StallLimit, SlowLimit: cfg.SlowLimit,
+		NodeID: record.ID.String(), MustExist: record.InCluster(), StallLimit: cfg.StallLimit, SlowLimit: cfg.StallLimit / 6,
 		Slowed: n.disk.TakeIn, Fatal: n.lifecycle.fail, Logger: cfg.Logger, Wrote: cfg.Events.Wrote,
 	})
 	if err != nil {

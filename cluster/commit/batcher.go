@@ -48,15 +48,11 @@ type leadership struct {
 }
 
 // NewBatcher starts a Batcher, which does not lead before Lead. Close ends it.
-func NewBatcher(cfg BatcherConfig) (*Batcher, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	b := &Batcher{cfg: cfg}
+func NewBatcher(cfg BatcherConfig) *Batcher {
+	b := &Batcher{cfg: cfg.withDefaults()}
 	b.init()
-	b.start(slices.Repeat([]func(){b.write}, cfg.InFlight)...)
-	return b, nil
+	b.start(slices.Repeat([]func(){b.write}, b.cfg.InFlight)...)
+	return b
 }
 
 // Lead starts a leadership of this node, which lasts until ctx ends or StepDown is

@@ -2,8 +2,6 @@ package commit
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -52,7 +50,7 @@ type BatcherEvents struct {
 	StartSpan StartSpan
 }
 
-// BatcherConfig is what a Batcher needs. Zero values get defaults.
+// BatcherConfig is what a Batcher needs: Log and Header. Zero values of the others get defaults.
 type BatcherConfig struct {
 	Log    Log
 	Logger *slog.Logger
@@ -64,8 +62,8 @@ type BatcherConfig struct {
 	Now func() time.Time
 	// InFlight is the number of entries in flight at a time: 1 (default) to 4.
 	InFlight int
-	// MaxEntryBytes bounds an entry, and a group. hashicorp/raft suggests entries below
-	// half a megabyte.
+	// MaxEntryBytes bounds an entry, and a group: at most half of raftlog.MaxEntryBytes.
+	// hashicorp/raft suggests entries below half a megabyte.
 	MaxEntryBytes int
 	// QueueGroups and QueueBytes bound the queued groups.
 	QueueGroups int
@@ -82,10 +80,7 @@ type BatcherConfig struct {
 	Grace time.Duration
 }
 
-func (c BatcherConfig) withDefaults() (BatcherConfig, error) {
-	if c.Log == nil || c.Header == nil {
-		return c, errors.New("commit: Log and Header are required")
-	}
+func (c BatcherConfig) withDefaults() BatcherConfig {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -98,19 +93,5 @@ func (c BatcherConfig) withDefaults() (BatcherConfig, error) {
 	c.QueueBytes = cmp.Or(c.QueueBytes, max(DefaultBatcherBytes, c.MaxEntryBytes))
 	c.AnswerTimeout = cmp.Or(c.AnswerTimeout, DefaultAnswerTimeout)
 	c.Grace = cmp.Or(c.Grace, DefaultGrace)
-	return c, c.validate()
-}
-
-func (c BatcherConfig) validate() error {
-	switch {
-	case c.InFlight < 1 || c.InFlight > MaxInFlight:
-		return fmt.Errorf("commit: InFlight is %d, must be 1 to %d", c.InFlight, MaxInFlight)
-	case c.MaxEntryBytes < 1 || c.MaxEntryBytes > raftlog.MaxEntryBytes/2:
-		return fmt.Errorf("commit: MaxEntryBytes is %d, must be 1 to %d", c.MaxEntryBytes, raftlog.MaxEntryBytes/2)
-	case c.QueueGroups < 1 || c.QueueBytes < c.MaxEntryBytes:
-		return errors.New("commit: the queue must have room for a whole entry")
-	case c.Linger < 0 || c.AnswerTimeout < 0 || c.Grace < 0:
-		return errors.New("commit: times must not be negative")
-	}
-	return nil
+	return c
 }

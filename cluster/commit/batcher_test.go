@@ -83,10 +83,7 @@ func newBatcherRig(t *testing.T, change func(*BatcherConfig)) *batcherRig {
 	if change != nil {
 		change(&cfg)
 	}
-	m, err := NewBatcher(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := NewBatcher(cfg)
 	r.m = m
 	m.Lead(context.Background())
 	t.Cleanup(func() {
@@ -446,34 +443,4 @@ func TestClosingABatcherEndsEveryWaitInTime(t *testing.T) {
 		want(t, get(t, under).err, outcome.Unknown, outcome.Stopping)
 		want(t, get(t, waits).err, outcome.NotApplied, outcome.Stopping)
 	})
-}
-
-func TestBatcherConfigRelations(t *testing.T) {
-	good := BatcherConfig{Log: manualLog(nil), Header: func() (uint32, []byte) { return 1, nil }}
-	tests := []struct {
-		name   string
-		change func(*BatcherConfig)
-		ok     bool
-	}{
-		{"defaults", func(*BatcherConfig) {}, true},
-		{"no log", func(c *BatcherConfig) { c.Log = nil }, false},
-		{"no header", func(c *BatcherConfig) { c.Header = nil }, false},
-		{"too many in flight", func(c *BatcherConfig) { c.InFlight = 5 }, false},
-		{"entries nobody can read", func(c *BatcherConfig) { c.MaxEntryBytes = raftlog.MaxEntryBytes }, false},
-		{"a queue smaller than an entry", func(c *BatcherConfig) { c.QueueBytes = 1000 }, false},
-		{"negative grace", func(c *BatcherConfig) { c.Grace = -1 }, false},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			c := good
-			test.change(&c)
-			m, err := NewBatcher(c)
-			if (err == nil) != test.ok {
-				t.Fatalf("got %v", err)
-			}
-			if err == nil {
-				m.Close(t.Context())
-			}
-		})
-	}
 }

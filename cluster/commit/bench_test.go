@@ -56,10 +56,7 @@ func (s batcherSender) Send(ctx context.Context, _ string, group []byte) (raftlo
 }
 
 func benchmarkPropose(b *testing.B, sender Sender, goroutines int) {
-	g, err := New(Config{Sender: sender, Opener: fixedOpener{}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	g := New(Config{Sender: sender, Opener: fixedOpener{}})
 	g.SetQuorum(true)
 	g.SetLeader("a")
 	defer g.Close(context.Background())
@@ -102,13 +99,10 @@ func BenchmarkProposeBatched(b *testing.B) {
 		b.Run(fmt.Sprintf("callers=%d", n), func(b *testing.B) {
 			done := make(chan struct{})
 			close(done)
-			m, err := NewBatcher(BatcherConfig{
+			m := NewBatcher(BatcherConfig{
 				Log:    echoLog{done: done},
 				Header: func() (uint32, []byte) { return raftlog.FormatVersion, []byte("0123456789abcdef") },
 			})
-			if err != nil {
-				b.Fatal(err)
-			}
 			defer m.Close(context.Background())
 			m.Lead(context.Background())
 			benchmarkPropose(b, batcherSender{m}, n)

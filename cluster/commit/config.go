@@ -3,8 +3,6 @@ package commit
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -60,7 +58,7 @@ type Events struct {
 	StartSpan StartSpan
 }
 
-// Config is what a Gatherer needs. Zero values get defaults.
+// Config is what a Gatherer needs: Sender and Opener. Zero values of the others get defaults.
 type Config struct {
 	Sender Sender
 	Opener SessionOpener
@@ -106,12 +104,7 @@ type Config struct {
 	GiveUp time.Duration
 }
 
-// withDefaults returns c with defaults filled in, or an error that names the missing or
-// contradictory fields.
-func (c Config) withDefaults() (Config, error) {
-	if c.Sender == nil || c.Opener == nil {
-		return c, errors.New("commit: Sender and Opener are required")
-	}
+func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -128,23 +121,5 @@ func (c Config) withDefaults() (Config, error) {
 	c.LeaderWait = cmp.Or(c.LeaderWait, DefaultLeaderWait)
 	c.SendTimeout = cmp.Or(c.SendTimeout, DefaultSendTimeout)
 	c.GiveUp = cmp.Or(c.GiveUp, max(DefaultGiveUp, c.SendTimeout))
-	return c, c.validate()
-}
-
-func (c Config) validate() error {
-	switch {
-	case c.InFlight < 1 || c.InFlight > MaxInFlight:
-		return fmt.Errorf("commit: InFlight is %d, must be 1 to %d", c.InFlight, MaxInFlight)
-	case c.MaxOperations < 1 || c.MaxGroupBytes < 1 || c.LingerMin < 1:
-		return errors.New("commit: MaxOperations, MaxGroupBytes and LingerMin must be positive")
-	case c.MaxOperations > raftlog.MaxOperations:
-		return fmt.Errorf("commit: MaxOperations is %d, must be at most %d", c.MaxOperations, raftlog.MaxOperations)
-	case c.QueueLength < 1 || c.QueueBytes < c.MaxGroupBytes:
-		return errors.New("commit: the queue must have room for a whole group")
-	case c.Linger < 0 || c.LeaderWait < 0 || c.SendTimeout < 0 || c.CallLimit < 0:
-		return errors.New("commit: times must not be negative")
-	case c.GiveUp < c.SendTimeout:
-		return fmt.Errorf("commit: GiveUp (%v) must not be shorter than SendTimeout (%v)", c.GiveUp, c.SendTimeout)
-	}
-	return nil
+	return c
 }

@@ -60,22 +60,16 @@ func (opener) Open(context.Context) (session uint64, origin []byte, err error) {
 // entries of them. Here one node is both.
 func Example() {
 	ctx := context.Background()
-	batcher, err := commit.NewBatcher(commit.BatcherConfig{
+	batcher := commit.NewBatcher(commit.BatcherConfig{
 		Log:    &memoryLog{},
 		Logger: slog.New(slog.DiscardHandler),
 		Header: func() (format uint32, clusterID []byte) { return raftlog.FormatVersion, make([]byte, 16) },
 		Now:    time.Now,
 	})
-	if err != nil {
-		panic(err)
-	}
 	defer batcher.Close(ctx)
-	gatherer, err := commit.New(commit.Config{
+	gatherer := commit.New(commit.Config{
 		Sender: local{batcher}, Opener: opener{}, Logger: slog.New(slog.DiscardHandler), LeaderWait: time.Millisecond,
 	})
-	if err != nil {
-		panic(err)
-	}
 	defer gatherer.Close(ctx)
 
 	batcher.Lead(ctx)         // This node was elected,
@@ -94,7 +88,7 @@ func Example() {
 
 	batcher.StepDown()
 	gatherer.SetQuorum(false)
-	_, err = gatherer.Propose(ctx, []byte("fifth"))
+	_, err := gatherer.Propose(ctx, []byte("fifth"))
 	fmt.Println(err) // After LeaderWait.
 	// Output:
 	// first is operation 1 <nil>

@@ -108,10 +108,7 @@ func newLeaderlessRig(t *testing.T, change func(*Config)) *rig {
 	if change != nil {
 		change(&cfg)
 	}
-	g, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := New(cfg)
 	r.g = g
 	g.SetQuorum(true)
 	t.Cleanup(func() {

@@ -36,11 +36,8 @@ type Gatherer struct {
 
 // New starts a Gatherer; Close ends it. It starts without a quorum and a leader: see
 // SetQuorum and SetLeader.
-func New(cfg Config) (*Gatherer, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
+func New(cfg Config) *Gatherer {
+	cfg = cfg.withDefaults()
 	g := &Gatherer{cfg: cfg, made: time.Now()}
 	g.init()
 	g.reach.init(cfg.LeaderWait, g.unreachable)
@@ -51,7 +48,7 @@ func New(cfg Config) (*Gatherer, error) {
 	}
 	g.start(senders...)
 	g.expiring.Go(g.expire)
-	return g, nil
+	return g
 }
 
 // Propose commits one operation and returns the state machine's result. The operation

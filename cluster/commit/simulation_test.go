@@ -285,24 +285,17 @@ func newSimulation(t *testing.T, f faults, seed uint64, inFlight int) *simulatio
 	for i := range 3 {
 		n := &simNode{sim: s, name: string(rune('A' + i)), stepDown: func() {}}
 		s.nodes = append(s.nodes, n)
-		m, err := NewBatcher(BatcherConfig{
+		n.batcher = NewBatcher(BatcherConfig{
 			Log: n, Header: func() (uint32, []byte) { return 1, []byte("cluster") },
 			InFlight: inFlight, AnswerTimeout: time.Second, Linger: time.Duration(i) * time.Millisecond,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		n.batcher = m
 	}
 	for i, n := range s.nodes {
-		g, err := New(Config{
+		g := New(Config{
 			Sender: n, Opener: n, InFlight: inFlight,
 			MaxOperations: 4, LingerMin: 2, Linger: time.Duration(i) * time.Millisecond,
 			SendTimeout: 2 * time.Second, GiveUp: 5 * time.Second, CallLimit: time.Duration(i) * 3 * time.Second,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		n.gatherer = g
 		g.SetQuorum(true)
 	}

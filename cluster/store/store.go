@@ -107,18 +107,10 @@ type Config struct {
 	disk wal.Disk
 }
 
-func (c Config) withDefaults() (Config, error) {
+func (c Config) withDefaults() Config {
 	c.cacheEntries = cmp.Or(c.cacheEntries, cacheEntries)
 	c.Watchdog.Limit = cmp.Or(c.Watchdog.Limit, DefaultLimit)
-	switch {
-	case c.Dir == "" || c.NodeID == "":
-		return c, errors.New("store: a directory and a node id are required")
-	case c.Watchdog.Fatal == nil || c.Logger == nil:
-		return c, errors.New("store: Watchdog.Fatal and a logger are required")
-	case c.Watchdog.Limit < 0:
-		return c, errors.New("store: the limit of a write may not be negative")
-	}
-	return c, nil
+	return c
 }
 
 // Store is a raft.LogStore and a raft.StableStore, and has the node's snapshots. It is
@@ -146,10 +138,7 @@ var (
 // ErrForeign, ErrMissing or ErrCorrupt, wrapped, and may have called Fatal; a
 // node that cannot open its store ends either way.
 func Open(cfg Config) (*Store, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
+	cfg = cfg.withDefaults()
 	if err := os.MkdirAll(cfg.Dir, dirMode); err != nil {
 		return nil, err
 	}

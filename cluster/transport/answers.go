@@ -200,7 +200,7 @@ func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, arg
 // restart that costs the election. A vote or a pre-vote may be requested twice.
 func (t *Transport) retryOnClosedConn(request func() error) error {
 	err := request()
-	for range t.stream.cfg.MaxPool {
+	for range DefaultMaxPool {
 		if !endedConnection(err) {
 			break
 		}

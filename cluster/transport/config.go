@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"net"
@@ -15,7 +13,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/witness"
-	"github.com/idnode/idnode/internal/nodeid"
 )
 
 const (
@@ -121,22 +118,18 @@ type Config struct {
 	// Zero values of the following fields mean the defaults above.
 	Timeout        time.Duration
 	InstallTimeout time.Duration
-	DialTimeout    time.Duration
 	AcceptTimeout  time.Duration
 	MaxPending     int
-	MaxPool        int
 
 	// Logger is required.
 	Logger *slog.Logger
 }
 
-func (c Config) withDefaults() (Config, error) {
+func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.InstallTimeout = cmp.Or(c.InstallTimeout, DefaultInstallTimeout)
-	c.DialTimeout = cmp.Or(c.DialTimeout, DefaultDialTimeout)
 	c.AcceptTimeout = cmp.Or(c.AcceptTimeout, DefaultAcceptTimeout)
 	c.MaxPending = cmp.Or(c.MaxPending, DefaultMaxPending)
-	c.MaxPool = cmp.Or(c.MaxPool, DefaultMaxPool)
 	c.Process = cmp.Or(c.Process, newInstance().number())
 	if c.Configured == nil {
 		c.Configured = func() uint64 { return math.MaxUint64 }
@@ -156,24 +149,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.NamesTag == nil {
 		c.NamesTag = namesTag
 	}
-	return c, c.validate()
-}
-
-func (c Config) validate() error {
-	switch {
-	case c.Listener == nil || c.Directory == nil || c.Witness == nil || c.Logger == nil:
-		return errors.New("transport: Listener, Directory, Witness and Logger are required")
-	case len(c.ClusterID) != nodeid.Size:
-		return fmt.Errorf("transport: the cluster id has %d bytes, must have %d", len(c.ClusterID), nodeid.Size)
-	case (c.ServerTLS == nil) != (c.ClientTLS == nil):
-		return errors.New("transport: TLS is for both directions or for none")
-	case min(c.Timeout, c.InstallTimeout, c.DialTimeout, c.AcceptTimeout) < 0 || c.MaxPending < 1 || c.MaxPool < 1:
-		return errors.New("transport: timeouts and limits must be positive")
-	case min(c.DialTimeout, c.AcceptTimeout) <= probeTimeout:
-		return fmt.Errorf("transport: the timeouts of dialling and accepting must be above %s", probeTimeout)
-	}
-	_, err := nodeid.Parse(c.LocalID)
-	return err
+	return c
 }
 
 func namesTag(state tls.ConnectionState, tag string) bool {

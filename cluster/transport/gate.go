@@ -225,7 +225,7 @@ func (t *Transport) Greet(ctx context.Context, id raft.ServerID) error {
 	if !ok {
 		return fmt.Errorf("greeting %s: %w", id, ErrUnknownPeer)
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.stream.cfg.DialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, DefaultDialTimeout)
 	defer cancel()
 	open, err := t.stream.greet(ctx, peer, forAcceptance)
 	if err != nil {

@@ -67,10 +67,7 @@ func start(t testing.TB, b *book, tag string, change func(*Config)) *Transport {
 		change(&cfg)
 	}
 	b.put(Peer{ID: cfg.LocalID, Tag: tag, Address: cfg.Listener.Addr().String()})
-	tr, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := New(cfg)
 	t.Cleanup(func() { _ = tr.Close() })
 	return tr
 }

@@ -334,32 +334,6 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-func TestConfigIsValidated(t *testing.T) {
-	for name, change := range map[string]func(*Config){
-		"no directory":      func(c *Config) { c.Directory = nil },
-		"no witness":        func(c *Config) { c.Witness = nil },
-		"short cluster id":  func(c *Config) { c.ClusterID = []byte("x") },
-		"bad local id":      func(c *Config) { c.LocalID = "A" },
-		"half TLS":          func(c *Config) { c.ServerTLS = func() (*tls.Config, error) { return nil, nil } },
-		"too short a dial":  func(c *Config) { c.DialTimeout = time.Millisecond },
-		"negative pending":  func(c *Config) { c.MaxPending = -1 },
-		"negative timeouts": func(c *Config) { c.Timeout = -1 },
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := listen(t)
-			cfg := Config{Listener: l, ClusterID: testCluster, LocalID: idOf("A"), Directory: newBook(), Witness: newDisk(trusted), Logger: discard}
-			change(&cfg)
-			if tr, err := New(cfg); err == nil {
-				_ = tr.Close()
-				t.Fatal("accepted")
-			}
-			if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
-				t.Errorf("the listener stays open: %v", err)
-			}
-		})
-	}
-}
-
 // removedAfter is a Directory where a member is removed once it was looked up.
 type removedAfter struct {
 	*book

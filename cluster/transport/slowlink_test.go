@@ -206,11 +206,10 @@ func TestAFormerLeaderSendsNoSnapshot(t *testing.T) {
 // node starts a node's transport.
 func (n *slowLinks) node(b *book, tag string) *Transport {
 	b.put(Peer{ID: idOf(tag), Tag: tag, Address: tag})
-	tr, err := New(Config{
+	tr := New(Config{
 		Listener: n.listen(tag), ClusterID: testCluster, LocalID: idOf(tag), Directory: b, Witness: newDisk(trusted),
 		DialContext: n.dial, Logger: discard,
 	})
-	must(n.t, err)
 	n.t.Cleanup(func() {
 		_ = tr.Close()
 		time.Sleep(2 * DefaultInstallTimeout) // Until the library and the links have ended too.

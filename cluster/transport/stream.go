@@ -49,7 +49,7 @@ var _ raft.StreamLayer = (*stream)(nil)
 
 func newStream(cfg Config) *stream {
 	ctx, cancel := context.WithCancel(context.Background())
-	local, _ := nodeid.Parse(cfg.LocalID) // Checked by validate.
+	local, _ := nodeid.Parse(cfg.LocalID)
 	s := &stream{
 		cfg: cfg, cluster: clusterID(cfg.ClusterID), local: local, instance: instanceOf(cfg.Process),
 		conns:   newConns(),
@@ -171,7 +171,7 @@ func (s *stream) Addr() net.Addr { return raftAddr(s.local.String()) }
 
 // Dial implements raft.StreamLayer; the address is an id.
 func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(s.ctx, min(timeout, s.cfg.DialTimeout))
+	ctx, cancel := context.WithTimeout(s.ctx, min(timeout, DefaultDialTimeout))
 	defer cancel()
 	c, err := s.dial(ctx, string(address))
 	if err != nil {

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"net"
 
 	"github.com/hashicorp/raft"
@@ -36,20 +35,14 @@ var (
 )
 
 // New starts accepting at once. The Directory must therefore know this node's cluster.
-func New(cfg Config) (*Transport, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		if cfg.Listener != nil {
-			err = errors.Join(err, cfg.Listener.Close())
-		}
-		return nil, err
-	}
+func New(cfg Config) *Transport {
+	cfg = cfg.withDefaults()
 	s := newStream(cfg)
 	network := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		ServerAddressProvider: byID{},
 		Logger:                raftlogger.New(cfg.Logger),
 		Stream:                s,
-		MaxPool:               cfg.MaxPool,
+		MaxPool:               DefaultMaxPool,
 		Timeout:               cfg.Timeout,
 		// Several messages in flight can leave a follower permanently without any
 		// (hashicorp/raft issue 612), and leave the rest of a burst waiting for the next
@@ -68,7 +61,7 @@ func New(cfg Config) (*Transport, error) {
 		Addr: []byte(Address(raft.ServerID(cfg.LocalID))),
 	}
 	s.work.Go(func() { t.inbound.run(s.ctx) })
-	return t, nil
+	return t
 }
 
 // Consumer implements raft.Transport: the requests of other nodes, after inspection.

@@ -122,7 +122,7 @@ func (n *Node) openCluster() error {
 		Now:          n.now, LeaderWait: tuned.LeaderWait, StallLimit: c.StorageWatchdog, LeaderPriority: new(uint32(c.LeaderPriority)),
 		MinFreeBytes: uint64(c.StorageLowMark),
 		StateMachine: n.stateMachine(), TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
-		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, OnRemoved: n.disconnect, Commit: cluster.CommitConfig{CallLimit: c.CallTimeout},
+		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, OnRemoved: n.disconnect, CallLimit: c.CallTimeout,
 		Events: n.tracing.Cluster(n.metrics.Cluster()),
 	})
 	switch {

@@ -177,13 +177,11 @@ func (p *Node) close() {
 
 func (p *Node) listen(tag string) *transport.Transport {
 	p.T.Helper()
-	t, err := transport.New(transport.Config{
+	return transport.New(transport.Config{
 		Listener: p.Network.Listen(tag), ClusterID: []byte("0123456789abcdef"), LocalID: string(ID(tag)), Directory: directory{},
 		Witness:     knownDisk{witness.New(nil), time.Now()},
 		DialContext: p.Network.dial, Logger: slog.New(slog.DiscardHandler),
 	})
-	p.Must(err)
-	return t
 }
 
 // Append sends entries to A.
