@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -50,6 +51,9 @@ base-port + 10·i (gRPC), +1 (Raft) and +2 (HTTP).
 
 Prints the nodes' addresses, one id of each kind from each node (of the database
 samples), the address of the page, and then "ready".
+A line "kill A" on the standard input ends node A as kill -9 would, and "start A"
+starts it again with its data.
+
 The data is in a temporary folder that goes with the process or, if that was
 killed, when dev is started again; with --data-dir it stays, and the same cluster
 starts again from it. The nodes wait for each other longer than those of 'serve'.`,
@@ -67,7 +71,7 @@ starts again from it. The nodes wait for each other longer than those of 'serve'
 			return err
 		}
 		o.wordy = f.Changed("log-level")
-		return o.run(cmd.Context(), a)
+		return o.run(cmd.Context(), a, cmd.InOrStdin())
 	})
 	return cmd
 }
@@ -98,7 +102,7 @@ func stopAfter(parent context.Context, first func()) (context.Context, context.C
 }
 
 // run runs the cluster until ctx ends or a node ends by itself.
-func (o *devOptions) run(ctx context.Context, a *app) (err error) {
+func (o *devOptions) run(ctx context.Context, a *app, stdin io.Reader) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -126,6 +130,9 @@ func (o *devOptions) run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
+	readInBackground()
+	c.told, c.expectWarnings = linesOf(ctx, stdin), expectWarnings
+	c.say = func(text string) { fmt.Fprintln(a.stdout, text) }
 	return c.run(ctx, func(ctx context.Context) error {
 		expectWarnings(false)
 		fmt.Fprintf(a.stdout, "data in %s\n", dir)
@@ -266,7 +273,11 @@ func introduce(ctx context.Context, w io.Writer, c *devCluster) error {
 			return fmt.Errorf("node %s: %w", c.specs[i].tag, err)
 		}
 	}
-	_, err := fmt.Fprintf(w, "\ntry: idnode next 'users|' --endpoint %s\npage: http://%s/\nready\n",
-		c.nodes[0].GRPCAddr(), c.nodes[0].HTTPAddr())
+	var endpoints []string
+	for _, n := range c.nodes {
+		endpoints = append(endpoints, n.GRPCAddr())
+	}
+	_, err := fmt.Fprintf(w, "\npage: http://%s/\ntry in another terminal:\n  export IDNODE_ENDPOINTS=%s\n  idnode next 'invoices|'\nand here: kill A\nready\n",
+		c.nodes[0].HTTPAddr(), strings.Join(endpoints, ","))
 	return err
 }

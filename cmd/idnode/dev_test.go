@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -82,7 +85,7 @@ func TestDev(t *testing.T) {
 	out := &stopWhenReady{stop: stop}
 	var stderr strings.Builder
 	a := &app{stdout: out, stderr: &stderr, newServer: fakeServers(t, nil)}
-	code := a.run(ctx, []string{"dev", "--nodes", "2", "--base-port", freeBasePort(t, 2)}, nil)
+	code := a.run(ctx, []string{"dev", "--nodes", "2", "--base-port", freeBasePort(t, 2)}, strings.NewReader(""))
 	text := out.String()
 	for _, want := range []string{
 		"node A  grpc 127.0.0.1:", "node B  grpc 127.0.0.1:", "ids from A\n", "ids from B\n",
@@ -93,7 +96,7 @@ func TestDev(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", want, text)
 		}
 	}
-	if code != exitOK || !strings.Contains(text, "\npage: http://127.0.0.1:") || !strings.HasSuffix(text, "/\nready\n") ||
+	if code != exitOK || !strings.Contains(text, "\npage: http://127.0.0.1:") || !strings.HasSuffix(text, "\nready\n") ||
 		stderr.String() != "" {
 		t.Errorf("code %d, printed %q and %q", code, text, stderr.String())
 	}
@@ -101,6 +104,90 @@ func TestDev(t *testing.T) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the temporary folder %q is still there: %v", dir, err)
 	}
+}
+
+// TestDevConsole has what can be said to dev, and its answers. Node C can only be started once.
+func TestDevConsole(t *testing.T) {
+	fake, made := fakeServers(t, nil), 0
+	newServer := func(cfg *config.Config, log *slog.Logger) (server, error) {
+		if made++; made > 4 {
+			return nil, errors.New("the disk is gone")
+		}
+		return fake(cfg, log)
+	}
+	in, say := io.Pipe()
+	out := newTranscript()
+	ctx, stop := context.WithCancel(t.Context())
+	code := make(chan int)
+	go func() {
+		a := &app{stdout: out, stderr: io.Discard, newServer: newServer}
+		code <- a.run(ctx, []string{"dev", "--base-port", freeBasePort(t, 3)}, in)
+	}()
+	out.await(t, "ready\n")
+	for _, tt := range []struct{ line, want string }{
+		{"help", "kill A: "},
+		{"kill", `there is no node ""`},
+		{"kill Z", `there is no node "Z"`},
+		{"start B", "B runs already"},
+		{"kill B", "B is killed"},
+		{"kill b", "B does not run"},
+		{" start  b ", "B starts\nB is ready"},
+		{"kill C", "C is killed"},
+		{"start C", "C does not start: the disk is gone"},
+	} {
+		fmt.Fprintln(say, tt.line)
+		out.await(t, "\n"+tt.want)
+		out.forget()
+	}
+	stop()
+	if got := <-code; got != exitOK {
+		t.Errorf("code %d", got)
+	}
+}
+
+// transcript is an output that can be waited for.
+type transcript struct {
+	mu    sync.Mutex
+	text  string
+	grown chan struct{}
+}
+
+func newTranscript() *transcript { return &transcript{grown: make(chan struct{}, 1)} }
+
+func (w *transcript) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text += string(p)
+	select {
+	case w.grown <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+// await returns the text once it has want.
+func (w *transcript) await(t *testing.T, want string) string {
+	t.Helper()
+	for timeout := time.After(time.Minute); ; {
+		w.mu.Lock()
+		text := w.text
+		w.mu.Unlock()
+		if strings.Contains(text, want) {
+			return text
+		}
+		select {
+		case <-w.grown:
+		case <-timeout:
+			t.Fatalf("%q is missing in:\n%s", want, text)
+		}
+	}
+}
+
+// forget makes await wait for what comes from now on.
+func (w *transcript) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text = "\n"
 }
 
 // TestDevEnds has the ways in which dev ends before anybody stops it.

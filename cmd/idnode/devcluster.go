@@ -7,14 +7,32 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/internal/failpoint"
-	"github.com/idnode/idnode/server/config"
+	"github.com/idnode/idnode/server/node"
 )
 
 // devCluster is a cluster in this process. Its owner calls run once.
 type devCluster struct {
-	specs []devNode
-	nodes []server
+	newServer newServer
+	log       *slog.Logger
+	specs     []devNode
+	nodes     []server
+	// lives are those of the nodes that run; nil for a node that is lost.
+	lives []*devLife
+	// told are the lines of the console, and say prints its answers. expectWarnings is devOptions'.
+	told           <-chan string
+	say            func(text string)
+	expectWarnings func(bool)
+	// news has what happened to a node; its functions are called by run, and return what to say.
+	news chan func() string
+}
+
+// devLife is a node that runs.
+type devLife struct {
+	// kill ends it as a crash does; ended gets its error.
+	kill  func()
+	ended chan error
 }
 
 // newDevCluster assembles the nodes; none runs yet.
@@ -22,32 +40,28 @@ func newDevCluster(newServer newServer, specs []devNode, log *slog.Logger) (*dev
 	if err := checkPorts(specs); err != nil {
 		return nil, err
 	}
-	c := &devCluster{specs: specs}
-	// The data may know the others at the ports of another --base-port.
-	tuning := failpoint.Tuning{Dial: map[string]string{}, DialPeer: map[string]string{}}
-	for _, spec := range specs {
-		tuning.Dial[spec.tag], tuning.DialPeer[spec.tag] = spec.raft, spec.grpc
-	}
-	for _, spec := range specs {
-		flags := append(spec.flags(specs), longTimeouts...)
-		cfg, err := configOf(flags)
-		if err == nil {
-			cfg.Tuning = tuning
-			err = c.add(newServer, cfg, log.With("node", spec.tag))
-		}
+	c := &devCluster{newServer: newServer, log: log, specs: specs, news: make(chan func() string)}
+	for i, spec := range specs {
+		n, err := c.assemble(i)
 		if err != nil {
 			return nil, errors.Join(endOf(spec.tag, err), c.close())
 		}
+		c.nodes, c.lives = append(c.nodes, n), append(c.lives, nil)
 	}
 	return c, nil
 }
 
-func (c *devCluster) add(newServer newServer, cfg *config.Config, log *slog.Logger) error {
-	n, err := newServer(cfg, log)
-	if err == nil {
-		c.nodes = append(c.nodes, n)
+// assemble makes a node. Its data may know the others at the ports of another --base-port.
+func (c *devCluster) assemble(i int) (server, error) {
+	cfg, err := configOf(append(c.specs[i].flags(c.specs), longTimeouts...))
+	if err != nil {
+		return nil, err
 	}
-	return err
+	cfg.Tuning = failpoint.Tuning{Dial: map[string]string{}, DialPeer: map[string]string{}}
+	for _, spec := range c.specs {
+		cfg.Tuning.Dial[spec.tag], cfg.Tuning.DialPeer[spec.tag] = spec.raft, spec.grpc
+	}
+	return c.newServer(cfg, c.log.With("node", c.specs[i].tag))
 }
 
 // close closes nodes that will not run: a node closes its parts when it ends.
@@ -57,30 +71,58 @@ func (c *devCluster) close() error {
 	return c.run(ctx, func(context.Context) error { return nil })
 }
 
-// run runs all nodes, calls introduce once all of them serve, and ends them all when ctx ends,
-// when introduce fails, or when a node ended by itself.
+// run runs all nodes, calls introduce once all of them serve, obeys the console, and ends them all
+// when ctx ends, when introduce fails, or when a node ended by itself.
 func (c *devCluster) run(ctx context.Context, introduce func(context.Context) error) error {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	ends := make(chan error, len(c.nodes))
 	for i := range c.nodes {
-		go func() {
-			err := c.runOne(running, i)
-			// The first of all to end names the cause for the others.
-			stop(err)
-			ends <- err
-		}()
+		c.launch(running, stop, i)
 	}
 	if err := c.whenReady(running, introduce); err != nil {
 		stop(err)
 	}
-	<-running.Done()
+	for running.Err() == nil {
+		select {
+		case line := <-c.told:
+			c.say(c.obey(running, stop, line))
+		case happened := <-c.news:
+			c.say(happened())
+		case <-running.Done():
+		}
+	}
 	if ctx.Err() != nil {
 		// Stopped, perhaps while the nodes were still starting.
-		return c.await(ends)
+		return c.await()
 	}
-	_ = c.await(ends)
+	_ = c.await()
 	return context.Cause(running)
+}
+
+// tell hands news to run, unless ctx ends before.
+func (c *devCluster) tell(ctx context.Context, happened func() string) bool {
+	select {
+	case c.news <- happened:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// launch runs a node until ctx ends or it is killed. One that ends by itself, and was not removed,
+// stops the others.
+func (c *devCluster) launch(ctx context.Context, stop context.CancelCauseFunc, i int) {
+	alive, end := context.WithCancelCause(ctx)
+	life := &devLife{kill: func() { end(node.ErrKilled) }, ended: make(chan error, 1)}
+	c.lives[i] = life
+	go func() {
+		err := c.runOne(alive, i)
+		removed := errors.Is(err, member.ErrRemoved) && c.tell(alive, func() string { return c.lost(i, err.Error()) })
+		if !removed && !errors.Is(context.Cause(alive), node.ErrKilled) {
+			stop(err) // The first of all to end names the cause for the others.
+		}
+		life.ended <- err
+	}()
 }
 
 // runOne runs a node and returns why it ended, unless ctx ended.
@@ -105,12 +147,15 @@ func endOf(tag string, err error) error {
 
 // await waits for all nodes to end, with a bound, and returns the errors that
 // came with it.
-func (c *devCluster) await(ends <-chan error) error {
+func (c *devCluster) await() error {
 	bound := time.After(devStop)
 	var errs []error
-	for range c.nodes {
+	for _, life := range c.lives {
+		if life == nil {
+			continue
+		}
 		select {
-		case err := <-ends:
+		case err := <-life.ended:
 			errs = append(errs, err)
 		case <-bound:
 			return errors.Join(append(errs, &endedError{err: fmt.Errorf("not all nodes stopped within %s", devStop)})...)

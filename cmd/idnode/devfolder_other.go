@@ -13,3 +13,6 @@ func holdLock(*os.File) error { return errors.ErrUnsupported }
 
 // abandoned is never called either.
 func abandoned(string, fs.FileInfo) bool { return false }
+
+// readInBackground is never called either.
+func readInBackground() {}

@@ -5,6 +5,7 @@ package main
 import (
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 )
@@ -29,3 +30,7 @@ func abandoned(dir string, info fs.FileInfo) bool {
 	info, err = lock.Stat()
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
+
+// readInBackground lets a read of the terminal fail while the process is in its background. It would
+// stop the process.
+func readInBackground() { signal.Ignore(syscall.SIGTTIN) }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -20,7 +21,7 @@ func TestDevForReal(t *testing.T) {
 		out := &stopWhenReady{stop: stop}
 		var stderr strings.Builder
 		a := &app{stdout: out, stderr: &stderr, newServer: newNode}
-		code := a.run(ctx, []string{"dev", "--data-dir", dir, "--base-port", base}, nil)
+		code := a.run(ctx, []string{"dev", "--data-dir", dir, "--base-port", base}, strings.NewReader(""))
 		stop()
 		text := out.String()
 		// A clean start and stop has nothing to warn of.
@@ -36,6 +37,44 @@ func TestDevForReal(t *testing.T) {
 	}
 }
 
+// TestDevLosesNodes: ids go on without a killed node, and without one that was removed.
+func TestDevLosesNodes(t *testing.T) {
+	t.Parallel()
+	in, say := io.Pipe()
+	out := newTranscript()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	base := freeBasePort(t, 3)
+	code := make(chan int)
+	go func() {
+		a := &app{stdout: out, stderr: io.Discard, newServer: newNode}
+		code <- a.run(ctx, []string{"dev", "--base-port", base}, in)
+	}()
+	_, endpoints, _ := strings.Cut(out.await(t, "ready\n"), "IDNODE_ENDPOINTS=")
+	endpoints, _, _ = strings.Cut(endpoints, "\n")
+	next := func(want string) {
+		t.Helper()
+		if got := command(t, "next", "invoices|", "--endpoint", endpoints, "--timeout", "1m"); got.stdout != want+"\n" {
+			t.Fatalf("%+v, want %s", got, want)
+		}
+	}
+	next("invoices/1")
+	fmt.Fprintln(say, "kill A")
+	out.await(t, "A is killed")
+	next("invoices/2")
+	fmt.Fprintln(say, "start A")
+	out.await(t, "A is ready")
+	if got := command(t, "cluster", "remove", "B", "--yes", "--endpoint", endpoints); got.code != exitOK {
+		t.Fatalf("%+v", got)
+	}
+	out.await(t, "node B: cluster: this node was removed")
+	next("invoices/3")
+	stop()
+	if got := <-code; got != exitOK {
+		t.Errorf("code %d", got)
+	}
+}
+
 // TestCommandsForReal goes through the commands against a cluster of one.
 func TestCommandsForReal(t *testing.T) {
 	t.Parallel()
@@ -47,7 +86,7 @@ func TestCommandsForReal(t *testing.T) {
 	done := make(chan int)
 	go func() {
 		a := &app{stdout: out, stderr: &strings.Builder{}, newServer: newNode}
-		done <- a.run(ctx, []string{"dev", "--nodes", "1", "--base-port", base}, nil)
+		done <- a.run(ctx, []string{"dev", "--nodes", "1", "--base-port", base}, strings.NewReader(""))
 	}()
 	defer func() {
 		stop()

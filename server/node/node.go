@@ -175,8 +175,12 @@ func (n *Node) survey(ctx context.Context) {
 	}
 }
 
+// ErrKilled is the cause of a context whose end is to end a node as a crash does.
+var ErrKilled = errors.New("killed")
+
 // Run serves until ctx ends, stops cleanly in bounded time and returns nil; or it returns the
-// error that ended the node. Everything is closed when it returns.
+// error that ended the node. Everything is closed when it returns. A node whose ctx ended by
+// ErrKilled does not stop cleanly: it transfers, returns and records nothing.
 func (n *Node) Run(ctx context.Context) error {
 	err := n.dataLoss(n.runUntil(ctx, n.serve()))
 	if err != nil {
@@ -189,6 +193,9 @@ func (n *Node) Run(ctx context.Context) error {
 			n.leave() // The node's data are sound, and so are its answers.
 		}
 		return errors.Join(err, n.abandon())
+	}
+	if errors.Is(context.Cause(ctx), ErrKilled) {
+		return n.abandon()
 	}
 	n.log.Info("stopping")
 	n.stop()
