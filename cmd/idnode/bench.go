@@ -88,7 +88,9 @@ func (o *benchOptions) run(ctx context.Context, a *app, s *clusterClient) error 
 			return err
 		}
 		defer c.end()
-		s.endpoints = c.endpoints
+		s.endpoints, s.tls = c.endpoints, nil
+	} else {
+		s.nameContext()
 	}
 	if err := o.connect(ctx, s); err != nil {
 		return err

@@ -70,7 +70,10 @@ func newClusterStatusCommand(a *app) *cobra.Command {
 }
 
 func showStatus(s *clusterClient, res *idnodev1.GetStatusResponse) {
-	s.out.result(res, func(w io.Writer) { printStatus(w, res, s.out.wide) })
+	s.out.result(res, func(w io.Writer) {
+		fields(w, [][2]string{{"context", s.context}})
+		printStatus(w, res, s.out.wide)
+	})
 }
 
 func printStatus(w io.Writer, r *idnodev1.GetStatusResponse, wide bool) {
@@ -190,7 +193,7 @@ if they do not. Bring them back, or remove those first that are gone for good.`,
 		if force {
 			question += " Without a majority of the others the cluster stands still."
 		}
-		if err := sure.of(cmd).ask(question); err != nil {
+		if err := s.confirm(ctx, sure.of(cmd), question); err != nil {
 			return err
 		}
 		msg := &idnodev1.RemoveMemberRequest{Tag: args[0], Force: force}

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -18,13 +22,17 @@ import (
 // order. It is used by one goroutine.
 type clusterClient struct {
 	endpoints []string
-	database  string
-	timeout   time.Duration
+	// context is the saved connection that was taken; empty for none. told says that it was named.
+	context  string
+	told     bool
+	database string
+	timeout  time.Duration
 	// verbose lists what each endpoint said when a call fails.
 	verbose bool
 	// tls is nil for plain connections.
-	tls *tls.Config
-	out *printer
+	tls    *tls.Config
+	out    *printer
+	stderr io.Writer
 	// conns has the connections made so far, by endpoint.
 	conns map[string]*grpc.ClientConn
 }
@@ -158,7 +166,29 @@ func (s *clusterClient) keyed(ctx context.Context, call attempt) error {
 // change sends a call that changes the cluster and has no request id, so it
 // goes to the next endpoint only if nothing can have happened.
 func (s *clusterClient) change(ctx context.Context, call attempt) error {
+	s.nameContext()
 	return s.try(ctx, onceOnly, call)
+}
+
+// nameContext says once where a change goes that no flag says.
+func (s *clusterClient) nameContext() {
+	if s.context != "" && !s.told {
+		s.told = true
+		fmt.Fprintf(s.stderr, "idnode: in context %s: %s\n", s.context, strings.Join(s.endpoints, ", "))
+	}
+}
+
+// confirm asks before an irreversible change of the cluster, and names the cluster.
+func (s *clusterClient) confirm(ctx context.Context, sure *confirmation, question string) error {
+	s.nameContext()
+	if sure.person && !sure.yes {
+		res, err := clusterOf(ctx, s)
+		if err != nil {
+			return err
+		}
+		question += fmt.Sprintf(" This is cluster %s, by its node %s.", cmp.Or(res.GetClusterId(), "without an id"), res.GetSelf().GetTag())
+	}
+	return sure.ask(question)
 }
 
 // once returns how a call is sent that counts once however often that is, because of its

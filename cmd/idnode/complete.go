@@ -9,7 +9,7 @@ import (
 
 // completeValues makes shells complete the values of a flag that has few, for a command and its
 // subcommands.
-func completeValues(cmd *cobra.Command) {
+func (a *app) completeValues(cmd *cobra.Command) {
 	for name, values := range map[string][]string{
 		"output": {"text", "wide", "json"}, "form": {"ravendb", "csv"}, "log-level": {"debug", "info", "warn", "error"},
 		"op": bench.Ops(), "via": bench.Vias(),
@@ -22,7 +22,10 @@ func completeValues(cmd *cobra.Command) {
 			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // The flag is there.
 		}
 	}
+	if cmd.Flags().Lookup("context") != nil {
+		_ = cmd.RegisterFlagCompletionFunc("context", a.completeContexts) // The flag is there.
+	}
 	for _, child := range cmd.Commands() {
-		completeValues(child)
+		a.completeValues(child)
 	}
 }

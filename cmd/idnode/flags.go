@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/idnode/idnode/internal/nearest"
+	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/tlsconf"
 )
 
@@ -23,40 +25,100 @@ const (
 	defaultTimeout  = 5 * time.Second
 )
 
-// clientFlags are the flags of every command that calls a server.
-type clientFlags struct {
-	endpoints  []string
-	database   string
-	timeout    time.Duration
-	output     string
-	verbose    bool
-	cert       string
-	key        string
-	ca         string
-	serverName string
+// connection says how a cluster is reached. A context is one that is saved under a name.
+type connection struct {
+	Endpoints  []string `yaml:"endpoint,flow"`
+	CA         string   `yaml:"tls-ca,omitempty"`
+	Cert       string   `yaml:"tls-cert,omitempty"`
+	Key        string   `yaml:"tls-key,omitempty"`
+	ServerName string   `yaml:"tls-server-name,omitempty"`
 }
 
-// register adds the flags by which all of them find a server to f. Environment variables set
-// the defaults, so a flag wins over them.
-func (c *clientFlags) register(f *pflag.FlagSet, getenv func(string) string) {
-	endpoints := []string{defaultEndpoint}
-	if v := getenv("IDNODE_ENDPOINTS"); v != "" {
-		endpoints = strings.Split(v, ",")
-	}
-	f.StringSliceVar(&c.endpoints, "endpoint", endpoints, "gRPC address of a node; several are tried in order (IDNODE_ENDPOINTS)")
-	f.DurationVar(&c.timeout, "timeout", defaultTimeout, "how long to wait for an answer, over all endpoints")
-	f.BoolVarP(&c.verbose, "verbose", "v", false, "if a call fails, list what each endpoint said")
+// endpointsVariable has the default of --endpoint.
+const endpointsVariable = "IDNODE_ENDPOINTS"
+
+// register adds the flags of c. Environment variables set the defaults, so a flag wins over them.
+func (c *connection) register(f *pflag.FlagSet, getenv func(string) string) {
+	endpoints := strings.Split(cmp.Or(getenv(endpointsVariable), defaultEndpoint), ",")
+	f.StringSliceVar(&c.Endpoints, "endpoint", endpoints, "gRPC address of a node; several are tried in order ("+endpointsVariable+")")
 	c.registerTLS(f, getenv)
 }
 
 // registerTLS adds the flags of certificates.
-func (c *clientFlags) registerTLS(f *pflag.FlagSet, getenv func(string) string) {
-	f.StringVar(&c.cert, "tls-cert", getenv("IDNODE_TLS_CERT"), "file with this client's certificate (IDNODE_TLS_CERT)")
-	f.StringVar(&c.key, "tls-key", getenv("IDNODE_TLS_KEY"), "file with its key (IDNODE_TLS_KEY)")
-	f.StringVar(&c.ca, "tls-ca", getenv("IDNODE_TLS_CA"),
-		"file with the CA that signed the servers' certificates; turns TLS on (IDNODE_TLS_CA)")
-	f.StringVar(&c.serverName, "tls-server-name", getenv("IDNODE_TLS_SERVER_NAME"),
-		"name the server's certificate must have instead of the endpoint's host (IDNODE_TLS_SERVER_NAME)")
+func (c *connection) registerTLS(f *pflag.FlagSet, getenv func(string) string) {
+	add := func(value *string, name, usage string) {
+		variable := config.EnvName(name)
+		f.StringVar(value, name, getenv(variable), usage+" ("+variable+")")
+	}
+	add(&c.CA, "tls-ca", "file with the CA that signed the servers' certificates; turns TLS on")
+	add(&c.Cert, "tls-cert", "file with this client's certificate")
+	add(&c.Key, "tls-key", "file with its key")
+	add(&c.ServerName, "tls-server-name", "name the server's certificate must have instead of the endpoint's host")
+}
+
+// saysWhere says whether flags or variables name the cluster.
+func (c *connection) saysWhere(f *pflag.FlagSet, getenv func(string) string) bool {
+	return f.Changed("endpoint") || getenv(endpointsVariable) != ""
+}
+
+// tlsConfig returns nil unless a TLS flag is set. The files are those of a node's own flags, so
+// inside a container the same environment serves both.
+func (c *connection) tlsConfig() (*tls.Config, error) {
+	if c.Cert == "" && c.Key == "" && c.CA == "" && c.ServerName == "" {
+		return nil, nil
+	}
+	material, err := tlsconf.LoadClient(tlsconf.Files{Cert: c.Cert, Key: c.Key, CA: c.CA})
+	if err != nil {
+		return nil, err
+	}
+	return material.Client(c.ServerName), nil
+}
+
+// clientFlags are the flags of every command that calls a server.
+type clientFlags struct {
+	connection
+	context  string
+	database string
+	timeout  time.Duration
+	output   string
+	verbose  bool
+}
+
+// register adds the flags by which all of them find a server to f.
+func (c *clientFlags) register(f *pflag.FlagSet, getenv func(string) string) {
+	f.StringVar(&c.context, "context", getenv("IDNODE_CONTEXT"), "a saved connection: see 'idnode context' (IDNODE_CONTEXT)")
+	f.DurationVar(&c.timeout, "timeout", defaultTimeout, "how long to wait for an answer, over all endpoints")
+	f.BoolVarP(&c.verbose, "verbose", "v", false, "if a call fails, list what each endpoint said")
+	c.connection.register(f, getenv)
+}
+
+// takeContext takes the context that is asked for or, if nothing says where to go, the one in use.
+// Flags win over its values.
+func (c *clientFlags) takeContext(a *app, f *pflag.FlagSet) error {
+	if c.context == "" && c.saysWhere(f, a.getenv) {
+		return nil
+	}
+	all, err := a.contexts()
+	if err != nil {
+		return err
+	}
+	if c.context = cmp.Or(c.context, all.Current); c.context == "" {
+		return nil
+	}
+	saved, err := all.get(c.context)
+	take := func(flag string, value *string, saved string) {
+		if !f.Changed(flag) {
+			*value = saved
+		}
+	}
+	take("tls-ca", &c.CA, saved.CA)
+	take("tls-cert", &c.Cert, saved.Cert)
+	take("tls-key", &c.Key, saved.Key)
+	take("tls-server-name", &c.ServerName, saved.ServerName)
+	if !f.Changed("endpoint") {
+		c.Endpoints = saved.Endpoints
+	}
+	return err
 }
 
 // remote is the code of a command that calls a server.
@@ -89,7 +151,7 @@ func (a *app) caller(cmd *cobra.Command, flags *clientFlags, run remote) *cobra.
 		return usageApart(cmd, "Connection", connection)
 	})
 	cmd.RunE = a.enter(func(cmd *cobra.Command, args []string) error {
-		s, err := flags.clusterClient(a)
+		s, err := flags.clusterClient(a, cmd.Flags())
 		if err != nil {
 			return &usageError{err: err}
 		}
@@ -100,14 +162,17 @@ func (a *app) caller(cmd *cobra.Command, flags *clientFlags, run remote) *cobra.
 }
 
 // clusterClient checks the flags and returns a client that has not dialled yet.
-func (c *clientFlags) clusterClient(a *app) (*clusterClient, error) {
+func (c *clientFlags) clusterClient(a *app, f *pflag.FlagSet) (*clusterClient, error) {
+	if err := c.takeContext(a, f); err != nil {
+		return nil, err
+	}
 	if c.timeout <= 0 {
 		return nil, fmt.Errorf("--timeout must be above zero, not %s", c.timeout)
 	}
 	if !utf8.ValidString(c.database) {
 		return nil, fmt.Errorf("INVALID_NAME: --database %.100q is not UTF-8", c.database)
 	}
-	endpoints, err := checkEndpoints(c.endpoints)
+	endpoints, err := checkEndpoints(c.Endpoints)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +184,10 @@ func (c *clientFlags) clusterClient(a *app) (*clusterClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &clusterClient{endpoints: endpoints, database: c.database, timeout: c.timeout, verbose: c.verbose, tls: tlsConfig, out: out}, nil
+	return &clusterClient{
+		endpoints: endpoints, context: c.context, database: c.database, timeout: c.timeout, verbose: c.verbose, tls: tlsConfig,
+		out: out, stderr: a.stderr,
+	}, nil
 }
 
 // usageApart shows some of a command's flags under a heading of their own.
@@ -165,19 +233,6 @@ func checkEndpoints(given []string) ([]string, error) {
 		return nil, errors.New("--endpoint must not be empty")
 	}
 	return endpoints, nil
-}
-
-// tlsConfig returns nil unless a TLS flag is set. The files are those of a node's own flags, so
-// inside a container the same environment serves both.
-func (c *clientFlags) tlsConfig() (*tls.Config, error) {
-	if c.cert == "" && c.key == "" && c.ca == "" && c.serverName == "" {
-		return nil, nil
-	}
-	material, err := tlsconf.LoadClient(tlsconf.Files{Cert: c.cert, Key: c.key, CA: c.ca})
-	if err != nil {
-		return nil, err
-	}
-	return material.Client(c.serverName), nil
 }
 
 // cutEnv splits one entry of an environment.

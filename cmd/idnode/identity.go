@@ -112,7 +112,7 @@ func askToLower(ctx context.Context, s *clusterClient, sure *confirmation, msg *
 	if err != nil {
 		was = ""
 	}
-	return sure.ask(fmt.Sprintf("Sets %s%s to %d: the values above it that were handed out come again.",
+	return s.confirm(ctx, sure, fmt.Sprintf("Sets %s%s to %d: the values above it that were handed out come again.",
 		quote(msg.GetName()), was, msg.GetValue()))
 }
 
@@ -136,7 +136,7 @@ again, and values come twice, which is asked about.`,
 	sure.register(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		if forget {
-			if err := sure.of(cmd).ask(fmt.Sprintf("Forgets %s and its last used value: the values that were handed out come again.",
+			if err := s.confirm(ctx, sure.of(cmd), fmt.Sprintf("Forgets %s and its last used value: the values that were handed out come again.",
 				quote(args[0]))); err != nil {
 				return err
 			}

@@ -83,7 +83,7 @@ be changed, and changes nothing.`,
 		}
 		question := fmt.Sprintf("Merges %d counters and claims of %s. They only rise, and that cannot be undone.", len(counters), args[0])
 		if !dryRun {
-			if err := sure.of(cmd).ask(question); err != nil {
+			if err := s.confirm(ctx, sure.of(cmd), question); err != nil {
 				return err
 			}
 		}

@@ -130,9 +130,9 @@ says 4 of damage.`,
 		newNextCommand(a), newHiloCommand(a), newIdentityCommand(a), newClaimCommand(a), newReleaseCommand(a), newClaimsCommand(a),
 		newSeriesCommand(a), newDatabaseCommand(a),
 		newBackupCommand(a), newRestoreCommand(a), newImportCommand(a), newExportCommand(a), newRecoverCommand(a),
-		newClusterCommand(a), newHealthCommand(a), newVersionCommand(a),
+		newClusterCommand(a), newContextCommand(a), newHealthCommand(a), newVersionCommand(a),
 	)
-	completeValues(root)
+	a.completeValues(root)
 	return root
 }
 

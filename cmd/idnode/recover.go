@@ -18,7 +18,7 @@ import (
 // recoverFlags are the flags of recover.
 type recoverFlags struct {
 	recovery.Options
-	peers clientFlags
+	peers connection
 	sure  confirmation
 }
 

@@ -121,7 +121,7 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 	if err != nil {
 		return err
 	}
-	if err := r.sure.ask(r.question() + seriesQuestion(before) + r.laterSeries()); err != nil {
+	if err := s.confirm(ctx, &r.sure, r.question()+seriesQuestion(before)+r.laterSeries()); err != nil {
 		return err
 	}
 	done, err := merge.Run(ctx)

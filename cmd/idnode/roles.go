@@ -228,7 +228,7 @@ roles from its own caller is refused.
 			return err
 		}
 		if len(table.GetRoles()) == 0 {
-			err := sure.of(cmd).ask("Takes all roles away: every caller with a certificate may then do everything but what each node keeps to " +
+			err := s.confirm(ctx, sure.of(cmd), "Takes all roles away: every caller with a certificate may then do everything but what each node keeps to "+
 				"its administrators (--admin).")
 			if err != nil {
 				return err

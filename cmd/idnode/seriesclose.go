@@ -26,7 +26,7 @@ as 'series report' shows it.`,
 		if err != nil {
 			return err
 		}
-		if err := sure.of(cmd).ask(fmt.Sprintf("Closes scope %s of %s for good: it gives no more numbers.", quote(args[1]),
+		if err := s.confirm(ctx, sure.of(cmd), fmt.Sprintf("Closes scope %s of %s for good: it gives no more numbers.", quote(args[1]),
 			quote(args[0]))); err != nil {
 			return err
 		}

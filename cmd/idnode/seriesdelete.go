@@ -33,7 +33,7 @@ series stays, and so does its name: close its scopes if it is to give no more nu
 			if err != nil {
 				return err
 			}
-			if err := sure.of(cmd).ask(fmt.Sprintf("Deletes %s, and forgets %s.", quote(args[0]), open)); err != nil {
+			if err := s.confirm(ctx, sure.of(cmd), fmt.Sprintf("Deletes %s, and forgets %s.", quote(args[0]), open)); err != nil {
 				return err
 			}
 		}

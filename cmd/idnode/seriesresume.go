@@ -146,7 +146,7 @@ func (r *seriesResume) ask(ctx context.Context, s *clusterClient) error {
 			fmt.Fprintf(r.sure.err, "and %d more: idnode series report %s\n", more, docid.Escape(r.name))
 		}
 	}
-	return r.sure.ask(r.question())
+	return s.confirm(ctx, &r.sure, r.question())
 }
 
 func (r *seriesResume) question() string {

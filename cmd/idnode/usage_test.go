@@ -154,9 +154,9 @@ func TestHelpOfEveryCommand(t *testing.T) {
 			t.Errorf("%s: the short description ends with a full stop", c.CommandPath())
 		}
 		got := command(t, append(strings.Fields(c.CommandPath())[1:], "--help")...)
-		connects := c.Flags().Lookup("endpoint") != nil
+		connects := c.Flags().Lookup("context") != nil
 		if got.code != exitOK || !strings.Contains(got.stdout, "Usage:") ||
-			strings.Contains(got.stdout, "\nConnection:\n      --endpoint") != connects || strings.Count(got.stdout, "--endpoint str") > 1 {
+			strings.Contains(got.stdout, "\nConnection:\n      --context") != connects || strings.Count(got.stdout, "--endpoint str") > 1 {
 			t.Errorf("%s --help: code %d, %q", c.CommandPath(), got.code, got.stdout)
 		}
 	}

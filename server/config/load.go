@@ -113,9 +113,9 @@ func fromEnvironment(environ []string) (source, error) {
 // variables returns the settings by their variables; those that only clients read have
 // none.
 func variables() map[string]string {
-	byVariable := map[string]string{envName(configFlag): configFlag}
+	byVariable := map[string]string{EnvName(configFlag): configFlag}
 	for name := range names() {
-		byVariable[envName(name)] = name
+		byVariable[EnvName(name)] = name
 	}
 	for _, name := range ClientVariables() {
 		byVariable[name] = ""
@@ -259,7 +259,7 @@ func (c *Config) apply(all []setting, sources []source) error {
 func (s setting) label(where string) string {
 	switch {
 	case where == "environment":
-		return envName(s.name)
+		return EnvName(s.name)
 	case strings.HasPrefix(where, "file"):
 		return s.name
 	default:

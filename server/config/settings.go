@@ -204,25 +204,26 @@ func FlagGroups() []FlagGroup {
 // envPrefix begins every variable of ours.
 const envPrefix = "IDNODE_"
 
-func envName(name string) string {
+// EnvName returns the variable of a setting.
+func EnvName(name string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
 // ClientVariables returns the variables that only the client commands read;
 // `serve` leaves them alone, so that one environment serves both.
 func ClientVariables() []string {
-	return []string{"IDNODE_DATABASE", "IDNODE_ENDPOINTS", "IDNODE_TLS_SERVER_NAME"}
+	return []string{"IDNODE_CONTEXT", "IDNODE_DATABASE", "IDNODE_ENDPOINTS", "IDNODE_TLS_SERVER_NAME"}
 }
 
 // AddListFlags adds --config, and --peer for where members are now.
 func AddListFlags(fs *pflag.FlagSet) {
 	addConfigFlag(fs)
 	fs.StringSlice(peerName, nil,
-		"TAG=HOST:PORT, where the gRPC port of a member is now; the node's own list by default ("+envName(peerName)+")")
+		"TAG=HOST:PORT, where the gRPC port of a member is now; the node's own list by default ("+EnvName(peerName)+")")
 }
 
 func addConfigFlag(fs *pflag.FlagSet) {
-	fs.String(configFlag, "", "YAML file with settings ("+envName(configFlag)+")")
+	fs.String(configFlag, "", "YAML file with settings ("+EnvName(configFlag)+")")
 }
 
 // AddFlags adds a flag for every setting, and --config.
