@@ -33,7 +33,6 @@ Lines cut off the end, or a wholly rewritten file, are not found by this alone:
 keep the printed hash elsewhere, and give it with --head later; it must then be
 that of one of the lines.`,
 		Example: "  idnode audit verify /var/lib/idnode/audit.log\n  idnode audit verify audit.log.1 audit.log --head $(cat kept-hash)",
-		Args:    cobra.MinimumNArgs(1),
 	}
 	cmd.Flags().StringVar(&head, "head", "", "hash that one of the lines must have")
 	cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {

@@ -38,7 +38,6 @@ may lack the newest ids.`,
   kubectl exec idnode-a-0 -- /idnode backup - > today.backup
   idnode backup /var/backups/idnode --keep 14
   idnode backup inspect today.backup`,
-		Args: cobra.ExactArgs(1),
 	}
 	registerStale(cmd.Flags(), &stale)
 	cmd.Flags().IntVar(&keep, "keep", 0, "the target is a directory, in which the newest N backups of the cluster stay")
@@ -58,11 +57,7 @@ may lack the newest ids.`,
 			return err
 		}
 		info, err := transfer.SaveBackup(args[0], write)
-		if err != nil {
-			return err
-		}
-		s.out.result(info, func(w io.Writer) { printBackup(w, args[0], info) })
-		return nil
+		return s.out.answer(err, info, func(w io.Writer) { printBackup(w, args[0], info) })
 	})
 	cmd.AddCommand(newBackupInspectCommand(a))
 	return cmd
@@ -74,7 +69,6 @@ func newBackupInspectCommand(a *app) *cobra.Command {
 		Use:     "inspect FILE",
 		Short:   "Check a backup, and show what it holds, by database",
 		Example: "  idnode backup inspect today.backup\n  idnode backup - | idnode backup inspect -",
-		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().StringVarP(&format, "output", "o", "text", "text, or json: one object a line")
 	cmd.RunE = a.enter(func(cmd *cobra.Command, args []string) error {

@@ -49,7 +49,6 @@ folder is started first, and ended afterwards.
 		Example: `  idnode bench --cluster 3 --op identity --callers 64
   idnode bench --op identity --via stream --callers 512 --batch 100
   idnode bench --op server-side --batch 1000 -o json`,
-		Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.cfg.Op, "op", bench.Identity, "what to measure: "+strings.Join(bench.Ops(), ", "))

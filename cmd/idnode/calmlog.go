@@ -39,8 +39,3 @@ func (c calm) WithAttrs(attrs []slog.Attr) slog.Handler {
 	}
 	return calm{Handler: c.Handler.WithAttrs(attrs), expected: c.expected}
 }
-
-// WithGroup implements slog.Handler.
-func (c calm) WithGroup(name string) slog.Handler {
-	return calm{Handler: c.Handler.WithGroup(name), expected: c.expected}
-}

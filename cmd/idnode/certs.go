@@ -28,7 +28,6 @@ The command prints the flag that makes the client the administrator of a node.`,
   idnode certs ./certs --node D --host ids.example.org --host 10.0.0.4
   idnode certs ./certs --node E --client webshop --client operator
   idnode certs ./certs --client reports --rsa --pfx`,
-		Args: cobra.ExactArgs(1),
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.Nodes, "node", nil, "tag of a node; once for each node")

@@ -10,10 +10,8 @@ import (
 )
 
 func newClaimCommand(a *app) *cobra.Command {
-	var (
-		req       requestFlags
-		separator string
-	)
+	var req requestFlags
+	var separator string
 	cmd := &cobra.Command{
 		Use:     "claim ID",
 		GroupID: groupIDs,
@@ -21,7 +19,6 @@ func newClaimCommand(a *app) *cobra.Command {
 		Long: `Claims an id of your own in the cluster. The next one to claim it, in any case of
 letters, is refused, and identities step over it.`,
 		Example: "  idnode claim users/ayende@example.org",
-		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().StringVar(&separator, "separator", "", `separator of the id's parts (default "/")`)
 	req.register(cmd.Flags())
@@ -39,7 +36,6 @@ func newReleaseCommand(a *app) *cobra.Command {
 		GroupID: groupIDs,
 		Short:   "Give a claimed id free again",
 		Example: "  idnode release users/ayende@example.org",
-		Args:    cobra.ExactArgs(1),
 	}
 	req.register(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {

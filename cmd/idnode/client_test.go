@@ -399,7 +399,7 @@ func TestOtherLists(t *testing.T) {
 func TestListsAtATerminal(t *testing.T) {
 	at := func(res proto.Message, args ...string) string {
 		var stdout, stderr strings.Builder
-		a := &app{stdout: &stdout, stderr: &stderr, toTerminal: true}
+		a := &app{stdout: &stdout, stderr: &stderr, toTerminal: true, env: []string{"NO_COLOR=1"}}
 		a.run(t.Context(), append(args, "--endpoint", newFakeNode(t, answer(res)).addr), nil)
 		return stdout.String() + stderr.String()
 	}

@@ -35,7 +35,6 @@ func newClusterStatusCommand(a *app) *cobra.Command {
 		Use:     "status",
 		Short:   "Show the cluster as one node sees it; needs no quorum",
 		Example: "  idnode cluster status --endpoint 127.0.0.1:7410\n  idnode cluster status --watch",
-		Args:    cobra.NoArgs,
 	}
 	cmd.Flags().DurationVar(&every, "watch", 0, "show it again and again, until Ctrl-C: each second, or each time of --watch=5s")
 	cmd.Flags().Lookup("watch").NoOptDefVal = "1s"
@@ -70,9 +69,11 @@ func newClusterStatusCommand(a *app) *cobra.Command {
 }
 
 func showStatus(s *clusterClient, res *idnodev1.GetStatusResponse) {
-	s.out.result(res, func(w io.Writer) {
-		fields(w, [][2]string{{"context", s.context}})
-		printStatus(w, res, s.out.wide)
+	s.out.result(res, func(io.Writer) {
+		s.out.painted(func(w io.Writer) {
+			fields(w, [][2]string{{"context", s.context}})
+			printStatus(w, res, s.out.wide)
+		})
 	})
 }
 
@@ -130,7 +131,6 @@ func newClusterMembersCommand(a *app) *cobra.Command {
 knows by itself, with a warning. With -o wide it has each member's priority, all its
 addresses and its id too.`,
 		Example: "  idnode cluster members --removed\n  idnode cluster members -o wide",
-		Args:    cobra.NoArgs,
 	}
 	cmd.Flags().BoolVar(&removed, "removed", false, "also list removed members, whose tags stay taken")
 	registerStale(cmd.Flags(), &stale)
@@ -147,7 +147,7 @@ addresses and its id too.`,
 			return err
 		}
 		if !s.out.json {
-			printMembers(s.out.w, members, s.out.wide)
+			s.out.painted(func(w io.Writer) { printMembers(w, members, s.out.wide) })
 			return nil
 		}
 		for _, m := range members {
@@ -183,7 +183,6 @@ The leader refuses it with LOSES_QUORUM if fewer than a majority of the voters t
 remain answer it: the cluster would stand still until they come back, and for good
 if they do not. Bring them back, or remove those first that are gone for good.`,
 		Example: "  idnode cluster remove C\n  idnode cluster remove C --yes",
-		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "also if a majority of the voters that remain does not answer: the cluster then stands still")
 	sure.register(cmd.Flags())
@@ -207,7 +206,6 @@ func newClusterTransferCommand(a *app) *cobra.Command {
 		Use:     "transfer [TAG]",
 		Short:   "Hand leadership to another voter and print the new leader",
 		Example: "  idnode cluster transfer B",
-		Args:    cobra.MaximumNArgs(1),
 	}, func(ctx context.Context, s *clusterClient, args []string) error {
 		msg := &idnodev1.TransferLeadershipRequest{Tag: strings.Join(args, "")}
 		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.TransferLeadership, msg)
@@ -221,7 +219,6 @@ func newClusterSettingsCommand(a *app) *cobra.Command {
 		Use:     "settings",
 		Short:   "List the settings that the whole cluster shares",
 		Example: "  idnode cluster settings",
-		Args:    cobra.NoArgs,
 	}
 	registerStale(cmd.Flags(), &stale)
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
@@ -254,7 +251,6 @@ func newClusterSetCommand(a *app) *cobra.Command {
 		Use:     "set KEY VALUE",
 		Short:   "Change a setting on all nodes",
 		Example: "  idnode cluster set max-identities 2000000",
-		Args:    cobra.ExactArgs(2),
 	}, func(ctx context.Context, s *clusterClient, args []string) error {
 		value, err := parseSetting(args[0], args[1])
 		if err != nil {

@@ -1,15 +1,34 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/idnode/idnode/client/bench"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// completeValues makes shells complete the values of a flag that has few, for a command and its
-// subcommands.
-func (a *app) completeValues(cmd *cobra.Command) {
+// argsOf returns how many arguments a command takes, by its usage: NAME VALUE, [NAME] or FILE...
+func argsOf(use string) cobra.PositionalArgs {
+	names, _, _ := strings.Cut(use, " --")
+	least := strings.Count(names, " ")
+	switch {
+	case strings.HasSuffix(names, "]"):
+		return cobra.RangeArgs(least-1, least)
+	case strings.HasSuffix(names, "..."):
+		return cobra.MinimumNArgs(least)
+	default:
+		return cobra.ExactArgs(least)
+	}
+}
+
+// complete completes a command and its subcommands: how many arguments it takes, and the values of
+// flags that have few, for shells.
+func (a *app) complete(cmd *cobra.Command) {
+	if cmd.Args == nil {
+		cmd.Args = argsOf(cmd.Use)
+	}
 	for name, values := range map[string][]string{
 		"output": {"text", "wide", "json"}, "form": {"ravendb", "csv"}, "log-level": {"debug", "info", "warn", "error"},
 		"op": bench.Ops(), "via": bench.Vias(),
@@ -26,6 +45,6 @@ func (a *app) completeValues(cmd *cobra.Command) {
 		_ = cmd.RegisterFlagCompletionFunc("context", a.completeContexts) // The flag is there.
 	}
 	for _, child := range cmd.Commands() {
-		a.completeValues(child)
+		a.complete(child)
 	}
 }

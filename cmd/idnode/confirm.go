@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
@@ -81,31 +80,4 @@ func (c *confirmation) replace(path string) error {
 		return usagef("%s is no regular file and is not replaced; - is the standard output", path)
 	}
 	return c.ask(path + " exists already and will be replaced.")
-}
-
-// progressPause is between two lines of progress.
-const progressPause = 2 * time.Second
-
-// progress says on stderr how far long work has come, a line at a time, so that
-// it reads well in a log too. Short work says nothing.
-type progress struct {
-	w    io.Writer
-	next time.Time
-}
-
-func newProgress(w io.Writer) *progress {
-	return &progress{w: w, next: time.Now().Add(progressPause)}
-}
-
-// say prints a line, unless the previous line is too new.
-func (p *progress) say(format string, args ...any) {
-	if now := time.Now(); now.After(p.next) {
-		fmt.Fprintf(p.w, format+"\n", args...)
-		p.next = now.Add(progressPause)
-	}
-}
-
-// merged returns what says how many names of all were merged.
-func (p *progress) merged(all int64) func(names int64) {
-	return func(names int64) { p.say("%d of %d names merged", names, all) }
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -53,7 +54,7 @@ func TestConfirmation(t *testing.T) {
 		}
 		var stderr strings.Builder
 		code := run(ctx, []string{"backup", "inspect", "-"}, unanswered, io.Discard, &stderr, nil)
-		if code != exitFailed || stderr.String() != "idnode: CANCELED: interrupted\n" {
+		if code != exitFailed || stderr.String() != "idnode: CANCELLED: interrupted\n" {
 			t.Errorf("a file from the standard input: exit code %d, %s", code, stderr.String())
 		}
 	})
@@ -89,10 +90,12 @@ func TestConfirmation(t *testing.T) {
 // TestProgressSaysHowFarItIs of how much.
 func TestProgressSaysHowFarItIs(t *testing.T) {
 	var out strings.Builder
-	p := &progress{w: &out}
+	p := newProgress(&out)
+	p.next = time.Time{}
 	p.merged(7)(3)
 	p.merged(7)(4) // Too soon after the line before.
-	if out.String() != "3 of 7 names merged\n" {
+	p.end()
+	if out.String() != "[########............] 3 of 7 names merged\n" {
 		t.Errorf("%q", out.String())
 	}
 }

@@ -55,12 +55,10 @@ keys, and no key.`,
 // contextCommand makes a command about the context that its argument names, if it takes one. run
 // returns what is printed.
 func (a *app) contextCommand(use, short string, run func(c *contexts, name string) (string, error)) *cobra.Command {
-	name, argument, _ := strings.Cut(use, " ")
-	cmd := &cobra.Command{Use: use, Short: short, Example: "  idnode context " + name, Args: cobra.NoArgs}
-	if argument != "" {
-		cmd.Example += " prod"
-		cmd.Args = map[bool]cobra.PositionalArgs{true: cobra.MaximumNArgs(1), false: cobra.ExactArgs(1)}[argument[0] == '[']
-		cmd.ValidArgsFunction = a.completeContexts
+	name, _, takes := strings.Cut(use, " ")
+	cmd := &cobra.Command{Use: use, Short: short, Example: "  idnode context " + name}
+	if takes {
+		cmd.Example, cmd.ValidArgsFunction = cmd.Example+" prod", a.completeContexts
 	}
 	cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {
 		c, err := a.contexts()

@@ -45,8 +45,8 @@ func TestContexts(t *testing.T) {
 		{"context list", "", exitOK, ""},
 		{"context save prod", "", exitUsage, "--endpoint is required"},
 		{"context save a/b --endpoint x:1", "", exitUsage, "a context's name has"},
-		{"context save prod --endpoint nowhere", "", exitUsage, "must be HOST:PORT"},
-		{"context save prod --endpoint x:1 --tls-ca /does/not/exist", "", exitUsage, "/does/not/exist"},
+		{"context save prod --endpoint nowhere", "", exitUsage, "is not HOST:PORT"},
+		{"context save prod --endpoint x:1 --tls-ca /not/there", "", exitUsage, "/not/there"},
 		{"context save prod --endpoint " + prod, "", exitOK, ""},
 		{"context save test", "IDNODE_ENDPOINTS=" + test, exitOK, ""},
 		{"context list", "", exitOK, "prod  " + prod + "\ntest  " + test + "\n"},
@@ -89,9 +89,10 @@ func TestContextFile(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	t.Chdir(home)
-	if got := commandEnv(t, env, "context", "save", "prod", "--endpoint", "10.0.0.1:7400,10.0.0.2:7400",
-		"--tls-ca", "pki/ca.crt", "--tls-cert", "pki/operator.crt", "--tls-key", "pki/operator.key", "--tls-server-name", "a"); got.code != exitOK {
-		t.Fatalf("%+v", got)
+	saved := commandEnv(t, env, "context", "save", "prod", "--endpoint", "10.0.0.1:7400,10.0.0.2:7400",
+		"--tls-ca", "pki/ca.crt", "--tls-cert", "pki/operator.crt", "--tls-key", "pki/operator.key", "--tls-server-name", "a")
+	if saved.code != exitOK {
+		t.Fatalf("%+v", saved)
 	}
 	path := filepath.Join(home, ".config", "idnode", "contexts.yaml")
 	for file, mode := range map[string]fs.FileMode{path: 0o600, filepath.Dir(path): 0o700} {
@@ -116,7 +117,8 @@ func TestContextFile(t *testing.T) {
 	if got := commandEnv(t, env, "next", "users|"); got.code != exitUsage || !strings.Contains(got.stderr, "there is no key curent") {
 		t.Errorf("%+v", got)
 	}
-	if got := command(t, "context", "save", "prod", "--endpoint", "x:1"); got.code != exitUsage || !strings.Contains(got.stderr, "neither is set") {
+	got := command(t, "context", "save", "prod", "--endpoint", "x:1")
+	if got.code != exitUsage || !strings.Contains(got.stderr, "neither is set") {
 		t.Errorf("without a home: %+v", got)
 	}
 }

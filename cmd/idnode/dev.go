@@ -59,7 +59,6 @@ killed, when dev is started again; with --data-dir it stays, and the same cluste
 starts again from it. The nodes wait for each other longer than those of 'serve'.`,
 		Example: `  idnode dev
   idnode dev --nodes 5 --data-dir ./data --base-port 9400`,
-		Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
 	f.IntVar(&o.nodes, "nodes", 3, "how many nodes, 1 to 9")
@@ -277,7 +276,13 @@ func introduce(ctx context.Context, w io.Writer, c *devCluster) error {
 	for _, n := range c.nodes {
 		endpoints = append(endpoints, n.GRPCAddr())
 	}
-	_, err := fmt.Fprintf(w, "\npage: http://%s/\ntry in another terminal:\n  export IDNODE_ENDPOINTS=%s\n  idnode next 'invoices|'\nand here: kill A\nready\n",
-		c.nodes[0].HTTPAddr(), strings.Join(endpoints, ","))
+	_, err := fmt.Fprintf(w, `
+page: http://%s/
+try in another terminal:
+  export IDNODE_ENDPOINTS=%s
+  idnode next 'invoices|'
+and here: kill A
+ready
+`, c.nodes[0].HTTPAddr(), strings.Join(endpoints, ","))
 	return err
 }

@@ -55,6 +55,7 @@ func streamBackup(ctx context.Context, s *clusterClient, out io.Writer, p *progr
 func (s *clusterClient) download(ctx context.Context, to io.Writer, p *progress, consistency idnodev1.Consistency,
 	rewind func(failed error) error,
 ) error {
+	defer p.end()
 	failed := &callError{verbose: s.verbose}
 	for _, endpoint := range s.endpoints {
 		err := s.downloadFrom(ctx, endpoint, to, p, consistency)

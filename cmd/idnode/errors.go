@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"google.golang.org/genproto/googleapis/rpc/code"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -197,7 +198,7 @@ func describeStatus(err error) string {
 		if isNoGRPC(err) {
 			text += "; is this the gRPC port of a node (7400), and not its HTTP port (7402)?"
 		}
-		return upperSnake(s.Code()) + ": " + text
+		return code.Code(s.Code()).String() + ": " + text
 	}
 	if hint := hints[reason]; hint != "" {
 		text += "; " + hint
@@ -285,18 +286,6 @@ func violations(s *status.Status) string {
 		return ""
 	}
 	return "field " + strings.Join(fields, ", ")
-}
-
-// upperSnake writes a code as the API's pages do: NOT_FOUND.
-func upperSnake(c codes.Code) string {
-	var b strings.Builder
-	for i, r := range c.String() {
-		if i > 0 && 'A' <= r && r <= 'Z' {
-			b.WriteByte('_')
-		}
-		b.WriteRune(r)
-	}
-	return strings.ToUpper(b.String())
 }
 
 func quote(s string) string { return strconv.Quote(s) }

@@ -37,7 +37,6 @@ the standard output, and what was written is told on the standard error.`,
   idnode export all.csv
   idnode export all.csv --from today.backup
   idnode export numbers.csv --form series`,
-		Args: cobra.ExactArgs(1),
 	}
 	cmd.Flags().StringVar(&form, "form", "", "form of the file: ravendb, csv or series; by its name unless given (.csv is csv)")
 	cmd.Flags().StringVar(&from, "from", "", "a backup to take the counters from")

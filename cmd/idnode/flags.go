@@ -6,8 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -130,7 +128,8 @@ type clientCommand = func(cmd *cobra.Command, run remote) *cobra.Command
 // client makes cmd a command that calls a server about one database.
 func (a *app) client(cmd *cobra.Command, run remote) *cobra.Command {
 	var flags clientFlags
-	cmd.Flags().StringVar(&flags.database, "database", a.getenv("IDNODE_DATABASE"), `database whose counters are used; empty means "default" (IDNODE_DATABASE)`)
+	cmd.Flags().StringVar(&flags.database, "database", a.getenv("IDNODE_DATABASE"),
+		`database whose counters are used; empty means "default" (IDNODE_DATABASE)`)
 	return a.caller(cmd, &flags, run)
 }
 
@@ -180,6 +179,7 @@ func (c *clientFlags) clusterClient(a *app, f *pflag.FlagSet) (*clusterClient, e
 	if err != nil {
 		return nil, err
 	}
+	out.colour = a.mayPaint()
 	tlsConfig, err := c.tlsConfig()
 	if err != nil {
 		return nil, err
@@ -223,9 +223,8 @@ func checkEndpoints(given []string) ([]string, error) {
 	var endpoints []string
 	for _, e := range given {
 		e = strings.TrimSpace(e)
-		_, port, err := net.SplitHostPort(e)
-		if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 {
-			return nil, fmt.Errorf("--endpoint (IDNODE_ENDPOINTS) must be HOST:PORT, not %q", e)
+		if err := config.CheckAddress(e, false); err != nil {
+			return nil, fmt.Errorf("--endpoint (IDNODE_ENDPOINTS): %w", err)
 		}
 		endpoints = append(endpoints, e)
 	}
@@ -233,11 +232,6 @@ func checkEndpoints(given []string) ([]string, error) {
 		return nil, errors.New("--endpoint must not be empty")
 	}
 	return endpoints, nil
-}
-
-// cutEnv splits one entry of an environment.
-func cutEnv(entry string) (key, value string, ok bool) {
-	return strings.Cut(entry, "=")
 }
 
 // listFlags are the flags of the commands that list.

@@ -25,7 +25,6 @@ serves all the same; the standard error says so. Inside a container the command 
 the node's own TLS files by the same environment variables.`,
 		Example: `  idnode health
   idnode health --service idnode.live`,
-		Args: cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&service, "service", "", "service to ask about; empty is the node as a whole")
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {

@@ -27,11 +27,9 @@ range and its node tag need no further call.`,
 }
 
 func newHiloNextCommand(a *app) *cobra.Command {
-	var (
-		req         requestFlags
-		msg         idnodev1.NextRangeRequest
-		lastRangeAt string
-	)
+	var req requestFlags
+	var msg idnodev1.NextRangeRequest
+	var lastRangeAt string
 	cmd := &cobra.Command{
 		Use:   "next TAG",
 		Short: "Reserve the next range of a collection's tag",
@@ -40,7 +38,6 @@ is no node-tag). Tell about the last range, and busy clients get larger ones.`,
 		Example: `  idnode hilo next users
   idnode hilo next users --size 1000
   idnode hilo next users --last-size 32 --last-range-at 2024-05-01T12:00:00Z`,
-		Args: cobra.ExactArgs(1),
 	}
 	f := cmd.Flags()
 	f.Int64Var(&msg.Size, "size", 0, "size of the range, 1 to 1,048,576; 0 lets the cluster decide")
@@ -57,11 +54,7 @@ is no node-tag). Tell about the last range, and busy clients get larger ones.`,
 		}
 		msg.Database, msg.Tag, msg.LastRangeAt = s.database, args[0], at
 		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.NextRange, &msg)
-		if err != nil {
-			return err
-		}
-		s.out.result(res, func(w io.Writer) { printRange(w, res) })
-		return nil
+		return s.out.answer(err, res, func(w io.Writer) { printRange(w, res) })
 	})
 }
 
@@ -94,7 +87,6 @@ func newHiloGetCommand(a *app) *cobra.Command {
 		Use:     "get TAG",
 		Short:   "Print the highest number reserved for a tag",
 		Example: "  idnode hilo get users",
-		Args:    cobra.ExactArgs(1),
 	}
 	registerStale(cmd.Flags(), &stale)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
@@ -106,17 +98,14 @@ func newHiloGetCommand(a *app) *cobra.Command {
 }
 
 func newHiloSetCommand(a *app) *cobra.Command {
-	var (
-		req      requestFlags
-		expected int64
-	)
+	var req requestFlags
+	var expected int64
 	cmd := &cobra.Command{
 		Use:   "set TAG MAX --expected N",
 		Short: "Raise a counter if it still has the expected value",
 		Long: `Sets the highest number reserved for a tag, if it is N at that moment: for clients
 that run the whole HiLo algorithm themselves. Fails with CONCURRENCY if someone was faster.`,
 		Example: "  idnode hilo set users 64 --expected 32",
-		Args:    cobra.ExactArgs(2),
 	}
 	cmd.Flags().Int64Var(&expected, "expected", 0, "the value read before; 0 for a tag not used yet (required)")
 	req.register(cmd.Flags())
@@ -135,11 +124,9 @@ that run the whole HiLo algorithm themselves. Fails with CONCURRENCY if someone 
 }
 
 func newHiloReturnCommand(a *app) *cobra.Command {
-	var (
-		req   requestFlags
-		msg   idnodev1.ReturnRangeRequest
-		token string
-	)
+	var req requestFlags
+	var msg idnodev1.ReturnRangeRequest
+	var token string
 	cmd := &cobra.Command{
 		Use:   "return TAG --low N --high N --last N",
 		Short: "Give the unused rest of a range back",
@@ -149,7 +136,6 @@ range of a tag can come back, once; anything else changes nothing and says so.
 Without the range's --token it is matched by its numbers, and only if it was issued to
 the name in this certificate: then be sure that no program still uses it.`,
 		Example: "  idnode hilo return users --low 1 --high 32 --last 7",
-		Args:    cobra.ExactArgs(1),
 	}
 	f := cmd.Flags()
 	f.Int64Var(&msg.Low, "low", 0, "the range's first number (required)")
@@ -187,7 +173,6 @@ when. The cluster remembers the newest four ranges of a tag that can still be gi
 back. The state is outstanding, reserved (a node has it for callers to come),
 not-remembered (it is taken) or not-issued (nobody has it).`,
 		Example: "  idnode hilo who-holds users 65",
-		Args:    cobra.ExactArgs(2),
 	}
 	registerStale(cmd.Flags(), &stale)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
@@ -198,11 +183,7 @@ not-remembered (it is taken) or not-issued (nobody has it).`,
 		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.WhoHolds, &idnodev1.WhoHoldsRequest{
 			Database: s.database, Tag: args[0], Number: number, Consistency: consistency(stale),
 		})
-		if err != nil {
-			return err
-		}
-		s.out.result(res, func(w io.Writer) { printRangeHolder(w, res) })
-		return nil
+		return s.out.answer(err, res, func(w io.Writer) { printRangeHolder(w, res) })
 	})
 }
 
@@ -245,7 +226,6 @@ func newHiloReservesCommand(a *app) *cobra.Command {
 		Long: `Lists the numbers that nodes hold for ranges while they are cut off (serve --reserve-for).
 A node knows its own alone: every --endpoint is asked.`,
 		Example: "  idnode hilo reserves --endpoint 10.0.0.1:7400,10.0.0.2:7400",
-		Args:    cobra.NoArgs,
 	}, func(ctx context.Context, s *clusterClient, _ []string) error {
 		var failed []error
 		for _, endpoint := range s.endpoints {

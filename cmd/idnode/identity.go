@@ -43,7 +43,6 @@ func newIdentityGetCommand(a *app) *cobra.Command {
 		Use:     "get NAME",
 		Short:   "Print the last used value",
 		Example: "  idnode identity get users",
-		Args:    cobra.ExactArgs(1),
 	}
 	registerStale(cmd.Flags(), &stale)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
@@ -55,12 +54,10 @@ func newIdentityGetCommand(a *app) *cobra.Command {
 }
 
 func newIdentitySeedCommand(a *app) *cobra.Command {
-	var (
-		req      requestFlags
-		msg      idnodev1.SeedIdentityRequest
-		expected int64
-		sure     confirmation
-	)
+	var req requestFlags
+	var msg idnodev1.SeedIdentityRequest
+	var expected int64
+	var sure confirmation
 	cmd := &cobra.Command{
 		Use:   "seed NAME VALUE",
 		Short: "Move the last used value up, or with --force anywhere",
@@ -70,7 +67,6 @@ values come twice, which is asked about.`,
 		Example: `  idnode identity seed users 1000
   idnode identity seed users --force -- -1
   idnode identity seed users 2000 --expected 1000`,
-		Args: cobra.ExactArgs(2),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&msg.Force, "force", false, "set exactly VALUE, also a lower one")
@@ -117,11 +113,9 @@ func askToLower(ctx context.Context, s *clusterClient, sure *confirmation, msg *
 }
 
 func newIdentityDeleteCommand(a *app) *cobra.Command {
-	var (
-		req    requestFlags
-		forget bool
-		sure   confirmation
-	)
+	var req requestFlags
+	var forget bool
+	var sure confirmation
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
 		Short: "Hide an identity, or with --forget remove its value too",
@@ -129,7 +123,6 @@ func newIdentityDeleteCommand(a *app) *cobra.Command {
 again goes on above it. With --forget the value goes too: the identity starts at 1
 again, and values come twice, which is asked about.`,
 		Example: "  idnode identity delete users",
-		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().BoolVar(&forget, "forget", false, "remove the last used value too")
 	req.register(cmd.Flags())

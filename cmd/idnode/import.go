@@ -57,7 +57,6 @@ The file is read to its end before anything is changed. --dry-run shows what wou
 be changed, and changes nothing.`,
 		Example: `  idnode import shop.ravendbdump --database shop --dry-run
   idnode import counters.csv`,
-		Args: cobra.ExactArgs(1),
 	}
 	registerForm(cmd.Flags(), &form)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would be changed")
@@ -100,6 +99,7 @@ func importAll(ctx context.Context, s *clusterClient, p *progress, counters []co
 	}
 	m := transfer.Merger{Call: call, DryRun: dryRun, Changed: show, Merged: p.merged(int64(len(counters)))}
 	total, err := m.Merge(ctx, counters)
+	p.end()
 	if err != nil {
 		return err
 	}

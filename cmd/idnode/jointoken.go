@@ -21,7 +21,6 @@ over: 'idnode serve --join ... --join-token-file FILE', where - is the standard 
 The cluster keeps the token's hash alone, so it cannot be shown again. Where joining
 needs no right, it needs no token either.`,
 		Example: "  idnode cluster join-token --tag D > token\n  idnode cluster join-token --watcher --for 10m > token",
-		Args:    cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&msg.Tag, "tag", "", "node tag that the node must have (default: any)")
 	cmd.Flags().BoolVar(&msg.Watcher, "watcher", false, "it shall never vote")

@@ -36,7 +36,6 @@ type pager func(ctx context.Context, s *clusterClient, p page) (next string, n i
 func (a *app) list(cmd *cobra.Command, client clientCommand, heads string, show pager) *cobra.Command {
 	var flags listFlags
 	flags.register(cmd.Flags())
-	cmd.Args = cobra.NoArgs
 	return client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		if err := flags.check(); err != nil {
 			return err
@@ -50,20 +49,24 @@ func (a *app) list(cmd *cobra.Command, client clientCommand, heads string, show 
 
 // table prints pages for a person to read.
 func (l *listFlags) table(ctx context.Context, s *clusterClient, heads string, show pager) error {
-	lines := s.out.w
-	columns := tabwriter.NewWriter(lines, 0, 8, 2, ' ', 0)
+	lines, all := s.out.w, 0
 	heads = strings.ReplaceAll(heads, " ", "\t") + "\n"
-	all := 0
-	err := l.pages(ctx, s, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
+	err := l.pages(ctx, s, func(ctx context.Context, s *clusterClient, p page) (next string, n int, err error) {
+		var page strings.Builder
+		columns := tabwriter.NewWriter(&page, 0, 8, 2, ' ', 0)
 		s.out.w = bufio.NewWriter(columns)
 		fmt.Fprint(s.out.w, heads)
-		heads = "" // Once, and not before an error.
-		next, n, err := show(ctx, s, p)
-		all += n
-		if err == nil {
-			err = errors.Join(s.out.w.Flush(), columns.Flush())
-		}
+		next, n, err = show(ctx, s, p)
+		err = errors.Join(err, s.out.w.Flush(), columns.Flush())
 		s.out.w = lines
+		if err == nil && heads != "" {
+			line, rest, _ := strings.Cut(page.String(), "\n")
+			s.out.painted(func(w io.Writer) { fmt.Fprintln(w, line) })
+			fmt.Fprint(lines, rest)
+		} else if err == nil {
+			fmt.Fprint(lines, page.String())
+		}
+		heads, all = "", all+n // The heads come once, and not before an error.
 		return next, n, err
 	})
 	if err == nil && all == 0 {

@@ -39,7 +39,6 @@ has the most: the one with the latest term, and of these the one with the greate
 The exit code is 4 if the log is damaged, and 1 if it cannot be read, as while the node
 runs.`,
 		Example: "  idnode log verify /var/lib/idnode\n  idnode log verify /var/lib/idnode --entries | tail",
-		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().BoolVar(&entries, "entries", false, "print each entry: index, term, kind, bytes, and when it was appended")
 	cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {

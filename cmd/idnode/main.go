@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 	_ "time/tzdata" // Series have time zones, and an image has no files of them.
@@ -132,7 +133,7 @@ says 4 of damage.`,
 		newBackupCommand(a), newRestoreCommand(a), newImportCommand(a), newExportCommand(a), newRecoverCommand(a),
 		newClusterCommand(a), newContextCommand(a), newHealthCommand(a), newVersionCommand(a),
 	)
-	a.completeValues(root)
+	a.complete(root)
 	return root
 }
 
@@ -194,7 +195,7 @@ func (a *app) group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Comma
 // getenv returns the value of the environment variable key, or "".
 func (a *app) getenv(key string) string {
 	for i := len(a.env) - 1; i >= 0; i-- {
-		if k, v, ok := cutEnv(a.env[i]); ok && k == key {
+		if k, v, ok := strings.Cut(a.env[i], "="); ok && k == key {
 			return v
 		}
 	}

@@ -54,7 +54,6 @@ the ids themselves.`,
   idnode next users/ayende@example.org --claim
   idnode next '' --time-ordered
   idnode next 'orders|' --request-id invoice-4711`,
-		Args: cobra.ExactArgs(1),
 	}
 	f := cmd.Flags()
 	f.Int64Var(&o.count, "count", 1, "how many ids, 1 to 1,000,000")

@@ -23,7 +23,9 @@ type printer struct {
 	json bool
 	// wide asks for all columns of a table.
 	wide bool
-	err  error
+	// colour says that a person reads tables in colour.
+	colour bool
+	err    error
 }
 
 // newPrinter returns a printer for the value of --output.
@@ -56,12 +58,17 @@ func (p *printer) result(m proto.Message, text func(w io.Writer)) {
 	p.object(m)
 }
 
-// value prints m as JSON, or just v, unless the call that gave them failed.
-func (p *printer) value(failed error, m proto.Message, v any) error {
+// answer is result, unless the call that gave m failed.
+func (p *printer) answer(failed error, m proto.Message, text func(w io.Writer)) error {
 	if failed == nil {
-		p.result(m, func(w io.Writer) { fmt.Fprintln(w, v) })
+		p.result(m, text)
 	}
 	return failed
+}
+
+// value prints m as JSON, or just v, unless the call that gave them failed.
+func (p *printer) value(failed error, m proto.Message, v any) error {
+	return p.answer(failed, m, func(w io.Writer) { fmt.Fprintln(w, v) })
 }
 
 // object prints m as one line of JSON with zero values, so that a script finds every field.

@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -47,29 +46,6 @@ func TestFilesAreExplainedPlainly(t *testing.T) {
 		got := command(t, "cluster", "set-roles", file)
 		if got.code != exitUsage || !strings.Contains(got.stderr, file+": "+want) || strings.Contains(got.stderr, "main.") {
 			t.Errorf("%q: %+v, want %q", text, got, want)
-		}
-	}
-}
-
-// TestBuiltFrom: a program that no release named says what it was built from.
-func TestBuiltFrom(t *testing.T) {
-	settings := func(pairs ...string) (all []debug.BuildSetting) {
-		for i := 0; i < len(pairs); i += 2 {
-			all = append(all, debug.BuildSetting{Key: pairs[i], Value: pairs[i+1]})
-		}
-		return all
-	}
-	for want, info := range map[string]*debug.BuildInfo{
-		"v1.2.3":             {Main: debug.Module{Version: "v1.2.3"}},
-		"devel":              {Main: debug.Module{Version: "(devel)"}},
-		"devel-0123456789ab": {Settings: settings("vcs.revision", "0123456789abcdef", "vcs.modified", "false")},
-		"devel-0123456789ab+dirty": {
-			Main:     debug.Module{Version: "(devel)"},
-			Settings: settings("vcs.revision", "0123456789abcdef", "vcs.modified", "true"),
-		},
-	} {
-		if got := builtFrom(info); got != want {
-			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

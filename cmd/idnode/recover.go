@@ -48,7 +48,6 @@ have them: a member that has moved is found in no other way, and is taken for lo
 		Example: `  idnode recover --data-dir /var/lib/idnode --members A --skip-ahead 1000000
   idnode recover --data-dir /var/lib/idnode --members A,D --skip-ahead 1000000 \
     --config /etc/idnode/idnode.yaml`,
-		Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
 	f.StringVar(&r.Dir, "data-dir", "", "the node's data directory")

@@ -62,7 +62,6 @@ backup's cluster gave: start it under others (--tag D), or, if the old nodes are
 gone for good, restore with --share-tags, before it gives server-side ids.`,
 		Example: `  idnode restore today.backup --skip-ahead 1000000
   idnode restore today.backup                         into the cluster it was taken of`,
-		Args: cobra.ExactArgs(1),
 	}
 	f.register(cmd.Flags())
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
@@ -113,9 +112,10 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 			r.skip, quote(r.backup.RangesOf), r.backup.NextRanges)
 	}
 	c := r.backup.Info.GetCounts()
+	merging := newProgress(r.sure.err)
 	merge := transfer.Restore{
 		Backup: r.backup, Call: s.untilAnswered, SkipAhead: r.skip, Floors: floors, ShareTags: r.shareTags, Settings: r.settings,
-		Merged: newProgress(r.sure.err).merged(c.GetIdentities() + c.GetHilos() + c.GetClaims() + int64(len(floors))),
+		Merged: merging.merged(c.GetIdentities() + c.GetHilos() + c.GetClaims() + int64(len(floors))),
 	}
 	before, err := seriesHere(ctx, &merge)
 	if err != nil {
@@ -125,6 +125,7 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 		return err
 	}
 	done, err := merge.Run(ctx)
+	merging.end()
 	if err != nil {
 		return err
 	}

@@ -160,7 +160,6 @@ func newClusterRolesCommand(a *app) *cobra.Command {
 		Use:     "roles",
 		Short:   "Show all roles and limits, as a file that sets them again",
 		Example: "  idnode cluster roles > roles.yaml",
-		Args:    cobra.NoArgs,
 	}
 	registerStale(cmd.Flags(), &stale)
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
@@ -217,7 +216,6 @@ roles from its own caller is refused.
       ids-per-second: 50000
       new-names-per-hour: 100           # identities, HiLo tags, claims, databases`,
 		Example: "  idnode cluster set-roles roles.yaml\n  idnode cluster set-roles roles.yaml --expected 4711",
-		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().Uint64Var(&expected, "expected", 0,
 		"only if the present roles were set at this log index, 0 for none (default: the present ones)")
@@ -228,9 +226,8 @@ roles from its own caller is refused.
 			return err
 		}
 		if len(table.GetRoles()) == 0 {
-			err := s.confirm(ctx, sure.of(cmd), "Takes all roles away: every caller with a certificate may then do everything but what each node keeps to "+
-				"its administrators (--admin).")
-			if err != nil {
+			if err := s.confirm(ctx, sure.of(cmd), "Takes all roles away: every caller with a certificate may then do everything but what "+
+				"each node keeps to its administrators (--admin)."); err != nil {
 				return err
 			}
 		}

@@ -61,18 +61,13 @@ func newSeriesShowCommand(a *app) *cobra.Command {
 		Use:     "show NAME",
 		Short:   "Show what a series is, and how many keys it knows",
 		Example: "  idnode series show invoices",
-		Args:    cobra.ExactArgs(1),
 	}
 	registerStale(cmd.Flags(), &stale)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		res, err := invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.GetSeries, &idnodev1.GetSeriesRequest{
 			Database: s.database, Name: args[0], Consistency: consistency(stale),
 		})
-		if err != nil {
-			return err
-		}
-		s.out.result(res.GetSeries(), func(w io.Writer) { printSeries(w, res.GetSeries()) })
-		return nil
+		return s.out.answer(err, res.GetSeries(), func(w io.Writer) { printSeries(w, res.GetSeries()) })
 	})
 }
 
@@ -84,7 +79,6 @@ func newSeriesVerifyCommand(a *app) *cobra.Command {
 		Long: `Reads the whole series, and prints ok if every number is in exactly one state, and its
 key leads to it. If not, it fails, and names the first number that is wrong.`,
 		Example: "  idnode series verify invoices",
-		Args:    cobra.ExactArgs(1),
 	}
 	registerStale(cmd.Flags(), &stale)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {

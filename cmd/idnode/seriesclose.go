@@ -18,7 +18,6 @@ func newSeriesCloseCommand(a *app) *cobra.Command {
 voided and released. A closed scope stays closed, so the command asks first. SCOPE is
 as 'series report' shows it.`,
 		Example: "  idnode series close invoices 2026,BERLIN\n  idnode series close orders -",
-		Args:    cobra.ExactArgs(2),
 	}
 	sure.register(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -48,7 +49,6 @@ was.`,
   idnode series define orders --format '{branch}-{number:6+}{check:damm}' --expires-in 72h --on-expiry void
   idnode series define moved --format 'RE-{number:4}' --begin -=543
   idnode series define invoices --format 'INV-{year}-{number:6}' --reset-by year --max-open 100 --expected-version 1`,
-		Args: cobra.ExactArgs(1),
 	}
 	d.register(cmd.Flags())
 	cmd.Flags().Int64Var(&expected, "expected-version", 0, "the version that 'series show' has; 0 begins the series")
@@ -88,17 +88,14 @@ func printPreview(w io.Writer, p *idnodev1.SeriesPreview) {
 	if p == nil {
 		return
 	}
-	again, forgets := p.GetBeginsAgain(), ""
-	if again == "" {
-		again = "never"
-	}
+	forgets := ""
 	if p.GetForgets() > 0 {
 		forgets = fmt.Sprintf("%d open numbers", p.GetForgets())
 	}
 	fields(w, [][2]string{
 		{"texts", strings.Join(p.GetTexts(), ", ")},
 		{"values", strings.Join(p.GetValues(), ", ")},
-		{"begins again", again},
+		{"begins again", cmp.Or(p.GetBeginsAgain(), "never")},
 		{"forgets", forgets},
 	})
 }
@@ -144,28 +141,19 @@ func (d *definitionFlags) message() (*idnodev1.SeriesDefinition, error) {
 	if d.definition.GetFormat() == "" {
 		return nil, usagef("--format is required")
 	}
-	reset, err := choice("--reset-by", d.reset, "SERIES_RESET_", idnodev1.SeriesReset_value)
-	if err != nil {
-		return nil, err
+	var err error
+	pick := func(flag, text, prefix string, values map[string]int32) int32 {
+		value, wrong := choice(flag, text, prefix, values)
+		err = cmp.Or(err, wrong)
+		return value
 	}
-	order, err := choice("--order", d.order, "SERIES_ORDER_", idnodev1.SeriesOrder_value)
-	if err != nil {
-		return nil, err
-	}
-	release, err := choice("--on-release", d.onRelease, "SERIES_ON_RELEASE_", idnodev1.SeriesOnRelease_value)
-	if err != nil {
-		return nil, err
-	}
-	expiry, err := choice("--on-expiry", d.onExpiry, "SERIES_ON_EXPIRY_", idnodev1.SeriesOnExpiry_value)
-	if err != nil {
-		return nil, err
-	}
-	if d.definition.ExpiresIn, err = expiresIn(d.flags, d.expiresIn); err != nil {
-		return nil, err
-	}
-	d.definition.ResetBy, d.definition.Order = idnodev1.SeriesReset(reset), idnodev1.SeriesOrder(order)
-	d.definition.OnRelease, d.definition.OnExpiry = idnodev1.SeriesOnRelease(release), idnodev1.SeriesOnExpiry(expiry)
-	return &d.definition, nil
+	d.definition.ResetBy = idnodev1.SeriesReset(pick("--reset-by", d.reset, "SERIES_RESET_", idnodev1.SeriesReset_value))
+	d.definition.Order = idnodev1.SeriesOrder(pick("--order", d.order, "SERIES_ORDER_", idnodev1.SeriesOrder_value))
+	d.definition.OnRelease = idnodev1.SeriesOnRelease(pick("--on-release", d.onRelease, "SERIES_ON_RELEASE_", idnodev1.SeriesOnRelease_value))
+	d.definition.OnExpiry = idnodev1.SeriesOnExpiry(pick("--on-expiry", d.onExpiry, "SERIES_ON_EXPIRY_", idnodev1.SeriesOnExpiry_value))
+	in, wrong := expiresIn(d.flags, d.expiresIn)
+	d.definition.ExpiresIn = in
+	return &d.definition, cmp.Or(err, wrong)
 }
 
 func registerExpiresIn(f *pflag.FlagSet, in *time.Duration, usage string) {
@@ -227,10 +215,7 @@ func printSeries(w io.Writer, x *idnodev1.Series) {
 		}
 		return fmt.Sprint(n)
 	}
-	zone, expires := d.GetTimeZone(), "never"
-	if zone == "" {
-		zone = "UTC"
-	}
+	expires := "never"
 	if in := d.GetExpiresIn(); in != nil {
 		expires = in.AsDuration().String()
 	}
@@ -248,6 +233,6 @@ func printSeries(w io.Writer, x *idnodev1.Series) {
 		{"max-open", limit(d.GetMaxOpen())},
 		{"max-keys", limit(d.GetMaxKeys())},
 		{"max-ahead-days", maxAhead(d)},
-		{"time-zone", zone},
+		{"time-zone", cmp.Or(d.GetTimeZone(), "UTC")},
 	})
 }

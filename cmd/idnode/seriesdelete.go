@@ -20,7 +20,6 @@ func newSeriesDeleteCommand(a *app) *cobra.Command {
 asks first. Its name can begin another series. Once a number was confirmed or voided, a
 series stays, and so does its name: close its scopes if it is to give no more numbers.`,
 		Example: "  idnode series delete invoces --expected-version 1",
-		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().Int64Var(&expected, "expected-version", 0, "the version that 'series show' has (required)")
 	sure.register(cmd.Flags())

@@ -53,7 +53,6 @@ func (a *app) endCommand(cmd *cobra.Command,
 ) *cobra.Command {
 	var e endFlags
 	e.register(cmd.Flags())
-	cmd.Args = cobra.ExactArgs(1)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		keys, err := e.numbers()
 		if err != nil {
@@ -118,14 +117,11 @@ func (p *printer) numbers(failed error, res interface {
 	GetNumbers() []*idnodev1.SeriesNumber
 },
 ) error {
-	if failed == nil {
-		p.result(res, func(w io.Writer) {
-			for _, n := range res.GetNumbers() {
-				printNumber(w, n)
-			}
-		})
-	}
-	return failed
+	return p.answer(failed, res, func(w io.Writer) {
+		for _, n := range res.GetNumbers() {
+			printNumber(w, n)
+		}
+	})
 }
 
 // printNumber prints a number as a line. A number that has another key by now has no text.

@@ -43,7 +43,6 @@ before anything is changed; then the numbers go out in calls of 1,000, each of w
 counts whole or not at all.`,
 		Example: `  idnode series reconcile invoices 2026,BERLIN --number 7=cart-3 --number 8=
   idnode series reconcile orders - --file books.csv --reason 'not in the books of 31 March'`,
-		Args: cobra.ExactArgs(2),
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&r.numbers, "number", nil, "NUMBER=KEY: the document that has a number; NUMBER= if none has it; one flag for each")

@@ -36,7 +36,6 @@ prints the numbers of that state in all scopes, a line for each: text, state, ke
 date, reason. Unknown ones are those that a restore or a recovery left open, with the
 last key that is known.`,
 		Example: "  idnode series report invoices\n  idnode series report invoices --state open",
-		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().StringVar(&state, "state", "", "list the numbers that are open, confirmed, voided, released or unknown")
 	r.registerPages(cmd.Flags())
@@ -169,7 +168,6 @@ func newSeriesWhoHasCommand(a *app) *cobra.Command {
 		Use:     "who-has NAME --key K | --text T",
 		Short:   "Show the number of a key, or whose a number is",
 		Example: "  idnode series who-has invoices --key 4711\n  idnode series who-has invoices --text INV-2026-000012",
-		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().StringVar(&key, "key", "", "the document's key")
 	cmd.Flags().StringVar(&text, "text", "", "the number in the series' format")
@@ -185,11 +183,7 @@ func newSeriesWhoHasCommand(a *app) *cobra.Command {
 			msg.By = &idnodev1.WhoHasRequest_Text{Text: text}
 		}
 		res, err := invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.WhoHas, msg)
-		if err != nil {
-			return err
-		}
-		s.out.result(res.GetNumber(), func(w io.Writer) { printHolder(w, res.GetNumber()) })
-		return nil
+		return s.out.answer(err, res.GetNumber(), func(w io.Writer) { printHolder(w, res.GetNumber()) })
 	})
 }
 

@@ -48,7 +48,6 @@ A number that is in the books and is not said comes again, so the command first 
 what the series has, and asks.`,
 		Example: `  idnode series resume invoices --last 2026,BERLIN=4711@2026-12-30 --closed 2025,BERLIN
   idnode series resume orders --last -=99`,
-		Args: cobra.ExactArgs(1),
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&r.lasts, "last", nil,

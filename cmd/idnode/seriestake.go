@@ -32,7 +32,6 @@ command fails after it printed them: such a number belongs to no document.`,
 		Example: `  idnode series take invoices --key 4711
   idnode series take invoices --key 4711 --key 4712 --date 2026-12-31 --scope branch=BERLIN
   idnode series take till --key till3-1 --key till3-2 --label till3 --expires-in 72h`,
-		Args: cobra.ExactArgs(1),
 	}
 	t.register(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {

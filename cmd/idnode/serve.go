@@ -65,7 +65,6 @@ values are given by repeating the flag, or with commas between them.`,
   idnode serve --data-dir d --grpc 127.0.0.1:7430 --raft 127.0.0.1:7431 --join 127.0.0.1:7400
   idnode cluster join-token --tag D | idnode serve --config D.yaml --join-token-file -
   idnode serve --config /etc/idnode.yaml --print-config`,
-		Args: cobra.NoArgs,
 	}
 	config.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&printConfig, "print-config", false, "print the resulting configuration as YAML, and end")

@@ -39,8 +39,8 @@ func TestWrongUsage(t *testing.T) {
 		{"next users| --request-id=", "--request-id must have 1 to 64 bytes"},
 		{"next users| --request-id M\xfcller", "--request-id must have 1 to 64 bytes of UTF-8"},
 		{"next users| --request-id " + strings.Repeat("x", 65), "--request-id must have 1 to 64 bytes"},
-		{"next users| --endpoint nowhere", `--endpoint (IDNODE_ENDPOINTS) must be HOST:PORT, not "nowhere"`},
-		{"next users| --endpoint a:99999", `must be HOST:PORT, not "a:99999"`},
+		{"next users| --endpoint nowhere", `--endpoint (IDNODE_ENDPOINTS): "nowhere" is not HOST:PORT`},
+		{"next users| --endpoint a:99999", `"a:99999" has a port that is not 1 to 65535`},
 		{"next users| --timeout 0s", "--timeout must be above zero"},
 		{"next users| -o yaml", `--output must be text, wide or json, not "yaml"`},
 		{"next users| --tls-cert a.crt", "certificate and key go together"},
@@ -221,7 +221,7 @@ func TestCtrlCEndsALongOutput(t *testing.T) {
 	out := &ending{end: cancel}
 	var stderr strings.Builder
 	code := run(ctx, []string{"next", "users|", "--count", "1000000", "--endpoint", node.addr}, strings.NewReader(""), out, &stderr, nil)
-	if code != exitFailed || stderr.String() != "idnode: CANCELED: interrupted\n" || out.written > 1<<20 {
+	if code != exitFailed || stderr.String() != "idnode: CANCELLED: interrupted\n" || out.written > 1<<20 {
 		t.Errorf("code %d, %q, %d bytes written", code, stderr.String(), out.written)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -17,38 +18,16 @@ func versionText() string {
 		return version
 	}
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "devel"
+	if ok && info.Main.Version != "(devel)" {
+		return cmp.Or(info.Main.Version, "devel")
 	}
-	return builtFrom(info)
-}
-
-// builtFrom names the module's version, else the revision that was built, and whether
-// anything was changed besides.
-func builtFrom(info *debug.BuildInfo) string {
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	built := map[string]string{}
-	for _, s := range info.Settings {
-		built[s.Key] = s.Value
-	}
-	revision := built["vcs.revision"]
-	if revision == "" {
-		return "devel"
-	}
-	text := "devel-" + revision[:min(12, len(revision))]
-	if built["vcs.modified"] == "true" {
-		text += "+dirty"
-	}
-	return text
+	return "devel"
 }
 
 func newVersionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Args:    cobra.NoArgs,
 		Example: "  idnode version",
 		RunE: a.enter(func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintf(a.stdout, "idnode %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)

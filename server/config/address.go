@@ -75,10 +75,10 @@ func isLoopback(address string) bool {
 
 // checkListen checks an address to listen on; its host may be empty and its
 // port 0.
-func checkListen(address string) error { return checkAddress(address, true) }
+func checkListen(address string) error { return CheckAddress(address, true) }
 
 func checkDial(address string) error {
-	if err := checkAddress(address, false); err != nil {
+	if err := CheckAddress(address, false); err != nil {
 		return err
 	}
 	if listensEverywhere(address) {
@@ -97,7 +97,9 @@ func checkHostName(name string) error {
 // notInHosts are characters that no host has, and addresses given by mistake do.
 const notInHosts = " \t\r\n/@=,"
 
-func checkAddress(address string, zeroPort bool) error {
+// CheckAddress returns why an address is not a host, which may be empty, and a port of 1 to 65535,
+// or 0 too.
+func CheckAddress(address string, zeroPort bool) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("%q is not HOST:PORT", address)
