@@ -1,5 +1,7 @@
-"""Drives the client for test/e2e/clients: takes a task on each line, and answers with a line."""
+"""Drives the client for test/e2e/clients: takes a task on each line, and answers with a line. ``asyncio`` has that of asyncio driven."""
 
+import asyncio
+import inspect
 import json
 import sys
 import threading
@@ -7,16 +9,43 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import idnode
+import idnode.aio
+
+loop = asyncio.new_event_loop() if sys.argv[1:] == ["asyncio"] else None
+
+
+class Waiting:
+    """The client of asyncio, or a handle of it, whose calls wait for their outcomes."""
+
+    def __init__(self, awaited):
+        self.awaited = awaited
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __getattr__(self, name):
+        return lambda *args, **options: self.outcome(getattr(self.awaited, name)(*args, **options))
+
+    def outcome(self, got):
+        if inspect.isasyncgen(got):
+            return self.outcome(self.listed(got))
+        return loop.run_until_complete(got) if inspect.iscoroutine(got) else Waiting(got)
+
+    async def listed(self, got):
+        return [one async for one in got]
 
 
 def main():
     for line in sys.stdin:
         task = json.loads(line)
         if "load" in task:
-            load(task)
+            loop.run_until_complete(load_asyncio(task)) if loop else load(task)
             return
         try:
-            client = connect(task)
+            client = connect(task, Waiting, idnode.aio.Client) if loop else connect(task)
         except ValueError:
             say([{"error": {"type": "Refused"}}])
             continue
@@ -25,7 +54,7 @@ def main():
         say(answer)  # After what closing the client asks of the server.
 
 
-def connect(task):
+def connect(task, wrap=lambda client: client, kind=idnode.Client):
     options = task.get("options", {})
     tls = None
     if "tls" in task:
@@ -33,10 +62,10 @@ def connect(task):
 
         tls = ssl.create_default_context(cafile=task["tls"]["ca"])
         tls.load_cert_chain(task["tls"]["cert"], task["tls"]["key"])
-    return idnode.Client(
+    return wrap(kind(
         task["endpoints"], tls=tls,
         timeout=options.get("timeoutMs", 10_000) / 1000, try_timeout=options.get("tryTimeoutMs", 3_000) / 1000,
-    )
+    ))
 
 
 def outcomes(client, calls):
@@ -133,6 +162,29 @@ def load(task):
             callers.submit(caller, client, load["client"] + i)
         sys.stdin.read()
         ended.set()
+
+
+async def load_asyncio(task):
+    load = task["load"]
+    ended = threading.Event()
+
+    async def caller(client, number):
+        handle = client.hilo(load["tag"])
+        while not ended.is_set():
+            try:
+                begin = time.monotonic_ns()
+                value = await client.identity(load["name"]).next()
+                end = time.monotonic_ns()
+                say({"client": number, "call": begin, "return": end, "value": value, "id": await handle.next_id()})
+            except idnode.IdnodeError as error:
+                say({"error": repr(error)})
+                return
+
+    async with connect(task, kind=idnode.aio.Client) as client:
+        callers = [asyncio.ensure_future(caller(client, load["client"] + i)) for i in range(load["callers"])]
+        await loop.run_in_executor(None, sys.stdin.read)
+        ended.set()
+        await asyncio.gather(*callers)
 
 
 _printing = threading.Lock()

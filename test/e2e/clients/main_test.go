@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -44,6 +45,7 @@ var languages = []language{
 	{"python", []string{"python3"}, func(*testing.T) []string { return []string{"python3", "conformance.py"} }, false},
 	{"node", []string{"node"}, func(*testing.T) []string { return []string{"node", "conformance.js"} }, false},
 	{"java", []string{"java", "javac"}, compileJava, true},
+	{"asyncio", []string{"python3"}, func(*testing.T) []string { return []string{"python3", "conformance.py", "asyncio"} }, false},
 }
 
 // compileJava compiles the client and its runner, once. A warning is an error.
@@ -106,7 +108,7 @@ func (l language) start(t *testing.T) *runner {
 	t.Helper()
 	args := l.command(t)
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Dir = filepath.Join(folder, l.name)
+	cmd.Dir = filepath.Join(folder, strings.Replace(l.name, "asyncio", "python", 1))
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, err := cmd.StdinPipe()

@@ -58,7 +58,7 @@ func TestAnAddressThatWasUnusedIsAskedAgain(t *testing.T) {
 	s := newScript(testCase{Server: []exchange{{Method: "NextIdentity", Answer: answer, Cluster: "another"}}})
 	got := pythonProgram(t, `
 import sys, idnode
-idnode._GREETED = 0.0  # As if no address were used for long.
+idnode._core.GREETED = idnode._nodes.GREETED = 0.0  # As if no address were used for long.
 client = idnode.Client([sys.argv[1]])
 print(client.identity("invoices").next())
 try:

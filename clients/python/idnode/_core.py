@@ -1,0 +1,518 @@
+"""The client, as coroutines over threads or an event loop. ``idnode.Client`` and ``idnode.aio.Client`` are made of it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import re
+import secrets
+import socket
+import ssl
+import sys
+import threading
+import time
+import weakref
+from collections import deque
+from contextlib import suppress
+from typing import Any, AsyncIterator, Callable, Iterable, NamedTuple, Sequence, TypeVar
+
+from . import _checks as checks
+from ._errors import REFUSED, UNKNOWN, AnyRequestId, ClosedError, Failure, IdnodeError, RequestId, closed
+from ._hilo import HiLo, Range
+from ._http import Event, Runtime
+from ._names import collection_of
+from ._nodes import GREETED, Node, Router, log
+
+__version__ = "0.1.0"
+T = TypeVar("T")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.025, 0.4  # Between tries, once every endpoint had its turn; in seconds.
+_MAX_OVERLOADS = 3  # More tries would only keep an overload going.
+_CLOSERS = 16  # How many handles are closed side by side.
+
+
+class Counter(NamedTuple):
+    """An identity in a listing: its folded name, and the last value taken."""
+
+    name: str
+    value: int
+
+
+class Block(NamedTuple):
+    """A run of consecutive values, first and last included."""
+
+    first: int
+    last: int
+
+
+class DocumentNumber(NamedTuple):
+    """The number of a document."""
+
+    key: str
+    text: str  #: The number in the series' format.
+    scope: tuple[str, ...]  #: The period, where numbers begin again, and the values of the format.
+    number: int  #: The number in its scope.
+    state: str  #: ``open``, ``confirmed``, ``voided``, ``released`` or ``unknown``.
+    overdue: bool  #: It is open, and its time has ended.
+    date: str  #: The document's, as ``2026-12-31``.
+    label: str
+    reason: str  #: That of a voided number.
+
+
+class Client:
+    """The calls of a client."""
+
+    def __init__(
+        self, runtime: Callable[[], Runtime], endpoints: Sequence[str], database: str, tls: ssl.SSLContext | None, timeout: float,
+        try_timeout: float, label: str, traceparent: Callable[[], str] | None,
+    ) -> None:
+        if isinstance(endpoints, (str, bytes)) or not endpoints:
+            raise ValueError("endpoints is a list of at least one address")
+        self._database, self._timeout, self._try_timeout = database, checks.timeout(timeout), checks.timeout(try_timeout)
+        self._label = checks.label(label, socket.gethostname(), "".join(sys.argv[:1]))
+        self._traceparent = traceparent
+        self._endpoints, self._tls, self._make_runtime = list(endpoints), tls, runtime
+        self._closing = False
+        self._handles: dict[tuple[str, str, str], HiLo] = {}
+        self._begin()
+        _clients.add(self)
+
+    def _begin(self) -> None:
+        """Also after a fork: the child has none of the threads, and the ranges and connections are its parent's."""
+        self._lock = threading.Lock()
+        self.runtime = self._make_runtime()
+        self._router = Router(self.runtime, self._endpoints, self._tls, f"idnode-python/{__version__}")
+        self._router.closed = self._closing
+        for handle in self._handles.values():
+            handle._begin()
+
+    async def next(
+        self, template: str, *, separator: str = "", claim: bool = False, request_id: AnyRequestId = "", database: str = "",
+        timeout: float | None = None,
+    ) -> str:
+        """Makes an id: ``users/`` a server-side id, ``users|`` an identity, empty a GUID, else the id itself.
+
+        The options are those of next_n.
+        """
+        ids = await self.next_n(
+            template, 1, separator=separator, claim=claim, request_id=request_id, database=database, timeout=timeout)
+        return ids[0]
+
+    async def next_n(
+        self, template: str, n: int, *, separator: str = "", claim: bool = False, request_id: AnyRequestId = "", database: str = "",
+        timeout: float | None = None,
+    ) -> list[str]:
+        """Makes n ids, 1 to 1,000,000, from a template in one call.
+
+        Args:
+            claim: Record the id in the cluster as taken; for finished ids only.
+            request_id: The caller's own, or that of an error: the same call with it counts once.
+            database: Whose ids are given, if it is not the client's.
+            timeout: Replaces the client's, in seconds.
+        """
+        checks.count(n)
+        checks.text("template", template)
+        numbered = template.endswith("|") or template.endswith(separator or "/")
+        semantic = not numbered and bool(template.strip())
+        if semantic:
+            checks.id_(template)
+        request = {
+            "template": template, "separator": separator, "count": n, "claim": claim, "blocksOnly": numbered and n > 1,
+            "database": database,
+        }
+        if template.endswith("|") or (semantic and claim):
+            ids = await self.count_once("Generate", request, request_id, _ids, timeout)
+        else:
+            # What these take comes from a supply in which holes do not matter.
+            ids = await self.invoke("IdsService/Generate", request, _ids, timeout, to_leader=False)
+        if len(ids) != n:
+            raise IdnodeError(f"asked for {n} ids, got {len(ids)}")
+        return ids
+
+    def identity(self, name: str, *, database: str = "") -> Identity:
+        """The identity with this name. It exists once a value was taken."""
+        return Identity(self, checks.text("name", name), database)
+
+    async def identities(
+        self, prefix: str = "", *, stale: bool = False, database: str = "", timeout: float | None = None,
+    ) -> AsyncIterator[Counter]:
+        """Lists the identities whose folded names begin with prefix, in order. The timeout is that of each page of 1,000."""
+        def read(page: dict[str, Any]) -> list[Counter]:
+            return [Counter(i["name"], int(i["value"])) for i in page["identities"]]
+
+        async for counter in self._pages("ListIdentities", prefix, stale, database, timeout, read):
+            yield counter
+
+    def series(self, name: str, *, database: str = "") -> Series:
+        """The series of document numbers with this name. ``idnode series define`` defines it."""
+        return Series(self, checks.text("name", name), database)
+
+    async def claim(
+        self, id: str, *, separator: str = "", request_id: AnyRequestId = "", database: str = "", timeout: float | None = None,
+    ) -> None:
+        """Records a finished id as the caller's. The first claim wins; others raise IdClaimedError."""
+        checks.id_(id)
+        await self.count_once("Claim", {"id": id, "separator": separator, "database": database}, request_id, bool, timeout)
+
+    async def release(
+        self, id: str, *, request_id: AnyRequestId = "", database: str = "", timeout: float | None = None,
+    ) -> None:
+        """Gives a claimed id free."""
+        await self.count_once("Release", {"id": checks.text("id", id), "database": database}, request_id, bool, timeout)
+
+    async def claims(
+        self, prefix: str = "", *, stale: bool = False, database: str = "", timeout: float | None = None,
+    ) -> AsyncIterator[str]:
+        """Lists the claimed ids that begin with prefix, folded, in order. The timeout is that of each page of 1,000."""
+        async for id in self._pages("ListClaims", prefix, stale, database, timeout, lambda page: list(page["ids"])):
+            yield id
+
+    def hilo(self, tag: str, *, separator: str = "", first_size: int = 0, database: str = "") -> HiLo:
+        """The handle of a collection's tag, which is made once, and shared until it is closed."""
+        key = (database or self._database, checks.text("tag", tag), separator or "/")
+        checks.whole("first_size", first_size)
+        with self._lock:
+            if self._closing:
+                raise closed("client")
+            handle = self._handles.get(key)
+            if not handle or handle.closed:
+                handle = self._handles[key] = HiLo(self, tag, separator, first_size, database)
+            return handle
+
+    async def id_for(self, kind: type, *, database: str = "", timeout: float | None = None) -> str:
+        """The next HiLo id for documents of a class, as RavenDB's clients name them: OrderLine → OrderLines/1-A."""
+        return await self.hilo(collection_of(kind.__name__), database=database).next_id(timeout=timeout)
+
+    async def next_range(
+        self, tag: str, *, separator: str = "", size: int = 0, last_size: int = 0, last_at: str = "", last_max: int = 0,
+        request_id: AnyRequestId = "", database: str = "", timeout: float | None = None,
+    ) -> Range:
+        """Reserves the next range of a tag. Most programs are better off with hilo."""
+        request: dict[str, Any] = {
+            "tag": checks.text("tag", tag), "separator": separator, "size": size, "lastSize": last_size, "lastMax": str(last_max),
+            "label": self._label, "database": database,
+        }
+        if last_at:
+            request["lastRangeAt"] = last_at
+        return await self.count_once("NextRange", request, request_id, _range, timeout)
+
+    async def return_range(
+        self, tag: str, r: Range, last: int, *, database: str = "", timeout: float | None = None,
+    ) -> bool:
+        """Gives the numbers above last back. False if they stay a hole, since the range is not the newest."""
+        return await self.give_back(tag, r, last, database, self.deadline(timeout))
+
+    async def give_back(self, tag: str, r: Range, last: int, database: str, deadline: float) -> bool:
+        request = {"tag": tag, "low": str(r.low), "high": str(r.high), "last": str(last), "token": r.token, "database": database}
+        return await self.count_once("ReturnRange", request, "", lambda answer: bool(answer["returned"]), deadline=deadline)
+
+    async def close(self) -> None:
+        """Gives the unused numbers of all handles back. It takes no longer than the client's timeout.
+
+        An error says that numbers could not be given back; the client is closed all the same.
+        """
+        with self._lock:
+            self._closing, handles = True, deque(self._handles.values())
+        deadline = self.deadline(None)
+        failed: list[IdnodeError] = []
+
+        async def close_some(done: Event) -> None:
+            try:
+                with suppress(IndexError):  # At the end of the handles.
+                    while True:
+                        try:
+                            await handles.pop()._close(deadline)
+                        except IdnodeError as error:
+                            failed.append(error)
+            finally:
+                done.set()
+
+        ends: list[Event] = []
+        try:
+            with suppress(RuntimeError):  # No thread can be started, as at the end of the program.
+                for _ in range(min(len(handles), _CLOSERS) - 1):
+                    done = self.runtime.event()
+                    self.runtime.spawn(close_some(done), "idnode-close")
+                    ends.append(done)
+            if handles:
+                await close_some(self.runtime.event())
+            for done in ends:
+                await done.wait(None)
+        finally:
+            self._router.close()
+            await self.runtime.close()
+        if failed:
+            raise failed[0]
+
+    async def _pages(
+        self, method: str, prefix: str, stale: bool, database: str, timeout: float | None, read: Callable[[dict[str, Any]], list[T]],
+    ) -> AsyncIterator[T]:
+        request = {
+            "prefix": checks.text("prefix", prefix), "pageSize": 1000, "consistency": _consistency(stale), "pageToken": "", "database": database,
+        }
+        more = True
+        while more:
+            found, request["pageToken"] = await self.invoke(
+                f"IdsService/{method}", request, lambda page: (read(page), page["nextPageToken"]), timeout)
+            for one in found:
+                yield one
+            more = bool(request["pageToken"])
+
+    def deadline(self, timeout: float | None) -> float:
+        return time.monotonic() + (self._timeout if timeout is None else checks.timeout(timeout))
+
+    async def count_once(
+        self, method: str, request: dict[str, Any], request_id: AnyRequestId, read: Callable[[dict[str, Any]], T],
+        timeout: float | None = None, *, deadline: float | None = None,
+    ) -> T:
+        own = not request_id
+        if not isinstance(request_id, RequestId):
+            request_id = RequestId(request_id or secrets.token_hex(16))
+        return await self.invoke(f"IdsService/{method}", request, read, timeout, request_id, own=own, deadline=deadline)
+
+    async def invoke(
+        self, method: str, request: dict[str, Any], read: Callable[[dict[str, Any]], T], timeout: float | None = None,
+        request_id: RequestId | None = None, *, own: bool = False, changes: bool = False, to_leader: bool = True,
+        deadline: float | None = None,
+    ) -> T:
+        """Makes tries at changing nodes until one gives a final answer or the time is over.
+
+        With own, no other call has sent the request id. With changes, the call may be repeated without one, but what a
+        lost try has done matters.
+        """
+        self.runtime.check()
+        deadline = self.deadline(timeout) if deadline is None else deadline
+        request = {**request, "database": request["database"] or self._database}
+        traceparent = self._traceparent() if self._traceparent else ""
+        if not re.fullmatch("[0-9a-f-]{0,255}", traceparent):
+            raise ValueError(f"not a traceparent: {traceparent!r}")
+        # Whoever names an index has made the call before: until the cluster decides it, its outcome is what it was.
+        unknown = repeats = request_id is not None and request_id.since is not None
+        index = await self._router.index(deadline, to_leader, request_id is not None)
+        if request_id and request_id.since is None and index:
+            # The first try says it too: the network may hold it up until its retry was forgotten.
+            request_id = request_id._replace(since=index)
+        node: Node | None = None
+        told: Failure | None = None
+        tries = overloads = foreign = 0
+        lost = False  # A try of this call may have taken effect.
+        while True:
+            if request_id:
+                request["requestId"] = _wire(request_id)
+            try:
+                node = self._router.route(to_leader, node)
+            except ClosedError:
+                if unknown and told:  # A try before may have taken effect.
+                    raise told.error(unknown, request_id)
+                raise
+            silent = functools.partial(self._router.silent, node)
+            try:
+                if not node.greeted():  # Whatever it is, it gets no call.
+                    await self._router.greet(node, self._left(deadline), silent)
+                got, seen = await node.call(
+                    method, request, self._left(deadline), lambda answer: (read(answer), int(answer["logIndex"])), silent, traceparent)
+                node.suspect_until, node.greeted_until = 0.0, time.monotonic() + GREETED
+                self._router.saw(seen)
+                return got
+            except Failure as failure:
+                last = failure
+            except BaseException as error:
+                if request_id:
+                    log.info("%s ended with %s, and may have taken effect (request id %s)", method, type(error).__name__, request_id)
+                raise
+            tries += 1
+            if told is None or last.reason != "NO_ENDPOINT":
+                told = last  # A node that answered tells more than one that was not reached.
+            effect, overloaded = last.effect(), last.reason == "OVERLOADED"
+            lost = lost or effect == UNKNOWN and (changes or request_id is not None)
+            unknown = lost or repeats and not last.decided()
+            if request_id:
+                request_id = request_id._replace(since=request_id.since or 0)
+                # The index named was forgotten before the first try came: begin again, once, with a newer one. No try took
+                # effect, and a copy of one that comes late names the old index.
+                if own and not unknown and last.reason == "REQUEST_ID_EXPIRED":
+                    own, newest = False, await self._router.latest(deadline, 0, lambda look: look.done)
+                    if newest > (request_id.since or 0):
+                        request_id, node, told = request_id._replace(since=newest), None, None
+                        continue
+            overloads += overloaded
+            # What answers is no node: a mistake if none ever did, or it is another cluster's. Else a proxy may say so for a while.
+            mistaken = last.reason == "OTHER_CLUSTER" or not self._router.newest
+            foreign = foreign + 1 if last.foreign and effect != UNKNOWN and mistaken else 0
+            pause = max(last.pause, _FIRST_PAUSE) if overloaded else _pause(tries - self._router.size)
+            final = effect == REFUSED or overloads > _MAX_OVERLOADS or foreign >= self._router.size
+            if final or time.monotonic() + pause >= deadline:
+                raise told.error(unknown, request_id)
+            log.info("%s failed at %s, again in %.3f s: %s (request id %s)", method, node.address, pause, last.message, request_id)
+            if not overloaded:
+                self._router.failed(node)
+            await self.runtime.sleep(pause)
+
+    def _left(self, deadline: float) -> float:
+        """The time of a try that begins now."""
+        left = min(self._try_timeout, deadline - time.monotonic())
+        if left <= 0:
+            raise Failure("the time was over before a node could be asked", "unavailable", "NO_ENDPOINT")
+        return left
+
+
+_clients: weakref.WeakSet[Client] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for client in list(_clients):
+        client._begin()
+
+
+if hasattr(os, "register_at_fork"):  # Not on Windows.
+    os.register_at_fork(after_in_child=_forked)
+
+
+class Identity:
+    """A counter agreed by the cluster: it gives 1, 2, 3 … without holes. Made by Client.identity."""
+
+    def __init__(self, client: Client, name: str, database: str) -> None:
+        self._client, self._request = client, {"name": name, "database": database}
+
+    async def next(self, *, separator: str = "", request_id: AnyRequestId = "", timeout: float | None = None) -> int:
+        """Takes the next value."""
+        return (await self.next_n(1, separator=separator, request_id=request_id, timeout=timeout))[0].first
+
+    async def next_n(
+        self, n: int, *, separator: str = "", request_id: AnyRequestId = "", timeout: float | None = None,
+    ) -> list[Block]:
+        """Takes the next n values: one block, or several where claimed ids lie between."""
+        checks.count(n)
+        request = {**self._request, "count": n, "separator": separator}
+        return await self._client.count_once("NextIdentity", request, request_id, _blocks, timeout)
+
+    async def get(self, *, stale: bool = False, timeout: float | None = None) -> int:
+        """Reads the last value taken. Raises NotFoundError if none ever was."""
+        request = {**self._request, "consistency": _consistency(stale)}
+        return await self._client.invoke("IdsService/GetIdentity", request, lambda answer: int(answer["identity"]["value"]), timeout)
+
+    async def seed(
+        self, value: int, *, force: bool = False, expected: int | None = None, request_id: AnyRequestId = "",
+        timeout: float | None = None,
+    ) -> int:
+        """Raises the last value taken to value, and returns what it is now.
+
+        Args:
+            force: Set exactly value, also a lower one: values may then come twice.
+            expected: Only if this is the current value; otherwise ConcurrencyError.
+        """
+        request = {**self._request, "value": checks.whole("value", value), "force": force}
+        if expected is not None:
+            request["expected"] = checks.whole("expected", expected)
+        return await self._client.count_once("SeedIdentity", request, request_id, _value, timeout)
+
+    async def delete(self, *, forget: bool = False, request_id: AnyRequestId = "", timeout: float | None = None) -> int:
+        """Hides the identity and returns its last value. With forget it starts at 1 again, and values come twice."""
+        return await self._client.count_once("DeleteIdentity", {**self._request, "forget": forget}, request_id, _value, timeout)
+
+
+class Series:
+    """Gives documents numbers without a hole: a number belongs to a document's key, and asking again gives the same one.
+
+    Store the document without a number, take a number for the document's own id, store the number, and confirm it. Every
+    call may be made again: it has no request id, and one that failed without being refused may have happened.
+    """
+
+    def __init__(self, client: Client, name: str, database: str) -> None:
+        self._client, self._request = client, {"series": name, "database": database}
+
+    async def take(
+        self, keys: Iterable[str], *, values: dict[str, str] | None = None, date: str = "", label: str = "",
+        expires_in: float = 0.0, timeout: float | None = None,
+    ) -> list[DocumentNumber]:
+        """Gives each of 1 to 1,000 keys a number, or none. A key that has one keeps it, also a voided one: look at its state.
+
+        Args:
+            values: Those of the format, as ``{"branch": "BERLIN"}``.
+            date: The document's, as ``2026-12-31``; empty is the present day in the series' zone.
+            label: Stored with each new number, at most 64 bytes.
+            expires_in: Replaces the definition's, in seconds, if it is not 0: at
+                least 60, and at most the definition's.
+        """
+        request: dict[str, Any] = {"keys": _listed(keys), "values": values or {}, "date": date, "label": label}
+        if expires_in:
+            request["expiresIn"] = f"{expires_in:.9f}s"
+        return await self._numbers("TakeNumbers", request, timeout)
+
+    async def confirm(self, numbers: Iterable[str | DocumentNumber], *, timeout: float | None = None) -> list[DocumentNumber]:
+        """Makes the numbers of documents final, or none. A plain key means whatever number it has."""
+        return await self._numbers("ConfirmNumbers", {"keys": _bound(numbers)}, timeout)
+
+    async def void(
+        self, numbers: Iterable[str | DocumentNumber], reason: str, *, timeout: float | None = None,
+    ) -> list[DocumentNumber]:
+        """Says that open numbers belong to no document, and why, in 1 to 128 bytes."""
+        return await self._numbers("VoidNumbers", {"keys": _bound(numbers), "reason": checks.text("reason", reason)}, timeout)
+
+    async def release(self, numbers: Iterable[str | DocumentNumber], *, timeout: float | None = None) -> list[DocumentNumber]:
+        """Gives open numbers back: another key may get them, or they are voided, as the series' policy says."""
+        return await self._numbers("ReleaseNumbers", {"keys": _bound(numbers)}, timeout)
+
+    async def find(self, key: str, *, stale: bool = False, timeout: float | None = None) -> DocumentNumber:
+        """Reads the number of a key. Raises NotFoundError if it has none."""
+        request = {**self._request, "key": checks.text("key", key), "consistency": _consistency(stale)}
+        return await self._client.invoke(
+            "SeriesService/WhoHas", request, lambda answer: _document_number(answer["number"]), timeout)
+
+    async def _numbers(self, method: str, request: dict[str, Any], timeout: float | None) -> list[DocumentNumber]:
+        def read(answer: dict[str, Any]) -> list[DocumentNumber]:
+            return [_document_number(n) for n in answer["numbers"]]
+
+        return await self._client.invoke(f"SeriesService/{method}", {**request, **self._request}, read, timeout, changes=True)
+
+
+def _wire(request_id: RequestId) -> dict[str, str]:
+    return {"id": request_id.id, **({} if request_id.since is None else {"retrySince": str(request_id.since)})}
+
+
+def _pause(round: int) -> float:
+    """The time until the next try: none while there are endpoints that were not tried yet."""
+    return 0.0 if round < 0 else min(_FIRST_PAUSE * (1 << min(round, 10)), _LONGEST_PAUSE) * random.uniform(0.5, 1)
+
+
+def _consistency(stale: bool) -> str:
+    return "CONSISTENCY_STALE" if stale else "CONSISTENCY_LINEARIZABLE"
+
+
+def _listed(keys: Iterable[T]) -> list[T]:
+    if isinstance(keys, (str, bytes, DocumentNumber)):  # Its parts are no keys.
+        raise TypeError(f"a list of keys is expected, not a {type(keys).__name__}")
+    return list(keys)
+
+
+def _bound(numbers: Iterable[str | DocumentNumber]) -> list[dict[str, str]]:
+    return [{"key": n} if isinstance(n, str) else {"key": n.key, "number": str(n.number)} for n in _listed(numbers)]
+
+
+def _ids(answer: dict[str, Any]) -> list[str]:
+    return answer["ids"] or [
+        f"{b['prefix']}{number:0{b['width']}d}{b['suffix']}"
+        for b in answer["blocks"] for number in range(int(b["first"]), int(b["last"]) + 1)
+    ]
+
+
+def _blocks(answer: dict[str, Any]) -> list[Block]:
+    return [Block(int(b["first"]), int(b["last"])) for b in answer["blocks"]]
+
+
+def _value(answer: dict[str, Any]) -> int:
+    return int(answer["value"])
+
+
+def _range(r: dict[str, Any]) -> Range:
+    return Range(
+        r["prefix"], r["nodeTag"], int(r["low"]), int(r["high"]), int(r["size"]), r["rangeAt"] or "", r["fromReserve"], r["token"],
+    )
+
+
+def _document_number(n: dict[str, Any]) -> DocumentNumber:
+    state = n["state"].replace("NUMBER_STATE_", "").lower()
+    return DocumentNumber(
+        n["key"], n["text"], tuple(n["scope"]), int(n["number"]), state, n["overdue"], n["date"], n["label"], n["reason"],
+    )

@@ -1,0 +1,227 @@
+"""HiLo ranges and handles."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import random
+import threading
+import time
+from typing import TYPE_CHECKING, Any, AsyncIterator, NamedTuple
+
+from . import _checks as checks
+from ._errors import IdnodeError, NoEndpointError, OutcomeUnknownError, RequestIdExpiredError, closed
+from ._http import Event
+
+if TYPE_CHECKING:
+    from ._core import Client
+
+_FETCH_PAUSE, _LONGEST_FETCH_PAUSE = 0.1, 10.0  # After a prefetch that failed, in seconds.
+
+
+class Range(NamedTuple):
+    """A HiLo range. Prefix and node tag belong to its numbers alone."""
+
+    prefix: str
+    node_tag: str
+    low: int
+    high: int
+    size: int  #: The size granted, which the next request names as ``last_size``.
+    at: str  #: The cluster's time of the range, as ``last_at`` of the next request.
+    from_reserve: bool  #: The numbers may lie below those of the last range.
+    token: str  #: Proves that the range is the caller's when it is returned.
+
+
+class HiLoNumber(NamedTuple):
+    """A number of a HiLo range. ``str`` of it is its id."""
+
+    value: int
+    prefix: str
+    node_tag: str
+
+    def __str__(self) -> str:
+        return f"{self.prefix}{self.value}-{self.node_tag}" if self.node_tag else f"{self.prefix}{self.value}"
+
+
+class HiLo:
+    """Gives the ids of one collection, without a call for most of them. Made by Client.hilo, and meant to be shared.
+
+    The next range is fetched in the background once half of the current one is used. A loop over the handle takes ids.
+    A caller that is cancelled, or whose timeout is over, takes no number; the fetch goes on.
+    """
+
+    def __init__(self, client: Client, tag: str, separator: str, first_size: int, database: str) -> None:
+        self._client, self._tag, self._separator, self._first_size, self._database = client, tag, separator, first_size, database
+        self.closed = self._returned = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Holds no range. Also after a fork."""
+        self._lock = threading.Lock()
+        self._waiting: list[Event] = []  # Set at the next change.
+        self._current: Range | None = None
+        self._next = 0  # The next number of current.
+        self._ahead: Range | None = None
+        self._untaken: list[HiLoNumber] = []  # Those of callers that were cancelled.
+        self._fetching = False
+        self._request: dict[str, Any] = {"size": self._first_size}  # The next one. It belongs to the fetch in progress.
+        self._failures = 0
+        self._error: Exception | None = None  # That of the newest failure.
+        self._pause, self._resume = _FETCH_PAUSE, 0.0
+
+    async def next(self, *, timeout: float | None = None) -> HiLoNumber:
+        """Takes a number. It waits only if none is left of the ranges at hand."""
+        return (self.at_hand(1) or await self._take(1, self._client.deadline(timeout)))[0]
+
+    async def next_id(self, *, timeout: float | None = None) -> str:
+        """Takes a number and returns its id, for example ``users/65-A``."""
+        return str((self.at_hand(1) or await self._take(1, self._client.deadline(timeout)))[0])
+
+    async def next_ids(self, n: int, *, timeout: float | None = None) -> list[str]:
+        """Takes n numbers and returns their ids. They need not be consecutive. An error has the ids that were taken before it."""
+        checks.count(n)
+        deadline = self._client.deadline(timeout)
+        taken: list[HiLoNumber] = []
+        try:
+            while len(taken) < n:
+                taken += await self._take(n - len(taken), deadline)
+        except IdnodeError as error:
+            error.ids = [str(number) for number in taken]
+            raise
+        except BaseException:  # The caller is cancelled, and does not learn of them.
+            with self._lock:
+                self._untaken += taken
+            raise
+        return [str(number) for number in taken]
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while True:
+            yield await self.next_id()
+
+    async def close(self) -> None:
+        """Returns the unused numbers to the cluster. Afterwards the handle raises ClosedError, and Client.hilo makes a new one."""
+        await self._close(self._client.deadline(None))
+
+    def at_hand(self, n: int) -> list[HiLoNumber]:
+        """Takes up to n numbers without waiting."""
+        with self._lock:
+            return self._at_hand(n)
+
+    async def _take(self, n: int, deadline: float) -> list[HiLoNumber]:
+        """Takes 1 to n numbers."""
+        failures = self._failures
+        while True:
+            with self._lock:
+                taken = self._at_hand(n)
+                if taken:
+                    return taken
+                if self._failures != failures and self._error:
+                    raise copy.copy(self._error) from self._error.__cause__  # Each caller gets an error, and traceback, of its own.
+                changed = self._change()
+                self._fetch()
+            if not await changed.wait(deadline - time.monotonic()):
+                raise NoEndpointError("the time was over before a range came", code="unavailable", reason="NO_ENDPOINT")
+
+    def _at_hand(self, n: int) -> list[HiLoNumber]:
+        """The same. The caller holds the lock, as of those below."""
+        if self.closed:
+            raise closed("handle")
+        if self._untaken:
+            taken, self._untaken = self._untaken[:n], self._untaken[n:]
+            return taken
+        r, first = self._current, self._next
+        if not r or first > r.high:
+            r, self._current, self._ahead = self._ahead, self._ahead, None
+            if not r:
+                return []
+            first = r.low
+        self._next = min(first + n, r.high + 1)
+        if self._next > r.low + (r.high - r.low) // 2 and time.monotonic() >= self._resume:
+            self._fetch()
+        return [HiLoNumber(i, r.prefix, r.node_tag) for i in range(first, self._next)]
+
+    def _change(self) -> Event:
+        """An event that is set at the next change."""
+        event = self._client.runtime.event()
+        self._waiting.append(event)
+        return event
+
+    def _changed(self) -> None:
+        for event in self._waiting:
+            event.set()
+        self._waiting.clear()
+
+    def _fetch(self) -> None:
+        """Starts to fetch a range unless there is one, or one is coming."""
+        if not self._fetching and not self._ahead:
+            self._fetching = True
+            try:
+                self._client.runtime.spawn(self._fetch_one(), f"idnode-hilo-{self._tag}")
+            except RuntimeError as error:  # No thread can be started.
+                self._fetched(None, error)
+
+    async def _fetch_one(self) -> None:
+        got: Range | None = None
+        error: Exception | None = None
+        try:
+            ask = functools.partial(self._client.next_range, self._tag, separator=self._separator, database=self._database)
+            try:
+                got = await ask(**self._request)
+            except RequestIdExpiredError:
+                if not self._request.get("request_id"):
+                    raise
+                got = await ask(**{**self._request, "request_id": ""})  # Nobody will know what the one asked for again was.
+            last_max = self._request.get("last_max", 0)
+            if got.low < 1 or got.high < got.low or (got.low <= last_max and not got.from_reserve):
+                raise IdnodeError(f"a wrong range: {got.low} to {got.high} after {last_max}")
+            self._request = {"last_size": got.size, "last_at": got.at, "last_max": max(last_max, got.high)}
+        except Exception as caught:  # The callers that wait must have it, whatever it is.
+            error = caught
+            # What may have been granted is asked for again, and is no hole then.
+            again = caught.request_id if isinstance(caught, OutcomeUnknownError) else ""
+            self._request = {**self._request, "request_id": again}
+        finally:  # Also when it is cancelled: the next caller fetches again then.
+            with self._lock:
+                self._fetched(got if not error else None, error)
+
+    def _fetched(self, got: Range | None, error: Exception | None) -> None:
+        """Notes how a fetch ended."""
+        self._fetching = False
+        if got:
+            self._ahead, self._pause = got, _FETCH_PAUSE
+        elif error:
+            self._failures, self._error = self._failures + 1, error
+            self._resume = time.monotonic() + self._pause * random.uniform(0.5, 1)
+            self._pause = min(2 * self._pause, _LONGEST_FETCH_PAUSE)
+        self._changed()
+
+    async def _close(self, deadline: float) -> None:
+        with self._lock:
+            first, self.closed = not self.closed, True
+            self._changed()
+        # The first to close gives the numbers back, also those of a range that is on its way. Others wait for it.
+        while True:
+            with self._lock:
+                if not self._fetching if first else self._returned:
+                    break
+                changed = self._change()
+            if not await changed.wait(deadline - time.monotonic()):
+                break
+        if not first:
+            return
+        with self._lock:
+            held = [(self._current, self._next)] if self._current and self._next <= self._current.high else []
+            held += [(self._ahead, self._ahead.low)] if self._ahead else []
+        failed: IdnodeError | None = None
+        try:
+            for r, unused in reversed(held):  # Only the newest range of a tag can be given back.
+                try:
+                    await self._client.give_back(self._tag, r, unused - 1, self._database, deadline)
+                except IdnodeError as error:
+                    failed = error
+        finally:
+            with self._lock:
+                self._returned = True
+                self._changed()
+        if failed:
+            raise failed

@@ -1,0 +1,182 @@
+"""The client of asyncio, with the methods of ``idnode.Client`` as coroutines.
+
+    async with idnode.aio.Client(["a:7402", "b:7402", "c:7402"]) as ids:
+        await ids.identity("invoices").next()  # 1
+        async for id in ids.hilo("users"):     # 'users/1-A', 'users/2-A' …
+            ...
+
+A client belongs to the event loop of its first call: another loop gets a RuntimeError. A HiLo number that is at hand is given
+without leaving the loop.
+
+A call that is cancelled may have taken effect, as one that raises OutcomeUnknownError. HiLo loses no number by that: a fetch
+goes on for the next caller. For other calls use ``timeout``, whose error has the request id with which the call may be
+repeated; ``asyncio.timeout`` and ``wait_for`` cancel. A call that is to survive being cancelled is given a request id of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from typing import Any, Callable, Coroutine, Sequence
+
+from . import _core
+from ._core import Identity, Series
+from ._errors import IdnodeError
+from ._hilo import HiLo
+
+__all__ = ["Client", "HiLo", "Identity", "Series"]
+
+_READ_AHEAD = 1 << 18  # Bytes that wait for their reader.
+
+
+class Client(_core.Client):
+    """Calls an idnode cluster. Close it, or use it as an async context manager: that gives unused numbers back."""
+
+    def __init__(
+        self, endpoints: Sequence[str], *, database: str = "", tls: ssl.SSLContext | None = None, timeout: float = 10.0,
+        try_timeout: float = 3.0, label: str = "", traceparent: Callable[[], str] | None = None,
+    ) -> None:
+        """Makes no call yet. The arguments are those of ``idnode.Client``."""
+        super().__init__(_Loop, endpoints, database, tls, timeout, try_timeout, label, traceparent)
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, kind: Any, *_: Any) -> None:
+        try:
+            await self.close()
+        except IdnodeError:
+            if kind is None:
+                raise  # Otherwise what went wrong before matters more.
+
+
+class _Loop:
+    """The runtime of an event loop."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: set[asyncio.Task[None]] = set()  # The loop itself holds none of them.
+
+    def check(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._loop = self._loop or loop
+        if loop is not self._loop:
+            raise RuntimeError("the client belongs to another event loop")
+
+    def event(self) -> _Event:
+        self.check()
+        return _Event()
+
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        try:
+            self.check()
+        except RuntimeError:
+            work.close()
+            raise
+        # A task that the loop's factory made might begin at once, under the caller's lock.
+        task = asyncio.Task(work, loop=asyncio.get_running_loop(), name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def connect(self, host: str, port: int, tls: ssl.SSLContext | None, timeout: float) -> _Connection:
+        connection = _Connection()
+        # A quarter of a second after one address of a name, the next is tried beside it (RFC 8305).
+        task = asyncio.ensure_future(asyncio.get_running_loop().create_connection(
+            lambda: connection, host, port, ssl=tls, server_hostname=host if tls else None, happy_eyeballs_delay=0.25))
+        try:
+            await asyncio.wait({task}, timeout=timeout)
+            if not task.done():
+                raise socket.timeout("no connection in time")
+            task.result()
+            return connection
+        except BaseException:
+            task.cancel()
+            connection.close()
+            await asyncio.gather(task, return_exceptions=True)  # No task outlives its caller, and the loop.
+            raise
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+class _Event:
+    def __init__(self) -> None:
+        self._set = asyncio.get_running_loop().create_future()
+
+    def set(self) -> None:
+        if not self._set.done():
+            self._set.set_result(None)
+
+    def is_set(self) -> bool:
+        return self._set.done()
+
+    async def wait(self, timeout: float | None) -> bool:
+        if not self._set.done():
+            await asyncio.wait({self._set}, timeout=timeout)
+        return self._set.done()
+
+
+class _Connection(asyncio.Protocol):
+    """A connection. It stops to read while nobody takes what came."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._closed = self._ended = self._paused = False
+        self._error: Exception | None = None
+        self._data = bytearray()
+        self._change: _Event | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        if self._closed:
+            transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self._data += data
+        if len(self._data) > _READ_AHEAD and self._transport and not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+        self._changed()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._ended, self._error = True, error
+        self._changed()
+
+    def _changed(self) -> None:
+        if self._change:
+            self._change.set()
+
+    async def send(self, data: bytes, timeout: float) -> None:
+        assert self._transport
+        self._transport.write(data)  # What it cannot send at once it keeps: a request is small.
+
+    async def receive(self, timeout: float) -> bytes:
+        if not self._data and not self._ended:
+            self._change = _Event()
+            await self._change.wait(timeout)
+        if self._data:
+            taken, self._data = bytes(self._data), bytearray()
+            if self._paused and self._transport and not self._ended:
+                self._paused = False
+                self._transport.resume_reading()
+            return taken
+        if not self._ended:
+            raise socket.timeout("no answer in time")
+        if self._error:
+            raise self._error
+        return b""
+
+    def quiet(self) -> bool:
+        return not (self._data or self._ended or self._closed)
+
+    def close(self) -> None:
+        self._closed = True
+        if self._transport:
+            self._transport.abort()
