@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
@@ -14,7 +15,7 @@ import (
 // answer makes one call of an Exchange. Its failure, even a panic, concerns this call alone.
 func (s *idsServer) answer(ctx context.Context, call *idnodev1.Call, start time.Time) (reply *idnodev1.Reply) {
 	reply = &idnodev1.Reply{Correlation: call.GetCorrelation()}
-	method := methodOf(call)
+	method, field := methodOf(call)
 	ctx, end := s.span(ctx, method.name, call)
 	var err error
 	defer func() {
@@ -23,11 +24,7 @@ func (s *idsServer) answer(ctx context.Context, call *idnodev1.Call, start time.
 		}
 		end(s.conclude(ctx, reply, method.name, start, err))
 	}()
-	if call.GetTimeout() == nil {
-		err = method.make(ctx, s, call, reply)
-		return reply
-	}
-	err = s.makeWithin(ctx, method, call, reply)
+	err = s.make(ctx, call, method, field, reply)
 	return reply
 }
 
@@ -55,77 +52,68 @@ func (s *idsServer) span(ctx context.Context, method string, call *idnodev1.Call
 	return s.startSpan(ctx, method, call.GetTraceparent())
 }
 
-// makeWithin bounds a call by its own timeout.
-func (s *idsServer) makeWithin(ctx context.Context, method carried, call *idnodev1.Call, reply *idnodev1.Reply) error {
-	if call.GetTimeout().CheckValid() != nil || call.GetTimeout().AsDuration() <= 0 {
-		return s.log.refuse(badRequest(service.ReasonInvalidTimeout, "timeout", "the timeout is not a time above zero"))
-	}
-	ctx, cancel := context.WithTimeout(ctx, call.GetTimeout().AsDuration())
-	defer cancel()
-	return method.make(ctx, s, call, reply)
-}
-
 // carried is a method whose calls an Exchange carries.
 type carried struct {
 	name string
-	// make makes a call and puts its answer into reply, which counts only without an error.
-	make func(ctx context.Context, s *idsServer, call *idnodev1.Call, reply *idnodev1.Reply) error
+	// make makes the call of a request.
+	make func(context.Context, *service.Service, proto.Message) (proto.Message, error)
 }
 
-// carry returns a method, of which the getter of its requests, the use case, and what puts
-// an answer into a reply are given.
-func carry[Q, R any](
-	name string, request func(*idnodev1.Call) Q, do func(*service.Service, context.Context, Q) (R, error), put func(*idnodev1.Reply, R),
-) carried {
-	return carried{name, func(ctx context.Context, s *idsServer, call *idnodev1.Call, reply *idnodev1.Reply) error {
-		answer, err := do(s.Service, ctx, request(call))
-		put(reply, answer)
-		return err
+func carry[Q, R proto.Message](name string, do func(*service.Service, context.Context, Q) (R, error)) carried {
+	return carried{name, func(ctx context.Context, s *service.Service, request proto.Message) (proto.Message, error) {
+		return do(s, ctx, request.(Q))
 	}}
 }
 
-// callOneof is the oneof of a Call's request.
-var callOneof = (*idnodev1.Call)(nil).ProtoReflect().Descriptor().Oneofs().ByName("call")
+// callOneof is the oneof of a Call's request, replyFields has the fields of a Reply.
+var (
+	callOneof   = (*idnodev1.Call)(nil).ProtoReflect().Descriptor().Oneofs().ByName("call")
+	replyFields = (*idnodev1.Reply)(nil).ProtoReflect().Descriptor().Fields()
+)
 
-// carriedMethods are the methods that an Exchange carries, by the field of the request.
+// carriedMethods are the methods that an Exchange carries, by the field of the request, whose name
+// is that of the field of the answer.
 var carriedMethods = map[protoreflect.Name]carried{
-	"generate": carry(idnodev1.IdsService_Generate_FullMethodName, (*idnodev1.Call).GetGenerate, (*service.Service).Generate,
-		func(r *idnodev1.Reply, a *idnodev1.GenerateResponse) { r.Reply = &idnodev1.Reply_Generate{Generate: a} }),
-	"next_identity": carry(idnodev1.IdsService_NextIdentity_FullMethodName, (*idnodev1.Call).GetNextIdentity, (*service.Service).NextIdentity,
-		func(r *idnodev1.Reply, a *idnodev1.NextIdentityResponse) {
-			r.Reply = &idnodev1.Reply_NextIdentity{NextIdentity: a}
-		}),
-	"seed_identity": carry(idnodev1.IdsService_SeedIdentity_FullMethodName, (*idnodev1.Call).GetSeedIdentity, (*service.Service).SeedIdentity,
-		func(r *idnodev1.Reply, a *idnodev1.SeedIdentityResponse) {
-			r.Reply = &idnodev1.Reply_SeedIdentity{SeedIdentity: a}
-		}),
-	"next_range": carry(idnodev1.IdsService_NextRange_FullMethodName, (*idnodev1.Call).GetNextRange, (*service.Service).NextRange,
-		func(r *idnodev1.Reply, a *idnodev1.NextRangeResponse) {
-			r.Reply = &idnodev1.Reply_NextRange{NextRange: a}
-		}),
-	"return_range": carry(idnodev1.IdsService_ReturnRange_FullMethodName, (*idnodev1.Call).GetReturnRange, (*service.Service).ReturnRange,
-		func(r *idnodev1.Reply, a *idnodev1.ReturnRangeResponse) {
-			r.Reply = &idnodev1.Reply_ReturnRange{ReturnRange: a}
-		}),
-	"claim": carry(idnodev1.IdsService_Claim_FullMethodName, (*idnodev1.Call).GetClaim, (*service.Service).Claim,
-		func(r *idnodev1.Reply, a *idnodev1.ClaimResponse) { r.Reply = &idnodev1.Reply_Claim{Claim: a} }),
-	"release": carry(idnodev1.IdsService_Release_FullMethodName, (*idnodev1.Call).GetRelease, (*service.Service).Release,
-		func(r *idnodev1.Reply, a *idnodev1.ReleaseResponse) { r.Reply = &idnodev1.Reply_Release{Release: a} }),
+	"generate":      carry(idnodev1.IdsService_Generate_FullMethodName, (*service.Service).Generate),
+	"next_identity": carry(idnodev1.IdsService_NextIdentity_FullMethodName, (*service.Service).NextIdentity),
+	"seed_identity": carry(idnodev1.IdsService_SeedIdentity_FullMethodName, (*service.Service).SeedIdentity),
+	"next_range":    carry(idnodev1.IdsService_NextRange_FullMethodName, (*service.Service).NextRange),
+	"return_range":  carry(idnodev1.IdsService_ReturnRange_FullMethodName, (*service.Service).ReturnRange),
+	"claim":         carry(idnodev1.IdsService_Claim_FullMethodName, (*service.Service).Claim),
+	"release":       carry(idnodev1.IdsService_Release_FullMethodName, (*service.Service).Release),
 }
 
-// methodOf returns the method of a call. That of a call that is empty, or not known here, has
-// the name of Exchange.
-func methodOf(call *idnodev1.Call) carried {
+// methodOf returns the method and the field of a call. That of a call that is empty, or not known
+// here, has the name of Exchange.
+func methodOf(call *idnodev1.Call) (carried, protoreflect.FieldDescriptor) {
 	if field := call.ProtoReflect().WhichOneof(callOneof); field != nil {
 		if method, known := carriedMethods[field.Name()]; known {
-			return method
+			return method, field
 		}
 	}
-	return carried{idnodev1.IdsService_Exchange_FullMethodName, refuseUnknown}
+	return carried{name: idnodev1.IdsService_Exchange_FullMethodName}, nil
 }
 
-func refuseUnknown(_ context.Context, s *idsServer, _ *idnodev1.Call, _ *idnodev1.Reply) error {
-	return s.log.refuse(badRequest(service.ReasonInvalidRequest, "call", "the call is empty, or one that this node does not know"))
+// make makes a call, within its own timeout if it has one, and puts its answer into reply.
+func (s *idsServer) make(
+	ctx context.Context, call *idnodev1.Call, method carried, field protoreflect.FieldDescriptor, reply *idnodev1.Reply,
+) error {
+	if timeout := call.GetTimeout(); timeout != nil {
+		if timeout.CheckValid() != nil || timeout.AsDuration() <= 0 {
+			return s.log.refuse(badRequest(service.ReasonInvalidTimeout, "timeout", "the timeout is not a time above zero"))
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout.AsDuration())
+		defer cancel()
+	}
+	if field == nil {
+		return s.log.refuse(badRequest(service.ReasonInvalidRequest, "call", "the call is empty, or one that this node does not know"))
+	}
+	answer, err := method.make(ctx, s.Service, call.ProtoReflect().Get(field).Message().Interface())
+	if err == nil {
+		reply.ProtoReflect().Set(replyFields.ByName(field.Name()), protoreflect.ValueOfMessage(answer.ProtoReflect()))
+	}
+	return err
 }
 
 // errorMessage returns a status as the message that a reply carries.

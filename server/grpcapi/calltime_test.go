@@ -44,14 +44,11 @@ func TestEveryCallHasAnEnd(t *testing.T) {
 		}
 		return service.Caller{}
 	}
-	svc, err := service.New(service.Config{
+	svc := service.New(service.Config{
 		Proposer: b, Linearizer: b, State: b.state, Etags: b, Cluster: changesOfMembers{b, caller},
 		Tag:    func() (string, bool) { return "A", true },
 		Caller: caller,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	limited := &idnodev1.SetRolesRequest{Table: service.Roles{Limits: []rights.Limit{{Principals: []string{"*"}, InFlight: 1}}}.Message()}
 	server := NewServer(Config{}, nil, svc, NewHealth(func() error { return nil }))
 	defer server.Stop()

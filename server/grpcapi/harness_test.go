@@ -138,16 +138,13 @@ type rig struct {
 
 func newService(t testing.TB, b *backend) *service.Service {
 	t.Helper()
-	svc, err := service.New(service.Config{
+	svc := service.New(service.Config{
 		Proposer: b, Linearizer: b, State: b.state, Etags: b, Cluster: b,
 		Tag: func() (string, bool) { return "A", true }, Version: "test",
 		OwnReserves: func() []reserve.Left {
 			return []reserve.Left{{Database: "default", Tag: "orders", Numbers: 96, Lasts: 90 * time.Second}}
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return svc
 }
 

@@ -209,12 +209,9 @@ func FuzzGenerateRequest(f *testing.F) {
 		f.Add(b)
 	}
 	b := newBackend(f)
-	svc, err := service.New(service.Config{
+	svc := service.New(service.Config{
 		Proposer: b, Linearizer: b, State: b.state, Etags: b, Cluster: b, Tag: func() (string, bool) { return "A", true },
 	})
-	if err != nil {
-		f.Fatal(err)
-	}
 	server := idsServer{Service: svc}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		req := &idnodev1.GenerateRequest{}

@@ -48,21 +48,23 @@ type Observer interface {
 	Refused(reason string, calls int)
 }
 
-func (l *requestLog) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+// unary is an interceptor. It sees what a panic became.
+func (l *requestLog) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (res any, err error) {
 	start := l.begin(info.FullMethod)
-	res, err := handler(ctx, req)
-	l.end(ctx, info.FullMethod, start, err)
-	return res, err
+	defer func() { l.end(ctx, info.FullMethod, start, err) }()
+	defer l.recovered(ctx, &err)
+	return l.countedUnary(ctx, req, info, handler)
 }
 
-func (l *requestLog) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+// stream does the same for a stream.
+func (l *requestLog) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	start := l.begin(info.FullMethod)
 	if l.observer != nil {
 		stream = observedStream{stream, l.observer, info.FullMethod}
 	}
-	err := handler(srv, stream)
-	l.end(stream.Context(), info.FullMethod, start, err)
-	return err
+	defer func() { l.end(stream.Context(), info.FullMethod, start, err) }()
+	defer l.recovered(stream.Context(), &err)
+	return l.countedStream(srv, stream, info, handler)
 }
 
 func (l *requestLog) begin(method string) time.Time {

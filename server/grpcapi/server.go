@@ -124,9 +124,8 @@ func (c Config) options(creds credentials.TransportCredentials, log *requestLog)
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinTime, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
-		// The log is outermost, so that it sees what a panic became.
-		grpc.ChainUnaryInterceptor(log.unary, log.recoverUnary, log.countedUnary),
-		grpc.ChainStreamInterceptor(log.stream, log.recoverStream, log.countedStream),
+		grpc.ChainUnaryInterceptor(log.unary),
+		grpc.ChainStreamInterceptor(log.stream),
 	}
 	if creds != nil {
 		options = append(options, grpc.Creds(creds))

@@ -50,13 +50,11 @@ func (s *Server) Unary(ctx context.Context, method string, to *budget.Connection
 		return nil
 	}
 	answer, err := m.desc.Handler(m.server, ctx, decodable,
-		func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (answer any, err error) {
 			start := s.log.begin(method)
-			answer, err := s.log.recoverUnary(ctx, req, info, func(ctx context.Context, req any) (any, error) {
-				return s.log.counted(ctx, to, req, method, handler, func(m proto.Message) (any, error) { return encode(m) })
-			})
-			s.log.handled(method, start, err)
-			return answer, err
+			defer func() { s.log.handled(method, start, err) }()
+			defer s.log.recovered(ctx, &err)
+			return s.log.counted(ctx, to, req, method, handler, func(m proto.Message) (any, error) { return encode(m) })
 		})
 	if err != nil {
 		return nil, err

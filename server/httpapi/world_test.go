@@ -129,13 +129,10 @@ func (nodeView) NextBlock(string, int) (uint64, error) { return 0, errors.ErrUns
 func (w *world) newServer(tag string, cfg Config, prefix string) *Server {
 	w.t.Helper()
 	p := nodeView{w, tag}
-	svc, err := service.New(service.Config{
+	svc := service.New(service.Config{
 		Proposer: w, Linearizer: w, State: w.state, Etags: p, Cluster: p,
 		Tag: func() (string, bool) { return tag, true }, ServerPrefix: prefix, Version: "v1", Hosts: []string{"a.example:7402", "ids.example"},
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	return NewServer(cfg, svc)
 }
 

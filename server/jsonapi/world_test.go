@@ -74,15 +74,11 @@ func newWorld(t testing.TB) *world {
 	member := &raftlogv1.Member{Id: selfID, Tag: "A", Voter: true, GrpcAddress: "a.example:7400", RaftAddress: "a.example:7401"}
 	w.must(&raftlogv1.Bootstrap{ClusterId: clusterID, Members: []*raftlogv1.Member{member}})
 	w.must(&raftlogv1.MemberAnnounce{Member: member})
-	var err error
-	w.service, err = service.New(service.Config{
+	w.service = service.New(service.Config{
 		Proposer: w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "test",
 		Tag:    func() (string, bool) { return "A", true },
 		Caller: func(context.Context) service.Caller { return service.Caller{Principal: w.principal()} },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	connections := peer.NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return w.budget.Open("shop") })
 	w.grpc = grpcapi.NewServer(grpcapi.Config{Observer: observer{w}}, connections.Credentials(nil), w.service,
 		grpcapi.NewHealth(func() error { return nil }))

@@ -66,7 +66,7 @@ func (n *Node) assemble() error {
 	if err != nil {
 		return err
 	}
-	n.service, err = service.New(service.Config{
+	n.service = service.New(service.Config{
 		Reserves: n.reserves(), Proposer: n.tracing.Proposer(n.cluster), Linearizer: n.cluster, State: n.state, Etags: n.keeper,
 		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, CaughtUp: n.readiness.started.Load, OwnEtags: n.ownEtags,
 		OwnReserves: n.reserve.Left, ReserveTotal: n.reserve.Total,
@@ -75,9 +75,6 @@ func (n *Node) assemble() error {
 		Hosts: append(slices.Clone(n.cfg.HTTPHost), n.cfg.AdvertiseHTTP, n.cfg.AdvertiseGRPC),
 		Audit: auditor, Version: n.version, Logger: n.log, Events: n.metrics.Service(),
 	})
-	if err != nil {
-		return err
-	}
 	n.openServer()
 	if n.listener, err = n.listen(n.cfg.GRPC); err != nil {
 		return err

@@ -23,8 +23,6 @@ import (
 const (
 	// tokenBytes is the length of a range's token.
 	tokenBytes = 8
-	// maxServerPrefix keeps a server prefix short beside tags of any length.
-	maxServerPrefix = 256
 )
 
 // ranges are the use cases of HiLo ranges.

@@ -1,15 +1,13 @@
 package service
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"golang.org/x/time/rate"
 
-	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/server/reserve"
 )
@@ -127,12 +125,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.CallTimeout == 0 {
-		c.CallTimeout = DefaultCallTimeout
-	}
-	if c.MaxInFlight == 0 {
-		c.MaxInFlight = DefaultMaxInFlight
-	}
+	c.CallTimeout = cmp.Or(c.CallTimeout, DefaultCallTimeout)
+	c.MaxInFlight = cmp.Or(c.MaxInFlight, DefaultMaxInFlight)
 	if c.CaughtUp == nil {
 		c.CaughtUp = func() bool { return true }
 	}
@@ -140,33 +134,6 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
-}
-
-func (c Config) validate() error {
-	switch {
-	case c.Proposer == nil, c.Linearizer == nil, c.State == nil, c.Etags == nil, c.Cluster == nil, c.Tag == nil:
-		return errors.New("service: a dependency is missing")
-	case c.CallTimeout < 0:
-		return fmt.Errorf("service: the call timeout %s is negative", c.CallTimeout)
-	case c.MaxInFlight < 0:
-		return fmt.Errorf("service: the number of calls in flight %d is negative", c.MaxInFlight)
-	}
-	return ValidateServerPrefix(c.ServerPrefix)
-}
-
-// ValidateServerPrefix checks the server prefix of a node; an empty prefix is valid.
-func ValidateServerPrefix(prefix string) error {
-	if prefix == "" {
-		return nil
-	}
-	if len(prefix) > maxServerPrefix {
-		return fmt.Errorf("service: the server prefix has %d bytes, more than %d", len(prefix), maxServerPrefix)
-	}
-	var bad *docid.Error
-	if err := docid.ValidateTag(prefix, docid.DefaultSeparator); errors.As(err, &bad) {
-		return fmt.Errorf("service: the server prefix %s", bad.Detail)
-	}
-	return nil
 }
 
 // nodeTag is Config.Tag.
@@ -197,11 +164,8 @@ type Service struct {
 }
 
 // New returns a Service.
-func New(cfg Config) (*Service, error) {
+func New(cfg Config) *Service {
 	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
 	tag := nodeTag(cfg.Tag)
 	auth := &authorizer{state: cfg.State, from: cfg.Caller, guarded: cfg.Guarded, admins: cfg.Admins}
 	audit := &auditing{
@@ -236,5 +200,5 @@ func New(cfg Config) (*Service, error) {
 		},
 		roles:    &roles{calls, proposer, reader},
 		settings: &settings{calls, proposer, reader},
-	}, nil
+	}
 }

@@ -135,31 +135,6 @@ func await(t *testing.T, condition func() bool) {
 	}
 }
 
-func TestNewChecksItsConfig(t *testing.T) {
-	w := newWorld(t)
-	good := Config{
-		Proposer: w, Linearizer: w, State: w.state, Etags: &fakeEtags{}, Cluster: &fakeCluster{},
-		Tag: func() (string, bool) { return "A", true },
-	}
-	bad := map[string]func(*Config){
-		"no proposer":   func(c *Config) { c.Proposer = nil },
-		"no state":      func(c *Config) { c.State = nil },
-		"call timeout":  func(c *Config) { c.CallTimeout = -1 },
-		"in flight":     func(c *Config) { c.MaxInFlight = -1 },
-		"server prefix": func(c *Config) { c.ServerPrefix = "a/" },
-	}
-	if _, err := New(good); err != nil {
-		t.Error(err)
-	}
-	for name, change := range bad {
-		cfg := good
-		change(&cfg)
-		if _, err := New(cfg); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
-	}
-}
-
 // TestEveryRefusalIsTranslated: a reason added to the log must be added here.
 func TestEveryRefusalIsTranslated(t *testing.T) {
 	for number, name := range raftlogv1.RefusalReason_name {

@@ -181,10 +181,7 @@ func newNode(t testing.TB, w *world, change func(*Config)) node {
 	if change != nil {
 		change(&cfg)
 	}
-	var err error
-	if n.Service, err = New(cfg); err != nil {
-		t.Fatal(err)
-	}
+	n.Service = New(cfg)
 	return n
 }
 

@@ -138,7 +138,7 @@ func (w *world) loseQuorum() {
 // newServer returns the node's HTTP port with the page on it.
 func (w *world) newServer(cfg httpapi.Config) *httpapi.Server {
 	w.t.Helper()
-	svc, err := service.New(service.Config{
+	svc := service.New(service.Config{
 		Proposer: w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "v1", Guarded: len(w.admins) > 0, Admins: w.admins,
 		Hosts:        []string{"ids.example"},
 		Tag:          func() (string, bool) { return "A", true },
@@ -147,9 +147,6 @@ func (w *world) newServer(cfg httpapi.Config) *httpapi.Server {
 			return []service.OwnEtag{{Database: "shop", Last: 1 << 62, Reserved: 1<<62 + 1, Ceiling: 1<<62 + 2}, {Database: "default", Reserved: 9}}
 		},
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	server := httpapi.NewServer(cfg, svc)
 	public := jsonapi.New(jsonapi.Config{Calls: &grpcapi.Server{}, CheckHost: svc.CheckHost})
 	New(Config{Service: svc, Public: public, Issued: func() map[string]uint64 { return map[string]uint64{"guid": 7} }}).Handle(server.Handle)
