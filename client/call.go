@@ -66,28 +66,33 @@ type counted interface {
 }
 
 // ask makes a call that only reads.
-func ask[Service any, Req request, Resp logIndexed](ctx context.Context, c *Client, m method[Service, Req, Resp], req Req) (Resp, error) {
-	return invoke(ctx, c, plan{toLeader: true}, m, req)
+func ask[Service any, Req request, Resp logIndexed](ctx context.Context, c *Client, o options, m method[Service, Req, Resp],
+	req Req,
+) (Resp, error) {
+	return invoke(ctx, c, o, plan{toLeader: true}, m, req)
 }
 
 // change makes a call that changes something and may be repeated without a request id.
-func change[Service any, Req request, Resp logIndexed](ctx context.Context, c *Client, m method[Service, Req, Resp],
+func change[Service any, Req request, Resp logIndexed](ctx context.Context, c *Client, o options, m method[Service, Req, Resp],
 	req Req,
 ) (Resp, error) {
-	return invoke(ctx, c, plan{toLeader: true, changes: true}, m, req)
+	return invoke(ctx, c, o, plan{toLeader: true, changes: true}, m, req)
 }
 
 // once makes a call that counts once; the request id is already in req.
 func once[Service any, Req counted, Resp logIndexed](ctx context.Context, c *Client, o options, m method[Service, Req, Resp],
 	req Req,
 ) (Resp, error) {
-	return invoke(ctx, c, plan{toLeader: true, id: req.GetRequestId(), own: o.requestID == ""}, m, req)
+	return invoke(ctx, c, o, plan{toLeader: true, id: req.GetRequestId(), own: o.requestID == ""}, m, req)
 }
 
-func invoke[Service any, Req request, Resp logIndexed](ctx context.Context, c *Client, p plan, m method[Service, Req, Resp],
+func invoke[Service any, Req request, Resp logIndexed](ctx context.Context, c *Client, o options, p plan, m method[Service, Req, Resp],
 	req Req,
 ) (Resp, error) {
 	var got Resp
+	if o.err != nil {
+		return got, o.err
+	}
 	if err := sendable(req); err != nil {
 		return got, err
 	}
@@ -206,12 +211,15 @@ func (r *router) run(ctx context.Context, p plan, try func(context.Context, *nod
 		// and forgotten.
 		p.id.RetrySince = proto.Uint64(at.since)
 	}
+	if ctx.Err() != nil {
+		return at.fail(ctx, unreachable("the cluster", ctx.Err()))
+	}
 	for {
 		n, err := r.route(p.toLeader, at.node)
 		if err != nil {
 			return at.fail(ctx, errorOf(err))
 		}
-		if err = r.try(within, n, at.retrySince(), try); err == nil {
+		if err = r.observed(within, n, at.tries+1, at.retrySince(), try); err == nil {
 			n.trust()
 			return nil
 		}
@@ -224,16 +232,32 @@ func (r *router) run(ctx context.Context, p plan, try func(context.Context, *nod
 		if at.begunTooOld() && at.renew(r.latest(bound)) {
 			continue
 		}
-		if at.last.effect() == effectRefused || at.overloads > maxOverloads || at.allForeign(len(r.given)) {
+		if at.last.effect() == effectRefused || at.overloads > maxOverloads || at.allForeign(len(r.given), r.newest.Load() != 0) {
 			return at.fail(ctx, at.told)
 		}
 		if at.last.Reason != reasonOverloaded {
 			r.failed(n)
 		}
+		r.cfg.Logger.Info("idnode: a call is repeated", "node", n.address, "attempt", at.tries, "error", at.last)
 		if !sleep(bound, at.pause(len(r.given))) {
 			return at.fail(ctx, at.told)
 		}
 	}
+}
+
+// observed is try, and tells Config.Observe.
+func (r *router) observed(within *callTimeout, n *node, attempt int, since *uint64, try func(context.Context, *node, *uint64) error) error {
+	if r.cfg.Observe == nil {
+		return r.try(within, n, since, try)
+	}
+	e, began := Event{Kind: EventTry, Node: n.address, Attempt: attempt}, time.Now()
+	err := r.try(within, n, since, try)
+	e.Duration = time.Since(began)
+	if err != nil {
+		e.Err = errorOf(err)
+	}
+	r.cfg.tell(e)
+	return err
 }
 
 // try makes one try at one node.
@@ -289,8 +313,11 @@ func (p *callTries) note(n *node, err *Error) {
 }
 
 // allForeign reports whether as many tries as there are endpoints found no node of the
-// client's cluster, but something else. An endpoint that does not answer may be its node.
-func (p *callTries) allForeign(endpoints int) bool { return p.foreign >= endpoints }
+// client's cluster, but something else. An endpoint that does not answer may be its node. So may
+// a proxy that has led to one: it may have none at present.
+func (p *callTries) allForeign(endpoints int, known bool) bool {
+	return p.foreign >= endpoints && (p.last.Reason == reasonOtherCluster || !known)
+}
 
 // begunTooOld reports whether the named index was forgotten before the first try arrived, and
 // the call may start again with a newer index: no other call has sent its request id, no try
@@ -311,7 +338,7 @@ func (p *callTries) renew(since uint64) bool {
 // pause returns the pause before the next try: 0 while there are untried endpoints.
 func (p *callTries) pause(endpoints int) time.Duration {
 	if p.last.Reason == reasonOverloaded {
-		return max(p.last.pause, firstPause)
+		return max(p.last.RetryAfter, firstPause)
 	}
 	round := p.tries - endpoints
 	if round < 0 {
@@ -334,6 +361,14 @@ func (p *callTries) fail(ctx context.Context, err *Error) error {
 	}
 	if cause := ctx.Err(); cause != nil {
 		e.err = fmt.Errorf("%w: %w", cause, err)
+		// A node that could not be reached until a deadline stays the reason.
+		if !e.Unknown && e.Reason == reasonNoEndpoint && (errors.Is(cause, context.Canceled) || errors.Is(err, cause)) {
+			e.Code, e.Reason = codes.Canceled, reasonCanceled
+			if errors.Is(cause, context.DeadlineExceeded) {
+				e.Code, e.Reason = codes.DeadlineExceeded, reasonDeadline
+			}
+			e.Message = "the context ended before the call was sent: " + e.Message
+		}
 	}
 	return &e
 }

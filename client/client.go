@@ -2,8 +2,9 @@ package client
 
 import (
 	"context"
-	"errors"
 	"sync"
+
+	pluralize "github.com/gertd/go-pluralize"
 )
 
 // Client calls one or several idnode clusters. It is safe for concurrent use.
@@ -17,9 +18,9 @@ type Client struct {
 	shares *shares
 
 	mu sync.Mutex
-	// generators has the HiLo handles by collection and separator.
-	generators map[generatorKey]*HiLo
-	closed     bool
+	// handles has the HiLo handles by collection and separator.
+	handles map[generatorKey]*HiLo
+	closed  bool
 }
 
 // New returns a Client. It tries a first connection to learn the leader; if that fails, New
@@ -28,16 +29,17 @@ type Client struct {
 func New(ctx context.Context, cfg Config) (*Client, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
-		return nil, err
+		return nil, configError(err)
 	}
-	c := &Client{cfg: cfg, names: newNames(cfg.Conventions), generators: make(map[generatorKey]*HiLo)}
+	c := &Client{cfg: cfg, names: &names{plurals: sync.OnceValue(pluralize.NewClient)}, handles: make(map[generatorKey]*HiLo)}
 	if err := c.newRouters(); err != nil {
-		return nil, err
+		return nil, configError(err)
 	}
 	c.shares = c.newShares()
 	c.known(ctx)
 	if ctx.Err() != nil {
-		return nil, errors.Join(context.Cause(ctx), c.Close(ctx))
+		_ = c.Close(ctx) // It has taken no numbers.
+		return nil, gaveUp(ctx)
 	}
 	return c, nil
 }
@@ -52,8 +54,8 @@ func (c *Client) Close(ctx context.Context) error {
 		return nil
 	}
 	c.closed = true
-	handles := c.generators
-	c.generators = nil
+	handles := c.handles
+	c.handles = nil
 	c.mu.Unlock()
 	err := closeAll(ctx, c.cfg.Timeout, handles)
 	c.closeRouters()

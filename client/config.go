@@ -4,10 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"reflect"
 	"time"
 	"unicode/utf8"
+
+	"google.golang.org/grpc"
 
 	"github.com/idnode/idnode/docid"
 )
@@ -69,6 +72,20 @@ type Config struct {
 	// Callers that share a call have their first span in it. Ranges that a HiLo handle fetches
 	// belong to no caller.
 	TraceParent func(ctx context.Context) string
+	// Logger gets a line for each repeated call, for another leader, and for numbers that came
+	// back too late, at info; for each look for the leader at debug. No line has a request or a
+	// secret. Nil means none.
+	Logger *slog.Logger
+	// Observe is called for each event, for metrics. It is called by the goroutine of the call or
+	// of the look, without a lock, so it must return soon, be safe for concurrent use, and not
+	// close the client. Nil means none.
+	Observe func(Event)
+	// DialOptions are further options of all gRPC connections, such as interceptors and stats
+	// handlers. The client's own win for credentials, the dialer, backoff, keepalive, retries,
+	// service config, proxies and the size of answers. A user agent given here replaces that of
+	// the client, idnode-go/ and its version. An interceptor sees an Exchange stream, not the
+	// calls that it carries.
+	DialOptions []grpc.DialOption
 	// Dial opens connections, for tunnels and tests; nil means TCP.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
@@ -97,5 +114,8 @@ func (c Config) withDefaults() (Config, error) {
 		c.TryTimeout = DefaultTryTimeout
 	}
 	c.TryTimeout = min(c.TryTimeout, c.Timeout)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
 	return c, nil
 }

@@ -5,12 +5,18 @@
 // counts once. On top of that it gives ids: from templates, identities, claims and ranges,
 // and from HiLo generators, which need no call for most ids.
 //
-// A program makes one Client, shares it between all goroutines, and closes it at the end.
+// A program makes one Client, shares it between all goroutines, and closes it at the end:
+//
+//	c, err := client.New(ctx, client.Config{Endpoints: []string{"a:7400", "b:7400", "c:7400"}})
+//	…
+//	defer c.Close(ctx)
+//	number, err := c.Identity("invoices").Next(ctx)
 //
 // # Errors
 //
-// Every call's error is an [*Error]. It works with errors.Is and the Err… values of this
-// package. [ErrOutcomeUnknown] needs attention: the call may or may not have happened. The
+// Every error is an [*Error], or wraps one: errors.As finds it. It works with errors.Is and the
+// Err… values of this package. If the caller's context has ended, errors.Is finds that too.
+// [ErrOutcomeUnknown] needs attention: the call may or may not have happened. The
 // same call with the same request id ([Error.RequestID], [WithRequestID]) returns the first
 // outcome, or takes effect now, and counts once.
 //
@@ -23,4 +29,9 @@
 // number. Refusals, for example of an invalid request or of a claimed id, are final.
 //
 // No call takes longer than its context allows, nor than [Config.Timeout].
+//
+// # What can be seen
+//
+// [Config.Logger] logs repeated calls and changes of the leader, [Config.Observe] gets them as
+// events, and [Config.TraceParent] lets a caller's trace go on in the cluster.
 package client

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -28,6 +29,8 @@ const (
 	reasonNotFormed   = "NOT_FORMED"
 	reasonNotMember   = "TAG_NOT_MEMBER"
 	reasonCorrupt     = "CORRUPT"
+	reasonCanceled    = "CANCELED"
+	reasonDeadline    = "DEADLINE_EXCEEDED"
 
 	reasonOtherCluster = "OTHER_CLUSTER"
 )
@@ -45,7 +48,9 @@ func (k *kind) Error() string { return k.text }
 var (
 	// ErrNoQuorum: the cluster has no leader, or no majority. Nothing happened.
 	ErrNoQuorum error = &kind{reason: "NO_QUORUM", text: "the cluster has no quorum"}
-	// ErrNoEndpoint: no node could be reached. Nothing happened.
+	// ErrNoEndpoint: no node could be reached. Nothing happened. It is not the error of a call
+	// whose context ended before it was sent: errors.Is with context.Canceled, or
+	// context.DeadlineExceeded, finds that.
 	ErrNoEndpoint error = &kind{reason: reasonNoEndpoint, text: "no node can be reached"}
 	// ErrOtherCluster: the nodes that answer belong to another cluster than the client.
 	// Nothing happened in its own, unless the error is ErrOutcomeUnknown too.
@@ -108,8 +113,10 @@ type Error struct {
 	// RetrySince belongs to RequestID: see WithRetrySince.
 	RetrySince uint64
 
-	// pause is the node's minimum wait before a repetition.
-	pause time.Duration
+	// RetryAfter is how long the node asks to wait before a repetition, as with ErrOverloaded and
+	// ErrRateLimited; 0 if it does not.
+	RetryAfter time.Duration
+
 	// foreign means that the peer is no node of the client's cluster.
 	foreign bool
 	err     error
@@ -168,7 +175,7 @@ func errorOf(err error) *Error {
 				e.Field = v.GetField()
 			}
 		case *errdetails.RetryInfo:
-			e.pause = d.GetRetryDelay().AsDuration()
+			e.RetryAfter = d.GetRetryDelay().AsDuration()
 		}
 	}
 	return e
@@ -197,8 +204,25 @@ func unreachable(address string, cause error) *Error {
 	return e
 }
 
-func closedError() *Error {
-	return &Error{Code: codes.Canceled, Reason: reasonClosed, Message: "the client is closed", err: ErrClosed}
+func closedError(text string) *Error {
+	return &Error{Code: codes.Canceled, Reason: reasonClosed, Message: text, err: ErrClosed}
+}
+
+// gaveUp returns the error of a call whose context ended before the call was sent.
+func gaveUp(ctx context.Context) error {
+	return (&callTries{}).fail(ctx, unreachable("the cluster", ctx.Err()))
+}
+
+// malformed returns the error of an answer that no node of this version gives.
+func malformed(text string) *Error { return &Error{Code: codes.Internal, Message: text} }
+
+// configError returns the error of a Config as an *Error.
+func configError(err error) *Error {
+	var have *Error
+	if errors.As(err, &have) && have == err {
+		return have
+	}
+	return &Error{Code: codes.InvalidArgument, Reason: "INVALID_CONFIG", Message: err.Error(), err: err}
 }
 
 // effect is the possible effect of a failed try.
@@ -220,7 +244,7 @@ func (e *Error) effect() effect {
 	switch e.Reason {
 	case reasonUnknown:
 		return effectUnknown
-	case reasonOverloaded, reasonNoTag, reasonNotFormed, reasonNotMember, reasonCorrupt, reasonOtherCluster:
+	case reasonOverloaded, reasonNoTag, reasonNotFormed, reasonNotMember, reasonCorrupt, reasonOtherCluster, reasonCanceled, reasonDeadline:
 		return effectNone
 	case "":
 		return e.foreignEffect()

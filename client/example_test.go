@@ -8,11 +8,7 @@ import (
 	"reflect"
 	"testing"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
 	"github.com/idnode/idnode/client"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // exampleCluster replaces the nodes of a cluster, so that the examples run.
@@ -48,14 +44,19 @@ func Example() {
 	}
 	defer c.Close(ctx)
 
-	invoice, _ := c.Next(ctx, "invoices|") // an identity: 1, 2, 3 … across the cluster
-	user, _ := c.NextHiLoID(ctx, "users")  // without a call for most ids
-	entry, _ := c.Next(ctx, "entries/")    // a server-side id
-	err = c.Claim(ctx, "users/ayende")     // an id of one's own, if it is free
-	again := c.Claim(ctx, "users/ayende")  // it is taken
+	invoice, err := c.Identity("invoices").Next(ctx) // 1, 2, 3 … across the cluster
+	fmt.Println(invoice, err)
+
+	id, _ := c.Next(ctx, "invoices|")     // the same as an id
+	user, _ := c.NextHiLoID(ctx, "users") // without a call for most ids
+	entry, _ := c.Next(ctx, "entries/")   // a server-side id
+	err = c.Claim(ctx, "users/ayende")    // an id of one's own, if it is free
+	again := c.Claim(ctx, "users/ayende") // it is taken
 	taken := errors.Is(again, client.ErrIDClaimed)
-	fmt.Println(invoice, user, entry, err, taken)
-	// Output: invoices/1 users/1-A entries/0000000000000000001-A <nil> true
+	fmt.Println(id, user, entry, err, taken)
+	// Output:
+	// 1 <nil>
+	// invoices/2 users/1-A entries/0000000000000000001-A <nil> true
 }
 
 func ExampleClient_HiLo() {
@@ -165,17 +166,4 @@ func ExampleClient_Identities() {
 	// i0000 0
 	// i0001 1
 	// i0002 2
-}
-
-// With the generated stubs, gRPC repeats calls that only read.
-func ExampleServiceConfig() {
-	conn, err := grpc.NewClient("dns:///127.0.0.1:7400",
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultServiceConfig(client.ServiceConfig))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer conn.Close()
-	_ = idnodev1.NewIdsServiceClient(conn)
-	// Output:
 }

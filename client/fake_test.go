@@ -86,19 +86,23 @@ func newCluster(t testing.TB, size int) *fakeCluster {
 }
 
 func (n *fakeNode) start(t testing.TB, opts ...grpc.ServerOption) {
+	server := grpc.NewServer(opts...)
+	idnodev1.RegisterIdsServiceServer(server, n)
+	idnodev1.RegisterClusterServiceServer(server, n)
+	idnodev1.RegisterSeriesServiceServer(server, n)
+	n.serve(t, server)
+}
+
+func (n *fakeNode) serve(t testing.TB, server *grpc.Server) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.addr = lis.Addr().String()
-	n.advertised = n.addr
-	n.server = grpc.NewServer(opts...)
-	idnodev1.RegisterIdsServiceServer(n.server, n)
-	idnodev1.RegisterClusterServiceServer(n.server, n)
-	idnodev1.RegisterSeriesServiceServer(n.server, n)
+	n.advertised, n.server = n.addr, server
 	done := make(chan struct{})
-	go func() { defer close(done); _ = n.server.Serve(lis) }()
-	t.Cleanup(func() { n.server.Stop(); <-done })
+	go func() { defer close(done); _ = server.Serve(lis) }()
+	t.Cleanup(func() { server.Stop(); <-done })
 }
 
 func (c *fakeCluster) addrs() []string {

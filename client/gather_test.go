@@ -199,7 +199,7 @@ func TestCloseWhileItGathers(t *testing.T) {
 	sharing(t, 8*ms, func(r *rig) {
 		ended := r.gathering(r.t.Context())
 		r.mu.Lock()
-		r.start = func(func()) error { return closedError() }
+		r.start = func(func()) error { return closedError("the client is closed") }
 		r.mu.Unlock()
 		if err := <-ended; !errors.Is(err, ErrClosed) || time.Since(r.made) != 20*ms {
 			t.Errorf("%v after %v", err, time.Since(r.made))
@@ -261,7 +261,7 @@ func TestSharedValueAtTheDeadline(t *testing.T) {
 func TestCloseAndTheDeadline(t *testing.T) {
 	sharing(t, 8*ms, func(r *rig) {
 		r.mu.Lock()
-		r.start = func(func()) error { return closedError() }
+		r.start = func(func()) error { return closedError("the client is closed") }
 		r.mu.Unlock()
 		r.enter(r.t.Context(), orders)
 		tickets := make([]*ticket, maxShare+1)

@@ -7,21 +7,24 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/hilo/generator"
 )
 
-// HiLo is a handle that gives the ids of one collection, most of them without a call: NextID
-// gives "users/65-A", Next the number with its node tag, NextIDs many ids. It is safe for
-// concurrent use, and meant to be shared.
-type HiLo = generator.Generator
+// HiLo is a handle that gives the ids of one collection, most of them without a call. It is
+// safe for concurrent use, and meant to be shared.
+type HiLo struct {
+	client  *Client
+	key     generatorKey
+	numbers *generator.Generator
+	// err is why there are no numbers; nil if there are.
+	err error
+}
+
+// Number is a number of a HiLo range with the other parts of its id.
+type Number = generator.Number
 
 // generatorKey identifies a handle.
 type generatorKey struct{ database, tag, separator string }
-
-// WithFirstSize sets the size of a handle's first range, 1 to 1,048,576 numbers. Later sizes
-// follow use.
-func WithFirstSize(n int64) Option { return func(o *options) { o.firstSize = n } }
 
 // HiLo returns the handle for a collection's tag. The first call makes it, and later calls
 // share it: their options other than database and separator are ignored. It makes no network
@@ -29,22 +32,25 @@ func WithFirstSize(n int64) Option { return func(o *options) { o.firstSize = n }
 //
 // Client.Close closes the handle, so that its unused numbers are given back.
 func (c *Client) HiLo(tag string, opts ...Option) *HiLo {
-	o := c.options(opts)
+	o := c.options(opts, hasSeparator|hasFirstSize)
+	if o.err != nil {
+		return &HiLo{err: o.err}
+	}
 	key := generatorKey{o.database, tag, o.parts()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return failing(closedError())
+		return &HiLo{err: closedError("the client is closed")}
 	}
-	if g := c.generators[key]; g != nil {
-		return g
+	if h := c.handles[key]; h != nil {
+		return h
 	}
-	g, err := c.newHiLo(key, o)
-	if err != nil {
-		return failing(err)
+	numbers, err := c.newGenerator(key, o)
+	h := &HiLo{client: c, key: key, numbers: numbers, err: err}
+	if err == nil {
+		c.handles[key] = h
 	}
-	c.generators[key] = g
-	return g
+	return h
 }
 
 // NextHiLoID is HiLo(tag).NextID.
@@ -52,8 +58,8 @@ func (c *Client) NextHiLoID(ctx context.Context, tag string, opts ...Option) (st
 	return c.HiLo(tag, opts...).NextID(ctx)
 }
 
-// newHiLo checks everything that the cluster would refuse, and makes the handle.
-func (c *Client) newHiLo(key generatorKey, o options) (*HiLo, error) {
+// newGenerator checks everything that the cluster would refuse, and makes the generator.
+func (c *Client) newGenerator(key generatorKey, o options) (*generator.Generator, error) {
 	if _, err := docid.ParseDatabase(key.database); err != nil {
 		return nil, invalid(err)
 	}
@@ -66,10 +72,71 @@ func (c *Client) newHiLo(key generatorKey, o options) (*HiLo, error) {
 	// The client's own bound ends first, because its error says more.
 	cfg := generator.Config{FirstSize: o.firstSize, Timeout: c.cfg.Timeout + time.Second}
 	g, err := generator.New(&rangeSource{client: c, key: key}, cfg)
-	if errors.Is(err, hilo.ErrSize) {
+	if err != nil {
 		return nil, invalidField("INVALID_SIZE", "size", err.Error())
 	}
-	return g, err
+	return g, nil
+}
+
+// Next takes a number. It waits only if no number is at hand, at most until ctx ends. After an
+// error the next call tries again; a call with an error has taken no number.
+func (h *HiLo) Next(ctx context.Context) (Number, error) {
+	if h.err != nil {
+		return Number{}, h.err
+	}
+	n, err := h.numbers.Next(ctx)
+	if err != nil {
+		return n, handleError(ctx, err)
+	}
+	return n, nil
+}
+
+// NextID takes a number as Next does, and returns its id, such as "users/65-A".
+func (h *HiLo) NextID(ctx context.Context) (string, error) {
+	n, err := h.Next(ctx)
+	return n.String(), err
+}
+
+// NextIDs takes n numbers, 1 to 1,048,576, and returns their ids in ascending order. They need
+// not be consecutive. With an error it returns the ids taken before, which belong to the caller.
+func (h *HiLo) NextIDs(ctx context.Context, n int) ([]string, error) {
+	if h.err != nil {
+		return nil, h.err
+	}
+	ids, err := h.numbers.NextIDs(ctx, n)
+	return ids, handleError(ctx, err)
+}
+
+// Close gives the unused numbers back, within ctx and about twice Config.Timeout, and fails
+// all later calls with ErrClosed. Client.HiLo then makes another handle for the tag. An error
+// means that numbers could not be given back.
+func (h *HiLo) Close(ctx context.Context) error {
+	if h.err != nil {
+		return nil
+	}
+	h.client.mu.Lock()
+	if h.client.handles[h.key] == h {
+		delete(h.client.handles, h.key)
+	}
+	h.client.mu.Unlock()
+	return handleError(ctx, h.numbers.Close(ctx))
+}
+
+// handleError returns an error of a generator as an *Error.
+func handleError(ctx context.Context, err error) error {
+	var have *Error
+	switch {
+	case err == nil || errors.As(err, &have):
+		return err
+	case errors.Is(err, ErrClosed):
+		return closedError("the handle is closed")
+	case errors.Is(err, generator.ErrCount):
+		return invalidField("INVALID_COUNT", "count", err.Error())
+	case ctx.Err() != nil:
+		return gaveUp(ctx)
+	default:
+		return malformed(err.Error())
+	}
 }
 
 // rangeSource is a generator's RangeSource. Each call has a request id, so a range whose
@@ -106,23 +173,14 @@ func (s *rangeSource) Next(ctx context.Context, r generator.Request) (generator.
 
 // Return implements generator.RangeSource.
 func (s *rangeSource) Return(ctx context.Context, r generator.Range, last int64) error {
-	_, err := s.client.ReturnRange(ctx, s.key.tag, r, last, s.options()...)
+	returned, err := s.client.ReturnRange(ctx, s.key.tag, r, last, WithDatabase(s.key.database))
+	if err == nil && !returned {
+		s.client.cfg.Logger.Info("idnode: unused numbers came back too late, and are a gap", "database", s.key.database,
+			"tag", s.key.tag, "first", last+1, "last", r.High)
+		s.client.cfg.tell(Event{Kind: EventGap})
+	}
 	return err
 }
-
-// failing returns a handle whose methods fail with err, so that HiLo can be used in one
-// expression.
-func failing(err error) *HiLo {
-	g, _ := generator.New(failingSource{err}, generator.Config{}) // the zero Config is valid
-	return g
-}
-
-type failingSource struct{ err error }
-
-func (s failingSource) Next(context.Context, generator.Request) (generator.Range, error) {
-	return generator.Range{}, s.err
-}
-func (s failingSource) Return(context.Context, generator.Range, int64) error { return nil }
 
 // closeAll closes all handles concurrently.
 func closeAll(ctx context.Context, bound time.Duration, handles map[generatorKey]*HiLo) error {
@@ -130,8 +188,8 @@ func closeAll(ctx context.Context, bound time.Duration, handles map[generatorKey
 	defer cancel()
 	var wg sync.WaitGroup
 	errs := make(chan error, len(handles))
-	for _, g := range handles {
-		wg.Go(func() { errs <- g.Close(ctx) })
+	for _, h := range handles {
+		wg.Go(func() { errs <- h.Close(ctx) })
 	}
 	wg.Wait()
 	close(errs)

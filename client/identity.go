@@ -26,13 +26,13 @@ type Values struct{ First, Last int64 }
 // Next takes the next value. Concurrent callers of the same identity may take their values in
 // one call; see [Config].Unshared.
 func (i Identity) Next(ctx context.Context, opts ...Option) (int64, error) {
-	return i.client.nextValue(ctx, i.name, i.client.options(opts))
+	return i.client.nextValue(ctx, i.name, i.client.options(opts, hasSeparator|hasRequestID))
 }
 
 // NextN takes the next n values, 1 to 1,000,000: one block, or several if claimed ids are in
 // between.
 func (i Identity) NextN(ctx context.Context, n int, opts ...Option) ([]Values, error) {
-	o := i.client.options(opts)
+	o := i.client.options(opts, hasSeparator|hasRequestID)
 	if n < 1 {
 		return nil, invalidField("INVALID_COUNT", "count", "it must be at least 1")
 	}
@@ -51,6 +51,9 @@ func (i Identity) NextN(ctx context.Context, n int, opts ...Option) ([]Values, e
 
 // nextValue takes one value of an identity, in a shared call if possible.
 func (c *Client) nextValue(ctx context.Context, name string, o options) (int64, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
 	if strings.HasPrefix(o.requestID, blockPrefix) {
 		return c.sharedValue(ctx, name, o)
 	}
@@ -94,7 +97,7 @@ func (c *Client) valueAt(ctx context.Context, name string, ref sharedRef, o opti
 	}
 	value, ok := valueAt(blocks, ref.index)
 	if !ok {
-		return 0, errors.New("idnode: an answer with too few values")
+		return 0, malformed("an answer with too few values")
 	}
 	return value, nil
 }
@@ -113,15 +116,15 @@ func (c *Client) takeValues(ctx context.Context, name string, n int, o options) 
 		blocks = append(blocks, Values{First: b.GetFirst(), Last: b.GetLast()})
 	}
 	if len(blocks) == 0 {
-		return nil, errors.New("idnode: an answer without values")
+		return nil, malformed("an answer without values")
 	}
 	return blocks, nil
 }
 
 // Get reads the last value taken. It fails with ErrNotFound if no value ever was.
 func (i Identity) Get(ctx context.Context, opts ...Option) (int64, error) {
-	o := i.client.options(opts)
-	r, err := ask(ctx, i.client, idnodev1.IdsServiceClient.GetIdentity, &idnodev1.GetIdentityRequest{
+	o := i.client.options(opts, isRead)
+	r, err := ask(ctx, i.client, o, idnodev1.IdsServiceClient.GetIdentity, &idnodev1.GetIdentityRequest{
 		Database: o.database, Name: i.name, Consistency: o.consistency,
 	})
 	return r.GetIdentity().GetValue(), err
@@ -131,7 +134,7 @@ func (i Identity) Get(ctx context.Context, opts ...Option) (int64, error) {
 // the resulting last value. A value below the current one changes nothing, unless WithForce;
 // see also WithExpected.
 func (i Identity) Seed(ctx context.Context, value int64, opts ...Option) (int64, error) {
-	o := i.client.options(opts)
+	o := i.client.options(opts, hasRequestID|isSeed)
 	req := &idnodev1.SeedIdentityRequest{
 		Database: o.database, Name: i.name, Value: value, Force: o.force, Expected: o.expected, RequestId: o.newRequestID(),
 	}
@@ -142,7 +145,7 @@ func (i Identity) Seed(ctx context.Context, value int64, opts ...Option) (int64,
 // Delete hides the identity and returns its last value. A later use continues above that
 // value, unless WithForget.
 func (i Identity) Delete(ctx context.Context, opts ...Option) (int64, error) {
-	o := i.client.options(opts)
+	o := i.client.options(opts, hasRequestID|isDelete)
 	req := &idnodev1.DeleteIdentityRequest{Database: o.database, Name: i.name, Forget: o.forget, RequestId: o.newRequestID()}
 	r, err := once(ctx, i.client, o, idnodev1.IdsServiceClient.DeleteIdentity, req)
 	return r.GetValue(), err
@@ -159,9 +162,9 @@ type Counter struct {
 // Identities lists the identities whose folded names begin with prefix, in
 // order. It ends with the first error.
 func (c *Client) Identities(ctx context.Context, prefix string, opts ...Option) iter.Seq2[Counter, error] {
-	o := c.options(opts)
+	o := c.options(opts, isRead)
 	return pages(func(token string) ([]Counter, string, error) {
-		r, err := ask(ctx, c, idnodev1.IdsServiceClient.ListIdentities, &idnodev1.ListIdentitiesRequest{
+		r, err := ask(ctx, c, o, idnodev1.IdsServiceClient.ListIdentities, &idnodev1.ListIdentitiesRequest{
 			Database: o.database, Prefix: prefix, PageSize: pageSize, PageToken: token, Consistency: o.consistency,
 		})
 		var page []Counter

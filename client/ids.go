@@ -14,7 +14,7 @@ import (
 // identity, "" a GUID, and anything else is the id itself, which WithClaim
 // records as taken.
 func (c *Client) Next(ctx context.Context, template string, opts ...Option) (string, error) {
-	o := c.options(opts)
+	o := c.options(opts, hasSeparator|hasRequestID|hasClaim)
 	if t, err := docid.Parse(template, o.separator); err == nil && t.Kind == docid.Identity && !o.claim {
 		value, err := c.nextValue(ctx, t.Name, o)
 		if err != nil {
@@ -45,7 +45,7 @@ func (c *Client) NextN(ctx context.Context, template string, n int, opts ...Opti
 		}
 	}
 	if len(ids) != n {
-		return nil, fmt.Errorf("idnode: asked for %d ids, got %d", n, len(ids))
+		return nil, malformed(fmt.Sprintf("asked for %d ids, got %d", n, len(ids)))
 	}
 	return ids, nil
 }
@@ -53,13 +53,14 @@ func (c *Client) NextN(ctx context.Context, template string, n int, opts ...Opti
 // NextUUID7 makes a UUID of version 7 (RFC 9562): the UUIDs of one node sort by time of
 // creation. Like a GUID of Next it needs no quorum.
 func (c *Client) NextUUID7(ctx context.Context, opts ...Option) (string, error) {
-	r, err := invoke(ctx, c, plan{}, idnodev1.IdsServiceClient.Generate,
-		&idnodev1.GenerateRequest{Database: c.options(opts).database, TimeOrdered: true})
+	o := c.options(opts, 0)
+	r, err := invoke(ctx, c, o, plan{}, idnodev1.IdsServiceClient.Generate,
+		&idnodev1.GenerateRequest{Database: o.database, TimeOrdered: true})
 	if err != nil {
 		return "", err
 	}
 	if len(r.GetIds()) != 1 {
-		return "", fmt.Errorf("idnode: asked for a UUID, got %d", len(r.GetIds()))
+		return "", malformed(fmt.Sprintf("asked for a UUID, got %d", len(r.GetIds())))
 	}
 	return r.GetIds()[0], nil
 }
@@ -76,7 +77,7 @@ func (c *Client) NextBlocks(ctx context.Context, template string, n int, opts ..
 // generate asks for blocks if the template allows it: the ids are then written out here and
 // not sent one by one.
 func (c *Client) generate(ctx context.Context, template string, n int, blocks bool, opts []Option) (*idnodev1.GenerateResponse, error) {
-	o := c.options(opts)
+	o := c.options(opts, hasSeparator|hasRequestID|hasClaim)
 	t, err := docid.Parse(template, o.separator)
 	if err != nil {
 		return nil, invalid(err)
@@ -96,7 +97,10 @@ func (c *Client) generate(ctx context.Context, template string, n int, blocks bo
 		req.RequestId = o.newRequestID()
 		return once(ctx, c, o, idnodev1.IdsServiceClient.Generate, req)
 	}
-	return invoke(ctx, c, plan{}, idnodev1.IdsServiceClient.Generate, req)
+	if o.requestID != "" || o.retrySince != nil {
+		return nil, invalidField("INVALID_OPTION", "", "WithRequestID and WithRetrySince do not apply to this template")
+	}
+	return invoke(ctx, c, o, plan{}, idnodev1.IdsServiceClient.Generate, req)
 }
 
 // Block is consecutive ids: Prefix + number + Suffix for First ≤ number ≤ Last.

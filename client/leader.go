@@ -69,20 +69,21 @@ func (r *router) find(l *look) {
 		})
 	}
 	var seen []view
-	for range l.answered {
+	var leader *node
+	for asked := len(l.answered); asked > 0 && leader == nil; asked-- {
 		v := <-views
 		if v.status == nil {
 			continue
 		}
 		seen = append(seen, v)
 		heard()
-		if leader := named(seen); leader != nil {
-			r.settle(leader)
-			return
-		}
+		leader = named(seen)
 	}
 	heard()
-	r.settle(r.reach(r.ctx, seen))
+	if leader == nil {
+		leader = r.reach(r.ctx, seen)
+	}
+	r.settle(leader, l.began)
 }
 
 // ask returns a node's status; nil if it does not answer in time, or is of another cluster, or
@@ -165,7 +166,7 @@ func (r *router) learn(address string) (*node, error) {
 		return n, nil
 	}
 	if r.closed || len(r.learned) >= maxLearned {
-		return nil, closedError()
+		return nil, closedError("the client is closed")
 	}
 	n, err := newNode(r.ctx, r.cfg, address, r.start)
 	if err != nil {
@@ -175,12 +176,24 @@ func (r *router) learn(address string) (*node, error) {
 	return n, nil
 }
 
-// settle makes n the leader; nil means that the leader is unknown.
-func (r *router) settle(n *node) {
+// settle ends a look and makes n the leader; nil means that the leader is unknown.
+func (r *router) settle(n *node, began time.Time) {
+	looked := Event{Kind: EventLook, Duration: time.Since(began)}
 	if n != nil {
 		n.trust()
+		looked.Node = n.address
 	}
 	r.mu.Lock()
 	r.leader = n
+	changed := n != nil && n != r.lastLeader
+	if changed {
+		r.lastLeader = n
+	}
 	r.mu.Unlock()
+	r.cfg.Logger.Debug("idnode: a look for the leader has ended", "leader", looked.Node, "took", looked.Duration)
+	r.cfg.tell(looked)
+	if changed {
+		r.cfg.Logger.Info("idnode: calls go to another leader", "node", n.address)
+		r.cfg.tell(Event{Kind: EventLeader, Node: n.address})
+	}
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -53,33 +54,54 @@ func (c *Client) FillID(ctx context.Context, document any) error {
 func idField(document any) (reflect.Value, error) {
 	v := reflect.ValueOf(document)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		return reflect.Value{}, fmt.Errorf("idnode: a document is a pointer to a struct, not %T", document)
+		return reflect.Value{}, notADocument("a document is a pointer to a struct, not %T", document)
 	}
 	t := v.Elem().Type()
 	f, ok := t.FieldByName("ID")
 	if !ok || f.Type.Kind() != reflect.String {
-		return reflect.Value{}, fmt.Errorf("idnode: %s has no string field ID", t)
+		return reflect.Value{}, notADocument("%s has no string field ID", t)
 	}
 	field, err := v.Elem().FieldByIndexErr(f.Index)
 	if err != nil {
-		return reflect.Value{}, fmt.Errorf("idnode: the field ID of %s: %w", t, err)
+		return reflect.Value{}, notADocument("the field ID of %s: %v", t, err)
 	}
 	return field, nil
 }
 
+func notADocument(format string, args ...any) *Error {
+	return invalidField("INVALID_DOCUMENT", "", fmt.Sprintf(format, args...))
+}
+
 func (c *Client) idFor(ctx context.Context, t reflect.Type) (string, error) {
-	ids, err := c.names.of(c, t)
-	if err != nil {
-		return "", err
+	if h, known := c.names.known.Load(t); known {
+		id, err := h.(*HiLo).NextID(ctx)
+		if err == nil || !errors.Is(err, ErrClosed) {
+			return id, err
+		}
+		// The handle was closed, but perhaps not the client.
 	}
-	if ids.handle != nil {
-		return ids.handle.NextID(ctx)
+	base := t
+	for base.Kind() == reflect.Pointer {
+		base = base.Elem()
 	}
-	id, err := ids.nextID(ctx, c)
-	if err != nil {
-		return "", err
+	conv := c.cfg.Conventions[base]
+	if conv.NextID != nil {
+		id, err := conv.NextID(ctx, c)
+		if err != nil {
+			return "", err
+		}
+		return id, usable(id)
 	}
-	return id, usable(id)
+	if conv.Collection == "" {
+		name := shortName(base)
+		if name == "" {
+			return "", notADocument("%s has no name to make a collection of", t)
+		}
+		conv.Collection = c.names.plurals().Plural(name)
+	}
+	h := c.HiLo(CollectionPrefix(conv.Collection), WithSeparator(conv.Separator))
+	c.names.known.Store(t, h)
+	return h.NextID(ctx)
 }
 
 // usable refuses ids that RavenDB's clients refuse.
@@ -106,47 +128,10 @@ func CollectionPrefix(collection string) string {
 	return strings.ToLower(collection)
 }
 
-// names decides where the ids of types come from and caches it, since plurals are expensive.
-// It is safe for concurrent use.
+// names has the handles of Go types, since plurals are expensive. It is safe for concurrent use.
 type names struct {
-	overrides map[reflect.Type]Convention
-	plurals   func() *pluralize.Client
-	known     sync.Map // of typeIDs by reflect.Type
-}
-
-// typeIDs is the source of a type's ids: one of the two is set.
-type typeIDs struct {
-	handle *HiLo
-	nextID func(ctx context.Context, c *Client) (string, error)
-}
-
-func newNames(overrides map[reflect.Type]Convention) *names {
-	return &names{overrides: overrides, plurals: sync.OnceValue(pluralize.NewClient)}
-}
-
-// of returns the source of a type's ids. A pointer type has that of its element.
-func (n *names) of(c *Client, t reflect.Type) (typeIDs, error) {
-	if ids, ok := n.known.Load(t); ok {
-		return ids.(typeIDs), nil
-	}
-	base := t
-	for base.Kind() == reflect.Pointer {
-		base = base.Elem()
-	}
-	conv := n.overrides[base]
-	if conv.NextID != nil {
-		return typeIDs{nextID: conv.NextID}, nil
-	}
-	if conv.Collection == "" {
-		name := shortName(base)
-		if name == "" {
-			return typeIDs{}, fmt.Errorf("idnode: %s has no name to make a collection of", t)
-		}
-		conv.Collection = n.plurals().Plural(name)
-	}
-	ids := typeIDs{handle: c.HiLo(CollectionPrefix(conv.Collection), WithSeparator(conv.Separator))}
-	n.known.Store(t, ids)
-	return ids, nil
+	plurals func() *pluralize.Client
+	known   sync.Map // of *HiLo by reflect.Type
 }
 
 // shortName returns the type's name without its package and its type arguments.

@@ -69,7 +69,8 @@ func newNode(life context.Context, cfg Config, address string, run func(func()) 
 	}
 	n := &node{address: address, belongs: belonging{asking: make(chan struct{}, 1)}}
 	retry := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff}
-	conn, err := grpc.NewClient("passthrough:///"+address,
+	options := append([]grpc.DialOption{grpc.WithUserAgent(userAgent())}, cfg.DialOptions...)
+	options = append(options,
 		grpc.WithTransportCredentials(creds),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			conn, err := dial(ctx, address)
@@ -85,6 +86,7 @@ func newNode(life context.Context, cfg Config, address string, run func(func()) 
 		// proxy.
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithNoProxy(),
 	)
+	conn, err := grpc.NewClient("passthrough:///"+address, options...)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,26 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// Option changes one call. Options that do not apply to a call are ignored.
-type Option func(*options)
+// Option changes one call. A call refuses an option that does not apply to it.
+type Option struct {
+	name string
+	// needs has what a call must have for the option to apply.
+	needs features
+	set   func(*options)
+}
+
+// features are the parts of a call that options change.
+type features uint8
+
+const (
+	hasSeparator features = 1 << iota
+	hasRequestID
+	hasFirstSize
+	hasClaim
+	isSeed
+	isDelete
+	isRead
+)
 
 type options struct {
 	database    string
@@ -21,12 +39,19 @@ type options struct {
 	expected    *int64
 	forget      bool
 	consistency idnodev1.Consistency
+	// err is the error of an option that does not apply.
+	err error
 }
 
-func (c *Client) options(list []Option) options {
+// options returns the options of a call with these features. Every call has a database.
+func (c *Client) options(list []Option, call features) options {
 	o := options{database: c.cfg.Database}
-	for _, set := range list {
-		set(&o)
+	for _, option := range list {
+		if option.needs&^call != 0 {
+			o.err = invalidField("INVALID_OPTION", "", option.name+" does not apply to this call")
+			continue
+		}
+		option.set(&o)
 	}
 	return o
 }
@@ -34,38 +59,60 @@ func (c *Client) options(list []Option) options {
 func (o options) parts() string { return cmp.Or(o.separator, docid.DefaultSeparator) }
 
 // WithDatabase sets the database instead of Config.Database.
-func WithDatabase(database string) Option { return func(o *options) { o.database = database } }
+func WithDatabase(database string) Option {
+	return Option{"WithDatabase", 0, func(o *options) { o.database = database }}
+}
 
 // WithSeparator sets the separator instead of "/".
-func WithSeparator(separator string) Option { return func(o *options) { o.separator = separator } }
+func WithSeparator(separator string) Option {
+	return Option{"WithSeparator", hasSeparator, func(o *options) { o.separator = separator }}
+}
 
 // WithRequestID sets the call's request id, 1 to 64 bytes, unique per database: the same call
 // with the same id returns the same answer and takes nothing, even from another process.
-// Without it every call gets a random id. Calls that take server-side ids or GUIDs ignore it.
-func WithRequestID(id string) Option { return func(o *options) { o.requestID = id } }
+// Without it every call gets a random id. Server-side ids and GUIDs have none.
+func WithRequestID(id string) Option {
+	return Option{"WithRequestID", hasRequestID, func(o *options) { o.requestID = id }}
+}
 
 // WithRetrySince marks the call as the repetition of an earlier call with the same request
 // id, before which the log had reached index (Error.RetrySince). If the cluster does not
 // remember request ids from then, the error is ErrRequestIDExpired, and nothing is counted
 // twice.
-func WithRetrySince(index uint64) Option { return func(o *options) { o.retrySince = &index } }
+func WithRetrySince(index uint64) Option {
+	return Option{"WithRetrySince", hasRequestID, func(o *options) { o.retrySince = &index }}
+}
+
+// WithFirstSize sets the size of a handle's first range, 1 to 1,048,576 numbers. Later sizes
+// follow use.
+func WithFirstSize(n int64) Option {
+	return Option{"WithFirstSize", hasFirstSize, func(o *options) { o.firstSize = n }}
+}
 
 // WithClaim claims the id for the caller; for semantic ids only.
-func WithClaim() Option { return func(o *options) { o.claim = true } }
+func WithClaim() Option {
+	return Option{"WithClaim", hasClaim, func(o *options) { o.claim = true }}
+}
 
 // WithForce sets exactly the value, even a lower one: values may then be given twice.
-func WithForce() Option { return func(o *options) { o.force = true } }
+func WithForce() Option {
+	return Option{"WithForce", isSeed, func(o *options) { o.force = true }}
+}
 
 // WithExpected seeds only if this is the current value; otherwise the error is
 // ErrConcurrency.
-func WithExpected(value int64) Option { return func(o *options) { o.expected = &value } }
+func WithExpected(value int64) Option {
+	return Option{"WithExpected", isSeed, func(o *options) { o.expected = &value }}
+}
 
 // WithForget makes a deleted identity forget its value: it then starts at 1 again, and values
 // are given twice.
-func WithForget() Option { return func(o *options) { o.forget = true } }
+func WithForget() Option {
+	return Option{"WithForget", isDelete, func(o *options) { o.forget = true }}
+}
 
 // WithStale reads the state of the node that is asked, which may lack the newest changes but
 // needs no quorum.
 func WithStale() Option {
-	return func(o *options) { o.consistency = idnodev1.Consistency_CONSISTENCY_STALE }
+	return Option{"WithStale", isRead, func(o *options) { o.consistency = idnodev1.Consistency_CONSISTENCY_STALE }}
 }

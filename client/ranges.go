@@ -22,7 +22,7 @@ type RangeRequest = generator.Request
 // NextRange reserves the next range of a collection's tag. Most programs should use HiLo,
 // which reserves ranges when they are needed.
 func (c *Client) NextRange(ctx context.Context, tag string, want RangeRequest, opts ...Option) (Range, error) {
-	o := c.options(opts)
+	o := c.options(opts, hasSeparator|hasRequestID)
 	req := &idnodev1.NextRangeRequest{
 		Database: o.database, Tag: tag, Separator: o.separator, Size: want.Size,
 		LastSize: want.LastSize, LastMax: want.LastMax, Label: c.cfg.Label, RequestId: o.newRequestID(),
@@ -44,7 +44,7 @@ func (c *Client) NextRange(ctx context.Context, tag string, want RangeRequest, o
 // returns false if the cluster did not take them back, because the range is no longer the
 // newest: then they are a gap.
 func (c *Client) ReturnRange(ctx context.Context, tag string, r Range, last int64, opts ...Option) (bool, error) {
-	o := c.options(opts)
+	o := c.options(opts, hasRequestID)
 	req := &idnodev1.ReturnRangeRequest{
 		Database: o.database, Tag: tag, Low: r.Low, High: r.High, Last: last, Token: []byte(r.Token), RequestId: o.newRequestID(),
 	}
@@ -55,8 +55,8 @@ func (c *Client) ReturnRange(ctx context.Context, tag string, r Range, last int6
 // GetHiLo reads the highest reserved number of a tag. It fails with ErrNotFound if no range of
 // the tag was ever reserved.
 func (c *Client) GetHiLo(ctx context.Context, tag string, opts ...Option) (int64, error) {
-	o := c.options(opts)
-	r, err := ask(ctx, c, idnodev1.IdsServiceClient.GetHiLo, &idnodev1.GetHiLoRequest{
+	o := c.options(opts, isRead)
+	r, err := ask(ctx, c, o, idnodev1.IdsServiceClient.GetHiLo, &idnodev1.GetHiLoRequest{
 		Database: o.database, Tag: tag, Consistency: o.consistency,
 	})
 	return r.GetHilo().GetMax(), err
@@ -102,8 +102,8 @@ type RangeHolder struct {
 // ranges of a tag that can still be given back. The error is ErrNotFound if the tag was never
 // used.
 func (c *Client) WhoHolds(ctx context.Context, tag string, number int64, opts ...Option) (RangeHolder, error) {
-	o := c.options(opts)
-	r, err := ask(ctx, c, idnodev1.IdsServiceClient.WhoHolds, &idnodev1.WhoHoldsRequest{
+	o := c.options(opts, isRead)
+	r, err := ask(ctx, c, o, idnodev1.IdsServiceClient.WhoHolds, &idnodev1.WhoHoldsRequest{
 		Database: o.database, Tag: tag, Number: number, Consistency: o.consistency,
 	})
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *Client) WhoHolds(ctx context.Context, tag string, number int64, opts ..
 // SetHiLo raises the highest reserved number of a tag to max, if it is still expected (0 for
 // an unknown tag); otherwise the error is ErrConcurrency.
 func (c *Client) SetHiLo(ctx context.Context, tag string, max, expected int64, opts ...Option) error {
-	o := c.options(opts)
+	o := c.options(opts, hasRequestID)
 	req := &idnodev1.SetHiLoRequest{Database: o.database, Tag: tag, Max: max, Expected: expected, RequestId: o.newRequestID()}
 	_, err := once(ctx, c, o, idnodev1.IdsServiceClient.SetHiLo, req)
 	return err
@@ -131,9 +131,9 @@ func (c *Client) SetHiLo(ctx context.Context, tag string, max, expected int64, o
 // HiLos lists the HiLo counters whose folded tags begin with prefix, in order.
 // It ends with the first error.
 func (c *Client) HiLos(ctx context.Context, prefix string, opts ...Option) iter.Seq2[Counter, error] {
-	o := c.options(opts)
+	o := c.options(opts, isRead)
 	return pages(func(token string) ([]Counter, string, error) {
-		r, err := ask(ctx, c, idnodev1.IdsServiceClient.ListHiLo, &idnodev1.ListHiLoRequest{
+		r, err := ask(ctx, c, o, idnodev1.IdsServiceClient.ListHiLo, &idnodev1.ListHiLoRequest{
 			Database: o.database, Prefix: prefix, PageSize: pageSize, PageToken: token, Consistency: o.consistency,
 		})
 		var page []Counter

@@ -44,6 +44,8 @@ type router struct {
 	learned map[string]*node
 	// leader is nil if it is unknown, or unreachable from here.
 	leader *node
+	// lastLeader is the newest leader that was known.
+	lastLeader *node
 	// home is the index in given of the node for calls that need no leader.
 	home       int
 	newestLook *look
@@ -88,7 +90,7 @@ func (r *router) start(f func()) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return closedError()
+		return closedError("the client is closed")
 	}
 	r.tasks.Go(f)
 	return nil
@@ -130,7 +132,7 @@ func (r *router) route(toLeader bool, last *node) (*node, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return nil, closedError()
+		return nil, closedError("the client is closed")
 	}
 	switch {
 	case toLeader && r.leader != nil:

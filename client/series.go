@@ -85,14 +85,14 @@ type NumberRequest struct {
 // ErrKeyConflict, ErrConcurrency (the series was redefined meanwhile: repeat the call),
 // ErrSeriesSuspended, ErrNotFound, ErrInvalid and those of every call.
 func (s Series) Take(ctx context.Context, want NumberRequest, opts ...Option) ([]DocumentNumber, error) {
-	o := s.client.options(opts)
+	o := s.client.options(opts, 0)
 	req := &idnodev1.TakeNumbersRequest{
 		Database: o.database, Series: s.name, Keys: want.Keys, Values: want.Values, Date: want.Date, Label: want.Label,
 	}
 	if want.ExpiresIn != 0 {
 		req.ExpiresIn = durationpb.New(want.ExpiresIn)
 	}
-	r, err := change(ctx, s.client, idnodev1.SeriesServiceClient.TakeNumbers, req)
+	r, err := change(ctx, s.client, o, idnodev1.SeriesServiceClient.TakeNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
 }
 
@@ -100,27 +100,27 @@ func (s Series) Take(ctx context.Context, want NumberRequest, opts ...Option) ([
 // the key's number. The errors are ErrReservationExpired, ErrConcurrency for a key that has
 // another number, ErrNotFound, ErrInvalid and those of every call.
 func (s Series) Confirm(ctx context.Context, numbers []DocumentNumber, opts ...Option) ([]DocumentNumber, error) {
-	o := s.client.options(opts)
+	o := s.client.options(opts, 0)
 	req := &idnodev1.ConfirmNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers)}
-	r, err := change(ctx, s.client, idnodev1.SeriesServiceClient.ConfirmNumbers, req)
+	r, err := change(ctx, s.client, o, idnodev1.SeriesServiceClient.ConfirmNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
 }
 
 // Void records that open numbers belong to no document, with a reason of 1 to 128 bytes.
 // Numbers and errors are those of Confirm.
 func (s Series) Void(ctx context.Context, numbers []DocumentNumber, reason string, opts ...Option) ([]DocumentNumber, error) {
-	o := s.client.options(opts)
+	o := s.client.options(opts, 0)
 	req := &idnodev1.VoidNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers), Reason: reason}
-	r, err := change(ctx, s.client, idnodev1.SeriesServiceClient.VoidNumbers, req)
+	r, err := change(ctx, s.client, o, idnodev1.SeriesServiceClient.VoidNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
 }
 
 // Release gives open numbers back: another key may get them, or they are voided, by the
 // series' policy. Numbers and errors are those of Confirm.
 func (s Series) Release(ctx context.Context, numbers []DocumentNumber, opts ...Option) ([]DocumentNumber, error) {
-	o := s.client.options(opts)
+	o := s.client.options(opts, 0)
 	req := &idnodev1.ReleaseNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers)}
-	r, err := change(ctx, s.client, idnodev1.SeriesServiceClient.ReleaseNumbers, req)
+	r, err := change(ctx, s.client, o, idnodev1.SeriesServiceClient.ReleaseNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
 }
 
@@ -131,20 +131,20 @@ func (s Series) Release(ctx context.Context, numbers []DocumentNumber, opts ...O
 func (s Series) Reconcile(ctx context.Context, scope []string, numbers []DocumentNumber, reason string,
 	opts ...Option,
 ) ([]DocumentNumber, error) {
-	o := s.client.options(opts)
+	o := s.client.options(opts, 0)
 	req := &idnodev1.ReconcileNumbersRequest{Database: o.database, Series: s.name, Scope: scope, Reason: reason}
 	for _, n := range numbers {
 		req.Numbers = append(req.Numbers, &idnodev1.ReconciledNumber{Number: n.Number, Key: n.Key})
 	}
-	r, err := change(ctx, s.client, idnodev1.SeriesServiceClient.ReconcileNumbers, req)
+	r, err := change(ctx, s.client, o, idnodev1.SeriesServiceClient.ReconcileNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
 }
 
 // Find returns the number of a key. It fails with ErrNotFound if the key has none.
 func (s Series) Find(ctx context.Context, key string, opts ...Option) (DocumentNumber, error) {
-	o := s.client.options(opts)
+	o := s.client.options(opts, isRead)
 	req := &idnodev1.WhoHasRequest{Database: o.database, Series: s.name, By: &idnodev1.WhoHasRequest_Key{Key: key}, Consistency: o.consistency}
-	r, err := ask(ctx, s.client, idnodev1.SeriesServiceClient.WhoHas, req)
+	r, err := ask(ctx, s.client, o, idnodev1.SeriesServiceClient.WhoHas, req)
 	if err != nil {
 		return DocumentNumber{}, err
 	}

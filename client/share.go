@@ -238,7 +238,7 @@ func (s *shares) abandon(ctx context.Context, key shareKey, t *ticket) error {
 			break
 		}
 	}
-	return (&callTries{}).fail(ctx, unreachable("the cluster", ctx.Err()))
+	return gaveUp(ctx)
 }
 
 // run makes the call.
@@ -269,7 +269,7 @@ func (b *sharedBlock) hand(blocks []Values) {
 			rest = rest[1:]
 		}
 	}
-	turnAway(rest, &Error{Code: codes.Internal, Message: "an answer with too few values"})
+	turnAway(rest, malformed("an answer with too few values"))
 }
 
 // fail gives the error to all tickets. It makes them call alone instead if their block is too

@@ -119,7 +119,13 @@ func goNumbers(ctx context.Context, series client.Series, c call) ([]client.Docu
 }
 
 func goOptions(a args, failed client.Error) []client.Option {
-	opts := []client.Option{client.WithSeparator(a.Separator), client.WithRequestID(a.RequestID)}
+	var opts []client.Option
+	if a.Separator != "" {
+		opts = append(opts, client.WithSeparator(a.Separator))
+	}
+	if a.RequestID != "" {
+		opts = append(opts, client.WithRequestID(a.RequestID))
+	}
 	if since, err := strconv.ParseUint(a.Since, 10, 64); err == nil {
 		opts = append(opts, client.WithRetrySince(since))
 	}
