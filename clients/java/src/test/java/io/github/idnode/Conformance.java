@@ -1,8 +1,5 @@
 package io.github.idnode;
 
-import io.github.idnode.IdnodeClient.IdnodeException;
-import io.github.idnode.IdnodeClient.Key;
-import io.github.idnode.IdnodeClient.Options;
 import java.io.BufferedReader;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -11,10 +8,12 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.LocalDate;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 
@@ -28,7 +27,7 @@ public final class Conformance {
   public static void main(String[] args) throws Exception {
     var lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (var line = lines.readLine(); line != null; line = lines.readLine()) {
-      var task = IdnodeClient.Json.object(line);
+      var task = Json.object(line);
       if (task.get("load") instanceof Map<?, ?> load) {
         load(task, load, lines);
         return;
@@ -50,13 +49,13 @@ public final class Conformance {
   }
 
   private static IdnodeClient connect(Map<?, ?> task) throws Exception {
-    var config = new IdnodeClient.Config();
+    var config = new IdnodeConfig();
     if (task.get("options") instanceof Map<?, ?> options) {
       if (options.get("timeoutMs") instanceof Double ms) config = config.withTimeout(Duration.ofMillis(ms.longValue()));
       if (options.get("tryTimeoutMs") instanceof Double ms) config = config.withTryTimeout(Duration.ofMillis(ms.longValue()));
     }
     if (task.get("tls") instanceof Map<?, ?> tls) {
-      config = config.withTls(IdnodeClient.tls(Path.of((String) tls.get("ca")), Path.of((String) tls.get("cert")), Path.of((String) tls.get("key"))));
+      config = config.withTls(Path.of(text(tls, "ca")), Path.of(text(tls, "cert")), Path.of(text(tls, "key")));
     }
     return new IdnodeClient(strings(task.get("endpoints")), config);
   }
@@ -71,78 +70,72 @@ public final class Conformance {
     } catch (IdnodeException e) {
       failed = e;
       var type = e.getClass().getSimpleName().replaceFirst("Exception$", "");
-      return Map.of("values", e.ids(), "cause", e.getCause() != null, "error", Map.of("type", type, "reason", e.reason(), "field", e.field()));
+      return Map.of("values", e.ids(), "cause", e.getCause() != null, "error", Map.of("type", type, "reason", e.problem.reason(), "field", e.field()));
     }
   }
 
   private static Stream<?> make(IdnodeClient client, String call, Map<?, ?> args) {
-    var options = options(args);
     var n = args.get("n") instanceof Double count ? count.intValue() : 1;
-    var name = text(args, "name");
-    var identity = client.identity(name);
+    String name = text(args, "name"), separator = text(args, "separator");
+    var identity = client.identity(name, separator);
+    var options = options(args);
     switch (call) {
-      case "next": return client.nextN(text(args, "template"), n, options).stream();
+      case "next": return client.nextN(text(args, "template"), n, new NextOptions(separator, args.get("claim") != null, options)).stream();
       case "identity.next": return identity.nextN(n, options).stream().flatMap(b -> LongStream.rangeClosed(b.first(), b.last()).boxed());
-      case "identity.get": return Stream.of(identity.get(options));
-      case "identity.seed": return Stream.of(identity.seed(Long.parseLong(text(args, "value")), options));
-      case "identity.delete": return Stream.of(identity.delete(options));
-      case "identities": return client.identities(text(args, "prefix"), options).map(i -> i.name() + "=" + i.value());
-      case "claims": return client.claims(text(args, "prefix"), options);
-      case "hilo": return client.hilo(text(args, "tag"), options).nextIds(n).stream();
+      case "identity.get": return Stream.of(identity.get());
+      case "identity.seed": return Stream.of(identity.seed(Long.parseLong(text(args, "value")), seed(args, options)));
+      case "identity.delete": return Stream.of(args.get("forget") != null ? identity.forget(options) : identity.delete(options));
+      case "identities": return client.identities(text(args, "prefix")).map(i -> i.name() + "=" + i.value());
+      case "claims": return client.claims(text(args, "prefix"));
+      case "hilo": return client.hilo(text(args, "tag"), new RangeOptions().withSeparator(separator)).nextIds(n).stream();
       case "collection": return Stream.of(IdnodeClient.collectionOf(name));
       case "claim":
-        client.claim(text(args, "id"), options);
+        client.claim(text(args, "id"), new ClaimOptions(separator, options));
         return Stream.of();
       case "release":
         client.release(text(args, "id"), options);
         return Stream.of();
       default:
-        return numbers(client.series(name), call, args, options);
+        return numbers(client.series(name), call, args);
     }
   }
 
-  private static Stream<String> numbers(IdnodeClient.Series series, String call, Map<?, ?> args, Options options) {
+  private static Stream<String> numbers(Series series, String call, Map<?, ?> args) {
     var keys = strings(args.get("keys"));
     var bound = Key.of(keys.toArray(new String[0]));
     var got = switch (call) {
-      case "series.take" -> series.take(keys, options);
+      case "series.take" -> series.take(keys, take(args));
       case "series.confirm" -> series.confirm(bound);
-      case "series.confirmTaken" -> series.confirm(series.take(keys).stream().map(IdnodeClient.DocumentNumber::bound).toList());
+      case "series.confirmTaken" -> series.confirm(series.take(keys).stream().map(DocumentNumber::bound).toList());
       case "series.void" -> series.voidNumbers(bound, text(args, "reason"));
       case "series.release" -> series.release(bound);
-      case "series.find" -> List.of(series.find(keys.get(0), options));
+      case "series.find" -> List.of(series.find(keys.get(0)));
       default -> throw new IllegalArgumentException(call);
     };
-    return got.stream().map(d -> d.key() + " " + d.text() + " " + d.number() + " " + d.state());
+    return got.stream().map(d -> d.key() + " " + d.text() + " " + d.number() + " " + d.state().name().toLowerCase(Locale.ROOT));
   }
 
   private static String text(Map<?, ?> args, String name) {
     return args.get(name) instanceof String text ? text : "";
   }
 
-  private static Options options(Map<?, ?> args) {
-    var options = new Options();
-    args.forEach((name, value) -> {
-      switch ((String) name) {
-        case "separator" -> options.separator((String) value);
-        case "requestId" -> options.requestId((String) value);
-        case "since" -> options.requestId(new IdnodeClient.RequestId(text(args, "requestId"), Long.valueOf((String) value)));
-        case "again" -> options.requestId(failed.requestId());
-        case "claim" -> options.claim();
-        case "force" -> options.force();
-        case "forget" -> options.forget();
-        case "expected" -> options.expected(Long.parseLong((String) value));
-        case "date" -> options.date((String) value);
-        case "label" -> options.label((String) value);
-        case "values" -> {
-          var values = new LinkedHashMap<String, String>();
-          ((Map<?, ?>) value).forEach((k, v) -> values.put((String) k, (String) v));
-          options.values(values);
-        }
-        default -> { } // An argument of the call's own.
-      }
-    });
-    return options;
+  private static CallOptions options(Map<?, ?> args) {
+    var options = new CallOptions();
+    if (args.get("again") != null) return options.withRequestId(failed.requestId());
+    if (args.get("requestId") == null) return options;
+    return options.withRequestId(new RequestId(text(args, "requestId"), args.get("since") == null ? null : Long.valueOf(text(args, "since"))));
+  }
+
+  private static SeedOptions seed(Map<?, ?> args, CallOptions options) {
+    var expected = args.get("expected") == null ? null : Long.valueOf(text(args, "expected"));
+    return new SeedOptions(args.get("force") != null, expected, options);
+  }
+
+  private static TakeOptions take(Map<?, ?> args) {
+    var options = new TakeOptions().withLabel(text(args, "label"));
+    if (args.get("date") != null) options = options.withDate(LocalDate.parse(text(args, "date")));
+    if (!(args.get("values") instanceof Map<?, ?> values)) return options;
+    return options.withValues(values.entrySet().stream().collect(Collectors.toMap(e -> (String) e.getKey(), e -> (String) e.getValue())));
   }
 
   /** Takes values of an identity and HiLo ids in many threads, until the input ends. */
@@ -174,6 +167,6 @@ public final class Conformance {
   }
 
   private static synchronized void say(Object answer) {
-    OUT.println(IdnodeClient.Json.text(answer));
+    OUT.println(Json.text(answer));
   }
 }

@@ -1,0 +1,69 @@
+package io.github.idnode;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.Lock;
+import java.util.function.Supplier;
+
+// Threads and waits. Times are in nanoseconds; an end is one of System.nanoTime.
+final class Background {
+  static final long MS = 1_000_000;
+
+  private Background() {}
+
+  static Thread thread(Runnable work, String name) {
+    var thread = new Thread(work, name);
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  // Does in another thread what has no timeout of its own, as the look-up of a name.
+  static <T> T within(long end, Callable<T> work) throws IOException {
+    var task = new FutureTask<T>(work) {
+      @Override
+      protected void set(T made) {
+        super.set(made);
+        if (isCancelled() && made instanceof Connection unused) unused.close(); // Nobody waits for it.
+      }
+    };
+    try {
+      thread(task, "idnode-io").start();
+      return task.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+    } catch (ExecutionException | OutOfMemoryError e) { // The latter if no thread can be started.
+      throw e.getCause() instanceof IOException known ? known : new IOException(e);
+    } catch (InterruptedException | TimeoutException e) {
+      task.cancel(false);
+      if (e instanceof InterruptedException) Thread.currentThread().interrupt();
+      throw new InterruptedIOException("not in time");
+    }
+  }
+
+  // False if the time is over or the thread is interrupted.
+  static boolean await(CountDownLatch latch, long end) {
+    try {
+      return latch.await(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  // Holds a lock, and not a monitor, which would pin a virtual thread until Java 24.
+  static <T> T locked(Lock lock, Supplier<T> work) {
+    lock.lock();
+    try {
+      return work.get();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  static long jitter(long pause) { return ThreadLocalRandom.current().nextLong(pause / 2, pause + 1); }
+}

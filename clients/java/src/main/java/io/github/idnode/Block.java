@@ -1,0 +1,9 @@
+package io.github.idnode;
+
+/**
+ * A run of consecutive values.
+ *
+ * @param first the first one
+ * @param last the last one, included
+ */
+public record Block(long first, long last) {}

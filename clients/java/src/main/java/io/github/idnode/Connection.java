@@ -1,0 +1,164 @@
+package io.github.idnode;
+
+import static io.github.idnode.Background.MS;
+
+import java.io.BufferedInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ProtocolException;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.Locale;
+import java.util.function.BooleanSupplier;
+import javax.net.ssl.SSLSocket;
+import javax.net.ssl.SSLSocketFactory;
+
+// One connection, which carries HTTP/1.1, a call at a time. As a stream it is the answer.
+final class Connection extends InputStream {
+  static final String VERSION = "0.1.0"; // That of pom.xml.
+  static final long SLOW = 300 * MS; // When a try without an answer asks whether its node is silent to all.
+  private static final int STEP = 50; // Milliseconds between two looks at what may end a call early.
+  private static final int LONGEST = 32 << 20; // Bytes of an answer with its head.
+  record Reply(int status, String body) {}
+
+  private final Socket plain, socket; // The same without TLS.
+  private final InputStream answer = new BufferedInputStream(this);
+  private int size; // Of what came of the answer.
+  private long end, ask; // When the answer's time is over, and when to ask whether the node is silent.
+  private BooleanSupplier silent;
+  boolean kept; // Another call may follow.
+  long since; // When the last one ended.
+
+  Connection(String host, int port, SSLSocketFactory tls, long end) throws IOException {
+    plain = connect(host, port, end);
+    try {
+      plain.setTcpNoDelay(true);
+      socket = tls == null ? plain : tls.createSocket(plain, host, port, true);
+      if (socket instanceof SSLSocket secure) {
+        var parameters = secure.getSSLParameters();
+        parameters.setEndpointIdentificationAlgorithm("HTTPS");
+        secure.setSSLParameters(parameters);
+        secure.setSoTimeout(millis(end));
+        secure.startHandshake();
+      }
+      if (System.nanoTime() - end > 0) throw new SocketTimeoutException(); // Nobody waits for it.
+    } catch (Throwable e) {
+      plain.close();
+      throw e;
+    }
+  }
+
+  // Tries the addresses of a name in turn. Each may take its share of the time that is left.
+  private static Socket connect(String host, int port, long end) throws IOException {
+    var all = InetAddress.getAllByName(host);
+    for (int i = 0; ; i++) {
+      var socket = new Socket();
+      try {
+        socket.connect(new InetSocketAddress(all[i], port), millis(end) / (all.length - i) + 1);
+        return socket;
+      } catch (IOException e) {
+        socket.close();
+        if (i == all.length - 1) throw e;
+      }
+    }
+  }
+
+  private static int millis(long end) { return (int) Math.min(Math.max((end - System.nanoTime()) / MS, 1), Integer.MAX_VALUE); }
+
+  @Override
+  public void close() {
+    try {
+      (kept ? socket : plain).close(); // A write that is blocked holds up the close of TLS, and no other.
+    } catch (IOException e) {
+      // It is closed all the same.
+    }
+  }
+
+  Reply post(String host, Query query, long until, BooleanSupplier whetherSilent) throws IOException {
+    kept = false;
+    size = 0;
+    end = until;
+    ask = System.nanoTime() + SLOW;
+    silent = whetherSilent;
+    var text = Json.text(query.fields());
+    var trace = query.traceparent() == null ? "" : "traceparent: " + query.traceparent() + "\r\n";
+    var head = "POST /idnode.v1." + query.method() + " HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: idnode-java/" + VERSION + "\r\n" + trace
+        + "Content-Type: application/json\r\nConnect-Timeout-Ms: " + millis(end) + "\r\n"
+        + "Content-Length: " + text.getBytes(StandardCharsets.UTF_8).length + "\r\n\r\n";
+    // In one piece: a reset in between would hide what a server has said that speaks no HTTP.
+    var whole = (head + text).getBytes(StandardCharsets.UTF_8);
+    if (whole.length < 8192) socket.getOutputStream().write(whole);
+    else Background.within(end, () -> { socket.getOutputStream().write(whole); return true; }); // A node that stands still may not take it.
+    try {
+      return reply();
+    } catch (RuntimeException e) {
+      throw new ProtocolException("this is no HTTP: " + e.getMessage());
+    }
+  }
+
+  private Reply reply() throws IOException {
+    var first = "";
+    var status = 0;
+    var headers = new HashMap<String, String>();
+    for (; status < 200; status = Integer.parseInt(first.split(" ")[1])) { // One below says that another follows.
+      first = line();
+      headers.clear();
+      for (String[] field; !(field = line().toLowerCase(Locale.ROOT).split(":", 2))[0].isEmpty(); ) headers.put(field[0], field[1].strip());
+    }
+    var length = headers.getOrDefault("content-length", status == 204 ? "0" : "");
+    var chunked = headers.containsKey("transfer-encoding");
+    var body = new ByteArrayOutputStream();
+    if (chunked) {
+      for (int size; (size = Integer.parseInt(line().split(";")[0].strip(), 16)) > 0; line()) body.write(exactly(size));
+      while (!line().isEmpty()) {}
+    } else {
+      body.write(length.isEmpty() ? answer.readAllBytes() : exactly(Integer.parseInt(length)));
+    }
+    var ended = (chunked || !length.isEmpty()) && answer.available() == 0; // What follows belongs to no call.
+    kept = ended && first.startsWith("HTTP/1.1") && !"close".equals(headers.get("connection"));
+    return new Reply(status, body.toString(StandardCharsets.UTF_8));
+  }
+
+  private String line() throws IOException {
+    var line = new StringBuilder();
+    for (int c; (c = answer.read()) != '\n'; line.append((char) c)) if (c < 0) throw new EOFException("the connection ended");
+    return line.toString().strip();
+  }
+
+  private byte[] exactly(int size) throws IOException {
+    var part = answer.readNBytes(size);
+    if (part.length < size) throw new EOFException("the connection ended");
+    return part;
+  }
+
+  @Override
+  public int read() { throw new UnsupportedOperationException(); }
+
+  @Override
+  public int read(byte[] into, int at, int most) throws IOException {
+    for (; ; ) {
+      if (System.nanoTime() - end >= 0) throw new SocketTimeoutException("not in time");
+      try {
+        socket.setSoTimeout(Math.min(millis(end), STEP));
+        var got = socket.getInputStream().read(into, at, most);
+        if (size == 0) { // Now: there may be no line, but a reset.
+          var start = new String(into, at, Math.max(Math.min(got, 5), 0), StandardCharsets.ISO_8859_1);
+          if (!"HTTP/".startsWith(start)) throw new ProtocolException("this is no HTTP: " + start);
+        }
+        if ((size += got) > LONGEST) throw new ProtocolException("the answer is too long");
+        return got;
+      } catch (SocketTimeoutException e) {
+        if (Thread.currentThread().isInterrupted()) throw e;
+        if (size > 0 || System.nanoTime() - ask < 0) continue;
+        if (silent != null && silent.getAsBoolean()) throw e;
+        ask = System.nanoTime() + SLOW;
+      }
+    }
+  }
+}

@@ -1,0 +1,4 @@
+package io.github.idnode;
+
+/** The id is claimed, or was issued by an identity. */
+public final class IdClaimedException extends IdnodeException { IdClaimedException(Problem p) { super(p); } }

@@ -1,0 +1,4 @@
+package io.github.idnode;
+
+/** No node answered. Nothing happened. */
+public final class NoEndpointException extends IdnodeException { NoEndpointException(Problem p) { super(p); } }

@@ -1,0 +1,165 @@
+package io.github.idnode;
+
+import static io.github.idnode.Background.MS;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.net.ProtocolException;
+import java.time.DateTimeException;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.function.Function;
+import java.util.regex.Pattern;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLHandshakeException;
+import javax.net.ssl.SSLSocketFactory;
+
+// One address, and the connections to it. The JDK's HttpClient is not used: it hands each call to threads of its own, which
+// costs more than the call; a caller that waits cannot look around; and until Java 21 it keeps threads and sockets after its use.
+final class Node {
+  private static final long CONNECT_TIMEOUT = 1500 * MS;
+  private static final int MAX_CALLS = 512; // At a time. A node takes 1,024 connections of a machine.
+  private static final int MAX_HANDSHAKES = 4;
+  private static final long IDLE_TIMEOUT = 60_000 * MS; // Shorter than the two minutes after which a node closes an idle connection.
+  private static final Pattern ENDPOINT = Pattern.compile("(?:(https?)://)?(\\[[^]\\[\\s/@]+]|[^]\\[\\s/?#@:]+):([0-9]{1,5})/?");
+  final String address;
+  private final String host;
+  private final int port;
+  private final SSLSocketFactory tls; // Null without.
+  private final Deque<Connection> idle = new ConcurrentLinkedDeque<>(); // The newest first.
+  // That of questions, which would seem to have no answer while a handshake on a busy machine takes its time.
+  private final Deque<Connection> asking = new ConcurrentLinkedDeque<>();
+  private final Semaphore calls = new Semaphore(MAX_CALLS, true);
+  // Handshakes of all callers at once would take so long on a busy machine that each is given up, and none ever ends.
+  private final Semaphore handshakes = new Semaphore(MAX_HANDSHAKES, true);
+  private volatile boolean closed;
+  volatile long suspectUntil = System.nanoTime();
+  // Until when it counts as a node of the client's cluster: it answered, and no connection broke since.
+  volatile long greetedUntil = System.nanoTime();
+
+  Node(String address, SSLContext tls) {
+    var found = ENDPOINT.matcher(address.strip());
+    port = found.matches() ? Integer.parseInt(found.group(3)) : 0;
+    if (port < 1 || port > 65535) throw new IllegalArgumentException("an endpoint is host:port, or a URL of that, not " + address);
+    if (tls != null && "http".equals(found.group(1))) throw new IllegalArgumentException("the endpoint " + address + " has no TLS");
+    this.address = found.group(2) + ":" + port;
+    host = found.group(2).replaceAll("[\\[\\]]", "");
+    this.tls = tls != null ? tls.getSocketFactory() : "https".equals(found.group(1)) ? (SSLSocketFactory) SSLSocketFactory.getDefault() : null;
+  }
+
+  boolean suspected() { return System.nanoTime() - suspectUntil < 0; }
+
+  boolean greeted() { return System.nanoTime() - greetedUntil < 0; }
+
+  // Makes one try, which is over early if the node is silent. What cannot be read is not an answer of a node. With silent
+  // null, it is a question whether the node is, which waits for no other call.
+  <T> T call(Query query, long timeout, Function<Answer, T> read, BooleanSupplier silent) throws Failure {
+    if (timeout <= 0) throw failure("the time was over before it could be asked", "unavailable", "NO_ENDPOINT", false, null);
+    var end = System.nanoTime() + timeout;
+    var reply = inTurn(calls, end, silent, () -> reply(query, end, silent));
+    if (reply.status() != 200) throw Failure.of(reply.status(), reply.body());
+    try {
+      return read.apply(new Answer(Json.object(reply.body())));
+    } catch (IllegalArgumentException | DateTimeException e) {
+      throw failure("this is not an answer of a node", "internal", "", true, e);
+    }
+  }
+
+  private interface Work<T> { T done() throws Failure; }
+
+  private <T> T inTurn(Semaphore turns, long end, BooleanSupplier silent, Work<T> work) throws Failure {
+    if (silent == null) return work.done();
+    if (!turn(turns, end, silent)) throw failure("it had no time for the call", "unavailable", "NO_ENDPOINT", false, null);
+    try {
+      return work.done();
+    } finally {
+      turns.release();
+    }
+  }
+
+  // False if the time is over, the thread is interrupted, or the node is silent.
+  private static boolean turn(Semaphore turns, long end, BooleanSupplier silent) {
+    try {
+      for (long left; (left = end - System.nanoTime()) > 0; ) {
+        if (turns.tryAcquire(Math.min(left, Connection.SLOW), TimeUnit.NANOSECONDS)) return true;
+        if (silent.getAsBoolean()) return false;
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    return false;
+  }
+
+  private Connection.Reply reply(Query query, long end, BooleanSupplier silent) throws Failure {
+    var pool = silent == null ? asking : idle;
+    var kept = kept(pool);
+    var connection = kept != null ? kept : inTurn(handshakes, end, silent, () -> connection(pool, end));
+    Connection.Reply reply;
+    try {
+      reply = connection.post(address, query, end, silent);
+    } catch (IOException e) {
+      connection.close();
+      throw broken(e, e instanceof SSLHandshakeException); // With TLS 1.3 a certificate that the node does not trust is refused only now.
+    }
+    if (connection.kept) keep(pool, connection);
+    else connection.close();
+    return reply;
+  }
+
+  // A connection that no call uses; null if there is none.
+  private static Connection kept(Deque<Connection> pool) {
+    for (Connection kept; (kept = pool.pollFirst()) != null; kept.close()) {
+      if (System.nanoTime() - kept.since < IDLE_TIMEOUT) return kept;
+    }
+    return null;
+  }
+
+  private Connection connection(Deque<Connection> pool, long end) throws Failure {
+    var kept = kept(pool); // Another call has ended meanwhile.
+    if (kept != null) return kept;
+    try {
+      var connectBy = Math.min(end, System.nanoTime() + CONNECT_TIMEOUT);
+      return Background.within(connectBy, () -> new Connection(host, port, tls, connectBy));
+    } catch (IOException e) {
+      throw broken(e, true);
+    }
+  }
+
+  private void keep(Deque<Connection> pool, Connection connection) {
+    connection.since = System.nanoTime();
+    pool.addFirst(connection);
+    for (Connection last; (last = pool.peekLast()) != null && (closed || System.nanoTime() - last.since > IDLE_TIMEOUT); ) {
+      if (pool.remove(last)) last.close(); // Else another call took it.
+    }
+  }
+
+  void close() {
+    closed = true;
+    drop();
+  }
+
+  private void drop() {
+    for (var pool : List.of(idle, asking)) {
+      for (Connection kept; (kept = pool.pollFirst()) != null; ) kept.close();
+    }
+  }
+
+  // A failure of a connection; others are likely to be broken too, unless its time was over or the caller has ended it. Early
+  // says that nothing was sent, so nothing happened.
+  private Failure broken(IOException e, boolean early) {
+    if (!(e instanceof InterruptedIOException) && !Thread.currentThread().isInterrupted()) {
+      greetedUntil = System.nanoTime();
+      drop();
+    }
+    var noise = e instanceof ProtocolException || String.valueOf(e.getMessage()).contains("recognized SSL message"); // Neither HTTP nor TLS.
+    return failure((early ? "cannot be reached: " : "") + e, "unavailable", early ? "NO_ENDPOINT" : "", noise, e);
+  }
+
+  Failure failure(String message, String code, String reason, boolean foreign, Throwable cause) {
+    return new Failure(new Problem(address + ": " + message, code, reason), foreign, cause);
+  }
+}

@@ -1,0 +1,420 @@
+package clients
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// javaProgram runs the statements of a main method that has the client, and returns what it wrote.
+func javaProgram(t *testing.T, statements string, args ...string) string {
+	t.Helper()
+	languages[2].need(t)
+	if err := compiled(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "Program.java")
+	program := `import io.github.idnode.*;
+import java.time.*;
+import java.util.*;
+import java.util.concurrent.*;
+class Program {
+  static void say(Object line) { System.out.println(line); }
+  public static void main(String[] args) throws Exception {` + statements + `}
+}`
+	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("java", append([]string{"-cp", classes, file}, args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+// listening is a node that answers as other does, and notes what it was asked.
+type listening struct {
+	mu    sync.Mutex
+	asked []asked
+}
+
+type asked struct {
+	method string
+	header http.Header
+	fields map[string]any
+}
+
+func (l *listening) serve(t *testing.T, other http.HandlerFunc) (endpoint string) {
+	t.Helper()
+	server := httptest.NewServer(greeting(func(w http.ResponseWriter, r *http.Request) {
+		one := asked{method: path.Base(r.URL.Path), header: r.Header}
+		body, _ := io.ReadAll(r.Body) // A client that leaves in the middle of it gets no answer.
+		_ = json.Unmarshal(body, &one.fields)
+		l.mu.Lock()
+		l.asked = append(l.asked, one)
+		l.mu.Unlock()
+		other(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func (l *listening) last() asked {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asked[len(l.asked)-1]
+}
+
+// neverAnswer waits until the client leaves.
+func neverAnswer(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+// silentOnceAsked answers /asked as soon as there was a call of an identity, and nothing else.
+func silentOnceAsked() http.HandlerFunc {
+	called := make(chan struct{}, 1000)
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch path.Base(r.URL.Path) {
+		case "asked":
+			<-called
+		case "NextIdentity":
+			called <- struct{}{}
+			<-r.Context().Done()
+		default:
+			<-r.Context().Done()
+		}
+	}
+}
+
+// patient begins a Java program whose client would wait for a node for ever.
+const patient = `
+var patience = Duration.ofDays(100_000);
+var client = new IdnodeClient(List.of(args[0]), new IdnodeConfig().withTimeout(patience).withTryTimeout(patience));
+`
+
+// TestJavaTellsOfACall: a call says which client, of which version, makes it, and in which trace, and has the
+// database and the time that it is given. The version is that of the package.
+func TestJavaTellsOfACall(t *testing.T) {
+	pom, err := os.ReadFile(filepath.Join(folder, "java", "pom.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var project struct {
+		Version string `xml:"version"`
+	}
+	if err := xml.Unmarshal(pom, &project); err != nil {
+		t.Fatal(err)
+	}
+	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	var node listening
+	got := javaProgram(t, `
+try (var client = new IdnodeClient(List.of(args[0]))) {
+  say(client.identity("invoices").next(new CallOptions().withTraceparent(args[1]).withDatabase("shop").withTimeout(Duration.ofMinutes(7))));
+  try {
+    new CallOptions().withTraceparent("a\r\nb: c");
+  } catch (IllegalArgumentException e) {
+    say("refused");
+  }
+}`, node.serve(t, giveSeven), trace)
+	one := node.last()
+	if got != "7\nrefused\n" || one.header.Get("User-Agent") != "idnode-java/"+project.Version || one.header.Get("Traceparent") != trace ||
+		one.fields["database"] != "shop" {
+		t.Errorf("the calls gave %s, after %v %v", got, one.header, one.fields)
+	}
+}
+
+// TestJavaBoundsACallByItsOwnTime has a node that does not answer, and a client that would wait for it for ever.
+func TestJavaBoundsACallByItsOwnTime(t *testing.T) {
+	var node listening
+	got := javaProgram(t, patient+`
+for (var sent = false; !sent; ) { // A busy machine may take longer to connect.
+  try {
+    client.identity("a").nextN(1, new CallOptions().withTimeout(Duration.ofSeconds(1)));
+  } catch (NoEndpointException e) {
+    continue;
+  } catch (OutcomeUnknownException e) {
+    say(sent = e.outcomeUnknown());
+  }
+}
+try {
+  client.hilo("users").nextIds(3, Duration.ofMillis(100));
+} catch (DeadlineException e) {
+  say(e.reason() + " " + e.ids());
+}
+System.exit(0); // Closing would wait for the range.
+`, node.serve(t, neverAnswer))
+	if got != "true\nDEADLINE []\n" {
+		t.Errorf("the calls ended with %s", got)
+	}
+}
+
+// TestJavaEndsACallByAnInterrupt: the flag stays set, and the exception says whether the call may have happened.
+func TestJavaEndsACallByAnInterrupt(t *testing.T) {
+	var node listening
+	got := javaProgram(t, patient+`
+Thread.currentThread().interrupt();
+for (var call : List.<Callable<?>>of(() -> client.identity("before").next(), () -> client.hilo("users").next())) {
+  try {
+    call.call();
+  } catch (CallInterruptedException e) {
+    say(e.outcomeUnknown() + " " + Thread.currentThread().isInterrupted() + " " + e.reason());
+  }
+}
+Thread.interrupted();
+var ended = new LinkedBlockingQueue<String>();
+var caller = new Thread(() -> {
+  try {
+    client.identity("during").next(new CallOptions().withRequestId("order-17"));
+  } catch (CallInterruptedException e) {
+    ended.add(e.outcomeUnknown() + " " + Thread.currentThread().isInterrupted() + " " + e.requestId().id());
+  }
+});
+caller.start();
+new java.net.URL("http://" + args[0] + "/asked").openStream().close();
+caller.interrupt();
+say(ended.take());
+System.exit(0);
+`, node.serve(t, silentOnceAsked()))
+	if want := "false true INTERRUPTED\nfalse true INTERRUPTED\ntrue true order-17\n"; got != want {
+		t.Errorf("the calls ended with\n%swant\n%s", got, want)
+	}
+}
+
+// TestJavaCallsInTheBackground: a future has the outcome of its call, and ends it when it is cancelled.
+func TestJavaCallsInTheBackground(t *testing.T) {
+	got := javaProgram(t, `
+try (var client = new IdnodeClient(List.of(args[0]))) {
+  var calls = new ArrayList<CompletableFuture<Long>>();
+  for (var i = 0; i < 1000; i++) calls.add(client.async(client.identity("invoices")::next));
+  say(calls.stream().mapToLong(CompletableFuture::join).sum());
+  try {
+    client.async(() -> client.identity("invoices").nextN(0)).join();
+  } catch (CompletionException e) {
+    say(e.getCause().getClass().getSimpleName());
+  }
+}
+`, new(listening).serve(t, giveSeven))
+	if want := "7000\nInvalidException\n"; got != want {
+		t.Errorf("the calls gave %s, want %s", got, want)
+	}
+	got = javaProgram(t, patient+`
+var ended = new LinkedBlockingQueue<Object>();
+Callable<Long> call = () -> {
+  try {
+    return client.identity("during").next();
+  } catch (CallInterruptedException e) {
+    ended.add(e.outcomeUnknown());
+    throw e;
+  }
+};
+for (CompletableFuture<Long> future : List.of(client.async(call), client.async(call).orTimeout(1, TimeUnit.MINUTES))) {
+  new java.net.URL("http://" + args[0] + "/asked").openStream().close();
+  say(future.cancel(false) + " " + ended.take());
+}
+client.async(call);
+client.close();
+try {
+  client.async(call).join();
+} catch (CompletionException e) {
+  say(e.getCause().getClass().getSimpleName());
+}
+var pool = Executors.newSingleThreadExecutor();
+pool.shutdown();
+var other = new IdnodeClient(List.of(args[0]), new IdnodeConfig().withExecutor(pool));
+other.async(call).whenComplete((value, e) -> say(e.getClass().getSimpleName()));
+other.close();
+`, new(listening).serve(t, silentOnceAsked()))
+	if want := "true true\ntrue true\nClosedException\nRejectedExecutionException\n"; got != want {
+		t.Errorf("the calls ended with\n%swant\n%s", got, want)
+	}
+}
+
+// TestJavaTellsWhenToComeBack has a node with too many calls.
+func TestJavaTellsWhenToComeBack(t *testing.T) {
+	c := testCase{Server: []exchange{
+		{Method: "NextIdentity", Error: &refusal{Code: "ResourceExhausted", Reason: "RATE_LIMITED", PauseMs: 1500}},
+		{Method: "NextIdentity", Forever: true, Error: &refusal{Code: "ResourceExhausted", Reason: "OVERLOADED", PauseMs: 30}},
+	}}
+	s := newScript(c)
+	got := javaProgram(t, `
+try (var client = new IdnodeClient(List.of(args[0]))) {
+  for (var i = 0; i < 2; i++) {
+    try {
+      client.identity("invoices").next();
+    } catch (IdnodeException e) {
+      say(e.reason() + " " + e.retryAfter().get().toMillis() + " " + e.outcomeUnknown());
+    }
+  }
+}`, s.serveHTTP(t, 1)[0])
+	s.end(t)
+	if want := "RATE_LIMITED 1500 false\nOVERLOADED 30 false\n"; got != want {
+		t.Errorf("the calls ended with %s, want %s", got, want)
+	}
+}
+
+// oneRange answers NextRange with the range 1 to 9, and gives what is returned back.
+func oneRange(w http.ResponseWriter, r *http.Request) {
+	if path.Base(r.URL.Path) == "NextRange" {
+		_, _ = io.WriteString(w, `{"prefix":"users/","low":"1","high":"9","size":"9","nodeTag":"A","rangeAt":null,"fromReserve":false,"token":"AQ==","logIndex":"101"}`)
+		return
+	}
+	_, _ = io.WriteString(w, `{"returned":true,"max":"0","logIndex":"102"}`)
+}
+
+// TestJavaNamesWhoHoldsARange: a client without a label has that of its host and program.
+func TestJavaNamesWhoHoldsARange(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var node listening
+	javaProgram(t, `
+try (var client = new IdnodeClient(List.of(args[0]))) {
+  client.nextRange("users");
+}`, node.serve(t, oneRange))
+	// With a file of source, the program is Java's launcher.
+	want := host + " com.sun.tools.javac.launcher.Main"
+	if got := node.last().fields["label"]; got != want[:min(len(want), 64)] {
+		t.Errorf("the label is %q, want %q", got, want)
+	}
+}
+
+// TestJavaOpensAHandleThatWasClosed: closing a handle ends it for all who share it, and not the collection.
+func TestJavaOpensAHandleThatWasClosed(t *testing.T) {
+	got := javaProgram(t, `
+try (var client = new IdnodeClient(List.of(args[0]))) {
+  var users = client.hilo("users");
+  say(users.nextId());
+  users.close();
+  try {
+    users.nextId();
+  } catch (ClosedException e) {
+    say("closed");
+  }
+  say(client.hilo("users").nextId());
+  say(client.hilo("users") == client.hilo("users"));
+}`, new(listening).serve(t, oneRange))
+	if want := "users/1-A\nclosed\nusers/1-A\ntrue\n"; got != want {
+		t.Errorf("the calls gave\n%swant\n%s", got, want)
+	}
+}
+
+// TestJavaNamesClasses: a class that was made from another one has its collection, and one without a name none.
+func TestJavaNamesClasses(t *testing.T) {
+	got := javaProgram(t, `
+class Order {}
+class Order$HibernateProxy extends Order {}
+Runnable hidden = () -> {};
+var proxy = java.lang.reflect.Proxy.newProxyInstance(Program.class.getClassLoader(), new Class<?>[] {Runnable.class}, (p, m, a) -> null);
+try (var client = new IdnodeClient(List.of("127.0.0.1:1"))) {
+  say(IdnodeClient.collectionOf(Order.class) + " " + IdnodeClient.collectionOf(Order$HibernateProxy.class));
+  for (var type : List.of(new Object() {}.getClass(), hidden.getClass(), proxy.getClass())) {
+    try {
+      say(client.idFor(type));
+    } catch (IllegalArgumentException e) {
+      say("none");
+    }
+  }
+}`)
+	if want := "orders orders\nnone\nnone\nnone\n"; got != want {
+		t.Errorf("the classes are %s, want %s", got, want)
+	}
+}
+
+// TestJavaLogs: a logger hears of tries that failed and of looks.
+func TestJavaLogs(t *testing.T) {
+	s := newScript(testCase{Server: []exchange{
+		{Method: "NextIdentity", Lose: true},
+		{Method: "NextIdentity", Answer: json.RawMessage(seven)},
+	}})
+	got := javaProgram(t, `
+var log = java.util.logging.Logger.getLogger("io.github.idnode");
+log.setLevel(java.util.logging.Level.ALL);
+var heard = new ConcurrentLinkedQueue<String>();
+log.addHandler(new java.util.logging.Handler() {
+  public void publish(java.util.logging.LogRecord line) { heard.add(line.getLevel() + " " + line.getMessage()); }
+  public void flush() {}
+  public void close() {}
+});
+try (var client = new IdnodeClient(List.of(args[0]))) {
+  client.identity("invoices").next();
+}
+heard.forEach(Program::say);
+`, s.serveHTTP(t, 1)[0])
+	s.end(t)
+	for _, want := range []string{
+		"FINE looks for the leader among ", "FINE 127.0.0.1:.* leads", "FINE IdsService/NextIdentity is tried again after ",
+	} {
+		if !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("nobody said %q in\n%s", want, got)
+		}
+	}
+}
+
+// TestJavaTakesNothingThatIsNull: what is missing is said before anybody is asked.
+func TestJavaTakesNothingThatIsNull(t *testing.T) {
+	var node listening
+	got := javaProgram(t, `
+var client = new IdnodeClient(List.of(args[0]));
+Range range = new Range("", "", 1, 2, 2, null, false, "");
+List<Callable<?>> calls = List.of(
+    () -> new IdnodeClient(null), () -> new IdnodeClient(List.of(args[0]), null), () -> new IdnodeClient(Collections.singletonList(null)),
+    () -> client.next(null), () -> client.next("a/", null), () -> client.nextN("a/", 1, new NextOptions(null, false, new CallOptions())),
+    () -> client.nextN("a/", 1, new NextOptions().withCall(null)), () -> client.identity(null), () -> client.identity("a", null),
+    () -> client.identity("a").next(null), () -> client.identity("a").get(null), () -> client.identity("a").seed(7, null),
+    () -> client.identity("a").delete(null), () -> client.identity("a").forget(null), () -> client.identities(null),
+    () -> client.identities("", null), () -> client.claims(null), () -> client.claims("", null), () -> client.series(null),
+    () -> { client.claim(null); return null; }, () -> { client.claim("a", null); return null; }, () -> { client.release(null); return null; },
+    () -> client.hilo(null), () -> client.hilo("a", null), () -> client.hilo("a").next(null), () -> client.hilo("a").nextIds(1, null),
+    () -> client.idFor(null), () -> client.nextRange(null), () -> client.nextRange("a", null), () -> client.returnRange(null, range, 1),
+    () -> client.returnRange("a", null, 1), () -> client.returnRange("a", range, 1, null), () -> client.async(null),
+    () -> client.series("a").take(null), () -> client.series("a").take(Collections.singletonList(null)), () -> client.series("a").take(List.of("k"), null),
+    () -> client.series("a").confirm(null), () -> client.series("a").confirm(Key.of("k"), null), () -> client.series("a").voidNumbers(Key.of("k"), null),
+    () -> client.series("a").release(null), () -> client.series("a").find(null), () -> client.series("a").find("k", null),
+    () -> Key.of((String) null), () -> new RequestId(null), () -> new IdnodeConfig().withTimeout(null), () -> new IdnodeConfig().withLabel(null),
+    () -> new TakeOptions().withValues(null), () -> new TakeOptions().withLabel(null));
+for (var i = 0; i < calls.size(); i++) {
+  try {
+    say(i + " gave " + calls.get(i).call());
+  } catch (NullPointerException e) {
+    continue;
+  }
+}
+client.close();
+`, node.serve(t, giveSeven))
+	if got != "" || len(node.asked) > 0 {
+		t.Errorf("%d calls, %s", len(node.asked), got)
+	}
+}
+
+// TestJavaHoldsNoMonitors: until Java 24 a virtual thread that waits in a synchronized block or method pins the thread
+// that carries it.
+func TestJavaHoldsNoMonitors(t *testing.T) {
+	languages[2].need(t)
+	if err := compiled(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(classes, "io/github/idnode/*.class"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	files = slices.DeleteFunc(files, func(file string) bool { return strings.HasPrefix(filepath.Base(file), "Conformance") })
+	code, err := exec.Command("javap", append([]string{"-p", "-c"}, files...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, code)
+	}
+	if found := regexp.MustCompile(`.*(monitorenter|synchronized|java/lang/Object\.(wait|notify)).*`).FindString(string(code)); found != "" {
+		t.Error(found)
+	}
+}
