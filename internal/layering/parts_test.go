@@ -94,6 +94,7 @@ var parts = []part{
 	{folder: "server/budget", floor: 0, modules: []string{xtime}},
 	{folder: "server/hostcheck", floor: 0},
 	{folder: "server/heap", floor: 0},
+	{folder: "server/history", floor: 0},
 	{folder: "server/sdnotify", floor: 0},
 	{folder: "access/audit", floor: 0, beside: []string{"docid", "internal/disklock", "internal/syncdir"}},
 	{

@@ -1,0 +1,115 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// at is the observation of a node that gives ten identities a second.
+func at(second int) Observation {
+	return Observation{
+		Issued: map[string]uint64{"identity": uint64(10 * second)}, CommitP99: 700, Leader: "A", Members: []string{"A", "B"},
+	}
+}
+
+// observe is what a node sees from one second to another.
+func (h *History) observe(from, to int, see func(int) Observation) {
+	for s := from; s <= to; s++ {
+		h.Observe(time.Duration(s)*time.Second, see(s))
+	}
+}
+
+// TestSamples: each ten seconds a sample; the newest two hours are kept.
+func TestSamples(t *testing.T) {
+	var h History
+	h.observe(0, 35, at)
+	got := h.Samples()
+	if len(got) != 3 || got[2].At != 30*time.Second || got[2].Rates[0] != 10 || got[2].Rates[1] != 0 || got[2].CommitP99 != 700 {
+		t.Errorf("got %+v", got)
+	}
+	h.observe(36, 4*3600, at)
+	if got = h.Samples(); len(got) != MaxSamples || got[len(got)-1].At != 4*time.Hour || got[0].At != 2*time.Hour+Every {
+		t.Errorf("%d samples from %s to %s", len(got), got[0].At, got[len(got)-1].At)
+	}
+}
+
+// TestAPauseLeavesAGap: while the process stood still nothing is known, and nothing is spread
+// over that time.
+func TestAPauseLeavesAGap(t *testing.T) {
+	var h History
+	h.observe(0, 20, at)
+	h.observe(100, 110, at)
+	var ends []time.Duration
+	for _, s := range h.Samples() {
+		ends = append(ends, s.At/time.Second)
+		if s.Rates[0] != 10 {
+			t.Errorf("%+v", s)
+		}
+	}
+	if d := cmp.Diff([]time.Duration{10, 20, 110}, ends); d != "" {
+		t.Error(d)
+	}
+	wantEvents(t, &h, "0 started ", "0 leader A", "100 paused 1m20s")
+}
+
+// TestTimeThatDoesNotRise is passed over.
+func TestTimeThatDoesNotRise(t *testing.T) {
+	var h History
+	h.observe(0, 20, at)
+	h.observe(5, 20, at)
+	if got := h.Samples(); len(got) != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestEvents: a change is noted once, when it is seen.
+func TestEvents(t *testing.T) {
+	var h History
+	step := func(second int, leader string, members []string, alarms map[string]bool) {
+		h.Observe(time.Duration(second)*time.Second, Observation{Leader: leader, Members: members, Alarms: alarms})
+	}
+	two, three := []string{"A", "B"}, []string{"A", "B", "C"}
+	step(1, "", nil, map[string]bool{"No quorum.": true})
+	step(2, "A", two, nil)
+	step(3, "A", three, map[string]bool{"C lags.": false})
+	step(4, "B", three, map[string]bool{"C lags.": false})
+	step(5, "B", []string{"B", "C"}, nil)
+	wantEvents(t, &h, "1 started ", "1 alarm No quorum.!", "2 leader A", "2 over No quorum.!", "3 joined C", "3 alarm C lags.",
+		"4 leader B", "5 removed A", "5 over C lags.")
+}
+
+func wantEvents(t *testing.T, h *History, want ...string) {
+	t.Helper()
+	var got []string
+	for _, e := range h.Events() {
+		text := fmt.Sprintf("%d %s %s", e.At/time.Second, e.Kind, e.Text)
+		if e.Critical {
+			text += "!"
+		}
+		got = append(got, text)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestBounded: alarms that come and go, of any length, take no more than their place.
+func TestBounded(t *testing.T) {
+	var h History
+	h.observe(0, 10_000, func(s int) Observation {
+		return Observation{Alarms: map[string]bool{strings.Repeat("x", 1000) + fmt.Sprint(s): true}}
+	})
+	events := h.Events()
+	if len(events) != MaxEvents || cap(h.events) > 2*MaxEvents || cap(h.samples) > 2*MaxSamples {
+		t.Errorf("%d events, room for %d, and for %d samples", len(events), cap(h.events), cap(h.samples))
+	}
+	for _, e := range events {
+		if len(e.Text) > maxText {
+			t.Fatalf("%d bytes", len(e.Text))
+		}
+	}
+}
