@@ -44,6 +44,8 @@ type Log struct {
 	now    func() time.Time
 	// turn is held while somebody works on the file. Work that hangs keeps it.
 	turn disklock.Mutex
+	// reading is held by Tail.
+	reading disklock.Mutex
 	// began is when the present work began, or nil, and failed is the error of the
 	// work before it, or nil.
 	began  atomic.Pointer[time.Time]
@@ -73,7 +75,7 @@ func Open(path string, logger *slog.Logger) (*Log, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	l := &Log{path: path, logger: logger, now: time.Now, turn: disklock.New()}
+	l := &Log{path: path, logger: logger, now: time.Now, turn: disklock.New(), reading: disklock.New()}
 	opened, found, err := open(path)
 	if err != nil {
 		return nil, err

@@ -210,3 +210,45 @@ func TestALogThatWasCutIsNotGoneOnWith(t *testing.T) {
 		})
 	}
 }
+
+// TestTail: the newest whole lines, also of a file that ends with a torn one, or is long.
+func TestTail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l, _ := opened(t, path)
+	wantTail := func(n int, want ...string) {
+		t.Helper()
+		lines, err := l.Tail(t.Context(), n)
+		if err != nil || len(lines) != len(want) {
+			t.Fatalf("%d lines, want %q, %v", len(lines), want, err)
+		}
+		for i, name := range want {
+			if !bytes.Contains(lines[i], []byte(`"name":"`+name+`"`)) {
+				t.Errorf("line %d is %.200s, want that of %s", i, lines[i], name)
+			}
+		}
+	}
+	wantTail(3)
+	for _, name := range []string{"a", "b", "c"} {
+		if err := seed(t, l, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantTail(2, "b", "c")
+	wantTail(9, "a", "b", "c")
+	if err := seed(t, l, strings.Repeat("x", tailBytes)); err != nil {
+		t.Fatal(err)
+	}
+	wantTail(9) // A part of a line is none.
+	if err := seed(t, l, "d"); err != nil {
+		t.Fatal(err)
+	}
+	torn, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = torn.Close() }()
+	if _, err := torn.WriteString(`{"seq":9,"na`); err != nil {
+		t.Fatal(err)
+	}
+	wantTail(9, "d")
+}

@@ -27,6 +27,7 @@ const (
 	strategyIdentity   = "identity"
 	strategyHiLo       = "hilo"
 	strategySemantic   = "semantic"
+	strategySeries     = "series"
 )
 
 // databases has what is counted per database.
@@ -45,9 +46,9 @@ type databases struct {
 // database are the counters of one label, found once: finding them by their
 // labels would cost each call more than counting does.
 type database struct {
-	label                                         string
-	guid, serverSide, identity, numbers, semantic prometheus.Counter
-	ranges, reserved, returns, returned, hits     prometheus.Counter
+	label                                                    string
+	guid, serverSide, identity, numbers, semantic, documents prometheus.Counter
+	ranges, reserved, returns, returned, hits                prometheus.Counter
 }
 
 func newDatabases(registry *prometheus.Registry) databases {
@@ -57,7 +58,8 @@ func newDatabases(registry *prometheus.Registry) databases {
 		return c
 	}
 	d := databases{
-		issued: vec("ids_issued_total", "Ids that this node handed out, by strategy; of HiLo, the numbers of its ranges. "+
+		issued: vec("ids_issued_total", "Ids that this node handed out, by strategy; of HiLo, the numbers of its ranges, "+
+			"and of series document numbers. "+
 			"A call answered again because of its request id counts again.", databaseLabel, "strategy"),
 		ranges: vec("hilo_ranges_total", "HiLo ranges that this node handed out.", databaseLabel),
 		reserved: vec("hilo_ranges_from_reserve_total",
@@ -78,7 +80,7 @@ func (d *databases) make(label string) *database {
 	return &database{
 		label: label,
 		guid:  issued(strategyGUID), serverSide: issued(strategyServerSide), identity: issued(strategyIdentity),
-		numbers: issued(strategyHiLo), semantic: issued(strategySemantic),
+		numbers: issued(strategyHiLo), semantic: issued(strategySemantic), documents: issued(strategySeries),
 		ranges: d.ranges.WithLabelValues(label), reserved: d.reserved.WithLabelValues(label), returns: d.returns.WithLabelValues(label),
 		returned: d.returned.WithLabelValues(label), hits: d.hits.WithLabelValues(label),
 	}
@@ -124,6 +126,7 @@ func (m *Metrics) Service() service.Events {
 			d.ranges.Inc()
 			d.numbers.Add(float64(numbers))
 		},
+		NumbersTaken:     func(database string, n int64) { m.databases.of(database).documents.Add(float64(n)) },
 		RangeFromReserve: func(database string) { m.databases.of(database).reserved.Inc() },
 		RangeReturned: func(database string, numbers int64) {
 			d := m.databases.of(database)
@@ -152,7 +155,7 @@ func (m *Metrics) Issued() map[string]uint64 {
 func (d *database) strategies() map[string]prometheus.Counter {
 	return map[string]prometheus.Counter{
 		strategyGUID: d.guid, strategyServerSide: d.serverSide, strategyIdentity: d.identity,
-		strategyHiLo: d.numbers, strategySemantic: d.semantic,
+		strategyHiLo: d.numbers, strategySemantic: d.semantic, strategySeries: d.documents,
 	}
 }
 

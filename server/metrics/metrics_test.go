@@ -60,6 +60,7 @@ func TestWhatTheServiceTells(t *testing.T) {
 	e.Issued("shop", docid.ServerSide, 20)
 	e.Issued("shop", docid.Identity, 300)
 	e.Issued("shop", docid.Semantic, 4)
+	e.NumbersTaken("shop", 5)
 	e.RangeIssued("shop", 32)
 	e.RangeIssued("shop", 64)
 	e.RangeReturned("shop", 10)
@@ -70,6 +71,7 @@ func TestWhatTheServiceTells(t *testing.T) {
 		`idnode_ids_issued_total{database="shop",strategy="server_side"}`: "20",
 		`idnode_ids_issued_total{database="shop",strategy="identity"}`:    "300",
 		`idnode_ids_issued_total{database="shop",strategy="semantic"}`:    "4",
+		`idnode_ids_issued_total{database="shop",strategy="series"}`:      "5",
 		`idnode_ids_issued_total{database="shop",strategy="hilo"}`:        "96",
 		`idnode_hilo_ranges_total{database="shop"}`:                       "2",
 		`idnode_hilo_ranges_returned_total{database="shop"}`:              "1",
@@ -78,7 +80,7 @@ func TestWhatTheServiceTells(t *testing.T) {
 		`idnode_requests_refused_total{reason="NO_QUORUM"}`:               "1",
 	})
 	e.Issued("other", docid.Identity, 7)
-	all := map[string]uint64{"guid": 1, "server_side": 20, "identity": 307, "semantic": 4, "hilo": 96}
+	all := map[string]uint64{"guid": 1, "server_side": 20, "identity": 307, "semantic": 4, "hilo": 96, "series": 5}
 	if got := m.Issued(); !maps.Equal(got, all) {
 		t.Errorf("in all databases %v, want %v", got, all)
 	}

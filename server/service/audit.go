@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync/atomic"
@@ -10,12 +11,15 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/idnode/idnode/access/audit"
+	"github.com/idnode/idnode/access/rights"
 )
 
 // Auditor keeps the record of changes to the cluster; *audit.Log implements it.
 type Auditor interface {
 	// Write returns when the record is on disk, or ctx has ended.
 	Write(ctx context.Context, r audit.Record) error
+	// Tail returns the newest lines, at most n, oldest first, each a JSON object.
+	Tail(ctx context.Context, n int) ([]json.RawMessage, error)
 }
 
 // recordTimeout bounds the wait for a disk to take a record.
@@ -43,6 +47,21 @@ type change struct {
 	before, after any
 	// partly says that all this holds though the call failed.
 	partly bool
+}
+
+// AuditTail returns the newest lines of this node's audit log, at most n, oldest first; nil if the
+// node keeps none. It takes the right cluster: who has that can give itself every other.
+func (c *calls) AuditTail(ctx context.Context, n int) ([]json.RawMessage, error) {
+	return call(ctx, c, "AuditTail", n, func(ctx context.Context, n int) ([]json.RawMessage, error) {
+		if err := c.authorize(ctx, rights.Cluster, "", ""); err != nil || c.log == nil {
+			return nil, err
+		}
+		lines, err := c.log.Tail(ctx, n)
+		if err != nil {
+			return nil, unavailable(ReasonAuditFailed, "the node cannot read its audit log", retryQuorum, err)
+		}
+		return lines, nil
+	})
 }
 
 // audited makes a call and records it twice: before the call, and with its outcome. r describes

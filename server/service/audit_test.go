@@ -3,6 +3,7 @@ package service
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -36,6 +37,10 @@ func (a *auditor) Write(ctx context.Context, r audit.Record) error {
 		a.records = append(a.records, r)
 	}
 	return a.fail
+}
+
+func (a *auditor) Tail(context.Context, int) ([]json.RawMessage, error) {
+	return []json.RawMessage{json.RawMessage(`{"event":"roles.set"}`)}, a.fail
 }
 
 // take returns the records since the last time, and checks what they share.
@@ -269,6 +274,18 @@ func TestDenialsAreRecorded(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
+}
+
+// TestAuditTail: who may change roles may read the audit log.
+func TestAuditTail(t *testing.T) {
+	n, a := newAuditedNode(t)
+	lines, err := n.AuditTail(as("ops"), 10)
+	if err != nil || len(lines) != 1 || string(lines[0]) != `{"event":"roles.set"}` {
+		t.Errorf("%s, %v", lines, err)
+	}
+	a.fail = errors.New("the disk is gone")
+	_, err = n.AuditTail(as("ops"), 10)
+	wantError(t, err, Unavailable, ReasonAuditFailed, "")
 }
 
 // TestDenialsDoNotFillTheDisk: beyond a bound they are counted.

@@ -168,6 +168,10 @@ var useCases = map[string]struct {
 		_, err := n.MergeCluster(ctx, &idnodev1.MergeClusterRequest{Floor: 1})
 		return err
 	}},
+	"audit log": {rights.Cluster, func(ctx context.Context, n node) error {
+		_, err := n.AuditTail(ctx, 1)
+		return err
+	}},
 	"get roles": {rights.Cluster, func(ctx context.Context, n node) error {
 		_, err := n.GetRoles(ctx, &idnodev1.GetRolesRequest{})
 		return err
@@ -181,7 +185,7 @@ var useCases = map[string]struct {
 // wholeCluster are the calls that need their right on every database.
 var wholeCluster = []string{
 	"guid", "databases", "own etags", "reserves", "setting", "create join token", "remove", "transfer", "merge counters", "merge cluster",
-	"get roles", "set roles",
+	"get roles", "set roles", "audit log",
 }
 
 func generate(ctx context.Context, n node, template string, claim bool) error {

@@ -51,6 +51,9 @@ func (c *claims) claimKey(ctx context.Context, database, id string, request requ
 	}
 	e := op.Envelope{Database: database, Request: request.key(database, f)}
 	result, err := c.propose(ctx, e, &raftlogv1.Claim{Id: id}, request.given())
+	if err == nil {
+		c.events.issued(database, docid.Semantic, "", 1)
+	}
 	return result.GetLogIndex(), err
 }
 

@@ -12,6 +12,11 @@ type Events struct {
 	RangeIssued func(database string, numbers int64)
 	// RangeFromReserve is called for each HiLo range that came from this node's reserve.
 	RangeFromReserve func(database string)
+	// NumbersTaken is called with how many document numbers an answer holds.
+	NumbersTaken func(database string, n int64)
+	// Used is called with the name that ids of an answer belong to, and how many they are. Kind is
+	// identity, hilo, server-side or series.
+	Used func(kind, database, name string, n int64)
 	// RangeReturned is called for each range whose unused rest was taken back,
 	// with how many numbers that was.
 	RangeReturned func(database string, numbers int64)
@@ -21,15 +26,33 @@ type Events struct {
 	Refused func(reason string)
 }
 
-func (e *Events) issued(database string, kind docid.Kind, n int64) {
+// issued reports ids of a name; empty for those that belong to none.
+func (e *Events) issued(database string, kind docid.Kind, name string, n int64) {
 	if e.Issued != nil {
 		e.Issued(database, kind, n)
 	}
+	if name != "" {
+		e.used(kind.String(), database, name, n)
+	}
 }
 
-func (e *Events) rangeIssued(database string, numbers int64) {
+func (e *Events) rangeIssued(database, tag string, numbers int64) {
 	if e.RangeIssued != nil {
 		e.RangeIssued(database, numbers)
+	}
+	e.used("hilo", database, tag, numbers)
+}
+
+func (e *Events) numbersTaken(database, series string, n int64) {
+	if e.NumbersTaken != nil {
+		e.NumbersTaken(database, n)
+	}
+	e.used("series", database, series, n)
+}
+
+func (e *Events) used(kind, database, name string, n int64) {
+	if e.Used != nil {
+		e.Used(kind, database, name, n)
 	}
 }
 

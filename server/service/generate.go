@@ -172,7 +172,7 @@ func (g *ids) guids(database string, count int64, timeOrdered bool) (*idnodev1.G
 		}
 		ids[i] = id.String()
 	}
-	g.events.issued(database, docid.GUID, count)
+	g.events.issued(database, docid.GUID, "", count)
 	return &idnodev1.GenerateResponse{Ids: ids, Strategy: idnodev1.Strategy_STRATEGY_GUID, NodeTag: g.tag.confirmed()}, nil
 }
 
@@ -253,7 +253,7 @@ func (g *ids) semantic(ctx context.Context, req *idnodev1.GenerateRequest, reque
 		if err := g.allowTemplate(ctx, req.GetTemplate(), target{targetNothing, database, ""}, 1); err != nil {
 			return nil, err
 		}
-		g.events.issued(database, docid.Semantic, 1)
+		g.events.issued(database, docid.Semantic, "", 1)
 		return res, nil
 	}
 	key := docid.Fold(req.GetTemplate())
@@ -269,7 +269,6 @@ func (g *ids) semantic(ctx context.Context, req *idnodev1.GenerateRequest, reque
 	if err != nil {
 		return nil, err
 	}
-	g.events.issued(database, docid.Semantic, 1)
 	res.LogIndex = index
 	return res, nil
 }

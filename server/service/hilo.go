@@ -101,7 +101,7 @@ func (r *ranges) nextRange(ctx context.Context, w *wantedRange) (*idnodev1.NextR
 	if got.fresh || got.GetLogIndex() > before { // Otherwise it was counted the first time.
 		r.limitsOf(ctx).debit(time.Now(), got.GetHigh()-got.GetLow()+got.skipped)
 	}
-	r.events.rangeIssued(w.database, got.GetHigh()-got.GetLow()+1)
+	r.events.rangeIssued(w.database, docid.Fold(w.GetTag()), got.GetHigh()-got.GetLow()+1)
 	return got.NextRangeResponse, nil
 }
 

@@ -169,6 +169,9 @@ func (n *numbers) takeNumbers(ctx context.Context, req *idnodev1.TakeNumbersRequ
 		}
 		taken, err = n.take(ctx, database, take, req.GetValues())
 	}
+	if err == nil {
+		n.events.numbersTaken(database, name, int64(len(keys)))
+	}
 	res := &idnodev1.TakeNumbersResponse{Numbers: numberMessages(taken.Numbers), LogIndex: taken.LogIndex}
 	if taken.Before != nil {
 		res.Before = &idnodev1.ScopeLast{Scope: taken.Before.Scope, Last: taken.Before.Last}

@@ -551,6 +551,8 @@ func (m *memoryAudit) Write(_ context.Context, r audit.Record) error {
 	return nil
 }
 
+func (m *memoryAudit) Tail(context.Context, int) ([]json.RawMessage, error) { return nil, nil }
+
 // TestVerifyGoesOnInPieces: a long series is read beside other calls, and given up when its
 // caller has.
 func TestVerifyGoesOnInPieces(t *testing.T) {

@@ -123,7 +123,7 @@ func (g *ids) serverSideBlock(database, template, tag string, count int64) (*idn
 	if last < first || last > etag.MaxEtag {
 		return nil, etagError(etag.ErrExhausted)
 	}
-	g.events.issued(database, docid.ServerSide, count)
+	g.events.issued(database, docid.ServerSide, template, count)
 	return &idnodev1.IdBlock{
 		Prefix: template, First: int64(first), Last: int64(last),
 		Width: numberDigits, Suffix: "-" + tag,

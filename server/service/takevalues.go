@@ -65,7 +65,7 @@ func (i *identities) taken(t takeValues, answer []byte) (takenValues, error) {
 	if err := checkBlocks(blocks, t.count); err != nil {
 		return takenValues{}, internal(err)
 	}
-	i.events.issued(t.Database, docid.Identity, t.count)
+	i.events.issued(t.Database, docid.Identity, t.name, t.count)
 	return takenValues{blocks, logIndex}, nil
 }
 
