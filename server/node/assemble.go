@@ -73,7 +73,7 @@ func (n *Node) assemble() error {
 		ServerPrefix: n.cfg.ServerPrefix, CallTimeout: n.cfg.CallTimeout, MaxInFlight: n.cfg.MaxInFlight,
 		Caller: callerOf, Guarded: n.cfg.Guarded(), Admins: n.cfg.Admin,
 		Hosts: append(slices.Clone(n.cfg.HTTPHost), n.cfg.AdvertiseHTTP, n.cfg.AdvertiseGRPC),
-		Audit: auditor, Version: n.version, Logger: n.log, Events: n.metrics.Service(),
+		Audit: auditor, Version: n.version, Logger: n.log, Events: n.events(),
 	})
 	n.openServer()
 	if n.listener, err = n.listen(n.cfg.GRPC); err != nil {
@@ -83,6 +83,15 @@ func (n *Node) assemble() error {
 		return err
 	}
 	return n.openMetrics()
+}
+
+// events returns what the service is to tell.
+func (n *Node) events() service.Events {
+	events := n.metrics.Service()
+	if n.cfg.HTTP != "" { // Only the page shows names.
+		events.Used = n.busiest.Count
+	}
+	return events
 }
 
 // checkFirstStart refuses a first start that openCluster would refuse, before the data

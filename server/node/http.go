@@ -70,7 +70,10 @@ func (n *Node) openHTTP() (err error) {
 	cfg.Answer = public.Answer
 	n.http.server = httpapi.NewServer(cfg, n.service)
 	public.Handle(n.http.server.Handle)
-	webpage.New(webpage.Config{Service: n.service, Public: public, Issued: n.metrics.Issued}).Handle(n.http.server.Handle)
+	n.page = webpage.New(webpage.Config{
+		Service: n.service, Public: public, Issued: n.metrics.Issued, Recent: n.metrics.Recent, Busiest: &n.busiest,
+	})
+	n.page.Handle(n.http.server.Handle)
 	return nil
 }
 

@@ -17,11 +17,13 @@ import (
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/grpcapi"
+	"github.com/idnode/idnode/server/history"
 	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/peer"
 	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/server/tracing"
+	"github.com/idnode/idnode/server/webpage"
 )
 
 // Options are the configuration and dependencies of a node.
@@ -89,6 +91,9 @@ type Node struct {
 	server   *grpcapi.Server
 	listener net.Listener
 	http     port
+	// page is nil on a node without the HTTP port; busiest are the names it shows.
+	page    *webpage.Page
+	busiest history.Busiest
 	// metricsPort is the port of metrics and health, if they have an address.
 	metricsPort port
 	metrics     *metrics.Metrics
@@ -211,6 +216,9 @@ func (n *Node) runUntil(ctx context.Context, served <-chan error) error {
 	unguarded := make(chan error, 1)
 	n.background.Go(func() { n.followHealth(following, unguarded) })
 	n.background.Go(func() { n.survey(following) })
+	if n.page != nil {
+		n.background.Go(func() { n.page.Follow(following) })
+	}
 	n.background.Go(func() { n.certs.follow(following, n.metrics) })
 	n.background.Go(func() { n.callers.keepConnections(following, n.certs) })
 	if err := n.cluster.Start(ctx); err != nil {

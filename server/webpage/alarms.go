@@ -12,7 +12,9 @@ import (
 // itself: it keeps no history, so what an alert rule tells from that is not among them.
 type alarm struct {
 	// Name is that of the rule in deploy/prometheus; empty if there is none.
-	Name     string `json:"name"`
+	Name string `json:"name"`
+	// Runbook is where it is said what to do; empty without a name.
+	Runbook  string `json:"runbook"`
 	Critical bool   `json:"critical"`
 	Title    string `json:"title"`
 	Text     string `json:"text"`
@@ -28,11 +30,17 @@ const (
 	certificateDaysNow = 2
 )
 
+// runbook has a heading for each rule.
+const runbook = "https://github.com/idnode/idnode/blob/main/docs/operate/alarms.md#"
+
 // alarmsOf returns what is wrong, the worst first.
 func alarmsOf(s service.Status) []alarm {
 	all := []alarm{}
 	add := func(on bool, a alarm) {
 		if on {
+			if a.Name != "" {
+				a.Runbook = runbook + strings.ToLower(a.Name)
+			}
 			all = append(all, a)
 		}
 	}

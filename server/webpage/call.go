@@ -16,7 +16,9 @@ type read func(r *http.Request) (any, error)
 
 // handleCalls adds all calls of the page.
 func (p *Page) handleCalls(handle func(pattern string, handler http.Handler)) {
-	for name, call := range map[string]read{"overview": p.overview, "explain": p.explain, "etags": p.etags} {
+	for name, call := range map[string]read{
+		"overview": p.overview, "history": p.history, "explain": p.explain, "etags": p.etags, "audit": p.audit,
+	} {
 		handle("GET "+api+name, p.handler(call))
 	}
 	handle("POST "+api+"backup", p.guarded(p.backup))

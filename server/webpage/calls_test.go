@@ -111,7 +111,20 @@ func TestWithoutQuorum(t *testing.T) {
 // TestRights: the page hears what gives its viewer rights in the database that it looks at, and
 // shows nothing that the viewer may not read.
 func TestRights(t *testing.T) {
-	w := newWorld(t)
+	as := newWorld(t).withRoles()
+	const bills = `{"Database":"*","Prefix":"","Name":"bills","Rights":"read"}`
+	wantJSON(t, as("dns:shop", "overview?database=Shop"), 200, `{"you":{"name":"dns:shop","cluster":"","grants":[
+		{"Database":"shop","Prefix":"inv","Boundary":true,"Rights":"generate,seed"},`+bills+`]}}`)
+	wantJSON(t, as("dns:guest", "overview?database=shop"), 200, `{"you":{"grants":[`+bills+`]}}`)
+	wantJSON(t, as("dns:shop", "explain?database=shop&template=Inv|"), 200, `{"may":"generate,seed"}`)
+	wantJSON(t, as("dns:shop", "explain?database=shop&template=inventory|"), 200, `{"may":""}`)
+	wantJSON(t, as("dns:shop", "etags"), 403, `{"reason":"PERMISSION_DENIED"}`)
+}
+
+// withRoles gives some callers rights, and returns what makes a call as one of them.
+func (w *world) withRoles() (as func(who, call string) *httptest.ResponseRecorder) {
+	t := w.t
+	t.Helper()
 	table, err := rights.New([]rights.Role{
 		{Name: "shop", Principals: []string{"shop"}, Grants: []rights.Grant{
 			{Database: "shop", Prefix: "inv", Boundary: true, Rights: rights.Generate | rights.Seed}, {Database: "other", Rights: rights.Read},
@@ -128,18 +141,11 @@ func TestRights(t *testing.T) {
 	}
 	w.Must(op.Envelope{Principal: proto.String("dns:ops")}, &raftlogv1.RolesSet{Table: encoded})
 	s := w.newServer(httpapi.Config{Principal: func(state tls.ConnectionState) string { return state.ServerName }})
-	as := func(who, call string) *httptest.ResponseRecorder {
+	return func(who, call string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(get, "https://a.example:7402"+api+call, nil)
 		r.TLS = &tls.ConnectionState{ServerName: who}
 		answer := httptest.NewRecorder()
 		s.ServeHTTP(answer, r)
 		return answer
 	}
-	const bills = `{"Database":"*","Prefix":"","Name":"bills","Rights":"read"}`
-	wantJSON(t, as("dns:shop", "overview?database=Shop"), 200, `{"you":{"name":"dns:shop","cluster":"","grants":[
-		{"Database":"shop","Prefix":"inv","Boundary":true,"Rights":"generate,seed"},`+bills+`]}}`)
-	wantJSON(t, as("dns:guest", "overview?database=shop"), 200, `{"you":{"grants":[`+bills+`]}}`)
-	wantJSON(t, as("dns:shop", "explain?database=shop&template=Inv|"), 200, `{"may":"generate,seed"}`)
-	wantJSON(t, as("dns:shop", "explain?database=shop&template=inventory|"), 200, `{"may":""}`)
-	wantJSON(t, as("dns:shop", "etags"), 403, `{"reason":"PERMISSION_DENIED"}`)
 }

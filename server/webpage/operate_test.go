@@ -104,13 +104,17 @@ func TestAlarmsHaveTheNamesOfTheRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	runbook, err := os.ReadFile(filepath.Join("..", "..", "docs", "operate", "alarms.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	names := regexp.MustCompile(`Name(?:: +|, a.Critical = )"(\w+)"`).FindAllStringSubmatch(string(source), -1)
 	if len(names) < 5 {
 		t.Errorf("%d names were found", len(names))
 	}
 	for _, name := range names {
-		if !strings.Contains(string(rules), "alert: "+name[1]+"\n") {
-			t.Errorf("no rule is named %s", name[1])
+		if !strings.Contains(string(rules), "alert: "+name[1]+"\n") || !strings.Contains(string(runbook), "\n### "+name[1]+"\n") {
+			t.Errorf("no rule, or no heading of alarms.md, is named %s", name[1])
 		}
 	}
 }

@@ -109,6 +109,8 @@ type counts struct {
 	Hidden     int    `json:"hidden_identities"`
 	HiLos      int    `json:"hilos"`
 	Claims     int    `json:"claims"`
+	Series     int    `json:"series"`
+	SeriesKeys int64  `json:"series_keys"`
 	Requests   uint64 `json:"request_ids"`
 	NameBytes  int64  `json:"name_bytes"`
 }
@@ -124,7 +126,8 @@ func (p *Page) overview(r *http.Request) (any, error) {
 		Members: make([]member, 0, len(s.Members)), Alarms: alarmsOf(s), Issued: p.issued(),
 		Counts: counts{
 			Databases: s.Counts.Databases, Identities: s.Counts.Identities, Hidden: s.Counts.HiddenIdentities,
-			HiLos: s.Counts.HiLos, Claims: s.Counts.Claims, Requests: s.Counts.Requests, NameBytes: s.Counts.NameBytes,
+			HiLos: s.Counts.HiLos, Claims: s.Counts.Claims, Series: s.Counts.Series, SeriesKeys: s.Counts.SeriesKeys,
+			Requests: s.Counts.Requests, NameBytes: s.Counts.NameBytes,
 		},
 		You: you{
 			Name: p.service.Principal(r.Context()), Cluster: have.String(), Grants: p.service.Grants(r.Context(), database(r.URL.Query())),

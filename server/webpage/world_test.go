@@ -22,6 +22,7 @@ import (
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/grpcapi"
+	"github.com/idnode/idnode/server/history"
 	"github.com/idnode/idnode/server/httpapi"
 	"github.com/idnode/idnode/server/jsonapi"
 	keeper "github.com/idnode/idnode/server/reserve"
@@ -52,6 +53,8 @@ type world struct {
 	// change is made to the status.
 	change  func(*service.ClusterStatus)
 	reserve *keeper.Total
+	page    *Page
+	busiest history.Busiest
 }
 
 func newWorld(t testing.TB) *world {
@@ -149,7 +152,11 @@ func (w *world) newServer(cfg httpapi.Config) *httpapi.Server {
 	})
 	server := httpapi.NewServer(cfg, svc)
 	public := jsonapi.New(jsonapi.Config{Calls: &grpcapi.Server{}, CheckHost: svc.CheckHost})
-	New(Config{Service: svc, Public: public, Issued: func() map[string]uint64 { return map[string]uint64{"guid": 7} }}).Handle(server.Handle)
+	w.page = New(Config{
+		Service: svc, Public: public, Issued: func() map[string]uint64 { return map[string]uint64{"guid": 7} },
+		Recent: func() *peerv1.Figures { return &peerv1.Figures{CommitP99Micros: 900} }, Busiest: &w.busiest,
+	})
+	w.page.Handle(server.Handle)
 	return server
 }
 

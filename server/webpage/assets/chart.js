@@ -1,67 +1,73 @@
-// Small live charts.
+// Small charts of one quantity over time.
 
 import { el, write } from "./dom.js";
-import { kept } from "./live.js";
-import { about, rate } from "./text.js";
+import { told } from "./past.js";
+import { clock } from "./text.js";
 
 const width = 240;
 const height = 56;
-// shortest is how much time the width is at least; a longer history makes it more.
-const shortest = 30_000;
+// most is how many marks are drawn: the newest.
+const most = 60;
 
-// rates are ids a second between each two samples, with the time of the second.
-function rates(samples, strategy) {
-  const points = [];
-  for (let i = 1; i < samples.length; i++) {
-    const seconds = (samples[i].millis - samples[i - 1].millis) / 1000;
-    const ids = (samples[i].issued[strategy] ?? 0) - (samples[i - 1].issued[strategy] ?? 0);
-    if (seconds > 0) {
-      points.push({ millis: samples[i].millis, value: ids / seconds });
-    }
-  }
-  return points;
-}
-
-// chart shows the rate of one strategy. The newest point is at the right end, and
-// the height is that of the peak in sight.
-export function chart(strategy, title, note) {
+// chart shows a quantity; text writes a value of it.
+export function chart({ key, title, note, unit, text }) {
   const line = el("path", { class: "line" });
   const area = el("path", { class: "area" });
+  const lines = el("g");
   const picture = el(
     "svg", { viewBox: `0 0 ${width} ${height + 4}`, preserveAspectRatio: "none", role: "img" },
-    el("line", { class: "base", x1: "0", x2: width, y1: height, y2: height }), area, line,
+    el("line", { class: "base", x1: "0", x2: width, y1: height, y2: height }), lines, area, line,
   );
   const now = el("strong");
   const peak = el("span");
   const total = el("span");
+  const ticks = [el("span"), el("span"), el("span")];
   const element = el(
-    "li", { class: "card rate", "data-strategy": strategy },
-    el("h3", {}, title), el("p", { class: "hint" }, note), el("p", { class: "now" }, now, " ids/s"), picture,
-    el("p", { class: "hint ends" }, peak, total),
+    "li", { class: "card rate", "data-strategy": key },
+    el("h3", {}, title), el("p", { class: "hint" }, note), el("p", { class: "now" }, now, ` ${unit}`),
+    picture, el("p", { class: "hint axis", "aria-hidden": "true" }, ...ticks), el("p", { class: "hint ends" }, peak, total),
   );
-  const update = (samples) => {
-    const points = rates(samples, strategy);
-    const value = points.at(-1)?.value ?? 0;
-    const highest = Math.max(0, ...points.map((point) => point.value));
-    draw(points, highest, line, area);
-    write(now, rate(value));
-    write(peak, `peak ${rate(highest)}`);
-    write(total, `${about(samples.at(-1)?.issued[strategy] ?? 0)} in all`);
-    picture.setAttribute("aria-label", `${title}: ${rate(value)} ids a second now, at most ${rate(highest)} in the last two minutes`);
+  // update draws points, each with the time at that it ends, in milliseconds of the node, from
+  // one time to another. A line breaks where the next point is more than step away. began is
+  // the time of 0 by the viewer's clock.
+  const update = ({ points, from, to, step, events, began, newest, sum }) => {
+    const seen = points.filter(({ at }) => at >= from);
+    const highest = Math.max(0, ...seen.map(({ value }) => value));
+    const x = (at) => Math.max(0, (at - from) / (to - from) * width);
+    const y = (value) => height - value / (highest || 1) * (height - 3);
+    const paths = runs(seen, step).map((run) => {
+      const begin = x(Math.max(from, run[0].at - step / 1.5)).toFixed(1);
+      const path = `M${begin},${y(run[0].value).toFixed(1)}` + run.map(({ at, value }) => `L${x(at).toFixed(1)},${y(value).toFixed(1)}`).join("");
+      return [path, `${path}L${x(run.at(-1).at).toFixed(1)},${height}L${begin},${height}Z`];
+    });
+    line.setAttribute("d", paths.map(([path]) => path).join(""));
+    area.setAttribute("d", paths.map(([, path]) => path).join(""));
+    lines.replaceChildren(...events.filter(({ at }) => at >= from).slice(-most).map((event) => mark(event, x(event.at), began)));
+    write(now, text(newest ?? 0));
+    write(peak, `peak ${text(highest)}`);
+    write(total, sum ?? "");
+    const seconds = to - from < 600_000;
+    [from, (from + to) / 2, to].forEach((at, i) => write(ticks[i], clock(began + at, seconds)));
+    picture.setAttribute("aria-label", `${title}: ${text(newest ?? 0)} ${unit} now, at most ${text(highest)} since ${clock(began + from, seconds)}`);
   };
   return { element, update };
 }
 
-function draw(points, highest, line, area) {
-  const end = points.at(-1)?.millis ?? 0;
-  const longest = Math.min(end - (points[0]?.millis ?? 0), (kept - 1) * 1000);
-  const scale = width / Math.max(shortest, longest);
-  const top = highest || 1;
-  const path = points
-    .filter((point) => end - point.millis <= longest)
-    .map((point, i) => `${i ? "L" : "M"}${(width - (end - point.millis) * scale).toFixed(1)},${(height - (point.value / top) * (height - 3)).toFixed(1)}`)
-    .join("");
-  const first = path.slice(1, path.indexOf(","));
-  line.setAttribute("d", path);
-  area.setAttribute("d", path && `${path}L${width},${height}L${first},${height}Z`);
+// runs parts points where nothing is known between them.
+function runs(points, step) {
+  const all = [];
+  points.forEach((point, i) => {
+    if (i && point.at - points[i - 1].at <= step) {
+      all.at(-1).push(point);
+    } else {
+      all.push([point]);
+    }
+  });
+  return all;
+}
+
+// mark is a line where something happened.
+function mark(event, x, began) {
+  const kind = event.kind === "leader" ? "leader" : "alarm";
+  return el("line", { class: `event ${kind}`, x1: x.toFixed(1), x2: x.toFixed(1), y1: "0", y2: height }, el("title", {}, `${clock(began + event.at, true)} ${told(event)}`));
 }

@@ -14,12 +14,13 @@ export function say(text) {
 
 let titles = 0;
 
-// ask opens a dialog over the page. act is called for the button that does it, and
-// may fail: the dialog then stays and says why. The dialog's submit button is
+// ask opens a dialog over the page. act is called for the button that does it, with the signal
+// that the dialog was closed, and may fail: the dialog then stays and says why. The dialog's submit button is
 // returned, so that the caller can disable it.
 export function ask({ title, content, does, danger = false, act }) {
   const id = `dialog-${++titles}`;
   const failure = el("p", { class: "failure", role: "alert" });
+  const closed = new AbortController();
   const submit = el("button", { class: danger ? "danger" : "main" }, does);
   const cancel = button("Cancel", () => dialog.close());
   const form = el(
@@ -36,15 +37,19 @@ export function ask({ title, content, does, danger = false, act }) {
     write(failure, "");
     form.setAttribute("aria-busy", "true");
     try {
-      await act();
+      await act(closed.signal);
       dialog.close();
     } catch (error) {
-      write(failure, explain(error));
+      if (error !== closed.signal.reason) { // What could still be stopped was.
+        write(failure, explain(error));
+        closed.signal.aborted && say(explain(error));
+      }
     } finally {
       form.removeAttribute("aria-busy");
     }
   });
   dialog.addEventListener("close", () => {
+    closed.abort();
     dialog.remove();
     // What opened it may have gone, with the row that it was in.
     (back?.isConnected ? back : document.getElementById("main")).focus();

@@ -1,7 +1,7 @@
 // Makes elements. Text only ever becomes text: nothing here takes HTML, and the
 // page's policy would refuse it.
 
-const svgNames = new Set(["svg", "path", "line", "circle", "title"]);
+const svgNames = new Set(["svg", "path", "line", "g", "title"]);
 
 // shown escapes what docid.FirstInvisible looks for in a name: it would turn or break the
 // text around it, or make it look like another.

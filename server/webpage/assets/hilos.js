@@ -59,10 +59,11 @@ function raise(database, counter, done) {
   const submit = ask({
     title: counter ? `Raise ${counter.name}` : "Start a HiLo counter", does: counter ? "Raise" : "Start",
     content: [counter ? el("p", {}, `Its Max is ${number(counter.max)}.`) : tag.element, max.element, warning],
-    act: async () => {
+    act: async (closed) => {
       // Ranges may have been given out since; only a lower value would be wrong then.
       const name = counter?.name ?? tag.input.value; // An input drops line ends.
       current = await valueOf({ database, tag: name });
+      closed.throwIfAborted();
       if (!judge()) {
         throw new Failure("", "Its value has changed meanwhile.");
       }

@@ -15,8 +15,8 @@ export const live = {
   // overview is the newest answer; undefined before the first.
   overview: undefined,
   // samples are the newest figures, oldest first: when, in milliseconds of the
-  // node, how many ids by strategy, and when the members were asked how they are and
-  // how far the furthest state was then.
+  // node, how many ids by strategy, and when the members were asked how they are,
+  // how far the furthest state was then, and the 99th percentile of commits.
   samples: [],
   // lostAt is since when the node has not answered; undefined if it does.
   lostAt: undefined,
@@ -63,7 +63,7 @@ function take(overview) {
   if (last && overview.millis < last.millis) {
     live.samples = []; // The node was started again, and counts from the beginning.
   }
-  live.samples.push({ millis: overview.millis, issued: overview.issued, taken: overview.taken_millis, furthest: overview.furthest_index });
+  live.samples.push({ millis: overview.millis, issued: overview.issued, taken: overview.taken_millis, furthest: overview.furthest_index, commit: overview.self.figures?.commit_p99_micros });
   live.samples.splice(0, live.samples.length - kept);
   live.overview = overview;
   live.lostAt = live.failure = undefined;
@@ -74,6 +74,28 @@ function take(overview) {
 export function before() {
   const newest = live.samples.at(-1)?.taken;
   return live.samples.findLast((sample) => sample.taken < newest)?.furthest;
+}
+
+// repeat calls ask now, and again and again, with a pause between, while the page is seen. ask is
+// given what says that nobody waits for it any more. It returns what ends that.
+export function repeat(ask, pause) {
+  let timer;
+  let over = false;
+  async function again() {
+    clearTimeout(timer);
+    await ask(() => over);
+    if (!over) {
+      timer = setTimeout(() => document.hidden || again(), pause);
+    }
+  }
+  const seen = () => document.hidden || again();
+  document.addEventListener("visibilitychange", seen);
+  again();
+  return () => {
+    over = true;
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", seen);
+  };
 }
 
 document.addEventListener("visibilitychange", () => document.hidden || look());

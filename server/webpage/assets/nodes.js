@@ -206,8 +206,9 @@ function removal(m) {
         "a node in its place joins under a new tag. A member that will be back needs nothing done."),
       tag.element,
     ],
-    act: async () => {
+    act: async (closed) => {
       const { members } = await get("overview");
+      closed.throwIfAborted();
       if (members.some(({ tag, reachable }) => tag === m.tag && reachable)) {
         throw new Failure("INVALID_REQUEST", `Member ${m.tag} answers; the page removes only what is gone.`, { field: "tag" });
       }

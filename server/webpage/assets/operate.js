@@ -1,11 +1,11 @@
 // The view for operators: the viewer's name, backups, settings and roles.
 
 import { download, known, ofCluster } from "./api.js";
-import { explain, say } from "./dialog.js";
-import { button, el, write } from "./dom.js";
+import { ask, explain, say } from "./dialog.js";
+import { button, el, field, write } from "./dom.js";
 import { hold, obstacle } from "./gate.js";
 import { live } from "./live.js";
-import { number, size } from "./text.js";
+import { integer, number, size } from "./text.js";
 
 // pause is between two looks at settings and roles, which change rarely.
 const pause = 10_000;
@@ -13,13 +13,14 @@ const pause = 10_000;
 export function operate() {
   const who = el("p", { class: "lead" });
   const backup = backups();
-  const settings = section("Settings", "ListSettings", "Limits that the whole cluster shares: idnode cluster set changes them.", settingsTable);
+  const settings = section("Settings", "ListSettings", "Limits that the whole cluster shares. A change counts at once, on all nodes.", settingsTable);
   const roles = section("Roles", "GetRoles", "Roles and their rights: idnode cluster set-roles changes them.", rolesTable);
   const element = el("div", { class: "operate" }, who, backup.element, settings.element, roles.element);
   const update = ({ overview: o }) => {
     write(who, `You are ${o.you.name ? o.you.name : "known by no certificate"}. ` +
       (o.you.cluster ? `On the cluster as a whole you have the rights ${o.you.cluster.replaceAll(",", ", ")}.` : "On the cluster as a whole you have no right."));
     backup.update(o);
+    settings.element.querySelectorAll(".change").forEach((each) => hold(each, obstacle(["cluster"], { may: o.you.cluster })));
   };
   const look = () => Promise.all([settings.look(), roles.look()]);
   const timer = setInterval(() => document.hidden || look(), pause);
@@ -75,14 +76,20 @@ function section(title, method, about, show) {
   const element = el(
     "section", { class: "card list", "data-about": title.toLowerCase() }, el("div", { class: "head" }, el("div", {}, el("h2", {}, title), el("p", { class: "hint" }, about))), body, note,
   );
+  let shown = "";
   async function look() {
     try {
       const answer = await ofCluster(method, known);
-      body.replaceChildren(...show(answer, title));
+      const now = JSON.stringify({ ...answer, logIndex: undefined });
+      if (now !== shown) { // What has the focus stays.
+        body.replaceChildren(...show(answer, title, look));
+        shown = now;
+      }
       write(note, body.children.length ? "" : "There are none: every caller that reaches this node may do everything, except what is kept to administrators (--admin).");
     } catch (error) {
       if (!error.unreached) {
         body.replaceChildren();
+        shown = "";
         write(note, explain(error));
       }
     }
@@ -101,9 +108,27 @@ function table(label, heads, rows) {
   );
 }
 
-function settingsTable({ settings }, title) {
-  return [table(title, [["Setting"], ["Value", "number"], ["Default", "number"], ["What it limits"]],
-    settings.map((s) => [s.key, number(s.value), number(s.defaultValue), s.description]))];
+function settingsTable({ settings }, title, again) {
+  return [table(title, [["Setting"], ["Value", "number"], ["Default", "number"], ["What it limits"], ["What to do", "do"]],
+    settings.map((s) => [s.key, number(s.value), number(s.defaultValue), s.description, button("Change", () => change(s, again), { class: "change", "aria-label": `Change ${s.key}` })]))];
+}
+
+// change sets a setting.
+function change({ key, value, defaultValue, description }, done) {
+  const wanted = field("Value", { inputmode: "numeric", value });
+  const submit = ask({
+    title: `Change ${key}?`, does: "Change",
+    content: [el("p", {}, `${description} It is ${number(value)}; by default ${number(defaultValue)}. What is there already stays.`), wanted.element],
+    act: async () => {
+      const { setting } = await ofCluster("UpdateSetting", { key, value: String(integer(wanted.input.value)) });
+      say(`${key} is ${number(setting.value)}.`);
+      done();
+    },
+  });
+  const judge = () => hold(submit, integer(wanted.input.value) === undefined ? "Give a whole number." : "");
+  wanted.input.addEventListener("input", judge);
+  wanted.input.select();
+  judge();
 }
 
 // namesOf says which names a grant is for.

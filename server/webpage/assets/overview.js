@@ -1,9 +1,12 @@
-// The view of the cluster: its nodes, the rates of this one, and how much there is.
+// The view of the cluster: its nodes, what this one did, and how much there is.
 
 import { chart } from "./chart.js";
-import { el, write } from "./dom.js";
+import { button, el, keyed, write } from "./dom.js";
+import { live } from "./live.js";
 import { nodes } from "./nodes.js";
-import { elapsed, number, size } from "./text.js";
+import { follow } from "./past.js";
+import { address } from "./place.js";
+import { about, duration, elapsed, number, rate, size } from "./text.js";
 
 const strategies = [
   ["identity", "Identities", "agreed by the cluster"],
@@ -11,22 +14,78 @@ const strategies = [
   ["server_side", "Server-side ids", "etags of this node"],
   ["guid", "GUIDs", "random"],
   ["semantic", "Semantic ids", "as given, or claimed"],
+  ["series", "Document numbers", "of series"],
 ];
+
+// views are where the names of each kind are.
+const views = { identity: "identities", hilo: "hilo", series: "series", "server-side": "etags" };
+// shortest is how much time a chart shows at least, and soon how much the live ones do at most.
+const shortest = 30_000;
+const soon = 120_000;
+
+// past is what the charts show: two hours, or two minutes; it stays while the page is open.
+let past = true;
 
 export function overview() {
   const facts = figures(["Alarms", "Quorum", "Leader", "Term", "Log", "HiLo reserve"]);
-  const counts = figures(["Identities", "HiLo counters", "Claims", "Databases", "Request ids kept", "Size of names"]);
+  const counts = figures(["Identities", "HiLo counters", "Claims", "Series", "Databases", "Request ids kept", "Size of names"]);
   const all = nodes();
-  const charts = strategies.map((strategy) => chart(...strategy));
+  const charts = strategies.map(([key, title, note]) => chart({ key, title, note, unit: "ids/s", text: rate }));
+  const commits = chart({ key: "commit", title: "Commit p99", note: "of this node's calls", unit: "", text: (micros) => micros ? duration(micros) : "–" });
+  const periods = [[true, "2 hours"], [false, "2 minutes"]].map(([value, text]) => button(text, () => {
+    past = value;
+    draw();
+  }, { "data-past": String(value) }));
+  const since = el("p", { class: "hint" });
+  const body = el("tbody");
+  const rows = keyed(body, busyRow);
+  const table = el(
+    "table", { class: "rows busiest" }, el("caption", { class: "unseen" }, "Busiest names"),
+    el("thead", {}, el("tr", {}, ...["Name", "Kind", "Database"].map((head) => el("th", { scope: "col" }, head)), el("th", { scope: "col", class: "number" }, "Ids/s"))), body,
+  );
+  const none = el("p", { class: "note" }, "No name that you may read was in use, or none stands out.");
   const element = el(
     "div", {},
     facts.element, el("h2", {}, "Nodes"), all.element,
-    el("h2", {}, "Ids handed out by this node"),
-    el("p", { class: "lead" }, "Over the last two minutes, and in all since it was started; every database together."),
-    el("ul", { class: "rates" }, ...charts.map((c) => c.element)),
+    el("div", { class: "titled" }, el("h2", {}, "What this node did"), el("div", { class: "periods", role: "group", "aria-label": "Time that the charts show" }, ...periods)),
+    since, el("ul", { class: "rates" }, ...charts.map((c) => c.element), commits.element),
+    el("h2", {}, "Busiest names"), el("p", { class: "hint" }, "At this node, over the last one to two minutes."),
+    el("section", { class: "card list" }, table, none),
     el("h2", {}, "In the replicated state"), counts.element,
   );
-  const update = ({ overview: o, samples }) => {
+  // memory is what the node remembers, at the viewer's time.
+  let memory;
+  function draw() {
+    const { overview: o, samples } = live;
+    periods.forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.past === String(past))));
+    if (!o || !samples.length) {
+      return;
+    }
+    const began = Date.now() - o.millis;
+    const events = (memory?.events ?? []).filter(({ kind }) => ["leader", "alarm", "paused"].includes(kind)).map((e) => ({ ...e, at: e.millis }));
+    const shown = past && memory ? remembered(memory) : lately(samples);
+    const to = Math.max(o.millis, memory?.millis ?? 0);
+    const from = Math.min(to - shortest, Math.max(shown.first, to - (past ? 7_200_000 : soon)));
+    const now = lately(samples);
+    charts.forEach((c, i) => {
+      const key = strategies[i][0];
+      c.update({
+        points: shown.of(key), from, to, step: shown.step, events, began,
+        newest: now.of(key).at(-1)?.value, sum: `${about(o.issued[key] ?? 0)} in all`,
+      });
+    });
+    commits.update({ points: shown.of("commit").filter(({ value }) => value), from, to, step: shown.step, events, began, newest: now.of("commit").at(-1)?.value });
+    write(since, `Of all databases together. The node remembers two hours, or since it was started ${elapsed(o.millis)} ago. Lines mark changes of leader and alarms.`);
+  }
+  const close = follow((answer) => {
+    memory = answer;
+    rows(answer.busiest, (b) => JSON.stringify([b.kind, b.database, b.name]));
+    table.hidden = !answer.busiest.length;
+    none.hidden = !table.hidden;
+    draw();
+  });
+  table.hidden = true;
+  const update = ({ overview: o }) => {
     facts.update([
       [o.alarms.length || "none", o.alarms.length ? "open, see above" : "that this node knows of"],
       [o.has_quorum ? `${o.reachable} of ${o.voters} voters` : "missing", o.voters ? `${o.quorum} needed` : "no cluster yet"],
@@ -36,14 +95,41 @@ export function overview() {
       o.reserve ? [number(o.reserve.numbers), o.reserve.tags ? `of this node, for ${elapsed(o.reserve.lasts_millis)}` : "no tag in steady use"] : ["none", "this node keeps none"],
     ]);
     all.update(o);
-    charts.forEach((c) => c.update(samples));
+    draw();
     counts.update([
       [number(o.counts.identities), o.counts.hidden_identities ? `and ${number(o.counts.hidden_identities)} deleted` : ""],
-      [number(o.counts.hilos), ""], [number(o.counts.claims), ""], [number(o.counts.databases), ""],
+      [number(o.counts.hilos), ""], [number(o.counts.claims), ""],
+      [number(o.counts.series), o.counts.series_keys ? `with ${number(o.counts.series_keys)} keys` : ""], [number(o.counts.databases), ""],
       [number(o.counts.request_ids), ""], [size(o.counts.name_bytes), ""],
     ]);
   };
-  return { element, update };
+  return { element, update, close };
+}
+
+// remembered are the points of what the node remembers.
+function remembered({ at_millis: at, every_millis: every, ids_per_second: rates, commit_p99_micros: commits }) {
+  return {
+    first: (at[0] ?? Infinity) - every, step: 1.5 * every,
+    of: (key) => (key === "commit" ? commits : rates[key]).map((value, i) => ({ at: at[i], value })),
+  };
+}
+
+// lately are the points of what the page has seen, between each two samples.
+function lately(samples) {
+  const between = (key, a, b) => key === "commit" ? b.commit : ((b.issued[key] ?? 0) - (a.issued[key] ?? 0)) / (b.millis - a.millis) * 1000;
+  return {
+    first: samples[0].millis, step: 5000,
+    of: (key) => samples.slice(1).map((sample, i) => ({ at: sample.millis, value: between(key, samples[i], sample) })).filter(({ value }) => Number.isFinite(value)),
+  };
+}
+
+function busyRow({ kind, database, name }) {
+  const cell = el("td", { class: "number", "data-head": "Ids/s" });
+  const element = el(
+    "tr", { "data-name": name }, el("th", { scope: "row" }, el("a", { href: address(views[kind], database) }, name)),
+    el("td", { "data-head": "Kind" }, kind), el("td", { "data-head": "Database" }, database), cell,
+  );
+  return { element, update: (now) => write(cell, rate(now.ids_per_second)) };
 }
 
 // figures is a row of numbers with their names.

@@ -6,7 +6,10 @@ import { listen, live, look } from "./live.js";
 import { address, place } from "./place.js";
 import { elapsed } from "./text.js";
 import { claims } from "./claims.js";
+import { databases } from "./databases.js";
 import { etags } from "./etags.js";
+import { events } from "./events.js";
+import { find } from "./find.js";
 import { hilos } from "./hilos.js";
 import { identities } from "./identities.js";
 import { make } from "./make.js";
@@ -17,11 +20,14 @@ import { series } from "./series.js";
 
 const views = {
   overview: { title: "Cluster", open: overview },
+  events: { title: "Events", open: events },
+  find: { title: "Find", open: find, database: true },
   make: { title: "Make an id", open: make, database: true },
   identities: { title: "Identities", open: identities, database: true },
   hilo: { title: "HiLo", open: hilos, database: true },
   claims: { title: "Claims", open: claims, database: true },
   series: { title: "Series", open: series, database: true },
+  databases: { title: "Databases", open: databases },
   etags: { title: "Etags", open: etags },
   operate: { title: "Operate", open: operate },
 };
@@ -96,7 +102,7 @@ function frame({ overview: o, lostAt }) {
 const troubles = keyed(document.getElementById("trouble"), (item) => {
   // The time runs on. A screen reader has read the rest, and need not read it each second.
   const time = el("span", { "aria-hidden": "true" });
-  const rule = item.name && el("span", { class: "rule" }, item.name);
+  const rule = item.name && el("a", { class: "rule", href: item.runbook, target: "_blank", rel: "noreferrer" }, item.name);
   return {
     element: el("p", { class: `trouble ${item.kind}`, "data-alarm": item.name }, el("strong", {}, item.title), " ", item.text, " ", time, " ", ...(item.links ?? []), rule),
     update: (now) => write(time, now.millis ? `For ${elapsed(now.millis)}.` : ""),

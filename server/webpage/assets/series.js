@@ -80,7 +80,7 @@ async function look(database, { name, definition }) {
 }
 
 // find finds a number by its key, or else by its text.
-async function find(database, series, of) {
+export async function find(database, series, of) {
   const by = async (what) => (await ofSeries("WhoHas", { database, series, ...what, ...known })).number;
   try {
     return await by({ key: of });

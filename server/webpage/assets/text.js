@@ -34,6 +34,15 @@ export function elapsed(millis) {
   return words.replaceAll(" ", "\u00a0");
 }
 
+// clock writes a time of the day, dated one with its date; both in the viewer's own zone.
+export function clock(millis, seconds) {
+  return new Date(millis).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: seconds ? "2-digit" : undefined });
+}
+
+export function dated(millis) {
+  return new Date(millis).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+}
+
 // entries writes a number of log entries.
 export function entries(count) {
   return count === 1 ? "1 log entry" : `${number(count)} log entries`;

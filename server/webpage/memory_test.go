@@ -1,0 +1,76 @@
+package webpage
+
+import (
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/fsm/op"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/server/httpapi"
+	"github.com/idnode/idnode/server/service"
+)
+
+// TestHistory: what the node saw, second by second, is there afterwards.
+func TestHistory(t *testing.T) {
+	w := newWorld(t)
+	s := w.newServer(httpapi.Config{})
+	walk(t, s, []step{{get, "history", "", 200, `{"every_millis":10000,"at_millis":[],"events":[],"busiest":[]}`}})
+	second := 0
+	watch := func(seconds int) {
+		for range seconds {
+			w.page.observe(time.Duration(second) * time.Second)
+			second++
+		}
+	}
+	watch(11)
+	w.loseQuorum()
+	watch(10)
+	w.busiest.Count("identity", "default", "<b>", 60)
+	walk(t, s, []step{{get, "history", "", 200, `{
+		"at_millis":[10000,20000],"commit_p99_micros":[900,900],
+		"ids_per_second":{"guid":[0,0],"series":[0,0]},
+		"events":[{"millis":0,"kind":"started"},{"kind":"leader","text":"A"},
+			{"millis":11000,"kind":"leader","text":""},
+			{"millis":11000,"kind":"alarm","text":"No quorum.","critical":true}],
+		"busiest":[{"kind":"identity","database":"default","name":"<b>","ids_per_second":60}]}`}})
+}
+
+// TestHistoryIsSmall, whatever there was.
+func TestHistoryIsSmall(t *testing.T) {
+	w := newWorld(t)
+	s := w.newServer(httpapi.Config{})
+	for second := range 3 * 3600 {
+		w.change = func(status *service.ClusterStatus) { status.LeaderTag = "ABC"[second%3 : second%3+1] }
+		w.page.observe(time.Duration(second) * time.Second)
+	}
+	if answer := send(s, get, api+"history", ""); answer.Body.Len() > 100_000 {
+		t.Errorf("%d bytes", answer.Body.Len())
+	}
+}
+
+// TestBusiestNamesAreForReaders: a name is shown to those who may read it, and to no others.
+func TestBusiestNamesAreForReaders(t *testing.T) {
+	w := newWorld(t)
+	as := w.withRoles()
+	w.busiest.Count("identity", "shop", "bills", 60)
+	w.busiest.Count("identity", "other", "secret", 600)
+	wantJSON(t, as("dns:guest", "history"), 200, `{"busiest":[{"name":"bills"}]}`)
+	wantJSON(t, as("dns:shop", "history"), 200, `{"busiest":[{"name":"secret"},{"name":"bills"}]}`)
+}
+
+// TestAuditLog is for those with the right cluster.
+func TestAuditLog(t *testing.T) {
+	w := newWorld(t)
+	as := w.withRoles()
+	wantJSON(t, as("dns:ops", "audit"), 200, `{"lines":null}`)
+	wantJSON(t, as("dns:shop", "audit"), 403, `{"reason":"PERMISSION_DENIED"}`)
+}
+
+// TestSeriesAreCounted in what the state holds.
+func TestSeriesAreCounted(t *testing.T) {
+	w := newWorld(t)
+	define := &raftlogv1.SeriesDefine{Name: "invoices", Definition: op.SeriesDefinition(series.Definition{Format: "{number}"})}
+	w.Must(op.Envelope{Database: "default"}, define)
+	wantJSON(t, send(w.newServer(httpapi.Config{}), get, api+"overview", ""), 200, `{"counts":{"series":1,"series_keys":0}}`)
+}
