@@ -13,7 +13,9 @@ import (
 )
 
 // pages are the views of the page.
-var pages = []string{"overview", "make", "identities", "hilo", "claims", "series", "etags", "operate"}
+var pages = []string{
+	"overview", "events", "find?of=invoices/1", "make", "identities", "hilo", "claims", "series", "databases", "etags", "operate",
+}
 
 // oddNames are names of identities and claims that a page could stumble over: text
 // that looks like a page's own, and one that is longer than any line.
@@ -62,8 +64,10 @@ func TestPage(t *testing.T) {
 		{"series", (*pageTest).seesSeries},
 		{"etags", (*pageTest).seesEtags},
 		{"databases", (*pageTest).changesDatabase},
+		{"finds", (*pageTest).finds},
 		{"keyboard", (*pageTest).worksByKeyboard},
 		{"rates", (*pageTest).seesRates},
+		{"busiest names", (*pageTest).seesBusiest},
 		{"nodes", (*pageTest).seesNodes},
 		{"labels", (*pageTest).namesEverything},
 		{"contrast", (*pageTest).isLegible},
@@ -71,6 +75,7 @@ func TestPage(t *testing.T) {
 		{"widths", (*pageTest).fitsWidths},
 		{"dark", (*pageTest).turnsDark},
 		{"quorum lost and back", (*pageTest).losesQuorum},
+		{"what happened", (*pageTest).seesEvents},
 		{"node gone and back", (*pageTest).losesNode},
 		{"another node's page", (*pageTest).goesToAnother},
 		{"dead member", (*pageTest).removesDeadMember},
@@ -206,6 +211,14 @@ func (p *pageTest) reservesRanges() {
 		p.click(".made > li:first-child .more button")
 		p.sees(".made > li:first-child .more", "begins at 1 again")
 	}
+	p.fill("[name=tag]", "tickets")
+	p.click(".forms form:nth-child(2) .main")
+	p.sees(".made > li:first-child .more", "Give it back unused")
+	if _, err := p.node.Ids.NextRange(p.ctx, &idnodev1.NextRangeRequest{Tag: "tickets"}); err != nil {
+		p.t.Fatal(err)
+	}
+	p.click(".made > li:first-child .more button")
+	p.sees(".made > li:first-child .more", "Not taken back: a newer range was given out since.")
 	p.template("invoices|", "Identity")
 	p.click(".forms form:nth-child(1) .main")
 	p.made("Identity", `^invoices\/3$`)
@@ -384,6 +397,11 @@ func (p *pageTest) changesDatabase() {
 	p.gone("tr[data-name=invoices]")
 	p.open("hilo?database=shop")
 	p.sees("tr[data-name=orders]", "32")
+	p.open("databases")
+	p.sees("tbody", "default")
+	p.click("tr[data-name=shop] .do button:nth-child(2)")
+	p.sees("h1", "Identities")
+	p.sees("tbody", "only-shop")
 	p.open("identities")
 	p.sees("tbody", "customer-00")
 }
@@ -393,6 +411,11 @@ func (p *pageTest) seesRates() {
 	p.open("overview")
 	stop := p.load()
 	defer stop()
+	p.until("what the node remembers", `document.querySelector("[data-strategy=server_side] .line").getAttribute("d").includes("L")`)
+	p.until("times", `[...document.querySelectorAll("[data-strategy=identity] .axis span")].every(e => /^\d\d:\d\d(:\d\d)?$/.test(e.innerText))`)
+	p.sees("[data-strategy=series]", "2 in all")
+	p.sees("[data-strategy=commit] .now", "s")
+	p.click("[data-past=false]")
 	for _, strategy := range []string{"identity", "hilo", "server_side", "guid"} {
 		p.until("a rate of "+strategy, fmt.Sprintf(
 			`parseFloat(document.querySelector("[data-strategy=%s] .now strong").innerText) > 0 && document.querySelector("[data-strategy=%s] .line").getAttribute("d").includes("L")`,
@@ -400,9 +423,19 @@ func (p *pageTest) seesRates() {
 		))
 	}
 	p.until("a history", `document.querySelector("[data-strategy=identity] .line").getAttribute("d").split("L").length > 12`)
-	p.size(1200, 820)
 	p.shot("rates")
-	p.size(1200, 900)
+	p.picture("page", 1200, 1290)
+	p.click("[data-past=true]")
+	p.until("it is pressed", `document.querySelector("[data-past=true][aria-pressed=true]")`)
+}
+
+// seesBusiest looks at the names in use, one of which leads to its view.
+func (p *pageTest) seesBusiest() {
+	p.open("overview")
+	p.sees(".busiest", "orders/")
+	p.until("ten names", `document.querySelectorAll(".busiest tbody tr").length === 10`)
+	p.click(".busiest tr[data-name=invoices] a")
+	p.sees("h1", "Identities")
 }
 
 // load takes ids of several kinds at the node until it is stopped. Calls may fail

@@ -117,7 +117,9 @@ func (p *pageTest) removesDeadMember() {
 	}
 	p.colours("dark")
 	p.until("for how long", `parseInt(document.querySelector("#trouble [aria-hidden]").innerText.slice(4)) >= 3`)
+	p.until("where it is said what to do", `document.querySelector("[data-alarm=IdnodeMemberUnreachable] a").href.endsWith("/docs/operate/alarms.md#idnodememberunreachable")`)
 	p.shot("silent-member")
+	p.picture("page-dark", 1200, 840)
 	p.colours("light")
 	p.click(".member[data-tag=C] .remove")
 	p.sees("dialog", "Remove member C?")
@@ -138,6 +140,7 @@ func (p *pageTest) removesDeadMember() {
 	p.gone("dialog")
 	p.cluster.Nodes[2].Process.Kill()
 	p.off(".member[data-tag=C] .remove", "")
+	p.cancelsRemoval()
 	p.click(".member[data-tag=C] .remove")
 	p.fill("dialog input", "c")
 	p.click("dialog .danger")
@@ -145,6 +148,28 @@ func (p *pageTest) removesDeadMember() {
 	p.gone(".member[data-tag=C]")
 	p.gone("[data-alarm=IdnodeMemberUnreachable]")
 	p.sees(".figures", "2 of 2 voters")
+}
+
+// cancelsRemoval closes the dialog while the page still looks whether the member is gone: then it
+// is not removed.
+func (p *pageTest) cancelsRemoval() {
+	ask[bool](p.browser, `(window.asked = [], window.ownFetch = fetch, window.fetch = (url, options) => {
+		asked.push(String(url));
+		return String(url).endsWith("/overview") && !window.goOn ? new Promise((done) => { window.goOn = () => done(ownFetch(url, options)); }) : ownFetch(url, options);
+	}, true)`)
+	p.click(".member[data-tag=C] .remove")
+	p.fill("dialog input", "c")
+	p.click("dialog .danger")
+	p.until("the page looks", "window.goOn")
+	p.keys(kb.Escape)
+	p.gone("dialog")
+	ask[bool](p.browser, `(window.goOn(), true)`)
+	// It asks for the overview again, each second: once more, and the removal would have come.
+	p.until("the page went on", `asked.filter(url => url.includes("/overview")).length > 3`)
+	if asked := ask[string](p.browser, `asked.join()`); strings.Contains(asked, "RemoveMember") {
+		p.t.Errorf("it asked for %s", asked)
+	}
+	ask[bool](p.browser, `(window.fetch = ownFetch, true)`)
 }
 
 // foreign is a page of somebody else that would change things at a node, in every

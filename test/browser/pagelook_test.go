@@ -2,13 +2,14 @@ package browser
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
 
 // content says that a view has what it shows.
-const content = `document.querySelector(".forms, .operate tbody tr, main > div > .list tbody tr, .nodes tbody tr")`
+const content = `document.querySelector(".forms, .found li, .operate tbody tr, main > div > .list tbody tr, .nodes tbody tr")`
 
 // worksByKeyboard goes from the top of the page to a seeded identity and back,
 // without a mouse.
@@ -136,11 +137,13 @@ func (p *pageTest) fitsWidths() {
 				if out := ask[string](p.browser, outside); out != "" {
 					p.t.Errorf("%s on %d: outside:\n%s", view, width, out)
 				}
-				p.shot(fmt.Sprintf("%s-%d-%s", scheme, width, view))
+				p.shot(fmt.Sprintf("%s-%d-%s", scheme, width, strings.SplitN(view, "?", 2)[0]))
 			}
 		}
 	}
+	p.open("overview")
 	p.colours("light")
+	p.picture("page-narrow", 400, 1010)
 	p.size(360, 740)
 	p.open("identities")
 	p.fill("input[type=search]", "invoices")

@@ -184,6 +184,7 @@ func (p *pageTest) operates() {
 	p.sees("[data-about=roles] .note", "There are none")
 	p.sees(".lead", "You are known by no certificate.")
 	p.shot("operate")
+	p.changesSetting()
 	dir := p.t.TempDir()
 	if _, err := chromedp.Call(p.ctx, cdpbrowser.SetDownloadBehavior, cdpbrowser.SetDownloadBehaviorParams{
 		Behavior: cdpbrowser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir,
@@ -205,6 +206,21 @@ func (p *pageTest) operates() {
 	})
 	p.do(chromedp.Reload())
 	p.sees(".where", "quorum")
+}
+
+// changesSetting changes one of the cluster's settings, but to no value that is none.
+func (p *pageTest) changesSetting() {
+	p.click("[aria-label='Change max-identities']")
+	p.fill("dialog input", "many")
+	p.off("dialog .main", "Give a whole number.")
+	p.fill("dialog input", "-1")
+	p.click("dialog .main")
+	p.sees("dialog .failure", "(INVALID_SETTING")
+	p.fill("dialog input", "123,456")
+	p.click("dialog .main")
+	p.sees("#said", "max-identities is 123,456.")
+	p.gone("dialog")
+	p.sees("tr[data-name=max-identities] .number", "123,456")
 }
 
 // asClient returns the address of a relay that calls a node with TLS as a client: a
@@ -236,7 +252,9 @@ func TestPageShowsRights(t *testing.T) {
 	tier.Long(t)
 	chromium(t)
 	certs := harness.CertificatesWith(t, []string{"webshop"}, "A")
-	c := harness.StartCluster(t, harness.Config{Size: 1, Certs: certs})
+	c := harness.StartCluster(t, harness.Config{
+		Size: 1, Certs: certs, Flags: []string{"--audit", filepath.Join(t.TempDir(), "audit.log")},
+	})
 	n := c.Nodes[0]
 	operator := harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER)
 	operator.Grants[0].Rights = append(operator.Grants[0].Rights, idnodev1.Right_RIGHT_READ, idnodev1.Right_RIGHT_GENERATE)
@@ -286,6 +304,10 @@ func TestPageShowsRights(t *testing.T) {
 	b.sees("[data-about=settings]", "max-identities")
 	b.sees("[data-about=roles] .note", "PERMISSION_DENIED")
 	b.off(".operate .main", none)
+	b.off("[aria-label='Change max-identities']", none)
+	b.open("events")
+	b.sees("main", "The node was started.")
+	b.sees("main", "You have no right to read it: it takes the right cluster.")
 
 	b.leadsTo(asClient(t, certs, "client", n))
 	b.do(chromedp.Navigate(b.origin + "/#/operate"))
@@ -294,4 +316,8 @@ func TestPageShowsRights(t *testing.T) {
 	b.sees("[data-about=roles] tr[data-name=shop]", "generate, seed")
 	b.off(".operate .main", none) // No role gives backup.
 	b.shot("roles")
+	b.open("events")
+	b.sees("main", "roles.set")
+	b.sees("main", "call.denied")
+	b.shot("audit")
 }
