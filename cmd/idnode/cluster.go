@@ -22,8 +22,6 @@ func newClusterCommand(a *app) *cobra.Command {
 		Use:     "cluster",
 		GroupID: groupCluster,
 		Short:   "Show and change the cluster",
-		// Other programs have these by themselves.
-		SuggestFor: []string{"status", "members", "nodes", "settings", "ping"},
 	}, newClusterStatusCommand(a), newClusterMembersCommand(a), newClusterJoinTokenCommand(a), newClusterRemoveCommand(a),
 		newClusterTransferCommand(a), newClusterSettingsCommand(a), newClusterSetCommand(a),
 		newClusterRolesCommand(a), newClusterSetRolesCommand(a))

@@ -102,16 +102,12 @@ var otherPort = regexp.MustCompile(`server preface|broken pipe|connection reset`
 // dialCause takes the cause out of gRPC's text for a failed connection:
 // connection error: desc = "transport: …: cause".
 func dialCause(text string) string {
-	_, quoted, ok := strings.Cut(text, "desc = ")
-	if !ok {
-		return text
+	cause := text // A connection may break after it was made.
+	if _, quoted, ok := strings.Cut(text, "desc = "); ok {
+		if unquoted, err := strconv.Unquote(quoted); err == nil {
+			cause = strings.TrimPrefix(strings.TrimPrefix(unquoted, "transport: "), "Error while dialing: ")
+		}
 	}
-	cause, err := strconv.Unquote(quoted)
-	if err != nil {
-		return text
-	}
-	cause = strings.TrimPrefix(cause, "transport: ")
-	cause = strings.TrimPrefix(cause, "Error while dialing: ")
 	switch {
 	case strings.Contains(cause, defaultEndpoint+": connect: connection refused"):
 		cause += "; 'idnode dev' starts a cluster there, --endpoint or IDNODE_ENDPOINTS names another one"

@@ -186,10 +186,27 @@ func (a *app) group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Comma
 		msg := "unknown command " + quote(args[0]) + " for '" + cmd.CommandPath() + "'"
 		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 			msg += ", did you mean " + quote(cmp.Or(nearest.Of(args[0], near), near[0])) + "?"
+		} else if below := grandchild(cmd, args[0]); below != nil {
+			msg += ", did you mean '" + below.CommandPath() + "'?"
 		}
 		return &usageError{err: errors.New(msg)}
 	})
 	return cmd
+}
+
+// grandchild returns the command of this name in a group of cmd; nil if that is none, or several.
+func grandchild(cmd *cobra.Command, name string) (found *cobra.Command) {
+	for _, group := range cmd.Commands() {
+		for _, c := range group.Commands() {
+			if c.Name() == name && found != nil {
+				return nil
+			}
+			if c.Name() == name {
+				found = c
+			}
+		}
+	}
+	return found
 }
 
 // getenv returns the value of the environment variable key, or "".
