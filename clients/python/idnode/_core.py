@@ -212,6 +212,7 @@ class Client:
 
         An error says that numbers could not be given back; the client is closed all the same.
         """
+        self.runtime.check()
         with self._lock:
             self._closing, handles = True, deque(self._handles.values())
         deadline = self.deadline(None)
@@ -308,10 +309,14 @@ class Client:
                 raise
             silent = functools.partial(self._router.silent, node)
             try:
-                if not node.greeted():  # Whatever it is, it gets no call.
-                    await self._router.greet(node, self._left(deadline), silent)
-                got, seen = await node.call(
-                    method, request, self._left(deadline), lambda answer: (read(answer), int(answer["logIndex"])), silent, traceparent)
+                await node.enter(deadline)
+                try:
+                    if not node.greeted():  # Whatever it is, it gets no call.
+                        await self._router.greet(node, self._left(deadline), silent)
+                    got, seen = await node.call(
+                        method, request, self._left(deadline), lambda answer: (read(answer), int(answer["logIndex"])), silent, traceparent)
+                finally:
+                    node.leave()
                 node.suspect_until, node.greeted_until = 0.0, time.monotonic() + GREETED
                 self._router.saw(seen)
                 return got

@@ -35,6 +35,8 @@ class Connection(Protocol):
 class Runtime(Protocol):
     """Threads, whose coroutines never suspend, or an event loop."""
 
+    most_calls: int  # At a node at a time.
+
     def check(self) -> None:
         """Raises a RuntimeError where the client must not be called."""
 

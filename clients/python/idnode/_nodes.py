@@ -60,6 +60,9 @@ class Node:
         self._tls = tls or (ssl.create_default_context() if found[1] == "https" else None)
         self._head = f"Host: {self.address}\r\nUser-Agent: {agent}\r\nContent-Type: application/json\r\n"
         self._idle: deque[tuple[Connection, float]] = deque()  # The newest last.
+        self._calls = 0  # Those that have entered. Threads, which have no bound, do not count exactly.
+        self._waiting: deque[Event] = deque()  # Those that are to enter.
+        self._breaks = 0  # How often connections broke.
         self.closed = False
 
     def suspected(self) -> bool:
@@ -67,6 +70,28 @@ class Node:
 
     def greeted(self) -> bool:
         return time.monotonic() < self.greeted_until
+
+    async def enter(self, deadline: float) -> None:
+        """Waits while the node has the most calls. Raises a Failure that did nothing if a connection to it breaks meanwhile."""
+        breaks, turn = self._breaks, None
+        while self._calls >= self._runtime.most_calls:
+            again, turn = turn, self._runtime.event()
+            (self._waiting.appendleft if again else self._waiting.append)(turn)
+            try:
+                if not await turn.wait(deadline - time.monotonic()) or self._breaks != breaks:
+                    raise Failure(f"{self.address} is busy with other calls", "unavailable", "NO_ENDPOINT")
+            except BaseException:
+                self._wake() if turn.is_set() else self._waiting.remove(turn)  # It is another one's turn.
+                raise
+        self._calls += 1
+
+    def leave(self) -> None:
+        self._calls -= 1
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiting:
+            self._waiting.popleft().set()
 
     async def call(
         self, method: str, request: dict[str, Any], timeout: float, read: Callable[[dict[str, Any]], T],
@@ -133,6 +158,9 @@ class Node:
             raise Failure(f"cannot reach {self.address}: {error}", "unavailable", "NO_ENDPOINT", noise) from error
 
     def drop(self) -> None:
+        self._breaks += 1
+        while self._waiting:
+            self._wake()
         with suppress(IndexError):
             while True:
                 self._idle.pop()[0].close()

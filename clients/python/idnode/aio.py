@@ -18,7 +18,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from typing import Any, Callable, Coroutine, Sequence
+import time
+from typing import Any, Callable, Coroutine, Sequence, TypeVar
 
 from . import _core
 from ._core import Identity, Series
@@ -27,6 +28,7 @@ from ._hilo import HiLo
 
 __all__ = ["Client", "HiLo", "Identity", "Series"]
 
+T = TypeVar("T")
 _READ_AHEAD = 1 << 18  # Bytes that wait for their reader.
 
 
@@ -53,6 +55,8 @@ class Client(_core.Client):
 
 class _Loop:
     """The runtime of an event loop."""
+
+    most_calls = 64  # A node takes 1,024 connections from an address, and drops those beyond.
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -83,26 +87,40 @@ class _Loop:
         await asyncio.sleep(seconds)
 
     async def connect(self, host: str, port: int, tls: ssl.SSLContext | None, timeout: float) -> _Connection:
-        connection = _Connection()
-        # A quarter of a second after one address of a name, the next is tried beside it (RFC 8305).
-        task = asyncio.ensure_future(asyncio.get_running_loop().create_connection(
-            lambda: connection, host, port, ssl=tls, server_hostname=host if tls else None, happy_eyeballs_delay=0.25))
-        try:
-            await asyncio.wait({task}, timeout=timeout)
-            if not task.done():
-                raise socket.timeout("no connection in time")
-            task.result()
-            return connection
-        except BaseException:
-            task.cancel()
-            connection.close()
-            await asyncio.gather(task, return_exceptions=True)  # No task outlives its caller, and the loop.
-            raise
+        """Tries the addresses of a name one after the other, each for its share of the time that is left.
+
+        The loop's own create_connection leaves sockets open when it is cancelled.
+        """
+        end = time.monotonic() + timeout
+        addresses = await _within(timeout, asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        for left in range(len(addresses), 0, -1):
+            connection = _Connection()
+            try:
+                await _within((end - time.monotonic()) / left, connection.open(addresses[-left], host, tls))
+                return connection
+            except BaseException as error:
+                connection.close()
+                if left == 1 or not isinstance(error, OSError):
+                    raise
+        raise OSError("the name has no address")
 
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def _within(timeout: float, work: Coroutine[Any, Any, T]) -> T:
+    task = asyncio.Task(work, loop=asyncio.get_running_loop())
+    try:
+        await asyncio.wait({task}, timeout=timeout)
+        if not task.done():
+            raise socket.timeout("no connection in time")
+        return task.result()
+    except BaseException:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)  # No task outlives its caller, and the loop.
+        raise
 
 
 class _Event:
@@ -131,6 +149,18 @@ class _Connection(asyncio.Protocol):
         self._error: Exception | None = None
         self._data = bytearray()
         self._change: _Event | None = None
+
+    async def open(self, address: Any, host: str, tls: ssl.SSLContext | None) -> None:
+        loop = asyncio.get_running_loop()
+        opened = socket.socket(*address[:3])
+        try:
+            opened.setblocking(False)
+            await loop.sock_connect(opened, address[4])
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except BaseException:
+            opened.close()
+            raise
+        await loop.create_connection(lambda: self, sock=opened, ssl=tls, server_hostname=host if tls else None)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)

@@ -2,15 +2,19 @@ package clients
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/idnode/idnode/test/e2e/harness"
@@ -276,6 +280,50 @@ asyncio.run(main())
 	s.end(t)
 	if want := "True 7\n"; got != want {
 		t.Errorf("the calls ended with\n%swant\n%s", got, want)
+	}
+}
+
+// TestPythonTasksShareFewSockets makes thousands of calls at once in asyncio. The leader freezes in the middle of
+// them: what waits for its turn there goes elsewhere.
+func TestPythonTasksShareFewSockets(t *testing.T) {
+	const calls, most = 2000, 64
+	var value, frozen, open, peak atomic.Int64
+	give := greeting(func(w http.ResponseWriter, _ *http.Request) {
+		n := value.Add(1)
+		_, _ = fmt.Fprintf(w, `{"blocks":[{"first":"%d","last":"%d"}],"logIndex":"101"}`, n, n)
+	})
+	leader := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // Only then does the server notice that the client leaves.
+		if value.Load() < calls/4 {
+			give(w, r)
+			return
+		}
+		frozen.Add(1)
+		<-r.Context().Done()
+	}))
+	leader.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			n := open.Add(1)
+			for have := peak.Load(); n > have && !peak.CompareAndSwap(have, n); have = peak.Load() {
+			}
+		case http.StateClosed:
+			open.Add(-1)
+		}
+	}
+	leader.Start()
+	t.Cleanup(leader.Close)
+	other := httptest.NewServer(give)
+	t.Cleanup(other.Close)
+	got := pythonProgram(t, `
+import asyncio, sys, idnode.aio
+async def main():
+    async with idnode.aio.Client(sys.argv[1:3], try_timeout=600, timeout=600) as client:
+        print(len(set(await asyncio.gather(*(client.identity("invoices").next() for _ in range(int(sys.argv[3])))))))
+asyncio.run(main())
+`, strings.TrimPrefix(leader.URL, "http://"), strings.TrimPrefix(other.URL, "http://"), strconv.Itoa(calls))
+	if got != fmt.Sprintln(calls) || peak.Load() > 2*most || frozen.Load() > 4*most {
+		t.Errorf("%d calls gave %s different values over %d connections, %d requests to a frozen node", calls, got, peak.Load(), frozen.Load())
 	}
 }
 
