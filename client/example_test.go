@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log"
@@ -80,6 +81,28 @@ func ExampleClient_HiLo() {
 	// users/1-A
 	// 2 A
 	// [users/3-A users/4-A users/5-A]
+}
+
+// With database/sql ids are taken before the transaction, which then waits for no cluster.
+func ExampleHiLo_NextIDs() {
+	insert := func(ctx context.Context, db *sql.DB, users *client.HiLo, names []string) error {
+		ids, err := users.NextIDs(ctx, len(names))
+		if err != nil {
+			return err
+		}
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback() // does nothing after Commit
+		for i, name := range names {
+			if _, err := tx.ExecContext(ctx, `INSERT INTO users (id, name) VALUES (?, ?)`, ids[i], name); err != nil {
+				return err
+			}
+		}
+		return tx.Commit()
+	}
+	_ = insert
 }
 
 func ExampleIDFor() {

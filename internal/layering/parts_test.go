@@ -30,6 +30,7 @@ const (
 	genproto   = "google.golang.org/genproto/googleapis/rpc"
 	grpc       = "google.golang.org/grpc"
 	grpcCodes  = "google.golang.org/grpc/codes"
+	gorm       = "gorm.io/gorm"
 	hclog      = "github.com/hashicorp/go-hclog"
 	otel       = "go.opentelemetry.io"
 	isatty     = "github.com/mattn/go-isatty"
@@ -174,6 +175,7 @@ var parts = []part{
 	},
 
 	// A load and its statistics, over the public API.
+	{folder: "client/gormid", floor: 2, modules: []string{gorm}},
 	{folder: "client/bench", floor: 2, modules: []string{hdr, genproto, grpc, protobuf}},
 
 	// What comes from a cluster into files, and from files into a cluster.
