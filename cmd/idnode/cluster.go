@@ -158,9 +158,8 @@ addresses and its id too.`,
 func allMembers(ctx context.Context, s *clusterClient, removed, stale bool) ([]*idnodev1.Member, error) {
 	var all []*idnodev1.Member
 	for token := ""; ; {
-		res, err := invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.ListMembers, &idnodev1.ListMembersRequest{
-			IncludeRemoved: removed, PageSize: maxPage, PageToken: token, Consistency: consistency(stale),
-		})
+		msg := &idnodev1.ListMembersRequest{IncludeRemoved: removed, PageSize: maxPage, PageToken: token, Consistency: consistency(stale)}
+		res, err := invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.ListMembers, msg)
 		all = append(all, res.GetMembers()...)
 		if token = res.GetNextPageToken(); err != nil || token == "" {
 			return all, err
@@ -212,16 +211,13 @@ func newClusterTransferCommand(a *app) *cobra.Command {
 }
 
 func newClusterSettingsCommand(a *app) *cobra.Command {
-	var stale bool
-	cmd := &cobra.Command{
+	return a.reading(&cobra.Command{
 		Use:     "settings",
 		Short:   "List the settings that the whole cluster shares",
 		Example: "  idnode cluster settings",
-	}
-	registerStale(cmd.Flags(), &stale)
-	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
+	}, a.clusterWide, func(ctx context.Context, s *clusterClient, _ []string, of idnodev1.Consistency) error {
 		res, err := invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.ListSettings,
-			&idnodev1.ListSettingsRequest{Consistency: consistency(stale)})
+			&idnodev1.ListSettingsRequest{Consistency: of})
 		if err != nil {
 			return err
 		}

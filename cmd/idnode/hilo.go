@@ -82,17 +82,13 @@ func printRange(w io.Writer, r *idnodev1.NextRangeResponse) {
 }
 
 func newHiloGetCommand(a *app) *cobra.Command {
-	var stale bool
-	cmd := &cobra.Command{
+	return a.reading(&cobra.Command{
 		Use:     "get TAG",
 		Short:   "Print the highest number reserved for a tag",
 		Example: "  idnode hilo get users",
-	}
-	registerStale(cmd.Flags(), &stale)
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.GetHiLo, &idnodev1.GetHiLoRequest{
-			Database: s.database, Tag: args[0], Consistency: consistency(stale),
-		})
+	}, a.client, func(ctx context.Context, s *clusterClient, args []string, of idnodev1.Consistency) error {
+		msg := &idnodev1.GetHiLoRequest{Database: s.database, Tag: args[0], Consistency: of}
+		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.GetHiLo, msg)
 		return s.out.value(err, res.GetHilo(), res.GetHilo().GetMax())
 	})
 }
@@ -164,8 +160,7 @@ the name in this certificate: then be sure that no program still uses it.`,
 }
 
 func newHiloWhoHoldsCommand(a *app) *cobra.Command {
-	var stale bool
-	cmd := &cobra.Command{
+	return a.reading(&cobra.Command{
 		Use:   "who-holds TAG NUMBER",
 		Short: "Show who got the range that a number is in",
 		Long: `Shows the range of a number, and who got it: label, principal, the node that served it, and
@@ -173,16 +168,13 @@ when. The cluster remembers the newest four ranges of a tag that can still be gi
 back. The state is outstanding, reserved (a node has it for callers to come),
 not-remembered (it is taken) or not-issued (nobody has it).`,
 		Example: "  idnode hilo who-holds users 65",
-	}
-	registerStale(cmd.Flags(), &stale)
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+	}, a.client, func(ctx context.Context, s *clusterClient, args []string, of idnodev1.Consistency) error {
 		number, err := parseNumber("NUMBER", args[1])
 		if err != nil {
 			return err
 		}
-		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.WhoHolds, &idnodev1.WhoHoldsRequest{
-			Database: s.database, Tag: args[0], Number: number, Consistency: consistency(stale),
-		})
+		msg := &idnodev1.WhoHoldsRequest{Database: s.database, Tag: args[0], Number: number, Consistency: of}
+		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.WhoHolds, msg)
 		return s.out.answer(err, res, func(w io.Writer) { printRangeHolder(w, res) })
 	})
 }

@@ -38,17 +38,13 @@ func newIdentityListCommand(a *app) *cobra.Command {
 }
 
 func newIdentityGetCommand(a *app) *cobra.Command {
-	var stale bool
-	cmd := &cobra.Command{
+	return a.reading(&cobra.Command{
 		Use:     "get NAME",
 		Short:   "Print the last used value",
 		Example: "  idnode identity get users",
-	}
-	registerStale(cmd.Flags(), &stale)
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.GetIdentity, &idnodev1.GetIdentityRequest{
-			Database: s.database, Name: args[0], Consistency: consistency(stale),
-		})
+	}, a.client, func(ctx context.Context, s *clusterClient, args []string, of idnodev1.Consistency) error {
+		msg := &idnodev1.GetIdentityRequest{Database: s.database, Name: args[0], Consistency: of}
+		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.GetIdentity, msg)
 		return s.out.value(err, res.GetIdentity(), res.GetIdentity().GetValue())
 	})
 }

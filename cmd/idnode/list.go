@@ -91,6 +91,17 @@ func (l *listFlags) pages(ctx context.Context, s *clusterClient, show pager) err
 	}
 }
 
+// reading makes cmd a command that reads with the consistency that --stale asks for.
+func (a *app) reading(cmd *cobra.Command, client clientCommand,
+	run func(ctx context.Context, s *clusterClient, args []string, of idnodev1.Consistency) error,
+) *cobra.Command {
+	var stale bool
+	registerStale(cmd.Flags(), &stale)
+	return client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		return run(ctx, s, args, consistency(stale))
+	})
+}
+
 // consistency returns what --stale asks for.
 func consistency(stale bool) idnodev1.Consistency {
 	if stale {
@@ -120,4 +131,31 @@ func parseNumber(name, text string) (int64, error) {
 		return 0, usagef("%s must be a whole number, not %q", name, text)
 	}
 	return n, nil
+}
+
+func newDatabaseCommand(a *app) *cobra.Command {
+	return a.group(&cobra.Command{
+		Use:     "database",
+		GroupID: groupIDs,
+		Short:   "The databases that there are",
+		Long: `A database keeps names apart: each has identities, HiLo counters, claims and series of
+its own. It is there once it is used.`,
+	}, newDatabaseListCommand(a))
+}
+
+func newDatabaseListCommand(a *app) *cobra.Command {
+	return a.list(&cobra.Command{
+		Use:     "list",
+		Short:   "List the databases that were ever used",
+		Example: "  idnode database list",
+	}, a.clusterWide, "DATABASE", func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
+		res, err := invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.ListDatabases,
+			&idnodev1.ListDatabasesRequest{
+				Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
+			})
+		for _, name := range res.GetDatabases() {
+			s.out.alone("database", name)
+		}
+		return res.GetNextPageToken(), len(res.GetDatabases()), err
+	})
 }

@@ -155,15 +155,12 @@ func printRoles(w io.Writer, table *idnodev1.RoleTable) error {
 }
 
 func newClusterRolesCommand(a *app) *cobra.Command {
-	var stale bool
-	cmd := &cobra.Command{
+	return a.reading(&cobra.Command{
 		Use:     "roles",
 		Short:   "Show all roles and limits, as a file that sets them again",
 		Example: "  idnode cluster roles > roles.yaml",
-	}
-	registerStale(cmd.Flags(), &stale)
-	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
-		res, err := getRoles(ctx, s, stale)
+	}, a.clusterWide, func(ctx context.Context, s *clusterClient, _ []string, of idnodev1.Consistency) error {
+		res, err := getRoles(ctx, s, of)
 		if err != nil {
 			return err
 		}
@@ -177,9 +174,9 @@ func newClusterRolesCommand(a *app) *cobra.Command {
 	})
 }
 
-func getRoles(ctx context.Context, s *clusterClient, stale bool) (*idnodev1.GetRolesResponse, error) {
+func getRoles(ctx context.Context, s *clusterClient, of idnodev1.Consistency) (*idnodev1.GetRolesResponse, error) {
 	return invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.GetRoles,
-		&idnodev1.GetRolesRequest{Consistency: consistency(stale)})
+		&idnodev1.GetRolesRequest{Consistency: of})
 }
 
 func newClusterSetRolesCommand(a *app) *cobra.Command {
@@ -195,26 +192,20 @@ roles from its own caller is refused.
 
   roles:
     - name: shop
-      principals: [shop.example.org]    # names of client certificates, plain or with
-                                        # dns:, uri: or email:; "*" is every caller
+      # Names of client certificates, plain or with dns:, uri: or email:; "*" is every caller.
+      principals: [shop.example.org]
       grants:
-        - database: shop                # "*" is every database
-          prefix: orders                # of names, tags and ids; none is all
-          boundary: true                # orders, orders/… and orders|…, not orders2
-          rights: [generate, ranges]
-        - database: shop
-          name: invoices                # this name alone
-          rights: [number]
+        # Of names, tags and ids: orders, orders/… and orders|…, not orders2; then one name.
+        - {database: shop, prefix: orders, boundary: true, rights: [generate, ranges]}
+        - {database: shop, name: invoices, rights: [number]}
     - name: operators
       principals: ["spiffe://example.org/operator"]
       grants:
         - database: "*"
           rights: [generate, ranges, seed, force, delete, claims, read, backup, cluster, series, number]
-  limits:                               # of each principal, on each node
-    - principals: [shop.example.org]
-      in-flight: 200
-      ids-per-second: 50000
-      new-names-per-hour: 100           # identities, HiLo tags, claims, databases`,
+  # Of each principal, on each node; names are identities, HiLo tags, claims and databases.
+  limits:
+    - {principals: [shop.example.org], in-flight: 200, ids-per-second: 50000, new-names-per-hour: 100}`,
 		Example: "  idnode cluster set-roles roles.yaml\n  idnode cluster set-roles roles.yaml --expected 4711",
 	}
 	cmd.Flags().Uint64Var(&expected, "expected", 0,
@@ -234,7 +225,7 @@ roles from its own caller is refused.
 		msg := &idnodev1.SetRolesRequest{Table: table, Expected: proto.Uint64(expected)}
 		if !cmd.Flags().Changed("expected") {
 			// With what is there now expected, setting them twice is harmless.
-			now, err := getRoles(ctx, s, false)
+			now, err := getRoles(ctx, s, idnodev1.Consistency_CONSISTENCY_LINEARIZABLE)
 			if err != nil {
 				return err
 			}

@@ -56,37 +56,30 @@ func activity(x *idnodev1.Series) string {
 }
 
 func newSeriesShowCommand(a *app) *cobra.Command {
-	var stale bool
-	cmd := &cobra.Command{
+	return a.reading(&cobra.Command{
 		Use:     "show NAME",
 		Short:   "Show what a series is, and how many keys it knows",
 		Example: "  idnode series show invoices",
-	}
-	registerStale(cmd.Flags(), &stale)
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		res, err := invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.GetSeries, &idnodev1.GetSeriesRequest{
-			Database: s.database, Name: args[0], Consistency: consistency(stale),
-		})
+	}, a.client, func(ctx context.Context, s *clusterClient, args []string, of idnodev1.Consistency) error {
+		msg := &idnodev1.GetSeriesRequest{Database: s.database, Name: args[0], Consistency: of}
+		res, err := invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.GetSeries, msg)
 		return s.out.answer(err, res.GetSeries(), func(w io.Writer) { printSeries(w, res.GetSeries()) })
 	})
 }
 
 func newSeriesVerifyCommand(a *app) *cobra.Command {
-	var stale bool
-	cmd := &cobra.Command{
+	return a.reading(&cobra.Command{
 		Use:   "verify NAME",
 		Short: "Check that every number is in exactly one state",
 		Long: `Reads the whole series, and prints ok if every number is in exactly one state, and its
 key leads to it. If not, it fails, and names the first number that is wrong.`,
 		Example: "  idnode series verify invoices",
-	}
-	registerStale(cmd.Flags(), &stale)
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+	}, a.client, func(ctx context.Context, s *clusterClient, args []string, of idnodev1.Consistency) error {
 		res, send := &idnodev1.VerifySeriesResponse{}, s.ask
 		for more := true; more; more = res.GetNextPageToken() != "" {
 			var err error
 			res, err = invoke(ctx, send, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.VerifySeries, &idnodev1.VerifySeriesRequest{
-				Database: s.database, Series: args[0], Consistency: consistency(stale), PageToken: res.GetNextPageToken(),
+				Database: s.database, Series: args[0], Consistency: of, PageToken: res.GetNextPageToken(),
 			})
 			if err != nil {
 				return err
@@ -151,4 +144,79 @@ func parseScope(text string) ([]string, error) {
 		}
 	}
 	return scope, nil
+}
+
+func newSeriesCloseCommand(a *app) *cobra.Command {
+	var sure confirmation
+	cmd := &cobra.Command{
+		Use:   "close NAME SCOPE",
+		Short: "End a scope: it gives no more numbers",
+		Long: `Closes a scope, and prints its last number. Its open numbers can still be confirmed,
+voided and released. A closed scope stays closed, so the command asks first. SCOPE is
+as 'series report' shows it.`,
+		Example: "  idnode series close invoices 2026,BERLIN\n  idnode series close orders -",
+	}
+	sure.register(cmd.Flags())
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		scope, err := parseScope(args[1])
+		if err != nil {
+			return err
+		}
+		if err := s.confirm(ctx, sure.of(cmd), fmt.Sprintf("Closes scope %s of %s for good: it gives no more numbers.", quote(args[1]),
+			quote(args[0]))); err != nil {
+			return err
+		}
+		msg := &idnodev1.CloseScopeRequest{Database: s.database, Series: args[0], Scope: scope}
+		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.CloseScope, msg)
+		return s.out.value(err, res, res.GetLast())
+	})
+}
+
+func newSeriesDeleteCommand(a *app) *cobra.Command {
+	var expected int64
+	var sure confirmation
+	cmd := &cobra.Command{
+		Use:   "delete NAME --expected-version V",
+		Short: "Delete a series of which no number was confirmed or voided",
+		Long: `Deletes a series that was defined by mistake, and forgets its open numbers, so the command
+asks first. Its name can begin another series. Once a number was confirmed or voided, a
+series stays, and so does its name: close its scopes if it is to give no more numbers.`,
+		Example: "  idnode series delete invoces --expected-version 1",
+	}
+	cmd.Flags().Int64Var(&expected, "expected-version", 0, "the version that 'series show' has (required)")
+	sure.register(cmd.Flags())
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		if expected < 1 {
+			return usagef("--expected-version is required, and above zero")
+		}
+		if !sure.yes {
+			open, err := openNumbers(ctx, s, args[0])
+			if err != nil {
+				return err
+			}
+			if err := s.confirm(ctx, sure.of(cmd), fmt.Sprintf("Deletes %s, and forgets %s.", quote(args[0]), open)); err != nil {
+				return err
+			}
+		}
+		msg := &idnodev1.DeleteSeriesRequest{Database: s.database, Name: args[0], ExpectedVersion: expected}
+		res, err := invoke(ctx, s.change, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.DeleteSeries, msg)
+		return s.out.value(err, res, docid.Escape(args[0])+" deleted")
+	})
+}
+
+// openNumbers returns the number of open numbers of a series, in words. A principal that may delete
+// the series need not be allowed to read it.
+func openNumbers(ctx context.Context, s *clusterClient, name string) (string, error) {
+	scopes, err := scopesOf(ctx, s, name)
+	switch {
+	case reasonOf(err) == "PERMISSION_DENIED":
+		return "its open numbers", nil
+	case err != nil:
+		return "", err
+	}
+	open := int64(0)
+	for _, x := range scopes {
+		open += x.GetOpen()
+	}
+	return fmt.Sprintf("its %d open numbers", open), nil
 }
