@@ -1,9 +1,19 @@
-/** Makes a call count once, however often it is made. */
+// TypeScript before 5.2 does not know these; the declarations are those of its lib esnext.disposable.
+declare global {
+  interface SymbolConstructor {
+    readonly asyncDispose: unique symbol;
+  }
+  interface AsyncDisposable {
+    [Symbol.asyncDispose](): PromiseLike<void>;
+  }
+}
+
+/** Makes a call count once, however often it is made. It is plain data: JSON keeps it. */
 export interface RequestId {
   /** 1 to 64 bytes, unique per database and principal. */
   id: string;
-  /** The log index that was known before the first try. */
-  since?: bigint;
+  /** The log index that was known before the first try, in decimal digits. */
+  since?: string | bigint;
 }
 
 /** Why a call failed. The subclasses tell the cases apart that a program can act on. */
@@ -16,9 +26,15 @@ export class IdnodeError extends Error {
   field: string;
   /** The same call with this request id counts once; undefined if the call had none. */
   requestId?: RequestId;
+  /** In how many milliseconds the node will take the call, if it says so: of a RateLimitedError or an OverloadedError. */
+  retryAfter?: number;
   /** Those that HiLo.nextIds had taken before it failed. */
   ids: string[];
-  constructor(message: string, details?: Partial<Pick<IdnodeError, "code" | "reason" | "field" | "requestId">> & { cause?: unknown });
+  /** What failed below, for example an error of a socket; the signal's reason of an AbortError. */
+  readonly cause?: unknown;
+  constructor(message: string, details?: Partial<Pick<IdnodeError, "code" | "reason" | "field" | "requestId" | "retryAfter">> & { cause?: unknown });
+  /** The fields above without the cause, with name and message. */
+  toJSON(): Record<string, unknown>;
 }
 /** A try of the call may have taken effect. */
 export class OutcomeUnknownError extends IdnodeError {}
@@ -26,8 +42,9 @@ export class OutcomeUnknownError extends IdnodeError {}
 export class NoQuorumError extends IdnodeError {}
 /** No node answered. Nothing happened. */
 export class NoEndpointError extends IdnodeError {}
-/** There are too many calls. Nothing happened. */
+/** The nodes that answer belong to another cluster than the first that did. */
 export class OtherClusterError extends IdnodeError {}
+/** There are too many calls. Nothing happened. */
 export class OverloadedError extends IdnodeError {}
 /** A disk of the cluster is nearly full. Nothing happened. */
 export class StorageFullError extends IdnodeError {}
@@ -59,21 +76,63 @@ export class NotFoundError extends IdnodeError {}
 export class InvalidError extends IdnodeError {}
 /** The client, or the HiLo handle, was closed. */
 export class ClosedError extends IdnodeError {}
+/**
+ * The caller's signal ended the call: code is "canceled", cause the signal's reason. If reason is "OUTCOME_UNKNOWN", a try may
+ * have taken effect: the same call with requestId counts once. Otherwise nothing happened.
+ */
+export class AbortError extends IdnodeError {}
+
+/** What the client needs of an AbortSignal. */
+export interface Signal {
+  readonly aborted: boolean;
+  readonly reason?: any;
+  addEventListener(type: "abort", listener: () => void): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+type Pem = string | Uint8Array;
+/** Options of Node's tls.connect. */
+export interface TlsOptions {
+  /** Whom to trust; by default the authorities that Node knows. */
+  ca?: Pem | Pem[];
+  /** The client's certificate and its key. */
+  cert?: Pem | Pem[];
+  key?: Pem | (Pem | { pem: Pem; passphrase?: string })[];
+  pfx?: Pem | (Pem | { buf: Pem; passphrase?: string })[];
+  passphrase?: string;
+  /** The name that the nodes' certificates have, if it is not the endpoint's. */
+  servername?: string;
+  minVersion?: "TLSv1.2" | "TLSv1.3" | "TLSv1.1" | "TLSv1";
+  ciphers?: string;
+  rejectUnauthorized?: boolean;
+}
 
 export interface ClientOptions {
   /** Whose ids are given; empty means "default". */
   database?: string;
-  /** Options of tls.connect: ca, cert, key and the like. */
-  tls?: import("node:tls").ConnectionOptions;
+  tls?: TlsOptions;
   /** Bounds every call with all its tries, in milliseconds below 2^31; 10,000 by default. */
   timeout?: number;
-  /** Kept with each HiLo range, for people who ask whose a number is; at most 64 bytes. */
+  /** Kept with each HiLo range, for people who ask whose a number is; at most 64 bytes; by default the names of host and program. */
   label?: string;
   /** Bounds one try at one node, in milliseconds below 2^31; 3,000 by default. */
   tryTimeout?: number;
 }
 
-export interface Counted {
+/** How long a caller waits. */
+export interface Bounded {
+  /** Ends the call at once with an AbortError. */
+  signal?: Signal;
+  /** Bounds this call instead of the client's timeout. */
+  timeout?: number;
+}
+/** What every call takes. */
+export interface Call extends Bounded {
+  /** Instead of the client's. */
+  database?: string;
+  /** Makes the nodes' spans children of the caller's (W3C Trace Context). */
+  traceparent?: string;
+}
+export interface Counted extends Call {
   /** The caller's own, or that of an error: the same call with it counts once. */
   requestId?: string | RequestId;
 }
@@ -81,7 +140,7 @@ export interface Separated {
   /** Between the parts of an id; "/" by default. */
   separator?: string;
 }
-export interface Read {
+export interface Read extends Call {
   /** Reads what the node asked has, which needs no quorum. */
   stale?: boolean;
 }
@@ -95,15 +154,19 @@ export interface SeedOptions extends Counted {
   /** Only if this is the current value; otherwise a ConcurrencyError. */
   expected?: bigint;
 }
-export interface Block {
+/** What calls return: JSON has no BigInts, and gets them as text. */
+export interface Answer {
+  toJSON(): Record<string, unknown>;
+}
+export interface Block extends Answer {
   first: bigint;
   last: bigint;
 }
-export interface Counter {
+export interface Counter extends Answer {
   name: string;
   value: bigint;
 }
-export interface HiLoNumber {
+export interface HiLoNumber extends Answer {
   value: bigint;
   nodeTag: string;
   /** The number's id, for example "users/65-A". */
@@ -111,7 +174,7 @@ export interface HiLoNumber {
 }
 
 /** Calls an idnode cluster. Make one and share it; close it, so that unused numbers are given back. */
-export class Client {
+export class Client implements AsyncDisposable {
   /** Makes no call yet. The endpoints are HTTP addresses of nodes of one cluster: host:port, or URLs of that. */
   constructor(endpoints: string[], options?: ClientOptions);
   /** An id: "users/" a server-side id, "users|" an identity, empty a GUID, else the id itself. */
@@ -131,11 +194,13 @@ export class Client {
   /** The claimed ids that begin with prefix, folded, in order. */
   claims(prefix?: string, options?: Read): AsyncGenerator<string, void, undefined>;
   /** The handle of a collection's tag, which is made once and shared from then on. */
-  hilo(tag: string, options?: Separated & { firstSize?: number }): HiLo;
+  hilo(tag: string, options?: Separated & { database?: string; firstSize?: number }): HiLo;
   /** The next HiLo id for documents of a class, by its name: OrderLine → OrderLines/1-A. */
-  idFor(type: { readonly name: string }): Promise<string>;
+  idFor(type: { readonly name: string }, options?: Bounded & { database?: string }): Promise<string>;
   /** Gives the unused numbers of all handles back, within the timeout. */
   close(): Promise<void>;
+  /** close, for "await using". */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** A counter agreed by the cluster: it gives 1, 2, 3 … without holes. Made by Client.identity. */
@@ -152,8 +217,13 @@ export interface Identity {
   delete(options?: Counted & { forget?: boolean }): Promise<bigint>;
 }
 
+/** A document's key and number, as a DocumentNumber has them. */
+export interface Numbered {
+  key: string;
+  number: bigint;
+}
 /** The number of a document. */
-export interface DocumentNumber {
+export interface DocumentNumber extends Answer {
   key: string;
   /** The number in the series' format. */
   text: string;
@@ -170,7 +240,7 @@ export interface DocumentNumber {
   /** That of a voided number. */
   reason: string;
 }
-export interface TakeOptions {
+export interface TakeOptions extends Call {
   /** Those of the format, as { branch: "BERLIN" }. */
   values?: Record<string, string>;
   /** The document's, as "2026-12-31"; by default the present day in the series' zone. */
@@ -189,25 +259,28 @@ export interface Series {
   /** Gives each of 1 to 1,000 keys a number, or none. A key that has one keeps it, also a voided one: look at its state. */
   take(keys: string[], options?: TakeOptions): Promise<DocumentNumber[]>;
   /** Makes the numbers of documents final, or none. A key alone means whatever number it has. */
-  confirm(numbers: (string | DocumentNumber)[]): Promise<DocumentNumber[]>;
+  confirm(numbers: (string | Numbered)[], options?: Call): Promise<DocumentNumber[]>;
   /** Says that open numbers belong to no document, and why, in 1 to 128 bytes. */
-  void(numbers: (string | DocumentNumber)[], reason: string): Promise<DocumentNumber[]>;
+  void(numbers: (string | Numbered)[], reason: string, options?: Call): Promise<DocumentNumber[]>;
   /** Gives open numbers back: another key may get them, or they are voided, as the series' policy says. */
-  release(numbers: (string | DocumentNumber)[]): Promise<DocumentNumber[]>;
+  release(numbers: (string | Numbered)[], options?: Call): Promise<DocumentNumber[]>;
   /** The number of a key; a NotFoundError if it has none. */
   find(key: string, options?: Read): Promise<DocumentNumber>;
 }
 
-/** Gives the ids of one collection, without a call for most of them. Made by Client.hilo. */
-export interface HiLo {
+/** Gives the ids of one collection, without a call for most of them. Made by Client.hilo. Its callers share the calls for ranges. */
+export interface HiLo extends AsyncDisposable {
   /** Takes a number. */
-  next(): Promise<HiLoNumber>;
+  next(options?: Bounded): Promise<HiLoNumber>;
   /** Takes a number and returns its id. */
-  nextId(): Promise<string>;
+  nextId(options?: Bounded): Promise<string>;
   /** Takes n numbers and returns their ids. They need not be consecutive. */
-  nextIds(n: number): Promise<string[]>;
+  nextIds(n: number, options?: Bounded): Promise<string[]>;
+  /** Whether the handle is closed: Client.hilo makes another one then. */
+  readonly closed: boolean;
   /** Returns the unused numbers to the cluster. */
   close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** The HiLo tag for documents of a class with this name: Company → companies, OrderLine → OrderLines. */

@@ -1,17 +1,30 @@
 // A client of idnode, which hands out ids that are unique across a cluster.
 //
 //   const ids = new Client(["a:7402", "b:7402", "c:7402"]);
-//   await ids.next("invoices|");            // "invoices/1"
-//   await ids.identity("invoices").next();  // 2n
+//   await ids.identity("invoices").next();  // 1n
 //   await ids.hilo("users").nextId();       // "users/1-A"
 //   await ids.close();                      // gives unused numbers back
 //
 // It is one file that needs nothing but Node, and calls the API as JSON over HTTP. The
-// types are in index.d.ts. Whole numbers of 64 bits are BigInts.
+// types are in index.d.ts. Whole numbers of 64 bits are BigInts. It is a CommonJS module, which
+// Node imports too, so that a program has each class once.
 
-import http from "node:http";
-import https from "node:https";
-import { randomBytes } from "node:crypto";
+"use strict";
+
+const http = require("node:http");
+const https = require("node:https");
+const { hostname } = require("node:os");
+const { basename } = require("node:path");
+const { randomUUID } = require("node:crypto");
+const { channel } = require("node:diagnostics_channel");
+const {
+  IdnodeError, OutcomeUnknownError, NoQuorumError, NoEndpointError, OtherClusterError, OverloadedError, StorageFullError, QuotaError,
+  RateLimitedError, ExhaustedError, ConcurrencyError, IdClaimedError, KeyConflictError, SeriesSuspendedError, ReservationExpiredError,
+  RequestIdReusedError, RequestIdExpiredError, PermissionDeniedError, NotFoundError, InvalidError, ClosedError, AbortError,
+  Failure, copyOf, closedError, aborted, invalid,
+} = require("./errors.js");
+const { collectionOf } = require("./collection.js");
+const { version } = require("./package.json");
 
 // All times are in milliseconds.
 const CONNECT_TIMEOUT = 1500;
@@ -32,65 +45,15 @@ const DISTRUST = 2000; // How long a node that failed is asked only if no other 
 const LARGEST = 32 << 20; // Bytes of an answer.
 const FETCH_PAUSE = 100; // After a prefetch that failed.
 const LONGEST_FETCH_PAUSE = 10_000;
+const SLICE = 5000; // Ids that are made before others get their turn: about a millisecond.
+const MAX_LABEL = 64; // Bytes.
+
+// What programs can watch. The README has the messages. A channel without subscribers costs nothing.
+const channels = { call: channel("idnode:call"), retry: channel("idnode:retry"), failover: channel("idnode:failover"), look: channel("idnode:look") };
+const ASYNC_DISPOSE = Symbol.asyncDispose ?? Symbol("Symbol.asyncDispose");
 
 const now = () => performance.now();
 const max = (a, b) => (a > b ? a : b); // Of BigInts.
-
-export class IdnodeError extends Error {
-  code = "unknown";
-  reason = "";
-  field = "";
-  requestId = undefined;
-  ids = [];
-
-  constructor(message, { cause, ...details } = {}) {
-    const name = details.reason || details.code;
-    super((name ? `${name}: ` : "") + message + (details.field ? ` (field ${details.field})` : ""), { cause });
-    Object.assign(this, details);
-    this.name = new.target.name;
-  }
-}
-
-// An error of a caller's own, with its stack.
-function copyOf(error) {
-  const { code, reason, field, requestId, cause } = error;
-  return Object.assign(new error.constructor(error.message, { cause }), { code, reason, field, requestId });
-}
-
-export class OutcomeUnknownError extends IdnodeError {}
-export class NoQuorumError extends IdnodeError {}
-export class NoEndpointError extends IdnodeError {}
-export class OtherClusterError extends IdnodeError {}
-export class OverloadedError extends IdnodeError {}
-export class StorageFullError extends IdnodeError {}
-export class QuotaError extends IdnodeError {}
-export class RateLimitedError extends IdnodeError {}
-export class ExhaustedError extends IdnodeError {}
-export class ConcurrencyError extends IdnodeError {}
-export class IdClaimedError extends IdnodeError {}
-export class KeyConflictError extends IdnodeError {}
-export class SeriesSuspendedError extends IdnodeError {}
-export class ReservationExpiredError extends IdnodeError {}
-export class RequestIdReusedError extends IdnodeError {}
-export class RequestIdExpiredError extends IdnodeError {}
-export class PermissionDeniedError extends IdnodeError {}
-export class NotFoundError extends IdnodeError {}
-export class InvalidError extends IdnodeError {}
-export class ClosedError extends IdnodeError {}
-
-const BY_REASON = {
-  OUTCOME_UNKNOWN: OutcomeUnknownError, NO_QUORUM: NoQuorumError, NO_ENDPOINT: NoEndpointError,
-  OTHER_CLUSTER: OtherClusterError,
-  OVERLOADED: OverloadedError, STORAGE_FULL: StorageFullError, QUOTA: QuotaError, RATE_LIMITED: RateLimitedError,
-  COUNTER_EXHAUSTED: ExhaustedError, CONCURRENCY: ConcurrencyError, ID_CLAIMED: IdClaimedError,
-  REQUEST_ID_REUSED: RequestIdReusedError, REQUEST_ID_EXPIRED: RequestIdExpiredError,
-  PERMISSION_DENIED: PermissionDeniedError, KEY_CONFLICT: KeyConflictError, SERIES_SUSPENDED: SeriesSuspendedError,
-  RESERVATION_EXPIRED: ReservationExpiredError,
-};
-const BY_CODE = { not_found: NotFoundError, invalid_argument: InvalidError };
-
-const closedError = () => new ClosedError("the client or the handle is closed", { code: "canceled", reason: "CLIENT_CLOSED" });
-const invalid = (reason, field, message) => new InvalidError(message, { code: "invalid_argument", reason, field });
 
 function checkCount(n) {
   if (!Number.isSafeInteger(n) || n < 1) throw invalid("INVALID_COUNT", "count", "it must be a whole number of at least 1");
@@ -108,58 +71,18 @@ function integer(value) {
   throw new TypeError(`a BigInt or a safe integer is expected, not ${value}`);
 }
 
-function checkId(id) {
-  if (id.startsWith("/")) throw invalid("INVALID_ID", "id", "an id must not begin with /");
+// A longer timer of Node's fires at once.
+function checkTime(time) {
+  if (typeof time === "number" && time > 0 && time < 2 ** 31) return;
+  throw new RangeError(`a timeout is a number of milliseconds above 0 and below 2^31, not ${time}`);
 }
 
-// A failed try.
-class Failure extends Error {
-  constructor(message, code, reason = "", foreign = false, cause = undefined) {
-    super(message, { cause });
-    Object.assign(this, { code, reason, foreign, field: "", pause: 0 });
-  }
+function checkSignal(signal) {
+  if (signal && typeof signal.addEventListener !== "function") throw new TypeError(`a signal is an AbortSignal, not ${signal}`);
+}
 
-  // What the try may have done: "nothing", which is "unknown", or "refused" for good.
-  get effect() {
-    if (this.reason === "OUTCOME_UNKNOWN") return "unknown";
-    if (["OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER"].includes(this.reason)) return "nothing";
-    if (this.reason) return { unavailable: "nothing", internal: "unknown" }[this.code] ?? "refused";
-    // Not an answer of idnode's, or no answer at all.
-    if (this.code === "unimplemented") return "nothing";
-    return ["invalid_argument", "permission_denied", "unauthenticated"].includes(this.code) ? "refused" : "unknown";
-  }
-
-  // Whether the state of the cluster refused the call, and not a node before it came there.
-  get decided() {
-    return this.reason !== "" && this.effect === "refused" && !["resource_exhausted", "permission_denied"].includes(this.code);
-  }
-
-  error(unknown, requestId) {
-    // It is not a node of idnode's, or a call whose repetition changes nothing that matters.
-    const reason = !this.reason && !unknown && this.effect !== "refused" ? "NO_ENDPOINT" : this.reason;
-    const Kind = unknown ? OutcomeUnknownError : BY_REASON[reason] ?? BY_CODE[this.code] ?? IdnodeError;
-    return new Kind(this.message, { code: this.code, reason, field: this.field, requestId, cause: this.cause });
-  }
-
-  // Reads the answer to a call that a node, or something before it, refused.
-  static of(status, body) {
-    const foreign = status < 500 && ![408, 429].includes(status); // Nobody between here and a node passed the call on.
-    const codes = { 401: "unauthenticated", 403: "permission_denied" };
-    const failure = new Failure(`HTTP status ${status}`, codes[status] ?? (foreign ? "unimplemented" : "unavailable"), "", foreign);
-    try {
-      const { code, message = "", details = [] } = JSON.parse(body);
-      if (typeof code !== "string") return failure;
-      Object.assign(failure, { code, message });
-      for (const { debug = {} } of details) {
-        if (debug.domain === "idnode") Object.assign(failure, { reason: debug.reason, foreign: false });
-        for (const violation of debug.fieldViolations ?? []) failure.field = violation.field;
-        if (debug.retryDelay) failure.pause = parseFloat(debug.retryDelay) * 1000;
-      }
-    } catch {
-      // It is not a node that answers.
-    }
-    return failure;
-  }
+function checkId(id) {
+  if (id.startsWith("/")) throw invalid("INVALID_ID", "id", "an id must not begin with /");
 }
 
 const ENDPOINT = /^(?:(https?):\/\/)?(\[[^[\]\s/@]+\]|[^[\]\s/?#@:]+):(\d{1,5})\/?$/;
@@ -173,7 +96,9 @@ const REFUSES_TLS = /_ALERT_(.*CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERRO
 class Node {
   suspectUntil = 0;
   greetedUntil = 0; // Until when it counts as a node of the client's cluster: it answered, and no connection broke since.
+  #router;
   #options; // Those of every request.
+  #headers;
   #connected; // The event of a socket that can be written to.
   #request;
   #agent;
@@ -181,7 +106,8 @@ class Node {
   #free = MAX_TRIES;
   #waiting = new Set(); // Those that wait for another's end, in order.
 
-  constructor(address, tls) {
+  constructor(address, tls, router) {
+    this.#router = router;
     const [, scheme = tls ? "https" : "http", host, port] = ENDPOINT.exec(String(address).trim()) ?? [];
     if (!(port >= 1 && port < 2 ** 16)) throw new TypeError(`an endpoint is host:port, or a URL of that, not ${address}`);
     if (tls && scheme === "http") throw new TypeError(`the endpoint ${address} has no TLS`);
@@ -194,6 +120,8 @@ class Node {
     this.#agent = new library.Agent({ keepAlive: true, scheduling: "lifo", autoSelectFamily: true, ...tls });
     this.#agent.on("free", (socket) => { socket.idleSince = now(); });
     this.#options = { host: host.replace(/[[\]]/g, ""), port, method: "POST", agent: this.#agent };
+    // Pairs are written as they are; an object's would be stored first.
+    this.#headers = [["Host", this.address], ["User-Agent", `idnode-node/${version}`], ["Content-Type", "application/json"]];
   }
 
   get suspected() {
@@ -204,48 +132,26 @@ class Node {
     return now() < this.greetedUntil;
   }
 
-  // Makes one try, which is over early if the node is silent. What cannot be read is not an answer of a node. Rejects with
-  // a Failure.
-  async call(method, body, timeout, read, silent = async () => false) {
-    const { status, text } = await this.#post(`/idnode.v1.${method}`, JSON.stringify(body), Math.max(Math.ceil(timeout), 1), silent);
-    if (status !== 200) throw Failure.of(status, text);
-    try {
-      return read(JSON.parse(text));
-    } catch (error) {
-      throw new Failure(`${this.address}: this is not an answer of a node`, "internal", "", true, error);
-    }
+  // Begins a try. If MAX_TRIES are in progress, returns the promise of that; one that cannot begin in time did nothing.
+  begin(deadline, signal) {
+    if (this.#free === 0) return wait(this.#waiting, deadline - now(), signal, () => this.#away(`too many calls wait for ${this.address}`));
+    this.#free--;
+    return undefined;
   }
 
-  // Makes a try once fewer than MAX_TRIES are in progress. One that cannot begin in time did nothing.
-  async turn(deadline, attempt) {
-    if (this.#free > 0) this.#free--;
-    else await this.#begin(deadline);
-    try {
-      return await attempt();
-    } finally {
-      const [next] = this.#waiting;
-      if (next) next.begin();
-      else this.#free++;
-    }
-  }
-
-  #begin(deadline) {
-    return new Promise((resolve, reject) => {
-      const end = (settle, value) => {
-        clearTimeout(late);
-        this.#waiting.delete(waiter);
-        settle(value);
-      };
-      const giveUp = (why) => end(reject, new Failure(why, "unavailable", "NO_ENDPOINT"));
-      const waiter = { begin: () => end(resolve), giveUp };
-      const late = setTimeout(giveUp, deadline - now(), `too many calls wait for ${this.address}`);
-      this.#waiting.add(waiter);
-    });
+  end() {
+    const [next] = this.#waiting;
+    if (next) next.resolve();
+    else this.#free++;
   }
 
   // Lets those that wait go elsewhere. Nothing of theirs was sent.
   turnAway() {
-    for (const { giveUp } of [...this.#waiting]) giveUp(`${this.address} does not answer`);
+    for (const { reject } of [...this.#waiting]) reject(this.#away(`${this.address} does not answer`));
+  }
+
+  #away(why) {
+    return new Failure(why, "unavailable", "NO_ENDPOINT");
   }
 
   #dropIdle() {
@@ -254,33 +160,43 @@ class Node {
     for (const socket of Object.values(this.#agent.freeSockets).flat()) if (now() - socket.idleSince > IDLE_TIMEOUT) socket.destroy();
   }
 
-  #post(path, body, timeout, silent) {
+  // Makes one try, which is over early if the signal is aborted, or the node watched and silent. What cannot be read is not an
+  // answer of a node. Rejects with a Failure.
+  call(method, body, timeout, read, { watched = false, signal, traceparent } = {}) {
     this.#dropIdle();
+    const text = JSON.stringify(body);
+    const headers = [...this.#headers, ["Content-Length", Buffer.byteLength(text)], ["Connect-Timeout-Ms", Math.max(Math.ceil(timeout), 1)]];
+    if (traceparent !== undefined) headers.push(["traceparent", traceparent]);
     return new Promise((resolve, reject) => {
-      let connected = false;
-      const headers = { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body), "Connect-Timeout-Ms": timeout };
-      const request = this.#request({ ...this.#options, path, headers });
+      const begin = now();
+      const request = this.#request({ ...this.#options, path: `/idnode.v1.${method}`, headers });
+      let connected = request.reusedSocket;
+      if (!connected) request.once("socket", (socket) => socket.once(this.#connected, () => { connected = true; }));
       const give = (message) => request.destroy(new Error(message));
-      const whole = setTimeout(give, timeout, "no answer in time");
-      const connecting = setTimeout(() => connected || give("no connection in time"), CONNECT_TIMEOUT);
-      const slow = setInterval(async () => { if (await silent()) give("the node is silent"); }, SLOW);
-      const end = (settle, value) => {
-        [whole, connecting, slow].forEach(clearTimeout);
-        settle(value);
+      const leave = onAbort(signal, () => give("the caller's signal"));
+      if (signal?.aborted) give("the caller's signal");
+      const check = async () => {
+        const age = now() - begin;
+        if (age >= timeout) return give("no answer in time");
+        if (!connected && age >= CONNECT_TIMEOUT) return give("no connection in time");
+        timer = setTimeout(check, Math.min(SLOW, timeout - age));
+        if (watched && await this.#router.silent(this)) give("the node is silent");
+      };
+      let timer = setTimeout(check, Math.min(SLOW, timeout));
+      const end = () => {
+        clearTimeout(timer);
+        leave();
       };
       const fail = (error) => {
+        end();
         // Nothing is sent before there is a connection, so nothing happened without one.
         const alert = error.code?.includes("_ALERT_");
         const refused = !request.reusedSocket && REFUSES_TLS.test(error.code);
         const [what, reason] = connected && !refused ? [this.address, ""] : [`cannot reach ${this.address}`, "NO_ENDPOINT"];
-        this.greetedUntil = 0;
+        if (!signal?.aborted) this.greetedUntil = 0;
         // What is no HTTP, or no TLS, at all.
-        end(reject, new Failure(`${what}: ${error.message}`, "unavailable", reason, !alert && /^(HPE_INVALID|ERR_SSL|EPROTO)/.test(error.code), error));
+        reject(new Failure(`${what}: ${error.message}`, "unavailable", reason, !alert && /^(HPE_INVALID|ERR_SSL|EPROTO)/.test(error.code), error));
       };
-      request.on("socket", (socket) => {
-        if (request.reusedSocket) connected = true;
-        else socket.once(this.#connected, () => { connected = true; });
-      });
       request.on("error", fail);
       request.on("response", (response) => {
         const parts = [];
@@ -291,9 +207,18 @@ class Node {
           if (room < 0) give("the answer is too large");
         });
         response.on("error", fail);
-        response.on("end", () => end(resolve, { status: response.statusCode, text: Buffer.concat(parts).toString() }));
+        response.on("end", () => {
+          end();
+          const answer = (parts.length === 1 ? parts[0] : Buffer.concat(parts)).toString();
+          if (response.statusCode !== 200) return reject(Failure.of(response.statusCode, answer));
+          try {
+            resolve(read(JSON.parse(answer)));
+          } catch (error) {
+            reject(new Failure(`${this.address}: this is not an answer of a node`, "internal", "", true, error));
+          }
+        });
       });
-      request.end(body);
+      request.end(text);
     });
   }
 
@@ -314,7 +239,7 @@ class Router {
   #newestLook = { began: -Infinity, over: true };
 
   constructor(addresses, tls) {
-    this.#nodes = addresses.map((address) => new Node(address, tls));
+    this.#nodes = addresses.map((address) => new Node(address, tls, this));
   }
 
   get size() {
@@ -330,15 +255,15 @@ class Router {
   }
 
   // The newest log index before a call. It is looked for if none, or only an old one, is known.
-  async index(deadline, toLeader, counted) {
-    if (toLeader && !this.newest) return this.latest(deadline, LOOK_AGAIN, "done");
-    if (counted && now() - this.#newestAt > LOOK_AFTER) return this.latest(deadline, LOOK_AGAIN, "heard");
+  index(deadline, signal, toLeader, counted) {
+    if (toLeader && !this.newest) return this.latest(deadline, signal, LOOK_AGAIN, "done");
+    if (counted && now() - this.#newestAt > LOOK_AFTER) return this.latest(deadline, signal, LOOK_AGAIN, "heard");
     return this.newest;
   }
 
   // The same after a look, unless one is younger than age.
-  async latest(deadline, age, until) {
-    await within(this.#look(age)[until], Math.min(LOOK_TIMEOUT, deadline - now()));
+  async latest(deadline, signal, age, until) {
+    await within(this.#look(age)[until], Math.min(LOOK_TIMEOUT, deadline - now()), signal);
     return this.newest;
   }
 
@@ -360,6 +285,7 @@ class Router {
       this.#look(this.#leader ? LOOK_AFTER : LOOK_SOON);
       if (this.#leader && this.#leader !== last && !this.#leader.suspected) return this.#leader;
     }
+    if (!last && !this.#nodes[this.#home].suspected) return this.#nodes[this.#home];
     const start = this.#nodes.includes(last) ? this.#nodes.indexOf(last) + 1 : this.#home;
     const order = this.#nodes.map((_, i) => this.#nodes[(start + i) % this.size]);
     return order.find((node) => node !== last && !node.suspected) ?? order[0];
@@ -368,7 +294,7 @@ class Router {
   failed(node) {
     node.suspectUntil = now() + DISTRUST;
     if (this.size > 1) node.turnAway();
-    if (this.#leader === node) this.#leader = undefined;
+    if (this.#leader === node) this.#lead(undefined);
     if (this.#nodes[this.#home] === node) this.#home = (this.#home + 1) % this.size;
     this.#look(LOOK_AGAIN);
   }
@@ -392,16 +318,24 @@ class Router {
     look.heard = Promise.any(asked).catch(() => undefined); // A node has told its index.
     look.done = Promise.any(leading).catch(() => undefined).then((leader) => { // The leader has, or every node.
       if (leader) leader.suspectUntil = 0;
-      this.#leader = leader;
+      this.#lead(leader);
       look.over = true;
+      if (channels.look.hasSubscribers) {
+        channels.look.publish({ leader: leader?.address, answered: [...look.answered].map(({ address }) => address), duration: now() - look.began });
+      }
     });
     this.#newestLook = look;
     return look;
   }
 
+  #lead(node) {
+    if (node !== this.#leader && channels.failover.hasSubscribers) channels.failover.publish({ from: this.#leader?.address, to: node?.address });
+    this.#leader = node;
+  }
+
   // Asks a node whether it leads, and is of the client's cluster. Rejects with a Failure that did nothing.
-  async greet(node, timeout, silent) {
-    const { id, index, leads } = await node.call("ClusterService/GetStatus", {}, Math.min(timeout, GREET_TIMEOUT), statusOf, silent).catch((failure) => {
+  async greet(node, timeout, bounds) {
+    const { id, index, leads } = await node.call("ClusterService/GetStatus", {}, Math.min(timeout, GREET_TIMEOUT), statusOf, bounds).catch((failure) => {
       if (!failure.reason || failure.effect === "unknown") Object.assign(failure, { code: "unavailable", reason: "NO_ENDPOINT" });
       if (failure.foreign) failure.message = `${node.address} does not speak idnode's HTTP API: is it the address of --http (7402)? ${failure.message}`;
       throw failure;
@@ -429,16 +363,63 @@ class Router {
 const statusOf = ({ clusterId, appliedIndex, hasQuorum, leaderTag, self }) =>
   ({ id: clusterId, index: BigInt(appliedIndex), leads: hasQuorum && leaderTag !== "" && leaderTag === self.tag });
 
-// Waits for a promise, but not longer than for a time.
-async function within(promise, time) {
-  let timer;
-  await Promise.race([promise, new Promise((resolve) => { timer = setTimeout(resolve, Math.max(time, 0)); })]);
-  clearTimeout(timer);
+// The callers of each signal that are to be woken. A listener for each would be one of thousands: Node warns of more than ten.
+const wakers = new WeakMap();
+
+// Calls wake when the signal is aborted, until the function that it returns is called.
+function onAbort(signal, wake) {
+  if (!signal) return () => {};
+  let wakes = wakers.get(signal);
+  if (!wakes) {
+    wakes = new Set();
+    wakers.set(signal, wakes);
+    signal.addEventListener("abort", () => { for (const wake of wakes) wake(); });
+  }
+  wakes.add(wake);
+  return () => wakes.delete(wake);
 }
 
-const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); });
+// Waits for a promise, but not longer than for a time, or until a signal is aborted.
+async function within(promise, time, signal) {
+  if (signal?.aborted) return;
+  let timer, leave;
+  const over = new Promise((resolve) => {
+    timer = setTimeout(resolve, Math.max(time, 0));
+    leave = onAbort(signal, resolve);
+  });
+  await Promise.race([promise, over]);
+  clearTimeout(timer);
+  leave();
+}
 
-export class Client {
+// Waits in a queue, until another resolves or rejects the place there, a time is over or a signal is aborted.
+function wait(queue, time, signal, over) {
+  return new Promise((resolve, reject) => {
+    const end = (settle) => (value) => {
+      clearTimeout(timer);
+      leave();
+      queue.delete(place);
+      settle(value);
+    };
+    const place = { resolve: end(resolve), reject: end(reject) };
+    const giveUp = () => place.reject(over());
+    const timer = time < Infinity ? setTimeout(giveUp, time) : undefined;
+    const leave = onAbort(signal, giveUp);
+    queue.add(place);
+    if (signal?.aborted) giveUp();
+  });
+}
+
+const sleep = (time, signal) => within(new Promise(() => {}), time, signal);
+const othersTurn = () => new Promise(setImmediate);
+
+// The names of the host and of the program.
+function defaultLabel() {
+  const label = `${hostname()} ${basename(process.argv[1] ?? process.argv0)}`.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, "");
+  return Buffer.from(label).subarray(0, MAX_LABEL).toString().replace(/\uFFFD+$/, ""); // The last character may be cut.
+}
+
+class Client {
   #database;
   #timeout;
   #tryTimeout;
@@ -446,12 +427,12 @@ export class Client {
   #router;
   #closing = false;
   #handles = new Map();
+  #leaving = new Set(); // Handles that are closed, and have successors.
 
-  constructor(endpoints, { database = "", tls, timeout = 10_000, tryTimeout = 3000, label = "", ...unknown } = {}) {
+  constructor(endpoints, { database = "", tls, timeout = 10_000, tryTimeout = 3000, label = defaultLabel(), ...unknown } = {}) {
     checkNone(unknown);
     if (!Array.isArray(endpoints) || endpoints.length === 0) throw new TypeError("endpoints is a list of at least one address");
-    // A longer timer of Node's fires at once.
-    if (![timeout, tryTimeout].every((time) => time > 0 && time < 2 ** 31)) throw new RangeError("a timeout is above zero and below 2^31 ms");
+    [timeout, tryTimeout].forEach(checkTime);
     this.#database = database;
     this.#timeout = timeout;
     this.#tryTimeout = tryTimeout;
@@ -463,8 +444,7 @@ export class Client {
     return (await this.nextN(template, 1, options))[0];
   }
 
-  async nextN(template, n, { separator = "", claim = false, requestId, ...unknown } = {}) {
-    checkNone(unknown);
+  async nextN(template, n, { separator = "", claim = false, requestId, ...call } = {}) {
     checkCount(n);
     const identity = template.endsWith("|");
     const numbered = identity || template.endsWith(separator || "/");
@@ -473,10 +453,10 @@ export class Client {
     const request = { template, separator, count: n, claim, blocksOnly: numbered && n > 1 };
     // What the others take comes from a supply in which holes do not matter.
     const ids = identity || (semantic && claim)
-      ? await this._once("Generate", request, requestId, idsOf)
-      : await this._invoke("IdsService/Generate", request, idsOf, { toLeader: false });
-    if (ids.length !== n) throw new IdnodeError(`asked for ${n} ids, got ${ids.length}`);
-    return ids;
+      ? await this._once("Generate", request, { requestId, ...call }, idsOf)
+      : await this._invoke("IdsService/Generate", request, call, idsOf, { toLeader: false });
+    if (ids.count !== BigInt(n)) throw new IdnodeError(`asked for ${n} ids, got ${ids.count}`);
+    return ids.list ?? idsIn(ids.blocks);
   }
 
   identity(name) {
@@ -484,100 +464,116 @@ export class Client {
   }
 
   async *identities(prefix = "", options = {}) {
-    yield* this.#pages("ListIdentities", prefix, options, ({ identities }) => identities.map(({ name, value }) => ({ name, value: BigInt(value) })));
+    yield* this.#pages("ListIdentities", prefix, options, ({ identities }) => identities.map(({ name, value }) => new Answer({ name, value: BigInt(value) })));
   }
 
   series(name) {
     return new Series(this, name);
   }
 
-  async claim(id, { separator = "", requestId, ...unknown } = {}) {
-    checkNone(unknown);
+  async claim(id, { separator = "", ...call } = {}) {
     checkId(id);
-    await this._once("Claim", { id, separator }, requestId, () => undefined);
+    await this._once("Claim", { id, separator }, call, () => undefined);
   }
 
-  async release(id, { requestId, ...unknown } = {}) {
-    checkNone(unknown);
-    await this._once("Release", { id }, requestId, () => undefined);
+  async release(id, call = {}) {
+    await this._once("Release", { id }, call, () => undefined);
   }
 
   async *claims(prefix = "", options = {}) {
     yield* this.#pages("ListClaims", prefix, options, ({ ids }) => ids.map(String));
   }
 
-  hilo(tag, { separator = "", firstSize = 0, ...unknown } = {}) {
+  hilo(tag, { separator = "", database = this.#database, firstSize = 0, ...unknown } = {}) {
     checkNone(unknown);
     if (this.#closing) throw closedError();
-    const key = JSON.stringify([tag, separator || "/"]);
-    if (!this.#handles.has(key)) this.#handles.set(key, new HiLo(this, { tag, separator, size: firstSize, label: this.#label }));
-    return this.#handles.get(key);
+    const key = JSON.stringify([database, tag, separator || "/"]);
+    const open = this.#handles.get(key);
+    if (open && !open.closed) return open;
+    const handle = new HiLo(this, database, { tag, separator, size: firstSize, label: this.#label });
+    if (open) {
+      const left = () => this.#leaving.delete(open);
+      this.#leaving.add(open);
+      open.close().then(left, left);
+    }
+    this.#handles.set(key, handle);
+    return handle;
   }
 
-  async idFor(type) {
-    return this.hilo(collectionOf(type.name)).nextId();
+  async idFor(type, { database, ...call } = {}) {
+    if (!type.name) throw new TypeError("a class without a name has no collection");
+    return this.hilo(collectionOf(type.name), { database }).nextId(call);
   }
 
   async close() {
     this.#closing = true;
-    const closed = await Promise.allSettled([...this.#handles.values()].map((handle) => handle.close()));
+    const closed = await Promise.allSettled([...this.#handles.values(), ...this.#leaving].map((handle) => handle.close()));
     this.#router.close();
     const failed = closed.find((result) => result.status === "rejected");
     if (failed) throw failed.reason;
   }
 
-  async *#pages(method, prefix, options, read) {
-    const request = { prefix, pageSize: 1000, consistency: consistency(options), pageToken: "" };
+  [ASYNC_DISPOSE]() {
+    return this.close();
+  }
+
+  async *#pages(method, prefix, { stale, ...call }, read) {
+    const request = { prefix, pageSize: 1000, consistency: consistency(stale), pageToken: "" };
     do {
-      const [found, next] = await this._invoke(`IdsService/${method}`, request, (page) => [read(page), page.nextPageToken]);
+      const [found, next] = await this._invoke(`IdsService/${method}`, request, call, (page) => [read(page), page.nextPageToken]);
       yield* found;
       request.pageToken = next;
     } while (request.pageToken);
   }
 
   // Makes a call that counts once. For this module only.
-  _once(method, request, requestId, read, deadline = Infinity) {
+  _once(method, request, { requestId, ...call }, read, deadline = Infinity) {
     const own = !requestId;
-    if (own) requestId = randomBytes(16).toString("hex");
-    if (typeof requestId === "string") requestId = { id: requestId };
-    return this._invoke(`IdsService/${method}`, request, read, { requestId, own, deadline });
+    if (own) requestId = randomUUID();
+    const { id, since } = typeof requestId === "string" ? { id: requestId } : requestId;
+    requestId = since === undefined ? { id } : { id, since: /^\d+$/.test(since) && typeof since === "string" ? since : integer(since) };
+    return this._invoke(`IdsService/${method}`, request, call, read, { requestId, own, deadline });
   }
 
   _deadline() {
     return now() + this.#timeout;
   }
 
+  // Makes a call, with what its caller says of it. For this module only.
+  _invoke(method, fields, { signal, timeout = this.#timeout, database = this.#database, traceparent, ...unknown }, read, how = {}) {
+    checkNone(unknown);
+    checkTime(timeout);
+    checkSignal(signal);
+    const call = { method, request: { ...fields, database }, read, tries: 0, node: undefined, bounds: { watched: true, signal, traceparent } };
+    const ended = this.#tries(call, Math.min(how.deadline ?? Infinity, now() + timeout), how);
+    return channels.call.hasSubscribers ? told(call, ended) : ended;
+  }
+
   // Makes tries at changing nodes until one gives a final answer or the time is over.
   // With own, no other call has sent the request id. With changes, the call may be repeated without one, but what a lost
-  // try has done matters. For this module only.
-  async _invoke(method, fields, read, { requestId, own = false, changes = false, toLeader = true, deadline = Infinity } = {}) {
-    deadline = Math.min(deadline, this._deadline());
+  // try has done matters.
+  async #tries(call, deadline, { requestId, own = false, changes = false, toLeader = true }) {
+    const { request, bounds: { signal } } = call;
     // Whoever names an index has made the call before: until the cluster decides it, its outcome is what it was.
     const repeats = requestId?.since !== undefined;
-    const index = await this.#router.index(deadline, toLeader, requestId !== undefined);
+    const index = signal?.aborted ? 0n : await this.#router.index(deadline, signal, toLeader, requestId !== undefined);
     // The first try says it too: the network may hold it up until its retry was forgotten.
-    if (requestId && requestId.since === undefined && index) requestId = { ...requestId, since: index };
+    if (requestId && !repeats && index) requestId = { ...requestId, since: String(index) };
     let node, told, last;
     let lost = false; // A try of this call may have taken effect.
     let unknown = repeats;
-    for (let tries = 1, overloads = 0, foreign = 0; ; tries++) {
-      const request = { ...fields, database: this.#database };
-      if (requestId) request.requestId = { id: requestId.id, retrySince: requestId.since === undefined ? undefined : integer(requestId.since) };
+    for (let overloads = 0, foreign = 0; ;) {
+      if (signal?.aborted) throw aborted(signal, unknown, requestId);
+      if (requestId) request.requestId = { id: requestId.id, retrySince: requestId.since };
       try {
-        node = this.#router.route(toLeader, node);
+        node = call.node = this.#router.route(toLeader, node);
       } catch (closed) {
         // The try that closing has cut off may have taken effect.
         throw unknown && told ? told.error(unknown, requestId) : closed;
       }
+      call.tries++;
       try {
-        const silent = () => this.#router.silent(node);
-        const [got, index] = await node.turn(deadline, async () => {
-          if (!node.greeted) await this.#router.greet(node, Math.min(this.#tryTimeout, deadline - now()), silent); // Whatever it is, it gets no call.
-          return node.call(method, request, Math.min(this.#tryTimeout, deadline - now()), (answer) => [read(answer), BigInt(answer.logIndex)], silent);
-        });
-        [node.suspectUntil, node.greetedUntil] = [0, now() + GREETED];
-        this.#router.saw(index);
-        return got;
+        return await this.#try(call, node, deadline);
       } catch (failure) {
         if (!(failure instanceof Failure)) throw failure;
         last = failure;
@@ -586,15 +582,16 @@ export class Client {
       if (!told || last.reason !== "NO_ENDPOINT") told = last;
       lost ||= last.effect === "unknown" && (changes || requestId !== undefined);
       unknown = lost || (repeats && !last.decided);
+      if (signal?.aborted) throw aborted(signal, unknown, requestId);
       if (requestId) {
-        requestId = { ...requestId, since: requestId.since ?? 0n };
+        requestId = { ...requestId, since: requestId.since ?? "0" };
         // The index named was forgotten before the first try came: begin again, once, with a newer one. No try took
         // effect, and a copy of one that comes late names the old index.
         if (own && !unknown && last.reason === "REQUEST_ID_EXPIRED") {
           own = false;
-          const newest = await this.#router.latest(deadline, 0, "done");
-          if (newest > requestId.since) {
-            [requestId, node, told] = [{ ...requestId, since: newest }, undefined, undefined];
+          const newest = await this.#router.latest(deadline, signal, 0, "done");
+          if (newest > BigInt(requestId.since)) {
+            [requestId, node, told] = [{ ...requestId, since: String(newest) }, undefined, undefined];
             continue;
           }
         }
@@ -604,14 +601,44 @@ export class Client {
       // What answers is no node: a mistake if none ever did, or it is another cluster's. Else a proxy may say so for a while.
       const mistaken = last.reason === "OTHER_CLUSTER" || !this.#router.newest;
       foreign = last.foreign && last.effect !== "unknown" && mistaken ? foreign + 1 : 0;
-      const pause = overloaded ? Math.max(last.pause, FIRST_PAUSE) : pauseAfter(tries - this.#router.size);
+      const pause = overloaded ? Math.max(last.pause, FIRST_PAUSE) : pauseAfter(call.tries - this.#router.size);
       const final = last.effect === "refused" || overloads > MAX_OVERLOADS || foreign >= this.#router.size;
-      if (final || now() + pause >= deadline) {
-        throw told.error(unknown, requestId);
+      if (final || now() + pause >= deadline) throw told.error(unknown, requestId);
+      if (channels.retry.hasSubscribers) {
+        channels.retry.publish({ method: call.method, node: node.address, tries: call.tries, pause, error: last.error(unknown, requestId) });
       }
       if (!overloaded) this.#router.failed(node);
-      if (pause > 0) await sleep(pause);
+      if (pause > 0) await sleep(pause, signal);
     }
+  }
+
+  async #try({ method, request, read, bounds }, node, deadline) {
+    const left = () => Math.min(this.#tryTimeout, deadline - now());
+    const turn = node.begin(deadline, bounds.signal);
+    if (turn) await turn;
+    try {
+      if (!node.greeted) await this.#router.greet(node, left(), bounds); // Whatever it is, it gets no call.
+      const [got, index] = await node.call(method, request, left(), (answer) => [read(answer), BigInt(answer.logIndex)], bounds);
+      [node.suspectUntil, node.greetedUntil] = [0, now() + GREETED];
+      this.#router.saw(index);
+      return got;
+    } finally {
+      node.end();
+    }
+  }
+}
+
+// Tells those who watch of a call when it has ended.
+async function told(call, ended) {
+  const begin = now();
+  let error;
+  try {
+    return await ended;
+  } catch (failed) {
+    error = failed;
+    throw failed;
+  } finally {
+    channels.call.publish({ method: call.method, node: call.node?.address, tries: call.tries, duration: now() - begin, error });
   }
 }
 
@@ -620,19 +647,40 @@ function pauseAfter(round) {
   return round < 0 ? 0 : Math.min(FIRST_PAUSE * 2 ** Math.min(round, 10), LONGEST_PAUSE) * (0.5 + Math.random() / 2);
 }
 
-function consistency({ stale = false, ...unknown }) {
-  checkNone(unknown);
-  return stale ? "CONSISTENCY_STALE" : "CONSISTENCY_LINEARIZABLE";
+const consistency = (stale = false) => (stale ? "CONSISTENCY_STALE" : "CONSISTENCY_LINEARIZABLE");
+
+// What a call returns. JSON has no BigInts: they are text there, as in the API.
+class Answer {
+  constructor(fields) {
+    Object.assign(this, fields);
+  }
+
+  toJSON() {
+    return Object.fromEntries(Object.entries(this).map(([name, value]) => [name, typeof value === "bigint" ? String(value) : value]));
+  }
 }
 
 // How answers are read.
-const idsOf = ({ ids, blocks }) => (ids.length > 0 ? ids : blocks.flatMap((block) =>
-  [...numbers(block)].map((number) => block.prefix + String(number).padStart(block.width, "0") + block.suffix)));
 const valueOf = ({ value }) => BigInt(value);
-const blocksOf = ({ blocks }) => blocks.map(({ first, last }) => ({ first: BigInt(first), last: BigInt(last) }));
+const blocksOf = ({ blocks }) => blocks.map(({ first, last }) => new Answer({ first: BigInt(first), last: BigInt(last) }));
 
-function* numbers({ first, last }) {
-  for (let number = BigInt(first); number <= BigInt(last); number++) yield number;
+function idsOf({ ids, blocks }) {
+  if (ids.length > 0) return { list: ids, count: BigInt(ids.length) };
+  const read = blocks.map(({ first, last, prefix, suffix, width }) => ({ first: BigInt(first), last: BigInt(last), prefix, suffix, width }));
+  return { blocks: read, count: read.reduce((sum, { first, last }) => sum + last - first + 1n, 0n) };
+}
+
+// Makes the ids of blocks, and lets others have their turn between slices of them.
+async function idsIn(blocks) {
+  const ids = [];
+  for (const { first, last, prefix, suffix, width } of blocks) {
+    const narrow = last <= Number.MAX_SAFE_INTEGER; // A Number is much faster.
+    for (let number = narrow ? Number(first) : first; number <= last; number++) {
+      ids.push(prefix + String(number).padStart(width, "0") + suffix);
+      if (ids.length % SLICE === 0) await othersTurn();
+    }
+  }
+  return ids;
 }
 
 // A counter agreed by the cluster.
@@ -649,26 +697,23 @@ class Identity {
     return (await this.nextN(1, options))[0].first;
   }
 
-  async nextN(n, { separator = "", requestId, ...unknown } = {}) {
-    checkNone(unknown);
+  async nextN(n, { separator = "", ...call } = {}) {
     checkCount(n);
-    return this.#client._once("NextIdentity", { name: this.#name, count: n, separator }, requestId, blocksOf);
+    return this.#client._once("NextIdentity", { name: this.#name, count: n, separator }, call, blocksOf);
   }
 
-  async get(options = {}) {
-    const request = { name: this.#name, consistency: consistency(options) };
-    return this.#client._invoke("IdsService/GetIdentity", request, ({ identity }) => valueOf(identity));
+  async get({ stale, ...call } = {}) {
+    const request = { name: this.#name, consistency: consistency(stale) };
+    return this.#client._invoke("IdsService/GetIdentity", request, call, ({ identity }) => valueOf(identity));
   }
 
-  async seed(value, { force = false, expected, requestId, ...unknown } = {}) {
-    checkNone(unknown);
+  async seed(value, { force = false, expected, ...call } = {}) {
     const request = { name: this.#name, value: integer(value), force, expected: expected === undefined ? undefined : integer(expected) };
-    return this.#client._once("SeedIdentity", request, requestId, valueOf);
+    return this.#client._once("SeedIdentity", request, call, valueOf);
   }
 
-  async delete({ forget = false, requestId, ...unknown } = {}) {
-    checkNone(unknown);
-    return this.#client._once("DeleteIdentity", { name: this.#name, forget }, requestId, valueOf);
+  async delete({ forget = false, ...call } = {}) {
+    return this.#client._once("DeleteIdentity", { name: this.#name, forget }, call, valueOf);
   }
 }
 
@@ -683,32 +728,31 @@ class Series {
     this.#name = name;
   }
 
-  async take(keys, { values = {}, date = "", label = "", expiresIn = 0, ...unknown } = {}) {
-    checkNone(unknown);
+  async take(keys, { values = {}, date = "", label = "", expiresIn = 0, ...call } = {}) {
     const expires = expiresIn > 0 ? { expiresIn: `${(expiresIn / 1000).toFixed(9)}s` } : {};
-    return this.#numbers("TakeNumbers", { keys: listed(keys), values, date, label, ...expires });
+    return this.#numbers("TakeNumbers", { keys: listed(keys), values, date, label, ...expires }, call);
   }
 
-  async confirm(numbers) {
-    return this.#numbers("ConfirmNumbers", { keys: listed(numbers).map(bound) });
+  async confirm(numbers, call = {}) {
+    return this.#numbers("ConfirmNumbers", { keys: listed(numbers).map(bound) }, call);
   }
 
-  async void(numbers, reason) {
-    return this.#numbers("VoidNumbers", { keys: listed(numbers).map(bound), reason });
+  async void(numbers, reason, call = {}) {
+    return this.#numbers("VoidNumbers", { keys: listed(numbers).map(bound), reason }, call);
   }
 
-  async release(numbers) {
-    return this.#numbers("ReleaseNumbers", { keys: listed(numbers).map(bound) });
+  async release(numbers, call = {}) {
+    return this.#numbers("ReleaseNumbers", { keys: listed(numbers).map(bound) }, call);
   }
 
-  async find(key, options = {}) {
-    const request = { series: this.#name, key, consistency: consistency(options) };
-    return this.#client._invoke("SeriesService/WhoHas", request, ({ number }) => documentNumber(number));
+  async find(key, { stale, ...call } = {}) {
+    const request = { series: this.#name, key, consistency: consistency(stale) };
+    return this.#client._invoke("SeriesService/WhoHas", request, call, ({ number }) => documentNumber(number));
   }
 
-  #numbers(method, request) {
+  #numbers(method, request, call) {
     const read = ({ numbers }) => numbers.map(documentNumber);
-    return this.#client._invoke(`SeriesService/${method}`, { series: this.#name, ...request }, read, { changes: true });
+    return this.#client._invoke(`SeriesService/${method}`, { series: this.#name, ...request }, call, read, { changes: true });
   }
 }
 
@@ -721,58 +765,79 @@ function listed(keys) {
 const bound = (number) => (typeof number === "string" ? { key: number } : { key: number.key, number: integer(number.number) });
 
 function documentNumber({ key, text, scope, number, state, overdue, date, label, reason }) {
-  return { key, text, scope, number: BigInt(number), state: state.replace("NUMBER_STATE_", "").toLowerCase(), overdue, date, label, reason };
+  return new Answer({ key, text, scope, number: BigInt(number), state: state.replace("NUMBER_STATE_", "").toLowerCase(), overdue, date, label, reason });
 }
 
 // Gives the ids of one collection, without a call for most of them. The next range is
 // fetched once half of the current one is used.
 class HiLo {
   #client;
+  #database;
   #fields; // Those of every request.
   #current;
   #ahead;
   #fetching; // The promise of the fetch in progress. It is never rejected.
   #last; // What the next request tells of the ranges before. It belongs to the fetch in progress.
   #again; // The request id of a fetch whose outcome is unknown.
-  #waiting = []; // The callers that found no number, in order.
+  #waiting = new Set(); // The callers that found no number, in order.
   #pause = FETCH_PAUSE;
   #resume = 0; // When to prefetch again after a failure.
   #closed;
 
-  constructor(client, { size, ...fields }) {
+  constructor(client, database, { size, ...fields }) {
     this.#client = client;
+    this.#database = database;
     this.#fields = fields;
     this.#last = { size };
   }
 
-  async next() {
-    if (this.#closed) throw closedError();
-    const number = this.#take();
-    if (number) return number;
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject });
-      this.#fetch();
-    });
+  async next(options) {
+    return this.#next(patience(options));
   }
 
-  async nextId() {
-    return (await this.next()).id;
+  async nextId(options) {
+    return (await this.#next(patience(options))).id;
   }
 
-  async nextIds(n) {
+  async nextIds(n, options) {
     checkCount(n);
     const ids = [];
+    const caller = patience(options);
     try {
-      while (ids.length < n) ids.push(await this.nextId());
+      while (ids.length < n) {
+        const number = this.#next(caller);
+        ids.push((number instanceof Promise ? await number : number).id);
+        if (ids.length % SLICE === 0) await othersTurn();
+      }
     } catch (error) {
       throw Object.assign(error, { ids });
     }
     return ids;
   }
 
+  get closed() {
+    return this.#closed !== undefined;
+  }
+
   close() {
     this.#closed ??= this.#giveBack();
     return this.#closed;
+  }
+
+  [ASYNC_DISPOSE]() {
+    return this.close();
+  }
+
+  // A number at hand, or the promise of one. The callers share fetches, so that none of them ends one.
+  #next({ signal, deadline }) {
+    if (this.#closed) throw closedError();
+    if (signal?.aborted) throw aborted(signal);
+    const number = this.#take();
+    if (number) return number;
+    const late = () => (signal?.aborted ? aborted(signal) : new NoEndpointError("no range came in time", { code: "unavailable", reason: "NO_ENDPOINT" }));
+    const waiting = wait(this.#waiting, deadline - now(), signal, late);
+    this.#fetch();
+    return waiting;
   }
 
   // Takes a number; undefined if none is at hand.
@@ -782,7 +847,7 @@ class HiLo {
     if (!left(range)) return undefined;
     const value = range.next++;
     if (range.next > range.half && now() >= this.#resume) this.#fetch();
-    return { value, nodeTag: range.nodeTag, id: range.prefix + value + (range.nodeTag ? `-${range.nodeTag}` : "") };
+    return new Answer({ value, nodeTag: range.nodeTag, id: range.prefix + value + (range.nodeTag ? `-${range.nodeTag}` : "") });
   }
 
   // Fetches a range unless there is one, or one is coming.
@@ -801,22 +866,22 @@ class HiLo {
         this.#resume = now() + this.#pause * (0.5 + Math.random() / 2);
         this.#pause = Math.min(2 * this.#pause, LONGEST_FETCH_PAUSE);
         this.#fetching = undefined;
-        for (const { reject } of this.#waiting.splice(0)) reject(copyOf(error));
+        for (const { reject } of [...this.#waiting]) reject(copyOf(error));
       },
     );
   }
 
   // Hands numbers to the callers that wait, as far as they go.
   #serve() {
-    while (this.#waiting.length > 0 && !this.#closed) {
+    for (const place of this.#waiting) {
       const number = this.#take();
       if (!number) return this.#fetch();
-      this.#waiting.shift().resolve(number);
+      place.resolve(number);
     }
   }
 
   async #fetchOne() {
-    const ask = (requestId) => this.#client._once("NextRange", { ...this.#fields, ...this.#last }, requestId, rangeOf);
+    const ask = (requestId) => this.#client._once("NextRange", { ...this.#fields, ...this.#last }, { database: this.#database, requestId }, rangeOf);
     const { size, rangeAt, fromReserve, ...range } = await ask(this.#again).catch((error) => {
       if (this.#again && error instanceof RequestIdExpiredError) return ask(); // Nobody will know what the one asked for again was.
       throw error;
@@ -835,15 +900,24 @@ class HiLo {
   // range that is on its way is given back too.
   async #giveBack() {
     const deadline = this.#client._deadline();
-    for (const { reject } of this.#waiting.splice(0)) reject(closedError());
+    for (const { reject } of [...this.#waiting]) reject(closedError());
     if (this.#fetching) await within(this.#fetching, deadline - now());
     let failed;
     for (const { low, high, next, token } of [this.#ahead, this.#current].filter(left)) {
       const request = { tag: this.#fields.tag, low: String(low), high: String(high), last: String(next - 1n), token };
-      await this.#client._once("ReturnRange", request, undefined, () => undefined, deadline).catch((error) => { failed ??= error; });
+      await this.#client._once("ReturnRange", request, { database: this.#database }, () => undefined, deadline).catch((error) => { failed ??= error; });
     }
     if (failed) throw failed;
   }
+}
+
+// Until when a caller waits for a number. One that does not say waits for the fetch.
+function patience({ signal, timeout, ...unknown } = {}) {
+  checkNone(unknown);
+  checkSignal(signal);
+  if (timeout === undefined) return { signal, deadline: Infinity };
+  checkTime(timeout);
+  return { signal, deadline: now() + timeout };
 }
 
 function rangeOf({ low, high, prefix, nodeTag, token, size, rangeAt, fromReserve }) {
@@ -853,61 +927,9 @@ function rangeOf({ low, high, prefix, nodeTag, token, size, rangeAt, fromReserve
 
 const left = (range) => range !== undefined && range.next <= range.high;
 
-// The words and rules are those of pluralize (MIT licence), by which the Go client names collections.
-const IRREGULAR = new Map((
-  "i:we me:us he:they she:they them:them myself:ourselves yourself:yourselves itself:themselves herself:themselves " +
-  "himself:themselves themself:themselves is:are was:were has:have this:these that:those my:our its:their his:their " +
-  "her:their echo:echoes dingo:dingoes volcano:volcanoes tornado:tornadoes torpedo:torpedoes genus:genera " +
-  "viscus:viscera stigma:stigmata stoma:stomata dogma:dogmata lemma:lemmata schema:schemata anathema:anathemata " +
-  "ox:oxen axe:axes die:dice yes:yeses foot:feet eave:eaves goose:geese tooth:teeth quiz:quizzes human:humans " +
-  "proof:proofs carve:carves valve:valves looey:looies thief:thieves groove:grooves pickaxe:pickaxes " +
-  "passerby:passersby canvas:canvases sms:sms"
-).split(" ").map((pair) => pair.split(":")));
-const PLURAL = new Set(IRREGULAR.values());
-const UNCOUNTABLE = new Set((
-  "adulthood advice agenda aid aircraft alcohol ammo analytics anime athletics audio bison blood bream buffalo butter " +
-  "carp cash chassis chess clothing cod commerce cooperation corps debris diabetes digestion elk energy equipment " +
-  "excretion expertise firmware flounder fun gallows garbage graffiti hardware headquarters health herpes highjinks " +
-  "homework housework information jeans justice kudos labour literature machinery mackerel mail media mews moose music " +
-  "mud manga news only personnel pike plankton pliers police pollution premises rain research rice salmon scissors " +
-  "series sewage shambles shrimp software staff swine tennis traffic transportation trout tuna wealth welfare whiting " +
-  "wildebeest wildlife you"
-).split(" "));
-const PLURALS = [ // The first that matches decides.
-  [/(pok[eé]mon|[^aeiou]ese|deer|fish|measles|o[iu]s|pox|sheep)$/i, "$1"], [/^thou$/i, "you"], [/m[ae]n$/i, "men"],
-  [/(eaux)$/i, "$1"], [/(child)(?:ren)?$/i, "$1ren"], [/(pe)(?:rson|ople)$/i, "$1ople"],
-  [/\b((?:tit)?m|l)(?:ice|ouse)$/i, "$1ice"], [/(matr|cod|mur|sil|vert|ind|append)(?:ix|ex)$/i, "$1ices"],
-  [/(x|ch|ss|sh|zz)$/i, "$1es"], [/([^ch][ieo][ln])ey$/i, "$1ies"], [/([^aeiouy]|qu)y$/i, "$1ies"],
-  [/(?:(kni|wi|li)fe|(ar|l|ea|eo|oa|hoo)f)$/i, "$1$2ves"], [/sis$/i, "ses"],
-  [/(apheli|hyperbat|periheli|asyndet|noumen|phenomen|criteri|organ|prolegomen|hedr|automat)(?:a|on)$/i, "$1a"],
-  [/(agend|addend|millenni|dat|extrem|bacteri|desiderat|strat|candelabr|errat|ov|symposi|curricul|automat|quor)(?:a|um)$/i, "$1a"],
-  [/(her|at|gr)o$/i, "$1oes"], [/(seraph|cherub)(?:im)?$/i, "$1im"], [/(alumn|alg|vertebr)(?:a|ae)$/i, "$1ae"],
-  [/(alumn|syllab|vir|radi|nucle|fung|cact|stimul|termin|bacill|foc|uter|loc|strat)(?:us|i)$/i, "$1i"],
-  [/([^l]ias|[aeiou]las|[ejzr]as|[iu]am)$/i, "$1"], [/(e[mn]u)s?$/i, "$1s"],
-  [/(alias|[^aou]us|t[lm]as|gas|ris)$/i, "$1es"], [/(ax|test)is$/i, "$1es"], [/([^\x00-\x7f])$/i, "$1"], [/s?$/i, "s"],
-];
-
-export function collectionOf(name) {
-  const collection = plural(name);
-  return collection.match(/\p{Lu}/gu)?.length > 1 ? collection : collection.toLowerCase();
-}
-
-function plural(word) {
-  const token = word.toLowerCase();
-  if (PLURAL.has(token)) return like(word, token);
-  if (UNCOUNTABLE.has(token)) return word;
-  if (IRREGULAR.has(token)) return like(word, IRREGULAR.get(token));
-  const [rule, replacement] = PLURALS.find(([rule]) => rule.test(word));
-  const found = word.match(rule);
-  const ending = replacement.replace(/\$(\d)/g, (_, group) => found[group] ?? "");
-  return word.slice(0, found.index) + like(found[0] || word.slice(-1), ending);
-}
-
-// like returns token in the case of word.
-function like(word, token) {
-  if (word === token) return token;
-  if (word === word.toLowerCase()) return token.toLowerCase();
-  if (word === word.toUpperCase()) return token.toUpperCase();
-  const [first, rest] = [word[0], token.slice(1).toLowerCase()];
-  return (first === first.toUpperCase() ? token[0].toUpperCase() : token[0].toLowerCase()) + rest;
-}
+module.exports = {
+  Client, collectionOf,
+  IdnodeError, OutcomeUnknownError, NoQuorumError, NoEndpointError, OtherClusterError, OverloadedError, StorageFullError, QuotaError,
+  RateLimitedError, ExhaustedError, ConcurrencyError, IdClaimedError, KeyConflictError, SeriesSuspendedError, ReservationExpiredError,
+  RequestIdReusedError, RequestIdExpiredError, PermissionDeniedError, NotFoundError, InvalidError, ClosedError, AbortError,
+};

@@ -43,7 +43,7 @@ type language struct {
 
 var languages = []language{
 	{"python", []string{"python3"}, func(*testing.T) []string { return []string{"python3", "conformance.py"} }, false},
-	{"node", []string{"node"}, func(*testing.T) []string { return []string{"node", "conformance.js"} }, false},
+	{"node", []string{"node"}, func(*testing.T) []string { return []string{"node", "conformance.mjs"} }, false},
 	{"java", []string{"java", "javac"}, compileJava, true},
 	{"asyncio", []string{"python3"}, func(*testing.T) []string { return []string{"python3", "conformance.py", "asyncio"} }, false},
 }

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -27,6 +28,52 @@ func nodeProgram(t *testing.T, program string, args ...string) string {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return string(out)
+}
+
+// TestNode runs the client's own tests.
+func TestNode(t *testing.T) {
+	languages[1].need(t)
+	cmd := exec.Command("node", "--test", "client.test.mjs")
+	cmd.Dir = filepath.Join(folder, "node")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestTypesNeedNoOthers compiles programs in TypeScript that have no types but the client's, as modules of
+// both kinds, and the README's. Without the DOM there is no AbortSignal.
+func TestTypesNeedNoOthers(t *testing.T) {
+	language{tools: []string{"tsc"}}.need(t)
+	client, err := filepath.Abs(filepath.Join(folder, "node"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	modules := filepath.Join(dir, "node_modules")
+	err = errors.Join(os.Mkdir(modules, 0o700), os.Symlink(client, filepath.Join(modules, "idnode")), os.CopyFS(dir, os.DirFS("testdata/node")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile(filepath.Join(client, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, snippet, found := strings.Cut(string(readme), "```ts\n")
+	snippet, _, _ = strings.Cut(snippet, "```")
+	if err := os.WriteFile(filepath.Join(dir, "readme.mts"), []byte(snippet), 0o600); err != nil || !found {
+		t.Fatal(err, found)
+	}
+	for _, args := range [][]string{
+		{"--lib", "es2022", "import.mts", "require.cts"},
+		{"import.mts", "require.cts", "signal.mts", "readme.mts"},
+	} {
+		strict := []string{"--strict", "--noEmit", "--module", "node16", "--moduleResolution", "node16", "--target", "es2022"}
+		cmd := exec.Command("tsc", append(strict, args...)...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %v: %s", args, err, out)
+		}
+	}
 }
 
 // TestNumbersThatAreNoWholeOnesAreRefused: above 2^53 a Number of JavaScript may be another

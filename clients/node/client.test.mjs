@@ -1,0 +1,274 @@
+// What the client does that the clients of other languages have no word for. Run it with "npm test".
+
+import assert from "node:assert/strict";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { getEventListeners } from "node:events";
+import http from "node:http";
+import { createRequire } from "node:module";
+import test from "node:test";
+import { Worker } from "node:worker_threads";
+
+import * as idnode from "idnode";
+
+const { AbortError, Client, ClosedError, NoEndpointError, RateLimitedError } = idnode;
+const FOREVER = 2 ** 31 - 1; // Nothing but what is tested ends such a call.
+const STATUS = { clusterId: "c", self: { tag: "A" }, leaderTag: "A", hasQuorum: true, appliedIndex: "100" };
+const RANGE = { prefix: "users/", nodeTag: "A", rangeAt: null, size: "100", token: "AQ==", fromReserve: false };
+
+// A node, by default one that counts. With hold it keeps the answers that hold chooses, until they are let go.
+class Node {
+  asked = [];
+  held = [];
+  hold = () => false;
+  #given = 0n;
+  #arrived = () => {};
+
+  static async start(t, options) {
+    const node = new Node();
+    const server = http.createServer((request, response) => {
+      let text = "";
+      request.on("data", (part) => { text += part; });
+      request.on("end", () => node.#answer(request, JSON.parse(text), response));
+    });
+    await new Promise((resolve) => { server.listen(0, "127.0.0.1", resolve); });
+    node.address = `127.0.0.1:${server.address().port}`;
+    node.client = new Client([node.address], { timeout: FOREVER, tryTimeout: FOREVER, ...options });
+    t.after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return node;
+  }
+
+  #answer({ url, headers }, body, response) {
+    const method = url.split("/").pop();
+    const give = (answer, status = 200) => {
+      response.statusCode = status;
+      response.end(JSON.stringify({ logIndex: "101", ...answer }));
+    };
+    if (method === "GetStatus") return give(STATUS);
+    this.asked.push({ method, body, headers });
+    const go = () => give(...this.answer(method, body));
+    if (!this.hold(method)) return go();
+    this.held.push(go);
+    this.#arrived();
+  }
+
+  answer(method, { count = 1 }) {
+    const first = this.#given + 1n;
+    switch (method) {
+      case "NextRange":
+        this.#given += 100n;
+        return [{ ...RANGE, low: String(first), high: String(this.#given) }];
+      case "ReturnRange":
+        return [{ returned: true, max: "1" }];
+      case "Generate":
+        return [{ ids: [], blocks: [{ prefix: "users/", first: "1", last: String(count), width: 19, suffix: "-A" }] }];
+      default:
+        this.#given += BigInt(count);
+        return [{ blocks: [{ first: String(first), last: String(this.#given) }] }];
+    }
+  }
+
+  // Waits until n answers are held.
+  async holds(n) {
+    while (this.held.length < n) await new Promise((resolve) => { this.#arrived = resolve; });
+  }
+
+  letGo() {
+    this.hold = () => false;
+    for (const go of this.held.splice(0)) go();
+  }
+}
+
+test("require and import give the same classes", () => {
+  const required = createRequire(import.meta.url)("idnode");
+  for (const name of Object.keys(required)) assert.equal(idnode[name], required[name], name);
+  assert.ok(idnode.Client && idnode.collectionOf && idnode.IdnodeError);
+});
+
+test("a signal that is aborted before a call ends it, and nothing is sent", async (t) => {
+  const node = await Node.start(t);
+  const signal = AbortSignal.abort("because");
+  const users = node.client.hilo("users");
+  for (const call of [
+    () => node.client.identity("invoices").next({ signal }), () => node.client.next("users/", { signal }), () => users.nextId({ signal }),
+    () => users.nextIds(3, { signal }), () => node.client.series("bills").take(["a"], { signal }), () => node.client.claims("", { signal }).next(),
+  ]) {
+    await assert.rejects(call(), (error) => error instanceof AbortError && error.name === "AbortError" && error.cause === "because" && error.reason === "");
+  }
+  assert.deepEqual(node.asked, []);
+});
+
+test("a signal ends a call that was sent, whose request id repeats it", async (t) => {
+  const node = await Node.start(t);
+  node.hold = () => true;
+  const abort = new AbortController();
+  const call = node.client.identity("invoices").next({ signal: abort.signal });
+  await node.holds(1);
+  abort.abort();
+  const error = await call.catch((failed) => failed);
+  assert.ok(error instanceof AbortError);
+  assert.deepEqual([error.code, error.reason, error.cause], ["canceled", "OUTCOME_UNKNOWN", abort.signal.reason]);
+  node.hold = () => false;
+  const { requestId } = JSON.parse(JSON.stringify(error));
+  await node.client.identity("invoices").next({ requestId });
+  assert.equal(requestId.since, "100");
+  assert.deepEqual(node.asked.map(({ body }) => body.requestId), Array(2).fill({ id: requestId.id, retrySince: "100" }));
+});
+
+test("a signal ends thousands of calls, of which most wait for a socket, and leaves one listener", async (t) => {
+  const node = await Node.start(t);
+  node.hold = () => true;
+  const abort = new AbortController();
+  const calls = Array.from({ length: 8000 }, () => node.client.identity("invoices").next({ signal: abort.signal }).catch((error) => error));
+  await node.holds(64);
+  assert.equal(getEventListeners(abort.signal, "abort").length, 1);
+  abort.abort();
+  const errors = await Promise.all(calls);
+  assert.ok(errors.every((error) => error instanceof AbortError));
+  assert.equal(errors.filter(({ reason }) => reason === "OUTCOME_UNKNOWN").length, 64);
+  node.letGo();
+  assert.ok(await node.client.identity("invoices").next());
+});
+
+test("a caller of a range that leaves does not end the fetch of the others", async (t) => {
+  const node = await Node.start(t);
+  node.hold = (method) => method === "NextRange";
+  const users = node.client.hilo("users");
+  const abort = new AbortController();
+  const [left, late, lateIds, stays] = [
+    users.nextId({ signal: abort.signal }), users.nextId({ timeout: 1 }), users.nextIds(3, { timeout: 1 }), users.nextId(),
+  ].map((call) => call.catch((error) => error));
+  await node.holds(1);
+  abort.abort();
+  assert.ok(await left instanceof AbortError);
+  assert.ok(await late instanceof NoEndpointError);
+  assert.deepEqual((await lateIds).ids, []);
+  node.letGo();
+  assert.deepEqual([await stays, await users.nextId()], ["users/1-A", "users/2-A"]);
+  assert.equal(node.asked.filter(({ method }) => method === "NextRange").length, 1);
+});
+
+test("a timeout is a number of milliseconds", async (t) => {
+  const node = await Node.start(t);
+  const users = node.client.hilo("users");
+  for (const timeout of [0, -1, NaN, Infinity, 2 ** 31, "10", null, 10n]) {
+    assert.throws(() => new Client(["a:1"], { timeout }), RangeError);
+    for (const call of [
+      () => node.client.next("users/", { timeout }), () => node.client.identity("a").get({ timeout }), () => node.client.claim("a", { timeout }),
+      () => users.next({ timeout }), () => users.nextIds(2, { timeout }), () => node.client.idFor(class Order {}, { timeout }),
+    ]) await assert.rejects(call(), RangeError, String(timeout));
+  }
+  await assert.rejects(users.next({ tiemout: 1 }), TypeError);
+  await assert.rejects(users.next({ signal: {} }), TypeError);
+  await assert.rejects(node.client.idFor(class {}), TypeError);
+});
+
+test("the timeout of a call goes before that of the client", async (t) => {
+  const node = await Node.start(t);
+  node.hold = () => true;
+  await assert.rejects(node.client.identity("a").next({ timeout: 20 }), { name: /OutcomeUnknownError|NoEndpointError/ });
+});
+
+test("a call says its database, its trace and what calls", async (t) => {
+  const node = await Node.start(t, { database: "books" });
+  await node.client.identity("a").next({ database: "other", traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" });
+  await node.client.identity("a").next();
+  await node.client.hilo("users", { database: "other" }).next();
+  assert.deepEqual(node.asked.map(({ body }) => body.database), ["other", "books", "other"]);
+  assert.match(node.asked[0].headers.traceparent, /^00-0af7/);
+  assert.equal(node.asked[1].headers.traceparent, undefined);
+  assert.match(node.asked[1].headers["user-agent"], /^idnode-node\/\d+\.\d+\.\d+$/);
+  assert.match(node.asked[2].body.label, / client\.test\.mjs$/);
+});
+
+test("errors and answers are JSON", async (t) => {
+  const node = await Node.start(t);
+  const users = node.client.hilo("users");
+  assert.equal(JSON.stringify(await users.next()), '{"value":"1","nodeTag":"A","id":"users/1-A"}');
+  assert.equal(JSON.stringify(await node.client.identity("a").nextN(2)), '[{"first":"101","last":"102"}]');
+  const details = [{ debug: { domain: "idnode", reason: "RATE_LIMITED" } }, { debug: { retryDelay: "1.5s" } }];
+  node.answer = () => [{ code: "resource_exhausted", message: "too fast", details }, 429];
+  const error = await node.client.identity("a").next().catch((failed) => failed);
+  assert.ok(error instanceof RateLimitedError);
+  const { name, message, reason, retryAfter, requestId } = JSON.parse(JSON.stringify(error));
+  assert.deepEqual({ name, message, reason, retryAfter }, { name: "RateLimitedError", message: "RATE_LIMITED: too fast", reason: "RATE_LIMITED", retryAfter: 1500 });
+  assert.deepEqual(requestId, error.requestId);
+});
+
+test("many ids leave turns to others", async (t) => {
+  const node = await Node.start(t);
+  let turns = 0;
+  let counting = true;
+  const count = () => {
+    turns++;
+    if (counting) setImmediate(count);
+  };
+  setImmediate(count);
+  const ids = await node.client.nextN("users/", 1_000_000);
+  counting = false;
+  assert.equal(ids.length, 1_000_000);
+  assert.deepEqual([ids[0], ids[999_999]], ["users/0000000000000000001-A", "users/0000000000001000000-A"]);
+  assert.ok(turns >= 100, `${turns} turns`);
+});
+
+test("a closed handle has a successor", async (t) => {
+  const node = await Node.start(t);
+  const users = node.client.hilo("users");
+  await users.nextId();
+  await users.close();
+  assert.ok(users.closed);
+  await assert.rejects(users.nextId(), ClosedError);
+  assert.equal(await node.client.hilo("users").nextId(), "users/101-A");
+  await node.client.close();
+  assert.deepEqual(node.asked.filter(({ method }) => method === "ReturnRange").map(({ body }) => body.low), ["1", "101"]);
+  assert.throws(() => node.client.hilo("users"), ClosedError);
+});
+
+test("a client and a handle are disposed of where the runtime can", { skip: !Symbol.asyncDispose }, async (t) => {
+  const node = await Node.start(t);
+  const users = node.client.hilo("users");
+  await users.nextId();
+  await users[Symbol.asyncDispose]();
+  await node.client[Symbol.asyncDispose]();
+  assert.equal(node.asked.filter(({ method }) => method === "ReturnRange").length, 1);
+  await assert.rejects(node.client.next("users/"), ClosedError);
+});
+
+test("channels tell of calls, retries, changes of leader and looks", async (t) => {
+  const node = await Node.start(t);
+  const told = [];
+  for (const name of ["call", "retry", "failover", "look"].map((kind) => `idnode:${kind}`)) {
+    const tell = (message) => told.push([name, message]);
+    subscribe(name, tell);
+    t.after(() => unsubscribe(name, tell));
+  }
+  const answer = node.answer.bind(node);
+  node.answer = () => {
+    node.answer = answer;
+    return [{ code: "unavailable", message: "starting", details: [{ debug: { domain: "idnode", reason: "STARTING" } }] }, 503];
+  };
+  assert.equal(await node.client.identity("a").next(), 1n);
+  const [first, second] = ["idnode:failover", "idnode:look"].map((name) => told.find(([channel]) => channel === name)[1]);
+  assert.deepEqual(first, { from: undefined, to: node.address });
+  assert.deepEqual([second.leader, second.answered], [node.address, [node.address]]);
+  const retry = told.find(([channel]) => channel === "idnode:retry")[1];
+  assert.deepEqual([retry.method, retry.node, retry.tries, retry.error.reason], ["IdsService/NextIdentity", node.address, 1, "STARTING"]);
+  const call = told.find(([channel]) => channel === "idnode:call")[1];
+  assert.deepEqual([call.method, call.node, call.tries, call.error], ["IdsService/NextIdentity", node.address, 2, undefined]);
+  assert.ok(call.duration > 0 && second.duration > 0);
+});
+
+test("each worker thread has a client of its own", async (t) => {
+  const node = await Node.start(t);
+  const program = `
+    const { parentPort, workerData } = require("node:worker_threads");
+    const { Client } = require("idnode");
+    const client = new Client([workerData]);
+    client.identity("a").nextN(5).then((blocks) => client.close().then(() => parentPort.postMessage(blocks)));`;
+  const blocks = await Promise.all([1, 2].map(() => new Promise((resolve, reject) => {
+    new Worker(program, { eval: true, workerData: node.address }).once("message", resolve).once("error", reject);
+  })));
+  assert.deepEqual(blocks.flat().map(({ last }) => last).sort(), [10n, 5n]);
+});
