@@ -50,8 +50,8 @@ func TestTypesNeedNoOthers(t *testing.T) {
 	}
 	dir := t.TempDir()
 	modules := filepath.Join(dir, "node_modules")
-	err = errors.Join(os.Mkdir(modules, 0o700), os.Symlink(client, filepath.Join(modules, "idnode")), os.CopyFS(dir, os.DirFS("testdata/node")))
-	if err != nil {
+	linked := errors.Join(os.Mkdir(modules, 0o700), os.Symlink(client, filepath.Join(modules, "idnode")))
+	if err := errors.Join(linked, os.CopyFS(dir, os.DirFS("testdata/node"))); err != nil {
 		t.Fatal(err)
 	}
 	readme, err := os.ReadFile(filepath.Join(client, "README.md"))
