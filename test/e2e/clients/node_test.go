@@ -159,7 +159,7 @@ func TestCallsThatWaitForAFrozenNodeMoveOn(t *testing.T) {
 	t.Cleanup(other.Close)
 	got := nodeProgram(t, `
 import { Client } from "./index.js";
-const client = new Client(process.argv.slice(1, 3), { tryTimeout: 500, timeout: 60_000 });
+const client = new Client(process.argv.slice(1, 3), { tryTimeout: 10_000, timeout: 60_000 });
 const invoices = client.identity("invoices");
 const values = await Promise.all(Array.from({ length: Number(process.argv[3]) }, () => invoices.next()));
 console.log(new Set(values).size);
