@@ -122,7 +122,7 @@ func TestManyCallsShareFewSockets(t *testing.T) {
 	t.Cleanup(server.Close)
 	got := nodeProgram(t, `
 import { Client } from "./index.js";
-const client = new Client([process.argv[1]]);
+const client = new Client([process.argv[1]], { tryTimeout: 10_000, timeout: 60_000 });
 const invoices = client.identity("invoices");
 const values = await Promise.all(Array.from({ length: Number(process.argv[2]) }, () => invoices.next()));
 console.log(new Set(values).size);
