@@ -5,9 +5,9 @@
 //   await ids.hilo("users").nextId();       // "users/1-A"
 //   await ids.close();                      // gives unused numbers back
 //
-// It is one file that needs nothing but Node, and calls the API as JSON over HTTP. The
-// types are in index.d.ts. Whole numbers of 64 bits are BigInts. It is a CommonJS module, which
-// Node imports too, so that a program has each class once.
+// It needs nothing but Node, and calls the API as JSON over HTTP. The types are in index.d.ts.
+// Whole numbers of 64 bits are BigInts. It is a CommonJS module, which Node imports too, so that
+// a program has each class once.
 
 "use strict";
 
@@ -415,7 +415,8 @@ const othersTurn = () => new Promise(setImmediate);
 
 // The names of the host and of the program.
 function defaultLabel() {
-  const label = `${hostname()} ${basename(process.argv[1] ?? process.argv0)}`.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, "");
+  const names = `${hostname()} ${basename(process.argv[1] ?? process.argv0)}`;
+  const label = names.trim().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, "");
   return Buffer.from(label).subarray(0, MAX_LABEL).toString().replace(/\uFFFD+$/, ""); // The last character may be cut.
 }
 
