@@ -583,18 +583,16 @@ class Client {
       if (!told || last.reason !== "NO_ENDPOINT") told = last;
       lost ||= last.effect === "unknown" && (changes || requestId !== undefined);
       unknown = lost || (repeats && !last.decided);
+      if (requestId) requestId = { ...requestId, since: requestId.since ?? "0" };
       if (signal?.aborted) throw aborted(signal, unknown, requestId);
-      if (requestId) {
-        requestId = { ...requestId, since: requestId.since ?? "0" };
-        // The index named was forgotten before the first try came: begin again, once, with a newer one. No try took
-        // effect, and a copy of one that comes late names the old index.
-        if (own && !unknown && last.reason === "REQUEST_ID_EXPIRED") {
-          own = false;
-          const newest = await this.#router.latest(deadline, signal, 0, "done");
-          if (newest > BigInt(requestId.since)) {
-            [requestId, node, told] = [{ ...requestId, since: String(newest) }, undefined, undefined];
-            continue;
-          }
+      // The index named was forgotten before the first try came: begin again, once, with a newer one. No try took
+      // effect, and a copy of one that comes late names the old index.
+      if (own && !unknown && last.reason === "REQUEST_ID_EXPIRED") {
+        own = false;
+        const newest = await this.#router.latest(deadline, signal, 0, "done");
+        if (newest > BigInt(requestId.since)) {
+          [requestId, node, told] = [{ ...requestId, since: String(newest) }, undefined, undefined];
+          continue;
         }
       }
       const overloaded = last.reason === "OVERLOADED";
