@@ -131,10 +131,7 @@ func attempt[Service any, Req request, Resp logIndexed](ctx context.Context, r *
 	}
 	call.Traceparent = r.cfg.traceparent(ctx)
 	reply, err := n.lane.exchange(ctx, call)
-	switch {
-	case errors.Is(err, errNoExchange):
-		return m.at(r.cfg.traced(ctx), n, req)
-	case err != nil:
+	if err != nil {
 		return none, err
 	}
 	got, ok := answerOf(reply).(Resp)

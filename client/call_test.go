@@ -488,18 +488,6 @@ func TestManyCallersShareMessages(t *testing.T) {
 	}
 }
 
-// TestNodeWithoutExchange is called one call a message.
-func TestNodeWithoutExchange(t *testing.T) {
-	f := newCluster(t, 1)
-	f.nodes[0].noExchange = true
-	c := connect(t, client.Config{Endpoints: f.addrs()})
-	for i := range 3 {
-		if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != int64(i+1) {
-			t.Error(v, err)
-		}
-	}
-}
-
 // TestNodeEndsUnderCalls breaks all streams while calls are in flight: each
 // counts once.
 func TestNodeEndsUnderCalls(t *testing.T) {

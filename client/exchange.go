@@ -2,12 +2,10 @@ package client
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -22,9 +20,6 @@ const (
 	maxCallsBytes = 1 << 20
 )
 
-// errNoExchange means that the node does not know the Exchange method.
-var errNoExchange = errors.New("the node does not know Exchange")
-
 type exchangeStream = grpc.BidiStreamingClient[idnodev1.ExchangeRequest, idnodev1.ExchangeResponse]
 
 // lane carries calls to one node over one Exchange stream, which is opened for the first call
@@ -36,9 +31,8 @@ type lane struct {
 	// life ends all streams.
 	life context.Context
 
-	mu      sync.Mutex
-	flow    *flow
-	missing bool
+	mu   sync.Mutex
+	flow *flow
 }
 
 // exchange makes one call. Concurrent calls share a message.
@@ -58,12 +52,6 @@ func (l *lane) exchange(ctx context.Context, call *idnodev1.Call) (*idnodev1.Rep
 			return nil, status.FromContextError(ctx.Err()).Err()
 		}
 	}
-	if w.err != nil && status.Code(w.err) == codes.Unimplemented {
-		l.mu.Lock()
-		l.missing = true
-		l.mu.Unlock()
-		return nil, errNoExchange
-	}
 	return w.reply, w.failure()
 }
 
@@ -80,9 +68,6 @@ func closed(done <-chan struct{}) bool {
 func (l *lane) current() (*flow, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.missing {
-		return nil, errNoExchange
-	}
 	if l.flow != nil && !l.flow.broken() {
 		return l.flow, nil
 	}

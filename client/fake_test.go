@@ -66,8 +66,7 @@ type fakeNode struct {
 	// parents are the spans that the callers of reqs name.
 	parents []string
 	// messages counts those of Exchange streams.
-	messages   int
-	noExchange bool
+	messages int
 }
 
 // newCluster starts a cluster of which A leads.
@@ -156,6 +155,13 @@ func (n *fakeNode) requests() []proto.Message {
 	n.nmu.Lock()
 	defer n.nmu.Unlock()
 	return append([]proto.Message(nil), n.reqs...)
+}
+
+// spans returns the spans that the callers of requests name.
+func (n *fakeNode) spans() []string {
+	n.nmu.Lock()
+	defer n.nmu.Unlock()
+	return append([]string(nil), n.parents...)
 }
 
 func always(err error) func(context.Context, proto.Message) error {
@@ -399,9 +405,6 @@ func (n *fakeNode) ReturnRange(ctx context.Context, r *idnodev1.ReturnRangeReque
 
 // Exchange answers each call by the method of its name.
 func (n *fakeNode) Exchange(stream grpc.BidiStreamingServer[idnodev1.ExchangeRequest, idnodev1.ExchangeResponse]) error {
-	if n.noExchange {
-		return status.Error(codes.Unimplemented, "unknown method Exchange")
-	}
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	var sending sync.Mutex

@@ -34,7 +34,7 @@ func TestTraceParent(t *testing.T) {
 				t.Fatal(err1, err2)
 			}
 		}
-		if diff := cmp.Diff([]string{"one", "one", "", "", "two", "two"}, f.nodes[0].parents); diff != "" {
+		if diff := cmp.Diff([]string{"one", "one", "", "", "two", "two"}, f.nodes[0].spans()); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -59,7 +59,7 @@ func TestTraceParentOfASharedCall(t *testing.T) {
 	}
 	close(release)
 	callers.Wait()
-	if !slices.Equal(f.nodes[0].parents, []string{"alone", "two"}) {
-		t.Errorf("%q", f.nodes[0].parents)
+	if got := f.nodes[0].spans(); !slices.Equal(got, []string{"alone", "two"}) {
+		t.Errorf("%q", got)
 	}
 }
