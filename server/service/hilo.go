@@ -59,15 +59,11 @@ type wantedRange struct {
 	database, separator string
 	next                *raftlogv1.HiLoNext
 	key                 *op.RequestKey
-}
-
-// grantedRange is a range that a caller gets.
-type grantedRange struct {
-	*idnodev1.NextRangeResponse
-	// skipped is how many numbers before the first the caller's last_max took.
-	skipped int64
-	// fresh says that a reserve gave it now.
-	fresh bool
+	// before is the applied index when the call came: an older range was counted the first time.
+	before uint64
+	// owed is how many numbers of the range the caller's limit still has to count, with those that
+	// its last_max took.
+	owed int64
 }
 
 func (r *ranges) nextRange(ctx context.Context, w *wantedRange) (*idnodev1.NextRangeResponse, error) {
@@ -85,7 +81,7 @@ func (r *ranges) nextRange(ctx context.Context, w *wantedRange) (*idnodev1.NextR
 	if err != nil {
 		return nil, err
 	}
-	before := r.state.AppliedIndex()
+	w.before = r.state.AppliedIndex()
 	// How many numbers there will be is not known yet: the rest is counted after.
 	if err := r.allow(ctx, rights.Ranges, target{targetTag, w.database, docid.Fold(w.GetTag())}, 1); err != nil {
 		return nil, err
@@ -98,21 +94,43 @@ func (r *ranges) nextRange(ctx context.Context, w *wantedRange) (*idnodev1.NextR
 	if err != nil {
 		return nil, err
 	}
-	if got.fresh || got.GetLogIndex() > before { // Otherwise it was counted the first time.
-		r.limitsOf(ctx).debit(time.Now(), got.GetHigh()-got.GetLow()+got.skipped)
+	if w.owed > 0 {
+		r.limitsOf(ctx).debit(time.Now(), w.owed)
 	}
 	r.events.rangeIssued(w.database, docid.Fold(w.GetTag()), got.GetHigh()-got.GetLow()+1)
-	return got.NextRangeResponse, nil
+	return got, nil
 }
 
-func (r *ranges) fromCluster(ctx context.Context, w *wantedRange) (grantedRange, error) {
+// fromCluster takes a range through the log. The answer is made of the result alone, so that a
+// retry that another node serves gets the first server's tag, prefix and time.
+func (r *ranges) fromCluster(ctx context.Context, w *wantedRange) (*idnodev1.NextRangeResponse, error) {
 	e := op.Envelope{Database: w.database, Request: w.key, Principal: r.holder(ctx)}
 	// Asking again is safe even without a request id: a lost range is a hole.
 	result, err := r.propose(ctx, e, w.next, true)
 	if err != nil {
-		return grantedRange{}, err
+		return nil, err
 	}
-	return granted(w.GetTag(), w.separator, result)
+	next := result.GetHiloNext()
+	if next == nil {
+		return nil, wrongResult("NextRange", result)
+	}
+	got := &idnodev1.NextRangeResponse{
+		Prefix: rangePrefix(w.GetTag(), w.separator, next.GetServerPrefix()),
+		Low:    next.GetLow(), High: next.GetHigh(), Size: next.GetSize(),
+		RangeAt:  timestamppb.New(time.Unix(0, next.GetTimeUnixNano())),
+		Token:    binary.BigEndian.AppendUint64(nil, next.GetToken()),
+		LogIndex: result.GetLogIndex(),
+	}
+	if next.GetServerPrefix() == "" {
+		got.NodeTag = next.GetServerTag()
+	}
+	if got.GetLogIndex() > w.before {
+		w.owed = got.GetHigh() - got.GetLow()
+		if result.Before != nil {
+			w.owed += got.GetLow() - 1 - result.GetBefore()
+		}
+	}
+	return got, nil
 }
 
 func (r *ranges) checkRangeText(req *idnodev1.NextRangeRequest) (string, error) {
@@ -197,29 +215,6 @@ func (w *wantedRange) fingerprint() fingerprint {
 		f = f.text(w.GetLabel())
 	}
 	return f
-}
-
-// granted builds the answer from the result alone, so that a retry that another node serves
-// gets the first server's tag, prefix and time.
-func granted(tag, separator string, result *raftlogv1.Result) (grantedRange, error) {
-	next := result.GetHiloNext()
-	if next == nil {
-		return grantedRange{}, wrongResult("NextRange", result)
-	}
-	got := grantedRange{NextRangeResponse: &idnodev1.NextRangeResponse{
-		Prefix: rangePrefix(tag, separator, next.GetServerPrefix()),
-		Low:    next.GetLow(), High: next.GetHigh(), Size: next.GetSize(),
-		RangeAt:  timestamppb.New(time.Unix(0, next.GetTimeUnixNano())),
-		Token:    binary.BigEndian.AppendUint64(nil, next.GetToken()),
-		LogIndex: result.GetLogIndex(),
-	}}
-	if result.Before != nil {
-		got.skipped = got.GetLow() - 1 - result.GetBefore()
-	}
-	if next.GetServerPrefix() == "" {
-		got.NodeTag = next.GetServerTag()
-	}
-	return got, nil
 }
 
 func rangePrefix(tag, separator, serverPrefix string) string {

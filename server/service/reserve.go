@@ -25,13 +25,13 @@ const (
 
 // takeRange takes a range from the cluster, or from this node's reserve if the cluster cannot be
 // reached.
-func (r *ranges) takeRange(ctx context.Context, w *wantedRange) (grantedRange, error) {
+func (r *ranges) takeRange(ctx context.Context, w *wantedRange) (*idnodev1.NextRangeResponse, error) {
 	if r.reserves == nil {
 		return r.fromCluster(ctx, w)
 	}
 	caller := r.proposer.auth.caller(ctx).Principal
 	if before, err := r.answered.again(caller, w); before != nil || err != nil {
-		return grantedRange{NextRangeResponse: before}, err
+		return before, err
 	}
 	now := r.look(w)
 	got, err := r.tryCluster(ctx, w, now)
@@ -44,7 +44,7 @@ func (r *ranges) takeRange(ctx context.Context, w *wantedRange) (grantedRange, e
 		r.took(ctx, w, got)
 	case outOfReach(err) && ctx.Err() == nil:
 		if now.fits {
-			if got, ok := r.fromReserve(caller, w); ok {
+			if got := r.fromReserve(caller, w); got != nil {
 				r.took(ctx, w, got)
 				return got, nil
 			}
@@ -80,12 +80,12 @@ func (r *ranges) look(w *wantedRange) (now reserveNow) {
 }
 
 // tryCluster is fromCluster; a caller does not wait long where the reserve has a range.
-func (r *ranges) tryCluster(ctx context.Context, w *wantedRange, now reserveNow) (grantedRange, error) {
+func (r *ranges) tryCluster(ctx context.Context, w *wantedRange, now reserveNow) (*idnodev1.NextRangeResponse, error) {
 	switch {
 	case !now.fits:
 		return r.fromCluster(ctx, w)
 	case now.cutOff && !now.tooLong:
-		return grantedRange{}, unavailable(ReasonNoQuorum, "no majority is in reach; nothing happened", retryQuorum, nil)
+		return nil, unavailable(ReasonNoQuorum, "no majority is in reach; nothing happened", retryQuorum, nil)
 	}
 	wait := reserveWait
 	if end, bounded := ctx.Deadline(); bounded {
@@ -103,13 +103,13 @@ func outOfReach(err error) bool {
 	return errors.As(err, &e) && (e.Reason == ReasonNoQuorum || e.Reason == ReasonOutcomeUnknown)
 }
 
-// fromReserve takes a range from the reserve, or finds the range that the call got before: then
-// it is not fresh.
-func (r *ranges) fromReserve(caller string, w *wantedRange) (grantedRange, bool) {
+// fromReserve takes a range from the reserve, or finds the range that the call got before, which
+// is counted. It returns nil if it has none.
+func (r *ranges) fromReserve(caller string, w *wantedRange) *idnodev1.NextRangeResponse {
 	r.answered.mu.Lock()
 	defer r.answered.mu.Unlock()
 	if before, err := r.answered.find(caller, w); before != nil || err != nil {
-		return grantedRange{NextRangeResponse: before}, err == nil
+		return before
 	}
 	now, size := time.Now(), w.GetSize()
 	if at := w.GetLastRangeAt(); size == 0 {
@@ -117,7 +117,7 @@ func (r *ranges) fromReserve(caller string, w *wantedRange) (grantedRange, bool)
 	}
 	got, ok := r.reserves.Take(w.database, w.next.GetTag(), size)
 	if !ok || w.maxHigh != 0 && got.High > w.maxHigh { // It may have been granted since.
-		return grantedRange{}, false
+		return nil
 	}
 	res := &idnodev1.NextRangeResponse{
 		Prefix: rangePrefix(w.GetTag(), w.separator, r.serverPrefix), Low: got.Low, High: got.High, Size: got.Size(),
@@ -127,11 +127,12 @@ func (r *ranges) fromReserve(caller string, w *wantedRange) (grantedRange, bool)
 		res.NodeTag = w.next.GetServerTag()
 	}
 	r.answered.add(caller, w, res)
-	return grantedRange{NextRangeResponse: res, fresh: true}, true
+	w.owed = got.Size() - 1
+	return res
 }
 
 // took tells the reserve of a range that a caller was given.
-func (r *ranges) took(ctx context.Context, w *wantedRange, got grantedRange) {
+func (r *ranges) took(ctx context.Context, w *wantedRange, got *idnodev1.NextRangeResponse) {
 	r.reserves.Took(w.database, w.next.GetTag(), r.holder(ctx), hilo.Range{Low: got.GetLow(), High: got.GetHigh()})
 	if got.GetFromReserve() {
 		r.events.rangeFromReserve(w.database)
