@@ -39,7 +39,6 @@ type files struct {
 	store    *store.Store
 }
 
-// LoadRecord implements Storage.
 func (f *files) LoadRecord() (*member.Record, error) {
 	if err := os.MkdirAll(f.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
@@ -65,7 +64,6 @@ func (f *files) SaveRecord(record *member.Record) error {
 	return f.store.SetRevision(next.Revision)
 }
 
-// OpenStore implements Storage.
 func (f *files) OpenStore(o StoreOptions) (Store, error) {
 	s, err := store.Open(store.Config{
 		Dir: f.dir, NodeID: o.NodeID, MustExist: o.MustExist, Logger: o.Logger, Wrote: o.Wrote,
@@ -81,7 +79,6 @@ func (f *files) OpenStore(o StoreOptions) (Store, error) {
 	return s, nil
 }
 
-// LoadWitness implements Storage.
 func (f *files) LoadWitness() ([]byte, error) {
 	data, err := os.ReadFile(filepath.Join(f.dir, witnessFile))
 	if errors.Is(err, fs.ErrNotExist) {

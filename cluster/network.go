@@ -20,10 +20,8 @@ type Network interface {
 // tcp is the Network that nodes use unless they are given another.
 type tcp struct{}
 
-// Listen implements Network.
 func (tcp) Listen(address string) (net.Listener, error) { return transport.ListenTCP(address) }
 
-// DialContext implements Network.
 func (tcp) DialContext(ctx context.Context, address string) (net.Conn, error) {
 	return transport.DialTCP(ctx, address)
 }

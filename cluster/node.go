@@ -174,7 +174,6 @@ func (n *Node) Err() error { return n.lifecycle.failure() }
 // left Raft's configuration, and then ends.
 func (n *Node) Removed() bool { return n.table.SelfRemoved() }
 
-// ID returns the node's Raft id.
 func (n *Node) ID() nodeid.ID { return n.record.Get().ID }
 
 // Tag returns the node's tag, and whether the cluster has confirmed it once.

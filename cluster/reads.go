@@ -58,7 +58,6 @@ type remoteReads struct {
 
 var _ readindex.Remote = remoteReads{}
 
-// ReadIndex implements readindex.Remote.
 func (r remoteReads) ReadIndex(ctx context.Context, leader string) (uint64, error) {
 	m, err := r.table.Leader(leader)
 	if err != nil {

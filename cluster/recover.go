@@ -168,7 +168,6 @@ func (m *recovering) changed() bool {
 	return len(id) > 0 && !bytes.Equal(id, m.record.ClusterID)
 }
 
-// Snapshot implements raft.FSM.
 func (m *recovering) Snapshot() (raft.FSMSnapshot, error) {
 	if err := m.Failure(); err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -28,7 +27,6 @@ const (
 
 var roleNames = [...]string{"none", "watcher", "nonvoter", "follower", "candidate", "leader"}
 
-// String returns the role in one word.
 func (r Role) String() string {
 	if int(r) < len(roleNames) {
 		return roleNames[r]
@@ -221,7 +219,7 @@ func (n *Node) RaftStats() (RaftStats, bool) {
 	f := RaftStats{
 		State: raftStates[e.raft.State()], Term: e.raft.CurrentTerm(), LastIndex: e.raft.LastIndex(),
 		Commit: e.raft.CommitIndex(), Applied: e.raft.AppliedIndex(),
-		SnapshotIndex: number(stats["last_snapshot_index"]), Pending: number(stats["fsm_pending"]),
+		SnapshotIndex: peers.StatOf(stats, "last_snapshot_index"), Pending: peers.StatOf(stats, "fsm_pending"),
 	}
 	for _, s := range e.configuration.Servers() {
 		if s.Suffrage == raft.Voter {
@@ -235,13 +233,4 @@ func (n *Node) RaftStats() (RaftStats, bool) {
 
 var raftStates = map[raft.RaftState]string{
 	raft.Follower: "follower", raft.Candidate: "candidate", raft.Leader: "leader", raft.Shutdown: "shutdown",
-}
-
-// number parses a number that the library gives as text.
-func number(text string) uint64 {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0 // The library prints numbers only.
-	}
-	return n
 }

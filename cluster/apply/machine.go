@@ -95,7 +95,6 @@ func (m *Machine) StoreConfiguration(index uint64, _ raft.Configuration) {
 	}
 }
 
-// Snapshot implements raft.FSM.
 func (m *Machine) Snapshot() (raft.FSMSnapshot, error) {
 	if err := m.Failure(); err != nil {
 		return nil, err
@@ -128,7 +127,6 @@ type frozen struct {
 	written func(bytes int64, took time.Duration)
 }
 
-// Persist implements raft.FSMSnapshot.
 func (f frozen) Persist(sink raft.SnapshotSink) error {
 	failpoint.Hit(failpoint.SnapshotBefore)
 	started := time.Now()
@@ -148,5 +146,4 @@ func (f frozen) Persist(sink raft.SnapshotSink) error {
 	return nil
 }
 
-// Release implements raft.FSMSnapshot.
 func (f frozen) Release() { f.snapshot.Close() }

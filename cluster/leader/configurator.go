@@ -25,23 +25,19 @@ type configurator struct {
 
 var _ raftServers = configurator{}
 
-// Configuration implements raftServers.
 func (c configurator) Configuration() ([]raft.Server, error) {
 	f := c.raft.GetConfiguration()
 	return f.Configuration().Servers, f.Error()
 }
 
-// AddVoter implements raftServers.
 func (c configurator) AddVoter(id raft.ServerID) error {
 	return c.await(func() raft.IndexFuture { return c.raft.AddVoter(id, transport.Address(id), 0, changeTimeout) })
 }
 
-// AddNonvoter implements raftServers.
 func (c configurator) AddNonvoter(id raft.ServerID) error {
 	return c.await(func() raft.IndexFuture { return c.raft.AddNonvoter(id, transport.Address(id), 0, changeTimeout) })
 }
 
-// RemoveServer implements raftServers.
 func (c configurator) RemoveServer(id raft.ServerID) error {
 	err := c.await(func() raft.IndexFuture { return c.raft.RemoveServer(id, 0, changeTimeout) })
 	if err == nil {
@@ -51,7 +47,6 @@ func (c configurator) RemoveServer(id raft.ServerID) error {
 	return err
 }
 
-// TransferLeadership implements raftServers.
 func (c configurator) TransferLeadership(ctx context.Context) error {
 	return c.transfer.ToAny(ctx)
 }

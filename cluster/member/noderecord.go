@@ -66,10 +66,8 @@ func (r *NodeRecord) Update(change func(*Record) bool) error {
 	return nil
 }
 
-// ID returns the node's raw Raft id.
 func (r *NodeRecord) ID() []byte { return r.Get().ID.Bytes() }
 
-// Name returns the node's Raft id as text.
 func (r *NodeRecord) Name() string { return r.Get().ID.String() }
 
 // IsSelf reports whether a member is this node.
@@ -78,7 +76,6 @@ func (r *NodeRecord) IsSelf(m *raftlogv1.Member) bool { return string(m.GetId())
 // TagIn returns the node's tag in a record, or else the requested tag; empty if there is none.
 func (r *NodeRecord) TagIn(now *Record) string { return cmp.Or(now.Tag, r.cfg.Tag) }
 
-// Member returns this node as it introduces itself.
 func (r *NodeRecord) Member() *raftlogv1.Member {
 	now := r.Get()
 	m := &raftlogv1.Member{

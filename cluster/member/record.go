@@ -68,7 +68,6 @@ type Record struct {
 // InCluster reports whether the node belongs to a cluster.
 func (r *Record) InCluster() bool { return len(r.ClusterID) > 0 }
 
-// Clone returns a deep copy.
 func (r *Record) Clone() *Record {
 	c := *r
 	c.ClusterID = append([]byte(nil), r.ClusterID...)

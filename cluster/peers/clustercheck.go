@@ -28,7 +28,6 @@ func (s *ClusterCheck) Begin() { s.pending.Store(true) }
 // Confirmed reports whether the node is of its callers' cluster for certain.
 func (s *ClusterCheck) Confirmed() bool { return s.isConfirmed.Load() }
 
-// Warnings returns the last warnings.
 func (s *ClusterCheck) Warnings() []string {
 	if w := s.warned.Load(); w != nil {
 		return *w

@@ -41,7 +41,6 @@ type Greetings struct {
 	MaxPauses int
 }
 
-// Duty greets.
 func (g Greetings) Duty() duty.Duty {
 	led := false
 	toGreet := func() (left []raft.ServerID) {

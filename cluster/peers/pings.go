@@ -46,7 +46,6 @@ func (p *Pinger) AskVoter(ctx context.Context, id string) error {
 	return err
 }
 
-// AppliedIndex returns a member's applied index.
 func (p *Pinger) AppliedIndex(ctx context.Context, m *raftlogv1.Member) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, quorum.PingTimeout)
 	defer cancel()

@@ -195,7 +195,6 @@ func (t *Table) hasLeft(m *raftlogv1.Member) bool {
 	return left
 }
 
-// ByServerID returns the member with this Raft name.
 func (t *Table) ByServerID(name string) (*raftlogv1.Member, bool) {
 	id, err := nodeid.Parse(name)
 	if err != nil {
@@ -213,7 +212,6 @@ func (t *Table) Leader(name string) (*raftlogv1.Member, error) {
 	return m, nil
 }
 
-// ByTag returns the member with this tag.
 func (t *Table) ByTag(tag string) (*raftlogv1.Member, bool) {
 	m, ok := t.Refresh().byTag[tag]
 	return m, ok

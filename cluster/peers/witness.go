@@ -146,7 +146,6 @@ func (p *Witness) Started(r *raft.Raft) { p.raft.Store(r) }
 // Running returns the library, nil before it runs.
 func (p *Witness) Running() *raft.Raft { return p.raft.Load() }
 
-// Starts is the number of this start.
 func (p *Witness) Starts() uint64 { return p.stored.Starts }
 
 // Own implements transport.Witness.
@@ -157,9 +156,9 @@ func (p *Witness) Own() witness.DiskState {
 		return now
 	}
 	stats := r.Stats()
-	now.Last, now.LastTerm = statOf(stats, "last_log_index"), statOf(stats, "last_log_term")
-	if snapshot := statOf(stats, "last_snapshot_index"); snapshot >= now.Last {
-		now.Last, now.LastTerm = snapshot, statOf(stats, "last_snapshot_term")
+	now.Last, now.LastTerm = StatOf(stats, "last_log_index"), StatOf(stats, "last_log_term")
+	if snapshot := StatOf(stats, "last_snapshot_index"); snapshot >= now.Last {
+		now.Last, now.LastTerm = snapshot, StatOf(stats, "last_snapshot_term")
 	}
 	now.Term = r.CurrentTerm() // After Last: see witness.DiskState.
 	now.Committed = min(r.CommitIndex(), now.Last)
@@ -169,9 +168,9 @@ func (p *Witness) Own() witness.DiskState {
 // Age returns how long this process has run.
 func (p *Witness) Age() time.Duration { return time.Since(p.begun) }
 
-// statOf returns a number of the library's figures, which it gives as text. Nothing else of
+// StatOf returns a number of the library's figures, which it gives as text. Nothing else of
 // it has the term of the last entry.
-func statOf(stats map[string]string, name string) uint64 {
+func StatOf(stats map[string]string, name string) uint64 {
 	n, _ := strconv.ParseUint(stats[name], 10, 64) // Always a number.
 	return n
 }

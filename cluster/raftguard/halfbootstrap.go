@@ -14,9 +14,11 @@ func MustBootstrap(s Store) (bool, error) {
 	if err != nil || len(snapshots) > 0 {
 		return false, err
 	}
-	// An error means that there is no term yet.
-	if term, err := s.GetUint64([]byte(keyTerm)); err != nil || term != 1 {
-		return err != nil || term == 0, nil
+	switch term, err := StoredTerm(s); {
+	case err != nil || term > 1:
+		return false, err
+	case term == 1:
+		return true, SetStoredTerm(s, 0)
 	}
-	return true, s.SetUint64([]byte(keyTerm), 0)
+	return true, nil
 }

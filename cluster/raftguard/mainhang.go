@@ -37,7 +37,6 @@ type MainWatchConfig struct {
 // NewMainWatch returns a MainWatch that has not checked yet.
 func NewMainWatch(cfg MainWatchConfig) *MainWatch { return &MainWatch{cfg: cfg} }
 
-// Duty checks it.
 func (w *MainWatch) Duty() duty.Duty {
 	answer, before := w.ask(), w.cfg.Progress()
 	check := func(time.Time) duty.Task {

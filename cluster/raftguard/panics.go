@@ -19,7 +19,6 @@ func (s *RaftStore) exitOnError(err error) error {
 	return err
 }
 
-// GetLog implements raft.LogStore.
 func (s *RaftStore) GetLog(index uint64, log *raft.Log) error {
 	if s.unstable.get(index, log) {
 		return nil

@@ -106,7 +106,6 @@ func (s *BoundaryStore) GetLog(index uint64, log *raft.Log) error {
 	return nil
 }
 
-// Snapshots implements Store.
 func (s *BoundaryStore) Snapshots() raft.SnapshotStore {
 	return boundarySnapshots{s.Store.Snapshots(), s}
 }
@@ -152,7 +151,6 @@ type boundarySink struct {
 	cancelled bool
 }
 
-// Cancel implements raft.SnapshotSink.
 func (k *boundarySink) Cancel() error {
 	k.cancelled = true
 	return k.SnapshotSink.Cancel()

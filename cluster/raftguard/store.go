@@ -85,10 +85,8 @@ func (s *RaftStore) SetUint64(key []byte, value uint64) error {
 	return s.exitOnError(s.Store.SetUint64(key, value))
 }
 
-// StoreLog implements raft.LogStore.
 func (s *RaftStore) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
 
-// StoreLogs implements raft.LogStore.
 func (s *RaftStore) StoreLogs(logs []*raft.Log) error {
 	if kept := s.kept.Load(); len(logs) > 0 && logs[0].Index <= kept {
 		return s.takenBack(logs[0].Index, kept, s.cfg.Committed())

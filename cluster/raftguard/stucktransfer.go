@@ -77,7 +77,6 @@ type watchedRaft struct {
 	stuckTransfer *StuckTransfer
 }
 
-// Apply implements commit.Applier.
 func (r watchedRaft) Apply(command []byte, timeout time.Duration) raft.ApplyFuture {
 	return watchedFuture{r.raft.Apply(command, timeout), r.stuckTransfer}
 }
@@ -87,7 +86,6 @@ type watchedFuture struct {
 	stuckTransfer *StuckTransfer
 }
 
-// Error implements raft.Future.
 func (f watchedFuture) Error() error {
 	err := f.ApplyFuture.Error()
 	f.stuckTransfer.Saw(err)

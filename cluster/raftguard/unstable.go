@@ -167,7 +167,6 @@ func (s *RaftStore) AwaitStable(ctx context.Context, index uint64) error {
 // failed.
 func (s *RaftStore) Flush(ctx context.Context) error { return s.unstable.flush(ctx) }
 
-// FirstIndex implements raft.LogStore.
 func (s *RaftStore) FirstIndex() (uint64, error) {
 	unstable, _ := s.unstable.bounds() // First: entries go from there to the store.
 	first, err := s.Store.FirstIndex()
@@ -177,7 +176,6 @@ func (s *RaftStore) FirstIndex() (uint64, error) {
 	return first, err
 }
 
-// LastIndex implements raft.LogStore.
 func (s *RaftStore) LastIndex() (uint64, error) {
 	if _, last := s.unstable.bounds(); last > 0 {
 		return last, nil

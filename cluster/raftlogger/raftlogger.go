@@ -57,7 +57,6 @@ type sink struct {
 	logger *slog.Logger
 }
 
-// Accept implements hclog.SinkAdapter.
 func (s *sink) Accept(name string, level hclog.Level, msg string, args ...any) {
 	ctx, lvl := context.Background(), levelOf(level, msg)
 	if !s.logger.Enabled(ctx, lvl) {

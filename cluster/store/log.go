@@ -92,13 +92,11 @@ func checkReach(first, last, snapshotIndex uint64) error {
 
 func (s *Store) closeLog() error { return errors.Join(s.log.Close(), s.mark.Close()) }
 
-// FirstIndex implements raft.LogStore.
 func (s *Store) FirstIndex() (uint64, error) {
 	first, _ := rangeOf(s.log)
 	return first, s.guard.err()
 }
 
-// LastIndex implements raft.LogStore.
 func (s *Store) LastIndex() (uint64, error) {
 	_, last := rangeOf(s.log)
 	return last, s.guard.err()
@@ -120,7 +118,6 @@ func (s *Store) GetLog(index uint64, log *raft.Log) error {
 	return s.guard.fail(fmt.Errorf("%w: %w", ErrRead, err))
 }
 
-// StoreLog implements raft.LogStore.
 func (s *Store) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
 
 // StoreLogs implements raft.LogStore. When it returns nil the entries are on

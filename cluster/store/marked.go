@@ -36,7 +36,6 @@ func openMarked(path string, noSync bool, mark *boltfile.Mark) (*markedBolt, err
 	return &markedBolt{bolt: bolt, path: path, mark: mark, file: file, writing: disklock.New()}, nil
 }
 
-// Set implements stableBackend.
 func (b *markedBolt) Set(key, value []byte) error {
 	b.writing.Lock()
 	defer b.writing.Unlock()
@@ -50,7 +49,6 @@ func (b *markedBolt) Set(key, value []byte) error {
 	return b.mark.Put(newest)
 }
 
-// Close implements io.Closer.
 func (b *markedBolt) Close() error {
 	return errors.Join(b.bolt.Close(), b.mark.Close(), b.file.Close())
 }

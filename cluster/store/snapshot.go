@@ -103,7 +103,6 @@ func removeDrafts(dir string, logger *slog.Logger) error {
 	return nil
 }
 
-// Create implements raft.SnapshotStore.
 func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
 	configurationIndex uint64, trans raft.Transport,
 ) (raft.SnapshotSink, error) {
@@ -188,13 +187,11 @@ type recordingSink struct {
 	cancelled bool
 }
 
-// Cancel implements raft.SnapshotSink.
 func (k *recordingSink) Cancel() error {
 	k.cancelled = true
 	return k.SnapshotSink.Cancel()
 }
 
-// Close implements raft.SnapshotSink.
 func (k *recordingSink) Close() error {
 	if k.cancelled {
 		return k.SnapshotSink.Close()

@@ -193,10 +193,8 @@ func (s *Store) Close() error {
 // the term of a vote, which is written with the candidate.
 func (s *Store) Set(key, value []byte) error { return s.stable.Set(key, value) }
 
-// Get implements raft.StableStore.
 func (s *Store) Get(key []byte) ([]byte, error) { return s.stable.Get(key) }
 
-// SetUint64 implements raft.StableStore.
 func (s *Store) SetUint64(key []byte, value uint64) error {
 	return s.stable.Set(key, binary.BigEndian.AppendUint64(nil, value))
 }
@@ -216,7 +214,6 @@ func (s *Store) number(key []byte) (uint64, error) {
 	return n, err
 }
 
-// GetUint64 implements raft.StableStore.
 func (s *Store) GetUint64(key []byte) (uint64, error) {
 	value, err := s.stable.Get(key)
 	if err != nil {

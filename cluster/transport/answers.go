@@ -181,7 +181,6 @@ func (t *Transport) HoldAnswers(stable func(ctx context.Context, index uint64) e
 	t.stable = stable
 }
 
-// RequestVote implements raft.Transport.
 func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest,
 	resp *raft.RequestVoteResponse,
 ) error {

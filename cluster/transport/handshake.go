@@ -75,7 +75,6 @@ var statusTexts = [...]string{
 	OtherVersion:     "another version of the handshake",
 }
 
-// String returns the status in words.
 func (s Status) String() string {
 	if int(s) < len(statusTexts) {
 		return statusTexts[s]

@@ -89,7 +89,6 @@ func (d dialer) Accept() (net.Conn, error) {
 // Close implements net.Listener. It does not own the stream.
 func (d dialer) Close() error { return nil }
 
-// Dial implements raft.StreamLayer.
 func (d dialer) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	conn, err := d.stream.Dial(to, timeout)
 	if err != nil {

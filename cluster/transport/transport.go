@@ -73,7 +73,6 @@ func Address(id raft.ServerID) raft.ServerAddress { return raft.ServerAddress(id
 // byID makes the library dial ids, whatever addresses its configuration has.
 type byID struct{}
 
-// ServerAddr implements raft.ServerAddressProvider.
 func (byID) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) { return Address(id), nil }
 
 // SetHeartbeatHandler does nothing, so heartbeats are handled on Raft's main goroutine

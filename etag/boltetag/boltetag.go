@@ -176,7 +176,6 @@ func classify(err error) error {
 	return boltfile.Classify(err, etag.ErrCorrupt)
 }
 
-// Load implements etag.Store.
 func (s *Store) Load() (state etag.State, err error) {
 	err = boltfile.Trap(s.db.Path(), etag.ErrCorrupt, func() error {
 		return s.db.View(func(tx *bolt.Tx) error {
@@ -187,7 +186,6 @@ func (s *Store) Load() (state etag.State, err error) {
 	return state, err
 }
 
-// Reserve implements etag.Store.
 func (s *Store) Reserve(r etag.Reservation) error {
 	failpoint.Hit(failpoint.EtagBefore)
 	defer failpoint.Hit(failpoint.EtagAfter)
@@ -218,5 +216,4 @@ func (s *Store) update(f func(*bolt.Tx) error) error {
 	return s.mark.Put(uint64(newest))
 }
 
-// Close implements etag.Store.
 func (s *Store) Close() error { return errors.Join(s.db.Close(), s.mark.Close()) }

@@ -16,7 +16,6 @@ type CodecError struct {
 
 func (e *CodecError) Error() string { return e.what + ": " + e.err.Error() }
 
-// Unwrap returns the cause.
 func (e *CodecError) Unwrap() error { return e.err }
 
 // DecodeResult returns what an applied operation was answered. The error is a

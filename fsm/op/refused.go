@@ -17,7 +17,6 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("refused: %s (%s)", e.Refusal.GetDetail(), e.Refusal.GetReason())
 }
 
-// Refused returns the refusal.
 func (e *RefusedError) Refused() *raftlogv1.Refusal { return e.Refusal }
 
 // RefusalOf returns the refusal in err, or nil. An error has one if it has a method

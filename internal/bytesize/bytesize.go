@@ -52,7 +52,6 @@ func (s Size) Rounded() string {
 	return fmt.Sprintf("%d bytes", int64(s))
 }
 
-// Set implements pflag.Value.
 func (s *Size) Set(text string) (err error) {
 	*s, err = Parse(text)
 	return err

@@ -34,10 +34,8 @@ func Parse(s string) (ID, error) {
 // String returns the 32 hexadecimal digits.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// MarshalText implements encoding.TextMarshaler.
 func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
 func (id *ID) UnmarshalText(text []byte) (err error) {
 	*id, err = Parse(string(text))
 	return err

@@ -138,7 +138,6 @@ type countedStream struct {
 	to  *budget.Connection
 }
 
-// SendMsg implements grpc.ServerStream.
 func (s countedStream) SendMsg(m any) error {
 	message, ok := m.(proto.Message)
 	if !ok {

@@ -122,10 +122,8 @@ func newCounted(b *[]byte, to *budget.Connection) *counted {
 	return c
 }
 
-// Get implements mem.BufferPool.
 func (c *counted) Get(length int) *[]byte { return pool.Get(length) }
 
-// Put implements mem.BufferPool.
 func (c *counted) Put(b *[]byte) {
 	c.settle()
 	spareCounted.Put(c)
@@ -155,7 +153,6 @@ type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
 
-// Marshal implements encoding.CodecV2.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	if m, ok := v.(*encoded); ok {
 		var to mem.BufferPool = pool
@@ -167,7 +164,6 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.CodecV2.Marshal(v)
 }
 
-// Unmarshal implements encoding.CodecV2.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if m, ok := v.(*received); ok {
 		data.Ref()

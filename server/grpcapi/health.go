@@ -33,7 +33,6 @@ type healthServer struct {
 	alive func() error
 }
 
-// Check implements the health service.
 func (s healthServer) Check(ctx context.Context, req *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
 	if req.GetService() == LiveService && s.alive() != nil {
 		return &healthv1.HealthCheckResponse{Status: healthv1.HealthCheckResponse_NOT_SERVING}, nil

@@ -15,7 +15,6 @@ type inTurns struct {
 	turn func(context.Context) (end func(), err error)
 }
 
-// RegisterService implements grpc.ServiceRegistrar.
 func (r inTurns) RegisterService(desc *grpc.ServiceDesc, server any) {
 	own := *desc
 	own.Streams = slices.Clone(desc.Streams)
@@ -37,7 +36,6 @@ type turnedStream struct {
 	end  func()
 }
 
-// RecvMsg implements grpc.ServerStream.
 func (s *turnedStream) RecvMsg(m any) error {
 	s.release()
 	if err := s.ServerStream.RecvMsg(m); err != nil {
@@ -51,7 +49,6 @@ func (s *turnedStream) RecvMsg(m any) error {
 	return nil
 }
 
-// SendMsg implements grpc.ServerStream.
 func (s *turnedStream) SendMsg(m any) error {
 	s.release()
 	return s.ServerStream.SendMsg(m)

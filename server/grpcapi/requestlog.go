@@ -106,7 +106,6 @@ type observedStream struct {
 	method   string
 }
 
-// RecvMsg implements grpc.ServerStream.
 func (s observedStream) RecvMsg(m any) error {
 	err := s.ServerStream.RecvMsg(m)
 	if err == nil {
@@ -115,7 +114,6 @@ func (s observedStream) RecvMsg(m any) error {
 	return err
 }
 
-// SendMsg implements grpc.ServerStream.
 func (s observedStream) SendMsg(m any) error {
 	err := s.ServerStream.SendMsg(m)
 	if err == nil {

@@ -19,7 +19,6 @@ type unary struct {
 // publicServices registers services whose calls may come over HTTP too.
 type publicServices struct{ server *Server }
 
-// RegisterService implements grpc.ServiceRegistrar.
 func (p publicServices) RegisterService(desc *grpc.ServiceDesc, server any) {
 	overGRPC := *desc
 	overGRPC.Methods = slices.Clone(desc.Methods)

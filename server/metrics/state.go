@@ -102,7 +102,6 @@ var (
 	descMemberApplied   = desc("member_applied_index", "How far the member's state was at that ping.", "member")
 )
 
-// Describe implements prometheus.Collector.
 func (r *reader) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descQuorum, descQuorumMissing, descStorageFull, descStorageSlow, descHeld, descReserve, descReserveLasts, descReserveFor,
@@ -130,7 +129,6 @@ func (g gauges) flag(d *prometheus.Desc, set bool, labels ...string) {
 	g.set(d, value, labels...)
 }
 
-// Collect implements prometheus.Collector.
 func (r *reader) Collect(out chan<- prometheus.Metric) {
 	g := gauges(out)
 	g.set(descHeld, float64(r.sources.HeldBytes()))

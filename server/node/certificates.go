@@ -138,7 +138,6 @@ type newestCredentials struct {
 	config func() *tls.Config
 }
 
-// ClientHandshake implements credentials.TransportCredentials.
 func (c newestCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return credentials.NewTLS(c.config()).ClientHandshake(ctx, authority, conn)
 }
@@ -148,12 +147,10 @@ func (c newestCredentials) ServerHandshake(net.Conn) (net.Conn, credentials.Auth
 	return nil, nil, errors.New("these credentials are a client's")
 }
 
-// Info implements credentials.TransportCredentials.
 func (c newestCredentials) Info() credentials.ProtocolInfo {
 	return credentials.NewTLS(c.config()).Info()
 }
 
-// Clone implements credentials.TransportCredentials.
 func (c newestCredentials) Clone() credentials.TransportCredentials { return c }
 
 // OverrideServerName implements credentials.TransportCredentials, which has it for

@@ -17,7 +17,6 @@ type clusterView struct{ node *cluster.Node }
 
 var _ service.Cluster = clusterView{}
 
-// Status implements service.Cluster.
 func (v clusterView) Status() service.ClusterStatus {
 	s := v.node.Status()
 	return service.ClusterStatus{
@@ -74,12 +73,10 @@ func (p peerSide) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*pee
 	return response, err
 }
 
-// RemoveMember implements service.Cluster.
 func (v clusterView) RemoveMember(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
 	return v.node.RemoveMember(ctx, tag, force, principal)
 }
 
-// Transfer implements service.Cluster.
 func (v clusterView) Transfer(ctx context.Context, tag string) (string, error) {
 	return v.node.Transfer(ctx, tag)
 }

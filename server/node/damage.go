@@ -37,7 +37,6 @@ func (e *DataLossError) reason() string {
 	return "DATA_LOSS"
 }
 
-// Unwrap implements errors.Unwrap.
 func (e *DataLossError) Unwrap() error { return e.Err }
 
 // damage are the errors, beside those of files, that mean a directory that the node must not

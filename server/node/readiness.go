@@ -115,10 +115,8 @@ func (r *readiness) reason() error {
 	return nil
 }
 
-// Ready implements grpcapi.Readiness.
 func (r *readiness) Ready() bool { return r.reason() == nil }
 
-// QuorumChanges implements grpcapi.Readiness.
 func (r *readiness) QuorumChanges() <-chan struct{} { return r.cluster.QuorumChanges() }
 
 // fullWarning is the warning of a node whose storage is full. The node is ready: it reads,

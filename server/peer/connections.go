@@ -84,7 +84,6 @@ type knownCredentials struct {
 	all *Connections
 }
 
-// ServerHandshake implements credentials.TransportCredentials.
 func (k knownCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	secured, info, err := k.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
@@ -103,7 +102,6 @@ func (k knownCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.A
 	return known, info, nil
 }
 
-// Clone implements credentials.TransportCredentials.
 func (k knownCredentials) Clone() credentials.TransportCredentials {
 	return knownCredentials{k.TransportCredentials.Clone(), k.all}
 }

@@ -85,7 +85,6 @@ func asIntroduced(ctx context.Context, m *raftlogv1.Member) error {
 	return nil
 }
 
-// ReadIndex implements the service.
 func (s *Server) ReadIndex(ctx context.Context, _ *peerv1.ReadIndexRequest) (*peerv1.ReadIndexResponse, error) {
 	index, err := s.node.HandleReadIndex(ctx)
 	if err != nil {
@@ -94,19 +93,16 @@ func (s *Server) ReadIndex(ctx context.Context, _ *peerv1.ReadIndexRequest) (*pe
 	return &peerv1.ReadIndexResponse{Index: index}, nil
 }
 
-// Ping implements the service.
 func (s *Server) Ping(ctx context.Context, req *peerv1.PingRequest) (*peerv1.PingResponse, error) {
 	response, err := s.node.HandlePing(ctx, introductionOf(ctx).ID, req)
 	return response, encode(err)
 }
 
-// Transfer implements the service.
 func (s *Server) Transfer(ctx context.Context, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
 	response, err := s.node.HandleTransfer(ctx, req)
 	return response, encode(err)
 }
 
-// MayRemove implements the service.
 func (s *Server) MayRemove(ctx context.Context, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
 	response, err := s.node.HandleMayRemove(ctx, req)
 	return response, encode(err)

@@ -78,12 +78,10 @@ func (t *callTime) waited() (context.Context, bool) {
 // callers, so that no timer is made.
 type untimed struct{ Proposer }
 
-// Propose implements Proposer.
 func (u untimed) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 	return u.Proposer.Propose(callersOwn(ctx), operation)
 }
 
-// ProposeAll implements Proposer.
 func (u untimed) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte, []error) {
 	return u.Proposer.ProposeAll(callersOwn(ctx), operations)
 }

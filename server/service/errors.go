@@ -68,7 +68,6 @@ func (e *Error) Error() string {
 	return e.Reason + ": " + e.Message
 }
 
-// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // How long callers are asked to wait. An election takes some hundred

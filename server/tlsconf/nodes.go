@@ -74,7 +74,6 @@ func (n Nodes) named(cert *x509.Certificate, tag string) error {
 // nodeName is what a node's URI says.
 type nodeName struct{ cluster, tag string }
 
-// String returns the URI.
 func (n nodeName) String() string { return NodeURI(n.cluster, n.tag).String() }
 
 // nodeScheme is that of the URI by which a certificate says that it is a node's.

@@ -55,7 +55,6 @@ type proposer struct {
 	next    service.Proposer
 }
 
-// Propose implements service.Proposer.
 func (p proposer) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 	ctx, span := p.tracing.tracer.Start(ctx, spanPropose, trace.WithAttributes(operations(1)))
 	result, err := p.next.Propose(ctx, operation)
@@ -124,12 +123,10 @@ func linked(links []trace.Link, to trace.SpanContext) bool {
 
 type spanHook struct{ span trace.Span }
 
-// Onto implements commit.Span.
 func (s spanHook) Onto(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, s.span)
 }
 
-// End implements commit.Span.
 func (s spanHook) End(err error) { end(s.span, err) }
 
 const traceparent = "traceparent"

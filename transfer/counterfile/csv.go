@@ -160,7 +160,6 @@ func NewCSVWriter(w io.Writer) (*CSVWriter, error) {
 	return out, out.w.Write(guardedColumns)
 }
 
-// Write writes one counter.
 func (w *CSVWriter) Write(c Counter) error {
 	value := strconv.FormatInt(c.Value, 10)
 	if c.Kind == Claim {

@@ -249,7 +249,6 @@ func NewRavenDBWriter(w io.Writer) *RavenDBWriter {
 	return out
 }
 
-// Write writes one counter.
 func (w *RavenDBWriter) Write(c Counter) error {
 	switch {
 	case c.Kind == HiLo && !w.identities:

@@ -92,7 +92,6 @@ type library struct {
 	reading atomic.Pointer[func(index uint64)]
 }
 
-// GetLog implements raft.LogStore.
 func (l *library) GetLog(index uint64, log *raft.Log) error {
 	if reading := l.reading.Load(); reading != nil {
 		(*reading)(index)

@@ -52,7 +52,6 @@ type Options struct {
 	campaigns bool
 }
 
-// Run runs a test on a node.
 func Run(t *testing.T, o Options, run func(p *Node)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -114,7 +113,6 @@ func (p *Node) fill() {
 	p.Must(p.Disk.SetUint64([]byte("CurrentTerm"), p.Options.Term))
 }
 
-// Must fails the test if there is an error.
 func (p *Node) Must(err error) {
 	p.T.Helper()
 	if err != nil {
@@ -194,7 +192,6 @@ func (p *Node) Append(from string, term, prev, prevTerm, commit uint64, logs ...
 	return resp
 }
 
-// Vote asks A for its vote.
 func (p *Node) Vote(from string, term, last, lastTerm uint64) (resp raft.RequestVoteResponse) {
 	p.T.Helper()
 	p.Must(p.Others[from].RequestVote(ID("A"), "", &raft.RequestVoteRequest{

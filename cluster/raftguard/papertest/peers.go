@@ -103,7 +103,6 @@ func (p *Peer) answer(reply func(request any) any) {
 	p.reply = reply
 }
 
-// Stop ends the node.
 func (p *Peer) Stop() {
 	close(p.stopped)
 	<-p.done
@@ -116,7 +115,6 @@ type knownDisk struct {
 	begun time.Time
 }
 
-// Own implements transport.Witness.
 func (k knownDisk) Own() witness.DiskState {
 	return witness.DiskState{Starts: 1, Last: math.MaxUint64, Term: math.MaxUint64, Trusted: true, Age: time.Since(k.begun)}
 }

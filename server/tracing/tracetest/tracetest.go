@@ -38,7 +38,6 @@ func (c *Collector) Serve(t *testing.T) (endpoint string) {
 	return server.URL
 }
 
-// ServeHTTP takes one request.
 func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var request collectorv1.ExportTraceServiceRequest
 	body, err := io.ReadAll(r.Body)
