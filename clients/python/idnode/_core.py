@@ -95,8 +95,7 @@ class Client:
 
         The options are those of next_n.
         """
-        ids = await self.next_n(
-            template, 1, separator=separator, claim=claim, request_id=request_id, database=database, timeout=timeout)
+        ids = await self.next_n(template, 1, separator=separator, claim=claim, request_id=request_id, database=database, timeout=timeout)
         return ids[0]
 
     async def next_n(
@@ -155,9 +154,7 @@ class Client:
         checks.id_(id)
         await self.count_once("Claim", {"id": id, "separator": separator, "database": database}, request_id, bool, timeout)
 
-    async def release(
-        self, id: str, *, request_id: AnyRequestId = "", database: str = "", timeout: float | None = None,
-    ) -> None:
+    async def release(self, id: str, *, request_id: AnyRequestId = "", database: str = "", timeout: float | None = None) -> None:
         """Gives a claimed id free."""
         await self.count_once("Release", {"id": checks.text("id", id), "database": database}, request_id, bool, timeout)
 
@@ -197,9 +194,7 @@ class Client:
             request["lastRangeAt"] = last_at
         return await self.count_once("NextRange", request, request_id, _range, timeout)
 
-    async def return_range(
-        self, tag: str, r: Range, last: int, *, database: str = "", timeout: float | None = None,
-    ) -> bool:
+    async def return_range(self, tag: str, r: Range, last: int, *, database: str = "", timeout: float | None = None) -> bool:
         """Gives the numbers above last back. False if they stay a hole, since the range is not the newest."""
         return await self.give_back(tag, r, last, database, self.deadline(timeout))
 
@@ -384,9 +379,7 @@ class Identity:
         """Takes the next value."""
         return (await self.next_n(1, separator=separator, request_id=request_id, timeout=timeout))[0].first
 
-    async def next_n(
-        self, n: int, *, separator: str = "", request_id: AnyRequestId = "", timeout: float | None = None,
-    ) -> list[Block]:
+    async def next_n(self, n: int, *, separator: str = "", request_id: AnyRequestId = "", timeout: float | None = None) -> list[Block]:
         """Takes the next n values: one block, or several where claimed ids lie between."""
         checks.count(n)
         request = {**self._request, "count": n, "separator": separator}
@@ -449,9 +442,7 @@ class Series:
         """Makes the numbers of documents final, or none. A plain key means whatever number it has."""
         return await self._numbers("ConfirmNumbers", {"keys": _bound(numbers)}, timeout)
 
-    async def void(
-        self, numbers: Iterable[str | DocumentNumber], reason: str, *, timeout: float | None = None,
-    ) -> list[DocumentNumber]:
+    async def void(self, numbers: Iterable[str | DocumentNumber], reason: str, *, timeout: float | None = None) -> list[DocumentNumber]:
         """Says that open numbers belong to no document, and why, in 1 to 128 bytes."""
         return await self._numbers("VoidNumbers", {"keys": _bound(numbers), "reason": checks.text("reason", reason)}, timeout)
 
@@ -462,8 +453,7 @@ class Series:
     async def find(self, key: str, *, stale: bool = False, timeout: float | None = None) -> DocumentNumber:
         """Reads the number of a key. Raises NotFoundError if it has none."""
         request = {**self._request, "key": checks.text("key", key), "consistency": _consistency(stale)}
-        return await self._client.invoke(
-            "SeriesService/WhoHas", request, lambda answer: _document_number(answer["number"]), timeout)
+        return await self._client.invoke("SeriesService/WhoHas", request, lambda answer: _document_number(answer["number"]), timeout)
 
     async def _numbers(self, method: str, request: dict[str, Any], timeout: float | None) -> list[DocumentNumber]:
         def read(answer: dict[str, Any]) -> list[DocumentNumber]:
