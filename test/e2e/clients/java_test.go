@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"encoding/xml"
 	"io"
@@ -14,7 +15,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/idnode/idnode/test/e2e/harness"
 )
 
 // javaProgram runs the statements of a main method that has the client, and returns what it wrote.
@@ -416,5 +421,36 @@ func TestJavaHoldsNoMonitors(t *testing.T) {
 	}
 	if found := regexp.MustCompile(`.*(monitorenter|synchronized|java/lang/Object\.(wait|notify)).*`).FindString(string(code)); found != "" {
 		t.Error(found)
+	}
+}
+
+// TestJavaConnectsAFewAtATime: handshakes of all callers at once would take a busy machine so long that each is given up,
+// and none ever ends.
+func TestJavaConnectsAFewAtATime(t *testing.T) {
+	const most = 6 // Four for calls, and what looks for the leader.
+	certs := harness.Certificates(t, "A")
+	var now, peak atomic.Int64
+	server := httptest.NewUnstartedServer(greeting(giveSeven))
+	server.TLS = trusting(t, certs)
+	server.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		n := now.Add(1)
+		for have := peak.Load(); n > have && !peak.CompareAndSwap(have, n); have = peak.Load() {
+		}
+		<-time.After(30 * time.Millisecond)
+		now.Add(-1)
+		return nil, nil // The server's own.
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	got := javaProgram(t, `
+var config = new IdnodeConfig().withTls(java.nio.file.Path.of(args[1]), java.nio.file.Path.of(args[2]), java.nio.file.Path.of(args[3]));
+try (var client = new IdnodeClient(List.of(args[0]), config.withTimeout(Duration.ofMinutes(1)))) {
+  var calls = new ArrayList<CompletableFuture<Long>>();
+  for (var i = 0; i < 64; i++) calls.add(client.async(client.identity("invoices")::next));
+  say(calls.stream().mapToLong(CompletableFuture::join).sum());
+}
+`, strings.TrimPrefix(server.URL, "https://"), tlsOf(certs, certs).CA, tlsOf(certs, certs).Cert, tlsOf(certs, certs).Key)
+	if want := "448\n"; got != want || peak.Load() > most {
+		t.Errorf("the calls gave %s, with %d handshakes at once", got, peak.Load())
 	}
 }
