@@ -19,6 +19,8 @@ const (
 	// full is how many calls of a window are counted before half of the calls are left out, and
 	// from then on each time again.
 	full = 2048
+	// enough is of how many calls the rate of a name is guessed, when some are left out.
+	enough = 8
 )
 
 // Name is something that ids are given of.
@@ -30,7 +32,7 @@ type Name struct {
 // Rate is how many ids a name was asked for.
 type Rate struct {
 	Name
-	// PerSecond is at least so many.
+	// PerSecond is at least so many, about: it is a guess when calls are sampled.
 	PerSecond float64
 }
 
@@ -49,9 +51,12 @@ type Busiest struct {
 	counted         int
 }
 
-// count is how many ids a name had: at most sum, at least that less error. It takes floating
-// point, so that nothing overflows.
-type count struct{ sum, error float64 }
+// count is how many ids a name had: at most sum, at least that less error, in so many of the calls
+// that were counted. It takes floating point, so that nothing overflows.
+type count struct {
+	sum, error float64
+	calls      int
+}
 
 // Count counts n ids of a name.
 func (b *Busiest) Count(kind, database, name string, n int64) {
@@ -79,7 +84,7 @@ func (b *Busiest) add(name Name, n float64) {
 	if !known { // The text may be a part of a message.
 		name = Name{name.Kind, strings.Clone(name.Database), strings.Clone(name.Name)}
 	}
-	c.sum += n
+	c.sum, c.calls = c.sum+n, c.calls+1
 	b.present[name] = c
 }
 
@@ -93,7 +98,7 @@ func (b *Busiest) evict() count {
 		}
 	}
 	delete(b.present, least)
-	return count{sum, sum}
+	return count{sum: sum, error: sum}
 }
 
 // Turn begins the next window, once the present one is over.
@@ -112,18 +117,22 @@ func (b *Busiest) Turn(now time.Duration) {
 // Top returns the n busiest names that shown allows, the busiest first.
 func (b *Busiest) Top(now time.Duration, n int, shown func(Name) bool) []Rate {
 	b.mu.Lock()
-	sums := make(map[Name]float64, 2*maxNames)
+	sums := make(map[Name]count, 2*maxNames)
 	for _, window := range []map[Name]count{b.before, b.present} {
 		for name, c := range window {
-			sums[name] += c.sum - c.error
+			sums[name] = count{sum: sums[name].sum + c.sum - c.error, calls: sums[name].calls + c.calls}
 		}
 	}
 	took := max(time.Second, b.took+now-b.began)
 	b.mu.Unlock()
+	least := 1
+	if b.shift.Load() > 0 {
+		least = enough
+	}
 	top := []Rate{}
-	for name, sum := range sums {
-		if sum > 0 && shown(name) {
-			top = append(top, Rate{name, sum / took.Seconds()})
+	for name, c := range sums {
+		if c.sum > 0 && c.calls >= least && shown(name) {
+			top = append(top, Rate{name, c.sum / took.Seconds()})
 		}
 	}
 	slices.SortFunc(top, func(x, y Rate) int {

@@ -59,10 +59,8 @@ func TestBusyNamesAmongMany(t *testing.T) {
 	if len(top) == 0 || top[0].Name.Name != "busy" || top[0].PerSecond < 600 || top[0].PerSecond > 1100 {
 		t.Errorf("got %v", top)
 	}
-	for _, rate := range top[1:] {
-		if rate.PerSecond > 5 {
-			t.Errorf("%v, but it had one id", rate)
-		}
+	if len(top) > 1 {
+		t.Errorf("%v, but each had one id", top[1:])
 	}
 }
 

@@ -7,6 +7,7 @@
 package history
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +21,9 @@ const (
 	MaxEvents  = 250
 	// maxText bounds the text of an event, in bytes.
 	maxText = 300
+	// maxChanges is how often an alarm is noted to begin or end in the time flapping.
+	maxChanges = 6
+	flapping   = time.Minute
 )
 
 // Strategies are what Sample.Rates has, in this order: the labels of idnode_ids_issued_total.
@@ -48,9 +52,9 @@ const (
 	// Joined and Removed are those of members.
 	Joined  Kind = "joined"
 	Removed Kind = "removed"
-	// Alarm is an alarm that begins, Over one that ends.
-	Alarm Kind = "alarm"
-	Over  Kind = "over"
+	// Raised is an alarm that begins, Over one that ends.
+	Raised Kind = "alarm"
+	Over   Kind = "over"
 )
 
 // Event is something that was seen at a time.
@@ -73,8 +77,14 @@ type Observation struct {
 	Leader string
 	// Members are the tags of the members.
 	Members []string
-	// Alarms are the titles of what is wrong; true for what is critical.
-	Alarms map[string]bool
+	// Alarms are what is wrong, by title.
+	Alarms map[string]Alarm
+}
+
+// Alarm is something that is wrong. Its text may change while it lasts.
+type Alarm struct {
+	Text     string
+	Critical bool
 }
 
 // History keeps the newest samples and events. It is safe for concurrent use.
@@ -88,8 +98,8 @@ type History struct {
 	// counted is what was issued up to the newest sample, or the start.
 	counted   map[string]uint64
 	countedAt time.Duration
-	// leader is the newest known one.
-	leader string
+	// alarms are those noted lately, by title.
+	alarms map[string]alarm
 }
 
 // Observe is called about every second, with a time that rises. Each Every it makes a sample. A
@@ -99,6 +109,7 @@ func (h *History) Observe(now time.Duration, o Observation) {
 	defer h.mu.Unlock()
 	switch {
 	case len(h.events) == 0:
+		h.alarms = map[string]alarm{}
 		h.note(Event{At: now, Kind: Started})
 		h.counted, h.countedAt = o.Issued, now
 	case now <= h.seenAt:
@@ -137,22 +148,48 @@ func (h *History) compare(now time.Duration, o Observation) {
 			h.note(Event{At: now, Kind: Removed, Text: tag})
 		}
 	}
-	h.noteAlarms(now, Alarm, o.Alarms, h.seen.Alarms)
-	h.noteAlarms(now, Over, h.seen.Alarms, o.Alarms)
+	h.noteAlarms(now, o.Alarms)
 }
 
-// noteAlarms notes the alarms of one set that are not in the other.
-func (h *History) noteAlarms(now time.Duration, kind Kind, of, other map[string]bool) {
-	var titles []string
-	for title := range of {
-		if _, both := other[title]; !both {
-			titles = append(titles, title)
+// noteAlarms notes the alarms that begin and end. One that comes and goes is noted some times a
+// minute, and as it is then.
+func (h *History) noteAlarms(now time.Duration, open map[string]Alarm) {
+	for _, title := range slices.Sorted(maps.Keys(open)) {
+		if known := h.alarms[title]; !known.open && known.may(now) {
+			h.alarms[title] = known.changed(now, open[title], true)
+			h.note(Event{At: now, Kind: Raised, Text: open[title].Text, Critical: open[title].Critical})
 		}
 	}
-	slices.Sort(titles)
-	for _, title := range titles {
-		h.note(Event{At: now, Kind: kind, Text: title, Critical: of[title]})
+	for _, title := range slices.Sorted(maps.Keys(h.alarms)) {
+		known := h.alarms[title]
+		if _, still := open[title]; still {
+			continue
+		}
+		switch {
+		case known.open && known.may(now):
+			h.alarms[title] = known.changed(now, known.Alarm, false)
+			h.note(Event{At: now, Kind: Over, Text: known.Text})
+		case !known.open && now-known.since >= flapping:
+			delete(h.alarms, title)
+		}
 	}
+}
+
+// alarm is one that was noted, and how often since a time.
+type alarm struct {
+	Alarm
+	open    bool
+	since   time.Duration
+	changes int
+}
+
+func (a alarm) may(now time.Duration) bool { return a.changes < maxChanges || now-a.since >= flapping }
+
+func (a alarm) changed(now time.Duration, as Alarm, open bool) alarm {
+	if a.changes == 0 || now-a.since >= flapping {
+		a.since, a.changes = now, 0
+	}
+	return alarm{as, open, a.since, a.changes + 1}
 }
 
 func (h *History) note(e Event) {

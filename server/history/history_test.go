@@ -69,16 +69,17 @@ func TestTimeThatDoesNotRise(t *testing.T) {
 // TestEvents: a change is noted once, when it is seen.
 func TestEvents(t *testing.T) {
 	var h History
-	step := func(second int, leader string, members []string, alarms map[string]bool) {
+	step := func(second int, leader string, members []string, alarms map[string]Alarm) {
 		h.Observe(time.Duration(second)*time.Second, Observation{Leader: leader, Members: members, Alarms: alarms})
 	}
+	quorum, lags := map[string]Alarm{"q": {"No quorum.", true}}, map[string]Alarm{"l": {Text: "C lags."}}
 	two, three := []string{"A", "B"}, []string{"A", "B", "C"}
-	step(1, "", nil, map[string]bool{"No quorum.": true})
+	step(1, "", nil, quorum)
 	step(2, "A", two, nil)
-	step(3, "A", three, map[string]bool{"C lags.": false})
-	step(4, "B", three, map[string]bool{"C lags.": false})
+	step(3, "A", three, lags)
+	step(4, "B", three, lags)
 	step(5, "B", []string{"B", "C"}, nil)
-	wantEvents(t, &h, "1 started ", "1 alarm No quorum.!", "2 leader A", "2 over No quorum.!", "3 joined C", "3 alarm C lags.",
+	wantEvents(t, &h, "1 started ", "1 alarm No quorum.!", "2 leader A", "2 over No quorum.", "3 joined C", "3 alarm C lags.",
 		"4 leader B", "5 removed A", "5 over C lags.")
 }
 
@@ -97,14 +98,36 @@ func wantEvents(t *testing.T, h *History, want ...string) {
 	}
 }
 
+// TestFlapping: an alarm that comes and goes does not push out all else, and what is noted of it
+// last is how it is.
+func TestFlapping(t *testing.T) {
+	var h History
+	h.observe(0, 299, func(s int) Observation {
+		o := Observation{Leader: "A"}
+		if s < 290 && s%2 == 1 {
+			o.Alarms = map[string]Alarm{"l": {Text: "C lags."}}
+		}
+		return o
+	})
+	events := h.Events()
+	if len(events) > 2+5*maxChanges {
+		t.Errorf("%d events", len(events))
+	}
+	h.observe(300, 400, func(int) Observation { return Observation{Leader: "A"} })
+	events = h.Events()
+	if last := events[len(events)-1]; last.Kind != Over || len(h.alarms) != 0 {
+		t.Errorf("%+v is the last; %v", last, h.alarms)
+	}
+}
+
 // TestBounded: alarms that come and go, of any length, take no more than their place.
 func TestBounded(t *testing.T) {
 	var h History
 	h.observe(0, 10_000, func(s int) Observation {
-		return Observation{Alarms: map[string]bool{strings.Repeat("x", 1000) + fmt.Sprint(s): true}}
+		return Observation{Alarms: map[string]Alarm{fmt.Sprint(s): {Text: strings.Repeat("x", 1000)}}}
 	})
 	events := h.Events()
-	if len(events) != MaxEvents || cap(h.events) > 2*MaxEvents || cap(h.samples) > 2*MaxSamples {
+	if len(events) != MaxEvents || cap(h.events) > 2*MaxEvents || cap(h.samples) > 2*MaxSamples || len(h.alarms) > 100 {
 		t.Errorf("%d events, room for %d, and for %d samples", len(events), cap(h.events), cap(h.samples))
 	}
 	for _, e := range events {

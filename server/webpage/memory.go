@@ -37,7 +37,7 @@ func (p *Page) Follow(ctx context.Context) {
 func (p *Page) observe(now time.Duration) {
 	s := p.service.Status()
 	o := history.Observation{
-		Issued: p.issued(), CommitP99: p.recent().GetCommitP99Micros(), Leader: s.LeaderTag, Alarms: map[string]bool{},
+		Issued: p.issued(), CommitP99: p.recent().GetCommitP99Micros(), Leader: s.LeaderTag, Alarms: map[string]history.Alarm{},
 	}
 	for _, m := range s.Members {
 		if m.Role != idnodev1.Role_ROLE_REMOVED {
@@ -45,11 +45,11 @@ func (p *Page) observe(now time.Duration) {
 		}
 	}
 	for _, a := range alarmsOf(s) {
-		title := a.Title
-		if a.Name == "" {
-			title += " " + a.Text
+		text := a.Title
+		if a.Name == "" { // The title is that of all warnings.
+			text = a.Text
 		}
-		o.Alarms[title] = a.Critical
+		o.Alarms[a.Title] = history.Alarm{Text: text, Critical: a.Critical}
 	}
 	p.past.Observe(now, o)
 	p.busiest.Turn(now)

@@ -27,16 +27,16 @@ export function chart({ key, title, note, unit, text }) {
     el("h3", {}, title), el("p", { class: "hint" }, note), el("p", { class: "now" }, now, ` ${unit}`),
     picture, el("p", { class: "hint axis", "aria-hidden": "true" }, ...ticks), el("p", { class: "hint ends" }, peak, total),
   );
-  // update draws points, each with the time at that it ends, in milliseconds of the node, from
-  // one time to another. A line breaks where the next point is more than step away. began is
-  // the time of 0 by the viewer's clock.
-  const update = ({ points, from, to, step, events, began, newest, sum }) => {
+  // update draws points, each with the time at which it ends, in milliseconds of the node, from
+  // one time to another; each is how long a point is for. A line breaks where the next point is
+  // more than step away. began is the time of 0 by the viewer's clock.
+  const update = ({ points, from, to, step, each, events, began, newest, sum }) => {
     const seen = points.filter(({ at }) => at >= from);
     const highest = Math.max(0, ...seen.map(({ value }) => value));
     const x = (at) => Math.max(0, (at - from) / (to - from) * width);
     const y = (value) => height - value / (highest || 1) * (height - 3);
     const paths = runs(seen, step).map((run) => {
-      const begin = x(Math.max(from, run[0].at - step / 1.5)).toFixed(1);
+      const begin = x(Math.max(from, run[0].at - each)).toFixed(1);
       const path = `M${begin},${y(run[0].value).toFixed(1)}` + run.map(({ at, value }) => `L${x(at).toFixed(1)},${y(value).toFixed(1)}`).join("");
       return [path, `${path}L${x(run.at(-1).at).toFixed(1)},${height}L${begin},${height}Z`];
     });

@@ -70,11 +70,11 @@ export function overview() {
     charts.forEach((c, i) => {
       const key = strategies[i][0];
       c.update({
-        points: shown.of(key), from, to, step: shown.step, events, began,
+        points: shown.of(key), from, to, step: shown.step, each: shown.each, events, began,
         newest: now.of(key).at(-1)?.value, sum: `${about(o.issued[key] ?? 0)} in all`,
       });
     });
-    commits.update({ points: shown.of("commit").filter(({ value }) => value), from, to, step: shown.step, events, began, newest: now.of("commit").at(-1)?.value });
+    commits.update({ points: shown.of("commit").filter(({ value }) => value), from, to, step: shown.step, each: shown.each, events, began, newest: now.of("commit").at(-1)?.value });
     write(since, `Of all databases together. The node remembers two hours, or since it was started ${elapsed(o.millis)} ago. Lines mark changes of leader and alarms.`);
   }
   const close = follow((answer) => {
@@ -109,7 +109,7 @@ export function overview() {
 // remembered are the points of what the node remembers.
 function remembered({ at_millis: at, every_millis: every, ids_per_second: rates, commit_p99_micros: commits }) {
   return {
-    first: (at[0] ?? Infinity) - every, step: 1.5 * every,
+    first: (at[0] ?? Infinity) - every, step: 2 * every, each: every,
     of: (key) => (key === "commit" ? commits : rates[key]).map((value, i) => ({ at: at[i], value })),
   };
 }
@@ -118,7 +118,7 @@ function remembered({ at_millis: at, every_millis: every, ids_per_second: rates,
 function lately(samples) {
   const between = (key, a, b) => key === "commit" ? b.commit : ((b.issued[key] ?? 0) - (a.issued[key] ?? 0)) / (b.millis - a.millis) * 1000;
   return {
-    first: samples[0].millis, step: 5000,
+    first: samples[0].millis, step: 5000, each: 1000,
     of: (key) => samples.slice(1).map((sample, i) => ({ at: sample.millis, value: between(key, samples[i], sample) })).filter(({ value }) => Number.isFinite(value)),
   };
 }
