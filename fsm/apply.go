@@ -112,10 +112,13 @@ func (c *contents) dispatch(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	}
 }
 
-// dispatchCluster is dispatch for operations on series, and on the cluster itself.
+// dispatchCluster is dispatch for operations on series, on workers, and on the cluster itself.
 func (c *contents) dispatchCluster(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	if o.Kind.OfSeries() {
 		return c.series.apply(dst, now, o, c.floor)
+	}
+	if o.Kind.OfWorkers() {
+		return c.pools.apply(dst, now, o, c.floor)
 	}
 	switch o.Kind {
 	case op.KindBootstrap:

@@ -28,6 +28,7 @@ type contents struct {
 	requests   requestWindow
 	joinTokens joinTokenStore
 	series     seriesStore
+	pools      poolStore
 	settings   settingStore
 	// floor is where unknown names begin.
 	floor floor
@@ -48,11 +49,12 @@ func newContents() *contents {
 		requests:   newRequestWindow(),
 		joinTokens: newJoinTokens(),
 		series:     newSeriesStore(),
+		pools:      newPoolStore(),
 		settings:   newSettings(),
 	}
 	c.databases.limits = &c.settings
 	c.identities.databases, c.hilos.databases, c.claims.databases = &c.databases, &c.databases, &c.databases
-	c.series.databases = &c.databases
+	c.series.databases, c.pools.databases = &c.databases, &c.databases
 	return c
 }
 
@@ -62,7 +64,7 @@ func (c *contents) formed() bool { return c.clusterID != nil }
 // single records are hashed here.
 func (c *contents) hash() uint64 {
 	h := c.databases.hash + c.identities.hash + c.hilos.hash + c.claims.hash + c.members.hash +
-		c.sessions.hash + c.etags.hash + c.requests.hash + c.joinTokens.hash + c.series.hash + c.settings.hash()
+		c.sessions.hash + c.etags.hash + c.requests.hash + c.joinTokens.hash + c.series.hash + c.pools.hash + c.settings.hash()
 	if c.formed() {
 		h.Add(hashCluster(c.clusterID))
 	}

@@ -29,6 +29,7 @@ const (
 	recordSeries
 	recordPrincipal
 	recordRequestShare
+	recordPool
 )
 
 func hashDatabase(number uint32, name string) uint64 {
@@ -123,6 +124,12 @@ func hashRequestFloor(floor uint64) uint64 {
 func hashSeries(db uint32, name string, stored uint64) uint64 {
 	var s statehash.Space
 	return s.Begin(recordSeries).Number(uint64(db)).Number(stored).Text(name).Hash()
+}
+
+// hashPool takes the hash of all that the pool stores.
+func hashPool(db uint32, name string, stored uint64) uint64 {
+	var s statehash.Space
+	return s.Begin(recordPool).Number(uint64(db)).Number(stored).Text(name).Hash()
 }
 
 func hashSetting(id settingID, value int64) uint64 {

@@ -10,6 +10,7 @@ import (
 	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/worker"
 )
 
 // hashFromScratch computes the hash of everything that is stored.
@@ -77,6 +78,10 @@ func hashFromScratch(c *contents) uint64 {
 		h.Add(hashSeries(i.db, i.name, copied(i.series).Hash()))
 		return true
 	})
+	c.pools.byName.Scan(func(i *poolItem) bool {
+		h.Add(hashPool(i.db, i.name, copiedPool(i.pool).Hash()))
+		return true
+	})
 	return uint64(h)
 }
 
@@ -95,6 +100,22 @@ func copied(s *series.Series) *series.Series {
 		err = errors.Join(err, again.PutLost(l))
 	}
 	if err = errors.Join(err, again.Verify()); err != nil {
+		panic(err)
+	}
+	return again
+}
+
+// copiedPool returns a pool with what the other stores, put in lease by lease.
+func copiedPool(p *worker.Pool) *worker.Pool {
+	f := p.Freeze()
+	again, err := worker.Restore(f.Stored)
+	if err != nil {
+		panic(err)
+	}
+	for l := range f.Leases {
+		err = errors.Join(err, again.Put(l))
+	}
+	if err != nil {
 		panic(err)
 	}
 	return again

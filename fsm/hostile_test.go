@@ -18,6 +18,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/worker/snowflake"
 )
 
 // TestHostileFields gives each field of each operation every hostile value. Nothing may leave
@@ -217,6 +218,8 @@ func hostileBase(t testing.TB) (l *testLog, imports [][]byte) {
 		encodeOperation(token), addOperation(add), encodeOperation(opNext("users", 3)), encodeOperation(opClaimID("users/7")),
 		encodeOperation(opRaiseEtags("A", map[string]uint64{"x": 5})), encodeOperation(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Token: 7})),
 		onSeries(&raftlogv1.SeriesDefine{Name: "d", Definition: op.SeriesDefinition(dated)}), take("a", "b"),
+		onSeries(&raftlogv1.PoolDefine{Name: "p", Layout: op.PoolLayout(snowflake.Layouts["twitter"])}),
+		onSeries(&raftlogv1.WorkerAcquire{Pool: "p", Holder: "a", Token: 5, HolderUnixNano: testTime.UnixNano()}),
 	}, seriesOperations()[:3]...) {
 		l.mustApplied(l.raw(o))
 	}
@@ -277,6 +280,12 @@ func hostileTemplates(t testing.TB) (base []byte, all []*raftlogv1.Operation) {
 			Name: "t",
 			Key:  "z", Number: 1,
 		}}}),
+		onSeries(&raftlogv1.PoolDefine{
+			Name: "q", Layout: op.PoolLayout(snowflake.Layouts["sonyflake"]), WindowNanos: int64(time.Minute), Forget: true,
+		}),
+		onSeries(&raftlogv1.WorkerAcquire{Pool: "p", Holder: "b", Token: 6, WantNanos: int64(time.Minute), HolderUnixNano: l.now.UnixNano()}),
+		onSeries(&raftlogv1.WorkerRenew{Pool: "p", Token: 5, WantNanos: int64(time.Minute), HolderUnixNano: l.now.UnixNano()}),
+		onSeries(&raftlogv1.WorkerRelease{Pool: "p", Token: 5, Next: 1 << 38}),
 	) {
 		o := &raftlogv1.Operation{}
 		if err := proto.Unmarshal(data, o); err != nil {
@@ -370,6 +379,14 @@ func (w *twins) goOn() {
 		} {
 			w.apply(onSeries(m))
 		}
+	}
+	for _, m := range []proto.Message{
+		&raftlogv1.WorkerAcquire{Pool: "p", Holder: "a", Token: 9, HolderUnixNano: w.now.UnixNano()},
+		&raftlogv1.WorkerAcquire{Pool: "q", Holder: "c", Token: 9, HolderUnixNano: w.now.UnixNano()},
+		&raftlogv1.WorkerRenew{Pool: "p", Token: 5, HolderUnixNano: w.now.UnixNano()},
+		&raftlogv1.WorkerRelease{Pool: "p", Token: 5, Next: 9},
+	} {
+		w.apply(onSeries(m))
 	}
 	w.apply(encodeOperation(opNext("users", 1)))
 	w.apply(encodeOperation(opHiLo(&raftlogv1.HiLoNext{Tag: "orders"})))

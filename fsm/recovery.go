@@ -66,6 +66,7 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 		c.etags.skipAhead(uint64(by))
 	}
 	c.series.suspendAll()
+	c.pools.forgetAll()
 	c.floor = floor{names: plus(c.floor.names, r.SkipAhead), epoch: done.Epoch, series: true}
 	c.clusterID = slices.Clone(done.ClusterID)
 	return done, nil

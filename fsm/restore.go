@@ -66,7 +66,7 @@ func readContents(r io.Reader, maxFormat uint32) (*contents, error) {
 		return nil, corrupt("the state's hash is %016x, the header says %016x", hash, header.GetStateHash())
 	}
 	c.members.moved = false
-	c.requests.restored = nil
+	c.requests.restored, c.pools.restoring = nil, nil
 	return c, nil
 }
 
@@ -125,6 +125,10 @@ func (c *contents) restoreRecord(m *raftlogv1.SnapshotRecord) error {
 		return c.series.restoreNumbers(r.SeriesNumbers)
 	case *raftlogv1.SnapshotRecord_SeriesLost:
 		return c.series.restoreLost(r.SeriesLost)
+	case *raftlogv1.SnapshotRecord_Pool:
+		return c.pools.restore(r.Pool)
+	case *raftlogv1.SnapshotRecord_WorkerLease:
+		return c.pools.restoreLease(r.WorkerLease)
 	default:
 		return corrupt("a record of no known kind")
 	}

@@ -137,9 +137,9 @@ func needOf(o *op.Operation) (rights.Right, []byte) {
 		return forced(rights.Seed, o), o.Name()
 	case op.KindIdentityDelete:
 		return forced(rights.Delete, o), o.Name()
-	case op.KindHiLoNext, op.KindHiLoReturn:
+	case op.KindHiLoNext, op.KindHiLoReturn, op.KindWorkerAcquire, op.KindWorkerRenew, op.KindWorkerRelease:
 		return rights.Ranges, o.Name()
-	case op.KindHiLoSet:
+	case op.KindHiLoSet, op.KindPoolDefine:
 		return rights.Seed, o.Name()
 	case op.KindClaim, op.KindRelease:
 		return rights.Claims, o.Name()

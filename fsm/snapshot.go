@@ -38,11 +38,12 @@ type Snapshot struct {
 	membership uint64
 	joinTokens []*raftlogv1.JoinTokenCreate
 	series     []frozenSeries
+	pools      []frozenPool
 }
 
 // Snapshot returns the state as it is now. It takes some microseconds, whatever the size
-// of the state, but for one for each some hundred thousand numbers of series, and for each
-// few principals with request ids. It may be called from any goroutine.
+// of the state, but for one for each some hundred thousand numbers of series, for each few
+// pools of workers, and for each few principals with request ids. It may be called from any goroutine.
 func (s *State) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,6 +88,7 @@ func (c *contents) snapshot() *Snapshot {
 		membership: c.members.index,
 		joinTokens: c.joinTokens.records(),
 		series:     c.series.freeze(),
+		pools:      c.pools.freeze(),
 	}
 }
 

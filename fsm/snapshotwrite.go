@@ -152,6 +152,9 @@ func (s *Snapshot) writeNames(out *snapshotWriter) {
 	for i := range s.series {
 		out.series(&s.series[i])
 	}
+	for _, p := range s.pools {
+		p.write(out)
+	}
 }
 
 // identities writes a table of identities. There are many, so one message is reused for all;

@@ -247,6 +247,9 @@ func (p *transcript) unkeyed(l line) *raftlogv1.Operation {
 	if o := p.series(l); o != nil {
 		return o
 	}
+	if o := p.workers(l); o != nil {
+		return o
+	}
 	return p.membership(l)
 }
 

@@ -62,6 +62,8 @@ func (p *transcript) answer(r *raftlogv1.Result) string {
 		return fmt.Sprintf("not taken back, max %d", a.HiloReturn.GetMax())
 	case *raftlogv1.Result_Member:
 		return showMember(a.Member)
+	case *raftlogv1.Result_WorkerLease:
+		return p.showLease(op.LeaseOf(a.WorkerLease))
 	case *raftlogv1.Result_SeriesNumbers:
 		var numbers []series.Number
 		for _, n := range a.SeriesNumbers.GetNumbers() {
@@ -176,6 +178,8 @@ func (p *transcript) read(s string) string {
 		return fmt.Sprint(setting.Value, " ", ok)
 	case "series":
 		return p.readSeries(db, l)
+	case "pool":
+		return p.readPool(db, l.name(0))
 	case "counts":
 		return fmt.Sprintf("%+v", p.state.Counts())
 	case "databases":

@@ -34,6 +34,7 @@ const (
 	EventJoinToken    = "join-token.create"
 	// Those of series of document numbers: Name is the series.
 	EventSeriesDefine    = "series.define"
+	EventPoolDefine      = "pool.define"
 	EventSeriesDelete    = "series.delete"
 	EventSeriesVoid      = "series.void"
 	EventSeriesRelease   = "series.release"

@@ -43,14 +43,21 @@ const (
 	KindSeriesImport    Kind = 37
 	KindSeriesReconcile Kind = 38
 	KindSeriesDelete    Kind = 39
+	KindPoolDefine      Kind = 40
+	KindWorkerAcquire   Kind = 41
+	KindWorkerRenew     Kind = 42
+	KindWorkerRelease   Kind = 43
 )
 
 func (k Kind) known() bool {
-	return k >= KindIdentityNext && k <= KindMergeCluster || k >= KindRolesSet && k <= KindSeriesDelete
+	return k >= KindIdentityNext && k <= KindMergeCluster || k >= KindRolesSet && k <= KindWorkerRelease
 }
 
 // OfSeries reports whether an operation of the kind is on series of document numbers.
 func (k Kind) OfSeries() bool { return k >= KindSeriesDefine && k <= KindSeriesDelete }
+
+// OfWorkers reports whether an operation of the kind is on pools of workers.
+func (k Kind) OfWorkers() bool { return k >= KindPoolDefine && k <= KindWorkerRelease }
 
 // The other field numbers of raftlog.v1.Operation.
 const (

@@ -59,6 +59,9 @@ var parts = []part{
 	{folder: "docid", floor: 0, pure: true},
 	{folder: "hilo", floor: 0, pure: true},
 	{folder: "hilo/generator", floor: 0, beside: []string{"hilo"}},
+	{folder: "worker/snowflake", floor: 0, pure: true},
+	{folder: "worker/generator", floor: 0, beside: []string{"worker/snowflake"}},
+	{folder: "worker", floor: 0, pure: true, beside: []string{"internal/statehash", "worker/snowflake"}, modules: []string{btree}},
 	{folder: "identity", floor: 0, pure: true, beside: []string{"docid"}},
 	{folder: "series", floor: 0, pure: true, beside: []string{"docid", "internal/statehash", "series/format"}, modules: []string{btree}},
 	{folder: "series/format", floor: 0, pure: true, beside: []string{"docid"}},
@@ -78,7 +81,9 @@ var parts = []part{
 	{folder: "raftlog", floor: 0, pure: true, beside: []string{"internal/wire", "proto/raftlog/v1"}, modules: []string{protobuf}},
 	{
 		folder: "fsm/op", floor: 0, pure: true,
-		beside:  []string{"identity", "internal/outcome", "internal/wire", "proto/raftlog/v1", "series", "series/format"},
+		beside: []string{
+			"identity", "internal/outcome", "internal/wire", "proto/raftlog/v1", "series", "series/format", "worker", "worker/snowflake",
+		},
 		modules: []string{protobuf},
 	},
 	{folder: "internal/nodeid", floor: 0, pure: true},

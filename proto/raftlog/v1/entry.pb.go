@@ -422,6 +422,8 @@ type SnapshotRecord struct {
 	//	*SnapshotRecord_Series
 	//	*SnapshotRecord_SeriesNumbers
 	//	*SnapshotRecord_SeriesLost
+	//	*SnapshotRecord_Pool
+	//	*SnapshotRecord_WorkerLease
 	Record        isSnapshotRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -617,6 +619,24 @@ func (x *SnapshotRecord) GetSeriesLost() *SeriesLostRecord {
 	return nil
 }
 
+func (x *SnapshotRecord) GetPool() *PoolRecord {
+	if x != nil {
+		if x, ok := x.Record.(*SnapshotRecord_Pool); ok {
+			return x.Pool
+		}
+	}
+	return nil
+}
+
+func (x *SnapshotRecord) GetWorkerLease() *WorkerLease {
+	if x != nil {
+		if x, ok := x.Record.(*SnapshotRecord_WorkerLease); ok {
+			return x.WorkerLease
+		}
+	}
+	return nil
+}
+
 type isSnapshotRecord_Record interface {
 	isSnapshotRecord_Record()
 }
@@ -707,6 +727,16 @@ type SnapshotRecord_SeriesLost struct {
 	SeriesLost *SeriesLostRecord `protobuf:"bytes,18,opt,name=series_lost,json=seriesLost,proto3,oneof"`
 }
 
+type SnapshotRecord_Pool struct {
+	// A pool of workers.
+	Pool *PoolRecord `protobuf:"bytes,19,opt,name=pool,proto3,oneof"`
+}
+
+type SnapshotRecord_WorkerLease struct {
+	// The newest lease of a worker of the pool that came last.
+	WorkerLease *WorkerLease `protobuf:"bytes,20,opt,name=worker_lease,json=workerLease,proto3,oneof"`
+}
+
 func (*SnapshotRecord_Database) isSnapshotRecord_Record() {}
 
 func (*SnapshotRecord_Identity) isSnapshotRecord_Record() {}
@@ -740,6 +770,10 @@ func (*SnapshotRecord_Series) isSnapshotRecord_Record() {}
 func (*SnapshotRecord_SeriesNumbers) isSnapshotRecord_Record() {}
 
 func (*SnapshotRecord_SeriesLost) isSnapshotRecord_Record() {}
+
+func (*SnapshotRecord_Pool) isSnapshotRecord_Record() {}
+
+func (*SnapshotRecord_WorkerLease) isSnapshotRecord_Record() {}
 
 // IdentityRecord is an identity.
 type IdentityRecord struct {
@@ -1781,7 +1815,7 @@ var File_raftlog_v1_entry_proto protoreflect.FileDescriptor
 const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\n" +
 	"\x16raftlog/v1/entry.proto\x12\n" +
-	"raftlog.v1\x1a\x1araftlog/v1/operation.proto\x1a\x17raftlog/v1/series.proto\"\x8f\x01\n" +
+	"raftlog.v1\x1a\x1araftlog/v1/operation.proto\x1a\x17raftlog/v1/series.proto\x1a\x17raftlog/v1/worker.proto\"\x8f\x01\n" +
 	"\x05Entry\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x1d\n" +
 	"\n" +
@@ -1814,7 +1848,7 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\n" +
 	"log_format\x18\x05 \x01(\rR\tlogFormat\x12!\n" +
 	"\ffold_version\x18\x06 \x01(\rR\vfoldVersion\x12#\n" +
-	"\rrequest_floor\x18\a \x01(\x04R\frequestFloor\"\x95\a\n" +
+	"\rrequest_floor\x18\a \x01(\x04R\frequestFloor\"\x81\b\n" +
 	"\x0eSnapshotRecord\x12\x1c\n" +
 	"\bdatabase\x18\x01 \x01(\tH\x00R\bdatabase\x128\n" +
 	"\bidentity\x18\x02 \x01(\v2\x1a.raftlog.v1.IdentityRecordH\x00R\bidentity\x12,\n" +
@@ -1835,7 +1869,9 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\x06series\x18\x10 \x01(\v2\x18.raftlog.v1.SeriesRecordH\x00R\x06series\x12H\n" +
 	"\x0eseries_numbers\x18\x11 \x01(\v2\x1f.raftlog.v1.SeriesNumbersRecordH\x00R\rseriesNumbers\x12?\n" +
 	"\vseries_lost\x18\x12 \x01(\v2\x1c.raftlog.v1.SeriesLostRecordH\x00R\n" +
-	"seriesLostB\b\n" +
+	"seriesLost\x12,\n" +
+	"\x04pool\x18\x13 \x01(\v2\x16.raftlog.v1.PoolRecordH\x00R\x04pool\x12<\n" +
+	"\fworker_lease\x18\x14 \x01(\v2\x17.raftlog.v1.WorkerLeaseH\x00R\vworkerLeaseB\b\n" +
 	"\x06record\"l\n" +
 	"\x0eIdentityRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
@@ -1950,6 +1986,8 @@ var file_raftlog_v1_entry_proto_goTypes = []any{
 	(*SeriesRecord)(nil),        // 23: raftlog.v1.SeriesRecord
 	(*SeriesNumbersRecord)(nil), // 24: raftlog.v1.SeriesNumbersRecord
 	(*SeriesLostRecord)(nil),    // 25: raftlog.v1.SeriesLostRecord
+	(*PoolRecord)(nil),          // 26: raftlog.v1.PoolRecord
+	(*WorkerLease)(nil),         // 27: raftlog.v1.WorkerLease
 }
 var file_raftlog_v1_entry_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Entry.groups:type_name -> raftlog.v1.Group
@@ -1969,16 +2007,18 @@ var file_raftlog_v1_entry_proto_depIdxs = []int32{
 	23, // 14: raftlog.v1.SnapshotRecord.series:type_name -> raftlog.v1.SeriesRecord
 	24, // 15: raftlog.v1.SnapshotRecord.series_numbers:type_name -> raftlog.v1.SeriesNumbersRecord
 	25, // 16: raftlog.v1.SnapshotRecord.series_lost:type_name -> raftlog.v1.SeriesLostRecord
-	8,  // 17: raftlog.v1.HiLoRecord.outstanding:type_name -> raftlog.v1.OutstandingRange
-	9,  // 18: raftlog.v1.OutstandingRange.holder:type_name -> raftlog.v1.RangeHolder
-	12, // 19: raftlog.v1.RequestRecord.share:type_name -> raftlog.v1.RequestShare
-	14, // 20: raftlog.v1.SessionRecord.results:type_name -> raftlog.v1.SessionResult
-	18, // 21: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	26, // 17: raftlog.v1.SnapshotRecord.pool:type_name -> raftlog.v1.PoolRecord
+	27, // 18: raftlog.v1.SnapshotRecord.worker_lease:type_name -> raftlog.v1.WorkerLease
+	8,  // 19: raftlog.v1.HiLoRecord.outstanding:type_name -> raftlog.v1.OutstandingRange
+	9,  // 20: raftlog.v1.OutstandingRange.holder:type_name -> raftlog.v1.RangeHolder
+	12, // 21: raftlog.v1.RequestRecord.share:type_name -> raftlog.v1.RequestShare
+	14, // 22: raftlog.v1.SessionRecord.results:type_name -> raftlog.v1.SessionResult
+	18, // 23: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_entry_proto_init() }
@@ -1988,6 +2028,7 @@ func file_raftlog_v1_entry_proto_init() {
 	}
 	file_raftlog_v1_operation_proto_init()
 	file_raftlog_v1_series_proto_init()
+	file_raftlog_v1_worker_proto_init()
 	file_raftlog_v1_entry_proto_msgTypes[4].OneofWrappers = []any{
 		(*SnapshotRecord_Database)(nil),
 		(*SnapshotRecord_Identity)(nil),
@@ -2006,6 +2047,8 @@ func file_raftlog_v1_entry_proto_init() {
 		(*SnapshotRecord_Series)(nil),
 		(*SnapshotRecord_SeriesNumbers)(nil),
 		(*SnapshotRecord_SeriesLost)(nil),
+		(*SnapshotRecord_Pool)(nil),
+		(*SnapshotRecord_WorkerLease)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

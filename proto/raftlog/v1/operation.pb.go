@@ -97,6 +97,20 @@ const (
 	RefusalReason_REFUSAL_REASON_SERIES_INVALID RefusalReason = 35
 	// Numbers of the series are confirmed or voided.
 	RefusalReason_REFUSAL_REASON_SERIES_IN_USE RefusalReason = 36
+	// There is no such pool.
+	RefusalReason_REFUSAL_REASON_POOL_NOT_FOUND RefusalReason = 37
+	// There is a pool of that name with another definition.
+	RefusalReason_REFUSAL_REASON_POOL_DIFFERS RefusalReason = 38
+	// All workers of the pool are in use.
+	RefusalReason_REFUSAL_REASON_POOL_FULL RefusalReason = 39
+	// The pool's layout has no time left.
+	RefusalReason_REFUSAL_REASON_POOL_ENDED RefusalReason = 40
+	// The lease is not the worker's newest, or its window has passed.
+	RefusalReason_REFUSAL_REASON_LEASE_PASSED RefusalReason = 41
+	// The clocks of holder and leader are too far apart.
+	RefusalReason_REFUSAL_REASON_CLOCK_SKEW RefusalReason = 42
+	// A field of an operation on workers is wrong.
+	RefusalReason_REFUSAL_REASON_POOL_INVALID RefusalReason = 43
 	// The leader's own, which no log entry is refused for: too few of the voters that
 	// remain after a removal answer it.
 	RefusalReason_REFUSAL_REASON_LOSES_QUORUM RefusalReason = 100
@@ -143,6 +157,13 @@ var (
 		34:  "REFUSAL_REASON_SERIES_DIFFERS",
 		35:  "REFUSAL_REASON_SERIES_INVALID",
 		36:  "REFUSAL_REASON_SERIES_IN_USE",
+		37:  "REFUSAL_REASON_POOL_NOT_FOUND",
+		38:  "REFUSAL_REASON_POOL_DIFFERS",
+		39:  "REFUSAL_REASON_POOL_FULL",
+		40:  "REFUSAL_REASON_POOL_ENDED",
+		41:  "REFUSAL_REASON_LEASE_PASSED",
+		42:  "REFUSAL_REASON_CLOCK_SKEW",
+		43:  "REFUSAL_REASON_POOL_INVALID",
 		100: "REFUSAL_REASON_LOSES_QUORUM",
 		101: "REFUSAL_REASON_MEMBER_UNREACHABLE",
 	}
@@ -183,6 +204,13 @@ var (
 		"REFUSAL_REASON_SERIES_DIFFERS":         34,
 		"REFUSAL_REASON_SERIES_INVALID":         35,
 		"REFUSAL_REASON_SERIES_IN_USE":          36,
+		"REFUSAL_REASON_POOL_NOT_FOUND":         37,
+		"REFUSAL_REASON_POOL_DIFFERS":           38,
+		"REFUSAL_REASON_POOL_FULL":              39,
+		"REFUSAL_REASON_POOL_ENDED":             40,
+		"REFUSAL_REASON_LEASE_PASSED":           41,
+		"REFUSAL_REASON_CLOCK_SKEW":             42,
+		"REFUSAL_REASON_POOL_INVALID":           43,
 		"REFUSAL_REASON_LOSES_QUORUM":           100,
 		"REFUSAL_REASON_MEMBER_UNREACHABLE":     101,
 	}
@@ -261,6 +289,10 @@ type Operation struct {
 	//	*Operation_SeriesImport
 	//	*Operation_SeriesReconcile
 	//	*Operation_SeriesDelete
+	//	*Operation_PoolDefine
+	//	*Operation_WorkerAcquire
+	//	*Operation_WorkerRenew
+	//	*Operation_WorkerRelease
 	Op            isOperation_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -585,6 +617,42 @@ func (x *Operation) GetSeriesDelete() *SeriesDelete {
 	return nil
 }
 
+func (x *Operation) GetPoolDefine() *PoolDefine {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_PoolDefine); ok {
+			return x.PoolDefine
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetWorkerAcquire() *WorkerAcquire {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_WorkerAcquire); ok {
+			return x.WorkerAcquire
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetWorkerRenew() *WorkerRenew {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_WorkerRenew); ok {
+			return x.WorkerRenew
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetWorkerRelease() *WorkerRelease {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_WorkerRelease); ok {
+			return x.WorkerRelease
+		}
+	}
+	return nil
+}
+
 type isOperation_Op interface {
 	isOperation_Op()
 }
@@ -734,6 +802,26 @@ type Operation_SeriesDelete struct {
 	SeriesDelete *SeriesDelete `protobuf:"bytes,39,opt,name=series_delete,json=seriesDelete,proto3,oneof"`
 }
 
+type Operation_PoolDefine struct {
+	// Begin a pool of workers.
+	PoolDefine *PoolDefine `protobuf:"bytes,40,opt,name=pool_define,json=poolDefine,proto3,oneof"`
+}
+
+type Operation_WorkerAcquire struct {
+	// Lease a worker.
+	WorkerAcquire *WorkerAcquire `protobuf:"bytes,41,opt,name=worker_acquire,json=workerAcquire,proto3,oneof"`
+}
+
+type Operation_WorkerRenew struct {
+	// Move the end of a worker's window.
+	WorkerRenew *WorkerRenew `protobuf:"bytes,42,opt,name=worker_renew,json=workerRenew,proto3,oneof"`
+}
+
+type Operation_WorkerRelease struct {
+	// Free a worker.
+	WorkerRelease *WorkerRelease `protobuf:"bytes,43,opt,name=worker_release,json=workerRelease,proto3,oneof"`
+}
+
 func (*Operation_IdentityNext) isOperation_Op() {}
 
 func (*Operation_IdentitySeed) isOperation_Op() {}
@@ -791,6 +879,14 @@ func (*Operation_SeriesImport) isOperation_Op() {}
 func (*Operation_SeriesReconcile) isOperation_Op() {}
 
 func (*Operation_SeriesDelete) isOperation_Op() {}
+
+func (*Operation_PoolDefine) isOperation_Op() {}
+
+func (*Operation_WorkerAcquire) isOperation_Op() {}
+
+func (*Operation_WorkerRenew) isOperation_Op() {}
+
+func (*Operation_WorkerRelease) isOperation_Op() {}
 
 // RequestKey identifies a call for exactly-once.
 type RequestKey struct {
@@ -2974,6 +3070,7 @@ type Result struct {
 	//	*Result_RolesBefore
 	//	*Result_Etag
 	//	*Result_SeriesNumbers
+	//	*Result_WorkerLease
 	Result        isResult_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3127,6 +3224,15 @@ func (x *Result) GetSeriesNumbers() *SeriesNumbers {
 	return nil
 }
 
+func (x *Result) GetWorkerLease() *WorkerLease {
+	if x != nil {
+		if x, ok := x.Result.(*Result_WorkerLease); ok {
+			return x.WorkerLease
+		}
+	}
+	return nil
+}
+
 type isResult_Result interface {
 	isResult_Result()
 }
@@ -3183,6 +3289,11 @@ type Result_SeriesNumbers struct {
 	SeriesNumbers *SeriesNumbers `protobuf:"bytes,20,opt,name=series_numbers,json=seriesNumbers,proto3,oneof"`
 }
 
+type Result_WorkerLease struct {
+	// Of WorkerAcquire and WorkerRenew.
+	WorkerLease *WorkerLease `protobuf:"bytes,21,opt,name=worker_lease,json=workerLease,proto3,oneof"`
+}
+
 func (*Result_IdentityNext) isResult_Result() {}
 
 func (*Result_Value) isResult_Result() {}
@@ -3202,6 +3313,8 @@ func (*Result_RolesBefore) isResult_Result() {}
 func (*Result_Etag) isResult_Result() {}
 
 func (*Result_SeriesNumbers) isResult_Result() {}
+
+func (*Result_WorkerLease) isResult_Result() {}
 
 // Refusal says why an operation was refused.
 type Refusal struct {
@@ -3950,7 +4063,7 @@ var File_raftlog_v1_operation_proto protoreflect.FileDescriptor
 const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\n" +
 	"\x1araftlog/v1/operation.proto\x12\n" +
-	"raftlog.v1\x1a\x17raftlog/v1/series.proto\"\x83\x0f\n" +
+	"raftlog.v1\x1a\x17raftlog/v1/series.proto\x1a\x17raftlog/v1/worker.proto\"\x84\x11\n" +
 	"\tOperation\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x120\n" +
 	"\arequest\x18\x02 \x01(\v2\x16.raftlog.v1.RequestKeyR\arequest\x12!\n" +
@@ -3990,7 +4103,12 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\rseries_resume\x18$ \x01(\v2\x18.raftlog.v1.SeriesResumeH\x00R\fseriesResume\x12?\n" +
 	"\rseries_import\x18% \x01(\v2\x18.raftlog.v1.SeriesImportH\x00R\fseriesImport\x12H\n" +
 	"\x10series_reconcile\x18& \x01(\v2\x1b.raftlog.v1.SeriesReconcileH\x00R\x0fseriesReconcile\x12?\n" +
-	"\rseries_delete\x18' \x01(\v2\x18.raftlog.v1.SeriesDeleteH\x00R\fseriesDeleteB\x04\n" +
+	"\rseries_delete\x18' \x01(\v2\x18.raftlog.v1.SeriesDeleteH\x00R\fseriesDelete\x129\n" +
+	"\vpool_define\x18( \x01(\v2\x16.raftlog.v1.PoolDefineH\x00R\n" +
+	"poolDefine\x12B\n" +
+	"\x0eworker_acquire\x18) \x01(\v2\x19.raftlog.v1.WorkerAcquireH\x00R\rworkerAcquire\x12<\n" +
+	"\fworker_renew\x18* \x01(\v2\x17.raftlog.v1.WorkerRenewH\x00R\vworkerRenew\x12B\n" +
+	"\x0eworker_release\x18+ \x01(\v2\x19.raftlog.v1.WorkerReleaseH\x00R\rworkerReleaseB\x04\n" +
 	"\x02opB\f\n" +
 	"\n" +
 	"_principal\"l\n" +
@@ -4156,7 +4274,7 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\bGivenTag\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12-\n" +
-	"\x05etags\x18\x03 \x03(\v2\x17.raftlog.v1.EtagRaiseToR\x05etags\"\xa4\x05\n" +
+	"\x05etags\x18\x03 \x03(\v2\x17.raftlog.v1.EtagRaiseToR\x05etags\"\xe2\x05\n" +
 	"\x06Result\x12\x1b\n" +
 	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\x12-\n" +
 	"\arefusal\x18\x02 \x01(\v2\x13.raftlog.v1.RefusalR\arefusal\x12\x1b\n" +
@@ -4172,7 +4290,8 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\rmerge_cluster\x18\x10 \x01(\v2\x1e.raftlog.v1.MergeClusterResultH\x00R\fmergeCluster\x12#\n" +
 	"\froles_before\x18\x12 \x01(\x04H\x00R\vrolesBefore\x12,\n" +
 	"\x04etag\x18\x13 \x01(\v2\x16.raftlog.v1.EtagResultH\x00R\x04etag\x12B\n" +
-	"\x0eseries_numbers\x18\x14 \x01(\v2\x19.raftlog.v1.SeriesNumbersH\x00R\rseriesNumbersB\b\n" +
+	"\x0eseries_numbers\x18\x14 \x01(\v2\x19.raftlog.v1.SeriesNumbersH\x00R\rseriesNumbers\x12<\n" +
+	"\fworker_lease\x18\x15 \x01(\v2\x17.raftlog.v1.WorkerLeaseH\x00R\vworkerLeaseB\b\n" +
 	"\x06resultB\t\n" +
 	"\a_before\"\xa9\x01\n" +
 	"\aRefusal\x121\n" +
@@ -4224,8 +4343,7 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\aceiling\x18\x02 \x01(\x04R\aceiling\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\x04R\x04last\x12\x14\n" +
-	"\x05floor\x18\x04 \x01(\x04R\x05floor*\xd0\n" +
-	"\n" +
+	"\x05floor\x18\x04 \x01(\x04R\x05floor*\xb2\f\n" +
 	"\rRefusalReason\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16REFUSAL_REASON_INVALID\x10\x01\x12\x18\n" +
@@ -4263,7 +4381,14 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\"REFUSAL_REASON_SERIES_NUMBER_STATE\x10!\x12!\n" +
 	"\x1dREFUSAL_REASON_SERIES_DIFFERS\x10\"\x12!\n" +
 	"\x1dREFUSAL_REASON_SERIES_INVALID\x10#\x12 \n" +
-	"\x1cREFUSAL_REASON_SERIES_IN_USE\x10$\x12\x1f\n" +
+	"\x1cREFUSAL_REASON_SERIES_IN_USE\x10$\x12!\n" +
+	"\x1dREFUSAL_REASON_POOL_NOT_FOUND\x10%\x12\x1f\n" +
+	"\x1bREFUSAL_REASON_POOL_DIFFERS\x10&\x12\x1c\n" +
+	"\x18REFUSAL_REASON_POOL_FULL\x10'\x12\x1d\n" +
+	"\x19REFUSAL_REASON_POOL_ENDED\x10(\x12\x1f\n" +
+	"\x1bREFUSAL_REASON_LEASE_PASSED\x10)\x12\x1d\n" +
+	"\x19REFUSAL_REASON_CLOCK_SKEW\x10*\x12\x1f\n" +
+	"\x1bREFUSAL_REASON_POOL_INVALID\x10+\x12\x1f\n" +
 	"\x1bREFUSAL_REASON_LOSES_QUORUM\x10d\x12%\n" +
 	"!REFUSAL_REASON_MEMBER_UNREACHABLE\x10eB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
 
@@ -4336,8 +4461,13 @@ var file_raftlog_v1_operation_proto_goTypes = []any{
 	(*SeriesImport)(nil),       // 51: raftlog.v1.SeriesImport
 	(*SeriesReconcile)(nil),    // 52: raftlog.v1.SeriesReconcile
 	(*SeriesDelete)(nil),       // 53: raftlog.v1.SeriesDelete
-	(*SeriesNumbers)(nil),      // 54: raftlog.v1.SeriesNumbers
-	(*SeriesNumber)(nil),       // 55: raftlog.v1.SeriesNumber
+	(*PoolDefine)(nil),         // 54: raftlog.v1.PoolDefine
+	(*WorkerAcquire)(nil),      // 55: raftlog.v1.WorkerAcquire
+	(*WorkerRenew)(nil),        // 56: raftlog.v1.WorkerRenew
+	(*WorkerRelease)(nil),      // 57: raftlog.v1.WorkerRelease
+	(*SeriesNumbers)(nil),      // 58: raftlog.v1.SeriesNumbers
+	(*WorkerLease)(nil),        // 59: raftlog.v1.WorkerLease
+	(*SeriesNumber)(nil),       // 60: raftlog.v1.SeriesNumber
 }
 var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Operation.request:type_name -> raftlog.v1.RequestKey
@@ -4370,38 +4500,43 @@ var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	51, // 27: raftlog.v1.Operation.series_import:type_name -> raftlog.v1.SeriesImport
 	52, // 28: raftlog.v1.Operation.series_reconcile:type_name -> raftlog.v1.SeriesReconcile
 	53, // 29: raftlog.v1.Operation.series_delete:type_name -> raftlog.v1.SeriesDelete
-	12, // 30: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
-	12, // 31: raftlog.v1.MemberAdd.member:type_name -> raftlog.v1.Member
-	12, // 32: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
-	21, // 33: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagRaiseTo
-	23, // 34: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagLast
-	26, // 35: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
-	28, // 36: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
-	27, // 37: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
-	30, // 38: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
-	31, // 39: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
-	33, // 40: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
-	21, // 41: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagRaiseTo
-	35, // 42: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
-	37, // 43: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
-	38, // 44: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
-	39, // 45: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
-	43, // 46: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
-	40, // 47: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
-	41, // 48: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
-	42, // 49: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
-	54, // 50: raftlog.v1.Result.series_numbers:type_name -> raftlog.v1.SeriesNumbers
-	0,  // 51: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
-	55, // 52: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
-	36, // 53: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
-	12, // 54: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
-	44, // 55: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagState
-	45, // 56: raftlog.v1.EtagState.databases:type_name -> raftlog.v1.EtagDatabase
-	57, // [57:57] is the sub-list for method output_type
-	57, // [57:57] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	54, // 30: raftlog.v1.Operation.pool_define:type_name -> raftlog.v1.PoolDefine
+	55, // 31: raftlog.v1.Operation.worker_acquire:type_name -> raftlog.v1.WorkerAcquire
+	56, // 32: raftlog.v1.Operation.worker_renew:type_name -> raftlog.v1.WorkerRenew
+	57, // 33: raftlog.v1.Operation.worker_release:type_name -> raftlog.v1.WorkerRelease
+	12, // 34: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
+	12, // 35: raftlog.v1.MemberAdd.member:type_name -> raftlog.v1.Member
+	12, // 36: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
+	21, // 37: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagRaiseTo
+	23, // 38: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagLast
+	26, // 39: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
+	28, // 40: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
+	27, // 41: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
+	30, // 42: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
+	31, // 43: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
+	33, // 44: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
+	21, // 45: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagRaiseTo
+	35, // 46: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
+	37, // 47: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
+	38, // 48: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
+	39, // 49: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
+	43, // 50: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
+	40, // 51: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
+	41, // 52: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
+	42, // 53: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
+	58, // 54: raftlog.v1.Result.series_numbers:type_name -> raftlog.v1.SeriesNumbers
+	59, // 55: raftlog.v1.Result.worker_lease:type_name -> raftlog.v1.WorkerLease
+	0,  // 56: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
+	60, // 57: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
+	36, // 58: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
+	12, // 59: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
+	44, // 60: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagState
+	45, // 61: raftlog.v1.EtagState.databases:type_name -> raftlog.v1.EtagDatabase
+	62, // [62:62] is the sub-list for method output_type
+	62, // [62:62] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_operation_proto_init() }
@@ -4410,6 +4545,7 @@ func file_raftlog_v1_operation_proto_init() {
 		return
 	}
 	file_raftlog_v1_series_proto_init()
+	file_raftlog_v1_worker_proto_init()
 	file_raftlog_v1_operation_proto_msgTypes[0].OneofWrappers = []any{
 		(*Operation_IdentityNext)(nil),
 		(*Operation_IdentitySeed)(nil),
@@ -4440,6 +4576,10 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Operation_SeriesImport)(nil),
 		(*Operation_SeriesReconcile)(nil),
 		(*Operation_SeriesDelete)(nil),
+		(*Operation_PoolDefine)(nil),
+		(*Operation_WorkerAcquire)(nil),
+		(*Operation_WorkerRenew)(nil),
+		(*Operation_WorkerRelease)(nil),
 	}
 	file_raftlog_v1_operation_proto_msgTypes[3].OneofWrappers = []any{}
 	file_raftlog_v1_operation_proto_msgTypes[23].OneofWrappers = []any{}
@@ -4454,6 +4594,7 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Result_RolesBefore)(nil),
 		(*Result_Etag)(nil),
 		(*Result_SeriesNumbers)(nil),
+		(*Result_WorkerLease)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

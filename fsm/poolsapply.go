@@ -1,0 +1,170 @@
+package fsm
+
+import (
+	"errors"
+	"time"
+	"unicode/utf8"
+
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/op"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/worker"
+	"github.com/idnode/idnode/worker/snowflake"
+)
+
+// apply runs an operation on pools of workers, appending its answer to dst. A refused operation
+// frees workers whose windows have passed, and changes nothing else.
+func (s *poolStore) apply(dst []byte, now moment, o *op.Operation, floor floor) ([]byte, *refusal) {
+	if err := checkDatabase(o); err != nil {
+		return dst, err
+	}
+	switch o.Kind {
+	case op.KindPoolDefine:
+		return s.define(dst, now, o, floor)
+	case op.KindWorkerAcquire:
+		return s.acquire(dst, now, o)
+	case op.KindWorkerRenew:
+		return s.renew(dst, now, o)
+	default:
+		return s.release(dst, o)
+	}
+}
+
+// define begins a pool. If the state does not know all names that were used, there may have been
+// one of this name, with leases.
+func (s *poolStore) define(dst []byte, now moment, o *op.Operation, floor floor) ([]byte, *refusal) {
+	var m raftlogv1.PoolDefine
+	if err := decodePayload(o, &m); err != nil {
+		return dst, err
+	}
+	if err := checkText("name", m.GetName(), docid.MaxNameBytes); err != nil {
+		return dst, err
+	}
+	fresh, err := worker.NewPool(op.LayoutOf(m.GetLayout()), time.Duration(m.GetWindowNanos()), floor.series || m.GetForget())
+	if err != nil {
+		return dst, refuseWorker(err)
+	}
+	i := s.find(s.databases.numberOf(o.Database), m.GetName())
+	if i == nil {
+		return dst, s.begin(now, o, &m, fresh)
+	}
+	if !i.pool.Same(fresh) {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_DIFFERS, "layout",
+			"pool %.200q has another layout or window", m.GetName())
+	}
+	if m.GetForget() {
+		i.pool.Forget()
+		s.changed(i)
+	}
+	return dst, nil
+}
+
+// begin stores a new pool. How long its layout lasts does not matter where it may have had leases.
+func (s *poolStore) begin(now moment, o *op.Operation, m *raftlogv1.PoolDefine, fresh *worker.Pool) *refusal {
+	name := m.GetName()
+	if r, found := docid.FirstInvisible(name); found {
+		return invalid("name", "has the character %U, which cannot be seen", r)
+	}
+	if err := fresh.Layout().Check(time.Unix(0, now.unixNano)); err != nil && !m.GetForget() {
+		return refuseWorker(err)
+	}
+	if full := s.databases.roomFor(o.Database, 1, len(name)); full != nil {
+		return full
+	}
+	s.databases.use(o.Database)
+	s.add(s.databases.numberOf(o.Database), name, fresh)
+	return nil
+}
+
+// in changes a pool.
+func (s *poolStore) in(o *op.Operation, name string, change func(*worker.Pool) error) *refusal {
+	i := s.find(s.databases.numberOf(o.Database), name)
+	if i == nil {
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_NOT_FOUND, "pool", "there is no pool %.200q", name)
+	}
+	err := change(i.pool)
+	s.changed(i)
+	return refuseWorker(err)
+}
+
+// acquire leases a worker.
+func (s *poolStore) acquire(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
+	var m raftlogv1.WorkerAcquire
+	if err := decodePayload(o, &m); err != nil {
+		return dst, err
+	}
+	if _, found := docid.FirstInvisible(m.GetHolder()); found || !utf8.ValidString(m.GetHolder()) {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_INVALID, "holder", "has an invisible character")
+	}
+	var leased worker.Lease
+	refused := s.in(o, m.GetPool(), func(p *worker.Pool) (err error) {
+		leased, err = p.Acquire(m.GetHolder(), m.GetToken(), requestAt(now, m.GetWantNanos(), m.GetHolderUnixNano()))
+		return err
+	})
+	if refused != nil {
+		return dst, refused
+	}
+	return op.AppendAnswer(dst, op.WorkerLease(leased)), nil
+}
+
+// requestAt is a request of a holder, at the time of the leader.
+func requestAt(now moment, want, holder int64) worker.Request {
+	return worker.Request{Want: time.Duration(want), Holder: time.Unix(0, holder), Leader: time.Unix(0, now.unixNano)}
+}
+
+// renew moves the end of a window.
+func (s *poolStore) renew(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
+	var m raftlogv1.WorkerRenew
+	if err := decodePayload(o, &m); err != nil {
+		return dst, err
+	}
+	var leased worker.Lease
+	refused := s.in(o, m.GetPool(), func(p *worker.Pool) (err error) {
+		leased, err = p.Renew(int(m.GetWorker()), m.GetToken(), requestAt(now, m.GetWantNanos(), m.GetHolderUnixNano()))
+		return err
+	})
+	if refused != nil {
+		return dst, refused
+	}
+	return op.AppendAnswer(dst, op.WorkerLease(leased)), nil
+}
+
+// release frees a worker. A repeated release changes nothing.
+func (s *poolStore) release(dst []byte, o *op.Operation) ([]byte, *refusal) {
+	var m raftlogv1.WorkerRelease
+	if err := decodePayload(o, &m); err != nil {
+		return dst, err
+	}
+	return dst, s.in(o, m.GetPool(), func(p *worker.Pool) error {
+		return p.Release(int(m.GetWorker()), m.GetToken(), m.GetNext())
+	})
+}
+
+// workerRefusals has, for each error of a pool without a field of its own, the reason of the
+// refusal, and the invalid field of the request.
+var workerRefusals = []struct {
+	is     func(error) bool
+	reason raftlogv1.RefusalReason
+	field  string
+}{
+	{isError[*worker.SkewError], raftlogv1.RefusalReason_REFUSAL_REASON_CLOCK_SKEW, "now"},
+	{isError[*worker.FullError], raftlogv1.RefusalReason_REFUSAL_REASON_POOL_FULL, "pool"},
+	{isError[*worker.PassedError], raftlogv1.RefusalReason_REFUSAL_REASON_LEASE_PASSED, "worker"},
+	{isError[worker.EndError], raftlogv1.RefusalReason_REFUSAL_REASON_POOL_ENDED, "pool"},
+}
+
+// refuseWorker translates an error of a pool; nil of nil.
+func refuseWorker(err error) *refusal {
+	if err == nil {
+		return nil
+	}
+	for _, known := range workerRefusals {
+		if known.is(err) {
+			return refuse(known.reason, known.field, "%v", err)
+		}
+	}
+	if wrong := (*snowflake.InvalidError)(nil); errors.As(err, &wrong) {
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_INVALID, wrong.Field, "%s %s", wrong.Field, wrong.Detail)
+	}
+	return invalid("", "%v", err)
+}

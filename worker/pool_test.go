@@ -1,0 +1,241 @@
+package worker_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/idnode/idnode/worker"
+	"github.com/idnode/idnode/worker/snowflake"
+)
+
+// layout has two workers, and a unit of 10 ms.
+var layout = snowflake.Layout{Epoch: start.UnixMilli() - 1_000_000, Unit: 10, TimeBits: 45, WorkerBits: 1, SequenceBits: 8}
+
+var start = time.UnixMilli(1_700_000_000_000)
+
+func newPool(t testing.TB, l snowflake.Layout, window time.Duration) *worker.Pool {
+	t.Helper()
+	p, err := worker.NewPool(l, window, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func at(t time.Time) worker.Request { return worker.Request{Holder: t, Leader: t} }
+
+// TestTheLifeOfALease goes through one pool of two workers.
+func TestTheLifeOfALease(t *testing.T) {
+	p, now := newPool(t, layout, time.Minute), start
+	unit := func(after time.Duration) int64 { return layout.At(start.Add(after).UnixMilli()) }
+	acquire := func(holder string, token uint64) string {
+		l, err := p.Acquire(holder, token, at(now))
+		return said(l, err, unit(0))
+	}
+	steps := []struct {
+		at   time.Duration
+		what string
+		do   func() string
+		want string
+	}{
+		{0, "the lowest", func() string { return acquire("a", 1) }, "0 [-100, 6000)"},
+		{0, "the next one", func() string { return acquire("b", 2) }, "1 [-100, 6000)"},
+		{time.Second, "none is left", func() string { return acquire("c", 3) }, "full until 6000"},
+		{30 * time.Second, "a renewal", func() string { return said2(p.Renew(0, 1, at(now)))(unit(0)) }, "0 [-100, 9000)"},
+		{30 * time.Second, "another's lease", func() string { return said2(p.Renew(0, 2, at(now)))(unit(0)) }, "passed 0"},
+		{60 * time.Second, "a window that has passed", func() string { return said2(p.Renew(1, 2, at(now)))(unit(0)) }, "passed 1"},
+		{60 * time.Second, "its worker is another's, behind it", func() string { return acquire("c", 4) }, "1 [6000, 12000)"},
+		{61 * time.Second, "the rest is given back", func() string { return fmt.Sprint(p.Release(0, 1, unit(50*time.Second))) }, "<nil>"},
+		{61 * time.Second, "once", func() string { return fmt.Sprint(p.Release(0, 1, unit(55*time.Second))) }, "<nil>"},
+		{61 * time.Second, "it is another's behind the last id", func() string { return acquire("d", 5) }, "0 [6000, 12100)"},
+		{200 * time.Second, "the worker that it had last", func() string { return acquire("c", 6) }, "1 [19900, 26000)"},
+		{200 * time.Second, "a release of a lease before", func() string { return said(worker.Lease{}, p.Release(1, 4, 0), 0) }, "passed 1"},
+	}
+	for _, s := range steps {
+		now = start.Add(s.at)
+		if got := s.do(); got != s.want {
+			t.Errorf("%s: %s, want %s", s.what, got, s.want)
+		}
+	}
+}
+
+func said2(l worker.Lease, err error) func(int64) string {
+	return func(zero int64) string { return said(l, err, zero) }
+}
+
+// said shows a lease with times from zero on.
+func said(l worker.Lease, err error, zero int64) string {
+	if full := (*worker.FullError)(nil); errors.As(err, &full) {
+		return fmt.Sprintf("full until %d", layout.At(full.Ends.UnixMilli())-zero)
+	}
+	if passed := (*worker.PassedError)(nil); errors.As(err, &passed) {
+		return fmt.Sprintf("passed %d", passed.Worker)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%d [%d, %d)", l.Worker, l.From-zero, l.Until-zero)
+}
+
+// TestClocksThatDifferAreRefused: neither clock decides alone, and nothing changes.
+func TestClocksThatDifferAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		ahead time.Duration
+		ok    bool
+	}{
+		{0, true},
+		{worker.MaxSkew, true},
+		{-worker.MaxSkew, true},
+		{worker.MaxSkew + 1, false},
+		{-worker.MaxSkew - 1, false},
+		{365 * 24 * time.Hour, false},
+	} {
+		p := newPool(t, layout, 0)
+		before := p.Hash()
+		r := worker.Request{Holder: start.Add(c.ahead), Leader: start}
+		_, err := p.Acquire("a", 1, r)
+		skew := (*worker.SkewError)(nil)
+		if c.ok != (err == nil) || !c.ok && (!errors.As(err, &skew) || skew.Ahead != c.ahead || p.Hash() != before) {
+			t.Errorf("%s ahead: %v", c.ahead, err)
+		}
+	}
+}
+
+// TestForgottenLeases: new windows begin behind all that could have been given.
+func TestForgottenLeases(t *testing.T) {
+	p := newPool(t, layout, time.Minute)
+	old, err := p.Acquire("a", 1, at(start))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Forget()
+	if _, err := p.Renew(old.Worker, 1, at(start)); err == nil {
+		t.Error("a forgotten lease was renewed")
+	}
+	l, err := p.Acquire("a", 2, at(start.Add(time.Second)))
+	if want := layout.At(start.Add(time.Second + time.Minute + 2*worker.MaxSkew).UnixMilli()); err != nil || l.From != want {
+		t.Errorf("from %d, want %d; %v", l.From, want, err)
+	}
+}
+
+// TestWrongRequests: each is refused with its field.
+func TestWrongRequests(t *testing.T) {
+	p := newPool(t, layout, time.Minute)
+	for _, c := range []struct {
+		holder string
+		want   time.Duration
+		field  string
+	}{
+		{"", 0, "holder"},
+		{strings.Repeat("x", worker.MaxHolderBytes+1), 0, "holder"},
+		{"a", -1, "window"},
+		{"a", time.Minute + 1, "window"},
+	} {
+		_, err := p.Acquire(c.holder, 1, worker.Request{Want: c.want, Holder: start, Leader: start})
+		if wrong := (*snowflake.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != c.field {
+			t.Errorf("%q, %s: %v, want the field %s", c.holder, c.want, err, c.field)
+		}
+	}
+}
+
+// span is a window of a worker that somebody was told of.
+type span struct {
+	worker      int
+	token       uint64
+	from, until int64
+}
+
+// TestWindowsNeverOverlap draws calls under clocks that jump and differ. Whatever a holder was told,
+// no time of a worker is another's, but for what was released.
+func TestWindowsNeverOverlap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, err := worker.NewPool(layout, rapid.SampledFrom([]time.Duration{10 * time.Second, time.Minute}).Draw(t, "window"), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []span
+		leader := start
+		for n := range rapid.IntRange(1, 80).Draw(t, "calls") {
+			leader = leader.Add(time.Duration(rapid.IntRange(-30_000, 40_000).Draw(t, "ms later")) * time.Millisecond)
+			r := worker.Request{
+				Leader: leader, Holder: leader.Add(time.Duration(rapid.IntRange(-12_000, 12_000).Draw(t, "ms ahead")) * time.Millisecond),
+				Want: time.Duration(rapid.IntRange(0, 10_000).Draw(t, "ms wanted")) * time.Millisecond,
+			}
+			token := uint64(n + 1)
+			switch rapid.IntRange(0, 9).Draw(t, "call") {
+			case 0, 1, 2, 3:
+				if l, err := p.Acquire(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "holder"), token, r); err == nil {
+					told = append(told, span{l.Worker, token, l.From, l.Until})
+				}
+			case 4, 5, 6:
+				if i := drawn(t, told); i >= 0 {
+					if l, err := p.Renew(told[i].worker, told[i].token, r); err == nil {
+						told[i].until = l.Until
+					}
+				}
+			case 7, 8:
+				if i := drawn(t, told); i >= 0 {
+					next := rapid.Int64Range(told[i].from, told[i].until).Draw(t, "next")
+					// The holder makes no id from next on, even if it does not hear the answer.
+					told[i].until = next
+					_ = p.Release(told[i].worker, told[i].token, next)
+				}
+			default:
+				p = again(t, p)
+			}
+		}
+		checkDisjoint(t, told)
+	})
+}
+
+// drawn returns the place of some lease; -1 if there is none.
+func drawn(t *rapid.T, told []span) int {
+	if len(told) == 0 {
+		return -1
+	}
+	return rapid.IntRange(0, len(told)-1).Draw(t, "lease")
+}
+
+// again returns the pool as a snapshot brings it back.
+func again(t *rapid.T, p *worker.Pool) *worker.Pool {
+	f := p.Freeze()
+	restored, err := worker.Restore(f.Stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Leases(func(l worker.Lease) bool {
+		if err := restored.Put(l); err != nil {
+			t.Fatal(err)
+		}
+		return true
+	})
+	if restored.Hash() != p.Hash() {
+		t.Fatal("the hash of the restored pool differs")
+	}
+	return restored
+}
+
+func checkDisjoint(t *rapid.T, told []span) {
+	slices.SortFunc(told, func(a, b span) int { return cmpSpans(a, b) })
+	for i, s := range told[:max(len(told)-1, 0)] {
+		if next := told[i+1]; s.worker == next.worker && s.until > next.from && next.until > next.from && s.until > s.from {
+			t.Fatalf("worker %d has [%d, %d) and [%d, %d)", s.worker, s.from, s.until, next.from, next.until)
+		}
+	}
+}
+
+func cmpSpans(a, b span) int {
+	if a.worker != b.worker {
+		return a.worker - b.worker
+	}
+	if a.from != b.from {
+		return int(a.from - b.from)
+	}
+	return int(a.until - b.until)
+}
