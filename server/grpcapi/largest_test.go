@@ -14,6 +14,7 @@ import (
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/worker"
 )
 
 // mostOf has how many items a list in an answer has at most, where it is no page.
@@ -48,6 +49,7 @@ var sizeOf = map[protoreflect.FullName]int{
 	"idnode.v1.SeriesPreview.texts":             format.MaxTextBytes,
 	"idnode.v1.SeriesPreview.values":            format.MaxValueBytes,
 	"idnode.v1.Setting.key":                     64,
+	"idnode.v1.Worker.holder":                   worker.MaxHolderBytes,
 	"idnode.v1.Member.tag":                      4, "idnode.v1.Member.id": 32,
 }
 

@@ -101,6 +101,7 @@ func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.
 		exchanges: newExchanges(cfg.MaxExchangeCalls, exchangesShare(svc.MaxInFlight())),
 	})
 	idnodev1.RegisterSeriesServiceServer(public, seriesServer{Service: svc})
+	idnodev1.RegisterWorkersServiceServer(public, workersServer{Service: svc})
 	idnodev1.RegisterClusterServiceServer(public, clusterServer{Service: svc})
 	idnodev1.RegisterAdminServiceServer(public, adminServer{Service: svc})
 	healthv1.RegisterHealthServer(server, health.server)

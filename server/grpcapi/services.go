@@ -25,6 +25,12 @@ type seriesServer struct {
 	*service.Service
 }
 
+// workersServer is the service of workers that make Snowflake ids.
+type workersServer struct {
+	idnodev1.UnsafeWorkersServiceServer
+	*service.Service
+}
+
 // clusterServer is the service of the cluster.
 type clusterServer struct {
 	idnodev1.UnsafeClusterServiceServer

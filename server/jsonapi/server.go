@@ -54,7 +54,8 @@ func New(cfg Config) *API { return &API{cfg} }
 
 func services() []grpc.ServiceDesc {
 	return []grpc.ServiceDesc{
-		idnodev1.IdsService_ServiceDesc, idnodev1.SeriesService_ServiceDesc, idnodev1.ClusterService_ServiceDesc,
+		idnodev1.IdsService_ServiceDesc, idnodev1.SeriesService_ServiceDesc, idnodev1.WorkersService_ServiceDesc,
+		idnodev1.ClusterService_ServiceDesc,
 		idnodev1.AdminService_ServiceDesc,
 	}
 }

@@ -25,6 +25,7 @@ const (
 	cluster = "/idnode.v1.ClusterService/"
 	admin   = "/idnode.v1.AdminService/"
 	series  = "/idnode.v1.SeriesService/"
+	workers = "/idnode.v1.WorkersService/"
 )
 
 // requests has one of each method that has no streams.
@@ -63,6 +64,14 @@ var requests = map[string]string{
 	series + "VerifySeries":     `{"series":"invoices"}`,
 	series + "CloseScope":       `{"series":"invoices","scope":["2026"]}`,
 	series + "ResumeSeries":     `{"series":"invoices"}`,
+
+	workers + "DefinePool":     `{"name":"orders","layoutName":"javascript","window":"600s"}`,
+	workers + "ListPools":      `{}`,
+	workers + "AcquireWorker":  `{"pool":"orders","holder":"web-1"}`,
+	workers + "RenewWorker":    `{"pool":"orders","worker":1,"token":"AAAAAAAAAAA="}`,
+	workers + "ReleaseWorker":  `{"pool":"orders","worker":1,"token":"AAAAAAAAAAA="}`,
+	workers + "ListWorkers":    `{"pool":"orders"}`,
+	workers + "NextSnowflakes": `{"pool":"orders","count":2}`,
 
 	cluster + "GetStatus":          `{}`,
 	cluster + "ListMembers":        `{}`,

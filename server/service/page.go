@@ -60,6 +60,8 @@ const (
 	listScopes     listing = 'o'
 	listNumbers    listing = 'n'
 	listVerified   listing = 'v'
+	listPools      listing = 'p'
+	listWorkers    listing = 'w'
 )
 
 const (

@@ -37,6 +37,7 @@ const (
 	ReasonInvalidTimeout     = "INVALID_TIMEOUT"
 	ReasonInvalidRoles       = "INVALID_ROLES"
 	ReasonInvalidSeries      = "INVALID_SERIES"
+	ReasonInvalidPool        = "INVALID_POOL"
 	// ReasonInvalidRequest is for what the state machine alone found malformed, and
 	// for what an API could not even read.
 	ReasonInvalidRequest = "INVALID_REQUEST"
@@ -45,6 +46,8 @@ const (
 	ReasonNoQuorum = "NO_QUORUM"
 	ReasonStarting = "STARTING"
 	ReasonStopping = "STOPPING"
+	// ReasonWindowEarly is for Snowflake ids of a node whose window begins later.
+	ReasonWindowEarly = "WINDOW_EARLY"
 	// ReasonReserveTooOld is for a range, from a node that was cut off for so long that
 	// it gives none of its reserve any more.
 	ReasonReserveTooOld = "RESERVE_TOO_OLD"
@@ -59,10 +62,12 @@ const (
 	ReasonOverloaded  = "OVERLOADED"
 	ReasonQuota       = "QUOTA"
 	ReasonStorageFull = "STORAGE_FULL"
+	ReasonPoolFull    = "POOL_FULL"
 
 	// OutOfRange.
 	ReasonCounterExhausted = "COUNTER_EXHAUSTED"
 	ReasonSeriesFull       = "SERIES_FULL"
+	ReasonPoolEnded        = "POOL_ENDED"
 	// ReasonConcurrency goes with Aborted.
 	ReasonConcurrency = "CONCURRENCY"
 
@@ -90,6 +95,10 @@ const (
 	ReasonTooManyOpen        = "TOO_MANY_OPEN"
 	ReasonNumberState        = "NUMBER_STATE"
 	ReasonReservationExpired = "RESERVATION_EXPIRED"
+	// These are of pools of workers.
+	ReasonPoolDiffers = "POOL_DIFFERS"
+	ReasonLeasePassed = "LEASE_PASSED"
+	ReasonClockSkew   = "CLOCK_SKEW"
 
 	// NotFound.
 	ReasonIdentityNotFound = "IDENTITY_NOT_FOUND"
@@ -99,6 +108,7 @@ const (
 	ReasonSeriesNotFound   = "SERIES_NOT_FOUND"
 	ReasonScopeNotFound    = "SCOPE_NOT_FOUND"
 	ReasonNumberNotFound   = "NUMBER_NOT_FOUND"
+	ReasonPoolNotFound     = "POOL_NOT_FOUND"
 
 	// ReasonPermissionDenied goes with PermissionDenied.
 	ReasonPermissionDenied = "PERMISSION_DENIED"

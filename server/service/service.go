@@ -155,6 +155,7 @@ type Service struct {
 	*ranges
 	*claims
 	*numbers
+	*workers
 	*databases
 	*merges
 	*backups
@@ -190,6 +191,7 @@ func New(cfg Config) *Service {
 		},
 		claims:    claims,
 		numbers:   &numbers{calls: calls, proposer: proposer, reader: reader},
+		workers:   &workers{calls: calls, proposer: proposer, reader: reader, tag: tag},
 		databases: &databases{calls: calls, reader: reader, own: cfg.OwnEtags},
 		merges:    &merges{calls, proposer, reader},
 		backups:   &backups{calls: calls, reader: reader, tag: tag, version: cfg.Version},

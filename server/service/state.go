@@ -8,6 +8,7 @@ import (
 	"github.com/idnode/idnode/identity"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/worker"
 )
 
 // State is the read side of the replicated state; *fsm.State implements it. Databases, names,
@@ -42,6 +43,9 @@ type State interface {
 	// PreviewSeries says what the definition of a series would do, or why it would be refused.
 	PreviewSeries(database string, now time.Time, m *raftlogv1.SeriesDefine) (fsm.SeriesPreview, *raftlogv1.Refusal)
 	SeriesList(database, prefix, after string, limit int) []fsm.NamedSeries
+	Pools(database, prefix, after string, limit int, now time.Time) []fsm.NamedPool
+	// ReadPool is as ReadSeries.
+	ReadPool(database, name string, read func(*worker.Pool)) bool
 	// ReadSeries returns false if there is no such series. read keeps nothing of it, and is
 	// quick: nothing is applied until it returns.
 	ReadSeries(database, name string, read func(fsm.NamedSeries, *series.Series)) bool

@@ -144,6 +144,14 @@ var refusalKinds = map[raftlogv1.RefusalReason]refusalKind{
 	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_NUMBER_STATE:    {FailedPrecondition, ReasonNumberState},
 	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_IN_USE:          {FailedPrecondition, ReasonSeriesInUse},
 	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DIFFERS:         {FailedPrecondition, ReasonSeriesDiffers},
+
+	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_NOT_FOUND: {NotFound, ReasonPoolNotFound},
+	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_DIFFERS:   {FailedPrecondition, ReasonPoolDiffers},
+	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_FULL:      {ResourceExhausted, ReasonPoolFull},
+	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_ENDED:     {OutOfRange, ReasonPoolEnded},
+	raftlogv1.RefusalReason_REFUSAL_REASON_LEASE_PASSED:   {FailedPrecondition, ReasonLeasePassed},
+	raftlogv1.RefusalReason_REFUSAL_REASON_CLOCK_SKEW:     {FailedPrecondition, ReasonClockSkew},
+	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_INVALID:   {InvalidArgument, ReasonInvalidPool},
 }
 
 // reasonOfField is the reason for a text that the state refuses, by its field.

@@ -1,0 +1,128 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm/op"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/worker/generator"
+)
+
+// maxOwnWorkers bounds the pools for which a node has a worker of its own.
+const maxOwnWorkers = 1024
+
+// ownWorkers are this node's generators. It is safe for concurrent use.
+type ownWorkers struct {
+	mu     sync.Mutex
+	byPool map[poolKey]*ownWorker
+}
+
+// of returns the generator of a pool; nil if there are too many.
+func (o *ownWorkers) of(pool poolKey, fresh func() *ownWorker) *ownWorker {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if own := o.byPool[pool]; own != nil {
+		return own
+	}
+	if len(o.byPool) >= maxOwnWorkers {
+		maps.DeleteFunc(o.byPool, func(_ poolKey, own *ownWorker) bool { return own.Passed() })
+		if len(o.byPool) >= maxOwnWorkers {
+			return nil
+		}
+	}
+	if o.byPool == nil {
+		o.byPool = map[poolKey]*ownWorker{}
+	}
+	own := fresh()
+	o.byPool[pool] = own
+	return own
+}
+
+// ownWorker makes the ids of a pool at this node. Its worker is the node's: the window is renewed in
+// the name of the newest caller.
+type ownWorker struct {
+	*generator.Generator
+	*ownSource
+}
+
+// ownSource is the source of leases of an ownWorker.
+type ownSource struct {
+	*workers
+	pool poolKey
+	// author is the newest caller.
+	author atomic.Pointer[string]
+}
+
+// NextSnowflakes makes ids of a pool at this node.
+func (w *workers) NextSnowflakes(ctx context.Context, req *idnodev1.NextSnowflakesRequest) (*idnodev1.NextSnowflakesResponse, error) {
+	return call(ctx, w.calls, "NextSnowflakes", req, w.nextSnowflakes)
+}
+
+func (w *workers) nextSnowflakes(ctx context.Context, req *idnodev1.NextSnowflakesRequest) (*idnodev1.NextSnowflakesResponse, error) {
+	pool, err := keyOfPool(req.GetDatabase(), req.GetPool(), "pool")
+	if err != nil {
+		return nil, err
+	}
+	count := max(req.GetCount(), 1)
+	if req.GetCount() < 0 || count > generator.MaxCount {
+		return nil, invalid(ReasonInvalidCount, "count", "the count %d is not in 1 to %d", req.GetCount(), generator.MaxCount)
+	}
+	if err := w.allow(ctx, rights.Ranges, target{database: pool.database, name: pool.name}, int64(count)); err != nil {
+		return nil, err
+	}
+	own := w.own.of(pool, func() *ownWorker {
+		source := &ownSource{workers: w, pool: pool}
+		return &ownWorker{generator.New(source, w.calls.timeout), source}
+	})
+	if own == nil {
+		return nil, exhausted(ReasonQuota, "this node has workers of too many pools", 0, nil)
+	}
+	own.author.Store(w.proposer.auth.author(ctx))
+	ids, err := own.NextN(ctx, int(count))
+	return &idnodev1.NextSnowflakesResponse{Ids: ids}, snowflakeError(err)
+}
+
+// snowflakeError translates an error of a generator.
+func snowflakeError(err error) error {
+	var known *Error
+	early := (*generator.EarlyError)(nil)
+	switch {
+	case err == nil || errors.As(err, &known):
+		return err
+	case errors.As(err, &early):
+		return unavailable(ReasonWindowEarly, early.Error(), early.By, err)
+	default:
+		return unavailable(ReasonOverloaded, "the time of the call ended before the layout had so many ids", retryBusy, err)
+	}
+}
+
+// Acquire leases a worker for this node.
+func (s *ownSource) Acquire(ctx context.Context, now time.Time) (generator.Lease, error) {
+	tag := s.tag.confirmed()
+	if tag == "" {
+		return generator.Lease{}, unavailable(ReasonStarting, "the cluster has not confirmed this node's tag yet", retryStarting, nil)
+	}
+	l, _, err := s.lease(ctx, op.Envelope{Database: s.pool.database}, &raftlogv1.WorkerAcquire{
+		Pool: s.pool.name, Holder: "node " + tag, HolderUnixNano: now.UnixNano(),
+	})
+	return l, err
+}
+
+// Renew moves the end of the window.
+func (s *ownSource) Renew(ctx context.Context, l generator.Lease, now time.Time) (int64, error) {
+	e := op.Envelope{Database: s.pool.database, Principal: s.author.Load()}
+	result, err := s.once(ctx, e, &raftlogv1.WorkerRenew{
+		Pool: s.pool.name, Worker: int32(l.Worker), Token: l.Token, HolderUnixNano: now.UnixNano(),
+	})
+	return result.GetWorkerLease().GetUntil(), err
+}
+
+// Release is not called: a node that stops lets its windows pass.
+func (s *ownSource) Release(context.Context, generator.Lease, int64) error { return nil }

@@ -1,0 +1,342 @@
+package service
+
+import (
+	"context"
+	"encoding/binary"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/idnode/idnode/access/audit"
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/reserve"
+	"github.com/idnode/idnode/worker"
+	"github.com/idnode/idnode/worker/generator"
+	"github.com/idnode/idnode/worker/snowflake"
+)
+
+// defaultLayout is the ready-made layout of a pool for which none is named.
+const defaultLayout = "twitter"
+
+// workers are the use cases of pools of workers, which make Snowflake ids.
+type workers struct {
+	*calls
+	*proposer
+	*reader
+	tag nodeTag
+	own ownWorkers
+}
+
+// DefinePool begins a pool of workers.
+func (w *workers) DefinePool(ctx context.Context, req *idnodev1.DefinePoolRequest) (*idnodev1.DefinePoolResponse, error) {
+	return call(ctx, w.calls, "DefinePool", req, w.definePool)
+}
+
+func (w *workers) definePool(ctx context.Context, req *idnodev1.DefinePoolRequest) (*idnodev1.DefinePoolResponse, error) {
+	pool, err := keyOfPool(req.GetDatabase(), req.GetName(), "name")
+	if err != nil {
+		return nil, err
+	}
+	layout, err := layoutOf(req)
+	if err != nil {
+		return nil, err
+	}
+	window, err := duration("window", req.GetWindow())
+	if err != nil {
+		return nil, err
+	}
+	if err := w.authorize(ctx, rights.Seed, pool.database, pool.name); err != nil {
+		return nil, err
+	}
+	define := &raftlogv1.PoolDefine{Name: pool.name, Layout: op.PoolLayout(layout), WindowNanos: int64(window), Forget: req.GetForgetLeases()}
+	res := &idnodev1.DefinePoolResponse{}
+	record := audit.Record{Event: audit.EventPoolDefine, Database: pool.database, Name: pool.name, After: layout}
+	err = w.audited(ctx, record, func() (change, error) {
+		result, err := w.propose(ctx, op.Envelope{Database: pool.database}, define, true)
+		res.LogIndex = result.GetLogIndex()
+		return change{index: result.GetLogIndex(), after: layout}, err
+	})
+	return res, err
+}
+
+// layoutOf returns the layout that a request names, or has.
+func layoutOf(req *idnodev1.DefinePoolRequest) (snowflake.Layout, error) {
+	l := req.GetLayout()
+	name := req.GetLayoutName()
+	switch {
+	case l != nil && name != "":
+		return snowflake.Layout{}, invalid(ReasonInvalidPool, "layout", "there are both a layout and the name of one")
+	case l == nil && name == "":
+		return snowflake.Layouts[defaultLayout], nil
+	case l == nil:
+		known, ok := snowflake.Layouts[name]
+		if !ok {
+			return snowflake.Layout{}, invalid(ReasonInvalidPool, "layout_name",
+				"there is no layout %.80q; the ready-made ones are twitter, sonyflake, instagram and javascript", name)
+		}
+		return known, nil
+	}
+	unit, err := duration("layout.unit", l.GetUnit())
+	if err != nil {
+		return snowflake.Layout{}, err
+	}
+	if l.GetEpoch().CheckValid() != nil || unit%time.Millisecond != 0 || l.GetEpoch().AsTime().Nanosecond()%int(time.Millisecond) != 0 {
+		return snowflake.Layout{}, invalid(ReasonInvalidPool, "layout", "epoch and unit must be in whole milliseconds")
+	}
+	layout := snowflake.Layout{
+		Epoch: l.GetEpoch().AsTime().UnixMilli(), Unit: unit.Milliseconds(),
+		TimeBits: int(l.GetTimeBits()), WorkerBits: int(l.GetWorkerBits()), SequenceBits: int(l.GetSequenceBits()),
+	}
+	return layout, nil
+}
+
+// layoutMessage returns a layout as the API has it.
+func layoutMessage(l snowflake.Layout) *idnodev1.PoolLayout {
+	return &idnodev1.PoolLayout{
+		Epoch: timestamppb.New(time.UnixMilli(l.Epoch)), Unit: durationpb.New(time.Duration(l.Unit) * time.Millisecond),
+		TimeBits: int32(l.TimeBits), WorkerBits: int32(l.WorkerBits), SequenceBits: int32(l.SequenceBits),
+	}
+}
+
+// poolKey is a pool: database and name are folded.
+type poolKey struct{ database, name string }
+
+// keyOfPool checks and folds the name of a pool. It has the rules of tags, as that of a series.
+func keyOfPool(database, name, field string) (key poolKey, err error) {
+	key.database, key.name, err = seriesKey(database, name, field)
+	return key, err
+}
+
+// duration returns a duration of a request; 0 if it is not set.
+func duration(field string, d *durationpb.Duration) (time.Duration, error) {
+	if d == nil {
+		return 0, nil
+	}
+	if d.CheckValid() != nil || d.AsDuration() <= 0 {
+		return 0, invalid(ReasonInvalidPool, field, "%s is not a time above zero", field)
+	}
+	return d.AsDuration(), nil
+}
+
+// clock returns the clock of a holder, which is that of this node if the request has none.
+func clock(now *timestamppb.Timestamp) (int64, error) {
+	if now == nil {
+		return time.Now().UnixNano(), nil
+	}
+	if now.CheckValid() != nil || !fitsUnixNano(now.AsTime()) {
+		return 0, invalid(ReasonInvalidPool, "now", "now is not a valid time")
+	}
+	return now.AsTime().UnixNano(), nil
+}
+
+// AcquireWorker leases a worker of a pool.
+func (w *workers) AcquireWorker(ctx context.Context, req *idnodev1.AcquireWorkerRequest) (*idnodev1.AcquireWorkerResponse, error) {
+	return call(ctx, w.calls, "AcquireWorker", req, w.acquireWorker)
+}
+
+func (w *workers) acquireWorker(ctx context.Context, req *idnodev1.AcquireWorkerRequest) (*idnodev1.AcquireWorkerResponse, error) {
+	pool, err := keyOfPool(req.GetDatabase(), req.GetPool(), "pool")
+	if err != nil {
+		return nil, err
+	}
+	acquire := &raftlogv1.WorkerAcquire{Pool: pool.name, Holder: req.GetHolder()}
+	if acquire.WantNanos, acquire.HolderUnixNano, err = wanted(req); err != nil {
+		return nil, err
+	}
+	if err := worker.CheckHolder(req.GetHolder()); err != nil {
+		return nil, invalid(ReasonInvalidPool, "holder", "%v", err)
+	}
+	request, err := w.accept(req.GetRequestId(), 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.allow(ctx, rights.Ranges, target{database: pool.database, name: pool.name}, 1); err != nil {
+		return nil, err
+	}
+	e := op.Envelope{Database: pool.database, Request: request.key(pool.database, func() fingerprint {
+		return newFingerprint("AcquireWorker").text(req.GetDatabase()).text(req.GetPool()).text(req.GetHolder()).number(acquire.GetWantNanos())
+	})}
+	l, index, err := w.lease(ctx, e, acquire)
+	if err != nil {
+		return nil, err
+	}
+	return &idnodev1.AcquireWorkerResponse{
+		Worker: int32(l.Worker), Token: binary.BigEndian.AppendUint64(nil, l.Token), From: l.From, Until: l.Until,
+		Layout: layoutMessage(l.Layout), LogIndex: index,
+	}, nil
+}
+
+// lease leases a worker, and returns the log index of that. Asking again is safe without a request id
+// too: a lost window passes.
+func (w *workers) lease(ctx context.Context, e op.Envelope, acquire *raftlogv1.WorkerAcquire) (generator.Lease, uint64, error) {
+	acquire.Token = reserve.NewToken()
+	result, err := w.propose(ctx, e, acquire, true)
+	if err != nil {
+		return generator.Lease{}, 0, err
+	}
+	l := result.GetWorkerLease()
+	if l == nil {
+		return generator.Lease{}, 0, wrongResult("AcquireWorker", result)
+	}
+	lease := generator.Lease{Worker: int(l.GetWorker()), Token: l.GetToken(), From: l.GetFrom(), Until: l.GetUntil()}
+	read := func(p *worker.Pool) { lease.Layout = p.Layout() }
+	if !w.state.ReadPool(e.Database, acquire.GetPool(), read) {
+		// This node was behind the definition.
+		if err := w.linearize(ctx); err != nil {
+			return generator.Lease{}, 0, err
+		}
+		w.state.ReadPool(e.Database, acquire.GetPool(), read)
+	}
+	return lease, result.GetLogIndex(), nil
+}
+
+// forWindow is a request for a window.
+type forWindow interface {
+	GetWindow() *durationpb.Duration
+	GetNow() *timestamppb.Timestamp
+}
+
+// wanted returns the length of the window that a request asks for, and the holder's clock.
+func wanted(req forWindow) (want, holder int64, err error) {
+	window, err := duration("window", req.GetWindow())
+	if err != nil {
+		return 0, 0, err
+	}
+	holder, err = clock(req.GetNow())
+	return int64(window), holder, err
+}
+
+// RenewWorker moves the end of a worker's window.
+func (w *workers) RenewWorker(ctx context.Context, req *idnodev1.RenewWorkerRequest) (*idnodev1.RenewWorkerResponse, error) {
+	return call(ctx, w.calls, "RenewWorker", req, w.renewWorker)
+}
+
+func (w *workers) renewWorker(ctx context.Context, req *idnodev1.RenewWorkerRequest) (*idnodev1.RenewWorkerResponse, error) {
+	pool, token, err := leaseOf(req)
+	if err != nil {
+		return nil, err
+	}
+	renew := &raftlogv1.WorkerRenew{Pool: pool.name, Worker: req.GetWorker(), Token: token}
+	if renew.WantNanos, renew.HolderUnixNano, err = wanted(req); err != nil {
+		return nil, err
+	}
+	if err := w.authorize(ctx, rights.Ranges, pool.database, pool.name); err != nil {
+		return nil, err
+	}
+	result, err := w.propose(ctx, op.Envelope{Database: pool.database}, renew, true)
+	if err != nil {
+		return nil, err
+	}
+	return &idnodev1.RenewWorkerResponse{Until: result.GetWorkerLease().GetUntil(), LogIndex: result.GetLogIndex()}, nil
+}
+
+// ofLease is a request of a lease's holder.
+type ofLease interface {
+	GetDatabase() string
+	GetPool() string
+	GetToken() []byte
+}
+
+// leaseOf returns the pool and the token of a lease.
+func leaseOf(req ofLease) (pool poolKey, token uint64, err error) {
+	if pool, err = keyOfPool(req.GetDatabase(), req.GetPool(), "pool"); err != nil {
+		return poolKey{}, 0, err
+	}
+	if n := len(req.GetToken()); n != tokenBytes {
+		return poolKey{}, 0, invalid(ReasonInvalidToken, "token", "the token has %d bytes, not %d", n, tokenBytes)
+	}
+	return pool, binary.BigEndian.Uint64(req.GetToken()), nil
+}
+
+// ReleaseWorker frees a worker.
+func (w *workers) ReleaseWorker(ctx context.Context, req *idnodev1.ReleaseWorkerRequest) (*idnodev1.ReleaseWorkerResponse, error) {
+	return call(ctx, w.calls, "ReleaseWorker", req, w.releaseWorker)
+}
+
+func (w *workers) releaseWorker(ctx context.Context, req *idnodev1.ReleaseWorkerRequest) (*idnodev1.ReleaseWorkerResponse, error) {
+	pool, token, err := leaseOf(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.authorize(ctx, rights.Ranges, pool.database, pool.name); err != nil {
+		return nil, err
+	}
+	release := &raftlogv1.WorkerRelease{Pool: pool.name, Worker: req.GetWorker(), Token: token, Next: req.GetNext()}
+	result, err := w.propose(ctx, op.Envelope{Database: pool.database}, release, true)
+	return &idnodev1.ReleaseWorkerResponse{LogIndex: result.GetLogIndex()}, err
+}
+
+// ListPools lists pools in order of their folded names.
+func (w *workers) ListPools(ctx context.Context, req *idnodev1.ListPoolsRequest) (*idnodev1.ListPoolsResponse, error) {
+	return call(ctx, w.calls, "ListPools", req, w.listPools)
+}
+
+func (w *workers) listPools(ctx context.Context, req *idnodev1.ListPoolsRequest) (*idnodev1.ListPoolsResponse, error) {
+	find := func(database, prefix, after string, limit int) []fsm.NamedPool {
+		return w.state.Pools(database, prefix, after, limit, time.Now())
+	}
+	page, err := list(ctx, w.reader, listPools, req, find, func(p fsm.NamedPool) (string, *idnodev1.Pool) {
+		m := &idnodev1.Pool{
+			Name: p.Name, Layout: layoutMessage(p.Layout), Window: durationpb.New(p.Window),
+			Workers: int32(p.Layout.Workers()), InUse: int32(p.InUse),
+		}
+		if !p.Ends.IsZero() {
+			m.FirstEnd = timestamppb.New(p.Ends)
+		}
+		return p.Name, m
+	})
+	return &idnodev1.ListPoolsResponse{Pools: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, err
+}
+
+// ListWorkers lists the workers of a pool by number.
+func (w *workers) ListWorkers(ctx context.Context, req *idnodev1.ListWorkersRequest) (*idnodev1.ListWorkersResponse, error) {
+	return call(ctx, w.calls, "ListWorkers", req, w.listWorkers)
+}
+
+func (w *workers) listWorkers(ctx context.Context, req *idnodev1.ListWorkersRequest) (*idnodev1.ListWorkersResponse, error) {
+	pool, err := keyOfPool(req.GetDatabase(), req.GetPool(), "pool")
+	if err != nil {
+		return nil, err
+	}
+	c, err := cursor{scope: listWorkers, database: pool.database + "\x00" + pool.name}.at(int(req.GetPageSize()), req.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	from := 0
+	if c.after != "" {
+		if from, err = strconv.Atoi(c.after); err != nil || from < 0 {
+			return nil, errBadPageToken()
+		}
+		from++
+	}
+	index, err := w.settleFor(ctx, req.GetConsistency(), pool.database, pool.name)
+	if err != nil {
+		return nil, err
+	}
+	var layout snowflake.Layout
+	var found []worker.Lease
+	if !w.state.ReadPool(pool.database, pool.name, func(p *worker.Pool) {
+		layout = p.Layout()
+		p.Leases(from, func(l worker.Lease) bool {
+			found = append(found, l)
+			return len(found) <= c.size
+		})
+	}) {
+		return nil, &Error{Code: NotFound, Reason: ReasonPoolNotFound, Field: "pool", Message: "there is no such pool"}
+	}
+	page := cut(c, found, index, func(l worker.Lease) (string, *idnodev1.Worker) {
+		at := func(units int64) *timestamppb.Timestamp {
+			return timestamppb.New(time.UnixMilli(layout.UnixMilli(units)))
+		}
+		return strconv.Itoa(l.Worker), &idnodev1.Worker{
+			Worker: int32(l.Worker), Holder: l.Holder, From: at(l.From), Until: at(l.Until), Free: l.Free,
+		}
+	})
+	return &idnodev1.ListWorkersResponse{Workers: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, nil
+}
