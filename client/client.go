@@ -20,7 +20,9 @@ type Client struct {
 	mu sync.Mutex
 	// handles has the HiLo handles by collection and separator.
 	handles map[generatorKey]*HiLo
-	closed  bool
+	// snowflakes has the Snowflake handles by database and pool.
+	snowflakes map[poolKey]*Snowflake
+	closed     bool
 }
 
 // New returns a Client. It tries a first connection to learn the leader; if that fails, New
@@ -31,7 +33,10 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, configError(err)
 	}
-	c := &Client{cfg: cfg, names: &names{plurals: sync.OnceValue(pluralize.NewClient)}, handles: make(map[generatorKey]*HiLo)}
+	c := &Client{
+		cfg: cfg, names: &names{plurals: sync.OnceValue(pluralize.NewClient)},
+		handles: make(map[generatorKey]*HiLo), snowflakes: make(map[poolKey]*Snowflake),
+	}
 	if err := c.newRouters(); err != nil {
 		return nil, configError(err)
 	}
@@ -44,7 +49,7 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close gives the unused numbers of all HiLo handles back and closes the connections: calls
+// Close gives the unused numbers of all HiLo handles and the workers of all Snowflake handles back, and closes the connections: calls
 // in flight fail. It is bounded by ctx and Config.Timeout. An error means that numbers could
 // not be given back; the Client is closed in any case. Closing it again does nothing.
 func (c *Client) Close(ctx context.Context) error {
@@ -54,8 +59,14 @@ func (c *Client) Close(ctx context.Context) error {
 		return nil
 	}
 	c.closed = true
-	handles := c.handles
-	c.handles = nil
+	var handles []closer
+	for _, h := range c.handles {
+		handles = append(handles, h)
+	}
+	for _, s := range c.snowflakes {
+		handles = append(handles, s)
+	}
+	c.handles, c.snowflakes = nil, nil
 	c.mu.Unlock()
 	err := closeAll(ctx, c.cfg.Timeout, handles)
 	c.closeRouters()

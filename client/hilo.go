@@ -182,8 +182,13 @@ func (s *rangeSource) Return(ctx context.Context, r generator.Range, last int64)
 	return err
 }
 
+// closer is a handle.
+type closer interface {
+	Close(ctx context.Context) error
+}
+
 // closeAll closes all handles concurrently.
-func closeAll(ctx context.Context, bound time.Duration, handles map[generatorKey]*HiLo) error {
+func closeAll(ctx context.Context, bound time.Duration, handles []closer) error {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	var wg sync.WaitGroup

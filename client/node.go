@@ -50,6 +50,7 @@ type node struct {
 type api struct {
 	idnodev1.IdsServiceClient
 	idnodev1.SeriesServiceClient
+	idnodev1.WorkersServiceClient
 }
 
 // epoch is the origin of the client's own times. They use the monotonic clock: a wall clock
@@ -91,7 +92,7 @@ func newNode(life context.Context, cfg Config, address string, run func(func()) 
 		return nil, err
 	}
 	n.conn, n.cluster = conn, idnodev1.NewClusterServiceClient(conn)
-	n.api = &api{idnodev1.NewIdsServiceClient(conn), idnodev1.NewSeriesServiceClient(conn)}
+	n.api = &api{idnodev1.NewIdsServiceClient(conn), idnodev1.NewSeriesServiceClient(conn), idnodev1.NewWorkersServiceClient(conn)}
 	n.lane = &lane{life: life, run: run, open: func(ctx context.Context) (exchangeStream, error) { return n.api.Exchange(ctx) }}
 	return n, nil
 }
