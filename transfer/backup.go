@@ -33,6 +33,7 @@ type Backup struct {
 	etags     map[string][]*raftlogv1.EtagCeiling // by the node's raw id
 	settings  []*raftlogv1.SettingRecord
 	floor     *raftlogv1.FloorRecord
+	pools     []*raftlogv1.PoolRecord
 
 	// RangesOf is the HiLo counter that its clients move furthest if each that holds one of
 	// its ranges takes one more, and NextRanges by how much.
@@ -123,7 +124,9 @@ func (b *Backup) count(m *raftlogv1.SnapshotRecord) error {
 	case *raftlogv1.SnapshotRecord_Hilo:
 		b.countRanges(r.Hilo)
 		return b.countName(m)
-	case *raftlogv1.SnapshotRecord_Roles:
+	case *raftlogv1.SnapshotRecord_Pool:
+		return b.addPool(r.Pool)
+	case *raftlogv1.SnapshotRecord_Roles, *raftlogv1.SnapshotRecord_WorkerLease:
 	case *raftlogv1.SnapshotRecord_Series, *raftlogv1.SnapshotRecord_SeriesNumbers, *raftlogv1.SnapshotRecord_SeriesLost:
 		return b.countSeries(m)
 	default:

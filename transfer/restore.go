@@ -51,6 +51,9 @@ func (r *Restore) Run(ctx context.Context) (done Restored, err error) {
 	if done.Refused, err = r.importSeries(ctx); err != nil {
 		return Restored{}, err
 	}
+	if err := r.definePools(ctx); err != nil {
+		return Restored{}, err
+	}
 	m.skip = 0
 	if done.Counters, err = m.Merge(ctx, r.Floors); err != nil {
 		return Restored{}, err
