@@ -129,7 +129,7 @@ says 4 of damage.`,
 	root.AddCommand(
 		newServeCommand(a), newDevCommand(a), newCertsCommand(a), newAuditCommand(a), newLogCommand(a), newBenchCommand(a),
 		newNextCommand(a), newHiloCommand(a), newIdentityCommand(a), newClaimCommand(a), newReleaseCommand(a), newClaimsCommand(a),
-		newSeriesCommand(a), newDatabaseCommand(a),
+		newSeriesCommand(a), newSnowflakeCommand(a), newDatabaseCommand(a),
 		newBackupCommand(a), newRestoreCommand(a), newImportCommand(a), newExportCommand(a), newRecoverCommand(a),
 		newClusterCommand(a), newContextCommand(a), newHealthCommand(a), newVersionCommand(a),
 	)

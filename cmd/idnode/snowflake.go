@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/idnode/idnode/docid"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+func newSnowflakeCommand(a *app) *cobra.Command {
+	return a.group(&cobra.Command{
+		Use:     "snowflake",
+		GroupID: groupIDs,
+		Short:   "64-bit ids that sort by time, and the workers that make them",
+		Long: `A Snowflake id has a time, the number of a worker of a pool, and a sequence number. The
+windows of time that a worker is leased for never overlap, so no id comes twice. Clients
+lease by themselves; these commands are for operators and scripts.`,
+	}, newSnowflakeDefineCommand(a), newSnowflakeNextCommand(a), newSnowflakePoolsCommand(a), newSnowflakeWorkersCommand(a),
+		newSnowflakeAcquireCommand(a), newSnowflakeRenewCommand(a), newSnowflakeReleaseCommand(a))
+}
+
+func newSnowflakeDefineCommand(a *app) *cobra.Command {
+	var layout string
+	var window time.Duration
+	cmd := &cobra.Command{
+		Use:   "define POOL",
+		Short: "Begin a pool of workers",
+		Long: `Begins a pool. Its layout stays, one of twitter (41 bits of milliseconds, 10 of the worker,
+12 of the sequence), sonyflake (39 bits of 10 ms, 16, 8), instagram (40 of 1 ms, 13, 10) and
+javascript (38 of 10 ms, 7, 8: 53 bits in all). The API has layouts of one's own.`,
+		Example: `  idnode snowflake define orders
+  idnode snowflake define carts --layout javascript --window 1h`,
+	}
+	cmd.Flags().StringVar(&layout, "layout", "twitter", "a ready-made layout")
+	cmd.Flags().DurationVar(&window, "window", 0, "the longest window of a worker, 10s to 24h (default 10m)")
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		msg := &idnodev1.DefinePoolRequest{Database: s.database, Name: args[0], LayoutName: layout, Window: asDuration(window)}
+		res, err := invoke(ctx, s.askUntilAnswered, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.DefinePool, msg)
+		return s.out.value(err, res, docid.Escape(args[0])+" defined")
+	})
+}
+
+// asDuration leaves out 0.
+func asDuration(d time.Duration) *durationpb.Duration {
+	if d == 0 {
+		return nil
+	}
+	return durationpb.New(d)
+}
+
+func newSnowflakeNextCommand(a *app) *cobra.Command {
+	var count int32
+	cmd := &cobra.Command{
+		Use:     "next POOL",
+		Short:   "Make ids at the node asked, which has a worker for itself",
+		Example: "  idnode snowflake next orders --count 3",
+	}
+	cmd.Flags().Int32Var(&count, "count", 1, "how many ids, 1 to 10,000")
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		if count < 1 {
+			return usagef("--count must be above zero, not %d", count)
+		}
+		msg := &idnodev1.NextSnowflakesRequest{Database: s.database, Pool: args[0], Count: count}
+		res, err := invoke(ctx, s.askUntilAnswered, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.NextSnowflakes, msg)
+		return s.out.answer(err, res, func(w io.Writer) {
+			for _, id := range res.GetIds() {
+				fmt.Fprintln(w, id)
+			}
+		})
+	})
+}
+
+func newSnowflakePoolsCommand(a *app) *cobra.Command {
+	return a.list(&cobra.Command{
+		Use:     "pools",
+		Short:   "List the pools: name, workers in use, workers in all, longest window, end of the first window",
+		Example: "  idnode snowflake pools",
+	}, a.client, "POOL IN-USE WORKERS WINDOW FIRST-END", func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
+		res, err := invoke(ctx, s.ask, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.ListPools, &idnodev1.ListPoolsRequest{
+			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
+		})
+		for _, pool := range res.GetPools() {
+			s.out.result(pool, func(w io.Writer) {
+				end := "-"
+				if pool.GetFirstEnd() != nil {
+					end = moment(pool.GetFirstEnd())
+				}
+				fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", docid.Escape(pool.GetName()), pool.GetInUse(), pool.GetWorkers(),
+					pool.GetWindow().AsDuration(), end)
+			})
+		}
+		return res.GetNextPageToken(), len(res.GetPools()), err
+	})
+}
+
+func moment(t *timestamppb.Timestamp) string { return t.AsTime().UTC().Format(time.RFC3339) }
+
+func newSnowflakeWorkersCommand(a *app) *cobra.Command {
+	var stale bool
+	cmd := &cobra.Command{
+		Use:     "workers POOL",
+		Short:   "List the workers that ever had a holder: number, window, whether free, holder",
+		Example: "  idnode snowflake workers orders",
+	}
+	registerStale(cmd.Flags(), &stale)
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		msg := &idnodev1.ListWorkersRequest{Database: s.database, Pool: args[0], PageSize: 1000, Consistency: consistency(stale)}
+		for {
+			res, err := invoke(ctx, s.ask, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.ListWorkers, msg)
+			if err != nil {
+				return err
+			}
+			for _, worker := range res.GetWorkers() {
+				s.out.result(worker, func(w io.Writer) {
+					state := "in-use"
+					if worker.GetFree() {
+						state = "free"
+					}
+					fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", worker.GetWorker(), moment(worker.GetFrom()), moment(worker.GetUntil()), state,
+						docid.Escape(worker.GetHolder()))
+				})
+			}
+			if msg.PageToken = res.GetNextPageToken(); msg.GetPageToken() == "" {
+				return nil
+			}
+		}
+	})
+}
+
+func newSnowflakeAcquireCommand(a *app) *cobra.Command {
+	var req requestFlags
+	var window time.Duration
+	cmd := &cobra.Command{
+		Use:   "acquire POOL HOLDER",
+		Short: "Lease a worker by hand, for a generator that is no client of idnode",
+		Long: `Leases a worker. Ids with times from --from to below --until, in the layout's units since
+its epoch, are the holder's own. Renew it in time; a lease that has passed is acquired anew.`,
+		Example: "  idnode snowflake acquire orders web-1",
+	}
+	cmd.Flags().DurationVar(&window, "window", 0, "the length of the window (default the pool's longest)")
+	req.register(cmd.Flags())
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		msg := &idnodev1.AcquireWorkerRequest{
+			Database: s.database, Pool: args[0], Holder: args[1], Window: asDuration(window), Now: timestamppb.Now(),
+		}
+		send := s.onceFrom(&req, &msg.RequestId)
+		res, err := invoke(ctx, send, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.AcquireWorker, msg)
+		return s.out.answer(err, res, func(w io.Writer) {
+			fields(w, [][2]string{
+				{"worker", strconv.Itoa(int(res.GetWorker()))},
+				{"from", strconv.FormatInt(res.GetFrom(), 10)},
+				{"until", strconv.FormatInt(res.GetUntil(), 10)},
+				{"epoch", res.GetLayout().GetEpoch().AsTime().Format(time.RFC3339Nano)},
+				{"unit", res.GetLayout().GetUnit().AsDuration().String()},
+				{"token", hex.EncodeToString(res.GetToken())},
+			})
+		})
+	})
+}
+
+// leaseFlags name a lease.
+type leaseFlags struct{ token string }
+
+func (l *leaseFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&l.token, "token", "", "the token of the lease, in hex; snowflake acquire shows it (required)")
+}
+
+// of returns the number and the token.
+func (l *leaseFlags) of(number string) (worker int32, token []byte, err error) {
+	n, err := strconv.ParseInt(number, 10, 32)
+	if err != nil || n < 0 {
+		return 0, nil, usagef("WORKER must be a number from 0 on, not %q", number)
+	}
+	if token, err = hex.DecodeString(l.token); err != nil || len(token) == 0 {
+		return 0, nil, usagef("--token is required, in hex")
+	}
+	return int32(n), token, nil
+}
+
+func newSnowflakeRenewCommand(a *app) *cobra.Command {
+	var lease leaseFlags
+	var window time.Duration
+	cmd := &cobra.Command{
+		Use:     "renew POOL WORKER --token TOKEN",
+		Short:   "Move the end of a worker's window, and print it",
+		Example: "  idnode snowflake renew orders 0 --token 4fe1a2b3c4d5e6f7",
+	}
+	lease.register(cmd)
+	cmd.Flags().DurationVar(&window, "window", 0, "the length of the window from now on (default the pool's longest)")
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		worker, token, err := lease.of(args[1])
+		if err != nil {
+			return err
+		}
+		msg := &idnodev1.RenewWorkerRequest{
+			Database: s.database, Pool: args[0], Worker: worker, Token: token, Window: asDuration(window), Now: timestamppb.Now(),
+		}
+		res, err := invoke(ctx, s.askUntilAnswered, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.RenewWorker, msg)
+		return s.out.value(err, res, res.GetUntil())
+	})
+}
+
+func newSnowflakeReleaseCommand(a *app) *cobra.Command {
+	var lease leaseFlags
+	var next int64
+	cmd := &cobra.Command{
+		Use:     "release POOL WORKER --token TOKEN --next TIME",
+		Short:   "Free a worker, and the rest of its window",
+		Example: "  idnode snowflake release orders 0 --token 4fe1a2b3c4d5e6f7 --next 505612345678",
+	}
+	lease.register(cmd)
+	cmd.Flags().Int64Var(&next, "next", 0, "the first time that no id of the holder has, in units since the epoch (required)")
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		worker, token, err := lease.of(args[1])
+		if err != nil {
+			return err
+		}
+		if !cmd.Flags().Changed("next") {
+			return usagef("--next is required")
+		}
+		msg := &idnodev1.ReleaseWorkerRequest{Database: s.database, Pool: args[0], Worker: worker, Token: token, Next: next}
+		res, err := invoke(ctx, s.askUntilAnswered, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.ReleaseWorker, msg)
+		return s.out.value(err, res, "released")
+	})
+}
