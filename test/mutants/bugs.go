@@ -64,6 +64,14 @@ var bugs = []bug{
 	// No run of the simulation is longer than a day.
 	{name: "date-judged-again", others: test("series", "TestARetryHasTheSameNumber")},
 
+	// Snowflake ids: the windows of workers, and the generator of a client.
+	{name: "window-handed-on-early", others: test("worker", "TestWindowsNeverOverlap", "-rapid.nofailfile")},
+	{name: "renewed-after-its-end", others: test("worker", "TestTheLifeOfALease")},
+	{name: "own-clock-judged", others: test("fsm", "TestTranscripts")},
+	{name: "release-forgets-last", others: test("worker", "TestWindowsNeverOverlap", "-rapid.nofailfile")},
+	{name: "restore-without-skip", others: test("worker", "TestForgottenLeases")},
+	{name: "closed-lease-goes-on", others: test("worker/generator", "TestTwoGeneratorsOfOneWorker")},
+
 	// Request ids and sessions.
 	{name: "request-id-forgotten"},
 	{name: "request-fingerprint-ignored"},
