@@ -140,7 +140,7 @@ func TestANumberIsAskedForAgain(t *testing.T) {
 			return nil
 		}
 		lost = true
-		f.leader = "B"
+		f.lead("B")
 		return failure(codes.Unavailable, "OUTCOME_UNKNOWN", "")
 	})
 	numbers, err := c.Series("invoices").Take(t.Context(), client.NumberRequest{
