@@ -52,6 +52,8 @@ type call struct {
 	// Values are what it returns, as text, and Error how it fails. A failure may have values too.
 	Values []string `json:"values,omitempty"`
 	Error  *failure `json:"error,omitempty"`
+	// IDs is how many Snowflake ids it makes, whose values depend on the clock.
+	IDs int `json:"ids,omitempty"`
 }
 
 // args are the arguments that calls have; those that are not named are the client's
@@ -129,7 +131,7 @@ func (r *runner) untilFailedAs(t *testing.T, one task, want failure) (got []outc
 func lists(t *testing.T) map[string][]testCase {
 	t.Helper()
 	all := make(map[string][]testCase)
-	for _, name := range []string{"ranges", "failures", "refusals", "series"} {
+	for _, name := range []string{"ranges", "failures", "refusals", "series", "snowflake"} {
 		read(t, name, func(d *json.Decoder) error {
 			var list []testCase
 			err := d.Decode(&list)
@@ -170,12 +172,16 @@ func types(t *testing.T) map[string]string {
 	return list
 }
 
-// eachCase runs a test for every case that can be written in the client's language.
-func eachCase(t *testing.T, typed bool, test func(t *testing.T, c testCase)) {
+// eachCase runs a test for every case that can be written in the client's language, without a list that
+// it does not have.
+func eachCase(t *testing.T, l language, test func(t *testing.T, c testCase)) {
 	for name, list := range lists(t) {
+		if name == l.without {
+			continue
+		}
 		for _, c := range list {
 			c.Nodes = max(c.Nodes, 1)
-			if c.Untyped && typed {
+			if c.Untyped && l.typed {
 				continue
 			}
 			t.Run(name+"/"+c.Name, func(t *testing.T) { test(t, c) })
@@ -236,6 +242,10 @@ func judge(t *testing.T, c testCase, s *script, got []outcome) {
 		t.Fatalf("%d of %d calls were made", len(got), len(c.Calls))
 	}
 	for i, want := range c.Calls {
+		if want.IDs > 0 {
+			s.judgeSnowflakes(t, got[i].Values, want.IDs)
+			got[i].Values = nil
+		}
 		if len(want.Values)+len(got[i].Values) > 0 && !reflect.DeepEqual(got[i].Values, want.Values) {
 			t.Errorf("%s gave %q, want %q", want.Call, got[i].Values, want.Values)
 		}
@@ -249,7 +259,7 @@ func judge(t *testing.T, c testCase, s *script, got []outcome) {
 func TestConformance(t *testing.T) {
 	eachLanguage(t, func(t *testing.T, l language) {
 		r := l.start(t)
-		eachCase(t, l.typed, func(t *testing.T, c testCase) {
+		eachCase(t, l, func(t *testing.T, c testCase) {
 			converse(t, c, func(s *script) (got []outcome) {
 				r.task(t, task{Endpoints: c.written(t, s.serveHTTP(t, c.Nodes)), Options: c.Options, Calls: c.Calls})
 				r.answer(t, &got)
@@ -281,7 +291,7 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceGo has the Go client make the same calls over gRPC.
 func TestConformanceGo(t *testing.T) {
-	eachCase(t, true, func(t *testing.T, c testCase) {
+	eachCase(t, language{typed: true}, func(t *testing.T, c testCase) {
 		if c.HTTP {
 			return
 		}

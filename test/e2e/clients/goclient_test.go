@@ -75,6 +75,17 @@ func goCall(ctx context.Context, cl *client.Client, c call, opts []client.Option
 		return all(cl.Claims(ctx, a.Prefix), func(id string) string { return id })
 	case "hilo":
 		return cl.HiLo(a.Tag, opts...).NextIDs(ctx, n)
+	case "snowflake.next":
+		ids, err := cl.Snowflake(a.Name).NextN(ctx, n)
+		var values []string
+		for _, id := range ids {
+			values = append(values, number(id))
+		}
+		return values, err
+	case "snowflake.parse":
+		return goParse(ctx, cl.Snowflake(a.Name), a.ID)
+	case "snowflake.close":
+		return nil, cl.Snowflake(a.Name).Close(ctx)
 	case "series.take", "series.confirm", "series.confirmTaken", "series.void", "series.release", "series.find":
 		numbers, err := goNumbers(ctx, cl.Series(a.Name), c)
 		var told []string
@@ -85,6 +96,19 @@ func goCall(ctx context.Context, cl *client.Client, c call, opts []client.Option
 	default:
 		return nil, errors.New("there is no call " + c.Call)
 	}
+}
+
+// goParse returns the parts of an id: milliseconds since 1970, worker and sequence.
+func goParse(ctx context.Context, s *client.Snowflake, text string) ([]string, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.Parse(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return []string{fmt.Sprint(p.Time.UnixMilli(), p.Worker, p.Sequence)}, nil
 }
 
 func goNumbers(ctx context.Context, series client.Series, c call) ([]client.DocumentNumber, error) {
@@ -173,6 +197,9 @@ func goFailure(err error) *failure {
 		return nil
 	}
 	got := &failure{Type: err.Error()}
+	if e := new(client.Error); errors.As(err, &e) {
+		got.Type, got.Reason, got.Field = "Idnode", e.Reason, e.Field
+	}
 	for _, kind := range []struct {
 		err  error
 		name string
@@ -202,9 +229,6 @@ func goFailure(err error) *failure {
 			got.Type = kind.name
 			break
 		}
-	}
-	if e := new(client.Error); errors.As(err, &e) {
-		got.Reason, got.Field = e.Reason, e.Field
 	}
 	return got
 }

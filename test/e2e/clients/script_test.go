@@ -43,6 +43,10 @@ type exchange struct {
 	Forever bool            `json:"forever"`
 	Answer  json.RawMessage `json:"answer"`
 	Error   *refusal        `json:"error"`
+	// EpochAgoMs is how long before the begin of the case the epoch of the layout in Answer is.
+	EpochAgoMs int64 `json:"epochAgoMs"`
+	// Waits has a request wait for its turn: the client makes it beside others.
+	Waits bool `json:"waits"`
 	// Index is where the log is from then on, if it is not 0.
 	Index uint64 `json:"index"`
 	// Cluster is that of the node from then on, if it is not empty.
@@ -67,6 +71,7 @@ type refusal struct {
 // them: it says that node A leads, and where the log is, at index 100 at first.
 type script struct {
 	leaderless bool
+	began      time.Time
 
 	mu       sync.Mutex
 	clusters map[string]string // by the node's tag
@@ -77,10 +82,11 @@ type script struct {
 	met      bool // the first of steps, which goes on forever, was met
 	named    map[string]string
 	wrong    []string
+	windows  []window
 }
 
 func newScript(c testCase) *script {
-	s := &script{leaderless: c.Leaderless, index: 100, steps: c.Server}
+	s := &script{leaderless: c.Leaderless, began: time.Now(), index: 100, steps: c.Server}
 	s.clusters, s.frozen, s.named = make(map[string]string), make(map[string]bool), make(map[string]string)
 	s.refused = make(map[string]*refusal)
 	for i := range max(c.Nodes, 1) {
@@ -105,6 +111,7 @@ func (s *script) play(ctx context.Context, node, method string, request any) (pr
 	}
 	var step exchange
 	if !s.isFrozen(node) {
+		s.awaitTurn(ctx, path.Base(method))
 		step = s.next(node, path.Base(method), request.(proto.Message))
 	}
 	switch {
@@ -120,7 +127,24 @@ func (s *script) play(ctx context.Context, node, method string, request any) (pr
 	if len(step.Answer) == 0 {
 		return answer, nil
 	}
-	return answer, protojson.Unmarshal(step.Answer, answer)
+	if err := protojson.Unmarshal(step.Answer, answer); err != nil {
+		return nil, err
+	}
+	s.addWindow(answer, step.EpochAgoMs)
+	return answer, nil
+}
+
+// awaitTurn waits until those before a request that waits were met.
+func (s *script) awaitTurn(ctx context.Context, method string) {
+	early := func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		i := slices.IndexFunc(s.steps, func(step exchange) bool { return step.Waits && step.Method == method })
+		return i > 0
+	}
+	for ctx.Err() == nil && early() {
+		<-time.After(5 * time.Millisecond)
+	}
 }
 
 func (s *script) isFrozen(node string) bool {
@@ -288,7 +312,7 @@ func (n httpNode) Unary(ctx context.Context, method string, _ *budget.Connection
 	encode func(proto.Message) ([]byte, error),
 ) ([]byte, error) {
 	for _, service := range []grpc.ServiceDesc{
-		idnodev1.IdsService_ServiceDesc, idnodev1.SeriesService_ServiceDesc,
+		idnodev1.IdsService_ServiceDesc, idnodev1.SeriesService_ServiceDesc, idnodev1.WorkersService_ServiceDesc,
 		idnodev1.ClusterService_ServiceDesc,
 	} {
 		for _, m := range service.Methods {
@@ -350,6 +374,7 @@ func (s *script) serveGRPC(t *testing.T, nodes int) []string {
 		))
 		idnodev1.RegisterIdsServiceServer(server, idnodev1.UnimplementedIdsServiceServer{})
 		idnodev1.RegisterSeriesServiceServer(server, idnodev1.UnimplementedSeriesServiceServer{})
+		idnodev1.RegisterWorkersServiceServer(server, idnodev1.UnimplementedWorkersServiceServer{})
 		idnodev1.RegisterClusterServiceServer(server, idnodev1.UnimplementedClusterServiceServer{})
 		lis, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
