@@ -43,11 +43,13 @@ type language struct {
 	without string
 }
 
+var python = []string{"python3"}
+
 var languages = []language{
-	{"python", []string{"python3"}, func(*testing.T) []string { return []string{"python3", "conformance.py"} }, false, "snowflake"},
+	{"python", python, func(*testing.T) []string { return append(python, "conformance.py") }, false, "snowflake"},
 	{"node", []string{"node"}, func(*testing.T) []string { return []string{"node", "conformance.mjs"} }, false, "snowflake"},
 	{"java", []string{"java", "javac"}, compileJava, true, "snowflake"},
-	{"asyncio", []string{"python3"}, func(*testing.T) []string { return []string{"python3", "conformance.py", "asyncio"} }, false, "snowflake"},
+	{"asyncio", python, func(*testing.T) []string { return append(python, "conformance.py", "asyncio") }, false, "snowflake"},
 }
 
 // compileJava compiles the client and its runner, once. A warning is an error.
