@@ -33,6 +33,10 @@
 //	take     name, id: a document's key                  result: its number, tag: its state
 //	end      name, id; tag: confirmed or voided          result: its number
 //	find     name, id                                    result: its number, tag: its state
+//	lease    name: a pool                                result: the worker, tag: the token, low, high
+//	renew    name, tag                                   high
+//	free     name, tag, last
+//	make     name, tag                                   result: the worker, low, high, blocks: the ids
 //	other    a call of which only the time is looked at
 //
 // and of what is no call:

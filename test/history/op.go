@@ -37,6 +37,14 @@ const (
 	End Kind = "end"
 	// Find reads a key's number.
 	Find Kind = "find"
+	// Lease leases a worker of a pool, with a window of time.
+	Lease Kind = "lease"
+	// Renew moves the end of a lease's window.
+	Renew Kind = "renew"
+	// Free gives the rest of a lease's window back.
+	Free Kind = "free"
+	// Make is a client's making of Snowflake ids in a lease's window.
+	Make Kind = "make"
 	// Other is a call of which only the time is looked at.
 	Other Kind = "other"
 
@@ -56,7 +64,7 @@ const (
 // waited for.
 func (k Kind) IsCall() bool {
 	switch k {
-	case Use, Member, Hash, Lost, Back, Stall:
+	case Use, Make, Member, Hash, Lost, Back, Stall:
 		return false
 	}
 	return true
@@ -121,23 +129,24 @@ type Op struct {
 	Forget bool `json:"forget,omitempty"`
 	// Stale says that a read need not be linearizable.
 	Stale bool `json:"stale,omitempty"`
-	// Low and High are a range's first and last number.
+	// Low and High are a range's first and last number, or a window's first and last time.
 	Low  int64 `json:"low,omitempty"`
 	High int64 `json:"high,omitempty"`
 	// Reserve says that a range is from its node's reserve.
 	Reserve bool `json:"reserve,omitempty"`
-	// Last is the last number of a range that was used when it was returned.
+	// Last is the last number of a range that was used when it was returned, or the time of a
+	// window's last id.
 	Last int64 `json:"last,omitempty"`
 	// ID is a claimed id, a node id or a cluster id.
 	ID string `json:"id,omitempty"`
 
 	// Blocks are the numbers taken or used, ascending.
 	Blocks []Block `json:"blocks,omitempty"`
-	// Result is the counter's value after the call.
+	// Result is the counter's value after the call, or the number of a worker.
 	Result int64 `json:"result,omitempty"`
 	// Returned says that a return was accepted.
 	Returned bool `json:"returned,omitempty"`
-	// Tag is the node tag that ids are made with.
+	// Tag is the node tag that ids are made with, or the token of a lease.
 	Tag string `json:"tag,omitempty"`
 	// Index and Hash are a log index and the hash of the state there.
 	Index uint64 `json:"index,omitempty"`

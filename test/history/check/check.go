@@ -32,6 +32,7 @@ type Checker struct {
 	hilos      counters[hiloCounter]
 	etags      counters[etagCounter]
 	series     counters[seriesCounter]
+	workers    counters[workerPool]
 	tags       tags
 	hashes     hashes
 	quorum     quorum
@@ -105,6 +106,8 @@ func (c *Checker) take(op *history.Op, pos int) {
 		c.etags.of(counterKey{op.Database, op.Tag}).add(op, pos, &c.findings)
 	case history.Take, history.End, history.Find:
 		c.series.of(key).add(op, pos)
+	case history.Lease, history.Renew, history.Free, history.Make:
+		c.workers.of(key).add(op, pos)
 	case history.Member:
 		c.tags.add(op, pos, &c.findings)
 	case history.Hash:
@@ -132,6 +135,9 @@ func (c *Checker) Report() *Report {
 	}
 	for key, counter := range c.series.all() {
 		r.SeriesNumbers += counter.check(key.String(), &c.findings)
+	}
+	for key, pool := range c.workers.all() {
+		r.Snowflakes += pool.check(key.String(), &c.findings)
 	}
 	r.Calls = c.quorum.check(&c.findings)
 	if c.linearizer != nil {
@@ -176,7 +182,7 @@ func known(kind history.Kind) bool {
 	switch kind {
 	case history.Next, history.Seed, history.Get, history.Delete, history.Claim, history.Release,
 		history.Range, history.Return, history.Set, history.Merge, history.Use, history.Etag,
-		history.Take, history.End, history.Find, history.Other,
+		history.Take, history.End, history.Find, history.Lease, history.Renew, history.Free, history.Make, history.Other,
 		history.Member, history.Hash, history.Lost, history.Back, history.Stall:
 		return true
 	}
@@ -185,9 +191,9 @@ func known(kind history.Kind) bool {
 
 func malformedAnswer(op *history.Op) string {
 	switch op.Kind {
-	case history.Next, history.Etag, history.Use:
+	case history.Next, history.Etag, history.Use, history.Make:
 		return malformedBlocks(op.Blocks)
-	case history.Range:
+	case history.Range, history.Lease:
 		if op.Low > op.High {
 			return "the range is empty"
 		}

@@ -12,6 +12,7 @@
 //	identities  per (database, name): see identities
 //	hilo        per (database, tag): see hiloCounter
 //	etags       per (database, node tag): see etagCounter
+//	workers     per (database, pool): see workerPool
 //	tags        a node tag belongs to one node id permanently, and the other way round
 //	quorum      no success without a quorum; the right code; the longest answer
 //	porcupine   identities, HiLo tags and ids are linearizable, by another checker; see linearizer

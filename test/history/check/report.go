@@ -46,6 +46,8 @@ type Report struct {
 	Identities, HiLoUsed, Etags int64
 	// SeriesNumbers is how many numbers of series were given for certain.
 	SeriesNumbers int64
+	// Snowflakes is how many Snowflake ids were made.
+	Snowflakes int64
 	// Holes is how many identity values nobody was answered with; each is
 	// explained by calls of unknown outcome, claims or seeds unless there is a
 	// violation.
@@ -79,8 +81,8 @@ func (r *Report) Err() error {
 // finding as they stand in the history.
 func (r *Report) Write(w io.Writer, line func(op int) string) error {
 	p := printer{w: w}
-	p.printf("%d operations: %d identity values (%d holes), %d HiLo numbers used, %d etags, %d numbers of series\n",
-		r.Ops, r.Identities, r.Holes, r.HiLoUsed, r.Etags, r.SeriesNumbers)
+	p.printf("%d operations: %d identity values (%d holes), %d HiLo numbers used, %d etags, %d numbers of series, %d Snowflake ids\n",
+		r.Ops, r.Identities, r.Holes, r.HiLoUsed, r.Etags, r.SeriesNumbers, r.Snowflakes)
 	for _, kind := range slices.Sorted(maps.Keys(r.Calls)) {
 		c := r.Calls[kind]
 		p.printf("  %-8s %9d ok %8d failed %8d unknown   longest %s (operation %d)\n",

@@ -100,7 +100,7 @@ func sameQuestion(a, b *history.Op) bool {
 // range belongs to the answer: it is the first server's.
 func sameAnswer(a, b *history.Op) bool {
 	same := a.Result == b.Result && a.Returned == b.Returned && a.Tag == b.Tag && slices.Equal(a.Blocks, b.Blocks)
-	return same && (a.Kind != history.Range || a.Low == b.Low && a.High == b.High)
+	return same && (a.Kind != history.Range && a.Kind != history.Lease || a.Low == b.Low && a.High == b.High)
 }
 
 // answer shows what a call was answered.
