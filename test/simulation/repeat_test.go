@@ -79,6 +79,9 @@ func (r *repeater) untilKnown() {
 			op.Outcome, op.Blocks = history.OK, []history.Block{{First: value, Last: value}}
 		case errors.As(err, &e) && !e.Unknown:
 			op.Outcome, op.Code = history.Failed, e.Reason
+			if e.Reason == "DEADLINE_EXCEEDED" {
+				op.Code = "NOT_SENT" // In a history the other code is gRPC's, which tells nothing.
+			}
 		case e != nil && e.RequestID != "":
 			op.Outcome, op.Code = history.Unknown, e.Reason
 			again = []idnode.Option{idnode.WithRequestID(e.RequestID), idnode.WithRetrySince(e.RetrySince)}
