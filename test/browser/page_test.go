@@ -14,7 +14,7 @@ import (
 
 // pages are the views of the page.
 var pages = []string{
-	"overview", "events", "find?of=invoices/1", "make", "identities", "hilo", "claims", "series", "databases", "etags", "operate",
+	"overview", "events", "find?of=invoices/1", "make", "identities", "hilo", "claims", "series", "pools", "databases", "etags", "operate",
 }
 
 // oddNames are names of identities and claims that a page could stumble over: text
@@ -62,6 +62,7 @@ func TestPage(t *testing.T) {
 		{"sorts", (*pageTest).sorts},
 		{"copies", (*pageTest).copies},
 		{"series", (*pageTest).seesSeries},
+		{"pools", (*pageTest).definesPools},
 		{"etags", (*pageTest).seesEtags},
 		{"databases", (*pageTest).changesDatabase},
 		{"finds", (*pageTest).finds},
@@ -354,6 +355,24 @@ func (p *pageTest) claims() {
 	p.click("dialog button.danger")
 	p.gone("tr[data-name='users/ayende']")
 	p.sees("tbody", "users/oren@example.org")
+}
+
+// definesPools defines a pool, makes an id of it, and sees which worker the node has for that.
+func (p *pageTest) definesPools() {
+	p.open("pools")
+	p.click(".list .main")
+	p.fill("dialog input", "orders")
+	p.click("dialog .main")
+	p.sees("#said", "orders is defined.")
+	p.gone("dialog")
+	p.sees("tr[data-name=orders]", "1,024")
+	p.click("tr[data-name=orders] [aria-label^='Make an id']")
+	p.sees("#said", "orders: ")
+	p.click("tr[data-name=orders] [aria-label^=Workers]")
+	p.sees("dialog tbody", "node ")
+	p.click("dialog .main")
+	p.gone("dialog")
+	p.shot("pools")
 }
 
 // seesSeries looks at what a series has, and finds numbers by key and by text.

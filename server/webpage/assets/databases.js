@@ -11,7 +11,7 @@ export function databases() {
   };
   const all = list({
     call: (query) => ofCluster("ListDatabases", query), items: (answer) => answer.databases.map((name) => ({ name })), noun: "Database", label: "Databases", columns: [],
-    actions: [["Identities", "identities"], ["HiLo", "hilo"], ["Claims", "claims"], ["Series", "series"]].map(([text, view]) => ({ text, needs: [], reads: true, run: go(view) })),
+    actions: [["Identities", "identities"], ["HiLo", "hilo"], ["Claims", "claims"], ["Series", "series"], ["Snowflake", "pools"]].map(([text, view]) => ({ text, needs: [], reads: true, run: go(view) })),
     empty: "No database yet. The first comes with the first id.",
   });
   return {

@@ -16,6 +16,7 @@ import { make } from "./make.js";
 import { pageOf } from "./nodes.js";
 import { operate } from "./operate.js";
 import { overview } from "./overview.js";
+import { pools } from "./pools.js";
 import { series } from "./series.js";
 
 const views = {
@@ -27,6 +28,7 @@ const views = {
   hilo: { title: "HiLo", open: hilos, database: true },
   claims: { title: "Claims", open: claims, database: true },
   series: { title: "Series", open: series, database: true },
+  pools: { title: "Snowflake", open: pools, database: true },
   databases: { title: "Databases", open: databases },
   etags: { title: "Etags", open: etags },
   operate: { title: "Operate", open: operate },
