@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"bytes"
 	"crypto/tls"
 	"encoding/json"
 	"encoding/xml"
@@ -34,6 +35,7 @@ func javaProgram(t *testing.T, statements string, args ...string) string {
 import java.time.*;
 import java.util.*;
 import java.util.concurrent.*;
+import java.util.function.*;
 class Program {
   static void say(Object line) { System.out.println(line); }
   public static void main(String[] args) throws Exception {` + statements + `}
@@ -68,6 +70,7 @@ func (l *listening) serve(t *testing.T, other http.HandlerFunc) (endpoint string
 		one := asked{method: path.Base(r.URL.Path), header: r.Header}
 		body, _ := io.ReadAll(r.Body) // A client that leaves in the middle of it gets no answer.
 		_ = json.Unmarshal(body, &one.fields)
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		l.mu.Lock()
 		l.asked = append(l.asked, one)
 		l.mu.Unlock()
@@ -380,6 +383,7 @@ List<Callable<?>> calls = List.of(
     () -> client.identity("a").next(null), () -> client.identity("a").get(null), () -> client.identity("a").seed(7, null),
     () -> client.identity("a").delete(null), () -> client.identity("a").forget(null), () -> client.identities(null),
     () -> client.identities("", null), () -> client.claims(null), () -> client.claims("", null), () -> client.series(null),
+    () -> client.snowflake(null), () -> client.snowflake("a", null), () -> client.snowflake("a").next(null), () -> client.snowflake("a").next(1, null),
     () -> { client.claim(null); return null; }, () -> { client.claim("a", null); return null; }, () -> { client.release(null); return null; },
     () -> client.hilo(null), () -> client.hilo("a", null), () -> client.hilo("a").next(null), () -> client.hilo("a").nextIds(1, null),
     () -> client.idFor(null), () -> client.nextRange(null), () -> client.nextRange("a", null), () -> client.returnRange(null, range, 1),

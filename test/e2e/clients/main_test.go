@@ -48,7 +48,7 @@ var python = []string{"python3"}
 var languages = []language{
 	{"python", python, func(*testing.T) []string { return append(python, "conformance.py") }, false, "snowflake"},
 	{"node", []string{"node"}, func(*testing.T) []string { return []string{"node", "conformance.mjs"} }, false, "snowflake"},
-	{"java", []string{"java", "javac"}, compileJava, true, "snowflake"},
+	{"java", []string{"java", "javac"}, compileJava, true, ""},
 	{"asyncio", python, func(*testing.T) []string { return append(python, "conformance.py", "asyncio") }, false, "snowflake"},
 }
 

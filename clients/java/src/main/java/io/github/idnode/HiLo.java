@@ -109,7 +109,7 @@ public final class HiLo {
           throw error.again();
         } else {
           fetch();
-          if (!await(end)) throw IdnodeException.of(Thread.currentThread().isInterrupted() ? Problem.INTERRUPTED : Problem.LATE, false, null);
+          if (!Background.await(changed, end)) throw IdnodeException.gaveUp();
         }
       }
     } finally {
@@ -130,12 +130,12 @@ public final class HiLo {
     lock.lock();
     try {
       if (closed) { // The first to close gives the numbers back; others wait for it.
-        while (!returned && await(deadline)) {}
+        while (!returned && Background.await(changed, deadline)) {}
         return;
       }
       closed = true;
       changed.signalAll();
-      while (fetching && await(deadline)) {} // A range that is on its way is given back too.
+      while (fetching && Background.await(changed, deadline)) {} // A range that is on its way is given back too.
       newest = ahead;
       rest = left > 0 ? current : null;
     } finally {
@@ -157,16 +157,6 @@ public final class HiLo {
         changed.signalAll();
         return null;
       });
-    }
-  }
-
-  // False if the time is over or the thread is interrupted. The caller holds the lock.
-  private boolean await(long end) {
-    try {
-      return changed.awaitNanos(end - System.nanoTime()) > 0;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return false;
     }
   }
 

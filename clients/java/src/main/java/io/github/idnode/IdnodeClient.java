@@ -3,6 +3,7 @@ package io.github.idnode;
 import static io.github.idnode.Background.MS;
 import static java.util.Objects.requireNonNull;
 
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -23,6 +24,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
+import java.util.function.LongConsumer;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /**
@@ -34,6 +38,7 @@ import java.util.stream.Stream;
  *   ids.next("invoices|");                     // "invoices/2"
  *   ids.hilo("users").nextId();                // "users/1-A"
  *   ids.series("bills").take(List.of("4711")); // the number of document 4711
+ *   ids.snowflake("orders").next();            // 2071231455764844544
  * }
  * }</pre>
  *
@@ -54,6 +59,7 @@ public final class IdnodeClient implements AutoCloseable {
   private final Executor executor;
   private final Lock lock = new ReentrantLock(); // Guards what follows.
   private final Map<List<String>, HiLo> handles = new HashMap<>();
+  private final Map<List<String>, Snowflake> snowflakes = new HashMap<>();
   private boolean closing;
 
   /**
@@ -249,13 +255,37 @@ public final class IdnodeClient implements AutoCloseable {
    * @return the handle
    */
   public HiLo hilo(String tag, RangeOptions options) {
-    if (options.call().requestId() != null) throw new IllegalArgumentException("a handle makes the request ids of its calls");
     var separator = options.separator().isEmpty() ? "/" : options.separator();
-    var key = List.of(tag, separator, Objects.toString(options.call().database(), config.database()));
+    var key = List.of(tag, separator, database(options.call()));
+    return handle(handles, key, options.call(), HiLo::isClosed, () -> new HiLo(this, tag, options.request(tag, config.label()), options.call()));
+  }
+
+  /**
+   * The handle of a pool of workers, which is made once and shared until it is closed. It makes no call.
+   *
+   * @param pool its name, as {@code idnode snowflake define} has it
+   * @return the handle
+   */
+  public Snowflake snowflake(String pool) { return snowflake(pool, new CallOptions()); }
+
+  /**
+   * The same with options. Those other than the database count only when the handle is made. A request id has no place here.
+   *
+   * @param pool its name, as {@code idnode snowflake define} has it
+   * @param options what the handle's calls are told
+   * @return the handle
+   */
+  public Snowflake snowflake(String pool, CallOptions options) {
+    return handle(snowflakes, List.of(pool, database(options)), options, Snowflake::isClosed, () -> new Snowflake(this, pool, options));
+  }
+
+  private String database(CallOptions options) { return Objects.toString(options.database(), config.database()); }
+
+  private <T> T handle(Map<List<String>, T> handles, List<String> key, CallOptions options, Predicate<T> closed, Supplier<T> made) {
+    if (options.requestId() != null) throw new IllegalArgumentException("a handle makes the request ids of its calls");
     return Background.locked(lock, () -> {
       if (closing) throw IdnodeException.of(Problem.CLOSED, false, null);
-      return handles.compute(key, (k, had) -> had != null && !had.isClosed() ? had
-          : new HiLo(this, tag, options.request(tag, config.label()), options.call()));
+      return handles.compute(key, (k, had) -> had != null && !closed.test(had) ? had : made.get());
     });
   }
 
@@ -370,16 +400,18 @@ public final class IdnodeClient implements AutoCloseable {
   }
 
   /**
-   * Gives the unused numbers of all handles back. It takes no longer than the client's timeout, and an interrupt ends it. An exception
-   * says that numbers could not be given back; the client is closed all the same. Calls in flight end with a {@link ClosedException}, or
+   * Gives the unused numbers and windows of all handles back. It takes no longer than the client's timeout, and an interrupt ends it. An exception
+   * says that some could not be given back; the client is closed all the same. Calls in flight end with a {@link ClosedException}, or
    * with the outcome of the try that they are in.
    */
   @Override
   public void close() {
-    var open = new ConcurrentLinkedQueue<HiLo>();
+    var open = new ConcurrentLinkedQueue<LongConsumer>();
     Background.locked(lock, () -> {
       closing = true;
-      return open.addAll(handles.values());
+      for (var handle : handles.values()) open.add(handle::close);
+      for (var handle : snowflakes.values()) open.add(handle::close);
+      return null;
     });
     var deadline = deadline(new CallOptions());
     var failed = new ConcurrentLinkedQueue<IdnodeException>();
@@ -393,11 +425,11 @@ public final class IdnodeClient implements AutoCloseable {
     if (!all) throw IdnodeException.of(Thread.currentThread().isInterrupted() ? Problem.INTERRUPTED : Problem.LATE, true, null);
   }
 
-  private static void close(Queue<HiLo> open, long deadline, Queue<IdnodeException> failed, CountDownLatch closed) {
+  private static void close(Queue<LongConsumer> open, long deadline, Queue<IdnodeException> failed, CountDownLatch closed) {
     try {
-      for (HiLo handle; (handle = open.poll()) != null; ) {
+      for (LongConsumer handle; (handle = open.poll()) != null; ) {
         try {
-          handle.close(deadline);
+          handle.accept(deadline);
         } catch (IdnodeException e) {
           failed.add(e);
         }
@@ -407,15 +439,15 @@ public final class IdnodeClient implements AutoCloseable {
     }
   }
 
-  long deadline(CallOptions options) {
-    return System.nanoTime() + (options.timeout() != null ? options.timeout() : config.timeout()).toNanos();
-  }
+  Duration timeout(CallOptions options) { return options.timeout() != null ? options.timeout() : config.timeout(); }
+  long deadline(CallOptions options) { return System.nanoTime() + timeout(options).toNanos(); }
+  String label() { return config.label(); }
 
   <T> T call(Call.Kind kind, String method, Map<String, ?> request, CallOptions options, Function<Answer, T> read) {
     return call(deadline(options), kind, method, request, options, read);
   }
 
-  private <T> T call(long deadline, Call.Kind kind, String method, Map<String, ?> request, CallOptions options, Function<Answer, T> read) {
+  <T> T call(long deadline, Call.Kind kind, String method, Map<String, ?> request, CallOptions options, Function<Answer, T> read) {
     return new Call<>(router, config, deadline, kind, method, request, options, read).make();
   }
 

@@ -32,6 +32,9 @@ public class IdnodeException extends RuntimeException {
     return e;
   }
 
+  // Of a wait that was interrupted, or was too long.
+  static IdnodeException gaveUp() { return of(Thread.currentThread().isInterrupted() ? Problem.INTERRUPTED : Problem.LATE, false, null); }
+
   // The same with a stack of the caller's own.
   IdnodeException again() { return of(problem, unknown, getCause()); }
 
@@ -83,7 +86,7 @@ public class IdnodeException extends RuntimeException {
   public Optional<Duration> retryAfter() { return Optional.ofNullable(problem.retryAfter()); }
 
   /**
-   * Those that {@link HiLo#nextIds(int)} had taken before it failed.
+   * Those that {@link HiLo#nextIds(int)} or {@link Snowflake#next(int)} had taken before it failed.
    *
    * @return the ids
    */

@@ -12,11 +12,11 @@ public enum Reason {
   NO_ENDPOINT(NoEndpointException::new),
   /** The nodes that answer belong to another cluster. */
   OTHER_CLUSTER(OtherClusterException::new),
-  /** The client, or the HiLo handle, was closed. */
+  /** The client or the handle was closed. */
   CLIENT_CLOSED(ClosedException::new),
   /** The thread was interrupted. */
   INTERRUPTED(CallInterruptedException::new),
-  /** The time to wait for a HiLo range was over. */
+  /** The time to wait for a HiLo range or a Snowflake id was over. */
   DEADLINE(DeadlineException::new),
   /** The node starts, or does not know yet how new a request id is. */
   STARTING,
@@ -82,6 +82,20 @@ public enum Reason {
   NUMBER_STATE,
   /** The number's time ended, and another document has it. */
   RESERVATION_EXPIRED(ReservationExpiredException::new),
+  /** There is no such pool of workers. */
+  POOL_NOT_FOUND,
+  /** The pool has another layout or window. */
+  POOL_DIFFERS,
+  /** All workers of the pool are in use; the message says when the first window ends. */
+  POOL_FULL,
+  /** The layout of the pool has no time left. */
+  POOL_ENDED,
+  /** The window of the worker has passed, or the lease is another's. */
+  LEASE_PASSED,
+  /** The clocks of this machine and the leader are more than 10 s apart; the message says by how much. */
+  CLOCK_SKEW,
+  /** The window of the worker begins later than the timeout allows; {@link IdnodeException#retryAfter} says when. */
+  WINDOW_EARLY,
   /** The caller has no right to it. */
   PERMISSION_DENIED(PermissionDeniedException::new),
   /** The request is wrong, as {@link IdnodeException#field} and the message say: any of the API's INVALID_ reasons. */

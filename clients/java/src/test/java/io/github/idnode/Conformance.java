@@ -88,6 +88,13 @@ public final class Conformance {
       case "identities": return client.identities(text(args, "prefix")).map(i -> i.name() + "=" + i.value());
       case "claims": return client.claims(text(args, "prefix"));
       case "hilo": return client.hilo(text(args, "tag"), new RangeOptions().withSeparator(separator)).nextIds(n).stream();
+      case "snowflake.next": return LongStream.of(client.snowflake(name).next(n)).boxed();
+      case "snowflake.parse":
+        var parts = client.snowflake(name).parse(Long.parseLong(text(args, "id")));
+        return Stream.of(parts.time().toEpochMilli() + " " + parts.worker() + " " + parts.sequence());
+      case "snowflake.close":
+        client.snowflake(name).close();
+        return Stream.of();
       case "collection": return Stream.of(IdnodeClient.collectionOf(name));
       case "claim":
         client.claim(text(args, "id"), new ClaimOptions(separator, options));
