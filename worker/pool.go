@@ -21,8 +21,9 @@ const (
 	// Tolerance is how far before the leader's time a window may begin: a holder whose clock is
 	// late by less need not wait.
 	Tolerance = time.Second
-	// MaxSkew is how far the clocks of holder and leader may be apart. A leader whose clock is
-	// ahead cannot give away times of the far future.
+	// MaxSkew is how far the clocks of holder and leader may be apart, and how far after the
+	// leader's time a window may begin. So no window ends later than MaxSkew and its length after
+	// that time, and a clock that was wrong for a while makes few workers wait.
 	MaxSkew = 10 * time.Second
 	// MaxHolderBytes bounds the name of a holder.
 	MaxHolderBytes = 128
@@ -57,7 +58,7 @@ type Pool struct {
 	// acquisition sets the floor behind all of them.
 	unknown bool
 	// leases are those of workers that ever had one, by number. What follows is derived: those
-	// in use by the end of their windows, and free workers by number and by last holder.
+	// in use by the end of their windows, and free workers by that, and by last holder.
 	leases          btree.Map[int, Lease]
 	inUse           *btree.BTreeG[Lease]
 	free, freeByWho *btree.BTreeG[Lease]
@@ -73,10 +74,11 @@ func NewPool(layout snowflake.Layout, window time.Duration, unknown bool) (*Pool
 		return nil, err
 	}
 	window = cmp.Or(window, DefaultWindow)
-	if window < MinWindow || window > MaxWindow {
+	units := layout.Units(window)
+	if window < MinWindow || units > layout.Units(MaxWindow) { // What Window returns is accepted again.
 		return nil, snowflake.Invalid("window", "is %s, must be from %s to %s", window, MinWindow, MaxWindow)
 	}
-	p := &Pool{layout: layout, window: layout.Units(window), unknown: unknown}
+	p := &Pool{layout: layout, window: units, unknown: unknown}
 	p.index()
 	return p, nil
 }
@@ -86,12 +88,12 @@ func (p *Pool) index() {
 	tree := func(less func(a, b Lease) bool) *btree.BTreeG[Lease] {
 		return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
 	}
-	p.inUse = tree(func(a, b Lease) bool {
+	byEnd := func(a, b Lease) bool {
 		return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.Worker, b.Worker)) < 0
-	})
-	p.free = tree(func(a, b Lease) bool { return a.Worker < b.Worker })
+	}
+	p.inUse, p.free = tree(byEnd), tree(byEnd)
 	p.freeByWho = tree(func(a, b Lease) bool {
-		return cmp.Or(cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Worker, b.Worker)) < 0
+		return cmp.Or(cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Until, b.Until), cmp.Compare(a.Worker, b.Worker)) < 0
 	})
 }
 
@@ -120,14 +122,14 @@ func (e *SkewError) Error() string {
 	return fmt.Sprintf("the holder's clock is %s %s the leader's, more than %s", e.Ahead.Abs(), how, MaxSkew)
 }
 
-// FullError says that all workers are in use.
+// FullError says that all workers are in use, or may be: by leases that the pool does not know.
 type FullError struct {
-	// Ends is when the first window ends.
-	Ends time.Time
+	// Begins is when the next window can begin.
+	Begins time.Time
 }
 
 func (e *FullError) Error() string {
-	return "all workers are in use; the first window ends at " + e.Ends.UTC().Format(time.RFC3339)
+	return "all workers are in use, or may be, until " + e.Begins.UTC().Format(time.RFC3339)
 }
 
 // PassedError says that a lease is not the worker's any more.
@@ -169,10 +171,10 @@ func CheckHolder(holder string) error {
 	return nil
 }
 
-// Acquire leases a worker: a free one that the holder had last, or the lowest one that is free.
-// Its window may begin after the leader's time: where the worker's window before ends later, or
-// where the pool does not know all leases. The error is an *snowflake.InvalidError, a *SkewError, a *FullError
-// or an EndError. An error changes nothing but what has passed.
+// Acquire leases a worker: a free one that the holder had last, else the one that is free for the
+// longest, or was never leased. Its window may begin up to MaxSkew after the leader's time, where the
+// worker's window before ends then. The error is an *snowflake.InvalidError, a *SkewError, a
+// *FullError or an EndError. An error changes no lease but those that have passed.
 func (p *Pool) Acquire(holder string, token uint64, r Request) (Lease, error) {
 	want, err := p.check(r)
 	if err != nil {
@@ -184,43 +186,59 @@ func (p *Pool) Acquire(holder string, token uint64, r Request) (Lease, error) {
 	now := p.layout.At(r.Leader.UnixMilli())
 	p.lapse(now)
 	p.settle(now)
-	l, ok := p.pick(holder)
+	latest := now + p.layout.Units(MaxSkew)
+	l, ok := p.pick(holder, now, latest)
 	if !ok {
-		first, _ := p.inUse.Min()
-		return Lease{}, &FullError{time.UnixMilli(p.layout.UnixMilli(first.Until))}
+		return Lease{}, p.full(p.layout.End())
 	}
 	from := max(l.Until, p.floor, now-p.layout.Units(Tolerance), 0)
-	// A window that begins late has its whole length all the same.
-	until := min(max(from, now)+want, p.layout.End())
-	if from >= until {
+	if from >= p.layout.End() {
 		return Lease{}, EndError{}
 	}
-	l = Lease{Worker: l.Worker, Holder: holder, Token: token, From: from, Until: until}
+	if from > latest {
+		return Lease{}, p.full(from)
+	}
+	l = Lease{Worker: l.Worker, Holder: holder, Token: token, From: from, Until: p.end(from, want, r)}
 	p.put(l)
 	return l, nil
 }
 
+// end is the end of a window. One that begins late has its whole length all the same, and so has that
+// of a holder whose clock is ahead.
+func (p *Pool) end(from, want int64, r Request) int64 {
+	now := max(p.layout.At(r.Leader.UnixMilli()), p.layout.At(r.Holder.UnixMilli()))
+	return min(max(from, now)+want, p.layout.End())
+}
+
 // pick returns the last lease of the worker that the holder shall have; one without a window of a
-// worker that never had any.
-func (p *Pool) pick(holder string) (picked Lease, ok bool) {
+// worker that never had any. A window of a worker that was leased ends at latest, or none is left.
+func (p *Pool) pick(holder string, now, latest int64) (picked Lease, ok bool) {
 	p.freeByWho.Ascend(Lease{Holder: holder}, func(l Lease) bool {
-		if ok = l.Holder == holder; ok {
-			picked = l
-		}
+		picked, ok = l, l.Holder == holder && l.Until <= latest
 		return false
 	})
 	if ok {
 		return picked, true
 	}
+	picked, ok = p.free.Min()
 	// Workers get their first lease in the order of their numbers.
-	if picked, ok = p.free.Min(); !ok && p.leases.Len() < p.layout.Workers() {
-		picked, ok = Lease{Worker: p.leases.Len()}, true
+	if fresh := p.leases.Len(); (!ok || picked.Until > now) && fresh < p.layout.Workers() {
+		return Lease{Worker: fresh}, true
 	}
 	return picked, ok
 }
 
-// settle sets the floor behind all leases that the pool may not know: they were given before, with
-// a window of at most the pool's, by clocks that differ by at most MaxSkew from their holders'.
+// full says when a window can begin: where one in use ends, if that is before from.
+func (p *Pool) full(from int64) error {
+	if first, ok := p.inUse.Min(); ok {
+		from = min(from, max(first.Until, p.floor))
+	}
+	return &FullError{time.UnixMilli(p.layout.UnixMilli(from))}
+}
+
+// settle sets the floor behind all leases that the pool may not know. They were given before, and
+// end at most MaxSkew and a window after the time of their leaders, whose clocks and this leader's differ by
+// at most MaxSkew from those of holders that are right.
 func (p *Pool) settle(now int64) {
 	if !p.unknown {
 		return
@@ -253,7 +271,7 @@ func (p *Pool) Renew(worker int, token uint64, r Request) (Lease, error) {
 	if !ok || l.Free || l.Token != token {
 		return Lease{}, &PassedError{worker}
 	}
-	l.Until = max(l.Until, min(max(l.From, now)+want, p.layout.End()))
+	l.Until = max(l.Until, p.end(l.From, want, r))
 	p.put(l)
 	return l, nil
 }
@@ -277,12 +295,12 @@ func (p *Pool) Release(worker int, token uint64, next int64) error {
 // Forget ends all leases, because there may have been others that the pool does not know: after a
 // restore, or a recovery. New windows begin behind all that could have been given.
 func (p *Pool) Forget() {
-	p.leases.Scan(func(_ int, l Lease) bool {
-		p.floor = max(p.floor, l.Until)
-		return true
-	})
-	p.leases, p.unknown, p.hash = btree.Map[int, Lease]{}, true, 0
-	p.index()
+	for p.inUse.Len() > 0 {
+		first, _ := p.inUse.Min()
+		first.Free = true
+		p.put(first)
+	}
+	p.unknown = true
 }
 
 // put replaces the lease of a worker.

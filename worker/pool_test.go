@@ -3,6 +3,7 @@ package worker_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -72,7 +73,7 @@ func said2(l worker.Lease, err error) func(int64) string {
 // said shows a lease with times from zero on.
 func said(l worker.Lease, err error, zero int64) string {
 	if full := (*worker.FullError)(nil); errors.As(err, &full) {
-		return fmt.Sprintf("full until %d", layout.At(full.Ends.UnixMilli())-zero)
+		return fmt.Sprintf("full until %d", layout.At(full.Begins.UnixMilli())-zero)
 	}
 	if passed := (*worker.PassedError)(nil); errors.As(err, &passed) {
 		return fmt.Sprintf("passed %d", passed.Worker)
@@ -107,7 +108,8 @@ func TestClocksThatDifferAreRefused(t *testing.T) {
 	}
 }
 
-// TestForgottenLeases: new windows begin behind all that could have been given.
+// TestForgottenLeases: new windows begin behind all that could have been given, and none is given
+// while that is far off: it could not be told from those after a second loss.
 func TestForgottenLeases(t *testing.T) {
 	p := newPool(t, layout, time.Minute)
 	old, err := p.Acquire("a", 1, at(start))
@@ -118,9 +120,17 @@ func TestForgottenLeases(t *testing.T) {
 	if _, err := p.Renew(old.Worker, 1, at(start)); err == nil {
 		t.Error("a forgotten lease was renewed")
 	}
-	l, err := p.Acquire("a", 2, at(start.Add(time.Second)))
-	if want := layout.At(start.Add(time.Second + time.Minute + 2*worker.MaxSkew).UnixMilli()); err != nil || l.From != want {
-		t.Errorf("from %d, want %d; %v", l.From, want, err)
+	begins := start.Add(time.Second + time.Minute + 2*worker.MaxSkew)
+	for after, early := range map[time.Duration]bool{time.Second: true, 71 * time.Second: false} {
+		l, err := again(t, p).Acquire("a", 2, at(start.Add(time.Second)))
+		if full := (*worker.FullError)(nil); !errors.As(err, &full) || !full.Begins.Equal(begins) {
+			t.Fatalf("%v, %v", l, err)
+		}
+		_, _ = p.Acquire("a", 2, at(start.Add(time.Second)))
+		l, err = again(t, p).Acquire("a", 2, at(start.Add(after)))
+		if full := (*worker.FullError)(nil); early != errors.As(err, &full) || !early && (err != nil || l.From != layout.At(begins.UnixMilli())) {
+			t.Errorf("after %s: %v, %v", after, l, err)
+		}
 	}
 }
 
@@ -136,11 +146,85 @@ func TestWrongRequests(t *testing.T) {
 		{strings.Repeat("x", worker.MaxHolderBytes+1), 0, "holder"},
 		{"a", -1, "window"},
 		{"a", time.Minute + 1, "window"},
+		{"a", math.MaxInt64, "window"},
 	} {
 		_, err := p.Acquire(c.holder, 1, worker.Request{Want: c.want, Holder: start, Leader: start})
 		if wrong := (*snowflake.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != c.field {
 			t.Errorf("%q, %s: %v, want the field %s", c.holder, c.want, err, c.field)
 		}
+	}
+}
+
+// TestAClockThatWasWrong: an hour ahead, it gives workers times that the others wait for. Until then
+// the others have other workers, even if the holder gave its own back.
+func TestAClockThatWasWrong(t *testing.T) {
+	for _, free := range []bool{false, true} {
+		p := newPool(t, layout, time.Minute)
+		wrong, err := p.Acquire("a", 1, at(start.Add(time.Hour)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if free {
+			_ = p.Release(wrong.Worker, 1, wrong.From+1)
+		}
+		l, err := p.Acquire("a", 2, at(start))
+		if err != nil || l.Worker != 1 || l.From > layout.At(start.UnixMilli()) {
+			t.Errorf("%v, %v", l, err)
+		}
+		_, err = p.Acquire("b", 3, at(start))
+		if full := (*worker.FullError)(nil); !errors.As(err, &full) || full.Begins.Sub(start) > time.Hour {
+			t.Error(err)
+		}
+	}
+}
+
+// TestWindowsEndSoon: whatever is given back and leased again, no window ends later than MaxSkew and a
+// window's length after the leader's time. So what a recovery does not know has an end.
+func TestWindowsEndSoon(t *testing.T) {
+	p := newPool(t, layout, time.Minute)
+	latest := layout.At(start.Add(time.Minute + worker.MaxSkew).UnixMilli())
+	for n := range uint64(20) {
+		l, err := p.Acquire("a", n, worker.Request{Leader: start, Holder: start.Add(worker.MaxSkew)})
+		if full := (*worker.FullError)(nil); errors.As(err, &full) {
+			return
+		}
+		if err != nil || l.Until > latest {
+			t.Fatalf("%v, %v: behind %d", l, err, latest)
+		}
+		_ = p.Release(l.Worker, n, math.MaxInt64)
+	}
+	t.Error("the pool is never full")
+}
+
+// TestAHolderThatIsAhead has a whole window: it would acquire without an end otherwise.
+func TestAHolderThatIsAhead(t *testing.T) {
+	p := newPool(t, layout, worker.MinWindow)
+	holder := start.Add(worker.MaxSkew)
+	want := layout.At(holder.Add(worker.MinWindow).UnixMilli())
+	r := worker.Request{Leader: start, Holder: holder}
+	l, err := p.Acquire("a", 1, r)
+	if err != nil || l.Until != want {
+		t.Errorf("%v, %v; want until %d", l, err, want)
+	}
+	if l, err = p.Renew(l.Worker, 1, r); err != nil || l.Until != want {
+		t.Errorf("%v, %v; want until %d", l, err, want)
+	}
+}
+
+// TestWindowsAreDefinedAgain: what a pool says of its window defines it again, in any unit.
+func TestWindowsAreDefinedAgain(t *testing.T) {
+	for unit := int64(1); unit <= 1000; unit++ {
+		for _, window := range []time.Duration{worker.MinWindow, time.Minute, worker.MaxWindow} {
+			l := layout
+			l.Unit = unit
+			p := newPool(t, l, window)
+			if q, err := worker.NewPool(l, p.Window(), true); err != nil || !q.Same(p) {
+				t.Fatalf("%s in units of %d ms: %v", window, unit, err)
+			}
+		}
+	}
+	if _, err := worker.NewPool(layout, math.MaxInt64, false); err == nil {
+		t.Error("a window of 292 years")
 	}
 }
 
@@ -160,7 +244,7 @@ func TestWindowsNeverOverlap(t *testing.T) {
 			t.Fatal(err)
 		}
 		var told []span
-		leader := start
+		leader, twin := start, again(t, p) // A node that a snapshot brought up decides the same.
 		for n := range rapid.IntRange(1, 80).Draw(t, "calls") {
 			leader = leader.Add(time.Duration(rapid.IntRange(-30_000, 40_000).Draw(t, "ms later")) * time.Millisecond)
 			r := worker.Request{
@@ -170,12 +254,20 @@ func TestWindowsNeverOverlap(t *testing.T) {
 			token := uint64(n + 1)
 			switch rapid.IntRange(0, 9).Draw(t, "call") {
 			case 0, 1, 2, 3:
-				if l, err := p.Acquire(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "holder"), token, r); err == nil {
+				holder := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "holder")
+				l, err := p.Acquire(holder, token, r)
+				l2, err2 := twin.Acquire(holder, token, r)
+				if l != l2 || fmt.Sprint(err) != fmt.Sprint(err2) {
+					t.Fatalf("%v, %v here; %v, %v after a snapshot", l, err, l2, err2)
+				}
+				if err == nil {
 					told = append(told, span{l.Worker, token, l.From, l.Until})
 				}
 			case 4, 5, 6:
 				if i := drawn(t, told); i >= 0 {
-					if l, err := p.Renew(told[i].worker, told[i].token, r); err == nil {
+					l, err := p.Renew(told[i].worker, told[i].token, r)
+					_, _ = twin.Renew(told[i].worker, told[i].token, r)
+					if err == nil {
 						told[i].until = l.Until
 					}
 				}
@@ -185,9 +277,13 @@ func TestWindowsNeverOverlap(t *testing.T) {
 					// The holder makes no id from next on, even if it does not hear the answer.
 					told[i].until = next
 					_ = p.Release(told[i].worker, told[i].token, next)
+					_ = twin.Release(told[i].worker, told[i].token, next)
 				}
 			default:
-				p = again(t, p)
+				twin = again(t, p)
+			}
+			if p.Hash() != twin.Hash() {
+				t.Fatal("the node that a snapshot brought up has another state")
 			}
 		}
 		checkDisjoint(t, told)
@@ -202,8 +298,10 @@ func drawn(t *rapid.T, told []span) int {
 	return rapid.IntRange(0, len(told)-1).Draw(t, "lease")
 }
 
+type fataler interface{ Fatal(args ...any) }
+
 // again returns the pool as a snapshot brings it back.
-func again(t *rapid.T, p *worker.Pool) *worker.Pool {
+func again(t fataler, p *worker.Pool) *worker.Pool {
 	f := p.Freeze()
 	restored, err := worker.Restore(f.Stored)
 	if err != nil {

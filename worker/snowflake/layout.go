@@ -114,7 +114,11 @@ func (l Layout) UnixMilli(units int64) int64 { return l.Epoch + units*l.Unit }
 // Units returns how many units a duration has, rounded up.
 func (l Layout) Units(d time.Duration) int64 {
 	unit := time.Duration(l.Unit) * time.Millisecond
-	return int64((d + unit - 1) / unit)
+	units := int64(d / unit)
+	if d%unit > 0 {
+		units++
+	}
+	return units
 }
 
 // ID joins the parts of an id, each of which is in its range.
