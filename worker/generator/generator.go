@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -69,17 +68,21 @@ func (e *EarlyError) Error() string {
 type Generator struct {
 	source  Source
 	timeout time.Duration
-	// wall is the clock of this machine; monotonic must be behind what it returns.
-	wall func() time.Time
-	// clock is the wall clock when it was read last. Time goes on from there by the monotonic
-	// clock, so that a wall clock that is set changes nothing in the middle of a window.
-	clock atomic.Pointer[time.Time]
+	// wall is the clock of this machine.
+	wall  func() time.Time
+	clock atomic.Pointer[reading]
 	held  atomic.Pointer[held]
-	// turn is held by whoever leases.
-	turn   chan struct{}
-	life   context.Context // ends with Close
-	cancel context.CancelFunc
-	work   sync.WaitGroup
+	// turn is held by whoever leases, and renewing by the renewal under way.
+	turn, renewing chan struct{}
+	life           context.Context // ends with Close
+	cancel         context.CancelFunc
+}
+
+// reading is the wall clock when it was read last. Time goes on from there by the monotonic clock, so
+// that a wall clock that is set changes nothing in the middle of a window.
+type reading struct {
+	// wall has no monotonic clock, which would be compared instead. at has one.
+	wall, at time.Time
 }
 
 // held is a lease in use.
@@ -89,7 +92,6 @@ type held struct {
 	last atomic.Int64
 	// until is the end of the window now, and renewAt when it is to be renewed, in units.
 	until, renewAt atomic.Int64
-	renewing       atomic.Bool
 }
 
 // New returns a generator. timeout is as DefaultTimeout; 0 means that.
@@ -97,7 +99,7 @@ func New(source Source, timeout time.Duration) *Generator {
 	if timeout == 0 {
 		timeout = DefaultTimeout
 	}
-	g := &Generator{source: source, timeout: timeout, wall: time.Now, turn: make(chan struct{}, 1)}
+	g := &Generator{source: source, timeout: timeout, wall: time.Now, turn: make(chan struct{}, 1), renewing: make(chan struct{}, 1)}
 	g.life, g.cancel = context.WithCancel(context.Background())
 	g.setClock()
 	return g
@@ -204,8 +206,8 @@ func (g *Generator) sleep(ctx context.Context, d time.Duration) error {
 
 // now is the time by the monotonic clock.
 func (g *Generator) now() time.Time {
-	at := g.clock.Load()
-	return at.Add(time.Since(*at))
+	read := g.clock.Load()
+	return read.wall.Add(time.Since(read.at))
 }
 
 // units is the time in units of a lease's layout.
@@ -213,8 +215,7 @@ func (g *Generator) units(h *held) int64 { return h.Layout.At(g.now().UnixMilli(
 
 // setClock reads the wall clock.
 func (g *Generator) setClock() {
-	now := g.wall()
-	g.clock.Store(&now)
+	g.clock.Store(&reading{g.wall().Round(0), time.Now()})
 }
 
 // lease replaces a lease whose window has passed; nil is none. One caller leases for all.
@@ -251,14 +252,20 @@ func (g *Generator) lease(ctx context.Context, passed *held) error {
 // renew renews a window beside the calls, at half of its time. After a failure it is tried again at a
 // tenth of the rest.
 func (g *Generator) renew(h *held) {
-	if !h.renewing.CompareAndSwap(false, true) {
+	select {
+	case g.renewing <- struct{}{}:
+	default:
 		return
 	}
-	g.work.Go(func() {
-		defer h.renewing.Store(false)
+	if g.life.Err() != nil { // Close waits for no renewal that begins now.
+		<-g.renewing
+		return
+	}
+	go func() {
+		defer func() { <-g.renewing }()
 		ctx, cancel := context.WithTimeout(g.life, g.timeout)
 		defer cancel()
-		if now := g.wall(); now.After(g.now()) {
+		if g.wall().Round(0).After(g.now()) {
 			g.setClock() // The machine may have slept.
 		}
 		until, err := g.source.Renew(ctx, h.Lease, g.now())
@@ -269,7 +276,7 @@ func (g *Generator) renew(h *held) {
 			part = 10
 		}
 		h.renewAt.Store(now + (h.until.Load()-now)/part)
-	})
+	}()
 }
 
 // closed is the last id of a lease that is given back: none follows it.
@@ -279,12 +286,13 @@ const closed = math.MaxInt64 - 1
 // further call returns nil.
 func (g *Generator) Close(ctx context.Context) error {
 	g.cancel()
-	g.work.Wait()
-	select {
-	case g.turn <- struct{}{}:
-		defer func() { <-g.turn }()
-	case <-ctx.Done():
-		return ctx.Err()
+	for _, busy := range []chan struct{}{g.renewing, g.turn} {
+		select {
+		case busy <- struct{}{}:
+			defer func() { <-busy }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	h := g.held.Load()
 	if h == nil {
