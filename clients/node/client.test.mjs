@@ -15,12 +15,16 @@ const require = createRequire(import.meta.url);
 const FOREVER = 2 ** 31 - 1; // Nothing but what is tested ends such a call.
 const STATUS = { clusterId: "c", self: { tag: "A" }, leaderTag: "A", hasQuorum: true, appliedIndex: "100" };
 const RANGE = { prefix: "users/", nodeTag: "A", rangeAt: null, size: "100", token: "AQ==", fromReserve: false };
+const LAYOUT = { epoch: "1970-01-01T00:00:00Z", unit: "0.001s", timeBits: 45, workerBits: 2, sequenceBits: 12 };
+const NARROW = { ...LAYOUT, sequenceBits: 2 }; // Four ids a unit.
+const REFUSED = [{ code: "permission_denied", message: "no", details: [{ debug: { domain: "idnode", reason: "PERMISSION_DENIED" } }] }, 403];
 
 // A node, by default one that counts. With hold it keeps the answers that hold chooses, until they are let go.
 class Node {
   asked = [];
   held = [];
   hold = () => false;
+  layout = LAYOUT;
   #given = 0n;
   #arrived = () => {};
 
@@ -61,6 +65,16 @@ class Node {
       case "NextRange":
         this.#given += 100n;
         return [{ ...RANGE, low: String(first), high: String(this.#given) }];
+      case "AcquireWorker": {
+        const from = Date.now() - 1000; // The epoch is that of JavaScript, and the unit its own.
+        return [{ worker: 2, token: "AAAAAAAAAAc=", from: String(from), until: String(from + 61_000), layout: this.layout }];
+      }
+      case "RenewWorker":
+        return [{ until: String(Date.now() + 60_000) }];
+      case "ReleaseWorker":
+        return [{}];
+      case "ListPools":
+        return [{ pools: [{ name: "orders", layout: this.layout }] }];
       case "ReturnRange":
         return [{ returned: true, max: "1" }];
       case "Generate":
@@ -183,6 +197,197 @@ test("a call says its database, its trace and what calls", async (t) => {
   assert.equal(node.asked[1].headers.traceparent, undefined);
   assert.match(node.asked[1].headers["user-agent"], /^idnode-node\/\d+\.\d+\.\d+$/);
   assert.match(node.asked[2].body.label, / client\.test\.mjs$/);
+});
+
+// The clocks, which stand still but for go. Timers run.
+function stop(t) {
+  const clock = { wall: 1_800_000_000_000, monotonic: performance.now() };
+  t.mock.method(Date, "now", () => clock.wall);
+  t.mock.method(performance, "now", () => clock.monotonic);
+  clock.go = (time) => {
+    clock.wall += time;
+    clock.monotonic += time;
+  };
+  return clock;
+}
+
+const timeOf = (id, { sequenceBits } = LAYOUT) => Number(id >> BigInt(2 + sequenceBits));
+const calls = (node, method) => node.asked.filter((asked) => asked.method === method).map(({ body }) => body);
+
+// Takes ids until a renewal of the window has ended.
+async function renewed(orders) {
+  let renewing = true;
+  const tell = ({ method }) => { renewing &&= method !== "WorkersService/RenewWorker"; };
+  subscribe("idnode:call", tell);
+  while (renewing) {
+    await orders.nextId();
+    await new Promise((resolve) => { setTimeout(resolve); });
+  }
+  unsubscribe("idnode:call", tell);
+}
+
+test("Snowflake ids rise inside of one window, whose rest is given back", async (t) => {
+  const clock = stop(t);
+  const node = await Node.start(t, { database: "books", label: "shop 1" });
+  const orders = node.client.snowflake("orders");
+  assert.equal(node.client.snowflake("orders"), orders);
+  let last = 0n;
+  for (let i = 0; i < 300; i++, clock.go(i % 7)) {
+    const [id, ...more] = i % 2 ? await orders.nextIds(3) : [await orders.nextId()];
+    for (const next of [id, ...more]) {
+      assert.ok(next > last, `${next} after ${last}`);
+      last = next;
+    }
+    assert.ok(Math.abs(timeOf(last) - clock.wall) <= 100);
+  }
+  assert.deepEqual(await orders.parse(last), { time: new Date(timeOf(last)), worker: 2, sequence: Number(last & 4095n) });
+  await orders.close();
+  await assert.rejects(orders.nextId(), ClosedError);
+  const [acquire, release] = node.asked.map(({ body }) => body);
+  const of = { pool: "orders", database: "books" };
+  assert.deepEqual([acquire.holder, acquire.now, acquire.database], ["shop 1", "2027-01-15T08:00:00.000Z", "books"]);
+  assert.deepEqual(release, { ...of, worker: 2, token: "AAAAAAAAAAc=", next: String(timeOf(last) + 1) });
+  assert.equal(node.asked.length, 2);
+  assert.ok(await node.client.snowflake("orders").nextId());
+});
+
+test("a window is renewed at half of its time, while it is used", async (t) => {
+  const clock = stop(t);
+  const node = await Node.start(t);
+  const orders = node.client.snowflake("orders");
+  await orders.nextId();
+  clock.go(29_000);
+  await orders.nextId();
+  clock.go(20_000); // Nobody asks.
+  assert.equal(calls(node, "RenewWorker").length, 0);
+  for (let i = 0; i < 4; i++, clock.go(31_000)) await renewed(orders);
+  assert.equal(calls(node, "RenewWorker").length, 4);
+  assert.deepEqual(calls(node, "RenewWorker")[0], { pool: "orders", worker: 2, token: "AAAAAAAAAAc=", now: "2027-01-15T08:00:49.000Z", database: "" });
+  assert.equal(calls(node, "AcquireWorker").length, 1);
+});
+
+test("one that is cut off makes ids until its window ends, and then throws the lease's error", async (t) => {
+  const clock = stop(t);
+  const node = await Node.start(t);
+  const orders = node.client.snowflake("orders");
+  const end = clock.wall + 60_000;
+  await orders.nextId();
+  node.answer = () => REFUSED;
+  clock.go(31_000);
+  for (let i = 0; i < 4; i++, clock.go(3000)) await renewed(orders); // At a tenth of the rest, each time.
+  for (; clock.wall < end; clock.go(500)) assert.ok(timeOf(await orders.nextId()) < end);
+  clock.wall -= 3600_000; // A clock that is set back makes no more ids.
+  const error = await orders.nextIds(2).catch((failed) => failed);
+  assert.deepEqual([error.reason, error.ids], ["PERMISSION_DENIED", []]);
+  delete node.answer;
+  clock.wall += 3600_000;
+  assert.ok(timeOf(await orders.nextId()) >= end - 1000);
+});
+
+test("no id has a time at or after the window's end", async (t) => {
+  const clock = stop(t);
+  const node = await Node.start(t);
+  node.layout = NARROW;
+  const orders = node.client.snowflake("orders");
+  const end = clock.wall + 60_000;
+  await orders.nextId();
+  clock.go(59_990);
+  node.hold = () => true;
+  const ids = orders.nextIds(41).catch((error) => error);
+  await node.holds(2); // The renewal, and another lease for the last one.
+  node.answer = () => REFUSED;
+  node.letGo();
+  const error = await ids;
+  assert.equal(error.ids.length, 40);
+  assert.ok(error.ids.every((id) => timeOf(id, NARROW) < end));
+  assert.equal(JSON.parse(JSON.stringify(error)).ids[0], String(error.ids[0]));
+});
+
+test("a clock that is set changes nothing in the middle of a window", async (t) => {
+  const clock = stop(t);
+  const node = await Node.start(t);
+  const orders = node.client.snowflake("orders");
+  const first = await orders.nextId();
+  clock.wall -= 3600_000;
+  clock.monotonic += 5;
+  assert.equal(timeOf(await orders.nextId()), timeOf(first) + 5);
+  clock.wall += 7200_000;
+  assert.equal(timeOf(await orders.nextId()), timeOf(first) + 5);
+  assert.equal(node.asked.length, 1);
+});
+
+test("where the sequence is full, ids run before the clock by a tenth of a second, and wait then", async (t) => {
+  const clock = stop(t);
+  const node = await Node.start(t);
+  node.layout = NARROW;
+  const orders = node.client.snowflake("orders");
+  const ids = await orders.nextIds(404);
+  assert.deepEqual([timeOf(ids[403], NARROW) - clock.wall, ids[403] & 3n], [100, 3n]);
+  const abort = new AbortController();
+  const [left, late, ...rest] = [
+    orders.nextId({ signal: abort.signal }), orders.nextId({ timeout: 1 }), ...Array.from({ length: 1000 }, () => orders.nextId()),
+  ].map((call) => call.catch((error) => error));
+  abort.abort();
+  assert.ok(await left instanceof AbortError);
+  assert.equal((await late).reason, "WINDOW_EARLY");
+  let waits = true;
+  const all = Promise.all(rest).finally(() => { waits = false; });
+  while (waits) {
+    clock.go(1);
+    await new Promise((resolve) => { setTimeout(resolve); });
+  }
+  assert.equal(new Set([...ids, ...await all]).size, 1404);
+});
+
+test("a window that begins later is waited for up to the client's timeout", async (t) => {
+  const clock = stop(t);
+  const node = await Node.start(t, { timeout: 5000 });
+  const orders = node.client.snowflake("orders");
+  const answer = node.answer.bind(node);
+  node.answer = (method, body) => {
+    const [lease] = answer(method, body);
+    return [{ ...lease, from: String(clock.wall + 5200) }];
+  };
+  const error = await orders.nextId().catch((failed) => failed);
+  assert.deepEqual([error.name, error.reason, error.retryAfter], ["IdnodeError", "WINDOW_EARLY", 5100]);
+  const from = clock.wall + 5200;
+  clock.go(5100);
+  assert.equal(timeOf(await orders.nextId()), from);
+  await orders.close();
+  assert.deepEqual(node.asked.map(({ method }) => method), ["AcquireWorker", "ReleaseWorker"]);
+});
+
+test("callers share an acquisition, which the abort of one, or a close, does not end", async (t) => {
+  const node = await Node.start(t);
+  const orders = node.client.snowflake("orders");
+  node.hold = (method) => method === "AcquireWorker";
+  const abort = new AbortController();
+  const [left, late] = [orders.nextId({ signal: abort.signal }), orders.nextIds(3, { timeout: 1 })].map((call) => call.catch((error) => error));
+  await node.holds(1);
+  abort.abort();
+  assert.ok(await left instanceof AbortError);
+  assert.ok(await late instanceof NoEndpointError);
+  const ended = orders.nextId().catch((error) => error);
+  const closed = orders.close();
+  assert.ok(await ended instanceof ClosedError);
+  node.letGo();
+  await closed;
+  assert.equal(calls(node, "ReleaseWorker").length, 1);
+  assert.equal(calls(node, "AcquireWorker").length, 1);
+});
+
+test("an id has its parts, also one of 53 bits as a Number", async (t) => {
+  const node = await Node.start(t);
+  const web = node.client.snowflake("web");
+  await assert.rejects(web.parse(1n), { reason: "POOL_NOT_FOUND", field: "pool" });
+  const layout = { epoch: "2020-01-01T00:00:00Z", unit: "0.010s", timeBits: 38, workerBits: 7, sequenceBits: 8 };
+  node.answer = () => [{ pools: [{ name: "web", layout }] }];
+  const parts = { time: new Date(4_326_615_869_430), worker: 127, sequence: 255 };
+  assert.deepEqual([await web.parse(Number.MAX_SAFE_INTEGER), await web.parse(2n ** 53n - 1n)], [parts, parts]);
+  await assert.rejects(web.parse(2 ** 60), TypeError);
+  await assert.rejects(web.parse(1, { tiemout: 1 }), TypeError);
+  await assert.rejects(web.nextIds(10_001), { reason: "INVALID_COUNT", field: "count" });
+  assert.equal(node.asked.length, 2);
 });
 
 test("errors and answers are JSON", async (t) => {

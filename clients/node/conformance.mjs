@@ -25,7 +25,7 @@ async function outcomes(client, calls) {
       if (!(error instanceof IdnodeError || error instanceof TypeError)) throw error;
       failed = error;
       const { name, reason = "", field = "", ids = [] } = error;
-      answer.push({ values: ids, cause: error.cause !== undefined, error: { type: name.replace(/Error$/, ""), reason, field } });
+      answer.push({ values: ids.map(String), cause: error.cause !== undefined, error: { type: name.replace(/Error$/, ""), reason, field } });
     }
   }
   return answer;
@@ -72,6 +72,15 @@ async function make(client, call, args, failed) {
       return all(client.claims(args.prefix, options));
     case "hilo":
       return client.hilo(args.tag, { separator, ...options }).nextIds(n);
+    case "snowflake.next":
+      return client.snowflake(args.name).nextIds(n);
+    case "snowflake.parse": {
+      const { time, worker, sequence } = await client.snowflake(args.name).parse(BigInt(args.id));
+      return [`${time.getTime()} ${worker} ${sequence}`];
+    }
+    case "snowflake.close":
+      await client.snowflake(args.name).close();
+      return [];
     case "collection":
       return [collectionOf(args.name)];
     case "series.take":

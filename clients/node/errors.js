@@ -18,7 +18,7 @@ class IdnodeError extends Error {
   }
 
   toJSON() {
-    return { ...this, message: this.message };
+    return { ...this, message: this.message, ids: this.ids.map(String) };
   }
 }
 

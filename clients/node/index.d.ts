@@ -28,8 +28,8 @@ export class IdnodeError extends Error {
   requestId?: RequestId;
   /** In how many milliseconds the node will take the call, if it says so: of a RateLimitedError or an OverloadedError. */
   retryAfter?: number;
-  /** Those that HiLo.nextIds had taken before it failed. */
-  ids: string[];
+  /** Those that nextIds had taken before it failed: text of a HiLo, BigInts of a Snowflake. */
+  ids: (string | bigint)[];
   /** What failed below, for example an error of a socket; the signal's reason of an AbortError. */
   readonly cause?: unknown;
   constructor(message: string, details?: Partial<Pick<IdnodeError, "code" | "reason" | "field" | "requestId" | "retryAfter">> & { cause?: unknown });
@@ -74,7 +74,7 @@ export class PermissionDeniedError extends IdnodeError {}
 export class NotFoundError extends IdnodeError {}
 /** The request is wrong: field says where, reason why. */
 export class InvalidError extends IdnodeError {}
-/** The client, or the HiLo handle, was closed. */
+/** The client or the handle was closed. */
 export class ClosedError extends IdnodeError {}
 /**
  * The caller's signal ended the call: code is "canceled", cause the signal's reason. If reason is "OUTCOME_UNKNOWN", a try may
@@ -197,7 +197,9 @@ export class Client implements AsyncDisposable {
   hilo(tag: string, options?: Separated & { database?: string; firstSize?: number }): HiLo;
   /** The next HiLo id for documents of a class, by its name: OrderLine → OrderLines/1-A. */
   idFor(type: { readonly name: string }, options?: Bounded & { database?: string }): Promise<string>;
-  /** Gives the unused numbers of all handles back, within the timeout. */
+  /** The handle of a pool's Snowflake ids, which is made once and shared. "idnode snowflake define" defines the pool. */
+  snowflake(pool: string, options?: { database?: string }): Snowflake;
+  /** Gives the unused numbers and the workers of all handles back, within the timeout. */
   close(): Promise<void>;
   /** close, for "await using". */
   [Symbol.asyncDispose](): Promise<void>;
@@ -279,6 +281,35 @@ export interface HiLo extends AsyncDisposable {
   /** Whether the handle is closed: Client.hilo makes another one then. */
   readonly closed: boolean;
   /** Returns the unused numbers to the cluster. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** The parts of a Snowflake id. */
+export interface SnowflakeParts {
+  /** When the unit of its time begins. */
+  time: Date;
+  worker: number;
+  /** Its number within the unit. */
+  sequence: number;
+}
+/**
+ * Makes the 64-bit ids of a pool, most of them without a call: the cluster leases a worker with a window of time. Made by
+ * Client.snowflake. Ids of one lease rise; their times are at most 100 ms ahead of the clock. Its callers share the calls for leases.
+ */
+export interface Snowflake extends AsyncDisposable {
+  /**
+   * Makes an id. It waits for a lease, for the begin of its window up to the client's timeout (else an IdnodeError with reason
+   * "WINDOW_EARLY", and retryAfter), and where the ids of the times up to now are used up. After an error the next call tries again.
+   */
+  nextId(options?: Bounded): Promise<bigint>;
+  /** Makes n ids, 1 to 10,000, which rise. */
+  nextIds(n: number, options?: Bounded): Promise<bigint[]>;
+  /** The parts of an id of this pool. It asks for the pool's layout if no id was made yet. */
+  parse(id: bigint | number, options?: Bounded): Promise<SnowflakeParts>;
+  /** Whether the handle is closed: Client.snowflake makes another one then. */
+  readonly closed: boolean;
+  /** Frees the worker. An error means that it is free only when its window ends. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }

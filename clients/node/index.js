@@ -23,6 +23,10 @@ const {
   RequestIdReusedError, RequestIdExpiredError, PermissionDeniedError, NotFoundError, InvalidError, ClosedError, AbortError,
   Failure, copyOf, closedError, aborted, invalid,
 } = require("./errors.js");
+const {
+  ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkTime, checkSignal, integer, onAbort, within, wait, sleep, othersTurn, patience, many,
+} = require("./waiting.js");
+const { Snowflake } = require("./snowflake.js");
 const { collectionOf } = require("./collection.js");
 const { version } = require("./package.json");
 
@@ -45,41 +49,11 @@ const DISTRUST = 2000; // How long a node that failed is asked only if no other 
 const LARGEST = 32 << 20; // Bytes of an answer.
 const FETCH_PAUSE = 100; // After a prefetch that failed.
 const LONGEST_FETCH_PAUSE = 10_000;
-const SLICE = 5000; // Ids that are made before others get their turn: about a millisecond.
 const MAX_LABEL = 64; // Bytes.
 
 // What programs can watch. The README has the messages. A channel without subscribers costs nothing.
 const channels = { call: channel("idnode:call"), retry: channel("idnode:retry"), failover: channel("idnode:failover"), look: channel("idnode:look") };
-const ASYNC_DISPOSE = Symbol.asyncDispose ?? Symbol("Symbol.asyncDispose");
-
-const now = () => performance.now();
 const max = (a, b) => (a > b ? a : b); // Of BigInts.
-
-function checkCount(n) {
-  if (!Number.isSafeInteger(n) || n < 1) throw invalid("INVALID_COUNT", "count", "it must be a whole number of at least 1");
-}
-
-// Refuses options that a call does not have: one that is misspelt would do nothing.
-function checkNone(unknown) {
-  const names = Object.keys(unknown);
-  if (names.length > 0) throw new TypeError(`there is no option ${names.join(", ")}`);
-}
-
-// A whole number as the API writes it. A Number above 2^53 may be another one than its caller wrote.
-function integer(value) {
-  if (typeof value === "bigint" || Number.isSafeInteger(value)) return String(value);
-  throw new TypeError(`a BigInt or a safe integer is expected, not ${value}`);
-}
-
-// A longer timer of Node's fires at once.
-function checkTime(time) {
-  if (typeof time === "number" && time > 0 && time < 2 ** 31) return;
-  throw new RangeError(`a timeout is a number of milliseconds above 0 and below 2^31, not ${time}`);
-}
-
-function checkSignal(signal) {
-  if (signal && typeof signal.addEventListener !== "function") throw new TypeError(`a signal is an AbortSignal, not ${signal}`);
-}
 
 function checkId(id) {
   if (id.startsWith("/")) throw invalid("INVALID_ID", "id", "an id must not begin with /");
@@ -363,56 +337,6 @@ class Router {
 const statusOf = ({ clusterId, appliedIndex, hasQuorum, leaderTag, self }) =>
   ({ id: clusterId, index: BigInt(appliedIndex), leads: hasQuorum && leaderTag !== "" && leaderTag === self.tag });
 
-// The callers of each signal that are to be woken. A listener for each would be one of thousands: Node warns of more than ten.
-const wakers = new WeakMap();
-
-// Calls wake when the signal is aborted, until the function that it returns is called.
-function onAbort(signal, wake) {
-  if (!signal) return () => {};
-  let wakes = wakers.get(signal);
-  if (!wakes) {
-    wakes = new Set();
-    wakers.set(signal, wakes);
-    signal.addEventListener("abort", () => { for (const wake of wakes) wake(); });
-  }
-  wakes.add(wake);
-  return () => wakes.delete(wake);
-}
-
-// Waits for a promise, but not longer than for a time, or until a signal is aborted.
-async function within(promise, time, signal) {
-  if (signal?.aborted) return;
-  let timer, leave;
-  const over = new Promise((resolve) => {
-    timer = setTimeout(resolve, Math.max(time, 0));
-    leave = onAbort(signal, resolve);
-  });
-  await Promise.race([promise, over]);
-  clearTimeout(timer);
-  leave();
-}
-
-// Waits in a queue, until another resolves or rejects the place there, a time is over or a signal is aborted.
-function wait(queue, time, signal, over) {
-  return new Promise((resolve, reject) => {
-    const end = (settle) => (value) => {
-      clearTimeout(timer);
-      leave();
-      queue.delete(place);
-      settle(value);
-    };
-    const place = { resolve: end(resolve), reject: end(reject) };
-    const giveUp = () => place.reject(over());
-    const timer = time < Infinity ? setTimeout(giveUp, time) : undefined;
-    const leave = onAbort(signal, giveUp);
-    queue.add(place);
-    if (signal?.aborted) giveUp();
-  });
-}
-
-const sleep = (time, signal) => within(new Promise(() => {}), time, signal);
-const othersTurn = () => new Promise(setImmediate);
-
 // The names of the host and of the program.
 function defaultLabel() {
   const names = `${hostname()} ${basename(process.argv[1] ?? process.argv0)}`;
@@ -487,11 +411,21 @@ class Client {
 
   hilo(tag, { separator = "", database = this.#database, firstSize = 0, ...unknown } = {}) {
     checkNone(unknown);
+    const make = () => new HiLo(this, database, { tag, separator, size: firstSize, label: this.#label });
+    return this.#handle(JSON.stringify([database, tag, separator || "/"]), make);
+  }
+
+  snowflake(pool, { database = this.#database, ...unknown } = {}) {
+    checkNone(unknown);
+    return this.#handle(JSON.stringify([database, pool]), () => new Snowflake(this, database, pool, this.#label));
+  }
+
+  // The open handle of a key, which is made if there is none.
+  #handle(key, make) {
     if (this.#closing) throw closedError();
-    const key = JSON.stringify([database, tag, separator || "/"]);
     const open = this.#handles.get(key);
     if (open && !open.closed) return open;
-    const handle = new HiLo(this, database, { tag, separator, size: firstSize, label: this.#label });
+    const handle = make();
     if (open) {
       const left = () => this.#leaving.delete(open);
       this.#leaving.add(open);
@@ -528,12 +462,16 @@ class Client {
   }
 
   // Makes a call that counts once. For this module only.
-  _once(method, request, { requestId, ...call }, read, deadline = Infinity) {
+  _once(method, request, { requestId, ...call }, read, { service = "IdsService", deadline = Infinity } = {}) {
     const own = !requestId;
     if (own) requestId = randomUUID();
     const { id, since } = typeof requestId === "string" ? { id: requestId } : requestId;
     requestId = since === undefined ? { id } : { id, since: /^\d+$/.test(since) && typeof since === "string" ? since : integer(since) };
-    return this._invoke(`IdsService/${method}`, request, call, read, { requestId, own, deadline });
+    return this._invoke(`${service}/${method}`, request, call, read, { requestId, own, deadline });
+  }
+
+  get _timeout() {
+    return this.#timeout;
   }
 
   _deadline() {
@@ -800,18 +738,10 @@ class HiLo {
 
   async nextIds(n, options) {
     checkCount(n);
-    const ids = [];
-    const caller = patience(options);
-    try {
-      while (ids.length < n) {
-        const number = this.#next(caller);
-        ids.push((number instanceof Promise ? await number : number).id);
-        if (ids.length % SLICE === 0) await othersTurn();
-      }
-    } catch (error) {
-      throw Object.assign(error, { ids });
-    }
-    return ids;
+    return many(n, options, (caller) => {
+      const number = this.#next(caller);
+      return number instanceof Promise ? number.then(({ id }) => id) : number.id;
+    });
   }
 
   get closed() {
@@ -904,19 +834,10 @@ class HiLo {
     let failed;
     for (const { low, high, next, token } of [this.#ahead, this.#current].filter(left)) {
       const request = { tag: this.#fields.tag, low: String(low), high: String(high), last: String(next - 1n), token };
-      await this.#client._once("ReturnRange", request, { database: this.#database }, () => undefined, deadline).catch((error) => { failed ??= error; });
+      await this.#client._once("ReturnRange", request, { database: this.#database }, () => undefined, { deadline }).catch((error) => { failed ??= error; });
     }
     if (failed) throw failed;
   }
-}
-
-// Until when a caller waits for a number. One that does not say waits for the fetch.
-function patience({ signal, timeout, ...unknown } = {}) {
-  checkNone(unknown);
-  checkSignal(signal);
-  if (timeout === undefined) return { signal, deadline: Infinity };
-  checkTime(timeout);
-  return { signal, deadline: now() + timeout };
 }
 
 function rangeOf({ low, high, prefix, nodeTag, token, size, rangeAt, fromReserve }) {

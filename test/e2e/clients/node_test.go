@@ -14,6 +14,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/test/e2e/harness"
 )
 
 // nodeProgram runs a module that imports the client, and returns what it wrote.
@@ -96,6 +99,35 @@ try { new Client(["127.0.0.1:1"], { tryTimout: 50 }); } catch ({ name }) { conso
 		"InvalidError\nInvalidError\nInvalidError\nNoEndpointError\nNoEndpointError\nTypeError\n"
 	if got != want {
 		t.Errorf("the calls ended with\n%swant\n%s", got, want)
+	}
+}
+
+// TestNodeMakesSnowflakes from windows that a node leases: the workers of two clients differ, and that of one
+// that was closed is free.
+func TestNodeMakesSnowflakes(t *testing.T) {
+	languages[1].need(t)
+	node := harness.StartCluster(t, harness.Config{Size: 1}).Nodes[0]
+	pool := &idnodev1.DefinePoolRequest{Name: "Orders", LayoutName: "javascript"}
+	if _, err := idnodev1.NewWorkersServiceClient(node.Conn).DefinePool(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	got := nodeProgram(t, `
+import { Client } from "./index.js";
+const clients = [1, 2].map((i) => new Client([process.argv[1]], { label: "shop " + i }));
+const lists = await Promise.all(clients.map((client) => client.snowflake("orders").nextIds(3000)));
+const ids = lists.flat();
+console.log(new Set(ids.map(Number)).size, lists.every((list) => list.every((id, i) => i === 0 || id > list[i - 1])));
+const parts = await Promise.all(lists.map(([id], i) => clients[1 - i].snowflake("orders").parse(Number(id))));
+console.log(parts.map(({ worker }) => worker).sort().join(), parts.every(({ time }) => Math.abs(time - Date.now()) < 60_000));
+await clients[1].close();
+const next = new Client([process.argv[1]], { label: "shop 2" });
+const id = await next.snowflake("orders").nextId();
+console.log((await next.snowflake("orders").parse(id)).worker === parts[1].worker, id > lists[1].at(-1));
+await clients[0].close();
+await next.close();
+`, node.HTTP)
+	if want := "6000 true\n0,1 true\ntrue true\n"; got != want {
+		t.Errorf("the calls gave\n%swant\n%s", got, want)
 	}
 }
 

@@ -11,9 +11,11 @@ try { await ids.next("users/"); } catch (error) {
 }
 await ids.series("bills").confirm([...await ids.series("bills").take(["a"], { timeout: 5 }), "k", { key: "a", number: 5n }]);
 await ids.idFor(Order, { timeout: 5 });
+const flakes: bigint[] = await ids.snowflake("orders", { database: "x" }).nextIds(5, { timeout: 5 });
+const at: Date = (await ids.snowflake("orders").parse(flakes[0] ?? 5)).time;
 // @ts-expect-error an option that does not exist
 await ids.next("users/", { timeuot: 5 });
 // @ts-expect-error numbers are BigInts
 await ids.identity("a").seed(5);
 await users[Symbol.asyncDispose]();
-void [value, text, collectionOf("a")];
+void [value, text, collectionOf("a"), at];

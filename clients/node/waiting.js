@@ -1,0 +1,114 @@
+// What calls take, and how callers wait: until a time is over, or a signal is aborted. Times are in milliseconds.
+
+"use strict";
+
+const { invalid } = require("./errors.js");
+
+const ASYNC_DISPOSE = Symbol.asyncDispose ?? Symbol("Symbol.asyncDispose");
+const SLICE = 5000; // Ids that are made before others get their turn: about a millisecond.
+const now = () => performance.now();
+
+function checkCount(n, most = Infinity) {
+  if (!Number.isSafeInteger(n) || n < 1 || n > most) throw invalid("INVALID_COUNT", "count", `it must be a whole number from 1 to ${most}`);
+}
+
+// Refuses options that a call does not have: one that is misspelt would do nothing.
+function checkNone(unknown) {
+  const names = Object.keys(unknown);
+  if (names.length > 0) throw new TypeError(`there is no option ${names.join(", ")}`);
+}
+
+// A whole number as the API writes it. A Number above 2^53 may be another one than its caller wrote.
+function integer(value) {
+  if (typeof value === "bigint" || Number.isSafeInteger(value)) return String(value);
+  throw new TypeError(`a BigInt or a safe integer is expected, not ${value}`);
+}
+
+// A longer timer of Node's fires at once.
+function checkTime(time) {
+  if (typeof time === "number" && time > 0 && time < 2 ** 31) return;
+  throw new RangeError(`a timeout is a number of milliseconds above 0 and below 2^31, not ${time}`);
+}
+
+function checkSignal(signal) {
+  if (signal && typeof signal.addEventListener !== "function") throw new TypeError(`a signal is an AbortSignal, not ${signal}`);
+}
+
+// The callers of each signal that are to be woken. A listener for each would be one of thousands: Node warns of more than ten.
+const wakers = new WeakMap();
+
+// Calls wake when the signal is aborted, until the function that it returns is called.
+function onAbort(signal, wake) {
+  if (!signal) return () => {};
+  let wakes = wakers.get(signal);
+  if (!wakes) {
+    wakes = new Set();
+    wakers.set(signal, wakes);
+    signal.addEventListener("abort", () => { for (const wake of wakes) wake(); });
+  }
+  wakes.add(wake);
+  return () => wakes.delete(wake);
+}
+
+// Waits for a promise, but not longer than for a time, or until a signal is aborted.
+async function within(promise, time, signal) {
+  if (signal?.aborted) return;
+  let timer, leave;
+  const over = new Promise((resolve) => {
+    timer = setTimeout(resolve, Math.max(time, 0));
+    leave = onAbort(signal, resolve);
+  });
+  await Promise.race([promise, over]);
+  clearTimeout(timer);
+  leave();
+}
+
+// Waits in a queue, until another resolves or rejects the place there, a time is over or a signal is aborted.
+function wait(queue, time, signal, over) {
+  return new Promise((resolve, reject) => {
+    const end = (settle) => (value) => {
+      clearTimeout(timer);
+      leave();
+      queue.delete(place);
+      settle(value);
+    };
+    const place = { resolve: end(resolve), reject: end(reject) };
+    const giveUp = () => place.reject(over());
+    const timer = time < Infinity ? setTimeout(giveUp, time) : undefined;
+    const leave = onAbort(signal, giveUp);
+    queue.add(place);
+    if (signal?.aborted) giveUp();
+  });
+}
+
+const sleep = (time, signal) => within(new Promise(() => {}), time, signal);
+const othersTurn = () => new Promise(setImmediate);
+
+// Until when a caller waits for a number. One that does not say waits for the fetch.
+function patience({ signal, timeout, ...unknown } = {}) {
+  checkNone(unknown);
+  checkSignal(signal);
+  if (timeout === undefined) return { signal, deadline: Infinity };
+  checkTime(timeout);
+  return { signal, deadline: now() + timeout };
+}
+
+// Takes n ids with a function that gives one, or the promise of one. An error has those taken before it.
+async function many(n, options, take) {
+  const ids = [];
+  const caller = patience(options);
+  try {
+    while (ids.length < n) {
+      const id = take(caller);
+      ids.push(id instanceof Promise ? await id : id);
+      if (ids.length % SLICE === 0) await othersTurn();
+    }
+  } catch (error) {
+    throw Object.assign(error, { ids });
+  }
+  return ids;
+}
+
+module.exports = {
+  ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkTime, checkSignal, integer, onAbort, within, wait, sleep, othersTurn, patience, many,
+};
