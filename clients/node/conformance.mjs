@@ -2,6 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { setTimeout } from "node:timers/promises";
 
 import { Client, collectionOf, IdnodeError } from "./index.js";
 
@@ -102,12 +103,16 @@ async function make(client, call, args, failed) {
 
 const told = (numbers) => numbers.map(({ key, text, number, state }) => `${key} ${text} ${number} ${state}`);
 
-// load takes values of an identity and HiLo ids with many promises, until the input ends.
+// load takes values of an identity and HiLo ids, or Snowflake ids of a pool, with many promises, until the input ends.
 async function load(task, ended) {
   const client = connect(task);
-  const { callers, client: first, name, tag } = task.load;
+  const { callers, client: first, name, tag, pool } = task.load;
   await Promise.all(Array.from({ length: callers }, async (_, i) => {
     try {
+      while (pool && !ended()) {
+        say({ client: first + i, ids: (await client.snowflake(pool).nextIds(10)).map(String) });
+        await setTimeout(10);
+      }
       while (!ended()) {
         const begin = process.hrtime.bigint();
         const value = await client.identity(name).next();

@@ -118,9 +118,21 @@ def make(client, name, args, failed):
         return numbers(client.series(args["name"]), name, args)
     if name == "hilo":
         return client.hilo(args["tag"], separator=args.get("separator", ""), **more).next_ids(n)
+    if name.startswith("snowflake."):
+        return snowflakes(client.snowflake(args["name"]), name, args)
     if name == "collection":
         return [idnode.collection_of(args["name"])]
     raise ValueError(name)
+
+
+def snowflakes(pool, name, args):
+    if name == "snowflake.next":
+        return pool.next_ids(args.get("n", 1))
+    if name == "snowflake.parse":
+        parts = pool.parse(int(args["id"]))
+        return [f"{round(parts.time.timestamp() * 1000)} {parts.worker} {parts.sequence}"]
+    pool.close()
+    return []
 
 
 def numbers(series, name, args):
@@ -141,9 +153,16 @@ def numbers(series, name, args):
 
 
 def load(task):
-    """Takes values of an identity and HiLo ids in many threads, until the input ends."""
+    """Takes values of an identity and HiLo ids, or Snowflake ids of a pool, in many threads, until the input ends."""
     load = task["load"]
     ended = threading.Event()
+
+    def maker(client, number):
+        try:
+            while not ended.wait(0.01):
+                say({"client": number, "ids": [str(id) for id in client.snowflake(load["pool"]).next_ids(10)]})
+        except idnode.IdnodeError as error:
+            say({"error": repr(error)})
 
     def caller(client, number):
         handle = client.hilo(load["tag"])
@@ -159,7 +178,7 @@ def load(task):
 
     with connect(task) as client, ThreadPoolExecutor(load["callers"]) as callers:
         for i in range(load["callers"]):
-            callers.submit(caller, client, load["client"] + i)
+            callers.submit(maker if "pool" in load else caller, client, load["client"] + i)
         sys.stdin.read()
         ended.set()
 
@@ -167,6 +186,14 @@ def load(task):
 async def load_asyncio(task):
     load = task["load"]
     ended = threading.Event()
+
+    async def maker(client, number):
+        try:
+            while not ended.is_set():
+                say({"client": number, "ids": [str(id) for id in await client.snowflake(load["pool"]).next_ids(10)]})
+                await asyncio.sleep(0.01)
+        except idnode.IdnodeError as error:
+            say({"error": repr(error)})
 
     async def caller(client, number):
         handle = client.hilo(load["tag"])
@@ -181,7 +208,8 @@ async def load_asyncio(task):
                 return
 
     async with connect(task, kind=idnode.aio.Client) as client:
-        callers = [asyncio.ensure_future(caller(client, load["client"] + i)) for i in range(load["callers"])]
+        work = maker if "pool" in load else caller
+        callers = [asyncio.ensure_future(work(client, load["client"] + i)) for i in range(load["callers"])]
         await loop.run_in_executor(None, sys.stdin.read)
         ended.set()
         await asyncio.gather(*callers)

@@ -3,6 +3,7 @@
     with idnode.Client(["a:7402", "b:7402", "c:7402"]) as ids:
         ids.identity("invoices").next()     # 1
         ids.hilo("users").next_id()         # 'users/1-A'
+        ids.snowflake("orders").next_id()   # 1541815603606036480: 64 bits that sort by time
         ids.series("bills").take(["4711"])  # the number of document 4711
         ids.next("invoices|")               # 'invoices/2'
 
@@ -20,12 +21,13 @@ from ._errors import (
 )
 from ._hilo import HiLoNumber, Range
 from ._names import collection_of
-from ._threads import Client, HiLo, Identity, Series
+from ._snowflake import SnowflakeParts
+from ._threads import Client, HiLo, Identity, Series, Snowflake
 
 __all__ = [
     "Block", "Client", "ClosedError", "ConcurrencyError", "Counter", "DocumentNumber", "ExhaustedError", "HiLo", "HiLoNumber",
     "IdClaimedError", "Identity", "IdnodeError", "InvalidError", "KeyConflictError", "NoEndpointError", "NoQuorumError",
     "NotFoundError", "OtherClusterError", "OutcomeUnknownError", "OverloadedError", "PermissionDeniedError", "QuotaError",
     "Range", "RateLimitedError", "RequestId", "RequestIdExpiredError", "RequestIdReusedError", "ReservationExpiredError",
-    "Series", "SeriesSuspendedError", "StorageFullError", "__version__", "collection_of",
+    "Series", "SeriesSuspendedError", "Snowflake", "SnowflakeParts", "StorageFullError", "__version__", "collection_of",
 ]

@@ -19,10 +19,12 @@ from typing import Any, AsyncIterator, Callable, Iterable, NamedTuple, Sequence,
 
 from . import _checks as checks
 from ._errors import REFUSED, UNKNOWN, AnyRequestId, ClosedError, Failure, IdnodeError, RequestId, closed
+from ._handle import Handle
 from ._hilo import HiLo, Range
 from ._http import Event, Runtime
 from ._names import collection_of
 from ._nodes import GREETED, Node, Router, log
+from ._snowflake import Snowflake
 
 __version__ = "0.1.0"
 T = TypeVar("T")
@@ -70,11 +72,12 @@ class Client:
         if isinstance(endpoints, (str, bytes)) or not endpoints:
             raise ValueError("endpoints is a list of at least one address")
         self._database, self._timeout, self._try_timeout = database, checks.timeout(timeout), checks.timeout(try_timeout)
-        self._label = checks.label(label, socket.gethostname(), "".join(sys.argv[:1]))
+        self.label = checks.label(label, socket.gethostname(), "".join(sys.argv[:1]))
         self._traceparent = traceparent
         self._endpoints, self._tls, self._make_runtime = list(endpoints), tls, runtime
         self._closing = False
-        self._handles: dict[tuple[str, str, str], HiLo] = {}
+        self._hilos: dict[tuple[str, str, str], HiLo] = {}
+        self._snowflakes: dict[tuple[str, str], Snowflake] = {}
         self._begin()
         _clients.add(self)
 
@@ -84,8 +87,11 @@ class Client:
         self.runtime = self._make_runtime()
         self._router = Router(self.runtime, self._endpoints, self._tls, f"idnode-python/{__version__}")
         self._router.closed = self._closing
-        for handle in self._handles.values():
+        for handle in self._handles():
             handle._begin()
+
+    def _handles(self) -> list[Handle]:
+        return [*self._hilos.values(), *self._snowflakes.values()]
 
     async def next(
         self, template: str, *, separator: str = "", claim: bool = False, request_id: AnyRequestId = "", database: str = "",
@@ -172,9 +178,20 @@ class Client:
         with self._lock:
             if self._closing:
                 raise closed("client")
-            handle = self._handles.get(key)
+            handle = self._hilos.get(key)
             if not handle or handle.closed:
-                handle = self._handles[key] = HiLo(self, tag, separator, first_size, database)
+                handle = self._hilos[key] = HiLo(self, tag, separator, first_size, database)
+            return handle
+
+    def snowflake(self, pool: str, *, database: str = "") -> Snowflake:
+        """The handle of a pool of Snowflake workers, which is made once, and shared until it is closed."""
+        key = (database or self._database, checks.text("pool", pool))
+        with self._lock:
+            if self._closing:
+                raise closed("client")
+            handle = self._snowflakes.get(key)
+            if not handle or handle.closed:
+                handle = self._snowflakes[key] = Snowflake(self, pool, database)
             return handle
 
     async def id_for(self, kind: type, *, database: str = "", timeout: float | None = None) -> str:
@@ -188,7 +205,7 @@ class Client:
         """Reserves the next range of a tag. Most programs are better off with hilo."""
         request: dict[str, Any] = {
             "tag": checks.text("tag", tag), "separator": separator, "size": size, "lastSize": last_size, "lastMax": str(last_max),
-            "label": self._label, "database": database,
+            "label": self.label, "database": database,
         }
         if last_at:
             request["lastRangeAt"] = last_at
@@ -203,13 +220,13 @@ class Client:
         return await self.count_once("ReturnRange", request, "", lambda answer: bool(answer["returned"]), deadline=deadline)
 
     async def close(self) -> None:
-        """Gives the unused numbers of all handles back. It takes no longer than the client's timeout.
+        """Gives back what all handles hold. It takes no longer than the client's timeout.
 
-        An error says that numbers could not be given back; the client is closed all the same.
+        An error says that something could not be given back; the client is closed all the same.
         """
         self.runtime.check()
         with self._lock:
-            self._closing, handles = True, deque(self._handles.values())
+            self._closing, handles = True, deque(self._handles())
         deadline = self.deadline(None)
         failed: list[IdnodeError] = []
 

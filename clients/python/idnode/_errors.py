@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple, Sequence, Union
+from typing import Any, NamedTuple, Sequence, Union
 
 
 class RequestId(NamedTuple):
@@ -20,7 +20,7 @@ AnyRequestId = Union[str, RequestId]
 class IdnodeError(Exception):
     """Why a call failed. The subclasses tell the cases apart that a program can act on."""
 
-    ids: Sequence[str] = ()  #: Those that HiLo.next_ids had taken before it failed.
+    ids: Sequence[Any] = ()  #: Those that next_ids of a handle had taken before it failed.
 
     def __init__(
         self, message: str, *, code: str = "unknown", reason: str = "", field: str = "", request_id: RequestId | None = None,
@@ -116,7 +116,7 @@ class InvalidError(IdnodeError):
 
 
 class ClosedError(IdnodeError):
-    """The client, or the HiLo handle, was closed."""
+    """The client, or the handle, was closed."""
 
 
 _BY_REASON: dict[str, type[IdnodeError]] = {

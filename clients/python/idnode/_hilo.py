@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import random
-import threading
 import time
 from typing import TYPE_CHECKING, Any, AsyncIterator, NamedTuple
 
 from . import _checks as checks
-from ._errors import IdnodeError, NoEndpointError, OutcomeUnknownError, RequestIdExpiredError, closed
-from ._http import Event
+from ._errors import IdnodeError, OutcomeUnknownError, RequestIdExpiredError, closed
+from ._handle import Handle
 
 if TYPE_CHECKING:
     from ._core import Client
@@ -43,7 +41,7 @@ class HiLoNumber(NamedTuple):
         return f"{self.prefix}{self.value}-{self.node_tag}" if self.node_tag else f"{self.prefix}{self.value}"
 
 
-class HiLo:
+class HiLo(Handle):
     """Gives the ids of one collection, without a call for most of them. Made by Client.hilo, and meant to be shared.
 
     The next range is fetched in the background once half of the current one is used. A loop over the handle takes ids.
@@ -51,22 +49,16 @@ class HiLo:
     """
 
     def __init__(self, client: Client, tag: str, separator: str, first_size: int, database: str) -> None:
-        self._client, self._tag, self._separator, self._first_size, self._database = client, tag, separator, first_size, database
-        self.closed = self._returned = False
-        self._begin()
+        self._tag, self._separator, self._first_size, self._database = tag, separator, first_size, database
+        super().__init__(client)
 
     def _begin(self) -> None:
-        """Holds no range. Also after a fork."""
-        self._lock = threading.Lock()
-        self._waiting: list[Event] = []  # Set at the next change.
+        super()._begin()
         self._current: Range | None = None
         self._next = 0  # The next number of current.
         self._ahead: Range | None = None
         self._untaken: list[HiLoNumber] = []  # Those of callers that were cancelled.
-        self._fetching = False
         self._request: dict[str, Any] = {"size": self._first_size}  # The next one. It belongs to the fetch in progress.
-        self._failures = 0
-        self._error: Exception | None = None  # That of the newest failure.
         self._pause, self._resume = _FETCH_PAUSE, 0.0
 
     async def next(self, *, timeout: float | None = None) -> HiLoNumber:
@@ -98,10 +90,6 @@ class HiLo:
         while True:
             yield await self.next_id()
 
-    async def close(self) -> None:
-        """Returns the unused numbers to the cluster. Afterwards the handle raises ClosedError, and Client.hilo makes a new one."""
-        await self._close(self._client.deadline(None))
-
     def at_hand(self, n: int) -> list[HiLoNumber]:
         """Takes up to n numbers without waiting."""
         with self._lock:
@@ -115,12 +103,10 @@ class HiLo:
                 taken = self._at_hand(n)
                 if taken:
                     return taken
-                if self._failures != failures and self._error:
-                    raise copy.copy(self._error) from self._error.__cause__  # Each caller gets an error, and traceback, of its own.
+                self._raise(failures)
                 changed = self._change()
                 self._fetch()
-            if not await changed.wait(deadline - time.monotonic()):
-                raise NoEndpointError("the time was over before a range came", code="unavailable", reason="NO_ENDPOINT")
+            await self._wait(changed, deadline, "range")
 
     def _at_hand(self, n: int) -> list[HiLoNumber]:
         """The same. The caller holds the lock, as of those below."""
@@ -140,25 +126,10 @@ class HiLo:
             self._fetch()
         return [HiLoNumber(i, r.prefix, r.node_tag) for i in range(first, self._next)]
 
-    def _change(self) -> Event:
-        """An event that is set at the next change."""
-        event = self._client.runtime.event()
-        self._waiting.append(event)
-        return event
-
-    def _changed(self) -> None:
-        for event in self._waiting:
-            event.set()
-        self._waiting.clear()
-
     def _fetch(self) -> None:
         """Starts to fetch a range unless there is one, or one is coming."""
         if not self._fetching and not self._ahead:
-            self._fetching = True
-            try:
-                self._client.runtime.spawn(self._fetch_one(), f"idnode-hilo-{self._tag}")
-            except RuntimeError as error:  # No thread can be started.
-                self._fetched(None, error)
+            self._spawn(self._fetch_one(), f"hilo-{self._tag}")
 
     async def _fetch_one(self) -> None:
         got: Range | None = None
@@ -186,42 +157,28 @@ class HiLo:
 
     def _fetched(self, got: Range | None, error: Exception | None) -> None:
         """Notes how a fetch ended."""
+        if error:
+            self._failed(error)
+            return
         self._fetching = False
         if got:
             self._ahead, self._pause = got, _FETCH_PAUSE
-        elif error:
-            self._failures, self._error = self._failures + 1, error
-            self._resume = time.monotonic() + self._pause * random.uniform(0.5, 1)
-            self._pause = min(2 * self._pause, _LONGEST_FETCH_PAUSE)
         self._changed()
 
-    async def _close(self, deadline: float) -> None:
-        with self._lock:
-            first, self.closed = not self.closed, True
-            self._changed()
-        # The first to close gives the numbers back, also those of a range that is on its way. Others wait for it.
-        while True:
-            with self._lock:
-                if not self._fetching if first else self._returned:
-                    break
-                changed = self._change()
-            if not await changed.wait(deadline - time.monotonic()):
-                break
-        if not first:
-            return
+    def _failed(self, error: Exception) -> None:
+        self._resume = time.monotonic() + self._pause * random.uniform(0.5, 1)
+        self._pause = min(2 * self._pause, _LONGEST_FETCH_PAUSE)
+        super()._failed(error)
+
+    async def _give_back(self, deadline: float) -> None:
         with self._lock:
             held = [(self._current, self._next)] if self._current and self._next <= self._current.high else []
             held += [(self._ahead, self._ahead.low)] if self._ahead else []
         failed: IdnodeError | None = None
-        try:
-            for r, unused in reversed(held):  # Only the newest range of a tag can be given back.
-                try:
-                    await self._client.give_back(self._tag, r, unused - 1, self._database, deadline)
-                except IdnodeError as error:
-                    failed = error
-        finally:
-            with self._lock:
-                self._returned = True
-                self._changed()
+        for r, unused in reversed(held):  # Only the newest range of a tag can be given back.
+            try:
+                await self._client.give_back(self._tag, r, unused - 1, self._database, deadline)
+            except IdnodeError as error:
+                failed = error
         if failed:
             raise failed

@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence, TypeVar, cast
 
-from . import _core, _hilo
+from . import _core, _hilo, _snowflake
 from ._errors import IdnodeError
 from ._http import Connection
 
@@ -65,8 +65,8 @@ class Client:
             tls: Trusts the cluster's CA, and holds the client's certificate.
             timeout: Bounds every call with all its tries, in seconds.
             try_timeout: Bounds one try at one node, in seconds.
-            label: Kept with each HiLo range, for people who ask whose a number is; at most 64 bytes. Empty means the names of
-                the host and of the program.
+            label: Kept with each HiLo range and Snowflake worker, for people who ask whose it is; at most 64 bytes. Empty means the
+                names of the host and of the program.
             traceparent: Asked once for each call, gives the trace that the call belongs to, as the W3C's traceparent, or nothing.
         """
         self._core = _core.Client(Threads, endpoints, database, tls, timeout, try_timeout, label, traceparent)
@@ -93,6 +93,10 @@ class Client:
     def hilo(self, tag: str, *, separator: str = "", first_size: int = 0, database: str = "") -> HiLo:
         """The handle of a collection's tag, which is made once, and shared until it is closed."""
         return HiLo(self._core.hilo(tag, separator=separator, first_size=first_size, database=database))
+
+    def snowflake(self, pool: str, *, database: str = "") -> Snowflake:
+        """The handle of a pool of Snowflake workers, which is made once, and shared until it is closed."""
+        return Snowflake(self._core.snowflake(pool, database=database))
 
     def __enter__(self) -> Client:
         return self
@@ -148,6 +152,18 @@ class HiLo:
     next_ids = _blocking(_hilo.HiLo.next_ids)
     close = _blocking(_hilo.HiLo.close)
     __iter__ = _listing(_hilo.HiLo.__aiter__)
+
+
+class Snowflake:
+    __doc__ = _snowflake.Snowflake.__doc__
+
+    def __init__(self, core: _snowflake.Snowflake) -> None:
+        self._core = core
+
+    next_id = _blocking(_snowflake.Snowflake.next_id)
+    next_ids = _blocking(_snowflake.Snowflake.next_ids)
+    parse = _blocking(_snowflake.Snowflake.parse)
+    close = _blocking(_snowflake.Snowflake.close)
 
 
 class Threads:

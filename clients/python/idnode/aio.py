@@ -25,8 +25,9 @@ from . import _core
 from ._core import Identity, Series
 from ._errors import IdnodeError
 from ._hilo import HiLo
+from ._snowflake import Snowflake, SnowflakeParts
 
-__all__ = ["Client", "HiLo", "Identity", "Series"]
+__all__ = ["Client", "HiLo", "Identity", "Series", "Snowflake", "SnowflakeParts"]
 
 T = TypeVar("T")
 _READ_AHEAD = 1 << 18  # Bytes that wait for their reader.

@@ -28,7 +28,8 @@ func tlsOf(ca, own string) *tlsTask {
 	return &tlsTask{CA: filepath.Join(ca, "ca.crt"), Cert: filepath.Join(own, "client.crt"), Key: filepath.Join(own, "client.key")}
 }
 
-// loadTask has a runner take values of an identity and HiLo ids until its input ends.
+// loadTask has a runner take values of an identity and HiLo ids until its input ends, or Snowflake ids of
+// a pool.
 type loadTask struct {
 	Endpoints []string `json:"endpoints"`
 	TLS       *tlsTask `json:"tls,omitempty"`
@@ -43,8 +44,9 @@ type load struct {
 	// first.
 	Callers int    `json:"callers"`
 	Client  int64  `json:"client"`
-	Name    string `json:"name"`
-	Tag     string `json:"tag"`
+	Name    string `json:"name,omitempty"`
+	Tag     string `json:"tag,omitempty"`
+	Pool    string `json:"pool,omitempty"`
 }
 
 // took is one line of a runner: a value that a call took between two times, and an id.
@@ -161,12 +163,18 @@ func TestLeadersKilled(t *testing.T) {
 // takeIDs starts the callers of a client. stop waits until all have ended.
 func (l language) takeIDs(t *testing.T, c *harness.Cluster, certs string, b *book) (stop func()) {
 	t.Helper()
+	return l.load(t, c, certs, load{Callers: callers, Client: 1, Name: "called", Tag: "users"}, b.add)
+}
+
+// load starts a runner, and has add take its lines.
+func (l language) load(t *testing.T, c *harness.Cluster, certs string, what load, add func([]byte)) (stop func()) {
+	t.Helper()
 	var endpoints []string
 	for _, n := range c.Nodes {
 		endpoints = append(endpoints, n.HTTP)
 	}
 	r := l.start(t)
-	work := loadTask{Endpoints: endpoints, Load: load{Callers: callers, Client: 1, Name: "called", Tag: "users"}}
+	work := loadTask{Endpoints: endpoints, Load: what}
 	if certs != "" {
 		work.TLS = tlsOf(certs, certs)
 	}
@@ -177,7 +185,7 @@ func (l language) takeIDs(t *testing.T, c *harness.Cluster, certs string, b *boo
 		for {
 			line, err := r.out.ReadBytes('\n')
 			if line = bytes.TrimSpace(line); len(line) > 0 {
-				b.add(line)
+				add(line)
 			}
 			if err != nil {
 				return

@@ -52,6 +52,40 @@ with client:
 	}
 }
 
+// TestAForkedProcessHasAWorkerOfItsOwn forks a process that holds a worker.
+func TestAForkedProcessHasAWorkerOfItsOwn(t *testing.T) {
+	const layout = `"layout":{"unit":"3600s","timeBits":41,"workerBits":10,"sequenceBits":12},"logIndex":"101"}`
+	const ago = 19_800_000 // The time is 5 then.
+	s := newScript(testCase{Server: []exchange{
+		{Method: "AcquireWorker", EpochAgoMs: ago, Answer: json.RawMessage(`{"worker":3,"token":"AAAAAAAAAAM=","from":"5","until":"100",` + layout)},
+		{Method: "AcquireWorker", EpochAgoMs: ago, Answer: json.RawMessage(`{"worker":4,"token":"AAAAAAAAAAQ=","from":"5","until":"100",` + layout)},
+		{Method: "ReleaseWorker", Request: map[string]any{"worker": 4.0, "token": "AAAAAAAAAAQ=", "next": "6"}},
+		{Method: "ReleaseWorker", Request: map[string]any{"worker": 3.0, "token": "AAAAAAAAAAM=", "next": "6"}},
+	}})
+	got := pythonProgram(t, `
+import os, sys, idnode
+client = idnode.Client([sys.argv[1]])
+orders = client.snowflake("orders")
+
+def make():
+    print(*[(p.worker, p.sequence) for p in map(orders.parse, orders.next_ids(2))], flush=True)
+
+make()
+child = os.fork()
+if child == 0:
+    with client:
+        make()
+    os._exit(0)
+os.waitpid(child, 0)
+with client:
+    make()
+`, s.serveHTTP(t, 1)...)
+	s.end(t)
+	if want := "(3, 0) (3, 1)\n(4, 0) (4, 1)\n(3, 2) (3, 3)\n"; got != want {
+		t.Errorf("the processes made\n%swant\n%s", got, want)
+	}
+}
+
 // TestAnAddressThatWasUnusedIsAskedAgain: it may have become another cluster's.
 func TestAnAddressThatWasUnusedIsAskedAgain(t *testing.T) {
 	answer := json.RawMessage(`{"blocks":[{"first":"1","last":"1"}],"logIndex":"101"}`)

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
@@ -151,7 +152,11 @@ public final class Conformance {
     try (var client = connect(task)) {
       for (long i = 0; i < (Double) load.get("callers"); i++) {
         var number = ((Double) load.get("client")).longValue() + i;
-        callers.add(new Thread(() -> call(client, text(load, "name"), text(load, "tag"), number)));
+        var pool = text(load, "pool");
+        Runnable work = pool.isEmpty()
+          ? () -> call(client, text(load, "name"), text(load, "tag"), number)
+          : () -> make(client.snowflake(pool), number);
+        callers.add(new Thread(work));
       }
       callers.forEach(Thread::start);
       while (lines.readLine() != null) {}
@@ -167,6 +172,17 @@ public final class Conformance {
         var value = client.identity(name).next();
         var end = System.nanoTime();
         say(Map.of("client", number, "call", begin, "return", end, "value", value, "id", client.hilo(tag).nextId()));
+      }
+    } catch (RuntimeException e) {
+      say(Map.of("error", e.toString()));
+    }
+  }
+
+  private static void make(Snowflake pool, long number) {
+    try {
+      while (!ended) {
+        say(Map.of("client", number, "ids", LongStream.of(pool.next(10)).mapToObj(Long::toString).toList()));
+        LockSupport.parkNanos(10_000_000);
       }
     } catch (RuntimeException e) {
       say(Map.of("error", e.toString()));

@@ -1,0 +1,93 @@
+"""What handles have in common: they hold what the cluster lends, and give it back when they are closed."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Coroutine
+
+from ._errors import NoEndpointError
+from ._http import Event
+
+if TYPE_CHECKING:
+    from ._core import Client
+
+
+class Handle:
+    """Asks in the background, once for all callers that wait."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.closed = self._returned = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Holds nothing. Also after a fork."""
+        self._lock = threading.Lock()
+        self._waiting: list[Event] = []  # Set at the next change.
+        self._fetching = False
+        self._failures = 0
+        self._error: Exception | None = None  # That of the newest failure.
+
+    async def close(self) -> None:
+        """Gives back what is unused. Afterwards the handle raises ClosedError, and the client makes a new one."""
+        await self._close(self._client.deadline(None))
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """Starts to fetch. The caller holds the lock, as of those below."""
+        self._fetching = True
+        try:
+            self._client.runtime.spawn(work, f"idnode-{name}")
+        except RuntimeError as error:  # No thread can be started.
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        self._fetching = False
+        self._failures, self._error = self._failures + 1, error
+        self._changed()
+
+    def _raise(self, failures: int) -> None:
+        """Raises the newest error, if there were fewer failures when the caller came."""
+        if self._failures != failures and self._error:
+            raise copy.copy(self._error) from self._error.__cause__  # Each caller gets an error, and traceback, of its own.
+
+    def _change(self) -> Event:
+        """An event that is set at the next change."""
+        event = self._client.runtime.event()
+        self._waiting.append(event)
+        return event
+
+    def _changed(self) -> None:
+        for event in self._waiting:
+            event.set()
+        self._waiting.clear()
+
+    async def _wait(self, changed: Event, deadline: float, what: str) -> None:
+        """Waits, without the lock."""
+        if not await changed.wait(deadline - time.monotonic()):
+            raise NoEndpointError(f"the time was over before a {what} came", code="unavailable", reason="NO_ENDPOINT")
+
+    async def _close(self, deadline: float) -> None:
+        with self._lock:
+            first, self.closed = not self.closed, True
+            self._changed()
+        # The first to close gives all back, also what is on its way. Others wait for it.
+        while True:
+            with self._lock:
+                if not self._fetching if first else self._returned:
+                    break
+                changed = self._change()
+            if not await changed.wait(deadline - time.monotonic()):
+                break
+        if not first:
+            return
+        try:
+            await self._give_back(deadline)
+        finally:
+            with self._lock:
+                self._returned = True
+                self._changed()
+
+    async def _give_back(self, deadline: float) -> None:
+        raise NotImplementedError
