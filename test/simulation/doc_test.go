@@ -20,7 +20,9 @@
 // while the others are quick; so may the first write of a term, and the installation
 // of a snapshot. A leader may leave entries on its own disk alone, and come back at
 // any distance from the election of another. Callers import counters amid returns of
-// ranges, ask in more databases than there may be, and retry what is on its way still.
+// ranges, ask in more databases than there may be, and retry what is on its way still. Some
+// lease workers, and make Snowflake ids with clocks that are off by up to a day, while clocks of nodes
+// jump by up to half a minute.
 //
 // Liveness is judged all the time: a majority that is up, connected, and has quick enough
 // disks gives an identity within sixty syncs. In some seeds a scenario takes the place of

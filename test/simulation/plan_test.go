@@ -51,6 +51,8 @@ type plan struct {
 	late bool
 	// series has callers take numbers for documents.
 	series bool
+	// snowflakes has callers lease workers, with clocks that differ and jump.
+	snowflakes bool
 	// repeats has callers of the Go client repeat what failed until they know.
 	repeats bool
 	// scenario has something happen in the place of the faults, with so much time that
@@ -175,6 +177,9 @@ func (p *plan) drawMore(r *rand.Rand) {
 		}
 	}
 	p.live = p.rewinds && r.IntN(2) == 0
+	if r.IntN(3) == 0 && p.scenario == "" && p.crowd == 0 {
+		p.snowflakes, p.length = true, p.length+3*time.Second
+	}
 }
 
 // drawCrowd draws many databases. Faults leave time for the ceilings of all of them:
@@ -213,9 +218,9 @@ func (p plan) String() string {
 	}
 	return fmt.Sprintf("seed %d: %d nodes, %d clients, %v, a fault each %v (%s), network %v+%v, disk %v, snapshot each %v and %d entries, "+
 		"%d trailing, blocks of %d, window %d, churn %t, generator %t, wal %t of %d, hungry %t, slow %+v, imports %t, late %t, crowd %d, "+
-		"rewinds %t, live %t, reserve %v, series %t, repeats %t, scenario %q, named %t",
+		"rewinds %t, live %t, reserve %v, series %t, snowflakes %t, repeats %t, scenario %q, named %t",
 		p.seed, p.nodes, p.clients, p.length, p.calm, strings.Join(names, ", "), p.latency, p.jitter, p.diskLatency,
 		p.snapshotInterval, p.snapshotThreshold, p.trailingLogs, p.etagBlock, p.window,
 		p.churn, p.generator, p.wal, p.segmentBytes, p.hungry, p.slow, p.imports, p.late, p.crowd,
-		p.rewinds, p.live, p.reserve, p.series, p.repeats, p.scenario, p.named)
+		p.rewinds, p.live, p.reserve, p.series, p.snowflakes, p.repeats, p.scenario, p.named)
 }

@@ -110,6 +110,13 @@ func (w *world) rage(n *nemesis) {
 			work.Go(func() { w.keepBooks(ctx, w.plan.clients+40+i) })
 		}
 	}
+	if w.plan.snowflakes {
+		for i := range holders {
+			work.Go(func() { w.stamp(ctx, w.plan.clients+50+i) })
+		}
+		work.Go(func() { w.mark(ctx, w.plan.clients+55) })
+		work.Go(func() { w.turnClocks(ctx) })
+	}
 	work.Go(func() { n.play(ctx) })
 	work.Wait()
 }

@@ -108,8 +108,8 @@ type tally struct {
 	faults  int
 	virtual time.Duration
 	// reserved are the ranges from reserves, documents the answers with a document's
-	// number, and steps what the model has judged.
-	reserved, documents, steps int
+	// number, snowflakes the ids that callers made, and steps what the model has judged.
+	reserved, documents, snowflakes, steps int
 }
 
 func (s *tally) add(r result) {
@@ -128,6 +128,9 @@ func (s *tally) add(r result) {
 		if op.Kind == history.Take && op.Outcome == history.OK {
 			s.documents++
 		}
+		if op.Kind == history.Make {
+			s.snowflakes += len(op.Blocks)
+		}
 	}
 	s.faults += r.faults
 	s.virtual += r.virtual
@@ -137,8 +140,9 @@ func (s *tally) add(r result) {
 // String counts in one line.
 func (s *tally) String() string {
 	return fmt.Sprintf("%.1f hours of virtual time, %d faults, calls: %d ok, %d failed, %d unknown; %d ranges from reserves; %d numbers "+
-		"for documents; %d steps of the model",
-		s.virtual.Hours(), s.faults, s.calls[history.OK], s.calls[history.Failed], s.calls[history.Unknown], s.reserved, s.documents, s.steps)
+		"for documents; %d Snowflake ids; %d steps of the model",
+		s.virtual.Hours(), s.faults, s.calls[history.OK], s.calls[history.Failed], s.calls[history.Unknown], s.reserved,
+		s.documents, s.snowflakes, s.steps)
 }
 
 // runSeed runs one seed, and reports what was wrong with it.

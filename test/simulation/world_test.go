@@ -135,6 +135,8 @@ type server struct {
 	wiped atomic.Bool
 	// changed says that the state of the node was changed beside the log.
 	changed atomic.Bool
+	// ahead is by how many nanoseconds the machine's clock is ahead, as the log sees it.
+	ahead atomic.Int64
 	// rewound says that the disk was set back to an older copy, and not wiped yet.
 	rewound atomic.Bool
 	// trusts says that an operator trusts the disk, and empty that it is not the
@@ -307,6 +309,7 @@ func (p *process) run(ctx context.Context) {
 	}
 	n, err := node.New(node.Options{
 		Config: p.config(), Logger: log, Version: "simulated", Process: p.number,
+		Now:     func() time.Time { return time.Now().Add(p.server.clock()) },
 		Storage: storage{p.session, p.server.world.plan, p}, Network: p.port, Watch: p.watch, LookupHost: lookupHost,
 	})
 	if err == nil {
