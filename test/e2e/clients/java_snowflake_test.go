@@ -25,6 +25,7 @@ import (
 type leasing struct {
 	mu     sync.Mutex
 	pool   *worker.Pool
+	late   bool
 	window time.Duration
 	leases uint64 // how many it gives
 	given  uint64
@@ -36,11 +37,11 @@ func newLeasing(t *testing.T, sequenceBits int, window time.Duration, leases uin
 	t.Helper()
 	layout := snowflake.Layouts["twitter"]
 	layout.SequenceBits = sequenceBits
-	pool, err := worker.NewPool(layout, time.Hour, late)
+	pool, err := worker.NewPool(layout, time.Minute, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &leasing{pool: pool, window: window, leases: leases}
+	return &leasing{pool: pool, late: late, window: window, leases: leases}
 }
 
 func (l *leasing) answer(w http.ResponseWriter, r *http.Request) {
@@ -78,6 +79,10 @@ func (l *leasing) acquire(body []byte) (proto.Message, error) {
 	lease, err := l.pool.Acquire(req.GetHolder(), l.given, worker.Request{Want: l.window, Holder: req.GetNow().AsTime(), Leader: time.Now()})
 	if err != nil {
 		return nil, err
+	}
+	if l.late {
+		hour := l.pool.Layout().Units(time.Hour)
+		lease.From, lease.Until = lease.From+hour, lease.Until+hour
 	}
 	l.newest = lease
 	layout := l.pool.Layout()
@@ -144,7 +149,7 @@ try (var client = new IdnodeClient(List.of(args[0]))) {
 
 // TestJavaGoesOnWithoutTheCluster to the end of the window, and not for one id longer. Then it has the error of the lease.
 func TestJavaGoesOnWithoutTheCluster(t *testing.T) {
-	cluster := newLeasing(t, 12, 4*time.Second, 1, false)
+	cluster := newLeasing(t, 12, 6*time.Second, 1, false)
 	var node listening
 	got := javaProgram(t, `
 try (var client = new IdnodeClient(List.of(args[0]))) {
@@ -220,7 +225,7 @@ for (var end : List.<Consumer<Thread>>of(Thread::interrupt, caller -> orders.clo
   say(said.take());
 }
 client.close();
-`, new(listening).serve(t, newLeasing(t, 12, time.Hour, 100, true).answer))
+`, new(listening).serve(t, newLeasing(t, 12, time.Minute, 100, true).answer))
 	want := "DEADLINE false false false\nWINDOW_EARLY false false true\nINTERRUPTED false true false\nCLIENT_CLOSED false false false\n"
 	if got != want {
 		t.Errorf("it said\n%swant\n%s", got, want)
