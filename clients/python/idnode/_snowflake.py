@@ -120,6 +120,7 @@ class Snowflake(Handle):
                     return ids
                 if not wait:
                     self._raise(failures)
+                    self._lease = None  # A clock that is set back would make its window a later one.
                     changed = self._change()
                     if not self._fetching:
                         self._spawn(self._acquire(), "snowflake")

@@ -86,6 +86,41 @@ with client:
 	}
 }
 
+// TestAPassedLeaseIsForgotten has a clock that is two hours ahead for its first lease. When that has passed,
+// the clock is set right; ids do not wait for the old window then.
+func TestAPassedLeaseIsForgotten(t *testing.T) {
+	const layout = `"layout":{"unit":"3600s","timeBits":41,"workerBits":10,"sequenceBits":12},"logIndex":"101"}`
+	const ago = 19_800_000 // The time is 5 then.
+	s := newScript(testCase{Server: []exchange{
+		{Method: "AcquireWorker", EpochAgoMs: ago, Answer: json.RawMessage(`{"worker":3,"token":"AAAAAAAAAAM=","from":"7","until":"8",` + layout)},
+		{Method: "RenewWorker", Error: &refusal{Code: "FailedPrecondition", Reason: "CLOCK_SKEW"}},
+		{Method: "NextIdentity", Waits: true, Answer: json.RawMessage(`{"blocks":[{"first":"1","last":"1"}],"logIndex":"101"}`)},
+		{Method: "AcquireWorker", Error: &refusal{Code: "ResourceExhausted", Reason: "POOL_FULL"}},
+		{Method: "AcquireWorker", EpochAgoMs: ago, Answer: json.RawMessage(`{"worker":4,"token":"AAAAAAAAAAQ=","from":"5","until":"100",` + layout)},
+		{Method: "ReleaseWorker", Request: map[string]any{"worker": 4.0, "next": "6"}},
+	}})
+	got := pythonProgram(t, `
+import sys, time, idnode
+hour, real, monotonic = 3600 * 10**9, time.time_ns, time.monotonic_ns
+with idnode.Client([sys.argv[1]]) as client:
+    orders = client.snowflake("orders")
+    time.time_ns = lambda: real() + 2 * hour
+    print(orders.parse(orders.next_id())[1:])
+    client.identity("invoices").next()  # After the renewal.
+    time.time_ns, time.monotonic_ns = real, lambda: monotonic() + hour
+    try:
+        orders.next_id()
+    except idnode.IdnodeError as error:
+        print(error.reason)
+    time.monotonic_ns = monotonic
+    print(orders.parse(orders.next_id())[1:])
+`, s.serveHTTP(t, 1)...)
+	s.end(t)
+	if want := "(3, 0)\nPOOL_FULL\n(4, 0)\n"; got != want {
+		t.Errorf("the calls gave\n%swant\n%s", got, want)
+	}
+}
+
 // TestAnAddressThatWasUnusedIsAskedAgain: it may have become another cluster's.
 func TestAnAddressThatWasUnusedIsAskedAgain(t *testing.T) {
 	answer := json.RawMessage(`{"blocks":[{"first":"1","last":"1"}],"logIndex":"101"}`)
