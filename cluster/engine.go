@@ -309,7 +309,12 @@ func (e *engine) startLoops() {
 		e.announcer.duty(),
 		e.machine.SnapshotDuty(e.raft, raft.ServerID(n.record.Name()), n.cfg.SnapshotInterval),
 	)
-	l.run(func(ctx context.Context) { duties.Run(ctx, func() bool { return true }, nil) })
+	l.run(func(ctx context.Context) {
+		duties.Run(ctx, func() bool { return true }, nil)
+		if err := e.witness.Save(ctx); err != nil {
+			n.log.Debug("the record of the members' disks was not written at the end", "error", err)
+		}
+	})
 	l.run(e.quorumWatch.run)
 	l.run(e.leaderLoss.Run)
 	l.run(e.leadership.Run)

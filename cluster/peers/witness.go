@@ -56,6 +56,8 @@ type Witness struct {
 	floor  uint64
 	begun  time.Time
 	raft   atomic.Pointer[raft.Raft]
+	// savedChanges and savedCommitted are what Save stored last.
+	savedChanges, savedCommitted uint64
 }
 
 // OpenWitness counts this start, and checks that the store has what this node knew to be
@@ -193,29 +195,31 @@ func (p *Witness) Committed() uint64 {
 	return p.floor
 }
 
-// Duty stores the known disk states of all members. Nothing waits for it, and nothing depends
-// on it.
+// Duty saves what is known. Nothing waits for it.
 func (p *Witness) Duty() duty.Duty {
-	var changes, committed uint64
-	store := func(context.Context) error {
-		members, newest := p.Known()
-		at := p.Committed()
-		if newest == changes && at == committed {
-			return nil
-		}
-		data, err := witness.Record{ClusterID: p.cfg.Record.Get().ClusterID, Committed: at, Members: members}.Encode()
-		if err == nil {
-			err = p.cfg.Storage.SaveWitness(data)
-		}
-		if err == nil {
-			changes, committed = newest, at
-		}
-		return err
-	}
 	return duty.Duty{
-		Name: "witness", Every: witnessEvery, Check: duty.Always(store),
+		Name: "witness", Every: witnessEvery, Check: duty.Always(p.Save),
 		Failed: "the record of the members' disks was not written", Level: slog.LevelDebug,
 	}
+}
+
+// Save stores the known disk states of all members, and what is committed, if that has changed.
+// One caller saves at a time: the duty, and at last the end of the node, since a node that comes
+// back must notice what was set back meanwhile.
+func (p *Witness) Save(context.Context) error {
+	members, newest := p.Known()
+	at := p.Committed()
+	if newest == p.savedChanges && at == p.savedCommitted {
+		return nil
+	}
+	data, err := witness.Record{ClusterID: p.cfg.Record.Get().ClusterID, Committed: at, Members: members}.Encode()
+	if err == nil {
+		err = p.cfg.Storage.SaveWitness(data)
+	}
+	if err == nil {
+		p.savedChanges, p.savedCommitted = newest, at
+	}
+	return err
 }
 
 // Electorate returns the voters by Raft's configuration, or, before there is one, the
