@@ -29,6 +29,8 @@ var controls = []struct{ bug, scenario, finds string }{
 	{"released-forgotten-by-restore", "RELEASE", "the states of"},
 	{"unknown-forgotten-by-snapshot", "RELEASE", "the state's hash is"},
 	{"released-given-after-restore", "SERIES", "a number comes that a document may have since before a restore"},
+	{"window-handed-on-early", "WORKER", "a time of a worker is leased twice"},
+	{"release-forgets-last", "WORKER", "a time of a worker is leased twice"},
 	{"claim-not-stepped-over", "CLAIM", "a claimed id is given again"},
 	{"issued-is-claimed", "CLAIM", "an id that an identity gave is claimed"},
 }

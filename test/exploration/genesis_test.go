@@ -3,6 +3,7 @@ package exploration
 import (
 	"bytes"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -11,6 +12,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/worker"
+	"github.com/idnode/idnode/worker/snowflake"
 )
 
 // clusterID is the world's cluster.
@@ -60,7 +63,10 @@ func newGenesis(s scenario) *fsm.State {
 		if i == 2 && s.numbers() {
 			operations = append(operations, restoredBooks()...)
 		}
-		results, err := live.Apply(uint64(i)+1, newEntry(raftlog.Group{Operations: operations}))
+		if i == 2 && s.leases() {
+			operations = append(operations, oneWorkerLeft()...)
+		}
+		results, err := live.Apply(uint64(i)+1, newEntry(0, raftlog.Group{Operations: operations}))
 		if err != nil || len(results) != 1 || slices.ContainsFunc(results[0].Results, op.IsRefusal) {
 			panic("the world does not begin")
 		}
@@ -87,9 +93,21 @@ func restoredBooks() (operations [][]byte) {
 	return operations
 }
 
-// newEntry encodes an entry of one group. The leaders' clocks stand still.
-func newEntry(g raftlog.Group) []byte {
-	h := raftlog.Header{Format: raftlog.FormatVersion, ClusterID: clusterID, TimeUnixNano: 1}
+// oneWorkerLeft are the operations that define a pool of two workers, one of which is in use for long.
+func oneWorkerLeft() (operations [][]byte) {
+	layout := snowflake.Layout{Unit: 1, TimeBits: 41, WorkerBits: 1, SequenceBits: 8}
+	for _, payload := range []proto.Message{
+		&raftlogv1.PoolDefine{Name: pool, Layout: op.PoolLayout(layout), WindowNanos: int64(worker.MaxWindow)},
+		&raftlogv1.WorkerAcquire{Pool: pool, Holder: "other", Token: 99},
+	} {
+		operations = append(operations, encode(op.Envelope{Database: database}, payload))
+	}
+	return operations
+}
+
+// newEntry encodes an entry of one group. The leaders' clocks show a time after 1970.
+func newEntry(at time.Duration, g raftlog.Group) []byte {
+	h := raftlog.Header{Format: raftlog.FormatVersion, ClusterID: clusterID, TimeUnixNano: 1 + int64(at)}
 	return raftlog.AppendEntry(nil, h, [][]byte{raftlog.AppendGroup(nil, g)})
 }
 

@@ -26,6 +26,8 @@ func (m *machine) clash(s *machineState, call uint8) string {
 			wrong = "a number comes that a document may have since before a restore"
 		case now.kind == takeNumber && g.low > leftOpen+int64(len(m.documents(s))):
 			wrong = "a number comes above one that nobody has"
+		case before.leases() && now.leases() && m.owner(i) != m.owner(int(call)) && overlap(m.usable(s, i), g):
+			wrong = "a time of a worker is leased twice"
 		case before.kind == identityNext && now.kind == claim && had.low == 1:
 			wrong = "an id that an identity gave is claimed"
 		}
@@ -47,6 +49,28 @@ func (m *machine) inUse(s *machineState, owner int) gain {
 		}
 	}
 	return m.gains[s.took[owner]]
+}
+
+// leases reports whether a call gives times of a worker.
+func (c call) leases() bool { return c.kind == lease || c.kind == renew }
+
+// owner is the call that leased what a call is about.
+func (m *machine) owner(call int) int {
+	if m.calls[call].kind == lease {
+		return call
+	}
+	return int(m.calls[call].follows) - 1
+}
+
+// usable is what the holder of a lease may use.
+func (m *machine) usable(s *machineState, of int) gain {
+	w := m.gains[s.took[of]]
+	for i, id := range s.took {
+		if id != 0 && m.calls[i].kind == free && m.owner(i) == m.owner(of) {
+			w.high = w.low + used - 1
+		}
+	}
+	return w
 }
 
 // documents are those that took numbers.
@@ -141,6 +165,8 @@ func (g gain) text(k kind) string {
 		return fmt.Sprintf("%s/%d", name, g.low)
 	case k == takeNumber:
 		return fmt.Sprintf("number %d", g.low)
+	case k == lease, k == renew:
+		return fmt.Sprintf("times %d to %d", g.low, g.high)
 	case k == hiloNext:
 		return fmt.Sprintf("%d to %d", g.low, g.high)
 	case g.low == 0:

@@ -3,6 +3,7 @@ package exploration
 import (
 	"bytes"
 	"fmt"
+	"time"
 
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
@@ -258,6 +259,8 @@ func gainOf(r *raftlogv1.Result) gain {
 	case r.GetSeriesNumbers() != nil:
 		g.low = r.GetSeriesNumbers().GetNumbers()[0].GetNumber()
 		g.high = g.low
+	case r.GetWorkerLease() != nil:
+		g.low, g.high = r.GetWorkerLease().GetFrom(), r.GetWorkerLease().GetUntil()-1
 	case r.GetHiloReturn() != nil && !r.GetHiloReturn().GetReturned():
 		g.low, g.high = 0, 0
 	}
@@ -283,15 +286,17 @@ func (m *machine) encode(p parts) []byte {
 	g := raftlog.Group{Session: p.message.session, Sequence: p.message.sequence, Acknowledged: p.message.acknowledged}
 	if p.announce > 0 {
 		g.Operations = [][]byte{announcement(int(p.origin-1), uint64(p.announce))}
-		return newEntry(g)
+		return newEntry(0, g)
 	}
 	g.Origin = nodeID(int(p.origin - 1))
+	var at time.Duration
 	for _, said := range p.calls {
 		if said.call > 0 {
+			at = max(at, m.calls[said.call-1].at)
 			g.Operations = append(g.Operations, m.calls[said.call-1].operation(m, said))
 		}
 	}
-	return newEntry(g)
+	return newEntry(at, g)
 }
 
 // answer has the model judge what the state answers to an entry.

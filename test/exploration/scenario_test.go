@@ -1,6 +1,8 @@
 package exploration
 
 import (
+	"time"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/fsm/op"
@@ -49,6 +51,9 @@ const (
 	merge
 	takeNumber // of the call's document
 	giveBack   // of the document's number, which another may get then
+	lease      // of the one worker of a pool that is left
+	renew
+	free // of what is left of a window
 )
 
 // call is one call of a scenario.
@@ -65,6 +70,8 @@ type call struct {
 	retry   bool
 	// document is whose number a call takes or gives back.
 	document string
+	// at is when a call about a lease is made, after 1970: the clocks of holder and leader.
+	at time.Duration
 	// follows is 1 + the call before it, if there is one: a retry follows its first try,
 	// others the answer that they are about.
 	follows uint8
@@ -81,6 +88,9 @@ const (
 	books = "books"
 	// leftOpen is the last of its numbers that a restore left open.
 	leftOpen = 1
+	// pool is that of the worker, lasts the length of its windows, and used how many of their times
+	// have ids when the rest is given back.
+	pool, lasts, used = "pool", 10 * time.Second, 6000
 	// merged is what a merge raises counters to: within the first range.
 	merged = 20
 )
@@ -116,6 +126,16 @@ func (c call) payload(about gain, token uint8) proto.Message {
 		return &raftlogv1.SeriesTake{Name: books, Keys: []string{c.document}, Version: 1}
 	case giveBack:
 		return &raftlogv1.SeriesEnd{Name: books, State: uint32(series.Released), Keys: []*raftlogv1.SeriesKey{{Key: c.document}}}
+	case lease:
+		return &raftlogv1.WorkerAcquire{
+			Pool: pool, Holder: c.name, Token: uint64(token), WantNanos: int64(lasts), HolderUnixNano: int64(c.at),
+		}
+	case renew:
+		return &raftlogv1.WorkerRenew{
+			Pool: pool, Worker: 1, Token: uint64(c.follows), WantNanos: int64(lasts), HolderUnixNano: int64(c.at),
+		}
+	case free:
+		return &raftlogv1.WorkerRelease{Pool: pool, Worker: 1, Token: uint64(c.follows), Next: about.low + used}
 	default:
 		return &raftlogv1.Merge{
 			Identities: []*raftlogv1.MergeIdentity{{Name: name, Last: merged}},

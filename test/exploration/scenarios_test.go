@@ -1,6 +1,9 @@
 package exploration
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // scenarios are the worlds that are explored.
 var scenarios = []scenario{
@@ -133,6 +136,18 @@ var scenarios = []scenario{
 		budget: budget{crashes: 1, snapshots: 1},
 	},
 	{
+		// A worker's window is renewed, given back, or passes, while another asks for the worker.
+		name: "WORKER", window: 2,
+		calls: []call{
+			{name: "Ann's lease", who: 0, node: 0, kind: lease},
+			{name: "Ann's renewal", who: 1, node: 0, kind: renew, at: 5 * time.Second, follows: 1},
+			{name: "Ann's release", who: 2, node: 0, kind: free, at: 6 * time.Second, follows: 1},
+			{name: "Bob's lease", who: 3, node: 1, kind: lease, at: 6*time.Second + 500*time.Millisecond},
+			{name: "Bob's next lease", who: 4, node: 1, kind: lease, at: 15*time.Second + 500*time.Millisecond},
+		},
+		budget: budget{losses: 1},
+	},
+	{
 		// A backup is merged whose counters are within a range that may come back.
 		name: "MERGE", window: 2,
 		calls: []call{
@@ -149,6 +164,11 @@ var scenarios = []scenario{
 // numbers reports whether documents get numbers of a series.
 func (s scenario) numbers() bool {
 	return slices.ContainsFunc(s.calls, func(c call) bool { return c.kind == takeNumber })
+}
+
+// leases reports whether workers are leased.
+func (s scenario) leases() bool {
+	return slices.ContainsFunc(s.calls, func(c call) bool { return c.kind == lease })
 }
 
 // alone reports whether a node takes one call.
