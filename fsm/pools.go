@@ -29,7 +29,8 @@ func (i *poolItem) less(j *poolItem) bool {
 	return cmp.Or(cmp.Compare(i.db, j.db), cmp.Compare(i.name, j.name)) < 0
 }
 
-// poolStore has the pools of workers. Their names count as names of their database.
+// poolStore has the pools of workers. Their names, and the workers that had a holder, count as names
+// of their database.
 //
 // Invariant: hash is the sum over the pools. A caller of a pool's method that can change it must
 // call changed, even after an error.
@@ -130,7 +131,13 @@ func (s *poolStore) restoreLease(m *raftlogv1.WorkerLease) error {
 		return corrupt("pool %q: %v", s.restoring.name, err)
 	}
 	s.changed(s.restoring)
+	s.countLeases(s.restoring.db, 1)
 	return nil
+}
+
+// countLeases counts workers that have a lease for the first time as names, for the limits.
+func (s *poolStore) countLeases(db uint32, fresh int) {
+	s.databases.grow(db, int64(fresh), int64(fresh)*worker.MaxHolderBytes)
 }
 
 // NamedPool is a pool of workers in a list.

@@ -96,14 +96,24 @@ func (s *poolStore) acquire(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	if _, found := docid.FirstInvisible(m.GetHolder()); found || !utf8.ValidString(m.GetHolder()) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_INVALID, "holder", "has an invisible character")
 	}
+	full := s.databases.roomFor(o.Database, 1, worker.MaxHolderBytes)
+	r := requestAt(now, m.GetWantNanos(), m.GetHolderUnixNano())
+	r.NoneNew = full != nil
 	var leased worker.Lease
+	var fresh int
 	refused := s.in(o, m.GetPool(), func(p *worker.Pool) (err error) {
-		leased, err = p.Acquire(m.GetHolder(), m.GetToken(), requestAt(now, m.GetWantNanos(), m.GetHolderUnixNano()))
+		fresh = -p.Known()
+		leased, err = p.Acquire(m.GetHolder(), m.GetToken(), r)
+		fresh += p.Known()
 		return err
 	})
+	if full != nil && refused != nil && refused.reason == raftlogv1.RefusalReason_REFUSAL_REASON_POOL_FULL {
+		return dst, full
+	}
 	if refused != nil {
 		return dst, refused
 	}
+	s.countLeases(s.databases.numberOf(o.Database), fresh)
 	return op.AppendAnswer(dst, op.WorkerLease(leased)), nil
 }
 

@@ -139,7 +139,12 @@ func needOf(o *op.Operation) (rights.Right, []byte) {
 		return forced(rights.Delete, o), o.Name()
 	case op.KindHiLoNext, op.KindHiLoReturn, op.KindWorkerAcquire, op.KindWorkerRenew, op.KindWorkerRelease:
 		return rights.Ranges, o.Name()
-	case op.KindHiLoSet, op.KindPoolDefine:
+	case op.KindHiLoSet:
+		return rights.Seed, o.Name()
+	case op.KindPoolDefine:
+		if o.Forced() {
+			return rights.Cluster, o.Name()
+		}
 		return rights.Seed, o.Name()
 	case op.KindClaim, op.KindRelease:
 		return rights.Claims, o.Name()

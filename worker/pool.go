@@ -150,6 +150,8 @@ type Request struct {
 	Want time.Duration
 	// Holder is the clock of the holder, Leader that of the leader.
 	Holder, Leader time.Time
+	// NoneNew says that there is no room for a worker that was never leased.
+	NoneNew bool
 }
 
 // check returns the window's length in units.
@@ -187,7 +189,11 @@ func (p *Pool) Acquire(holder string, token uint64, r Request) (Lease, error) {
 	p.lapse(now)
 	p.settle(now)
 	latest := now + p.layout.Units(MaxSkew)
-	l, ok := p.pick(holder, now, latest)
+	most := p.layout.Workers()
+	if r.NoneNew {
+		most = 0
+	}
+	l, ok := p.pick(holder, now, latest, most)
 	if !ok {
 		return Lease{}, p.full(p.layout.End())
 	}
@@ -211,8 +217,8 @@ func (p *Pool) end(from, want int64, r Request) int64 {
 }
 
 // pick returns the last lease of the worker that the holder shall have; one without a window of a
-// worker that never had any. A window of a worker that was leased ends at latest, or none is left.
-func (p *Pool) pick(holder string, now, latest int64) (picked Lease, ok bool) {
+// worker that never had any, if fewer than most were leased.
+func (p *Pool) pick(holder string, now, latest int64, most int) (picked Lease, ok bool) {
 	p.freeByWho.Ascend(Lease{Holder: holder}, func(l Lease) bool {
 		picked, ok = l, l.Holder == holder && l.Until <= latest
 		return false
@@ -222,7 +228,7 @@ func (p *Pool) pick(holder string, now, latest int64) (picked Lease, ok bool) {
 	}
 	picked, ok = p.free.Min()
 	// Workers get their first lease in the order of their numbers.
-	if fresh := p.leases.Len(); (!ok || picked.Until > now) && fresh < p.layout.Workers() {
+	if fresh := p.leases.Len(); (!ok || picked.Until > now) && fresh < most {
 		return Lease{Worker: fresh}, true
 	}
 	return picked, ok
@@ -339,6 +345,9 @@ func (p *Pool) Hash() uint64 {
 		Number(uint64(p.window)).Number(uint64(p.floor)).Flag(p.unknown).Hash()
 	return own + uint64(p.hash)
 }
+
+// Known returns how many workers ever had a holder.
+func (p *Pool) Known() int { return p.leases.Len() }
 
 // InUse returns how many workers are in use at a time, and when the first of their windows ends;
 // zero if none is. It takes a step for each window that has passed since the last call of a holder.

@@ -87,8 +87,8 @@ type Record struct {
 	// Before and After are what was there, and what is there now, or shall be.
 	Before any `json:"before,omitempty"`
 	After  any `json:"after,omitempty"`
-	// Force says that a removal was forced, without regard to the remaining voters, or that
-	// a seed was, without regard to the value before.
+	// Force says that a removal was forced, without regard to the remaining voters, that
+	// a seed was, without regard to the value before, or that a pool's leases ended.
 	Force bool `json:"force,omitempty"`
 	// Index is the log index at which it was done.
 	Index uint64 `json:"index,omitempty"`

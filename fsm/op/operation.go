@@ -73,6 +73,7 @@ const (
 	nextSeparator        wire.Number = 3
 	identitySeedForce    wire.Number = 3
 	identityDeleteForget wire.Number = 2
+	poolDefineForget     wire.Number = 4
 	seriesEndState       wire.Number = 2
 )
 
@@ -133,11 +134,15 @@ func (o *Operation) Name() (name []byte) {
 	return name
 }
 
-// Forced reports whether an IdentitySeed is by force, or an IdentityDelete is to forget.
+// Forced reports whether an IdentitySeed is by force, or an IdentityDelete or a PoolDefine is to
+// forget.
 func (o *Operation) Forced() bool {
 	flag := identitySeedForce
-	if o.Kind == KindIdentityDelete {
+	switch o.Kind {
+	case KindIdentityDelete:
 		flag = identityDeleteForget
+	case KindPoolDefine:
+		flag = poolDefineForget
 	}
 	for num, v := range wire.Fields(o.Payload) {
 		if num == flag && v.Varint != 0 {

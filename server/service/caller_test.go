@@ -92,6 +92,14 @@ var useCases = map[string]struct {
 		_, err := n.SetHiLo(ctx, &idnodev1.SetHiLoRequest{Database: "shop", Tag: "orders-seeded", Max: 100})
 		return err
 	}},
+	"define pool": {rights.Seed, func(ctx context.Context, n node) error {
+		_, err := n.DefinePool(ctx, &idnodev1.DefinePoolRequest{Database: "shop", Name: "orders-pool"})
+		return err
+	}},
+	"forget leases": {rights.Cluster, func(ctx context.Context, n node) error {
+		_, err := n.DefinePool(ctx, &idnodev1.DefinePoolRequest{Database: "shop", Name: "orders-pool", ForgetLeases: true})
+		return err
+	}},
 	"delete": {rights.Delete, func(ctx context.Context, n node) error {
 		_, err := n.DeleteIdentity(ctx, &idnodev1.DeleteIdentityRequest{Database: "shop", Name: "orders"})
 		return err

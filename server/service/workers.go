@@ -51,12 +51,16 @@ func (w *workers) definePool(ctx context.Context, req *idnodev1.DefinePoolReques
 	if err != nil {
 		return nil, err
 	}
-	if err := w.authorize(ctx, rights.Seed, pool.database, pool.name); err != nil {
+	need := rights.Seed
+	if req.GetForgetLeases() {
+		need = rights.Cluster // It is a part of a restore, and stops all holders for a while.
+	}
+	if err := w.authorize(ctx, need, pool.database, pool.name); err != nil {
 		return nil, err
 	}
 	define := &raftlogv1.PoolDefine{Name: pool.name, Layout: op.PoolLayout(layout), WindowNanos: int64(window), Forget: req.GetForgetLeases()}
 	res := &idnodev1.DefinePoolResponse{}
-	record := audit.Record{Event: audit.EventPoolDefine, Database: pool.database, Name: pool.name, After: layout}
+	record := audit.Record{Event: audit.EventPoolDefine, Database: pool.database, Name: pool.name, After: layout, Force: req.GetForgetLeases()}
 	err = w.audited(ctx, record, func() (change, error) {
 		result, err := w.propose(ctx, op.Envelope{Database: pool.database}, define, true)
 		res.LogIndex = result.GetLogIndex()
@@ -191,7 +195,9 @@ func (w *workers) lease(ctx context.Context, e op.Envelope, acquire *raftlogv1.W
 		if err := w.linearize(ctx); err != nil {
 			return generator.Lease{}, 0, err
 		}
-		w.state.ReadPool(e.Database, acquire.GetPool(), read)
+		if !w.state.ReadPool(e.Database, acquire.GetPool(), read) {
+			return generator.Lease{}, 0, wrongResult("AcquireWorker", result)
+		}
 	}
 	return lease, result.GetLogIndex(), nil
 }
