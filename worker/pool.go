@@ -243,13 +243,13 @@ func (p *Pool) full(from int64) error {
 }
 
 // settle sets the floor behind all leases that the pool may not know. They were given before, and
-// end at most MaxSkew and a window after the time of their leaders, whose clocks and this leader's differ by
-// at most MaxSkew from those of holders that are right.
+// end at most MaxSkew and a window after the time of their leaders. The clocks of these leaders and
+// this one may be wrong by MaxSkew each.
 func (p *Pool) settle(now int64) {
 	if !p.unknown {
 		return
 	}
-	p.floor, p.unknown = max(p.floor, now+p.window+p.layout.Units(2*MaxSkew)), false
+	p.floor, p.unknown = max(p.floor, now+p.window+p.layout.Units(3*MaxSkew)), false
 }
 
 // lapse marks workers as free whose windows have passed.
