@@ -430,7 +430,9 @@ func TestMetricsPort(t *testing.T) {
 		t.Errorf("a call for ids on the metrics port: %d", status)
 	}
 	n.readiness.stop()
-	if status, body := n.get("/readyz"); status != http.StatusServiceUnavailable || body != "not ready: stopping: new calls are refused\n" {
+	// A busy machine adds the warning of a slow disk.
+	status, body := n.get("/readyz")
+	if status != http.StatusServiceUnavailable || !strings.HasPrefix(body, "not ready: stopping: new calls are refused\n") {
 		t.Errorf("%d %q", status, body)
 	}
 	n.stop()
