@@ -72,6 +72,8 @@ type Generator struct {
 	wall  func() time.Time
 	clock atomic.Pointer[reading]
 	held  atomic.Pointer[held]
+	// layout is that of the newest lease.
+	layout atomic.Pointer[snowflake.Layout]
 	// turn is held by whoever leases, and renewing by the renewal under way.
 	turn, renewing chan struct{}
 	life           context.Context // ends with Close
@@ -174,11 +176,11 @@ func (h *held) take(now int64) (id int64, wait time.Duration, ok bool) {
 
 // Layout returns the layout of the pool; false if nothing was leased yet.
 func (g *Generator) Layout() (snowflake.Layout, bool) {
-	h := g.held.Load()
-	if h == nil {
+	l := g.layout.Load()
+	if l == nil {
 		return snowflake.Layout{}, false
 	}
-	return h.Layout, true
+	return *l, true
 }
 
 // Passed reports whether there is no window now: the next id needs a call.
@@ -234,6 +236,8 @@ func (g *Generator) lease(ctx context.Context, passed *held) error {
 	if g.life.Err() != nil {
 		return ErrClosed
 	}
+	// A window that has passed does not come again, though the wall clock may be set back now.
+	g.held.Store(nil)
 	ctx, cancel := context.WithTimeout(ctx, g.timeout)
 	defer cancel()
 	g.setClock()
@@ -241,6 +245,7 @@ func (g *Generator) lease(ctx context.Context, passed *held) error {
 	if err != nil {
 		return err
 	}
+	g.layout.Store(&l.Layout)
 	h := &held{Lease: l}
 	h.last.Store(l.From<<l.Layout.SequenceBits - 1)
 	h.until.Store(l.Until)
