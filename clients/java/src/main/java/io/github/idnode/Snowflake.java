@@ -27,7 +27,8 @@ public final class Snowflake implements AutoCloseable {
   private final CallOptions options;
   private final CountDownLatch ended = new CountDownLatch(1); // It is closed.
   private volatile Clock clock = Clock.read();
-  private volatile Lease held; // Null before the first lease.
+  private volatile Lease held; // Null before the first lease, and after one that has passed.
+  private volatile Lease.Layout layout; // That of the newest lease.
   private final Lock lock = new ReentrantLock(); // Guards what follows, and the writing of held.
   private final Condition changed = lock.newCondition();
   private boolean leasing, returned;
@@ -127,12 +128,12 @@ public final class Snowflake implements AutoCloseable {
    * @return its parts
    */
   public Parts parse(long id) {
-    if (held != null) return held.layout.parts(id);
+    if (layout != null) return layout.parts(id);
     Function<Answer, Optional<Lease.Layout>> read = answer -> answer.objects("pools") // In order, so the first is the one, if it is there.
         .filter(one -> one.text("name").equalsIgnoreCase(pool)).findFirst().map(one -> Lease.Layout.of(one.get("layout")));
-    var layout = client.call(Call.Kind.READS, "WorkersService/ListPools", Map.of("prefix", pool, "pageSize", 1), options, read);
+    var got = client.call(Call.Kind.READS, "WorkersService/ListPools", Map.of("prefix", pool, "pageSize", 1), options, read);
     var missing = new Problem("there is no such pool", "not_found", "POOL_NOT_FOUND", "pool");
-    return layout.orElseThrow(() -> IdnodeException.of(missing, false, null)).parts(id);
+    return got.orElseThrow(() -> IdnodeException.of(missing, false, null)).parts(id);
   }
 
   /**
@@ -197,14 +198,14 @@ public final class Snowflake implements AutoCloseable {
   private void lease(Lease passed, long end) {
     lock.lock();
     try {
-      for (var before = failures; held == passed; ) {
+      if (held == passed && !isClosed()) held = null; // It does not come again, though the clock may be set back now.
+      for (var before = failures; held == null || isClosed(); ) {
         if (isClosed()) throw IdnodeException.of(Problem.CLOSED, false, null);
         if (failures != before) throw error.again();
         if (!leasing) Background.thread(this::acquire, "idnode-snowflake-" + pool).start(); // It needs the lock to end.
         leasing = true;
         if (!Background.await(changed, end)) throw IdnodeException.gaveUp();
       }
-      if (isClosed()) throw IdnodeException.of(Problem.CLOSED, false, null);
     } finally {
       lock.unlock();
     }
@@ -223,7 +224,8 @@ public final class Snowflake implements AutoCloseable {
     lock.lock();
     try {
       leasing = false;
-      error = failed;
+      error = failed == null ? error : failed;
+      layout = got == null ? layout : got.layout;
       if (failed != null) failures++;
       else if (isClosed()) unused = got;
       else held = got;
