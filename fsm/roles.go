@@ -143,7 +143,7 @@ func needOf(o *op.Operation) (rights.Right, []byte) {
 		return rights.Seed, o.Name()
 	case op.KindPoolDefine:
 		if o.Forced() {
-			return rights.Cluster, o.Name()
+			return rights.Cluster, nil
 		}
 		return rights.Seed, o.Name()
 	case op.KindClaim, op.KindRelease:

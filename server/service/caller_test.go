@@ -193,7 +193,7 @@ var useCases = map[string]struct {
 // wholeCluster are the calls that need their right on every database.
 var wholeCluster = []string{
 	"guid", "databases", "own etags", "reserves", "setting", "create join token", "remove", "transfer", "merge counters", "merge cluster",
-	"get roles", "set roles", "audit log",
+	"get roles", "set roles", "audit log", "forget leases",
 }
 
 func generate(ctx context.Context, n node, template string, claim bool) error {

@@ -51,11 +51,12 @@ func (w *workers) definePool(ctx context.Context, req *idnodev1.DefinePoolReques
 	if err != nil {
 		return nil, err
 	}
-	need := rights.Seed
-	if req.GetForgetLeases() {
-		need = rights.Cluster // It is a part of a restore, and stops all holders for a while.
+	if req.GetForgetLeases() { // It is a part of a restore, and stops all holders for a while.
+		err = w.authorize(ctx, rights.Cluster, "", "")
+	} else {
+		err = w.authorize(ctx, rights.Seed, pool.database, pool.name)
 	}
-	if err := w.authorize(ctx, need, pool.database, pool.name); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	define := &raftlogv1.PoolDefine{Name: pool.name, Layout: op.PoolLayout(layout), WindowNanos: int64(window), Forget: req.GetForgetLeases()}
