@@ -171,6 +171,9 @@ type Counts struct {
 	// Series counts series of document numbers, SeriesKeys the keys that they know.
 	Series     int
 	SeriesKeys int64
+	// Pools counts pools, Workers their workers, and WorkersInUse those in use when a holder of the
+	// pool last called.
+	Pools, Workers, WorkersInUse int
 	// NameBytes is the size of the names of all of these.
 	NameBytes int64
 	// Requests counts remembered request ids.
@@ -193,6 +196,12 @@ func (s *State) Counts() Counts {
 		Series: c.series.byName.Len(), SeriesKeys: c.series.keys,
 		Requests: c.requests.size, Sessions: len(c.sessions.byOrigin),
 	}
+	c.pools.byName.Scan(func(i *poolItem) bool {
+		counts.Pools++
+		counts.Workers += i.pool.Layout().Workers()
+		counts.WorkersInUse += i.pool.Leased()
+		return true
+	})
 	for _, m := range c.members.byID {
 		if m.GetRemoved() {
 			counts.RemovedMembers++

@@ -364,6 +364,9 @@ func (p *Pool) InUse(now time.Time) (workers int, ends time.Time) {
 	return p.inUse.Len() - passed, ends
 }
 
+// Leased is how many workers were in use when a holder last called.
+func (p *Pool) Leased() int { return p.inUse.Len() }
+
 // Leases calls f with the lease of each worker from a number on, in order, until f returns false.
 func (p *Pool) Leases(from int, f func(Lease) bool) {
 	p.leases.Ascend(from, func(_ int, l Lease) bool { return f(l) })

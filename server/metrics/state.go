@@ -171,6 +171,7 @@ func (r *reader) state(g gauges) {
 	for kind, n := range map[string]int{
 		"databases": counts.Databases, "identities": counts.Identities, "hidden_identities": counts.HiddenIdentities,
 		"hilo_counters": counts.HiLos, "claims": counts.Claims, "series": counts.Series, "series_keys": int(counts.SeriesKeys),
+		"pools": counts.Pools, "workers": counts.Workers, "workers_in_use": counts.WorkersInUse,
 		"request_ids": int(counts.Requests),
 		"members":     counts.Members, "removed_members": counts.RemovedMembers,
 		"sessions": counts.Sessions, "session_results": counts.SessionResults,
