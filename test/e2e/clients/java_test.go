@@ -2,6 +2,7 @@ package clients
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"encoding/xml"
@@ -43,7 +44,9 @@ class Program {
 	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("java", append([]string{"-cp", classes, file}, args...)...)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // It waits for what does not come.
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "java", append([]string{"-cp", classes, file}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -226,7 +229,9 @@ Callable<Long> call = () -> {
     throw e;
   }
 };
-for (CompletableFuture<Long> future : List.of(client.async(call), client.async(call).orTimeout(1, TimeUnit.MINUTES))) {
+var calls = List.<Supplier<CompletableFuture<Long>>>of(() -> client.async(call), () -> client.async(call).orTimeout(9, TimeUnit.MINUTES));
+for (var begin : calls) {
+  var future = begin.get();
   new java.net.URL("http://" + args[0] + "/asked").openStream().close();
   say(future.cancel(false) + " " + ended.take());
 }

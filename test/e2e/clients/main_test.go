@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 func TestMain(m *testing.M) {
@@ -94,8 +95,11 @@ func eachLanguage(t *testing.T, test func(t *testing.T, l language)) {
 	}
 }
 
+// need skips a test of a language that is not here. The quick tests are those of Go alone: each
+// program of another language begins a process, or compiles.
 func (l language) need(t *testing.T) {
 	t.Helper()
+	tier.Long(t)
 	for _, tool := range l.tools {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skip("there is no " + tool)
