@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"cmp"
-	"strings"
 	"time"
 
 	"github.com/tidwall/btree"
@@ -50,6 +49,12 @@ func newPoolStore() poolStore {
 func (s *poolStore) find(db uint32, name string) *poolItem {
 	i, _ := s.byName.Get(&poolItem{db: db, name: name})
 	return i
+}
+
+func (i *poolItem) place() (db uint32, name string) { return i.db, i.name }
+
+func (s *poolStore) ascend(db uint32, name string, yield func(*poolItem) bool) {
+	s.byName.Ascend(&poolItem{db: db, name: name}, yield)
 }
 
 // add stores a pool that does not exist.
@@ -154,26 +159,15 @@ type NamedPool struct {
 }
 
 // Pools returns a page of the pools at a time, as Identities does.
-func (s *State) Pools(db, prefix, after string, limit int, now time.Time) (found []NamedPool) {
+func (s *State) Pools(db, prefix, after string, limit int, now time.Time) []NamedPool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	n, ok := s.contents.databases.number(db)
-	if limit = min(limit, MaxPage); !ok || limit <= 0 {
-		return nil
-	}
-	at := &poolItem{db: n, name: page{prefix: prefix, after: after}.start()}
-	s.contents.pools.byName.Ascend(at, func(i *poolItem) bool {
-		if i.db != n || !strings.HasPrefix(i.name, prefix) {
-			return false
-		}
-		if i.name > after {
-			p := NamedPool{Name: i.name, Layout: i.pool.Layout(), Window: i.pool.Window()}
-			p.InUse, p.Ends = i.pool.InUse(now)
-			found = append(found, p)
-		}
-		return len(found) < limit
+	c := s.contents
+	return pageOf(c, db, page{prefix, after, limit}, c.pools.ascend, (*poolItem).place, func(i *poolItem) NamedPool {
+		p := NamedPool{Name: i.name, Layout: i.pool.Layout(), Window: i.pool.Window()}
+		p.InUse, p.Ends = i.pool.InUse(now)
+		return p
 	})
-	return found
 }
 
 // ReadPool returns false if there is no such pool. read keeps nothing of it, and is quick: nothing

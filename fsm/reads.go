@@ -107,21 +107,30 @@ func (p page) start() string {
 
 // list returns a page of a table; show converts an entry for the caller.
 func list[V, R any](c *contents, t *table.Table[V], db string, p page, show func(table.Entry[V]) R) []R {
+	place := func(e table.Entry[V]) (uint32, string) { return e.Database, e.Name }
+	return pageOf(c, db, p, t.Ascend, place, show)
+}
+
+// pageOf returns a page of what ascend yields, from a database and a name on, in the order of their places.
+func pageOf[E, R any](
+	c *contents, db string, p page, ascend func(db uint32, name string, yield func(E) bool), place func(E) (uint32, string), show func(E) R,
+) []R {
 	n, ok := c.databases.number(db)
 	limit := min(p.limit, MaxPage)
 	if !ok || limit <= 0 {
 		return nil
 	}
 	var found []R
-	t.Ascend(n, p.start(), func(e table.Entry[V]) bool {
-		if e.Database != n {
+	ascend(n, p.start(), func(e E) bool {
+		in, name := place(e)
+		if in != n {
 			return false
 		}
-		if e.Name > p.after && strings.HasPrefix(e.Name, p.prefix) {
+		if name > p.after && strings.HasPrefix(name, p.prefix) {
 			found = append(found, show(e))
 		}
 		// Names with the prefix are next to each other, from the prefix on.
-		return len(found) < limit && strings.HasPrefix(e.Name, p.prefix)
+		return len(found) < limit && strings.HasPrefix(name, p.prefix)
 	})
 	return found
 }

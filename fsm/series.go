@@ -50,6 +50,12 @@ func (s *seriesStore) find(db uint32, name string) *seriesItem {
 	return i
 }
 
+func (i *seriesItem) place() (db uint32, name string) { return i.db, i.name }
+
+func (s *seriesStore) ascend(db uint32, name string, yield func(*seriesItem) bool) {
+	s.byName.Ascend(&seriesItem{db: db, name: name}, yield)
+}
+
 // add stores a series that does not exist.
 func (s *seriesStore) add(db uint32, name string, is *series.Series) *seriesItem {
 	i := &seriesItem{db: db, name: name, series: is}

@@ -1,10 +1,6 @@
 package fsm
 
-import (
-	"strings"
-
-	"github.com/idnode/idnode/series"
-)
+import "github.com/idnode/idnode/series"
 
 // NamedSeries is a series in a list.
 type NamedSeries struct {
@@ -27,25 +23,11 @@ func (i *seriesItem) named() NamedSeries {
 }
 
 // SeriesList returns a page of the series of a database, as Identities does.
-func (s *State) SeriesList(db, prefix, after string, limit int) (all []NamedSeries) {
+func (s *State) SeriesList(db, prefix, after string, limit int) []NamedSeries {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	n, ok := s.contents.databases.number(db)
-	limit = min(limit, MaxPage)
-	if !ok || limit <= 0 {
-		return nil
-	}
-	from := &seriesItem{db: n, name: page{prefix, after, limit}.start()}
-	s.contents.series.byName.Ascend(from, func(i *seriesItem) bool {
-		if i.db != n {
-			return false
-		}
-		if i.name > after && strings.HasPrefix(i.name, prefix) {
-			all = append(all, i.named())
-		}
-		return len(all) < limit && strings.HasPrefix(i.name, prefix)
-	})
-	return all
+	c := s.contents
+	return pageOf(c, db, page{prefix, after, limit}, c.series.ascend, (*seriesItem).place, (*seriesItem).named)
 }
 
 // ReadSeries calls read with a series, and returns false if it does not exist. Until read returns
