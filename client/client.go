@@ -49,9 +49,10 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close gives the unused numbers of all HiLo handles and the workers of all Snowflake handles back, and closes the connections: calls
-// in flight fail. It is bounded by ctx and Config.Timeout. An error means that numbers could
-// not be given back; the Client is closed in any case. Closing it again does nothing.
+// Close gives the unused numbers of all HiLo handles and the workers of all Snowflake handles back,
+// and closes the connections: calls in flight fail. It is bounded by ctx and Config.Timeout. An
+// error means that numbers, or a worker, could not be given back; the Client is closed in any case.
+// Closing it again does nothing.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	if c.closed {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -148,7 +147,7 @@ func printBackup(w io.Writer, path string, b *idnodev1.BackupInfo) {
 		{"file", fmt.Sprintf("%s, %s, format %d, whole", path, bytesize.Size(b.GetSize()).Rounded(), b.GetFormat())},
 		{"cluster", b.GetClusterId()},
 		{"log index", fmt.Sprintf("%d, log format %d", b.GetLogIndex(), b.GetLogFormat())},
-		{"taken", fmt.Sprintf("%s by node %s, %s", b.GetTime().AsTime().Format(time.RFC3339), b.GetNodeTag(), b.GetVersion())},
+		{"taken", fmt.Sprintf("%s by node %s, %s", moment(b.GetTime()), b.GetNodeTag(), b.GetVersion())},
 		{"state", fmt.Sprintf("%016x", b.GetStateHash())},
 		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d series with %d keys, %d request ids, %s of names",
 			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), c.GetSeriesKeys(), c.GetRequestIds(),

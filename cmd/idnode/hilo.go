@@ -189,7 +189,7 @@ func printRangeHolder(w io.Writer, r *idnodev1.WhoHoldsResponse) {
 			{"label", h.GetLabel()},
 			{"principal", h.GetPrincipal()},
 			{"node-tag", h.GetNodeTag()},
-			{"issued-at", h.GetIssuedAt().AsTime().Format(time.RFC3339)},
+			{"issued-at", moment(h.GetIssuedAt())},
 		}...)
 	}
 	fields(w, list)

@@ -10,8 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
@@ -159,3 +161,6 @@ func newDatabaseListCommand(a *app) *cobra.Command {
 		return res.GetNextPageToken(), len(res.GetDatabases()), err
 	})
 }
+
+// moment prints a time to the second, in UTC.
+func moment(t *timestamppb.Timestamp) string { return t.AsTime().Format(time.RFC3339) }

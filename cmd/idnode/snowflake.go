@@ -102,18 +102,13 @@ func newSnowflakePoolsCommand(a *app) *cobra.Command {
 	})
 }
 
-func moment(t *timestamppb.Timestamp) string { return t.AsTime().UTC().Format(time.RFC3339) }
-
 func newSnowflakeWorkersCommand(a *app) *cobra.Command {
-	var stale bool
-	cmd := &cobra.Command{
+	return a.reading(&cobra.Command{
 		Use:     "workers POOL",
 		Short:   "List the workers that ever had a holder: number, window, whether free, holder",
 		Example: "  idnode snowflake workers orders",
-	}
-	registerStale(cmd.Flags(), &stale)
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		msg := &idnodev1.ListWorkersRequest{Database: s.database, Pool: args[0], PageSize: 1000, Consistency: consistency(stale)}
+	}, a.client, func(ctx context.Context, s *clusterClient, args []string, of idnodev1.Consistency) error {
+		msg := &idnodev1.ListWorkersRequest{Database: s.database, Pool: args[0], PageSize: 1000, Consistency: of}
 		for {
 			res, err := invoke(ctx, s.ask, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.ListWorkers, msg)
 			if err != nil {

@@ -94,11 +94,10 @@ func layoutOf(req *idnodev1.DefinePoolRequest) (snowflake.Layout, error) {
 	if l.GetEpoch().CheckValid() != nil || unit%time.Millisecond != 0 || l.GetEpoch().AsTime().Nanosecond()%int(time.Millisecond) != 0 {
 		return snowflake.Layout{}, invalid(ReasonInvalidPool, "layout", "epoch and unit must be in whole milliseconds")
 	}
-	layout := snowflake.Layout{
+	return snowflake.Layout{
 		Epoch: l.GetEpoch().AsTime().UnixMilli(), Unit: unit.Milliseconds(),
 		TimeBits: int(l.GetTimeBits()), WorkerBits: int(l.GetWorkerBits()), SequenceBits: int(l.GetSequenceBits()),
-	}
-	return layout, nil
+	}, nil
 }
 
 // layoutMessage returns a layout as the API has it.
