@@ -31,8 +31,8 @@ func configs(t *testing.T, tags ...string) map[string]*config.Config {
 		c.Tag, c.DataDir = tag, filepath.Join(t.TempDir(), tag)
 		c.GRPC, c.Raft, c.HTTP = freeport.For(t), freeport.For(t), freeport.For(t)
 		c.AdvertiseGRPC, c.AdvertiseRaft, c.AdvertiseHTTP = c.GRPC, c.Raft, c.HTTP
-		// A busy machine must not cause an election.
-		c.HeartbeatTimeout = time.Second
+		// A busy machine, or its disk, must not cause an election.
+		c.HeartbeatTimeout, c.StorageWatchdog = time.Second, time.Minute
 		peers[tag], all[tag] = c.GRPC, &c
 	}
 	for _, c := range all {
