@@ -301,7 +301,6 @@ func (e *engine) startLoops() {
 	duties := duty.New(
 		n.log,
 		e.memberWatch.Duty(),
-		e.mainWatch.Duty(),
 		e.pinger.Duty(),
 		e.locator.Duty(),
 		e.witness.Duty(),
@@ -309,8 +308,11 @@ func (e *engine) startLoops() {
 		e.announcer.duty(),
 		e.machine.SnapshotDuty(e.raft, raft.ServerID(n.record.Name()), n.cfg.SnapshotInterval),
 	)
+	always := func() bool { return true }
+	// In a loop of its own: the checks of others read the state, which may hang as well.
+	l.run(func(ctx context.Context) { duty.New(n.log, e.mainWatch.Duty()).Run(ctx, always, nil) })
 	l.run(func(ctx context.Context) {
-		duties.Run(ctx, func() bool { return true }, nil)
+		duties.Run(ctx, always, nil)
 		if err := e.witness.Save(ctx); err != nil {
 			n.log.Debug("the record of the members' disks was not written at the end", "error", err)
 		}
