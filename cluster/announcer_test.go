@@ -14,8 +14,8 @@ import (
 
 	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
-	"github.com/idnode/idnode/internal/logbuffer"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/test/logbuffer"
 )
 
 // applied is a state machine that has applied all there is.

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/idnode/idnode/cluster"
-	"github.com/idnode/idnode/internal/logbuffer"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	"github.com/idnode/idnode/test/logbuffer"
 )
 
 // gatedPings fail for one tag until the gate is open.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idnode/idnode/internal/cputime"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
+	"github.com/idnode/idnode/test/cputime"
 	"github.com/idnode/idnode/test/sizing"
 	"github.com/idnode/idnode/test/tier"
 )

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idnode/idnode/internal/cputime"
 	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/test/cputime"
 )
 
 // Each call is applied while nothing else is. So none takes time that grows with the numbers

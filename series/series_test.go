@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idnode/idnode/internal/cputime"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/test/cputime"
 )
 
 var today = format.DateOf(2026, time.November, 23)

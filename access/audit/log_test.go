@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/idnode/idnode/internal/logbuffer"
+	"github.com/idnode/idnode/test/logbuffer"
 )
 
 // badDisk is a file that can have no more than room bytes, or whose disk hangs.

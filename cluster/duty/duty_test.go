@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/idnode/idnode/internal/logbuffer"
+	"github.com/idnode/idnode/test/logbuffer"
 )
 
 // work does duties for a time, all from the beginning.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/idnode/idnode/internal/logbuffer"
+	"github.com/idnode/idnode/test/logbuffer"
 )
 
 // counted counts the messages that one side of a connection sends.

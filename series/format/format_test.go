@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/idnode/idnode/internal/cputime"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/test/cputime"
 )
 
 func date(t *testing.T, s string) format.Date {

@@ -9,10 +9,10 @@ import (
 
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 // world is a cluster of one node, with faults of its proposals.

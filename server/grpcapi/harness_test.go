@@ -19,14 +19,14 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/fsm/fsmtest"
-	"github.com/idnode/idnode/internal/logbuffer"
 	"github.com/idnode/idnode/internal/outcome"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/peer"
 	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/test/fsmtest"
+	"github.com/idnode/idnode/test/logbuffer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -15,10 +15,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 func TestMain(m *testing.M) {

@@ -26,7 +26,6 @@ import (
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
-	"github.com/idnode/idnode/internal/logbuffer"
 	"github.com/idnode/idnode/internal/outcome"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -36,6 +35,7 @@ import (
 	"github.com/idnode/idnode/server/httpapi"
 	"github.com/idnode/idnode/server/peer"
 	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/test/logbuffer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -11,13 +11,13 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/fsm/op"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 // groupBytes is what a group of calls has at most, and a call with it: see

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/internal/outcome"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/test/fsmtest"
 	"github.com/idnode/idnode/worker"
 	"github.com/idnode/idnode/worker/snowflake"
 )

@@ -13,9 +13,9 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/internal/outcome"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

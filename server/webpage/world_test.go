@@ -16,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
@@ -27,6 +26,7 @@ import (
 	"github.com/idnode/idnode/server/jsonapi"
 	keeper "github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

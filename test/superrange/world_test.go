@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idnode/idnode/internal/cputime"
+	"github.com/idnode/idnode/test/cputime"
 	"github.com/idnode/idnode/test/history"
 	"github.com/idnode/idnode/test/history/check"
 )

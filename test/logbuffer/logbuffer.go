@@ -1,4 +1,4 @@
-// Package logbuffer collects a log, for tests.
+// Package logbuffer collects a log in memory.
 package logbuffer
 
 import (
