@@ -10,11 +10,11 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/idnode/idnode/cluster/raftguard/papertest"
 	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/pause"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/test/papertest"
 )
 
 // What a voter may say of the leader of term 5.

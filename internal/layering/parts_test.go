@@ -152,7 +152,7 @@ var parts = []part{
 	{folder: "cluster/quorum", floor: 1, modules: []string{raft}},
 	{folder: "cluster/raftguard", floor: 1, modules: []string{raft}, beside: []string{"cluster/duty", "cluster/member"}},
 	{
-		folder: "cluster/raftguard/papertest", floor: 1, modules: []string{raft},
+		folder: "test/papertest", floor: 1, modules: []string{raft},
 		beside: []string{"cluster/raftguard", "cluster/raftlogger", "cluster/transport", "cluster/witness"},
 	},
 	{folder: "cluster/raftlogger", floor: 1, modules: []string{hclog}},

@@ -133,8 +133,8 @@ var bugs = []bug{
 	{name: "commit-beyond-entries", others: test("cluster/transport", "TestCommitIndexIsBoundedByTheEntriesSent")},
 
 	// What a leader writes while it is sent.
-	{name: "answer-before-own-disk", others: test("cluster/raftguard/papertest", "TestALeaderWritesBesideSending")},
-	{name: "configuration-beside-replication", others: test("cluster/raftguard/papertest", "TestAConfigurationIsOnTheLeadersDiskFirst")},
+	{name: "answer-before-own-disk", others: test("test/papertest", "TestALeaderWritesBesideSending")},
+	{name: "configuration-beside-replication", others: test("test/papertest", "TestAConfigurationIsOnTheLeadersDiskFirst")},
 	{name: "term-before-entries", others: test("cluster/raftguard", "TestNothingElseIsWrittenBeforeTheEntries")},
 	{name: "unwritten-entry-witnessed", others: test("cluster/transport", "TestEntriesThatArriveProveNothingOfTheLeadersDisk")},
 
@@ -165,8 +165,8 @@ var bugs = []bug{
 	{name: "election-timeout-fixed", others: test(simulation, "TestSlowDisksElectALeader")},
 	{name: "election-timeout-of-own-disk", others: test("cluster/raftguard", "TestTheElectionTimeoutFollowsTheVoters")},
 	{name: "election-timeout-of-quick-voters", others: test("cluster/raftguard", "TestTheElectionTimeoutFollowsTheVoters")},
-	{name: "pre-vote-beside-vote", others: test("cluster/raftguard/papertest", "TestNoPreVoteWhereTheVoteIsGiven")},
-	{name: "pre-vote-beside-leader", others: test("cluster/raftguard/papertest", "TestNoPreVoteWhereTheVoteIsGiven")},
+	{name: "pre-vote-beside-vote", others: test("test/papertest", "TestNoPreVoteWhereTheVoteIsGiven")},
+	{name: "pre-vote-beside-leader", others: test("test/papertest", "TestNoPreVoteWhereTheVoteIsGiven")},
 	{name: "heartbeat-waits-for-write", others: test(simulation, "TestSlowFollowersAreServed")},
 
 	// What a node says of itself, and its own log.
