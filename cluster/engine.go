@@ -47,9 +47,6 @@ type engine struct {
 	local         *readindex.Local
 	reads         *readindex.Reader
 	pinger        *peers.Pinger
-	check         leader.VoterCheck
-	transfer      *leader.Transfer
-	membership    *leader.Membership
 	leadership    *leader.Leadership
 	signal        *leader.Signal
 	hint          peers.Hint
@@ -209,9 +206,7 @@ func (e *engine) startCommit(stuck *raftguard.StuckTransfer) {
 		Header: func() (uint32, []byte) { return max(c.Registry.Format(), 1), n.ClusterID() },
 		Linger: linger, Events: c.Events.Entries, Now: c.Now,
 	})
-	e.sender = &sender{
-		name: n.record.Name(), batcher: e.batcher, space: n.space, table: n.table, hint: &e.hint, peers: c.Peers, forwarded: c.Events.Forwarded,
-	}
+	e.sender = &sender{e, n.record.Name()}
 	e.announcer = newAnnouncer(&announcer{
 		cfg: c, record: n.record, log: n.log,
 		starts: e.witness.Starts(), process: e.transport.Process(),
@@ -234,7 +229,7 @@ func (e *engine) watch() {
 	e.pinger = peers.NewPinger(peers.PingerConfig{
 		Peers: c.Peers, Record: n.record, Table: n.table, Raft: e.raft, Configuration: e.configuration,
 		Witness: e.witness, Hint: &e.hint, Quorum: monitor, States: e.machine.States(), Space: n.space,
-		Condition: n.peerSide.condition, OnDivergence: c.Events.StateDiffers, Log: n.log,
+		Condition: n.condition, OnDivergence: c.Events.StateDiffers, Log: n.log,
 	})
 	e.memberWatch = peers.NewWatch(peers.WatchConfig{
 		Raft: e.raft, Configuration: e.configuration, Transport: e.transport, Record: n.record, Table: n.table, Hosts: n.hosts,
@@ -252,40 +247,25 @@ func (e *engine) watch() {
 	e.mainWatch = raftguard.NewMainWatch(raftguard.MainWatchConfig{
 		Raft: e.raft, Limit: c.StallLimit, Progress: c.StateMachine.AppliedIndex, Installing: e.transport.Installing,
 	})
-	e.quorumWatch = &quorumWatch{
-		raft: e.raft, transport: e.transport, configuration: e.configuration, record: n.record, hint: &e.hint, monitor: monitor,
-		clusterCheck: n.clusterCheck, gatherer: e.gatherer, log: n.log,
-		leaders: leaderChanges{changed: c.Events.LeaderChanged}, looked: e.memberWatch.CheckRaft,
-	}
+	e.quorumWatch = &quorumWatch{engine: e, monitor: monitor, leaders: leaderChanges{changed: c.Events.LeaderChanged}}
 }
 
 // lead builds what a leader does, and what changes who leads and who is a member.
 func (e *engine) lead(stuck *raftguard.StuckTransfer) {
 	n, c := e.node, e.node.cfg
-	e.check = leader.VoterCheck{
-		Raft: e.raft, Transport: e.transport, Table: n.table, Registry: c.Registry, Heartbeat: c.Timings.Heartbeat,
-	}
-	e.transfer = leader.NewTransfer(leader.TransferConfig{
-		Raft: e.raft, Transport: e.transport, Configuration: e.configuration, Record: n.record, Table: n.table, Peers: c.Peers,
-		Gatherer: e.gatherer, Pinger: e.pinger, Check: e.check, Space: n.space, Disk: n.disk, Stuck: stuck,
-		Election: c.Timings.Election, Priority: *c.LeaderPriority, Log: n.log,
-	})
-	e.membership = leader.NewMembership(leader.MembershipConfig{
-		Ctx: n.lifecycle.ctx, Gatherer: e.gatherer, State: c.StateMachine, Configuration: e.configuration,
-		Record: n.record, Table: n.table, Peers: c.Peers, Check: e.check, Transfer: e.transfer, Log: n.log,
-	})
-	e.leadership = leader.NewLeadership(leader.LeadershipConfig{
-		Ctx: n.lifecycle.ctx, Raft: e.raft, Transport: e.transport, Configuration: e.configuration, Record: n.record,
-		Registry: c.Registry, State: c.StateMachine, Store: n.store, Batcher: e.batcher, Pinger: e.pinger, Check: e.check,
-		Transfer: e.transfer, Membership: e.membership, Stuck: stuck, Signal: e.signal, Now: c.Now, PromoteAfter: c.PromoteAfter, Log: n.log,
+	e.leadership = leader.NewLeadership(leader.Config{
+		Ctx: n.lifecycle.ctx, Raft: e.raft, Transport: e.transport, Configuration: e.configuration, Record: n.record, Table: n.table,
+		Registry: c.Registry, State: c.StateMachine, Store: n.store, Peers: c.Peers, Batcher: e.batcher, Gatherer: e.gatherer,
+		Pinger: e.pinger, Space: n.space, Disk: n.disk, Stuck: stuck, Signal: e.signal, Now: c.Now, Heartbeat: c.Timings.Heartbeat,
+		Election: c.Timings.Election, Priority: *c.LeaderPriority, PromoteAfter: c.PromoteAfter, Log: n.log,
 	})
 }
 
 func (e *engine) startReads() (err error) {
 	n, c := e.node, e.node.cfg
-	e.local = readindex.NewLocal(leaderReads{e.raft, e.transport, e.configuration, e.leadership}, readindex.LocalConfig{})
+	e.local = readindex.NewLocal(leaderReads{e}, readindex.LocalConfig{})
 	e.reads, err = readindex.New(readindex.Config{
-		Self: n.record.Name(), Leaders: e.gatherer, Local: e.local, Remote: remoteReads{n.table, c.Peers},
+		Self: n.record.Name(), Leaders: e.gatherer, Local: e.local, Remote: remoteReads{n},
 		State: c.StateMachine, Limit: c.LeaderWait,
 	})
 	return err

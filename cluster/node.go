@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
@@ -36,7 +37,6 @@ type Node struct {
 	starter      *starter
 	quorum       *quorum.State
 	clusterCheck *peers.ClusterCheck
-	peerSide     *PeerSide
 
 	// up is set once, when Raft runs.
 	up atomic.Pointer[engine]
@@ -74,6 +74,19 @@ func Open(cfg Config) (*Node, error) {
 	return n, nil
 }
 
+// openStore opens the store, behind the guard of what a snapshot leaves of the log.
+func openStore(s Storage, o StoreOptions) (*raftguard.BoundaryStore, error) {
+	opened, err := s.OpenStore(o)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: opening the store: %w", err)
+	}
+	bounded, err := raftguard.NewBoundaryStore(opened)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cluster: opening the store: %w", err), opened.Close())
+	}
+	return bounded, nil
+}
+
 func newNode(cfg Config, record *member.Record) *Node {
 	n := &Node{cfg: cfg, log: cfg.Logger.With("id", record.ID.String()), lifecycle: newLifecycle(), quorum: quorum.NewState()}
 	n.record = member.NewNodeRecord(record, member.NodeRecordConfig{
@@ -86,14 +99,11 @@ func newNode(cfg Config, record *member.Record) *Node {
 	n.disk = disk.NewWrites(n.log)
 	n.clusterCheck = peers.NewClusterCheck(n.log)
 	n.starter = &starter{cfg: cfg, record: n.record, table: n.table, log: n.log}
-	n.peerSide = &PeerSide{
-		cfg: cfg, record: n.record, table: n.table, space: n.space, disk: n.disk, engine: n.engine,
-	}
 	return n
 }
 
 // PeerSide returns what answers the calls of other nodes.
-func (n *Node) PeerSide() *PeerSide { return n.peerSide }
+func (n *Node) PeerSide() *PeerSide { return &PeerSide{n} }
 
 // engine returns the running engine, or an error that says why there is no engine.
 func (n *Node) engine() (*engine, error) {
@@ -145,6 +155,31 @@ func (n *Node) ProposeAll(ctx context.Context, operations [][]byte) (results [][
 		return make([][]byte, len(operations)), errs
 	}
 	return e.gatherer.ProposeAll(ctx, operations)
+}
+
+// RemoveMember removes the member with this tag for good and returns the log index of that. If
+// it leads, it transfers leadership first. The change is in the log when RemoveMember returns; Raft's
+// configuration follows within moments, or when there is a leader again. RemoveMember is
+// refused if too few voters would answer without the member, unless force is set.
+// principal is the caller's name; nil if there are no roles. Errors are *outcome.Error or
+// carry the refusal in a method Refused.
+func (n *Node) RemoveMember(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
+	e, err := n.engine()
+	if err != nil {
+		return 0, err
+	}
+	return e.leadership.Membership.Remove(ctx, tag, force, principal)
+}
+
+// Transfer transfers leadership to the voter with this tag, or to Raft's choice if tag is
+// empty, and returns the tag of the leader afterwards. Errors are *outcome.Error or
+// *op.RefusedError.
+func (n *Node) Transfer(ctx context.Context, tag string) (string, error) {
+	e, err := n.engine()
+	if err != nil {
+		return "", err
+	}
+	return e.leadership.Transfer.Request(ctx, tag)
 }
 
 // HasQuorum reports whether a quorum is in reach, as far as this node knows. It notices a

@@ -2,33 +2,19 @@ package cluster
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
 
-	"github.com/idnode/idnode/cluster/commit"
-	"github.com/idnode/idnode/cluster/member"
-	"github.com/idnode/idnode/cluster/peers"
 	"github.com/idnode/idnode/cluster/quorum"
-	"github.com/idnode/idnode/cluster/transport"
 )
 
 // quorumWatch tells who leads, and whether a quorum is in reach.
 type quorumWatch struct {
-	raft          *raft.Raft
-	transport     *transport.Transport
-	configuration peers.Configuration
-	record        *member.NodeRecord
-	hint          *peers.Hint
-	monitor       *quorum.Monitor
-	clusterCheck  *peers.ClusterCheck
-	gatherer      *commit.Gatherer
-	log           *slog.Logger
-	leaders       leaderChanges
-	// looked is called after each look.
-	looked func()
+	*engine
+	monitor *quorum.Monitor
+	leaders leaderChanges
 }
 
 // run looks until ctx ends, at once when Raft has another leader.
@@ -50,7 +36,7 @@ func (w *quorumWatch) run(ctx context.Context) {
 			return
 		}
 		w.look(ctx)
-		w.looked()
+		w.memberWatch.CheckRaft()
 	}
 }
 
@@ -59,17 +45,17 @@ func (w *quorumWatch) look(ctx context.Context) {
 	if term, newer := w.transport.Leader(); term > w.raft.CurrentTerm() {
 		id = newer // Raft's main goroutine waits for its disk, and has not read the request yet.
 	}
-	leader, name := string(id), w.record.Name()
+	leader, name := string(id), w.node.record.Name()
 	w.leaders.observe(leader)
 	w.gatherer.SetLeader(w.hint.Choose(time.Now(), leader, name))
-	self, voters := string(w.record.ID()), w.configuration.Voters()
+	self, voters := string(w.node.record.ID()), w.configuration.Voters()
 	present, changed := w.monitor.Look(ctx, voters, leader != "" && leader != name)
 	if present {
-		w.clusterCheck.Quorum(slices.ContainsFunc(voters, func(id string) bool { return id != self }))
+		w.node.clusterCheck.Quorum(slices.ContainsFunc(voters, func(id string) bool { return id != self }))
 	}
 	w.gatherer.SetQuorum(present)
 	if changed {
-		w.log.Info("the reachability of a quorum has changed", "in_reach", present)
+		w.node.log.Info("the reachability of a quorum has changed", "in_reach", present)
 	}
 }
 

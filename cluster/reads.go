@@ -5,11 +5,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/idnode/idnode/cluster/leader"
-	"github.com/idnode/idnode/cluster/peers"
 	"github.com/idnode/idnode/cluster/raftguard"
 	"github.com/idnode/idnode/cluster/readindex"
-	"github.com/idnode/idnode/cluster/transport"
 )
 
 // Linearize waits until the local state is at least as new as the call. Errors
@@ -23,12 +20,7 @@ func (n *Node) Linearize(ctx context.Context) error {
 }
 
 // leaderReads is Raft as package readindex asks it on the leader.
-type leaderReads struct {
-	raft          *raft.Raft
-	transport     *transport.Transport
-	configuration peers.Configuration
-	leadership    *leader.Leadership
-}
+type leaderReads struct{ *engine }
 
 var _ readindex.Raft = leaderReads{}
 
@@ -51,17 +43,14 @@ func (r leaderReads) Verify(ctx context.Context) error {
 func (r leaderReads) Ready() (readindex.Ready, bool) { return r.leadership.Ready() }
 
 // remoteReads asks the leader for a read index.
-type remoteReads struct {
-	table *peers.Table
-	peers Peers
-}
+type remoteReads struct{ node *Node }
 
 var _ readindex.Remote = remoteReads{}
 
 func (r remoteReads) ReadIndex(ctx context.Context, leader string) (uint64, error) {
-	m, err := r.table.Leader(leader)
+	m, err := r.node.table.Leader(leader)
 	if err != nil {
 		return 0, err
 	}
-	return r.peers.ReadIndex(ctx, m.GetTag(), m.GetGrpcAddress())
+	return r.node.cfg.Peers.ReadIndex(ctx, m.GetTag(), m.GetGrpcAddress())
 }

@@ -4,23 +4,15 @@ import (
 	"context"
 
 	"github.com/idnode/idnode/cluster/commit"
-	"github.com/idnode/idnode/cluster/disk"
-	"github.com/idnode/idnode/cluster/peers"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/raftlog"
 )
 
 // sender sends groups to a leader: to this node's own Batcher, or to a peer.
 type sender struct {
+	*engine
 	// name is this node's Raft name.
-	name    string
-	batcher *commit.Batcher
-	space   *disk.Space
-	table   *peers.Table
-	hint    *peers.Hint
-	peers   Peers
-	// forwarded is called for each group that is sent to a peer; it may be nil.
-	forwarded func()
+	name string
 }
 
 var _ commit.Sender = (*sender)(nil)
@@ -30,23 +22,23 @@ func (s *sender) Send(ctx context.Context, leader string, group []byte) (raftlog
 	if leader == s.name {
 		return s.submit(ctx, group)
 	}
-	m, err := s.table.Leader(leader)
+	m, err := s.node.table.Leader(leader)
 	if err != nil {
 		return raftlog.GroupResult{}, err
 	}
-	if s.forwarded != nil {
-		s.forwarded()
+	if forwarded := s.node.cfg.Events.Forwarded; forwarded != nil {
+		forwarded()
 	}
-	if !s.table.Moved(m.GetId()) { // This node has found it itself.
+	if !s.node.table.Moved(m.GetId()) { // This node has found it itself.
 		m = s.hint.Locate(m)
 	}
-	return s.peers.Forward(ctx, m.GetTag(), m.GetGrpcAddress(), group)
+	return s.node.cfg.Peers.Forward(ctx, m.GetTag(), m.GetGrpcAddress(), group)
 }
 
 // submit hands a group to this node's own Batcher, unless the disk is nearly full: then
 // it refuses before anything is written.
 func (s *sender) submit(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
-	if s.space.Full() {
+	if s.node.space.Full() {
 		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.StorageFull, nil)
 	}
 	return s.batcher.Submit(ctx, group)

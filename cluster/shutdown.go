@@ -15,6 +15,8 @@ const (
 	// transferAtStopLimit bounds a leadership transfer at shutdown: twice Raft's own limit
 	// by default.
 	transferAtStopLimit = 2 * time.Second
+	// batcherLimit bounds the wait for other nodes' groups in flight.
+	batcherLimit = time.Second
 	// raftLimit bounds the end of Raft, which waits for a write in progress.
 	raftLimit = 5 * time.Second
 	// loopsLimit bounds the end of the node's own goroutines.
@@ -38,7 +40,7 @@ func (n *Node) transferAtStop(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, max(transferAtStopLimit, 2*n.cfg.Timings.Election))
 	defer cancel()
-	if err := e.transfer.ToAny(ctx); err != nil {
+	if err := e.leadership.Transfer.ToAny(ctx); err != nil {
 		n.log.Warn("leadership was not transferred", "error", err)
 	}
 }
@@ -69,7 +71,9 @@ func (n *Node) shutdown(ctx context.Context) error {
 		// certainly not applied, and they send it to the new leader.
 		n.transferAtStop(ctx)
 		// Then the leader's side, which is no longer used.
-		closeWithin(ctx, e.batcher.Close)
+		closing, cancel := context.WithTimeout(ctx, batcherLimit)
+		e.batcher.Close(closing)
+		cancel()
 		e.reads.Close()
 		e.local.Close()
 	}
@@ -87,13 +91,6 @@ func (n *Node) shutdown(ctx context.Context) error {
 		}
 	}
 	return errors.Join(err, n.store.Close())
-}
-
-// closeWithin bounds the wait of close for groups in flight.
-func closeWithin(ctx context.Context, end func(context.Context)) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	end(ctx)
 }
 
 func (n *Node) awaitLoops() error {

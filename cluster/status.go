@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -24,15 +25,6 @@ const (
 	RoleCandidate
 	RoleLeader
 )
-
-var roleNames = [...]string{"none", "watcher", "nonvoter", "follower", "candidate", "leader"}
-
-func (r Role) String() string {
-	if int(r) < len(roleNames) {
-		return roleNames[r]
-	}
-	return "unknown"
-}
 
 // MemberStatus is one member as this node sees it.
 type MemberStatus struct {
@@ -63,8 +55,7 @@ type Status struct {
 	Tag string
 	// Role is what this node does.
 	Role Role
-	// LeaderID is the leader's raw Raft id, LeaderTag its tag; empty if unknown.
-	LeaderID  []byte
+	// LeaderTag is the leader's tag; empty if unknown.
 	LeaderTag string
 	// Term is Raft's.
 	Term uint64
@@ -103,8 +94,8 @@ func (n *Node) Status() Status {
 	if e == nil {
 		return s
 	}
-	if leader, ok := e.transfer.Leader(); ok {
-		s.LeaderID, s.LeaderTag = leader.GetId(), leader.GetTag()
+	if leader, ok := e.leadership.Transfer.Leader(); ok {
+		s.LeaderTag = leader.GetTag()
 	}
 	s.Term, s.Commit = e.raft.CurrentTerm(), e.raft.CommitIndex()
 	s.LastContact = e.raft.LastContact()
@@ -217,7 +208,7 @@ func (n *Node) RaftStats() (RaftStats, bool) {
 	}
 	stats := e.raft.Stats()
 	f := RaftStats{
-		State: raftStates[e.raft.State()], Term: e.raft.CurrentTerm(), LastIndex: e.raft.LastIndex(),
+		State: strings.ToLower(e.raft.State().String()), Term: e.raft.CurrentTerm(), LastIndex: e.raft.LastIndex(),
 		Commit: e.raft.CommitIndex(), Applied: e.raft.AppliedIndex(),
 		SnapshotIndex: peers.StatOf(stats, "last_snapshot_index"), Pending: peers.StatOf(stats, "fsm_pending"),
 	}
@@ -229,8 +220,4 @@ func (n *Node) RaftStats() (RaftStats, bool) {
 		}
 	}
 	return f, true
-}
-
-var raftStates = map[raft.RaftState]string{
-	raft.Follower: "follower", raft.Candidate: "candidate", raft.Leader: "leader", raft.Shutdown: "shutdown",
 }

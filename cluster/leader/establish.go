@@ -46,7 +46,7 @@ func (l *Leadership) establish(ctx context.Context) bool {
 		l.cfg.Log.Warn("cannot lead yet", "because", err)
 		pause.For(ctx, establishPause)
 	}
-	if transferErr := l.cfg.Transfer.ToAny(ctx); transferErr != nil && ctx.Err() == nil && l.cfg.Raft.State() == raft.Leader {
+	if transferErr := l.Transfer.ToAny(ctx); transferErr != nil && ctx.Err() == nil && l.cfg.Raft.State() == raft.Leader {
 		l.cfg.Record.Fail(fmt.Errorf("cluster: cannot lead, and cannot transfer leadership (%w): %w", transferErr, err))
 	}
 	return false

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/commit"
+	"github.com/idnode/idnode/cluster/disk"
 	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/peers"
@@ -41,27 +42,33 @@ type StateMachine interface {
 	WaitApplied(ctx context.Context, index uint64) error
 }
 
-// LeadershipConfig is what a leadership needs.
-type LeadershipConfig struct {
+// Config is what a Leadership needs.
+type Config struct {
 	// Ctx ends with the node.
 	Ctx           context.Context
 	Raft          *raft.Raft
 	Transport     *transport.Transport
 	Configuration peers.Configuration
 	Record        *member.NodeRecord
+	Table         *peers.Table
 	Registry      Registry
 	State         StateMachine
 	Store         raftguard.Store
+	Peers         Caller
 	Batcher       *commit.Batcher
+	Gatherer      *commit.Gatherer
 	Pinger        *peers.Pinger
-	Check         VoterCheck
-	Transfer      *Transfer
-	Membership    *Membership
+	Space         *disk.Space
+	Disk          *disk.Writes
 	Stuck         *raftguard.StuckTransfer
 	// Signal wakes the leadership; its value tells only that it changed.
 	Signal *Signal
 	// Now is the clock that a leader writes into entries.
 	Now func() time.Time
+	// Heartbeat and Election are Raft's timeouts.
+	Heartbeat, Election time.Duration
+	// Priority is this node's own.
+	Priority uint32
 	// PromoteAfter is how long a new member must keep up before it votes.
 	PromoteAfter time.Duration
 	Log          *slog.Logger
@@ -69,20 +76,24 @@ type LeadershipConfig struct {
 
 // Leadership is this node's work as a leader, in each of its leaderships.
 type Leadership struct {
-	cfg          LeadershipConfig
-	configurator configurator
-	stuckCommit  *stuckCommitWatch
+	// Check, Transfer and Membership may be used on every node.
+	Check      VoterCheck
+	Transfer   *Transfer
+	Membership *Membership
+
+	cfg *Config
+	// backoff is the one of the newest leadership that stepped down.
+	backoff campaignBackoff
 	// ready is set while this node leads and has passed its first barrier.
 	ready atomic.Pointer[readindex.Ready]
 }
 
 // NewLeadership returns the work of a node that does not lead yet.
-func NewLeadership(cfg LeadershipConfig) *Leadership {
-	return &Leadership{
-		cfg:          cfg,
-		configurator: configurator{cfg.Ctx, cfg.Raft, cfg.Transport, cfg.Transfer},
-		stuckCommit:  &stuckCommitWatch{raft: cfg.Raft, transport: cfg.Transport, configuration: cfg.Configuration, log: cfg.Log},
-	}
+func NewLeadership(cfg Config) *Leadership {
+	l := &Leadership{cfg: &cfg, Check: VoterCheck{&cfg}}
+	l.Transfer = &Transfer{cfg: l.cfg, check: l.Check}
+	l.Membership = &Membership{l.cfg, l.Check, l.Transfer}
+	return l
 }
 
 // Ready returns from where on this node's reads are linearizable, if it leads and has
@@ -162,11 +173,11 @@ func (l *Leadership) duties() *duty.Loop {
 	return duty.New(
 		l.cfg.Log,
 		l.endStuckTransfer(),
-		l.stuckCommit.duty(),
-		l.cfg.Transfer.leaveSlowDisk(),
-		l.cfg.Transfer.leaveFullDisk(),
-		l.cfg.Transfer.followPriority(),
-		recoverySnapshot{l.cfg.Raft, l.cfg.Store, l.cfg.State}.duty(),
+		l.leaveStuckCommit(),
+		l.Transfer.leaveSlowDisk(),
+		l.Transfer.leaveFullDisk(),
+		l.Transfer.followPriority(),
+		recoverySnapshot{l.cfg}.duty(),
 		l.reconciler().duty(),
 	)
 }
@@ -175,7 +186,7 @@ func (l *Leadership) duties() *duty.Loop {
 // stuck transfer is found even without proposals.
 func (l *Leadership) endStuckTransfer() duty.Duty {
 	ask := func(context.Context) error {
-		l.cfg.Stuck.Saw(l.configurator.askRaft())
+		l.cfg.Stuck.Saw(configurator{l.Transfer}.askRaft())
 		return nil
 	}
 	check := func(time.Time) duty.Task {
@@ -192,10 +203,47 @@ func (l *Leadership) endStuckTransfer() duty.Duty {
 func (l *Leadership) reconciler() *reconciler {
 	c := l.cfg
 	return &reconciler{
-		Self: c.Record.Get().ID, Raft: l.configurator, Members: c.Registry.Members,
+		Self: c.Record.Get().ID, Raft: configurator{l.Transfer}, Members: c.Registry.Members,
 		AppliedIndex: c.Pinger.AppliedIndex, Commit: c.Raft.CommitIndex,
 		Match:   func(id raft.ServerID) uint64 { return c.Transport.Match(id, c.Raft.CurrentTerm()) },
-		MayVote: c.Check.mayVote, Promote: c.Membership.promote, Format: c.Registry.Format, RaiseFormat: c.Membership.raiseFormat,
+		MayVote: l.Check.mayVote, Promote: l.Membership.promote, Format: c.Registry.Format, RaiseFormat: l.Membership.raiseFormat,
 		Stable: c.PromoteAfter, Logger: c.Log,
+	}
+}
+
+// Signal passes on changes of leadership. Raft's main loop blocks until a change is
+// received, so receiving and acting on it are two goroutines.
+type Signal struct {
+	notify chan bool
+	// count counts the changes, and holds is the newest: a change that is followed by
+	// another before it is read still changes count.
+	count atomic.Uint64
+	holds atomic.Bool
+	wake  chan struct{}
+}
+
+// NewSignal returns the Signal of a node that does not lead.
+func NewSignal() *Signal {
+	return &Signal{notify: make(chan bool, 1), wake: make(chan struct{}, 1)}
+}
+
+// Channel is where Raft's main loop sends the changes.
+func (s *Signal) Channel() chan<- bool { return s.notify }
+
+// Listen receives the changes until ctx ends; a Raft that is shutting down does not block
+// on them.
+func (s *Signal) Listen(ctx context.Context) {
+	for {
+		select {
+		case holds := <-s.notify:
+			s.holds.Store(holds)
+			s.count.Add(1)
+			select {
+			case s.wake <- struct{}{}:
+			default:
+			}
+		case <-ctx.Done():
+			return
+		}
 	}
 }

@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/cluster/commit"
-	"github.com/idnode/idnode/cluster/member"
-	"github.com/idnode/idnode/cluster/peers"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/internal/pause"
@@ -27,28 +23,12 @@ const (
 	adminPause = 20 * time.Millisecond
 )
 
-// MembershipConfig is what a membership needs.
-type MembershipConfig struct {
-	// Ctx ends with the node.
-	Ctx           context.Context
-	Gatherer      *commit.Gatherer
-	State         StateMachine
-	Configuration peers.Configuration
-	Record        *member.NodeRecord
-	Table         *peers.Table
-	Peers         Caller
-	Check         VoterCheck
-	Transfer      *Transfer
-	Log           *slog.Logger
-}
-
 // Membership changes the replicated table of members.
 type Membership struct {
-	cfg MembershipConfig
+	cfg      *Config
+	check    VoterCheck
+	transfer *Transfer
 }
-
-// NewMembership returns what changes the table.
-func NewMembership(cfg MembershipConfig) *Membership { return &Membership{cfg: cfg} }
 
 // change commits an operation on the members, in the name of principal unless that is
 // nil, and returns its result. The error is an *op.RefusedError or wraps an *outcome.Error.
@@ -113,8 +93,8 @@ func (m *Membership) tryRemove(ctx context.Context, tag string, force bool, prin
 			return nil, err
 		}
 	}
-	if leader, ok := m.cfg.Transfer.Leader(); ok && leader.GetTag() == tag && len(m.cfg.Configuration.Voters()) > 1 {
-		if _, err := m.cfg.Transfer.Request(ctx, ""); err != nil {
+	if leader, ok := m.transfer.Leader(); ok && leader.GetTag() == tag && len(m.cfg.Configuration.Voters()) > 1 {
+		if _, err := m.transfer.Request(ctx, ""); err != nil {
 			m.cfg.Log.Warn("the leader is removed without a leadership transfer", "tag", tag, "error", err)
 		}
 	}
@@ -165,12 +145,12 @@ func (m *Membership) mayRemove(ctx context.Context, tag string) (uint64, error) 
 }
 
 func (m *Membership) askMayRemove(ctx context.Context, tag string) (uint64, error) {
-	leader, ok := m.cfg.Transfer.Leader()
+	leader, ok := m.transfer.Leader()
 	switch {
 	case !ok:
 		return 0, outcome.NewNotApplied(outcome.NoQuorum, nil)
 	case m.cfg.Record.IsSelf(leader):
-		return m.cfg.Check.MayRemove(ctx, tag)
+		return m.check.MayRemove(ctx, tag)
 	}
 	reply, err := m.cfg.Peers.MayRemove(ctx, leader.GetTag(), leader.GetGrpcAddress(), &peerv1.MayRemoveRequest{Tag: tag})
 	return reply.GetMembershipIndex(), err

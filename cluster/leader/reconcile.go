@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/raftguard"
+	"github.com/idnode/idnode/cluster/transport"
 	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -22,6 +25,8 @@ const (
 	// maxTransfers is how often a removed leader tries to transfer leadership before it
 	// removes itself, which ends its leadership more slowly.
 	maxTransfers = 5
+	// changeTimeout bounds a change of Raft's configuration.
+	changeTimeout = 5 * time.Second
 )
 
 // raftServers is what the loop needs of Raft on the leader. The calls that change
@@ -212,4 +217,51 @@ func (r *reconciler) raiseFormat(ctx context.Context, members []*raftlogv1.Membe
 	}
 	r.Logger.Info("all members read a newer log format", "format", newest)
 	return nil
+}
+
+// configurator changes Raft's configuration for the reconcile loop.
+type configurator struct{ *Transfer }
+
+var _ raftServers = configurator{}
+
+func (c configurator) Configuration() ([]raft.Server, error) {
+	f := c.cfg.Raft.GetConfiguration()
+	return f.Configuration().Servers, f.Error()
+}
+
+func (c configurator) AddVoter(id raft.ServerID) error {
+	return c.await(func() raft.IndexFuture { return c.cfg.Raft.AddVoter(id, transport.Address(id), 0, changeTimeout) })
+}
+
+func (c configurator) AddNonvoter(id raft.ServerID) error {
+	return c.await(func() raft.IndexFuture { return c.cfg.Raft.AddNonvoter(id, transport.Address(id), 0, changeTimeout) })
+}
+
+func (c configurator) RemoveServer(id raft.ServerID) error {
+	err := c.await(func() raft.IndexFuture { return c.cfg.Raft.RemoveServer(id, 0, changeTimeout) })
+	if err == nil {
+		// The removed node learns of it when it greets again.
+		c.cfg.Transport.Disconnect(id)
+	}
+	return err
+}
+
+func (c configurator) TransferLeadership(ctx context.Context) error {
+	return c.ToAny(ctx)
+}
+
+// askRaft requests a change of a configuration that does not exist. Raft refuses that
+// without a write; during a transfer it refuses because of the transfer. A barrier cannot
+// be used: reads rely on a leader's first barrier being its only one.
+func (c configurator) askRaft() error {
+	return c.await(func() raft.IndexFuture {
+		return c.cfg.Raft.RemoveServer("", math.MaxUint64, raftguard.StuckTransferProbe)
+	})
+}
+
+// await bounds a change of the configuration.
+func (c configurator) await(start func() raft.IndexFuture) error {
+	ctx, cancel := context.WithTimeout(c.cfg.Ctx, changeTimeout)
+	defer cancel()
+	return raftguard.Await(ctx, func() raft.Future { return start() })
 }

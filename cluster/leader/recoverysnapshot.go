@@ -20,11 +20,7 @@ const recoverySnapshotEvery = 200 * time.Millisecond
 // log has only entries after its newest snapshot, as soon as there is one. A survivor that
 // stored more has a snapshot that ends further, and refuses the leader's as older. It accepts
 // the new snapshot, which ends in a newer term.
-type recoverySnapshot struct {
-	raft  *raft.Raft
-	store raftguard.Store
-	state StateMachine
-}
+type recoverySnapshot struct{ cfg *Config }
 
 // duty takes the snapshot in one leadership, and is done when a survivor can accept it.
 func (a recoverySnapshot) duty() duty.Duty {
@@ -48,10 +44,10 @@ func (a recoverySnapshot) duty() duty.Duty {
 // take takes the snapshot, if it is time to. It reports whether none is missing.
 func (a recoverySnapshot) take(ctx context.Context) (done bool, err error) {
 	end, only := a.end()
-	if !only || a.state.AppliedIndex() <= end {
+	if !only || a.cfg.State.AppliedIndex() <= end {
 		return !only, nil
 	}
-	err = raftguard.Await(ctx, func() raft.Future { return a.raft.Snapshot() })
+	err = raftguard.Await(ctx, func() raft.Future { return a.cfg.Raft.Snapshot() })
 	if errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		return false, nil
 	}
@@ -61,10 +57,10 @@ func (a recoverySnapshot) take(ctx context.Context) (done bool, err error) {
 // end returns the index that the newest snapshot ends with, and whether the log has
 // nothing from before.
 func (a recoverySnapshot) end() (index uint64, only bool) {
-	metas, err := a.store.Snapshots().List()
+	metas, err := a.cfg.Store.Snapshots().List()
 	if err != nil || len(metas) == 0 {
 		return 0, false
 	}
-	first, err := a.store.FirstIndex()
+	first, err := a.cfg.Store.FirstIndex()
 	return metas[0].Index, err == nil && (first == 0 || first > metas[0].Index)
 }

@@ -1,13 +1,9 @@
 package leader
 
 import (
-	"log/slog"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/idnode/idnode/cluster/duty"
-	"github.com/idnode/idnode/cluster/peers"
 	"github.com/idnode/idnode/cluster/transport"
 )
 
@@ -63,48 +59,35 @@ func (c *stuckCommit) observe(s commitSample) bool {
 	return c.misses >= maxMisses
 }
 
-// stuckCommitWatch makes a leader step down whose entries do not reach a quorum.
-type stuckCommitWatch struct {
-	raft          *raft.Raft
-	transport     *transport.Transport
-	configuration peers.Configuration
-	log           *slog.Logger
-	// backoff belongs to the current leadership's work.
-	backoff campaignBackoff
-}
-
-// duty checks one leadership. The first check begins it.
-func (w *stuckCommitWatch) duty() duty.Duty {
+// leaveStuckCommit makes this leader step down if its entries do not reach a quorum. The
+// first check begins it.
+func (l *Leadership) leaveStuckCommit() duty.Duty {
 	var c stuckCommit
 	var before transport.SendSeq
 	begun, steppedDown := false, false
-	term := w.raft.CurrentTerm()
+	term := l.cfg.Raft.CurrentTerm()
 	check := func(now time.Time) duty.Task {
-		if begun && !steppedDown && c.observe(w.sample(term, before)) {
+		if begun && !steppedDown && c.observe(l.sample(term, before)) {
 			steppedDown = true
-			w.stepDown(now, term)
+			d := l.backoff.next(now)
+			l.cfg.Log.Warn("entries of this leader do not reach a quorum, although its heartbeats do: it steps down, and does not "+
+				"campaign for a while", "term", term, "backoff", d)
+			l.cfg.Transport.StepDown(term, OthersFirst, d)
 		}
-		begun, before = true, w.transport.SendSeq()
+		begun, before = true, l.cfg.Transport.SendSeq()
 		return nil
 	}
 	return duty.Duty{Name: "stuck commit", Every: stuckCommitTick, Check: check}
 }
 
 // sample observes the messages since the check before.
-func (w *stuckCommitWatch) sample(term uint64, before transport.SendSeq) commitSample {
-	voters := w.configuration.VoterNames()
+func (l *Leadership) sample(term uint64, before transport.SendSeq) commitSample {
+	voters := l.cfg.Configuration.VoterNames()
 	return commitSample{
-		commit: w.raft.CommitIndex(), last: w.raft.LastIndex(),
-		missing:  2*w.transport.Unanswered(before, voters) >= len(voters),
-		answered: w.transport.OthersAnswered(before, term, voters),
+		commit: l.cfg.Raft.CommitIndex(), last: l.cfg.Raft.LastIndex(),
+		missing:  2*l.cfg.Transport.Unanswered(before, voters) >= len(voters),
+		answered: l.cfg.Transport.OthersAnswered(before, term, voters),
 	}
-}
-
-func (w *stuckCommitWatch) stepDown(now time.Time, term uint64) {
-	d := w.backoff.next(now)
-	w.log.Warn("entries of this leader do not reach a quorum, although its heartbeats do: it steps down, and does not campaign for a while",
-		"term", term, "backoff", d)
-	w.transport.StepDown(term, OthersFirst, d)
 }
 
 // campaignBackoff is how long this node did not campaign last, and when that began.

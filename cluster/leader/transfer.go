@@ -4,28 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/hashicorp/raft"
 
-	"github.com/idnode/idnode/cluster/commit"
-	"github.com/idnode/idnode/cluster/disk"
 	"github.com/idnode/idnode/cluster/member"
-	"github.com/idnode/idnode/cluster/peers"
 	"github.com/idnode/idnode/cluster/raftguard"
-	"github.com/idnode/idnode/cluster/transport"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/internal/pause"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-const (
-	// transferTimeout bounds a leadership transfer: Raft gives up after its election
-	// timeout, and the new leader must become known.
-	transferTimeout = 5 * time.Second
-)
+// transferTimeout bounds a leadership transfer: Raft gives up after its election
+// timeout, and the new leader must become known.
+const transferTimeout = 5 * time.Second
 
 // Caller calls other nodes as the leader's business needs it: see cluster.Peers.
 type Caller interface {
@@ -36,30 +29,10 @@ type Caller interface {
 	MayRemove(ctx context.Context, tag, address string, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error)
 }
 
-// TransferConfig is what a Transfer needs.
-type TransferConfig struct {
-	Raft          *raft.Raft
-	Configuration peers.Configuration
-	Record        *member.NodeRecord
-	Table         *peers.Table
-	Peers         Caller
-	Gatherer      *commit.Gatherer
-	Pinger        *peers.Pinger
-	Check         VoterCheck
-	Space         *disk.Space
-	Stuck         *raftguard.StuckTransfer
-	Disk          *disk.Writes
-	Transport     *transport.Transport
-	// Election is Raft's election timeout.
-	Election time.Duration
-	// Priority is this node's own.
-	Priority uint32
-	Log      *slog.Logger
-}
-
 // Transfer transfers leadership to other voters, as in raft thesis 3.10.
 type Transfer struct {
-	cfg      TransferConfig
+	cfg      *Config
+	check    VoterCheck
 	attempts transferAttempts
 	// priorityTransfers and toldIn belong to the current leadership's work. toldIn is the
 	// term in which a voter was last told to campaign because of this node's slow disk; 0
@@ -67,9 +40,6 @@ type Transfer struct {
 	priorityTransfers priorityTransfers
 	toldIn            uint64
 }
-
-// NewTransfer returns a Transfer that has not transferred yet.
-func NewTransfer(cfg TransferConfig) *Transfer { return &Transfer{cfg: cfg} }
 
 // errDiskHangs is the error of a transfer while this node's disk does not answer.
 var errDiskHangs = errors.New("a write to the leader's disk hangs")
@@ -177,7 +147,7 @@ func (t *Transfer) unfit(m *raftlogv1.Member) string {
 }
 
 func (t *Transfer) checkAnswers(ctx context.Context, m *raftlogv1.Member) error {
-	silent, err := t.cfg.Check.silent(ctx, []*raftlogv1.Member{m})
+	silent, err := t.check.silent(ctx, []*raftlogv1.Member{m})
 	if err == nil && len(silent) > 0 {
 		err = refusal(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_UNREACHABLE, "member "+m.GetTag()+" does not answer the leader")
 	}

@@ -14,7 +14,7 @@ import (
 func TestNoTransferWhileAWriteHangs(t *testing.T) {
 	d := disk.NewWrites(slog.New(slog.DiscardHandler))
 	d.TakeIn(true)
-	if err := NewTransfer(TransferConfig{Disk: d}).run(t.Context(), raft.Server{}); !errors.Is(err, errDiskHangs) {
+	if err := (&Transfer{cfg: &Config{Disk: d}}).run(t.Context(), raft.Server{}); !errors.Is(err, errDiskHangs) {
 		t.Errorf("a transfer while a write hangs: %v", err)
 	}
 }

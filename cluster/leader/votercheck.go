@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/member"
-	"github.com/idnode/idnode/cluster/peers"
 	"github.com/idnode/idnode/cluster/transport"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
@@ -23,23 +22,17 @@ const minReach = 2 * time.Second
 
 // VoterCheck tells, on the leader, whether enough voters answer it for a change of the
 // members.
-type VoterCheck struct {
-	Raft      *raft.Raft
-	Transport *transport.Transport
-	Table     *peers.Table
-	Registry  Registry
-	Heartbeat time.Duration
-}
+type VoterCheck struct{ cfg *Config }
 
 // MayRemove refuses a removal, on the leader, after which fewer than a majority of the
 // voters would answer it. It returns the index of the membership that it checked, which
 // is not 0: the members are read after it, so they are no older.
 func (c VoterCheck) MayRemove(ctx context.Context, tag string) (uint64, error) {
-	_, judged := c.Registry.Membership()
+	_, judged := c.cfg.Registry.Membership()
 	if judged == 0 { // A removal that names no membership has no check.
 		return 0, outcome.NewNotApplied(outcome.Starting, errors.New("the state does not have the members yet"))
 	}
-	rest := votersWithout(c.Table.Refresh().Members, tag)
+	rest := votersWithout(c.cfg.Table.Refresh().Members, tag)
 	if len(rest) == 0 {
 		return judged, nil // The quorum does not change, or the state refuses.
 	}
@@ -54,7 +47,7 @@ func (c VoterCheck) MayRemove(ctx context.Context, tag string) (uint64, error) {
 // larger majority; a member that fell silent after it caught up would cost the quorum.
 func (c VoterCheck) mayVote(ctx context.Context, newcomer *raftlogv1.Member) error {
 	var voters []*raftlogv1.Member
-	for _, m := range c.Table.Refresh().Members {
+	for _, m := range c.cfg.Table.Refresh().Members {
 		if !m.GetRemoved() && (m.GetVoter() || m.GetTag() == newcomer.GetTag()) {
 			voters = append(voters, m)
 		}
@@ -105,27 +98,27 @@ func tagsOf(members []*raftlogv1.Member) string {
 // silent returns the voters that do not answer this leader's Raft messages, if the others
 // are no majority; else nil.
 func (c VoterCheck) silent(ctx context.Context, voters []*raftlogv1.Member) ([]*raftlogv1.Member, error) {
-	since, term := c.Transport.SendSeq(), c.Raft.CurrentTerm()
-	if c.Raft.State() != raft.Leader {
+	since, term := c.cfg.Transport.SendSeq(), c.cfg.Raft.CurrentTerm()
+	if c.cfg.Raft.State() != raft.Leader {
 		return nil, outcome.NewNotApplied(outcome.NotLeader, nil)
 	}
 	var names []raft.ServerID
 	for _, m := range voters {
 		names = append(names, member.ServerID(m.GetId()))
 	}
-	wait, cancel := context.WithTimeout(ctx, max(minReach, 2*c.Heartbeat))
+	wait, cancel := context.WithTimeout(ctx, max(minReach, 2*c.cfg.Heartbeat))
 	defer cancel()
-	switch err := c.Transport.AwaitMajority(wait, since, term, names); {
+	switch err := c.cfg.Transport.AwaitMajority(wait, since, term, names); {
 	case err == nil:
 		return nil, nil
-	case errors.Is(err, transport.ErrNewerTerm), c.Raft.State() != raft.Leader:
+	case errors.Is(err, transport.ErrNewerTerm), c.cfg.Raft.State() != raft.Leader:
 		return nil, outcome.NewNotApplied(outcome.NotLeader, err)
 	case ctx.Err() != nil:
 		return nil, outcome.NewNotApplied(outcome.Deadline, err)
 	}
 	var silent []*raftlogv1.Member
 	for i, m := range voters {
-		if !c.Transport.Answered(since, term, names[i]) {
+		if !c.cfg.Transport.Answered(since, term, names[i]) {
 			silent = append(silent, m)
 		}
 	}
