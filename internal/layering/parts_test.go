@@ -124,6 +124,7 @@ var parts = []part{
 	{folder: "test/sizing", floor: 0},
 	{folder: "test/cputime", floor: 0, modules: []string{xsys}},
 	{folder: "test/logbuffer", floor: 0},
+	{folder: "test/tracetest", floor: 0, modules: []string{otel, protobuf}},
 	{folder: "test/history/cmd/idcheck", floor: 0, beside: []string{"test/history", "test/history/check"}},
 
 	// The replicated state and the Raft node, which do not know each other.
@@ -206,7 +207,6 @@ var parts = []part{
 	},
 	{folder: "server/config", floor: 3, not: []string{"fsm", "etag"}, modules: []string{pflag, yaml}},
 	{folder: "server/metrics", floor: 3, not: []string{"etag/boltetag"}, modules: []string{grpc, prometheus, promModel, protobuf}},
-	{folder: "server/tracing/tracetest", floor: 3, modules: []string{otel, protobuf}},
 	{folder: "server/tracing", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, otel}},
 	{folder: "server/tlsconf", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, pkcs12}},
 

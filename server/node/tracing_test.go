@@ -18,7 +18,7 @@ import (
 	"github.com/idnode/idnode/client"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/tracing"
-	"github.com/idnode/idnode/server/tracing/tracetest"
+	"github.com/idnode/idnode/test/tracetest"
 )
 
 // The trace of this test's calls.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/internal/outcome"
-	"github.com/idnode/idnode/server/tracing/tracetest"
+	"github.com/idnode/idnode/test/tracetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
