@@ -40,14 +40,58 @@ func TestPage(t *testing.T) {
 // does is a constant, or follows from another setting.
 func TestSettingsAreFew(t *testing.T) {
 	all := settings(&Config{})
+	if len(reasons) != len(all) {
+		t.Errorf("there are reasons to change %d settings, of %d", len(reasons), len(all))
+	}
 	if n := len(all) + 1; n > 40 { // With --config.
 		t.Errorf("there are %d settings, at most 40 are wanted", n)
 	}
 	for _, s := range all {
-		if s.reason == "" {
+		if reasons[s.name] == "" {
 			t.Errorf("nobody changes %s", s.name)
 		}
 	}
+}
+
+// reasons are who changes each setting, and when.
+var reasons = map[string]string{
+	"tag":               "every operator: one per node",
+	"data-dir":          "every operator: the folder on the durable disk",
+	"server-prefix":     "application owner: ids should show a site, not a node tag",
+	peerName:            "operator of a new cluster",
+	joinName:            "operator who adds a node",
+	"cluster-id":        "every operator: after the first start",
+	"join-token-file":   "operator who adds a node whose certificate lacks the right `cluster`",
+	"single-node":       "evaluator, or operator of a cluster of one",
+	"watcher":           "operator who adds a remote or forwarding node: commits do not wait for it",
+	"max-log-format":    "operator during an upgrade: keeps the way back open",
+	"trust-data":        "operator after a disaster: all newer data is lost",
+	"stay-down":         "operator of Docker: it restarts every container that ends",
+	"grpc":              "operator of several machines, or where the port is in use",
+	"raft":              "operator of several machines, or where the port is in use",
+	"http":              "operator of several machines, or where the port is in use",
+	"metrics":           "operator of a separate monitoring network",
+	"advertise-grpc":    "operator of containers or NAT: the node is reached at another address",
+	"advertise-raft":    "operator of containers or NAT: the node is reached at another address",
+	"advertise-http":    "operator of containers or NAT: the node is reached at another address",
+	"http-host":         "operator of a load balancer in front of HTTP without TLS",
+	"tls-cert":          "operator of several machines",
+	"tls-key":           "operator of several machines",
+	"tls-ca":            "operator of several machines",
+	"admin":             "security owner: TLS is on and no roles are set",
+	"insecure":          "operator of an isolated network, or of one that another layer encrypts",
+	"call-timeout":      "operator of long links: a call should outlast two elections",
+	"reserve-for":       "operator of a site that may be cut off: as long as that lasts",
+	"max-in-flight":     "operator of a very large or very small machine",
+	"max-held-bytes":    "operator of little memory, or of callers with many connections",
+	"heartbeat-timeout": "operator of long links or stalling machines: they look like lost leaders",
+	"leader-priority":   "operator of several sites: the leader should be near most callers",
+	"snapshot-bytes":    "operator of a large state on a busy disk: fewer snapshots, longer start",
+	"storage-watchdog":  "operator of network disks: they stall and recover",
+	"storage-low-mark":  "operator of a shared or tiny disk",
+	"audit":             "security owner: changes must be provable",
+	"log-level":         "support: while looking for a fault",
+	"log-format":        "operator who collects logs",
 }
 
 const pageHead = `# Configuration
@@ -69,7 +113,7 @@ func pageText() string {
 		fmt.Fprintf(&out, "\n## %s\n\n| flag, key | default | values | what it is | who changes it: when |\n"+
 			"|---|---|---|---|---|\n", g.title)
 		for _, s := range g.settings {
-			fmt.Fprintf(&out, "| `%s` | %s | %s | %s | %s |\n", s.name, s.defaultText(), s.values(), s.usage, s.reason)
+			fmt.Fprintf(&out, "| `%s` | %s | %s | %s | %s |\n", s.name, s.defaultText(), s.values(), s.usage, reasons[s.name])
 		}
 	}
 	return out.String()

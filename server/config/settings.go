@@ -24,8 +24,6 @@ const peerName, joinName = "peer", "join"
 type setting struct {
 	name  string
 	usage string
-	// reason is who changes the setting, and when.
-	reason string
 	// field points into the Config: *string, *bool, *int, *uint64, *bytesize.Size,
 	// *time.Duration, *[]string, or *map[string]string.
 	field any
@@ -41,135 +39,73 @@ type group struct {
 func groups(c *Config) []group {
 	return []group{
 		{"Identity", []setting{
-			{"tag", "node tag, 1 to 4 letters A to Z; empty when joining: the cluster gives one", "every operator: one per node", &c.Tag},
-			{
-				"data-dir", "folder of this node's data, made if it is not there; needed",
-				"every operator: the folder on the durable disk", &c.DataDir,
-			},
-			{
-				"server-prefix", "prefix of this node's ranges, instead of its tag in the ids",
-				"application owner: ids should show a site, not a node tag", &c.ServerPrefix,
-			},
+			{"tag", "node tag, 1 to 4 letters A to Z; empty when joining: the cluster gives one", &c.Tag},
+			{"data-dir", "folder of this node's data, made if it is not there; needed", &c.DataDir},
+			{"server-prefix", "prefix of this node's ranges, instead of its tag in the ids", &c.ServerPrefix},
 		}},
 		{"Cluster", []setting{
-			{
-				peerName, "TAG=HOST:PORT, the gRPC address of a first node; give all of them, this one included, the same on all nodes",
-				"operator of a new cluster", &c.Peer,
-			},
-			{joinName, "HOST:PORT, the gRPC address of a member of the cluster to join; several allowed; with --peer, for nodes that are not " +
-				"among the peers", "operator who adds a node", &c.Join},
-			{
-				"cluster-id", "id of this node's cluster, which the log of the first start prints; with it no node begins another one",
-				"every operator: after the first start", &c.ClusterID,
-			},
-			{
-				"join-token-file", "file with the token to join by, from 'idnode cluster join-token'; - is the standard input",
-				"operator who adds a node whose certificate lacks the right `cluster`", &c.JoinTokenFile,
-			},
-			{
-				"single-node", "begin a cluster of this node alone, where --peer names no other",
-				"evaluator, or operator of a cluster of one", &c.SingleNode,
-			},
-			{
-				"watcher", "never vote; only for a node that joins",
-				"operator who adds a remote or forwarding node: commits do not wait for it", &c.Watcher,
-			},
-			{
-				"max-log-format", "newest log format this node says it reads, which holds the cluster there (0: all that it does read)",
-				"operator during an upgrade: keeps the way back open", &c.MaxLogFormat,
-			},
-			{
-				"trust-data", "start from a data directory that was set back to an older copy; only where nothing newer is left, and for one start",
-				"operator after a disaster: all newer data is lost", &c.TrustData,
-			},
-			{
-				"stay-down", "instead of ending with exit code 4 or 5, or 2 for want of administrators or peers, wait to be stopped",
-				"operator of Docker: it restarts every container that ends", &c.StayDown,
-			},
+			{peerName, "TAG=HOST:PORT, the gRPC address of a first node; give all of them, this one included, the same on all " +
+				"nodes", &c.Peer},
+			{joinName, "HOST:PORT, the gRPC address of a member of the cluster to join; several allowed; with --peer, for nodes that " +
+				"are not among the peers", &c.Join},
+			{"cluster-id", "id of this node's cluster, which the log of the first start prints; with it no node begins another " +
+				"one", &c.ClusterID},
+			{"join-token-file", "file with the token to join by, from 'idnode cluster join-token'; - is the standard " +
+				"input", &c.JoinTokenFile},
+			{"single-node", "begin a cluster of this node alone, where --peer names no other", &c.SingleNode},
+			{"watcher", "never vote; only for a node that joins", &c.Watcher},
+			{"max-log-format", "newest log format this node says it reads, which holds the cluster there (0: all that it does " +
+				"read)", &c.MaxLogFormat},
+			{"trust-data", "start from a data directory that was set back to an older copy; only where nothing newer is left, and for " +
+				"one start", &c.TrustData},
+			{"stay-down", "instead of ending with exit code 4 or 5, or 2 for want of administrators or peers, wait to be " +
+				"stopped", &c.StayDown},
 		}},
 		{"Addresses", []setting{
-			{"grpc", "address to listen on for gRPC", "operator of several machines, or where the port is in use", &c.GRPC},
-			{"raft", "address to listen on for Raft", "operator of several machines, or where the port is in use", &c.Raft},
-			{"http", "address to listen on for HTTP; empty for none", "operator of several machines, or where the port is in use", &c.HTTP},
-			{
-				"metrics", "address to listen on for /metrics, /livez and /readyz (default: they are on --http)",
-				"operator of a separate monitoring network", &c.Metrics,
-			},
-			{
-				"advertise-grpc", "where others reach gRPC (default: the entry in --peer, else --grpc)",
-				"operator of containers or NAT: the node is reached at another address", &c.AdvertiseGRPC,
-			},
-			{
-				"advertise-raft", "where others reach Raft (default: --raft, with the host of --advertise-grpc if it has none)",
-				"operator of containers or NAT: the node is reached at another address", &c.AdvertiseRaft,
-			},
-			{
-				"advertise-http", "where others reach HTTP (default: --http, with the host of --advertise-grpc if it has none)",
-				"operator of containers or NAT: the node is reached at another address", &c.AdvertiseHTTP,
-			},
-			{"http-host", "host name of a balancer or service under which HTTP is called without TLS, beside those that members advertise; " +
-				"several allowed", "operator of a load balancer in front of HTTP without TLS", &c.HTTPHost},
+			{"grpc", "address to listen on for gRPC", &c.GRPC},
+			{"raft", "address to listen on for Raft", &c.Raft},
+			{"http", "address to listen on for HTTP; empty for none", &c.HTTP},
+			{"metrics", "address to listen on for /metrics, /livez and /readyz (default: they are on --http)", &c.Metrics},
+			{"advertise-grpc", "where others reach gRPC (default: the entry in --peer, else --grpc)", &c.AdvertiseGRPC},
+			{"advertise-raft", "where others reach Raft (default: --raft, with the host of --advertise-grpc if it has " +
+				"none)", &c.AdvertiseRaft},
+			{"advertise-http", "where others reach HTTP (default: --http, with the host of --advertise-grpc if it has " +
+				"none)", &c.AdvertiseHTTP},
+			{"http-host", "host name of a balancer or service under which HTTP is called without TLS, beside those that members " +
+				"advertise; several allowed", &c.HTTPHost},
 		}},
 		{"TLS", []setting{
-			{"tls-cert", "certificate file (PEM); that of this node, by a URI idnode://*/node/TAG", "operator of several machines", &c.TLSCert},
-			{"tls-key", "key file (PEM)", "operator of several machines", &c.TLSKey},
-			{"tls-ca", "CA file (PEM); with it, clients must show a certificate", "operator of several machines", &c.TLSCA},
-			{
-				"admin", "certificate that may make dangerous calls without roles, several allowed; * for all; with TLS this or roles are needed",
-				"security owner: TLS is on and no roles are set", &c.Admin,
-			},
-			{
-				"insecure", "allow listening without TLS on more than loopback",
-				"operator of an isolated network, or of one that another layer encrypts", &c.Insecure,
-			},
+			{"tls-cert", "certificate file (PEM); that of this node, by a URI idnode://*/node/TAG", &c.TLSCert},
+			{"tls-key", "key file (PEM)", &c.TLSKey},
+			{"tls-ca", "CA file (PEM); with it, clients must show a certificate", &c.TLSCA},
+			{"admin", "certificate that may make dangerous calls without roles, several allowed; * for all; with TLS this or roles are " +
+				"needed", &c.Admin},
+			{"insecure", "allow listening without TLS on more than loopback", &c.Insecure},
 		}},
 		{"Calls", []setting{
-			{
-				"call-timeout", "bound of every call; it waits for a leader until 100ms before",
-				"operator of long links: a call should outlast two elections", &c.CallTimeout,
-			},
-			{
-				"reserve-for", "how long HiLo ranges go on while this node is cut off, from numbers granted in advance; 0 for not at all",
-				"operator of a site that may be cut off: as long as that lasts", &c.ReserveFor,
-			},
-			{
-				"max-in-flight", "most calls in flight on the node; one caller has three quarters of what the others leave",
-				"operator of a very large or very small machine", &c.MaxInFlight,
-			},
-			{
-				"max-held-bytes", "bytes held for callers; one caller has half of what the others leave, and a connection for each 64 KiB",
-				"operator of little memory, or of callers with many connections", &c.MaxHeldBytes,
-			},
+			{"call-timeout", "bound of every call; it waits for a leader until 100ms before", &c.CallTimeout},
+			{"reserve-for", "how long HiLo ranges go on while this node is cut off, from numbers granted in advance; 0 for not at " +
+				"all", &c.ReserveFor},
+			{"max-in-flight", "most calls in flight on the node; one caller has three quarters of what the others leave", &c.MaxInFlight},
+			{"max-held-bytes", "bytes held for callers; one caller has half of what the others leave, and a connection for each 64 " +
+				"KiB", &c.MaxHeldBytes},
 		}},
 		{"Raft", []setting{
-			{
-				"heartbeat-timeout", "how long a follower waits for its leader; Raft's other timeouts follow from it",
-				"operator of long links or stalling machines: they look like lost leaders", &c.HeartbeatTimeout,
-			},
-			{"leader-priority", "leadership goes to the voter with the greatest that has caught up; with 0 this node leads only if no other " +
-				"voter can", "operator of several sites: the leader should be near most callers", &c.LeaderPriority},
-			{
-				"snapshot-bytes", "bytes of log entries after which a snapshot is taken, an entry counted as 4 KiB at least",
-				"operator of a large state on a busy disk: fewer snapshots, longer start", &c.SnapshotBytes,
-			},
+			{"heartbeat-timeout", "how long a follower waits for its leader; Raft's other timeouts follow from it", &c.HeartbeatTimeout},
+			{"leader-priority", "leadership goes to the voter with the greatest that has caught up; with 0 this node leads only if no " +
+				"other voter can", &c.LeaderPriority},
+			{"snapshot-bytes", "bytes of log entries after which a snapshot is taken, an entry counted as 4 KiB at " +
+				"least", &c.SnapshotBytes},
 		}},
 		{"Storage", []setting{
-			{
-				"storage-watchdog", "how long one write to the log may take before the process ends; a leader transfers leadership after a sixth of it",
-				"operator of network disks: they stall and recover", &c.StorageWatchdog,
-			},
-			{
-				"storage-low-mark", "bytes that must be free on the disk for anything to be proposed",
-				"operator of a shared or tiny disk", &c.StorageLowMark,
-			},
+			{"storage-watchdog", "how long one write to the log may take before the process ends; a leader transfers leadership after " +
+				"a sixth of it", &c.StorageWatchdog},
+			{"storage-low-mark", "bytes that must be free on the disk for anything to be proposed", &c.StorageLowMark},
 		}},
 		{"Log", []setting{
-			{
-				"audit", "file that records who changed the cluster, took numbers back, or was denied a call (default: none)",
-				"security owner: changes must be provable", &c.Audit,
-			},
-			{"log-level", "debug, info, warn or error", "support: while looking for a fault", &c.LogLevel},
-			{"log-format", "text or json", "operator who collects logs", &c.LogFormat},
+			{"audit", "file that records who changed the cluster, took numbers back, or was denied a call (default: none)", &c.Audit},
+			{"log-level", "debug, info, warn or error", &c.LogLevel},
+			{"log-format", "text or json", &c.LogFormat},
 		}},
 	}
 }
