@@ -20,15 +20,13 @@ const (
 	OtherDatabases = "other"
 )
 
-// strategies are the labels of the ways to get an id.
-const (
-	strategyGUID       = "guid"
-	strategyServerSide = "server_side"
-	strategyIdentity   = "identity"
-	strategyHiLo       = "hilo"
-	strategySemantic   = "semantic"
-	strategySeries     = "series"
-)
+// strategies are the labels of the ways to get an id, the kinds of templates first.
+var strategies = [...]string{
+	docid.GUID: "guid", docid.ServerSide: "server_side", docid.Identity: "identity", docid.Semantic: "semantic",
+	strategyHiLo: "hilo", strategySeries: "series",
+}
+
+const strategyHiLo, strategySeries = docid.Semantic + 1, docid.Semantic + 2
 
 // databases has what is counted per database.
 type databases struct {
@@ -36,39 +34,34 @@ type databases struct {
 
 	// known maps the folded name to *database; full says that no further name gets
 	// into it, so that the names callers make up cannot make it grow.
-	known *sync.Map
-	mu    *sync.Mutex
+	known sync.Map
+	mu    sync.Mutex
 	count int
-	full  *atomic.Bool
+	full  atomic.Bool
 	other *database
 }
 
 // database are the counters of one label, found once: finding them by their
 // labels would cost each call more than counting does.
 type database struct {
-	label                                                    string
-	guid, serverSide, identity, numbers, semantic, documents prometheus.Counter
-	ranges, reserved, returns, returned, hits                prometheus.Counter
+	label string
+	// issued are the ids by strategy.
+	issued                                    [len(strategies)]prometheus.Counter
+	ranges, reserved, returns, returned, hits prometheus.Counter
 }
 
-func newDatabases(registry *prometheus.Registry) databases {
-	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
-		registry.MustRegister(c)
-		return c
-	}
-	d := databases{
-		issued: vec("ids_issued_total", "Ids that this node handed out, by strategy; of HiLo, the numbers of its ranges, "+
+func (m *Metrics) newDatabases() *databases {
+	d := &databases{
+		issued: m.counterVec("ids_issued_total", "Ids that this node handed out, by strategy; of HiLo, the numbers of its ranges, "+
 			"and of series document numbers. "+
 			"A call answered again because of its request id counts again.", databaseLabel, "strategy"),
-		ranges: vec("hilo_ranges_total", "HiLo ranges that this node handed out.", databaseLabel),
-		reserved: vec("hilo_ranges_from_reserve_total",
+		ranges: m.counterVec("hilo_ranges_total", "HiLo ranges that this node handed out.", databaseLabel),
+		reserved: m.counterVec("hilo_ranges_from_reserve_total",
 			"HiLo ranges that this node handed out of its reserve, while the cluster was out of reach.", databaseLabel),
-		returns:  vec("hilo_ranges_returned_total", "HiLo ranges whose unused rest was taken back through this node.", databaseLabel),
-		returned: vec("hilo_numbers_returned_total", "Numbers of HiLo ranges that were taken back through this node.", databaseLabel),
-		hits: vec("request_id_hits_total", "Calls answered again because their request id is remembered. "+
+		returns:  m.counterVec("hilo_ranges_returned_total", "HiLo ranges whose unused rest was taken back through this node.", databaseLabel),
+		returned: m.counterVec("hilo_numbers_returned_total", "Numbers of HiLo ranges that were taken back through this node.", databaseLabel),
+		hits: m.counterVec("request_id_hits_total", "Calls answered again because their request id is remembered. "+
 			"Every node counts those of the whole cluster.", databaseLabel),
-		known: &sync.Map{}, mu: &sync.Mutex{}, full: &atomic.Bool{},
 	}
 	d.other = d.make(OtherDatabases)
 	d.known.Store(OtherDatabases, d.other)
@@ -76,14 +69,14 @@ func newDatabases(registry *prometheus.Registry) databases {
 }
 
 func (d *databases) make(label string) *database {
-	issued := func(strategy string) prometheus.Counter { return d.issued.WithLabelValues(label, strategy) }
-	return &database{
-		label: label,
-		guid:  issued(strategyGUID), serverSide: issued(strategyServerSide), identity: issued(strategyIdentity),
-		numbers: issued(strategyHiLo), semantic: issued(strategySemantic), documents: issued(strategySeries),
-		ranges: d.ranges.WithLabelValues(label), reserved: d.reserved.WithLabelValues(label), returns: d.returns.WithLabelValues(label),
-		returned: d.returned.WithLabelValues(label), hits: d.hits.WithLabelValues(label),
+	made := &database{
+		label: label, ranges: d.ranges.WithLabelValues(label), reserved: d.reserved.WithLabelValues(label),
+		returns: d.returns.WithLabelValues(label), returned: d.returned.WithLabelValues(label), hits: d.hits.WithLabelValues(label),
 	}
+	for i, strategy := range strategies {
+		made.issued[i] = d.issued.WithLabelValues(label, strategy)
+	}
+	return made
 }
 
 // of returns the counters of a folded database.
@@ -116,17 +109,13 @@ func (d *databases) add(name string) *database {
 // Service returns what the service is to tell.
 func (m *Metrics) Service() service.Events {
 	return service.Events{
-		Issued: func(database string, kind docid.Kind, n int64) {
-			if c := m.databases.of(database).issued(kind); c != nil {
-				c.Add(float64(n))
-			}
-		},
+		Issued: func(database string, kind docid.Kind, n int64) { m.databases.of(database).issued[kind].Add(float64(n)) },
 		RangeIssued: func(database string, numbers int64) {
 			d := m.databases.of(database)
 			d.ranges.Inc()
-			d.numbers.Add(float64(numbers))
+			d.issued[strategyHiLo].Add(float64(numbers))
 		},
-		NumbersTaken:     func(database string, n int64) { m.databases.of(database).documents.Add(float64(n)) },
+		NumbersTaken:     func(database string, n int64) { m.databases.of(database).issued[strategySeries].Add(float64(n)) },
 		RangeFromReserve: func(database string) { m.databases.of(database).reserved.Inc() },
 		RangeReturned: func(database string, numbers int64) {
 			d := m.databases.of(database)
@@ -143,20 +132,12 @@ func (m *Metrics) Service() service.Events {
 func (m *Metrics) Issued() map[string]uint64 {
 	total := map[string]uint64{}
 	m.databases.known.Range(func(_, value any) bool {
-		for strategy, c := range value.(*database).strategies() {
-			total[strategy] += read(c)
+		for i, c := range value.(*database).issued {
+			total[strategies[i]] += read(c)
 		}
 		return true
 	})
 	return total
-}
-
-// strategies are the counters of ids by their labels.
-func (d *database) strategies() map[string]prometheus.Counter {
-	return map[string]prometheus.Counter{
-		strategyGUID: d.guid, strategyServerSide: d.serverSide, strategyIdentity: d.identity,
-		strategyHiLo: d.numbers, strategySemantic: d.semantic, strategySeries: d.documents,
-	}
 }
 
 // read returns the value of a counter of whole things.
@@ -180,19 +161,3 @@ func (m *Metrics) ConnectionRefused(reason string) {
 
 // AnsweredAgain counts a call whose request id is remembered.
 func (m *Metrics) AnsweredAgain(database string) { m.databases.of(database).hits.Inc() }
-
-// issued returns the counter of a kind of id; nil for one that is not known.
-func (d *database) issued(kind docid.Kind) prometheus.Counter {
-	switch kind {
-	case docid.GUID:
-		return d.guid
-	case docid.ServerSide:
-		return d.serverSide
-	case docid.Identity:
-		return d.identity
-	case docid.Semantic:
-		return d.semantic
-	default:
-		return nil
-	}
-}

@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/idnode/idnode/cluster"
 )
 
 const (
@@ -24,18 +26,19 @@ const (
 // except Observe and Methods, which are called before anything is served.
 type Metrics struct {
 	registry  *prometheus.Registry
-	databases databases
-	refused   *prometheus.CounterVec
-	// connectionsRefused are by reason.
-	connectionsRefused *prometheus.CounterVec
-	commit             commitMetrics
-	storage            storageMetrics
-	calls              callMetrics
-	space              space
-	recent             recent
+	databases *databases
+	// refused and connectionsRefused are by reason.
+	refused, connectionsRefused *prometheus.CounterVec
 
-	certificates certificateMetrics
-	backedUp     prometheus.Gauge
+	cluster cluster.Events
+	// groupTook and logWrite are among what the cluster node tells.
+	groupTook, logWrite prometheus.Histogram
+	calls               callMetrics
+	space               space
+	recent              recent
+	backedUp            prometheus.Gauge
+	// reloads and reloadsFailed are of the certificate files.
+	reloads, reloadsFailed prometheus.Counter
 }
 
 // New returns the metrics of a node that runs this version of the program.
@@ -43,13 +46,13 @@ func New(version string) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(buildInfo(version))
-	m.databases = newDatabases(m.registry)
+	m.databases = m.newDatabases()
 	m.refused = m.counterVec("requests_refused_total", "Calls that ended with an error, by its reason.", "reason")
 	m.connectionsRefused = m.counterVec("connections_refused_total", "Connections of callers that were refused, by the reason.", "reason")
-	m.commit = m.newCommitMetrics()
-	m.storage = m.newStorageMetrics()
+	m.cluster = m.clusterEvents()
 	m.calls = newCallMetrics(m.registry)
-	m.certificates = m.newCertificateMetrics()
+	read := m.counterVec("tls_reloads_total", "Changes of the certificate files, by whether they could be taken over.", "result")
+	m.reloads, m.reloadsFailed = read.WithLabelValues("ok"), read.WithLabelValues("failed")
 	m.backedUp = m.gauge("backup_last_success_timestamp_seconds",
 		"When this node has last written a whole backup, in seconds since 1970; 0 if it has written none since its start.")
 	return m
@@ -106,6 +109,32 @@ func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.His
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets})
 	m.registry.MustRegister(h)
 	return h
+}
+
+// CertificatesRead counts a change of the certificate files; err is the reason why it
+// could not be used, or nil.
+func (m *Metrics) CertificatesRead(err error) {
+	if err != nil {
+		m.reloadsFailed.Inc()
+		return
+	}
+	m.reloads.Inc()
+}
+
+// Certificates shows for how many days certificates are still valid. validUntil
+// returns the end of the node's own and of the CA's; zero for none. It is called
+// once at most.
+func (m *Metrics) Certificates(validUntil func() (own, ca time.Time)) {
+	m.daysLeft("own", func() time.Time { own, _ := validUntil(); return own })
+	m.daysLeft("ca", func() time.Time { _, ca := validUntil(); return ca })
+}
+
+func (m *Metrics) daysLeft(certificate string, until func() time.Time) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "tls_certificate_days_left",
+		Help:        "For how many days a certificate is still valid; below zero once it is not.",
+		ConstLabels: prometheus.Labels{"certificate": certificate},
+	}, func() float64 { return time.Until(until()).Hours() / 24 }))
 }
 
 // seconds are the buckets of what a disk or a network takes: 0.1 ms to 3.3 s.

@@ -9,6 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/docid"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 )
 
@@ -57,10 +58,10 @@ func (m *Metrics) recentAt(now time.Time) *peerv1.Figures {
 }
 
 func (m *Metrics) sampleAt(now time.Time) sample {
-	s := sample{at: now, commits: histogramOf(m.commit.groupTook), written: histogramOf(m.storage.write)}
+	s := sample{at: now, commits: histogramOf(m.groupTook), written: histogramOf(m.logWrite)}
 	for strategy, n := range m.Issued() {
 		s.ids += n
-		if strategy == strategyIdentity {
+		if strategy == strategies[docid.Identity] {
 			s.identities = n
 		}
 	}

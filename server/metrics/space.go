@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/pause"
@@ -39,9 +40,9 @@ func (s *space) ratios(etags map[string]uint64) map[string]float64 {
 		newest = max(newest, last)
 	}
 	return map[string]float64{
-		strategyIdentity:   float64(s.identity.Load()) / math.MaxInt64,
-		strategyHiLo:       float64(s.hilo.Load()) / math.MaxInt64,
-		strategyServerSide: float64(newest) / float64(uint64(etag.MaxEtag)),
+		strategies[docid.Identity]:   float64(s.identity.Load()) / math.MaxInt64,
+		strategies[strategyHiLo]:     float64(s.hilo.Load()) / math.MaxInt64,
+		strategies[docid.ServerSide]: float64(newest) / float64(uint64(etag.MaxEtag)),
 	}
 }
 

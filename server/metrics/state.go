@@ -57,112 +57,76 @@ type reader struct {
 	metrics *Metrics
 }
 
-func desc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, labels, nil)
-}
-
-var (
-	descQuorum        = desc("quorum_present", "1 if a quorum is in reach, else 0.")
-	descQuorumMissing = desc("quorum_missing_seconds", "For how long no quorum has been in reach; 0 if one is.")
-	descStorageFull   = desc("storage_full",
-		"1 if free space is below the low-water mark on this node or on a quorum, so that nothing is proposed.")
-	descStorageSlow = desc("storage_slow",
-		"1 if a write to this node's log is slow, or was some seconds ago, so that it does not get leadership.")
-
-	descHeld = desc("held_bytes", "What is held for callers: requests, and answers that were not read.")
-
-	descReserve = desc("hilo_reserve_numbers",
-		"HiLo numbers that this node has in reserve, for callers while the cluster is out of reach.")
-	descReserveLasts = desc("hilo_reserve_seconds",
-		"For how long the reserve of the tag that runs out first lasts; the time that it should last if there is no tag.")
-	descReserveFor = desc("hilo_reserve_for_seconds", "For how long a reserve should last at least; 0 if the node keeps none.")
-
-	descEntries   = desc("state_entries", "How much there is in the replicated state, by kind.", "kind")
-	descNameBytes = desc("state_name_bytes", "Size of all names in the replicated state.")
-
-	descEtagLast     = desc("etag_last", "Newest server-side etag of this node.", databaseLabel)
-	descEtagReserved = desc("etag_reserved", "End of the block of etags that is reserved on disk.", databaseLabel)
-	descEtagCeiling  = desc("etag_ceiling", "Ceiling of this node's etags that the cluster keeps.", databaseLabel)
-	descSpaceUsed    = desc("counter_space_used_ratio",
-		"Value of the fullest counter of a kind, as a part of the greatest there is. Identities and HiLo counters are looked through in the "+
-			"background.",
-		"kind")
-
-	descRaftState    = desc("raft_state", "1 for the state that Raft is in on this node, 0 for the others.", "state")
-	descRaftTerm     = desc("raft_term", "Raft's term.")
-	descRaftLast     = desc("raft_last_index", "Newest entry in this node's log. A leader may be writing it still.")
-	descRaftCommit   = desc("raft_commit_index", "Newest entry that this node knows to be committed.")
-	descRaftApplied  = desc("raft_applied_index", "Newest entry that was handed to this node's state.")
-	descRaftSnapshot = desc("raft_snapshot_index", "Where the newest snapshot ends.")
-	descRaftPending  = desc("raft_fsm_pending", "Entries that wait for the state.")
-	descRaftServers  = desc("raft_servers", "Servers in Raft's configuration.", "suffrage")
-	descRaftContact  = desc("raft_last_contact_seconds", "How long ago a follower last heard from the leader; 0 on the leader.")
-
-	descMemberReachable = desc("member_reachable", "1 if the member answered this node's last ping, else 0.", "member")
-	descMemberApplied   = desc("member_applied_index", "How far the member's state was at that ping.", "member")
-)
-
-func (r *reader) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{
-		descQuorum, descQuorumMissing, descStorageFull, descStorageSlow, descHeld, descReserve, descReserveLasts, descReserveFor,
-		descEntries, descNameBytes,
-		descEtagLast, descEtagReserved, descEtagCeiling, descSpaceUsed,
-		descRaftState, descRaftTerm, descRaftLast, descRaftCommit, descRaftApplied, descRaftSnapshot, descRaftPending,
-		descRaftServers, descRaftContact, descMemberReachable, descMemberApplied,
-	} {
-		out <- d
-	}
-}
-
-// gauges sends values.
-type gauges chan<- prometheus.Metric
-
-func (g gauges) set(d *prometheus.Desc, value float64, labels ...string) {
-	g <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
-}
-
-func (g gauges) flag(d *prometheus.Desc, set bool, labels ...string) {
-	value := 0.0
-	if set {
-		value = 1
-	}
-	g.set(d, value, labels...)
-}
+// Describe says nothing: what there is depends on the state of the node.
+func (r *reader) Describe(chan<- *prometheus.Desc) {}
 
 func (r *reader) Collect(out chan<- prometheus.Metric) {
 	g := gauges(out)
-	g.set(descHeld, float64(r.sources.HeldBytes()))
+	g.set("held_bytes", "What is held for callers: requests, and answers that were not read.", float64(r.sources.HeldBytes()))
 	r.reserve(g)
 	r.quorum(g)
+	r.members(g)
 	r.state(g)
 	r.etags(g)
 	r.raft(g)
 }
 
+// gauges sends values.
+type gauges chan<- prometheus.Metric
+
+// set sends a value. label is the name and the value of its label, if it has one.
+func (g gauges) set(name, help string, value float64, label ...string) {
+	var names, values []string
+	if len(label) > 0 {
+		names, values = label[:1], label[1:]
+	}
+	desc := prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, names, nil)
+	g <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, values...)
+}
+
+func (g gauges) flag(name, help string, set bool, label ...string) {
+	value := 0.0
+	if set {
+		value = 1
+	}
+	g.set(name, help, value, label...)
+}
+
 func (r *reader) reserve(g gauges) {
 	total := cmp.Or(r.sources.Reserve(), &reserve.Total{})
-	g.set(descReserve, float64(total.Numbers))
-	g.set(descReserveLasts, total.Lasts.Seconds())
-	g.set(descReserveFor, total.For.Seconds())
+	g.set("hilo_reserve_numbers", "HiLo numbers that this node has in reserve, for callers while the cluster is out of reach.",
+		float64(total.Numbers))
+	g.set("hilo_reserve_seconds",
+		"For how long the reserve of the tag that runs out first lasts; the time that it should last if there is no tag.",
+		total.Lasts.Seconds())
+	g.set("hilo_reserve_for_seconds", "For how long a reserve should last at least; 0 if the node keeps none.", total.For.Seconds())
 }
 
 func (r *reader) quorum(g gauges) {
-	g.flag(descQuorum, r.sources.Cluster.HasQuorum())
-	g.set(descQuorumMissing, r.sources.Cluster.QuorumMissing().Seconds())
+	g.flag("quorum_present", "1 if a quorum is in reach, else 0.", r.sources.Cluster.HasQuorum())
+	g.set("quorum_missing_seconds", "For how long no quorum has been in reach; 0 if one is.",
+		r.sources.Cluster.QuorumMissing().Seconds())
+}
+
+func (r *reader) members(g gauges) {
 	status := r.sources.Cluster.Status()
-	g.flag(descStorageFull, status.StorageFull)
-	g.flag(descStorageSlow, status.StorageSlow)
+	g.flag("storage_full", "1 if free space is below the low-water mark on this node or on a quorum, so that nothing is proposed.",
+		status.StorageFull)
+	g.flag("storage_slow", "1 if a write to this node's log is slow, or was some seconds ago, so that it does not get leadership.",
+		status.StorageSlow)
 	for _, m := range status.Members {
 		if m.Member.GetRemoved() {
 			continue // Their number has no bound.
 		}
-		g.flag(descMemberReachable, m.Condition != nil, m.Member.GetTag())
+		g.flag("member_reachable", "1 if the member answered this node's last ping, else 0.", m.Condition != nil, "member", m.Member.GetTag())
 		if m.Condition != nil {
-			g.set(descMemberApplied, float64(m.Condition.GetAppliedIndex()), m.Member.GetTag())
+			g.set("member_applied_index", "How far the member's state was at that ping.",
+				float64(m.Condition.GetAppliedIndex()), "member", m.Member.GetTag())
 		}
 	}
 	if !status.LastContact.IsZero() {
-		g.set(descRaftContact, max(0, time.Since(status.LastContact).Seconds()))
+		g.set("raft_last_contact_seconds", "How long ago a follower last heard from the leader; 0 on the leader.",
+			max(0, time.Since(status.LastContact).Seconds()))
 	}
 }
 
@@ -176,9 +140,9 @@ func (r *reader) state(g gauges) {
 		"members":     counts.Members, "removed_members": counts.RemovedMembers,
 		"sessions": counts.Sessions, "session_results": counts.SessionResults,
 	} {
-		g.set(descEntries, float64(n), kind)
+		g.set("state_entries", "How much there is in the replicated state, by kind.", float64(n), "kind", kind)
 	}
-	g.set(descNameBytes, float64(counts.NameBytes))
+	g.set("state_name_bytes", "Size of all names in the replicated state.", float64(counts.NameBytes))
 }
 
 func (r *reader) etags(g gauges) {
@@ -186,24 +150,25 @@ func (r *reader) etags(g gauges) {
 	for _, d := range r.sources.State.Etags(r.sources.NodeID).GetDatabases() {
 		ceilings[d.GetDatabase()] = d.GetCeiling()
 	}
-	r.perDatabase(g, descEtagLast, last)
-	r.perDatabase(g, descEtagReserved, r.sources.Etags.Reserved())
-	r.perDatabase(g, descEtagCeiling, ceilings)
+	r.perDatabase(g, "etag_last", "Newest server-side etag of this node.", last)
+	r.perDatabase(g, "etag_reserved", "End of the block of etags that is reserved on disk.", r.sources.Etags.Reserved())
+	r.perDatabase(g, "etag_ceiling", "Ceiling of this node's etags that the cluster keeps.", ceilings)
 	for kind, ratio := range r.metrics.space.ratios(last) {
-		g.set(descSpaceUsed, ratio, kind)
+		g.set("counter_space_used_ratio", "Value of the fullest counter of a kind, as a part of the greatest there is. "+
+			"Identities and HiLo counters are looked through in the background.", ratio, "kind", kind)
 	}
 }
 
 // perDatabase shows one value for each label: of databases that share one, the
 // greatest.
-func (r *reader) perDatabase(g gauges, d *prometheus.Desc, values map[string]uint64) {
+func (r *reader) perDatabase(g gauges, name, help string, values map[string]uint64) {
 	greatest := map[string]uint64{}
-	for name, value := range values {
-		label := r.metrics.databases.of(name).label
+	for database, value := range values {
+		label := r.metrics.databases.of(database).label
 		greatest[label] = max(greatest[label], value)
 	}
 	for label, value := range greatest {
-		g.set(d, float64(value), label)
+		g.set(name, help, float64(value), databaseLabel, label)
 	}
 }
 
@@ -213,14 +178,15 @@ func (r *reader) raft(g gauges) {
 		return
 	}
 	for _, state := range []string{"follower", "candidate", "leader", "shutdown"} {
-		g.flag(descRaftState, state == f.State, state)
+		g.flag("raft_state", "1 for the state that Raft is in on this node, 0 for the others.", state == f.State, "state", state)
 	}
-	g.set(descRaftTerm, float64(f.Term))
-	g.set(descRaftLast, float64(f.LastIndex))
-	g.set(descRaftCommit, float64(f.Commit))
-	g.set(descRaftApplied, float64(f.Applied))
-	g.set(descRaftSnapshot, float64(f.SnapshotIndex))
-	g.set(descRaftPending, float64(f.Pending))
-	g.set(descRaftServers, float64(f.Voters), "voter")
-	g.set(descRaftServers, float64(f.Nonvoters), "nonvoter")
+	g.set("raft_term", "Raft's term.", float64(f.Term))
+	g.set("raft_last_index", "Newest entry in this node's log. A leader may be writing it still.", float64(f.LastIndex))
+	g.set("raft_commit_index", "Newest entry that this node knows to be committed.", float64(f.Commit))
+	g.set("raft_applied_index", "Newest entry that was handed to this node's state.", float64(f.Applied))
+	g.set("raft_snapshot_index", "Where the newest snapshot ends.", float64(f.SnapshotIndex))
+	g.set("raft_fsm_pending", "Entries that wait for the state.", float64(f.Pending))
+	for suffrage, n := range map[string]int{"voter": f.Voters, "nonvoter": f.Nonvoters} {
+		g.set("raft_servers", "Servers in Raft's configuration.", float64(n), "suffrage", suffrage)
+	}
 }
