@@ -4,6 +4,10 @@
 package calllog
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -35,4 +39,23 @@ func (b *Budget) Take(now time.Time) (silent int, ok bool) {
 	b.lines++
 	silent, b.silent = b.silent, 0
 	return silent, true
+}
+
+// Line returns the attributes of a line, with how many lines were left out before it, and
+// whether it may be written. A line at debug always may.
+func (b *Budget) Line(level slog.Level, now time.Time, attrs ...slog.Attr) (line []slog.Attr, ok bool) {
+	if level <= slog.LevelDebug {
+		return attrs, true
+	}
+	silent, ok := b.Take(now)
+	if silent > 0 {
+		attrs = append(attrs, slog.Int("lines_left_out", silent))
+	}
+	return attrs, ok
+}
+
+// Panicked logs a panic, from the function that recovered from it, and returns it as an error.
+func Panicked(ctx context.Context, logger *slog.Logger, p any) error {
+	logger.ErrorContext(ctx, "a call panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	return fmt.Errorf("panic: %v", p)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/calllog"
 )
 
 // batchable reports whether a call may be made in one proposal with others of its message. Next
@@ -54,7 +55,7 @@ func (s *idsServer) answerBatch(ctx context.Context, calls []*idnodev1.Call, sta
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			err := panicked(ctx, s.log.logger, p)
+			err := calllog.Panicked(ctx, s.log.logger, p)
 			for i := range replies {
 				conclude(i, err)
 			}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/calllog"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -20,7 +21,7 @@ func (s *idsServer) answer(ctx context.Context, call *idnodev1.Call, start time.
 	var err error
 	defer func() {
 		if p := recover(); p != nil {
-			err = panicked(ctx, s.log.logger, p)
+			err = calllog.Panicked(ctx, s.log.logger, p)
 		}
 		end(s.conclude(ctx, reply, method.name, start, err))
 	}()

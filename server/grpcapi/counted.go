@@ -2,9 +2,11 @@ package grpcapi
 
 import (
 	"context"
+	"crypto/tls"
 	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/protobuf/proto"
@@ -34,6 +36,21 @@ func connectionOf(ctx context.Context) *budget.Connection {
 		return nil
 	}
 	return at.Budget()
+}
+
+// CallerOf returns the caller of a handler's context. principal names the
+// other side of a connection with TLS. It is asked only where that matters, so
+// that other calls pay nothing.
+func CallerOf(ctx context.Context, principal func(tls.ConnectionState) string) service.Caller {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return service.Caller{}
+	}
+	caller := service.Caller{Address: p.Addr.String()}
+	if info, ok := p.AuthInfo.(credentials.TLSInfo); ok {
+		caller.Principal = principal(info.State)
+	}
+	return caller
 }
 
 // isOperators reports whether a method is for operators: inspecting and repairing a cluster.

@@ -136,17 +136,10 @@ func (l *requestLog) write(ctx context.Context, method string, start time.Time, 
 	if !l.logger.Enabled(ctx, level) {
 		return
 	}
-	attrs := []slog.Attr{
-		slog.String("method", method), slog.String("code", code.String()), slog.Duration("took", time.Since(start)),
-	}
-	if level > slog.LevelDebug {
-		silent, ok := l.budget.Take(start)
-		if !ok {
-			return
-		}
-		if silent > 0 {
-			attrs = append(attrs, slog.Int("lines_left_out", silent))
-		}
+	attrs, ok := l.budget.Line(level, start,
+		slog.String("method", method), slog.String("code", code.String()), slog.Duration("took", time.Since(start)))
+	if !ok {
+		return
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("reason", reasonOf(err)), slog.String("error", status.Convert(err).Message()))
@@ -180,4 +173,12 @@ func reasonOf(err error) string {
 		}
 	}
 	return ""
+}
+
+// recovered is deferred: it turns a panic in a handler into INTERNAL for that caller alone. A bad
+// request must not end a node that serves thousands of others.
+func (l *requestLog) recovered(ctx context.Context, err *error) {
+	if p := recover(); p != nil {
+		*err = statusError(calllog.Panicked(ctx, l.logger, p))
+	}
 }

@@ -1,6 +1,14 @@
 package grpcapi
 
 import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/service"
 )
@@ -41,4 +49,72 @@ type clusterServer struct {
 type adminServer struct {
 	idnodev1.UnsafeAdminServiceServer
 	*service.Service
+}
+
+// StreamServerSideIds sends blocks as fast as the caller reads them: a block is taken only when
+// the previous one was handed to gRPC.
+func (s *idsServer) StreamServerSideIds(
+	req *idnodev1.StreamServerSideIdsRequest, stream grpc.ServerStreamingServer[idnodev1.StreamServerSideIdsResponse],
+) error {
+	blocks, err := s.ServerSideStream(stream.Context(), req)
+	if err != nil {
+		return statusError(err)
+	}
+	for {
+		block, err := blocks.Next(stream.Context())
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return statusError(err)
+		}
+		err = stream.Send(&idnodev1.StreamServerSideIdsResponse{Block: block, NodeTag: blocks.NodeTag()})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Backup sends a backup file in pieces.
+func (s adminServer) Backup(req *idnodev1.BackupRequest, stream grpc.ServerStreamingServer[idnodev1.BackupResponse]) error {
+	return statusError(s.Service.Backup(stream.Context(), req.GetConsistency(), pieces{stream}))
+}
+
+// pieces sends what is written to it, cut into messages of pieceBytes at most.
+type pieces struct {
+	stream grpc.ServerStreamingServer[idnodev1.BackupResponse]
+}
+
+const (
+	pieceBytes = 64 << 10
+	// pieceTime bounds the time in which the reader of a backup must take a piece. A reader
+	// that stops would keep others from their backups.
+	pieceTime = 30 * time.Second
+)
+
+var errNotRead = errors.New("the reader of the backup took no piece for half a minute")
+
+func (p pieces) Write(b []byte) (written int, err error) {
+	for piece := range slices.Chunk(b, pieceBytes) {
+		if err := p.send(piece); err != nil {
+			return written, err
+		}
+		written += len(piece)
+	}
+	return written, nil
+}
+
+// send sends a message. The stream may keep what it sends. After an error the handler ends,
+// which ends the stream and its unsent messages.
+func (p pieces) send(b []byte) error {
+	sent, piece := make(chan error, 1), &idnodev1.BackupResponse{Data: bytes.Clone(b)}
+	go func() { sent <- p.stream.Send(piece) }()
+	timer := time.NewTimer(pieceTime)
+	defer timer.Stop()
+	select {
+	case err := <-sent:
+		return err
+	case <-timer.C:
+		return errNotRead
+	}
 }

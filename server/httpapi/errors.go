@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -32,6 +34,21 @@ type failure struct {
 	reason string
 }
 
+// byCode are the errors of the service.
+var byCode = map[service.Code]failure{
+	service.InvalidArgument:    {status: http.StatusBadRequest, exception: argumentException},
+	service.Unavailable:        {status: http.StatusServiceUnavailable, exception: noLeaderException},
+	service.Aborted:            {status: http.StatusConflict, exception: concurrencyException},
+	service.ResourceExhausted:  {status: http.StatusServiceUnavailable, exception: ravenException},
+	service.OutOfRange:         {status: http.StatusBadRequest, exception: overflowException},
+	service.AlreadyExists:      {status: http.StatusConflict, exception: concurrencyException},
+	service.FailedPrecondition: {status: http.StatusPreconditionFailed, exception: operationException},
+	service.NotFound:           {status: http.StatusNotFound, exception: noDocumentException},
+	service.PermissionDenied:   {status: http.StatusForbidden, exception: authorizationException},
+	service.DataLoss:           {status: http.StatusInternalServerError, exception: invalidDataException},
+	service.Internal:           {status: http.StatusInternalServerError, exception: ravenException},
+}
+
 // failureOf translates err. Whatever is not a *service.Error becomes a 500, its
 // text unseen.
 //
@@ -40,48 +57,21 @@ type failure struct {
 // not happen, or may happen twice.
 func failureOf(err error) failure {
 	e := service.ErrorOf(err)
-	f := failure{message: e.Reason + ": " + e.Message, reason: e.Reason}
-	f.status, f.exception = statusOf(e)
-	return f
-}
-
-func statusOf(e *service.Error) (status int, exception string) {
-	switch e.Code {
-	case service.InvalidArgument:
-		return http.StatusBadRequest, argumentException
-	case service.Unavailable:
-		if e.Reason == service.ReasonOutcomeUnknown {
-			// The service says Unavailable only where the same call again is safe.
-			return http.StatusServiceUnavailable, timeoutException
-		}
-		return http.StatusServiceUnavailable, noLeaderException
-	case service.Aborted:
-		if e.Reason == service.ReasonOutcomeUnknown {
-			return http.StatusInternalServerError, timeoutException
-		}
-		return http.StatusConflict, concurrencyException
-	case service.ResourceExhausted:
-		if e.Reason == service.ReasonQuota || e.Reason == service.ReasonRateLimited {
-			// A limit of the cluster: the next node would say the same. A limit of the
-			// caller must not be multiplied by the number of nodes.
-			return http.StatusTooManyRequests, operationException
-		}
-		return http.StatusServiceUnavailable, ravenException
-	case service.OutOfRange:
-		return http.StatusBadRequest, overflowException
-	case service.AlreadyExists:
-		return http.StatusConflict, concurrencyException
-	case service.FailedPrecondition:
-		return http.StatusPreconditionFailed, operationException
-	case service.NotFound:
-		return http.StatusNotFound, noDocumentException
-	case service.PermissionDenied:
-		return http.StatusForbidden, authorizationException
-	case service.DataLoss:
-		return http.StatusInternalServerError, invalidDataException
-	default:
-		return http.StatusInternalServerError, ravenException
+	f, known := byCode[e.Code]
+	switch {
+	case !known:
+		f = byCode[service.Internal]
+	case e.Reason == service.ReasonOutcomeUnknown && e.Code == service.Unavailable:
+		f.exception = timeoutException // The service says Unavailable only where the same call again is safe.
+	case e.Reason == service.ReasonOutcomeUnknown && e.Code == service.Aborted:
+		f.status, f.exception = http.StatusInternalServerError, timeoutException
+	case e.Code == service.ResourceExhausted && (e.Reason == service.ReasonQuota || e.Reason == service.ReasonRateLimited):
+		// A limit of the cluster: the next node would say the same. A limit of the
+		// caller must not be multiplied by the number of nodes.
+		f.status, f.exception = http.StatusTooManyRequests, operationException
 	}
+	f.message, f.reason = e.Reason+": "+e.Message, e.Reason
+	return f
 }
 
 // problem is the body of every error.
@@ -108,4 +98,34 @@ func targetOf(r *http.Request) string {
 		return r.RequestURI
 	}
 	return r.URL.RequestURI() // It was sent with scheme and host, as to a proxy.
+}
+
+// writeJSON answers with v, which must be something that json can encode.
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	body, err := encode(v)
+	if err != nil {
+		panic(err) // a type of this package that has no JSON form
+	}
+	setHeaders(w)
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // The caller may have gone.
+}
+
+// setHeaders sets the headers of every answer with a body. There is no ETag:
+// RavenDB's clients keep what has one, and would hand out a range twice. For the
+// same reason no cache between may keep an answer to a GET.
+func setHeaders(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+}
+
+// encode returns v as JSON. Nothing is escaped for HTML: an id is to be read as
+// it is.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

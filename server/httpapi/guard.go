@@ -1,12 +1,10 @@
 package httpapi
 
 import (
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -20,24 +18,13 @@ import (
 // makes a browser send, says to browsers what they may not do, turns panics into a 500 for
 // that caller alone, and writes one line per request.
 type guard struct {
-	next    http.Handler
-	logger  *slog.Logger
-	budget  calllog.Budget
-	maxBody int64
-	// principal and accepts may be nil.
-	principal func(tls.ConnectionState) string
-	accepts   func(tls.ConnectionState) bool
-	// held, refused and answer are those of Config.
-	held    func(net.Conn) *budget.Connection
-	refused func(reason string, calls int)
-	answer  func(w http.ResponseWriter, r *http.Request, err *service.Error) bool
+	cfg    Config
+	next   http.Handler
+	budget calllog.Budget
 }
 
 func newGuard(cfg Config, next http.Handler) http.Handler {
-	g := &guard{
-		logger: cfg.Logger, maxBody: cfg.MaxBodyBytes,
-		principal: cfg.Principal, accepts: cfg.Accepts, held: cfg.Held, refused: cfg.Refused, answer: cfg.Answer,
-	}
+	g := &guard{cfg: cfg}
 	g.next = g.ownOrigin(next)
 	return g
 }
@@ -45,7 +32,7 @@ func newGuard(cfg Config, next http.Handler) http.Handler {
 // fail answers a request that no handler gets, in the form of its protocol. Without one
 // it is f.
 func (g *guard) fail(w http.ResponseWriter, r *http.Request, err *service.Error, f failure) {
-	if g.answer == nil || !g.answer(w, r, err) {
+	if g.cfg.Answer == nil || !g.cfg.Answer(w, r, err) {
 		writeFailure(w, r, f)
 	}
 }
@@ -95,7 +82,7 @@ const requestBytes = 16 << 10
 type connection struct{}
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.TLS != nil && g.accepts != nil && !g.accepts(*r.TLS) {
+	if r.TLS != nil && g.cfg.Accepts != nil && !g.cfg.Accepts(*r.TLS) {
 		// As in the handshake of a connection that is made now. A panic alone ends but one
 		// stream of HTTP/2, and the client would go on with the connection.
 		_ = r.Context().Value(connection{}).(net.Conn).Close()
@@ -109,24 +96,24 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	defer g.done(r, response, start)
 	defer g.recover(response, r)
-	if conn, ok := r.Context().Value(connection{}).(net.Conn); ok && g.held != nil {
-		response.held = g.held(conn)
+	if conn, ok := r.Context().Value(connection{}).(net.Conn); ok && g.cfg.Held != nil {
+		response.held = g.cfg.Held(conn)
 	}
 	end, ok := begin(response.held, r)
 	if !ok {
 		response.held = nil
-		g.refused(service.ErrOverloaded.Reason, 1)
+		g.cfg.Refused(service.ErrOverloaded.Reason, 1)
 		g.fail(response, r, service.ErrOverloaded, failureOf(service.ErrOverloaded))
 		return
 	}
 	defer end()
-	if r.ContentLength > g.maxBody {
-		message := fmt.Sprintf("the body has more than %s", bytesize.Size(g.maxBody))
+	if r.ContentLength > g.cfg.MaxBodyBytes {
+		message := fmt.Sprintf("the body has more than %s", bytesize.Size(g.cfg.MaxBodyBytes))
 		g.fail(response, r, &service.Error{Code: service.ResourceExhausted, Reason: service.ReasonQuota, Message: message},
 			failure{status: http.StatusRequestEntityTooLarge, exception: argumentException, message: message})
 		return
 	}
-	r.Body = http.MaxBytesReader(response, r.Body, g.maxBody)
+	r.Body = http.MaxBytesReader(response, r.Body, g.cfg.MaxBodyBytes)
 	inner := withoutDoubleSlash(g.withCaller(r))
 	g.next.ServeHTTP(response, inner)
 	r.Pattern = inner.Pattern // The handler around this one asks which call it was.
@@ -162,8 +149,8 @@ func begin(held *budget.Connection, r *http.Request) (end func(), ok bool) {
 // withCaller returns a request whose calls are those of its sender.
 func (g *guard) withCaller(r *http.Request) *http.Request {
 	caller := service.Caller{Address: r.RemoteAddr}
-	if r.TLS != nil && g.principal != nil {
-		caller.Principal = g.principal(*r.TLS)
+	if r.TLS != nil && g.cfg.Principal != nil {
+		caller.Principal = g.cfg.Principal(*r.TLS)
 	}
 	return r.WithContext(service.WithCaller(r.Context(), caller))
 }
@@ -177,11 +164,10 @@ func (g *guard) recover(w *loggedResponse, r *http.Request) {
 	if p == http.ErrAbortHandler {
 		panic(p)
 	}
-	g.logger.ErrorContext(r.Context(), "a call panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	err := service.ErrorOf(calllog.Panicked(r.Context(), g.cfg.Logger, p))
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // The answer has begun: it must not look whole.
 	}
-	err := service.ErrorOf(fmt.Errorf("panic: %v", p))
 	g.fail(w, r, err, failureOf(err))
 }
 
@@ -190,26 +176,19 @@ func (g *guard) recover(w *loggedResponse, r *http.Request) {
 // logged.
 func (g *guard) done(r *http.Request, w *loggedResponse, start time.Time) {
 	level := levelOf(w.status, w.reason)
-	if !g.logger.Enabled(r.Context(), level) {
+	if !g.cfg.Logger.Enabled(r.Context(), level) {
 		return
 	}
-	attrs := []slog.Attr{
-		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", w.status), slog.Duration("took", time.Since(start)),
-	}
-	if level > slog.LevelDebug {
-		silent, ok := g.budget.Take(start)
-		if !ok {
-			return
-		}
-		if silent > 0 {
-			attrs = append(attrs, slog.Int("lines_left_out", silent))
-		}
+	attrs, ok := g.budget.Line(level, start,
+		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", w.status), slog.Duration("took", time.Since(start)))
+	if !ok {
+		return
 	}
 	if w.reason != "" {
 		attrs = append(attrs, slog.String("reason", w.reason))
 	}
 	attrs = append(attrs, slog.String("caller", r.RemoteAddr))
-	g.logger.LogAttrs(r.Context(), level, "request", attrs...)
+	g.cfg.Logger.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
 func levelOf(status int, reason string) slog.Level {
