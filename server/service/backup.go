@@ -21,9 +21,7 @@ const maxBackups = 4
 
 // backups writes backups.
 type backups struct {
-	*calls
-	*reader
-	tag     nodeTag
+	base
 	version string
 	// running is the number of backups being written, and of has the names of their callers.
 	running atomic.Int64

@@ -145,7 +145,7 @@ var useCases = map[string]struct {
 		return err
 	}},
 	"own etags": {rights.Read, func(ctx context.Context, n node) error {
-		_, err := n.ListOwnEtags(ctx, DatabasesRequest{})
+		_, err := n.ListOwnEtags(ctx, &idnodev1.ListDatabasesRequest{})
 		return err
 	}},
 	"reserves": {rights.Read, func(ctx context.Context, n node) error {

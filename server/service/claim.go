@@ -12,9 +12,7 @@ import (
 
 // claims are the use cases of claimed ids.
 type claims struct {
-	*calls
-	*proposer
-	*reader
+	base
 }
 
 // Claim records a finished id in the cluster: the first claim wins.
@@ -50,7 +48,7 @@ func (c *claims) claimKey(ctx context.Context, database, id string, request requ
 		return 0, err
 	}
 	e := op.Envelope{Database: database, Request: request.key(database, f)}
-	result, err := c.propose(ctx, e, &raftlogv1.Claim{Id: id}, request.given())
+	result, err := c.propose(ctx, e, &raftlogv1.Claim{Id: id}, false)
 	if err == nil {
 		c.events.issued(database, docid.Semantic, "", 1)
 	}
@@ -74,17 +72,13 @@ func (c *claims) release(ctx context.Context, req *idnodev1.ReleaseRequest) (*id
 	if err := checkFolded(key, docid.MaxIDBytes, ReasonInvalidID, "id"); err != nil {
 		return nil, err
 	}
-	request, err := c.accept(req.GetRequestId(), 0)
+	e, err := c.prepare(ctx, req.GetRequestId(), rights.Claims, target{targetNothing, database, key}, 0, func() fingerprint {
+		return newFingerprint("Release").text(req.GetDatabase()).text(req.GetId())
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := c.authorize(ctx, rights.Claims, database, key); err != nil {
-		return nil, err
-	}
-	e := op.Envelope{Database: database, Request: request.key(database, func() fingerprint {
-		return newFingerprint("Release").text(req.GetDatabase()).text(req.GetId())
-	})}
-	result, err := c.propose(ctx, e, &raftlogv1.Release{Id: key}, request.given())
+	result, err := c.propose(ctx, e, &raftlogv1.Release{Id: key}, false)
 	return &idnodev1.ReleaseResponse{LogIndex: result.GetLogIndex()}, err
 }
 

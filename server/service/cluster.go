@@ -132,9 +132,7 @@ type Status struct {
 
 // members are the use cases of the cluster and its members.
 type members struct {
-	*calls
-	*proposer
-	*reader
+	base
 	cluster Cluster
 	version string
 	// hosts is Config.Hosts.

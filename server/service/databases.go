@@ -5,15 +5,17 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/reserve"
 )
 
 // databases shows which databases this node knows, and its counters in them.
 type databases struct {
-	*calls
-	*reader
+	base
 	// own is Config.OwnEtags.
 	own func() []OwnEtag
 }
@@ -30,16 +32,6 @@ type OwnEtag struct {
 	Ceiling uint64
 }
 
-// DatabasesRequest asks for a page of what there is for each database, in order of their folded names.
-type DatabasesRequest struct {
-	// Prefix is what their names begin with, in any case.
-	Prefix string
-	// PageSize is 1 to 1,000; 0 means 100.
-	PageSize int
-	// PageToken is the NextPageToken of the page before; empty for the first.
-	PageToken string
-}
-
 // ListDatabases lists the databases that the cluster has ever used.
 func (d *databases) ListDatabases(ctx context.Context, req *idnodev1.ListDatabasesRequest) (*idnodev1.ListDatabasesResponse, error) {
 	return call(ctx, d.calls, "ListDatabases", req, d.listDatabases)
@@ -51,29 +43,48 @@ func (d *databases) listDatabases(ctx context.Context, req *idnodev1.ListDatabas
 		return nil, err
 	}
 	// The state limits their number, so that sorting them all is cheap enough.
-	of := DatabasesRequest{Prefix: req.GetPrefix(), PageSize: int(req.GetPageSize()), PageToken: req.GetPageToken()}
-	page, err := pageOfDatabases(ctx, d, listDatabases, of, d.state.Databases, func(name string) string { return name })
+	page, err := pageOfAll(ctx, d.base, listDatabases, req, d.state.Databases, func(name string) string { return name })
 	return &idnodev1.ListDatabasesResponse{Databases: page.Items, NextPageToken: page.NextPageToken, LogIndex: index}, err
 }
 
 // ListOwnEtags lists the etag counters of the node asked; no other node knows them.
-func (d *databases) ListOwnEtags(ctx context.Context, req DatabasesRequest) (Page[OwnEtag], error) {
-	return call(ctx, d.calls, "ListOwnEtags", req, func(ctx context.Context, req DatabasesRequest) (Page[OwnEtag], error) {
-		return pageOfDatabases(ctx, d, listOwnEtags, req, d.own, func(e OwnEtag) string { return e.Database })
-	})
+func (d *databases) ListOwnEtags(ctx context.Context, req *idnodev1.ListDatabasesRequest) (Page[OwnEtag], error) {
+	return call(ctx, d.calls, "ListOwnEtags", req, d.listOwnEtags)
 }
 
-func pageOfDatabases[T any](
-	ctx context.Context, d *databases, what listing, req DatabasesRequest, all func() []T, name func(T) string,
+func (d *databases) listOwnEtags(ctx context.Context, req *idnodev1.ListDatabasesRequest) (Page[OwnEtag], error) {
+	return pageOfAll(ctx, d.base, listOwnEtags, req, d.own, func(e OwnEtag) string { return e.Database })
+}
+
+// ListReserves lists what the node asked has in reserve, of all databases.
+func (r *ranges) ListReserves(ctx context.Context, req *idnodev1.ListReservesRequest) (*idnodev1.ListReservesResponse, error) {
+	return call(ctx, r.calls, "ListReserves", req, r.listReserves)
+}
+
+func (r *ranges) listReserves(ctx context.Context, req *idnodev1.ListReservesRequest) (*idnodev1.ListReservesResponse, error) {
+	of := &idnodev1.ListDatabasesRequest{PageSize: req.GetPageSize(), PageToken: req.GetPageToken()}
+	page, err := pageOfAll(ctx, r.base, listReserves, of, r.ownReserves, func(l reserve.Left) string { return l.Database + "\x00" + l.Tag })
+	res := &idnodev1.ListReservesResponse{NodeTag: r.tag.confirmed(), NextPageToken: page.NextPageToken}
+	for _, own := range page.Items {
+		res.Reserves = append(res.Reserves, &idnodev1.Reserve{
+			Database: own.Database, Tag: own.Tag, Numbers: own.Numbers, Lasts: durationpb.New(own.Lasts),
+		})
+	}
+	return res, err
+}
+
+// pageOfAll returns a page of what all returns, of every database, in order of their folded names.
+func pageOfAll[T any](
+	ctx context.Context, b base, what listing, req *idnodev1.ListDatabasesRequest, all func() []T, name func(T) string,
 ) (Page[T], error) {
 	// The names of databases are a matter of the whole cluster.
-	if err := d.authorize(ctx, rights.Read, "", ""); err != nil {
+	if err := b.authorize(ctx, rights.Read, "", ""); err != nil {
 		return Page[T]{}, err
 	}
-	if err := checkPrefix(req.Prefix); err != nil {
+	if err := checkPrefix(req.GetPrefix()); err != nil {
 		return Page[T]{}, err
 	}
-	c, err := cursor{scope: what, prefix: docid.Fold(req.Prefix)}.at(req.PageSize, req.PageToken)
+	c, err := cursor{scope: what, prefix: docid.Fold(req.GetPrefix())}.at(int(req.GetPageSize()), req.GetPageToken())
 	if err != nil || all == nil {
 		return Page[T]{}, err
 	}

@@ -7,9 +7,7 @@
 // page tokens, and the limit on calls in flight.
 //
 // A Service consists of groups of use cases, such as identities or members. Each has its own
-// data, and embeds those of three types that it needs: calls admits calls and checks their
-// callers, proposer takes operations through the log on behalf of the callers, and reader reads
-// a state that is new enough.
+// data, and embeds base.
 //
 // A use case takes and returns the messages of proto/idnode/v1, which are the same for every
 // API. Further values of another protocol are arguments.

@@ -27,12 +27,9 @@ const (
 
 // ids are the use cases that make ids from templates.
 type ids struct {
-	*calls
-	*proposer
+	base
 	identities *identities
 	claims     *claims
-	etags      Etags
-	tag        nodeTag
 }
 
 // Generate makes ids from a template.

@@ -20,17 +20,12 @@ import (
 	"github.com/idnode/idnode/server/reserve"
 )
 
-const (
-	// tokenBytes is the length of a range's token.
-	tokenBytes = 8
-)
+// tokenBytes is the length of a range's token.
+const tokenBytes = 8
 
 // ranges are the use cases of HiLo ranges.
 type ranges struct {
-	*calls
-	*proposer
-	*reader
-	tag nodeTag
+	base
 	// serverPrefix is Config.ServerPrefix.
 	serverPrefix string
 	// reserves may be nil; answered are the calls that it answered.
@@ -111,9 +106,6 @@ func (r *ranges) fromCluster(ctx context.Context, w *wantedRange) (*idnodev1.Nex
 		return nil, err
 	}
 	next := result.GetHiloNext()
-	if next == nil {
-		return nil, wrongResult("NextRange", result)
-	}
 	got := &idnodev1.NextRangeResponse{
 		Prefix: rangePrefix(w.GetTag(), w.separator, next.GetServerPrefix()),
 		Low:    next.GetLow(), High: next.GetHigh(), Size: next.GetSize(),
@@ -157,7 +149,7 @@ func (r *ranges) checkRangeText(req *idnodev1.NextRangeRequest) (string, error) 
 }
 
 // holder returns the caller's name, which the state keeps with the range.
-func (r *ranges) holder(ctx context.Context) *string { return r.proposer.auth.principal(ctx, true) }
+func (r *ranges) holder(ctx context.Context) *string { return r.principal(ctx, true) }
 
 func checkRangeNumbers(req *idnodev1.NextRangeRequest) error {
 	switch {
@@ -252,30 +244,24 @@ func (r *ranges) returnRange(ctx context.Context, req returnedRange) (*idnodev1.
 	if req.wrong != nil {
 		return nil, req.wrong
 	}
-	request, err := r.accept(req.GetRequestId(), 0)
+	e, err := r.prepare(ctx, req.GetRequestId(), rights.Ranges, target{targetNothing, database, tag}, 0, func() fingerprint {
+		return newFingerprint("ReturnRange").text(req.GetDatabase()).text(req.GetTag()).
+			number(req.GetLow()).number(req.GetHigh()).number(req.GetLast()).text(string(req.GetToken()))
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := r.authorize(ctx, rights.Ranges, database, tag); err != nil {
-		return nil, err
-	}
+	e.Principal = r.holder(ctx)
 	before := r.state.AppliedIndex()
 	ret := &raftlogv1.HiLoReturn{Tag: tag, Low: req.GetLow(), High: req.GetHigh(), Last: req.GetLast()}
 	if len(req.GetToken()) > 0 {
 		ret.CheckToken, ret.Token = true, binary.BigEndian.Uint64(req.GetToken())
 	}
-	e := op.Envelope{Database: database, Principal: r.holder(ctx), Request: request.key(database, func() fingerprint {
-		return newFingerprint("ReturnRange").text(req.GetDatabase()).text(req.GetTag()).
-			number(req.GetLow()).number(req.GetHigh()).number(req.GetLast()).text(string(req.GetToken()))
-	})}
-	result, err := r.propose(ctx, e, ret, request.given())
+	result, err := r.propose(ctx, e, ret, false)
 	if err != nil {
 		return nil, err
 	}
 	returned := result.GetHiloReturn()
-	if returned == nil {
-		return nil, wrongResult("ReturnRange", result)
-	}
 	if returned.GetReturned() {
 		if result.GetLogIndex() > before { // Otherwise it was given back the first time.
 			r.limitsOf(ctx).giveBack(time.Now(), req.GetHigh()-req.GetLast())
@@ -340,24 +326,19 @@ func (r *ranges) setHiLo(ctx context.Context, req *idnodev1.SetHiLoRequest) (*id
 		return nil, invalid(ReasonInvalidMax, "max",
 			"max %d is lower than the expected value %d: a counter only rises this way", largest, expected)
 	}
-	request, err := r.accept(req.GetRequestId(), 0)
+	need, what := r.toRaise(uint64(largest-expected)), target{targetTag, database, tag}
+	e, err := r.prepare(ctx, req.GetRequestId(), need, what, 1, func() fingerprint {
+		return newFingerprint("SetHiLo").text(req.GetDatabase()).text(req.GetTag()).number(largest).number(expected)
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := r.allow(ctx, r.toRaise(uint64(largest-expected)), target{targetTag, database, tag}, 1); err != nil {
-		return nil, err
-	}
-	e := op.Envelope{Database: database, Request: request.key(database, func() fingerprint {
-		return newFingerprint("SetHiLo").text(req.GetDatabase()).text(req.GetTag()).number(largest).number(expected)
-	})}
 	record := audit.Record{Event: audit.EventSetHiLo, Database: database, Name: tag, Before: expected, After: largest}
-	var now Value
-	err = r.audited(ctx, record, func() (change, error) {
-		result, err := r.propose(ctx, e, &raftlogv1.HiLoSet{Tag: tag, Max: largest, Expected: expected}, request.given())
-		now, err = value("SetHiLo", result, err)
-		return change{index: now.LogIndex, before: expected, after: now.Value}, err
+	set := &raftlogv1.HiLoSet{Tag: tag, Max: largest, Expected: expected}
+	now, err := r.proposeAudited(ctx, record, e, set, false, func(now *raftlogv1.Result) (before, after any) {
+		return expected, now.GetValue()
 	})
-	return &idnodev1.SetHiLoResponse{Max: now.Value, LogIndex: now.LogIndex}, err
+	return &idnodev1.SetHiLoResponse{Max: now.GetValue(), LogIndex: now.GetLogIndex()}, err
 }
 
 // hiloKey checks and folds database and tag of a call that names no separator.

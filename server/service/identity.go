@@ -14,9 +14,7 @@ import (
 
 // identities are the use cases of identities.
 type identities struct {
-	*calls
-	*proposer
-	*reader
+	base
 }
 
 // NextIdentity takes the next values of an identity.
@@ -25,7 +23,7 @@ func (i *identities) NextIdentity(ctx context.Context, req *idnodev1.NextIdentit
 }
 
 func (i *identities) nextIdentity(ctx context.Context, req *idnodev1.NextIdentityRequest) (*idnodev1.NextIdentityResponse, error) {
-	t, err := i.prepare(ctx, req)
+	t, err := i.toTake(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +56,7 @@ func (i *identities) NextIdentities(ctx context.Context, reqs []*idnodev1.NextId
 			continue
 		}
 		entered++
-		if values[n], errs[n] = i.prepare(ctx, req); errs[n] == nil {
+		if values[n], errs[n] = i.toTake(ctx, req); errs[n] == nil {
 			operations[n] = values[n].operation(who(n))
 		}
 	}
@@ -80,9 +78,9 @@ func (i *identities) NextIdentities(ctx context.Context, reqs []*idnodev1.NextId
 	return responses, errs
 }
 
-// prepare checks a request, folds its names, and refuses a caller without the right to it or
+// toTake checks a request, folds its names, and refuses a caller without the right to it or
 // beyond its limits.
-func (i *identities) prepare(ctx context.Context, r *idnodev1.NextIdentityRequest) (takeValues, error) {
+func (i *identities) toTake(ctx context.Context, r *idnodev1.NextIdentityRequest) (takeValues, error) {
 	database, name, err := identityKey(r.GetDatabase(), r.GetName())
 	if err != nil {
 		return takeValues{}, err
@@ -123,31 +121,23 @@ func (i *identities) seedIdentity(ctx context.Context, req *idnodev1.SeedIdentit
 	if err != nil {
 		return nil, err
 	}
-	request, err := i.accept(req.GetRequestId(), 0)
+	need, what := withForce(i.toRaise(i.raisedBy(req, database, name)), req.GetForce()), target{targetIdentity, database, name}
+	e, err := i.prepare(ctx, req.GetRequestId(), need, what, 1, func() fingerprint {
+		return newFingerprint("SeedIdentity").text(req.GetDatabase()).text(req.GetName()).
+			number(req.GetValue()).flag(req.GetForce()).optional(req.Expected)
+	})
 	if err != nil {
 		return nil, err
 	}
-	need := withForce(i.toRaise(i.raisedBy(req, database, name)), req.GetForce())
-	if err := i.allow(ctx, need, target{targetIdentity, database, name}, 1); err != nil {
-		return nil, err
-	}
-	e := op.Envelope{Database: database, Request: request.key(database, func() fingerprint {
-		return newFingerprint("SeedIdentity").text(req.GetDatabase()).text(req.GetName()).
-			number(req.GetValue()).flag(req.GetForce()).optional(req.Expected)
-	})}
 	seed := &raftlogv1.IdentitySeed{Name: name, Value: req.GetValue(), Force: req.GetForce(), Expected: req.Expected}
 	record := audit.Record{Event: audit.EventSeed, Database: database, Name: name, After: req.GetValue(), Force: req.GetForce()}
-	var now Value
-	err = i.audited(ctx, record, func() (done change, err error) {
-		result, err := i.propose(ctx, e, seed, request.given())
-		if err == nil && result.Before != nil {
-			done.before = result.GetBefore()
+	now, err := i.proposeAudited(ctx, record, e, seed, false, func(now *raftlogv1.Result) (before, after any) {
+		if now.Before != nil {
+			before = now.GetBefore()
 		}
-		now, err = value("SeedIdentity", result, err)
-		done.index, done.after = now.LogIndex, now.Value
-		return done, err
+		return before, now.GetValue()
 	})
-	return &idnodev1.SeedIdentityResponse{Value: now.Value, LogIndex: now.LogIndex}, err
+	return &idnodev1.SeedIdentityResponse{Value: now.GetValue(), LogIndex: now.GetLogIndex()}, err
 }
 
 // raisedBy returns how many numbers a seed takes, by this node's state of the identity; it may
@@ -175,27 +165,22 @@ func (i *identities) deleteIdentity(ctx context.Context, req *idnodev1.DeleteIde
 	if err != nil {
 		return nil, err
 	}
-	request, err := i.accept(req.GetRequestId(), 0)
+	need := withForce(rights.Delete, req.GetForget())
+	e, err := i.prepare(ctx, req.GetRequestId(), need, target{targetNothing, database, name}, 0, func() fingerprint {
+		return newFingerprint("DeleteIdentity").text(req.GetDatabase()).text(req.GetName()).flag(req.GetForget())
+	})
 	if err != nil {
-		return nil, err
-	}
-	if err := i.authorize(ctx, withForce(rights.Delete, req.GetForget()), database, name); err != nil {
 		return nil, err
 	}
 	event := audit.EventDelete
 	if req.GetForget() {
 		event = audit.EventForget
 	}
-	e := op.Envelope{Database: database, Request: request.key(database, func() fingerprint {
-		return newFingerprint("DeleteIdentity").text(req.GetDatabase()).text(req.GetName()).flag(req.GetForget())
-	})}
-	var last Value
-	err = i.audited(ctx, audit.Record{Event: event, Database: database, Name: name}, func() (change, error) {
-		result, err := i.propose(ctx, e, &raftlogv1.IdentityDelete{Name: name, Forget: req.GetForget()}, request.given())
-		last, err = value("DeleteIdentity", result, err)
-		return change{index: last.LogIndex, before: last.Value}, err
+	record, gone := audit.Record{Event: event, Database: database, Name: name}, &raftlogv1.IdentityDelete{Name: name, Forget: req.GetForget()}
+	last, err := i.proposeAudited(ctx, record, e, gone, false, func(last *raftlogv1.Result) (before, after any) {
+		return last.GetValue(), nil
 	})
-	return &idnodev1.DeleteIdentityResponse{Value: last.Value, LogIndex: last.LogIndex}, err
+	return &idnodev1.DeleteIdentityResponse{Value: last.GetValue(), LogIndex: last.GetLogIndex()}, err
 }
 
 // withForce returns the rights that a call needs that may be made by force.

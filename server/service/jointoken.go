@@ -45,15 +45,10 @@ func (m *members) createJoinToken(ctx context.Context, req *idnodev1.CreateJoinT
 	token, expires := rand.Text(), time.Now().Add(valid)
 	hash := sha256.Sum256([]byte(token))
 	record := recordedToken{Tag: req.GetTag(), Watcher: req.GetWatcher(), Expires: expires.UTC(), Token: shownToken(hash[:])}
-	res := &idnodev1.CreateJoinTokenResponse{Token: token, ExpiresAt: timestamppb.New(expires)}
-	err := m.audited(ctx, audit.Record{Event: audit.EventJoinToken, Name: req.GetTag(), After: record}, func() (change, error) {
-		result, err := m.propose(ctx, op.Envelope{}, &raftlogv1.JoinTokenCreate{
-			TokenHash: hash[:], Tag: req.GetTag(), Watcher: req.GetWatcher(), ExpiresUnixNano: expires.UnixNano(),
-		}, false)
-		res.LogIndex = result.GetLogIndex()
-		return change{index: res.LogIndex, after: record}, err
-	})
-	return res, err
+	create := &raftlogv1.JoinTokenCreate{TokenHash: hash[:], Tag: req.GetTag(), Watcher: req.GetWatcher(), ExpiresUnixNano: expires.UnixNano()}
+	created, err := m.proposeAudited(ctx, audit.Record{Event: audit.EventJoinToken, Name: req.GetTag(), After: record},
+		op.Envelope{}, create, false, thenIs(record))
+	return &idnodev1.CreateJoinTokenResponse{Token: token, ExpiresAt: timestamppb.New(expires), LogIndex: created.GetLogIndex()}, err
 }
 
 // recordedToken is the audit log's record of a token, and of a newcomer with a token.

@@ -32,9 +32,7 @@ const (
 
 // merges are the use cases of a restore.
 type merges struct {
-	*calls
-	*proposer
-	*reader
+	base
 }
 
 // MergeCounters raises counters to at least the given values and adds claims. It
@@ -55,31 +53,19 @@ func (m *merges) mergeCounters(ctx context.Context, req *idnodev1.MergeCountersR
 	if req.GetDryRun() {
 		return m.previewMerge(ctx, database, merge)
 	}
-	var res *idnodev1.MergeCountersResponse
-	err = m.audited(ctx, audit.Record{Event: audit.EventRestore, Database: database, After: counted(merge)}, func() (change, error) {
-		res, err = m.proposeMerge(ctx, database, merge)
-		return change{index: res.GetLogIndex(), after: map[string]int64{
+	record := audit.Record{Event: audit.EventRestore, Database: database, After: counted(merge)}
+	result, err := m.proposeAudited(ctx, record, op.Envelope{Database: database}, merge, true, func(r *raftlogv1.Result) (before, after any) {
+		res := r.GetMerge()
+		return nil, map[string]int64{
 			"created": res.GetCreated(), "raised": res.GetRaised(), "claimed": res.GetClaimed(), "unchanged": res.GetUnchanged(),
-		}}, err
+		}
 	})
-	return res, err
+	return mergeResponse(result.GetMerge(), nil, result.GetLogIndex()), err
 }
 
 // counted is how much a merge has, for the audit log: its names are too many.
 func counted(m *raftlogv1.Merge) map[string]int {
 	return map[string]int{"identities": len(m.GetIdentities()), "hilos": len(m.GetHilos()), "claims": len(m.GetClaims())}
-}
-
-func (m *merges) proposeMerge(ctx context.Context, database string, merge *raftlogv1.Merge) (*idnodev1.MergeCountersResponse, error) {
-	result, err := m.propose(ctx, op.Envelope{Database: database}, merge, true)
-	if err != nil {
-		return nil, err
-	}
-	merged := result.GetMerge()
-	if merged == nil {
-		return nil, wrongResult("MergeCounters", result)
-	}
-	return mergeResponse(merged, nil, result.GetLogIndex()), nil
 }
 
 func (m *merges) previewMerge(ctx context.Context, database string, merge *raftlogv1.Merge) (*idnodev1.MergeCountersResponse, error) {
@@ -132,13 +118,9 @@ func (m *merges) importSeries(ctx context.Context, req *idnodev1.ImportSeriesReq
 	}
 	name, numbers := imported(record)
 	has := map[string]int{"numbers": numbers}
-	res := &idnodev1.ImportSeriesResponse{}
-	err = m.audited(ctx, audit.Record{Event: audit.EventRestore, Database: database, Name: name, After: has}, func() (change, error) {
-		result, err := m.propose(ctx, op.Envelope{Database: database}, record, true)
-		res.LogIndex = result.GetLogIndex()
-		return change{index: res.LogIndex, after: has}, err
-	})
-	return res, err
+	result, err := m.proposeAudited(ctx, audit.Record{Event: audit.EventRestore, Database: database, Name: name, After: has},
+		op.Envelope{Database: database}, record, true, thenIs(has))
+	return &idnodev1.ImportSeriesResponse{LogIndex: result.GetLogIndex()}, err
 }
 
 // imported returns the series that a record is of, and how many numbers it has.
@@ -207,29 +189,16 @@ func (m *merges) mergeCluster(ctx context.Context, req *idnodev1.MergeClusterReq
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return nil, err
 	}
-	var res *idnodev1.MergeClusterResponse
-	err = m.audited(ctx, audit.Record{Event: audit.EventRestore, After: recorded(req)}, func() (change, error) {
-		res, err = m.proposeMergeCluster(ctx, merge)
-		return change{index: res.GetLogIndex(), after: recordedMerge{
-			Floor: res.GetFloor(), Given: res.GetGiven(), Shared: res.GetShared(), LogIndex: res.GetLogIndex(), Resume: res.GetResume(),
-		}}, err
+	record := audit.Record{Event: audit.EventRestore, After: recorded(req)}
+	result, err := m.proposeAudited(ctx, record, op.Envelope{}, merge, true, func(r *raftlogv1.Result) (before, after any) {
+		merged := r.GetMergeCluster()
+		return nil, recordedMerge{merged.GetFloor(), merged.GetGiven(), merged.GetShared(), r.GetLogIndex(), merged.GetResume()}
 	})
-	return res, err
-}
-
-func (m *merges) proposeMergeCluster(ctx context.Context, merge *raftlogv1.MergeCluster) (*idnodev1.MergeClusterResponse, error) {
-	result, err := m.propose(ctx, op.Envelope{}, merge, true)
-	if err != nil {
-		return nil, err
-	}
 	merged := result.GetMergeCluster()
-	if merged == nil {
-		return nil, wrongResult("MergeCluster", result)
-	}
 	return &idnodev1.MergeClusterResponse{
 		Floor: merged.GetFloor(), Given: merged.GetGiven(), Shared: merged.GetShared(),
 		LogIndex: result.GetLogIndex(), Resume: merged.GetResume(),
-	}, nil
+	}, err
 }
 
 // recordedMerge and recordedRequest are what the audit log has of a cluster's merge.

@@ -47,7 +47,7 @@ func TestOwnEtags(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, func(c *Config) { c.OwnEtags = func() []OwnEtag { return append([]OwnEtag(nil), all...) } })
 	ctx := context.Background()
-	page := func(req DatabasesRequest, want ...OwnEtag) string {
+	page := func(req *idnodev1.ListDatabasesRequest, want ...OwnEtag) string {
 		t.Helper()
 		res, err := n.ListOwnEtags(ctx, req)
 		if err != nil {
@@ -56,15 +56,15 @@ func TestOwnEtags(t *testing.T) {
 		same(t, res.Items, want)
 		return res.NextPageToken
 	}
-	page(DatabasesRequest{}, all[1], all[2], all[3], all[0])
-	next := page(DatabasesRequest{Prefix: "SH", PageSize: 2}, all[2], all[3])
-	if last := page(DatabasesRequest{Prefix: "sh", PageSize: 2, PageToken: next}, all[0]); last != "" {
+	page(&idnodev1.ListDatabasesRequest{}, all[1], all[2], all[3], all[0])
+	next := page(&idnodev1.ListDatabasesRequest{Prefix: "SH", PageSize: 2}, all[2], all[3])
+	if last := page(&idnodev1.ListDatabasesRequest{Prefix: "sh", PageSize: 2, PageToken: next}, all[0]); last != "" {
 		t.Errorf("the last page leads on by %q", last)
 	}
-	_, err := n.ListOwnEtags(ctx, DatabasesRequest{PageToken: next})
+	_, err := n.ListOwnEtags(ctx, &idnodev1.ListDatabasesRequest{PageToken: next})
 	wantError(t, err, InvalidArgument, ReasonInvalidPageToken, "page_token")
 	none := newNode(t, w, nil)
-	if res, err := none.ListOwnEtags(ctx, DatabasesRequest{}); err != nil || res.Items != nil {
+	if res, err := none.ListOwnEtags(ctx, &idnodev1.ListDatabasesRequest{}); err != nil || res.Items != nil {
 		t.Errorf("a node that shows none: %+v %v", res, err)
 	}
 }

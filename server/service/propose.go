@@ -8,28 +8,21 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/access/audit"
+	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm/op"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
-
-// proposer takes operations through the log, in the names of their callers.
-type proposer struct {
-	log  Proposer
-	auth *authorizer
-	// applied is how far the state has applied the log.
-	applied func() uint64
-	// caughtUp is Config.CaughtUp.
-	caughtUp func() bool
-}
 
 // named tries a proposal in the name of the caller where that counts, and again with the
 // name where the state says that it must be there. keyed says that there is a request id,
 // and repeatable that the same call again would be safe. The error is an *Error.
-func (p *proposer) named(ctx context.Context, keyed, repeatable bool, try func(principal *string) error) error {
-	principal := p.auth.principal(ctx, keyed)
+func (b base) named(ctx context.Context, keyed, repeatable bool, try func(principal *string) error) error {
+	principal := b.principal(ctx, keyed)
 	err := try(principal)
 	if needsPrincipal(err, principal) {
-		err = try(p.auth.author(ctx))
+		err = try(b.author(ctx))
 	}
 	if err != nil {
 		return proposalError(err, repeatable)
@@ -44,43 +37,82 @@ func needsPrincipal(err error, principal *string) bool {
 	return principal == nil && op.RefusalOf(err).GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED
 }
 
+// prepare checks the form of a request id, and refuses what allow refuses. It returns the envelope of
+// the operation. The fingerprint is taken last, because it takes the longest: a refused call is cheap.
+func (b base) prepare(ctx context.Context, id *idnodev1.RequestId, need rights.Right, what target, ids int64,
+	f func() fingerprint,
+) (op.Envelope, error) {
+	request, err := b.accept(id, 0)
+	if err != nil {
+		return op.Envelope{}, err
+	}
+	if err := b.allow(ctx, need, what, ids); err != nil {
+		return op.Envelope{}, err
+	}
+	return op.Envelope{Database: what.database, Request: request.key(what.database, f)}, nil
+}
+
+// proposeAudited is propose for a change that is audited as r says, with what changed returns of its
+// result.
+func (b base) proposeAudited(ctx context.Context, r audit.Record, e op.Envelope, payload proto.Message, repeatable bool,
+	changed func(*raftlogv1.Result) (before, after any),
+) (result *raftlogv1.Result, err error) {
+	err = b.audited(ctx, r, func() (done change, err error) {
+		if result, err = b.propose(ctx, e, payload, repeatable); err == nil {
+			done.index = result.GetLogIndex()
+			done.before, done.after = changed(result)
+		}
+		return done, err
+	})
+	return result, err
+}
+
+// thenIs is what proposeAudited records of a change whose result has nothing more to say.
+func thenIs(after any) func(*raftlogv1.Result) (any, any) {
+	return func(*raftlogv1.Result) (any, any) { return nil, after }
+}
+
 // propose takes the operation that does what the payload says through the log, in the
-// name of the caller where that counts, and returns its result, or nil and an *Error.
-// See named.
-func (p *proposer) propose(ctx context.Context, e op.Envelope, payload proto.Message,
+// name of the caller where that counts, and returns its result, or nil and an *Error. repeatable says
+// that the same call again is safe without a request id too. See named.
+func (b base) propose(ctx context.Context, e op.Envelope, payload proto.Message,
 	repeatable bool,
 ) (result *raftlogv1.Result, err error) {
-	err = p.named(ctx, e.Request != nil, repeatable, func(principal *string) (err error) {
+	err = b.named(ctx, e.Request != nil, repeatable || e.Request != nil, func(principal *string) (err error) {
 		e.Principal = cmp.Or(principal, e.Principal)
-		result, err = p.once(ctx, e, payload)
+		result, err = b.once(ctx, e, payload)
 		return err
 	})
 	return result, err
 }
 
 // once takes an operation through the log and returns its result. The error is the log's,
-// an *op.RefusedError, or an *Error for bytes that cannot be encoded or decoded.
-func (p *proposer) once(ctx context.Context, e op.Envelope, payload proto.Message) (*raftlogv1.Result, error) {
-	answer, err := p.answer(ctx, e, payload)
+// an *op.RefusedError, or an *Error for bytes that cannot be encoded or decoded, or a result of another
+// operation's type.
+func (b base) once(ctx context.Context, e op.Envelope, payload proto.Message) (*raftlogv1.Result, error) {
+	answer, err := b.answer(ctx, e, payload)
 	if err != nil {
 		return nil, err
 	}
 	result, err := op.DecodeResult(answer)
+	if err == nil && !answers(result, payload) {
+		return nil, wrongResult(payload, result)
+	}
 	return result, internalCodec(err)
 }
 
 // answer takes an operation through the log and returns its encoded result.
-func (p *proposer) answer(ctx context.Context, e op.Envelope, payload proto.Message) ([]byte, error) {
+func (b base) answer(ctx context.Context, e op.Envelope, payload proto.Message) ([]byte, error) {
 	operation, err := e.Encode(payload)
 	if err != nil {
 		return nil, internalCodec(err)
 	}
-	return p.log.Propose(ctx, operation)
+	return b.proposer.Propose(ctx, operation)
 }
 
 // proposeAll takes encoded operations through the log in one proposal and returns their answers.
 // Operations whose err is set are left out; the errors it sets are the proposer's.
-func (p *proposer) proposeAll(ctx context.Context, operations [][]byte, errs []error) [][]byte {
+func (b base) proposeAll(ctx context.Context, operations [][]byte, errs []error) [][]byte {
 	proposed, places := make([][]byte, 0, len(operations)), make([]int, 0, len(operations))
 	for i, operation := range operations {
 		if errs[i] == nil {
@@ -88,7 +120,7 @@ func (p *proposer) proposeAll(ctx context.Context, operations [][]byte, errs []e
 		}
 	}
 	answers := make([][]byte, len(operations))
-	results, failures := p.log.ProposeAll(ctx, proposed)
+	results, failures := b.proposer.ProposeAll(ctx, proposed)
 	for n, i := range places {
 		answers[i], errs[i] = results[n], failures[n]
 	}
@@ -106,24 +138,28 @@ func internalCodec(err error) error {
 }
 
 // wrongResult is what a result of another operation's type leads to.
-func wrongResult(want string, got *raftlogv1.Result) error {
-	return internal(fmt.Errorf("the result of %s is a %T", want, got.GetResult()))
+func wrongResult(want any, got *raftlogv1.Result) error {
+	return internal(fmt.Errorf("the result of %T is a %T", want, got.GetResult()))
 }
 
-// Value is the value of a counter at its change.
-type Value struct {
-	Value    int64
-	LogIndex uint64
-}
-
-// value returns the plain value in a result, unless there is an error instead.
-func value(what string, result *raftlogv1.Result, err error) (Value, error) {
-	if err != nil {
-		return Value{}, err
+// answers reports whether a result has what the operation of a payload is answered with, beside the
+// log index.
+func answers(result *raftlogv1.Result, payload proto.Message) bool {
+	switch payload.(type) {
+	case *raftlogv1.IdentitySeed, *raftlogv1.IdentityDelete, *raftlogv1.HiLoSet, *raftlogv1.SettingSet,
+		*raftlogv1.SeriesDefine, *raftlogv1.SeriesCloseScope:
+		_, ok := result.GetResult().(*raftlogv1.Result_Value)
+		return ok
+	case *raftlogv1.HiLoNext:
+		return result.GetHiloNext() != nil
+	case *raftlogv1.HiLoReturn:
+		return result.GetHiloReturn() != nil
+	case *raftlogv1.Merge:
+		return result.GetMerge() != nil
+	case *raftlogv1.MergeCluster:
+		return result.GetMergeCluster() != nil
+	case *raftlogv1.WorkerAcquire:
+		return result.GetWorkerLease() != nil
 	}
-	v, ok := result.GetResult().(*raftlogv1.Result_Value)
-	if !ok {
-		return Value{}, wrongResult(what, result)
-	}
-	return Value{Value: v.Value, LogIndex: result.GetLogIndex()}, nil
+	return true
 }

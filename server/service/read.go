@@ -10,68 +10,61 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// reader reads the replicated state, as new as a caller asks for.
-type reader struct {
-	auth       *authorizer
-	linearizer Linearizer
-	state      State
-}
-
 // settle makes the local state as new as the consistency asks for, and returns
 // the log index a read after it is at least as new as.
-func (r *reader) settle(ctx context.Context, consistency idnodev1.Consistency) (uint64, error) {
+func (b base) settle(ctx context.Context, consistency idnodev1.Consistency) (uint64, error) {
 	switch consistency {
 	case idnodev1.Consistency_CONSISTENCY_STALE:
 	case idnodev1.Consistency_CONSISTENCY_UNSPECIFIED, idnodev1.Consistency_CONSISTENCY_LINEARIZABLE:
-		if err := r.linearize(ctx); err != nil {
+		if err := b.linearize(ctx); err != nil {
 			return 0, err
 		}
 	default:
 		return 0, invalid(ReasonInvalidConsistency, "consistency", "there is no consistency %d", consistency)
 	}
-	return r.state.AppliedIndex(), nil
+	return b.state.AppliedIndex(), nil
 }
 
 // settleFor is settle for a reader of a name in a database, or of all names with that prefix if
 // rights.Further follows it. It checks the reader's right before, because any caller could
 // otherwise make the cluster work, and after, when the roles are as new as the answer.
-func (r *reader) settleFor(ctx context.Context, consistency idnodev1.Consistency, database, name string) (uint64, error) {
-	if err := r.auth.authorize(ctx, rights.Read, database, name); err != nil {
+func (b base) settleFor(ctx context.Context, consistency idnodev1.Consistency, database, name string) (uint64, error) {
+	if err := b.authorize(ctx, rights.Read, database, name); err != nil {
 		return 0, err
 	}
-	index, err := r.settle(ctx, consistency)
+	index, err := b.settle(ctx, consistency)
 	if err != nil {
 		return 0, err
 	}
-	if err := r.auth.authorize(ctx, rights.Read, database, name); err != nil {
+	if err := b.authorize(ctx, rights.Read, database, name); err != nil {
 		return 0, err
 	}
 	return index, nil
 }
 
-func (r *reader) linearize(ctx context.Context) error {
-	if err := r.linearizer.Linearize(ctx); err != nil {
+func (b base) linearize(ctx context.Context) error {
+	if err := b.linearizer.Linearize(ctx); err != nil {
 		return readError(err)
 	}
 	return nil
 }
 
 // page checks the request for a page and settles the state for it.
-func (r *reader) page(ctx context.Context, what listing, req listRequest) (cursor, uint64, error) {
+func (b base) page(ctx context.Context, what listing, req listRequest) (cursor, uint64, error) {
 	c, err := newCursor(what, req)
 	if err != nil {
 		return cursor{}, 0, err
 	}
-	index, err := r.settleFor(ctx, req.GetConsistency(), c.database, c.prefix+rights.Further)
+	index, err := b.settleFor(ctx, req.GetConsistency(), c.database, c.prefix+rights.Further)
 	return c, index, err
 }
 
 // list returns one page of find's results, each with its name.
 func list[F, T any](
-	ctx context.Context, r *reader, what listing, req listRequest,
+	ctx context.Context, b base, what listing, req listRequest,
 	find func(database, prefix, after string, limit int) []F, shown func(F) (name string, item T),
 ) (Page[T], error) {
-	c, index, err := r.page(ctx, what, req)
+	c, index, err := b.page(ctx, what, req)
 	if err != nil {
 		return Page[T]{}, err
 	}
@@ -108,7 +101,7 @@ func (i *identities) ListIdentities(ctx context.Context, req *idnodev1.ListIdent
 }
 
 func (i *identities) listIdentities(ctx context.Context, req *idnodev1.ListIdentitiesRequest) (*idnodev1.ListIdentitiesResponse, error) {
-	page, err := list(ctx, i.reader, listIdentities, req, i.state.Identities, func(f fsm.NamedIdentity) (string, *idnodev1.Identity) {
+	page, err := list(ctx, i.base, listIdentities, req, i.state.Identities, func(f fsm.NamedIdentity) (string, *idnodev1.Identity) {
 		return f.Name, &idnodev1.Identity{Name: f.Name, Value: f.Last}
 	})
 	return &idnodev1.ListIdentitiesResponse{Identities: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, err
@@ -157,7 +150,7 @@ func (r *ranges) ListHiLo(ctx context.Context, req *idnodev1.ListHiLoRequest) (*
 }
 
 func (r *ranges) listHiLo(ctx context.Context, req *idnodev1.ListHiLoRequest) (*idnodev1.ListHiLoResponse, error) {
-	page, err := list(ctx, r.reader, listHiLo, req, r.state.HiLos, func(f fsm.NamedHiLo) (string, *idnodev1.HiLo) {
+	page, err := list(ctx, r.base, listHiLo, req, r.state.HiLos, func(f fsm.NamedHiLo) (string, *idnodev1.HiLo) {
 		return f.Tag, &idnodev1.HiLo{Tag: f.Tag, Max: f.Max}
 	})
 	return &idnodev1.ListHiLoResponse{Hilos: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, err
@@ -169,6 +162,6 @@ func (c *claims) ListClaims(ctx context.Context, req *idnodev1.ListClaimsRequest
 }
 
 func (c *claims) listClaims(ctx context.Context, req *idnodev1.ListClaimsRequest) (*idnodev1.ListClaimsResponse, error) {
-	page, err := list(ctx, c.reader, listClaims, req, c.state.Claims, asItself)
+	page, err := list(ctx, c.base, listClaims, req, c.state.Claims, asItself)
 	return &idnodev1.ListClaimsResponse{Ids: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, err
 }

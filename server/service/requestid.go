@@ -24,8 +24,6 @@ type requestID struct {
 	since uint64
 }
 
-func (r requestID) given() bool { return r.id != "" }
-
 // fingerprint hashes the use case and every field of a request as the caller
 // wrote it, so that a request id cannot be used for another request unnoticed.
 //
@@ -89,7 +87,7 @@ func ofBlock(id string, values int64) bool {
 // identity, and returns it with the index that it is proposed with; nil is valid and means
 // none. It is called where the call arrives: a first try that is held up later must not look
 // newer than its retry.
-func (p *proposer) accept(id *idnodev1.RequestId, values int64) (requestID, error) {
+func (b base) accept(id *idnodev1.RequestId, values int64) (requestID, error) {
 	switch {
 	case id == nil:
 		return requestID{}, nil
@@ -103,18 +101,18 @@ func (p *proposer) accept(id *idnodev1.RequestId, values int64) (requestID, erro
 			"the request id has %d bytes, more than %d", len(id.GetId()), MaxRequestIDBytes)
 	case id.RetrySince != nil:
 		return requestID{id: id.GetId(), retry: true, since: id.GetRetrySince()}, nil
-	case !p.caughtUp():
+	case !b.caughtUp():
 		// Applied request ids may be forgotten already: the state would refuse a call that was
 		// never tried. Waiting would make a first try look newer.
 		return requestID{}, behind()
 	}
-	return requestID{id: id.GetId(), since: p.applied()}, nil
+	return requestID{id: id.GetId(), since: b.state.AppliedIndex()}, nil
 }
 
 // key returns the key of a call in the state, or nil if it has no request id. database is
 // folded.
 func (r requestID) key(database string, f func() fingerprint) *op.RequestKey {
-	if !r.given() {
+	if r.id == "" {
 		return nil
 	}
 	return &op.RequestKey{Key: hashRequestID(database, r.id), Fingerprint: f().sum(), Retry: r.retry, Since: r.since}

@@ -22,9 +22,7 @@ type Roles struct {
 
 // roles are the use cases of roles and limits.
 type roles struct {
-	*calls
-	*proposer
-	*reader
+	base
 }
 
 // GetRoles shows the roles and limits.

@@ -27,9 +27,7 @@ const MaxSeriesKeyBytes = 40_000
 // numbers are the use cases of series of document numbers. All but ResumeSeries may be
 // repeated: a key has its number, and what has happened already changes nothing.
 type numbers struct {
-	*calls
-	*proposer
-	*reader
+	base
 	zones     zones
 	templates templates
 }
@@ -92,19 +90,19 @@ func (n *numbers) defineSeries(ctx context.Context, req *idnodev1.DefineSeriesRe
 		would, _ := n.state.PreviewSeries(database, time.Now(), define)
 		preview.Forgets = would.Forgets
 	}
-	done, err := n.change(ctx, audit.EventSeriesDefine, database, name, to, "DefineSeries", define)
+	done, err := n.change(ctx, audit.EventSeriesDefine, database, name, to, define, true)
 	if err != nil {
 		return nil, err
 	}
-	suspended, err := n.suspended(ctx, database, name, done)
-	return &idnodev1.DefineSeriesResponse{Version: done.Value, LogIndex: done.LogIndex, Suspended: suspended, Preview: preview}, err
+	suspended, err := n.suspended(ctx, database, name, done.GetLogIndex())
+	return &idnodev1.DefineSeriesResponse{Version: done.GetValue(), LogIndex: done.GetLogIndex(), Suspended: suspended, Preview: preview}, err
 }
 
-// suspended checks a series that was defined: after a restore, a series of its name may have
+// suspended checks a series that was defined at a log index: after a restore, a series of its name may have
 // given numbers. If it cannot, the outcome is unknown: the caller does not know all of it, and
 // may repeat the call.
-func (n *numbers) suspended(ctx context.Context, database, name string, done Value) (suspended bool, err error) {
-	if n.state.AppliedIndex() < done.LogIndex {
+func (n *numbers) suspended(ctx context.Context, database, name string, defined uint64) (suspended bool, err error) {
+	if n.state.AppliedIndex() < defined {
 		if err := n.linearize(ctx); err != nil {
 			return false, proposalError(outcome.NewUnknown(outcome.Deadline, err), true)
 		}
@@ -113,16 +111,15 @@ func (n *numbers) suspended(ctx context.Context, database, name string, done Val
 	return suspended, nil
 }
 
-// change proposes and records a change of a series that answers with a number.
-func (n *numbers) change(ctx context.Context, event, database, name string, after any, useCase string,
-	payload proto.Message,
-) (done Value, err error) {
-	err = n.recorded(ctx, event, database, name, after, func() (uint64, error) {
-		result, err := n.propose(ctx, op.Envelope{Database: database}, payload, true)
-		done, err = value(useCase, result, err)
-		return done.LogIndex, err
-	})
-	return done, err
+// change proposes and records a change of a series.
+func (n *numbers) change(ctx context.Context, event, database, name string, after any, payload proto.Message,
+	repeatable bool,
+) (*raftlogv1.Result, error) {
+	if err := n.authorize(ctx, rights.Series, database, name); err != nil {
+		return nil, err
+	}
+	record := audit.Record{Event: event, Database: database, Name: name, After: after}
+	return n.proposeAudited(ctx, record, op.Envelope{Database: database}, payload, repeatable, thenIs(after))
 }
 
 // recorded makes a change of a series that needs a right of its own, and audits it.
@@ -364,8 +361,8 @@ func (n *numbers) closeScope(ctx context.Context, req *idnodev1.CloseScopeReques
 		return nil, err
 	}
 	scope := &raftlogv1.SeriesCloseScope{Name: name, Scope: req.GetScope()}
-	last, err := n.change(ctx, audit.EventSeriesClose, database, name, req.GetScope(), "CloseScope", scope)
-	return &idnodev1.CloseScopeResponse{Last: last.Value, LogIndex: last.LogIndex}, err
+	last, err := n.change(ctx, audit.EventSeriesClose, database, name, req.GetScope(), scope, true)
+	return &idnodev1.CloseScopeResponse{Last: last.GetValue(), LogIndex: last.GetLogIndex()}, err
 }
 
 // seriesKey checks and folds the name of a series, which is in a field.

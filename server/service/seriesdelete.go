@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/idnode/idnode/access/audit"
-	"github.com/idnode/idnode/fsm/op"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -20,16 +19,11 @@ func (n *numbers) deleteSeries(ctx context.Context, req *idnodev1.DeleteSeriesRe
 	if err != nil {
 		return nil, err
 	}
-	res := &idnodev1.DeleteSeriesResponse{}
-	err = n.recorded(ctx, audit.EventSeriesDelete, database, name, nil, func() (uint64, error) {
-		// Not repeatable: a series of this name and version may have begun since.
-		gone := &raftlogv1.SeriesDelete{Name: name, ExpectedVersion: req.GetExpectedVersion()}
-		result, err := n.propose(ctx, op.Envelope{Database: database}, gone, false)
-		res.LogIndex = result.GetLogIndex()
-		return res.LogIndex, err
-	})
+	// Not repeatable: a series of this name and version may have begun since.
+	gone := &raftlogv1.SeriesDelete{Name: name, ExpectedVersion: req.GetExpectedVersion()}
+	result, err := n.change(ctx, audit.EventSeriesDelete, database, name, nil, gone, false)
 	if inUse := (*Error)(nil); errors.As(err, &inUse) && inUse.Reason == ReasonSeriesInUse {
 		inUse.Message += "; close its scopes if it is to give no more numbers"
 	}
-	return res, err
+	return &idnodev1.DeleteSeriesResponse{LogIndex: result.GetLogIndex()}, err
 }

@@ -67,7 +67,7 @@ func (n *numbers) ListSeries(ctx context.Context, req *idnodev1.ListSeriesReques
 }
 
 func (n *numbers) listSeries(ctx context.Context, req *idnodev1.ListSeriesRequest) (*idnodev1.ListSeriesResponse, error) {
-	page, err := list(ctx, n.reader, listSeries, req, n.state.SeriesList, func(s fsm.NamedSeries) (string, *idnodev1.Series) {
+	page, err := list(ctx, n.base, listSeries, req, n.state.SeriesList, func(s fsm.NamedSeries) (string, *idnodev1.Series) {
 		return s.Name, seriesMessage(s)
 	})
 	return &idnodev1.ListSeriesResponse{Series: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, err

@@ -45,13 +45,8 @@ func (n *numbers) resumeSeries(ctx context.Context, req *idnodev1.ResumeSeriesRe
 		resume.Books = append(resume.Books, op.SeriesInBooks(in))
 		books = append(books, scopeInBooks{b.GetScope(), b.GetLast(), b.GetLastDate(), b.GetClosed()})
 	}
-	res := &idnodev1.ResumeSeriesResponse{}
-	err = n.recorded(ctx, audit.EventSeriesResume, database, name, books, func() (uint64, error) {
-		// The last call is not repeatable: another restore may have suspended the series since,
-		// for a reason of its own.
-		result, err := n.propose(ctx, op.Envelope{Database: database}, resume, req.GetMore())
-		res.LogIndex = result.GetLogIndex()
-		return res.LogIndex, err
-	})
-	return res, err
+	// The last call is not repeatable: another restore may have suspended the series since, for a
+	// reason of its own.
+	result, err := n.change(ctx, audit.EventSeriesResume, database, name, books, resume, req.GetMore())
+	return &idnodev1.ResumeSeriesResponse{LogIndex: result.GetLogIndex()}, err
 }

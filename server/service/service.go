@@ -147,6 +147,14 @@ func (t nodeTag) confirmed() string {
 	return ""
 }
 
+// base is what every group of use cases has: calls lets its calls in, proposer takes operations
+// through the log, and linearizer makes the state new enough to be read.
+type base struct {
+	*calls
+	proposer   Proposer
+	linearizer Linearizer
+}
+
 // Service holds the use cases, in groups. It is safe for concurrent use.
 type Service struct {
 	*calls
@@ -177,30 +185,22 @@ func New(cfg Config) *Service {
 		admission: &admission{authorizer: auth, etags: cfg.Etags, caughtUp: cfg.CaughtUp, most: cfg.MaxInFlight},
 		auditing:  audit, events: &cfg.Events, logger: cfg.Logger, timeout: cfg.CallTimeout,
 	}
-	proposer := &proposer{log: untimed{cfg.Proposer}, auth: auth, applied: cfg.State.AppliedIndex, caughtUp: cfg.CaughtUp}
-	reader := &reader{auth: auth, linearizer: cfg.Linearizer, state: cfg.State}
-	identities := &identities{calls, proposer, reader}
-	claims := &claims{calls, proposer, reader}
+	base := base{calls: calls, proposer: untimed{cfg.Proposer}, linearizer: cfg.Linearizer}
+	identities, claims := &identities{base}, &claims{base}
 	return &Service{
-		calls:      calls,
-		ids:        &ids{calls: calls, proposer: proposer, identities: identities, claims: claims, etags: cfg.Etags, tag: tag},
-		identities: identities,
-		ranges: &ranges{
-			calls: calls, proposer: proposer, reader: reader, tag: tag, serverPrefix: cfg.ServerPrefix, reserves: cfg.Reserves,
-			ownReserves: cfg.OwnReserves,
-		},
-		claims:    claims,
-		numbers:   &numbers{calls: calls, proposer: proposer, reader: reader},
-		workers:   &workers{calls: calls, proposer: proposer, reader: reader, tag: tag},
-		databases: &databases{calls: calls, reader: reader, own: cfg.OwnEtags},
-		merges:    &merges{calls, proposer, reader},
-		backups:   &backups{calls: calls, reader: reader, tag: tag, version: cfg.Version},
+		calls: calls, identities: identities, claims: claims,
+		ids:       &ids{base, identities, claims},
+		ranges:    &ranges{base: base, serverPrefix: cfg.ServerPrefix, reserves: cfg.Reserves, ownReserves: cfg.OwnReserves},
+		numbers:   &numbers{base: base},
+		workers:   &workers{base: base},
+		databases: &databases{base, cfg.OwnEtags},
+		merges:    &merges{base},
+		backups:   &backups{base: base, version: cfg.Version},
 		members: &members{
-			calls: calls, proposer: proposer, reader: reader,
-			cluster: cfg.Cluster, version: cfg.Version, hosts: cfg.Hosts, reserve: cfg.ReserveTotal,
+			base: base, cluster: cfg.Cluster, version: cfg.Version, hosts: cfg.Hosts, reserve: cfg.ReserveTotal,
 			refusals: rate.Sometimes{First: 10, Interval: time.Second},
 		},
-		roles:    &roles{calls, proposer, reader},
-		settings: &settings{calls, proposer, reader},
+		roles:    &roles{base},
+		settings: &settings{base},
 	}
 }

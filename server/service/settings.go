@@ -15,9 +15,7 @@ import (
 
 // settings are the use cases of the replicated settings.
 type settings struct {
-	*calls
-	*proposer
-	*reader
+	base
 }
 
 // ListSettings shows all replicated settings, by key.
@@ -48,14 +46,14 @@ func (s *settings) updateSetting(ctx context.Context, to *idnodev1.UpdateSetting
 		}
 		return nil, invalid(ReasonInvalidSetting, "key", "there is no setting %.64q, only %s", to.GetKey(), strings.Join(keys, ", "))
 	}
-	res, before := &idnodev1.UpdateSettingResponse{Setting: all[at]}, all[at].GetValue()
-	err := s.audited(ctx, audit.Record{Event: audit.EventSetting, Name: to.GetKey(), After: to.GetValue()}, func() (change, error) {
-		result, err := s.propose(ctx, op.Envelope{}, &raftlogv1.SettingSet{Key: to.GetKey(), Value: to.GetValue()}, false)
-		now, err := value("UpdateSetting", result, err)
-		res.Setting.Value, res.LogIndex = now.Value, now.LogIndex
-		return change{index: now.LogIndex, before: before, after: to.GetValue()}, err
+	record := audit.Record{Event: audit.EventSetting, Name: to.GetKey(), After: to.GetValue()}
+	set := &raftlogv1.SettingSet{Key: to.GetKey(), Value: to.GetValue()}
+	now, err := s.proposeAudited(ctx, record, op.Envelope{}, set, false, func(*raftlogv1.Result) (before, after any) {
+		return all[at].GetValue(), to.GetValue()
 	})
-	return res, err
+	setting := all[at]
+	setting.Value = now.GetValue()
+	return &idnodev1.UpdateSettingResponse{Setting: setting, LogIndex: now.GetLogIndex()}, err
 }
 
 func (s *settings) all() []*idnodev1.Setting {

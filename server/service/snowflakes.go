@@ -84,7 +84,7 @@ func (w *workers) nextSnowflakes(ctx context.Context, req *idnodev1.NextSnowflak
 	if own == nil {
 		return nil, exhausted(ReasonQuota, "this node has workers of too many pools", 0, nil)
 	}
-	own.author.Store(w.proposer.auth.author(ctx))
+	own.author.Store(w.author(ctx))
 	ids, err := own.NextN(ctx, int(count))
 	return &idnodev1.NextSnowflakesResponse{Ids: ids}, snowflakeError(err)
 }

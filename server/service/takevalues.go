@@ -36,7 +36,7 @@ func (t takenValues) response() *idnodev1.NextIdentityResponse {
 func (i *identities) take(ctx context.Context, t takeValues) (res takenValues, err error) {
 	keyed := t.Request != nil
 	err = i.named(ctx, keyed, keyed, func(principal *string) error {
-		answer, err := i.proposer.log.Propose(ctx, t.operation(principal))
+		answer, err := i.proposer.Propose(ctx, t.operation(principal))
 		if err == nil {
 			res, err = i.taken(t, answer)
 		}
@@ -60,7 +60,7 @@ func (i *identities) taken(t takeValues, answer []byte) (takenValues, error) {
 		if err != nil {
 			return takenValues{}, internalCodec(err)
 		}
-		return takenValues{}, wrongResult("taking values", result)
+		return takenValues{}, wrongResult(t, result)
 	}
 	if err := checkBlocks(blocks, t.count); err != nil {
 		return takenValues{}, internal(err)

@@ -26,10 +26,7 @@ const defaultLayout = "twitter"
 
 // workers are the use cases of pools of workers, which make Snowflake ids.
 type workers struct {
-	*calls
-	*proposer
-	*reader
-	tag nodeTag
+	base
 	own ownWorkers
 }
 
@@ -60,14 +57,9 @@ func (w *workers) definePool(ctx context.Context, req *idnodev1.DefinePoolReques
 		return nil, err
 	}
 	define := &raftlogv1.PoolDefine{Name: pool.name, Layout: op.PoolLayout(layout), WindowNanos: int64(window), Forget: req.GetForgetLeases()}
-	res := &idnodev1.DefinePoolResponse{}
 	record := audit.Record{Event: audit.EventPoolDefine, Database: pool.database, Name: pool.name, After: layout, Force: req.GetForgetLeases()}
-	err = w.audited(ctx, record, func() (change, error) {
-		result, err := w.propose(ctx, op.Envelope{Database: pool.database}, define, true)
-		res.LogIndex = result.GetLogIndex()
-		return change{index: result.GetLogIndex(), after: layout}, err
-	})
-	return res, err
+	result, err := w.proposeAudited(ctx, record, op.Envelope{Database: pool.database}, define, true, thenIs(layout))
+	return &idnodev1.DefinePoolResponse{LogIndex: result.GetLogIndex()}, err
 }
 
 // layoutOf returns the layout that a request names, or has.
@@ -156,16 +148,13 @@ func (w *workers) acquireWorker(ctx context.Context, req *idnodev1.AcquireWorker
 	if err := worker.CheckHolder(req.GetHolder()); err != nil {
 		return nil, invalid(ReasonInvalidPool, "holder", "%v", err)
 	}
-	request, err := w.accept(req.GetRequestId(), 0)
+	what := target{targetNothing, pool.database, pool.name}
+	e, err := w.prepare(ctx, req.GetRequestId(), rights.Ranges, what, 1, func() fingerprint {
+		return newFingerprint("AcquireWorker").text(req.GetDatabase()).text(req.GetPool()).text(req.GetHolder()).number(acquire.GetWantNanos())
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := w.allow(ctx, rights.Ranges, target{database: pool.database, name: pool.name}, 1); err != nil {
-		return nil, err
-	}
-	e := op.Envelope{Database: pool.database, Request: request.key(pool.database, func() fingerprint {
-		return newFingerprint("AcquireWorker").text(req.GetDatabase()).text(req.GetPool()).text(req.GetHolder()).number(acquire.GetWantNanos())
-	})}
 	l, index, err := w.lease(ctx, e, acquire)
 	if err != nil {
 		return nil, err
@@ -185,9 +174,6 @@ func (w *workers) lease(ctx context.Context, e op.Envelope, acquire *raftlogv1.W
 		return generator.Lease{}, 0, err
 	}
 	l := result.GetWorkerLease()
-	if l == nil {
-		return generator.Lease{}, 0, wrongResult("AcquireWorker", result)
-	}
 	lease := generator.Lease{Worker: int(l.GetWorker()), Token: l.GetToken(), From: l.GetFrom(), Until: l.GetUntil()}
 	read := func(p *worker.Pool) { lease.Layout = p.Layout() }
 	if !w.state.ReadPool(e.Database, acquire.GetPool(), read) {
@@ -196,7 +182,7 @@ func (w *workers) lease(ctx context.Context, e op.Envelope, acquire *raftlogv1.W
 			return generator.Lease{}, 0, err
 		}
 		if !w.state.ReadPool(e.Database, acquire.GetPool(), read) {
-			return generator.Lease{}, 0, wrongResult("AcquireWorker", result)
+			return generator.Lease{}, 0, wrongResult(acquire, result)
 		}
 	}
 	return lease, result.GetLogIndex(), nil
@@ -287,7 +273,7 @@ func (w *workers) listPools(ctx context.Context, req *idnodev1.ListPoolsRequest)
 	find := func(database, prefix, after string, limit int) []fsm.NamedPool {
 		return w.state.Pools(database, prefix, after, limit, time.Now())
 	}
-	page, err := list(ctx, w.reader, listPools, req, find, func(p fsm.NamedPool) (string, *idnodev1.Pool) {
+	page, err := list(ctx, w.base, listPools, req, find, func(p fsm.NamedPool) (string, *idnodev1.Pool) {
 		m := &idnodev1.Pool{
 			Name: p.Name, Layout: layoutMessage(p.Layout), Window: durationpb.New(p.Window),
 			Workers: int32(p.Layout.Workers()), InUse: int32(p.InUse),

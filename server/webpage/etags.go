@@ -7,17 +7,17 @@ import (
 	"strconv"
 
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/server/service"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // database is the one that a call names, in its parameters.
 func database(q url.Values) string { return cmp.Or(q.Get("database"), docid.DefaultDatabase) }
 
 // databasesRequest reads the parameters of a list, which have the names of the public API's.
-func databasesRequest(r *http.Request) service.DatabasesRequest {
+func databasesRequest(r *http.Request) *idnodev1.ListDatabasesRequest {
 	q := r.URL.Query()
 	size, _ := strconv.ParseInt(q.Get("pageSize"), 10, 32) // Any other text means the default.
-	return service.DatabasesRequest{Prefix: q.Get("prefix"), PageSize: int(size), PageToken: q.Get("pageToken")}
+	return &idnodev1.ListDatabasesRequest{Prefix: q.Get("prefix"), PageSize: int32(size), PageToken: q.Get("pageToken")}
 }
 
 // etag is this node's counter of one database. Numbers are text: a browser's are exact to
