@@ -76,74 +76,15 @@ func (c *contents) checkFormed(o *op.Operation) *refusal {
 // run runs an operation, appending its result to dst, which is empty. It reports whether
 // the operation was applied; otherwise the result is a refusal.
 func (c *contents) run(dst []byte, now moment, o *op.Operation) (result []byte, applied bool) {
-	result, refused := c.dispatch(op.AppendLogIndex(dst, now.index), now, o)
+	known := &operations[o.Kind]
+	if known.inDatabase {
+		if err := checkDatabase(o); err != nil {
+			return appendRefused(dst, now.index, err), false
+		}
+	}
+	result, refused := known.run(c, op.AppendLogIndex(dst, now.index), now, *o)
 	if refused != nil {
 		return appendRefused(dst, now.index, refused), false
 	}
 	return result, true
-}
-
-// dispatch runs an operation, appending its answer to dst. A handler that refuses has
-// changed nothing but the time of a series, and its dst is ignored.
-func (c *contents) dispatch(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	switch o.Kind {
-	case op.KindIdentityNext:
-		return c.identityNext(dst, o)
-	case op.KindIdentitySeed:
-		return c.identitySeed(dst, o)
-	case op.KindIdentityDelete:
-		return c.identityDelete(dst, o)
-	case op.KindHiLoNext:
-		return c.hiloNext(dst, now, o)
-	case op.KindHiLoReturn:
-		return c.hiloReturn(dst, o)
-	case op.KindHiLoSet:
-		return c.hiloSet(dst, o)
-	case op.KindClaim:
-		return c.claim(dst, o)
-	case op.KindRelease:
-		return c.release(dst, o)
-	case op.KindSettingSet:
-		return c.settingSet(dst, now, o)
-	case op.KindMerge:
-		return c.merge(dst, o)
-	default:
-		return c.dispatchCluster(dst, now, o)
-	}
-}
-
-// dispatchCluster is dispatch for operations on series, on workers, and on the cluster itself.
-func (c *contents) dispatchCluster(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	if o.Kind.OfSeries() {
-		return c.series.apply(dst, now, o, c.floor)
-	}
-	if o.Kind.OfWorkers() {
-		return c.pools.apply(dst, now, o, c.floor)
-	}
-	switch o.Kind {
-	case op.KindBootstrap:
-		return c.bootstrap(dst, now, o)
-	case op.KindMemberAdd:
-		return c.memberAdd(dst, now, o)
-	case op.KindJoinTokenCreate:
-		return c.joinTokenCreate(dst, now, o)
-	case op.KindMemberAnnounce:
-		return c.memberAnnounce(dst, now, o)
-	case op.KindMemberPromote:
-		return c.memberPromote(dst, o)
-	case op.KindMemberRemove:
-		return c.memberRemove(dst, o)
-	case op.KindFormatRaise:
-		return c.formatRaise(dst, o)
-	case op.KindEtagRaise:
-		return c.etagRaise(dst, o)
-	case op.KindEtagCleanStop:
-		return c.etagCleanStop(dst, o)
-	case op.KindMergeCluster:
-		return c.mergeCluster(dst, o)
-	case op.KindRolesSet:
-		return c.rolesSet(dst, now, o)
-	default:
-		return dst, invalid("", "%v", op.ErrMalformed)
-	}
 }

@@ -12,18 +12,14 @@ const clusterIDBytes = 16
 
 // bootstrap forms the cluster. A repetition of the same Bootstrap changes nothing and is no
 // error: the node that proposed it may not know the outcome of the first.
-func (c *contents) bootstrap(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var b raftlogv1.Bootstrap
-	if err := decodePayload(o, &b); err != nil {
-		return dst, err
-	}
+func (c *contents) bootstrap(dst []byte, now moment, _ op.Operation, b *raftlogv1.Bootstrap) ([]byte, *refusal) {
 	if c.formed() && bytes.Equal(c.clusterID, b.GetClusterId()) {
 		return dst, nil
 	}
 	if c.formed() {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED, "", "the cluster is formed already")
 	}
-	if err := checkBootstrap(now, &b); err != nil {
+	if err := checkBootstrap(now, b); err != nil {
 		return dst, err
 	}
 	c.clusterID = bytes.Clone(b.GetClusterId())

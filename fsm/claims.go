@@ -226,12 +226,8 @@ func (s *claimStore) restore(m *raftlogv1.ClaimRecord) error {
 }
 
 // claim claims an id: the first claim wins.
-func (c *contents) claim(dst []byte, o *op.Operation) ([]byte, *refusal) {
-	var claim raftlogv1.Claim
-	if err := decodePayload(o, &claim); err != nil {
-		return dst, err
-	}
-	if err := checkClaim(o, claim.GetId()); err != nil {
+func (c *contents) claim(dst []byte, _ moment, o op.Operation, claim *raftlogv1.Claim) ([]byte, *refusal) {
+	if err := checkText("id", claim.GetId(), docid.MaxIDBytes); err != nil {
 		return dst, err
 	}
 	item := claimItem{db: c.databases.numberOf(o.Database), id: claim.GetId()}
@@ -244,13 +240,6 @@ func (c *contents) claim(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	c.databases.use(o.Database)
 	c.claims.claim(item)
 	return dst, nil
-}
-
-func checkClaim(o *op.Operation, id string) *refusal {
-	if err := checkDatabase(o); err != nil {
-		return err
-	}
-	return checkText("id", id, docid.MaxIDBytes)
 }
 
 // checkFree refuses an id that is claimed, or that an identity has issued. The state does
@@ -272,12 +261,8 @@ func (s *claimStore) checkFree(item claimItem, identities *identityStore, floor 
 	return nil
 }
 
-func (c *contents) release(dst []byte, o *op.Operation) ([]byte, *refusal) {
-	var release raftlogv1.Release
-	if err := decodePayload(o, &release); err != nil {
-		return dst, err
-	}
-	if err := checkClaim(o, release.GetId()); err != nil {
+func (c *contents) release(dst []byte, _ moment, o op.Operation, release *raftlogv1.Release) ([]byte, *refusal) {
+	if err := checkText("id", release.GetId(), docid.MaxIDBytes); err != nil {
 		return dst, err
 	}
 	item := claimItem{db: c.databases.numberOf(o.Database), id: release.GetId()}

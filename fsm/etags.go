@@ -141,11 +141,7 @@ func (e etagRecord) with(counters []etagCounter) *etagRecord {
 
 // etagRaise raises ceilings. None is ever lowered. Databases beyond the limit get none:
 // the answer names them, and the others are raised anyway.
-func (c *contents) etagRaise(dst []byte, o *op.Operation) ([]byte, *refusal) {
-	var raise raftlogv1.EtagRaise
-	if err := decodePayload(o, &raise); err != nil {
-		return dst, err
-	}
+func (c *contents) etagRaise(dst []byte, _ moment, _ op.Operation, raise *raftlogv1.EtagRaise) ([]byte, *refusal) {
 	to := make([]etagCounter, 0, len(raise.GetRaise()))
 	for _, r := range raise.GetRaise() {
 		to = append(to, etagCounter{database: r.GetDatabase(), ceiling: r.GetCeiling()})
@@ -169,11 +165,7 @@ func (c *contents) etagRaise(dst []byte, o *op.Operation) ([]byte, *refusal) {
 // A clean stop of many databases has several parts. It takes effect with the last. A lost part,
 // or a database beyond the limit, makes it differ from the node's disk, and then the next start
 // continues above the ceilings.
-func (c *contents) etagCleanStop(dst []byte, o *op.Operation) ([]byte, *refusal) {
-	var stop raftlogv1.EtagCleanStop
-	if err := decodePayload(o, &stop); err != nil {
-		return dst, err
-	}
+func (c *contents) etagCleanStop(dst []byte, _ moment, _ op.Operation, stop *raftlogv1.EtagCleanStop) ([]byte, *refusal) {
 	at := make([]etagCounter, 0, len(stop.GetLast()))
 	for _, l := range stop.GetLast() {
 		// A partitioned node may have passed its ceiling.

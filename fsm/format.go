@@ -13,11 +13,7 @@ func formatOf(*op.Operation) uint32 { return firstFormat }
 
 // formatRaise raises the log format that leaders write. Raising it to its present value
 // changes nothing.
-func (c *contents) formatRaise(dst []byte, o *op.Operation) ([]byte, *refusal) {
-	var raise raftlogv1.FormatRaise
-	if err := decodePayload(o, &raise); err != nil {
-		return dst, err
-	}
+func (c *contents) formatRaise(dst []byte, _ moment, _ op.Operation, raise *raftlogv1.FormatRaise) ([]byte, *refusal) {
 	if raise.GetFormat() < c.format {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, "format",
 			"is %d, and the cluster writes %d already", raise.GetFormat(), c.format)

@@ -135,27 +135,16 @@ func (s *hiloStore) restore(m *raftlogv1.HiLoRecord) error {
 	return nil
 }
 
-func checkHiLo(o *op.Operation, tag string) *refusal {
-	if err := checkDatabase(o); err != nil {
-		return err
-	}
-	return checkText("tag", tag, docid.MaxNameBytes)
-}
-
-func (c *contents) hiloNext(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var next raftlogv1.HiLoNext
-	if err := decodePayload(o, &next); err != nil {
-		return dst, err
-	}
-	holder, err := holderOf(now, o, &next)
+func (c *contents) hiloNext(dst []byte, now moment, o op.Operation, next *raftlogv1.HiLoNext) ([]byte, *refusal) {
+	holder, err := holderOf(now, o.Principal, next)
 	if err != nil {
 		return dst, err
 	}
-	size, err := hiloSize(now, &next)
+	size, err := hiloSize(now, next)
 	if err != nil {
 		return dst, err
 	}
-	if err := checkHiLo(o, next.GetTag()); err != nil {
+	if err := checkText("tag", next.GetTag(), docid.MaxNameBytes); err != nil {
 		return dst, err
 	}
 	found := c.hilos.find(c.databases.numberOf(o.Database), next.GetTag(), c.floor)
@@ -214,12 +203,8 @@ func idleTime(now, then int64) time.Duration {
 // hiloReturn takes a range back if that is possible. Otherwise it does not refuse, but
 // answers that nothing was done. Without a token only the range's holder may return it: a
 // forged return would give numbers twice.
-func (c *contents) hiloReturn(dst []byte, o *op.Operation) ([]byte, *refusal) {
-	var ret raftlogv1.HiLoReturn
-	if err := decodePayload(o, &ret); err != nil {
-		return dst, err
-	}
-	if err := checkHiLo(o, ret.GetTag()); err != nil {
+func (c *contents) hiloReturn(dst []byte, _ moment, o op.Operation, ret *raftlogv1.HiLoReturn) ([]byte, *refusal) {
+	if err := checkText("tag", ret.GetTag(), docid.MaxNameBytes); err != nil {
 		return dst, err
 	}
 	found := c.hilos.find(c.databases.numberOf(o.Database), ret.GetTag(), c.floor)
@@ -235,15 +220,11 @@ func (c *contents) hiloReturn(dst []byte, o *op.Operation) ([]byte, *refusal) {
 }
 
 // hiloSet raises Max for a client that runs the whole algorithm on its own side.
-func (c *contents) hiloSet(dst []byte, o *op.Operation) ([]byte, *refusal) {
-	var set raftlogv1.HiLoSet
-	if err := decodePayload(o, &set); err != nil {
-		return dst, err
-	}
+func (c *contents) hiloSet(dst []byte, _ moment, o op.Operation, set *raftlogv1.HiLoSet) ([]byte, *refusal) {
 	if set.GetMax() < 0 {
 		return dst, invalid("max", "is %d, must not be negative", set.GetMax())
 	}
-	if err := checkHiLo(o, set.GetTag()); err != nil {
+	if err := checkText("tag", set.GetTag(), docid.MaxNameBytes); err != nil {
 		return dst, err
 	}
 	found := c.hilos.find(c.databases.numberOf(o.Database), set.GetTag(), c.floor)

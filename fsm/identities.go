@@ -152,12 +152,12 @@ func (s *identityStore) warm(operations [][]byte) {
 	s.shown.Warm(keys[:n])
 }
 
-func (c *contents) identityNext(dst []byte, o *op.Operation) ([]byte, *refusal) {
+func (c *contents) identityNext(dst []byte, _ moment, o op.Operation) ([]byte, *refusal) {
 	next, err := o.DecodeIdentityNext()
 	if err != nil {
 		return dst, invalid("", "%v", err)
 	}
-	if err := checkIdentityNext(o, next); err != nil {
+	if err := checkIdentityNext(next); err != nil {
 		return dst, err
 	}
 	found := c.identities.find(c.databases.numberOf(o.Database), string(next.Name), c.floor)
@@ -181,8 +181,8 @@ func (c *contents) identityNext(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	return op.AppendBlocks(dst, blocks), nil
 }
 
-func checkIdentityNext(o *op.Operation, next op.IdentityNext) *refusal {
-	if err := checkIdentity(o, next.Name); err != nil {
+func checkIdentityNext(next op.IdentityNext) *refusal {
+	if err := checkText("name", next.Name, docid.MaxNameBytes); err != nil {
 		return err
 	}
 	if next.Count < 1 || next.Count > identity.MaxCount {
@@ -194,23 +194,12 @@ func checkIdentityNext(o *op.Operation, next op.IdentityNext) *refusal {
 	return nil
 }
 
-func checkIdentity[T ~string | ~[]byte](o *op.Operation, name T) *refusal {
-	if err := checkDatabase(o); err != nil {
-		return err
-	}
-	return checkText("name", name, docid.MaxNameBytes)
-}
-
 // identitySeed moves the last used value. An unused name has 0, for expected as well. A
 // hidden identity is seeded from its kept value, which is also compared with expected,
 // and is shown again: a caller that does not know of it must not set it back without
 // force.
-func (c *contents) identitySeed(dst []byte, o *op.Operation) ([]byte, *refusal) {
-	var seed raftlogv1.IdentitySeed
-	if err := decodePayload(o, &seed); err != nil {
-		return dst, err
-	}
-	if err := checkIdentity(o, seed.GetName()); err != nil {
+func (c *contents) identitySeed(dst []byte, _ moment, o op.Operation, seed *raftlogv1.IdentitySeed) ([]byte, *refusal) {
+	if err := checkText("name", seed.GetName(), docid.MaxNameBytes); err != nil {
 		return dst, err
 	}
 	found := c.identities.find(c.databases.numberOf(o.Database), seed.GetName(), c.floor)
@@ -233,12 +222,8 @@ func (c *contents) identitySeed(dst []byte, o *op.Operation) ([]byte, *refusal) 
 }
 
 // identityDelete hides an identity, or forgets it. Only forgetting finds a hidden identity.
-func (c *contents) identityDelete(dst []byte, o *op.Operation) ([]byte, *refusal) {
-	var del raftlogv1.IdentityDelete
-	if err := decodePayload(o, &del); err != nil {
-		return dst, err
-	}
-	if err := checkIdentity(o, del.GetName()); err != nil {
+func (c *contents) identityDelete(dst []byte, _ moment, o op.Operation, del *raftlogv1.IdentityDelete) ([]byte, *refusal) {
+	if err := checkText("name", del.GetName(), docid.MaxNameBytes); err != nil {
 		return dst, err
 	}
 	found := c.identities.find(c.databases.numberOf(o.Database), del.GetName(), c.floor)

@@ -40,11 +40,7 @@ type joinTokenStore struct {
 func newJoinTokens() joinTokenStore { return joinTokenStore{byHash: map[tokenHash]joinToken{}} }
 
 // joinTokenCreate records a token. A known token is unchanged.
-func (c *contents) joinTokenCreate(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var create raftlogv1.JoinTokenCreate
-	if err := decodePayload(o, &create); err != nil {
-		return dst, err
-	}
+func (c *contents) joinTokenCreate(dst []byte, now moment, _ op.Operation, create *raftlogv1.JoinTokenCreate) ([]byte, *refusal) {
 	if len(create.GetTokenHash()) != len(tokenHash{}) {
 		return dst, invalid("token_hash", "has %d bytes, must have %d", len(create.GetTokenHash()), len(tokenHash{}))
 	}

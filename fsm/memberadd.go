@@ -8,11 +8,7 @@ import (
 )
 
 // memberAdd registers a node that may then be added to Raft's configuration.
-func (c *contents) memberAdd(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var add raftlogv1.MemberAdd
-	if err := decodePayload(o, &add); err != nil {
-		return dst, err
-	}
+func (c *contents) memberAdd(dst []byte, now moment, o op.Operation, add *raftlogv1.MemberAdd) ([]byte, *refusal) {
 	m := add.GetMember()
 	if err := checkMember(m, c.format); err != nil {
 		return dst, err
@@ -20,7 +16,7 @@ func (c *contents) memberAdd(dst []byte, now moment, o *op.Operation) ([]byte, *
 	if have := c.members.byID[nodeid.ID(m.GetId())]; have != nil {
 		return addAgain(dst, m, have)
 	}
-	if err := checkAdd(c.roles, &c.joinTokens, now, o, &add); err != nil {
+	if err := checkAdd(c.roles, &c.joinTokens, now, &o, add); err != nil {
 		return dst, err
 	}
 	tag, err := c.members.tagFor(m.GetTag())

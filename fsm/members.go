@@ -167,11 +167,7 @@ func newMember(m *raftlogv1.Member, tag string) *raftlogv1.Member {
 
 // memberAnnounce records a member's start: its addresses, and the formats it reads. It opens a
 // session, and answers with the number of the start and how the previous start ended.
-func (c *contents) memberAnnounce(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var announce raftlogv1.MemberAnnounce
-	if err := decodePayload(o, &announce); err != nil {
-		return dst, err
-	}
+func (c *contents) memberAnnounce(dst []byte, now moment, _ op.Operation, announce *raftlogv1.MemberAnnounce) ([]byte, *refusal) {
 	said := announce.GetMember()
 	if err := checkMember(said, c.format); err != nil {
 		return dst, err
@@ -219,11 +215,7 @@ func startedBefore(said, have *raftlogv1.Member) bool {
 }
 
 // memberPromote makes a member a voter; a voter is unchanged.
-func (c *contents) memberPromote(dst []byte, o *op.Operation) ([]byte, *refusal) {
-	var promote raftlogv1.MemberPromote
-	if err := decodePayload(o, &promote); err != nil {
-		return dst, err
-	}
+func (c *contents) memberPromote(dst []byte, _ moment, _ op.Operation, promote *raftlogv1.MemberPromote) ([]byte, *refusal) {
 	_, m := c.members.present(promote.GetId())
 	if m == nil {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "id", "there is no such member")
@@ -239,11 +231,7 @@ func (c *contents) memberPromote(dst []byte, o *op.Operation) ([]byte, *refusal)
 // back, its session ends and its etags are dropped. Removing a removed member changes
 // nothing. A checked removal is valid only in the membership for which it was checked: of
 // two concurrent removals, each safe alone, the second must be checked again.
-func (c *contents) memberRemove(dst []byte, o *op.Operation) ([]byte, *refusal) {
-	var remove raftlogv1.MemberRemove
-	if err := decodePayload(o, &remove); err != nil {
-		return dst, err
-	}
+func (c *contents) memberRemove(dst []byte, _ moment, _ op.Operation, remove *raftlogv1.MemberRemove) ([]byte, *refusal) {
 	m := c.members.byTag(remove.GetTag())
 	if m == nil {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "tag", "there is no member %.200q", remove.GetTag())

@@ -16,20 +16,16 @@ const MaxMerge = 4096
 
 // merge raises counters and adds claims. Nothing is lowered, so merges are idempotent and
 // commute.
-func (c *contents) merge(dst []byte, o *op.Operation) ([]byte, *refusal) {
-	var m raftlogv1.Merge
-	if err := decodePayload(o, &m); err != nil {
-		return dst, err
-	}
-	if err := checkMerge(o, &m); err != nil {
+func (c *contents) merge(dst []byte, _ moment, o op.Operation, m *raftlogv1.Merge) ([]byte, *refusal) {
+	if err := checkMerge(m); err != nil {
 		return dst, err
 	}
 	merging := newMerging(c, c.databases.numberOf(o.Database))
-	if err := merging.room(o.Database, &m); err != nil {
+	if err := merging.room(o.Database, m); err != nil {
 		return dst, err
 	}
 	c.databases.use(o.Database)
-	merging.all(&m)
+	merging.all(m)
 	return op.AppendAnswer(dst, &merging.result), nil
 }
 
@@ -157,10 +153,7 @@ func (m *merging) count(exists, changed bool) bool {
 }
 
 // checkMerge refuses what no state holds.
-func checkMerge(o *op.Operation, m *raftlogv1.Merge) *refusal {
-	if err := checkDatabase(o); err != nil {
-		return err
-	}
+func checkMerge(m *raftlogv1.Merge) *refusal {
 	if n := len(m.GetIdentities()) + len(m.GetHilos()) + len(m.GetClaims()); n > MaxMerge {
 		return invalid("", "there are %d names, at most %d are allowed", n, MaxMerge)
 	}

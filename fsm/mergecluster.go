@@ -11,11 +11,7 @@ import (
 
 // mergeCluster merges the cluster part of another state, such as a backup's: a tag that
 // was given there stays given here.
-func (c *contents) mergeCluster(dst []byte, o *op.Operation) ([]byte, *refusal) {
-	var m raftlogv1.MergeCluster
-	if err := decodePayload(o, &m); err != nil {
-		return dst, err
-	}
+func (c *contents) mergeCluster(dst []byte, _ moment, _ op.Operation, m *raftlogv1.MergeCluster) ([]byte, *refusal) {
 	if m.GetFloor() < 0 {
 		return dst, invalid("floor", "is %d, must not be negative", m.GetFloor())
 	}
@@ -25,7 +21,7 @@ func (c *contents) mergeCluster(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	}
 	plan := clusterPlan{members: &c.members, etags: &c.etags, limits: &c.settings, records: map[nodeid.ID]*etagRecord{}}
 	for _, given := range m.GetTags() {
-		if err := plan.tag(&m, given); err != nil {
+		if err := plan.tag(m, given); err != nil {
 			return dst, err
 		}
 	}

@@ -12,41 +12,19 @@ import (
 	"github.com/idnode/idnode/worker/snowflake"
 )
 
-// apply runs an operation on pools of workers, appending its answer to dst. A refused operation
-// frees workers whose windows have passed, and changes nothing else.
-func (s *poolStore) apply(dst []byte, now moment, o *op.Operation, floor floor) ([]byte, *refusal) {
-	if err := checkDatabase(o); err != nil {
-		return dst, err
-	}
-	switch o.Kind {
-	case op.KindPoolDefine:
-		return s.define(dst, now, o, floor)
-	case op.KindWorkerAcquire:
-		return s.acquire(dst, now, o)
-	case op.KindWorkerRenew:
-		return s.renew(dst, now, o)
-	default:
-		return s.release(dst, o)
-	}
-}
-
-// define begins a pool. If the state does not know all names that were used, there may have been
+// poolDefine begins a pool. If the state does not know all names that were used, there may have been
 // one of this name, with leases.
-func (s *poolStore) define(dst []byte, now moment, o *op.Operation, floor floor) ([]byte, *refusal) {
-	var m raftlogv1.PoolDefine
-	if err := decodePayload(o, &m); err != nil {
-		return dst, err
-	}
+func (c *contents) poolDefine(dst []byte, now moment, o op.Operation, m *raftlogv1.PoolDefine) ([]byte, *refusal) {
 	if err := checkText("name", m.GetName(), docid.MaxNameBytes); err != nil {
 		return dst, err
 	}
-	fresh, err := worker.NewPool(op.LayoutOf(m.GetLayout()), time.Duration(m.GetWindowNanos()), floor.series || m.GetForget())
+	fresh, err := worker.NewPool(op.LayoutOf(m.GetLayout()), time.Duration(m.GetWindowNanos()), c.floor.series || m.GetForget())
 	if err != nil {
 		return dst, refuseWorker(err)
 	}
-	i := s.find(s.databases.numberOf(o.Database), m.GetName())
+	i := c.pools.find(c.databases.numberOf(o.Database), m.GetName())
 	if i == nil {
-		return dst, s.begin(now, o, &m, fresh)
+		return dst, c.pools.begin(now, o.Database, m, fresh)
 	}
 	if !i.pool.Same(fresh) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_DIFFERS, "layout",
@@ -54,13 +32,13 @@ func (s *poolStore) define(dst []byte, now moment, o *op.Operation, floor floor)
 	}
 	if m.GetForget() {
 		i.pool.Forget()
-		s.changed(i)
+		c.pools.changed(i)
 	}
 	return dst, nil
 }
 
 // begin stores a new pool. How long its layout lasts does not matter where it may have had leases.
-func (s *poolStore) begin(now moment, o *op.Operation, m *raftlogv1.PoolDefine, fresh *worker.Pool) *refusal {
+func (s *poolStore) begin(now moment, database []byte, m *raftlogv1.PoolDefine, fresh *worker.Pool) *refusal {
 	name := m.GetName()
 	if r, found := docid.FirstInvisible(name); found {
 		return invalid("name", "has the character %U, which cannot be seen", r)
@@ -68,17 +46,17 @@ func (s *poolStore) begin(now moment, o *op.Operation, m *raftlogv1.PoolDefine, 
 	if err := fresh.Layout().Check(time.Unix(0, now.unixNano)); err != nil && !m.GetForget() {
 		return refuseWorker(err)
 	}
-	if full := s.databases.roomFor(o.Database, 1, len(name)); full != nil {
+	if full := s.databases.roomFor(database, 1, len(name)); full != nil {
 		return full
 	}
-	s.databases.use(o.Database)
-	s.add(s.databases.numberOf(o.Database), name, fresh)
+	s.databases.use(database)
+	s.add(s.databases.numberOf(database), name, fresh)
 	return nil
 }
 
 // in changes a pool.
-func (s *poolStore) in(o *op.Operation, name string, change func(*worker.Pool) error) *refusal {
-	i := s.find(s.databases.numberOf(o.Database), name)
+func (s *poolStore) in(database []byte, name string, change func(*worker.Pool) error) *refusal {
+	i := s.find(s.databases.numberOf(database), name)
 	if i == nil {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_NOT_FOUND, "pool", "there is no pool %.200q", name)
 	}
@@ -87,21 +65,17 @@ func (s *poolStore) in(o *op.Operation, name string, change func(*worker.Pool) e
 	return refuseWorker(err)
 }
 
-// acquire leases a worker.
-func (s *poolStore) acquire(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var m raftlogv1.WorkerAcquire
-	if err := decodePayload(o, &m); err != nil {
-		return dst, err
-	}
+// workerAcquire leases a worker.
+func (c *contents) workerAcquire(dst []byte, now moment, o op.Operation, m *raftlogv1.WorkerAcquire) ([]byte, *refusal) {
 	if _, found := docid.FirstInvisible(m.GetHolder()); found || !utf8.ValidString(m.GetHolder()) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_INVALID, "holder", "has an invisible character")
 	}
-	full := s.databases.roomFor(o.Database, 1, worker.MaxHolderBytes)
+	full := c.databases.roomFor(o.Database, 1, worker.MaxHolderBytes)
 	r := requestAt(now, m.GetWantNanos(), m.GetHolderUnixNano())
 	r.NoneNew = full != nil
 	var leased worker.Lease
 	var fresh int
-	refused := s.in(o, m.GetPool(), func(p *worker.Pool) (err error) {
+	refused := c.pools.in(o.Database, m.GetPool(), func(p *worker.Pool) (err error) {
 		fresh = -p.Known()
 		leased, err = p.Acquire(m.GetHolder(), m.GetToken(), r)
 		fresh += p.Known()
@@ -113,7 +87,7 @@ func (s *poolStore) acquire(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	if refused != nil {
 		return dst, refused
 	}
-	s.countLeases(s.databases.numberOf(o.Database), fresh)
+	c.pools.countLeases(c.databases.numberOf(o.Database), fresh)
 	return op.AppendAnswer(dst, op.WorkerLease(leased)), nil
 }
 
@@ -122,14 +96,10 @@ func requestAt(now moment, want, holder int64) worker.Request {
 	return worker.Request{Want: time.Duration(want), Holder: time.Unix(0, holder), Leader: time.Unix(0, now.unixNano)}
 }
 
-// renew moves the end of a window.
-func (s *poolStore) renew(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var m raftlogv1.WorkerRenew
-	if err := decodePayload(o, &m); err != nil {
-		return dst, err
-	}
+// workerRenew moves the end of a window.
+func (c *contents) workerRenew(dst []byte, now moment, o op.Operation, m *raftlogv1.WorkerRenew) ([]byte, *refusal) {
 	var leased worker.Lease
-	refused := s.in(o, m.GetPool(), func(p *worker.Pool) (err error) {
+	refused := c.pools.in(o.Database, m.GetPool(), func(p *worker.Pool) (err error) {
 		leased, err = p.Renew(int(m.GetWorker()), m.GetToken(), requestAt(now, m.GetWantNanos(), m.GetHolderUnixNano()))
 		return err
 	})
@@ -139,13 +109,9 @@ func (s *poolStore) renew(dst []byte, now moment, o *op.Operation) ([]byte, *ref
 	return op.AppendAnswer(dst, op.WorkerLease(leased)), nil
 }
 
-// release frees a worker. A repeated release changes nothing.
-func (s *poolStore) release(dst []byte, o *op.Operation) ([]byte, *refusal) {
-	var m raftlogv1.WorkerRelease
-	if err := decodePayload(o, &m); err != nil {
-		return dst, err
-	}
-	return dst, s.in(o, m.GetPool(), func(p *worker.Pool) error {
+// workerRelease frees a worker. A repeated release changes nothing.
+func (c *contents) workerRelease(dst []byte, _ moment, o op.Operation, m *raftlogv1.WorkerRelease) ([]byte, *refusal) {
+	return dst, c.pools.in(o.Database, m.GetPool(), func(p *worker.Pool) error {
 		return p.Release(int(m.GetWorker()), m.GetToken(), m.GetNext())
 	})
 }

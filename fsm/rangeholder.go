@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/hilo"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -61,14 +60,14 @@ func (h RangeHolder) packed() hilo.Holder {
 	return hilo.Holder{Who: strings.TrimRight(who, "\x00"), At: h.Issued.Unix()}
 }
 
-func holderOf(now moment, o *op.Operation, next *raftlogv1.HiLoNext) (hilo.Holder, *refusal) {
+func holderOf(now moment, principal []byte, next *raftlogv1.HiLoNext) (hilo.Holder, *refusal) {
 	if _, invisible := docid.FirstInvisible(next.GetLabel()); invisible || len(next.GetLabel()) > MaxLabelBytes {
 		return hilo.Holder{}, invalid("label", "is longer than %d bytes, or has invisible characters", MaxLabelBytes)
 	}
 	// What is cut off may be a part of a character, which a snapshot could not store.
-	principal := strings.ToValidUTF8(string(o.Principal[:min(len(o.Principal), maxHolderPrincipal)]), "")
+	kept := strings.ToValidUTF8(string(principal[:min(len(principal), maxHolderPrincipal)]), "")
 	return RangeHolder{
-		Label: next.GetLabel(), Principal: principal, Node: next.GetServerTag(), Reserve: next.GetReserve(),
+		Label: next.GetLabel(), Principal: kept, Node: next.GetServerTag(), Reserve: next.GetReserve(),
 		Issued: time.Unix(0, now.unixNano),
 	}.packed(), nil
 }

@@ -52,11 +52,7 @@ func (s *State) publishRoles() {
 
 // rolesSet replaces all roles and limits. The caller must still be able to change them
 // afterwards: a mistake would otherwise lock all callers out permanently.
-func (c *contents) rolesSet(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var set raftlogv1.RolesSet
-	if err := decodePayload(o, &set); err != nil {
-		return dst, err
-	}
+func (c *contents) rolesSet(dst []byte, now moment, o op.Operation, set *raftlogv1.RolesSet) ([]byte, *refusal) {
 	before := c.roles.index()
 	if set.Expected != nil && set.GetExpected() != before {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected", "is %d, and the roles were set at %d",
@@ -66,7 +62,7 @@ func (c *contents) rolesSet(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	if err != nil {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID, "table", "%v", err)
 	}
-	if !allows(table, o, rights.Cluster, nil, nil) {
+	if !allows(table, &o, rights.Cluster, nil, nil) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID, "table",
 			"it would shut its author out: no role gives %.200q the right cluster on every database", o.Principal)
 	}
@@ -130,49 +126,17 @@ func allows(table *rights.Table, o *op.Operation, need rights.Right, database, n
 // needOf returns the rights an operation needs, and the name it is about; none
 // for what nodes propose by themselves.
 func needOf(o *op.Operation) (rights.Right, []byte) {
-	switch o.Kind {
-	case op.KindIdentityNext:
-		return rights.Generate, o.Name()
-	case op.KindIdentitySeed:
-		return forced(rights.Seed, o), o.Name()
-	case op.KindIdentityDelete:
-		return forced(rights.Delete, o), o.Name()
-	case op.KindHiLoNext, op.KindHiLoReturn, op.KindWorkerAcquire, op.KindWorkerRenew, op.KindWorkerRelease:
-		return rights.Ranges, o.Name()
-	case op.KindHiLoSet:
-		return rights.Seed, o.Name()
-	case op.KindPoolDefine:
-		if o.Forced() {
-			return rights.Cluster, nil
-		}
-		return rights.Seed, o.Name()
-	case op.KindClaim, op.KindRelease:
-		return rights.Claims, o.Name()
-	case op.KindSettingSet, op.KindRolesSet, op.KindMerge, op.KindMergeCluster, op.KindMemberRemove, op.KindJoinTokenCreate:
-		return rights.Cluster, nil
-	default:
-		return needOfSeries(o)
-	}
-}
-
-// needOfSeries is needOf for operations on series.
-func needOfSeries(o *op.Operation) (rights.Right, []byte) {
+	need := operations[o.Kind].need
 	switch {
-	case o.Kind == op.KindSeriesTake || o.Confirms():
-		return rights.Number, o.Name()
-	case o.Kind == op.KindSeriesImport:
-		return rights.Cluster, nil
-	case o.Kind.OfSeries():
-		return rights.Series, o.Name()
-	default:
-		return 0, nil
-	}
-}
-
-// forced adds the right to force if the operation needs it.
-func forced(need rights.Right, o *op.Operation) rights.Right {
-	if o.Forced() {
+	case o.Kind == op.KindPoolDefine && o.Forced():
+		need = rights.Cluster
+	case o.Forced():
 		need |= rights.Force
+	case o.Confirms():
+		need = rights.Number
 	}
-	return need
+	if need == 0 || need == rights.Cluster {
+		return need, nil
+	}
+	return need, o.Name()
 }

@@ -98,11 +98,7 @@ func settingByKey(key string) (settingID, bool) {
 
 // settingSet changes a setting. A limit below the present use stops growth and
 // takes nothing away; only the window of request ids shrinks.
-func (c *contents) settingSet(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var set raftlogv1.SettingSet
-	if err := decodePayload(o, &set); err != nil {
-		return dst, err
-	}
+func (c *contents) settingSet(dst []byte, now moment, _ op.Operation, set *raftlogv1.SettingSet) ([]byte, *refusal) {
 	id, ok := settingByKey(set.GetKey())
 	if !ok {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SETTING_INVALID, "key", "there is no setting %.200q", set.GetKey())

@@ -53,12 +53,6 @@ func (k Kind) known() bool {
 	return k >= KindIdentityNext && k <= KindMergeCluster || k >= KindRolesSet && k <= KindWorkerRelease
 }
 
-// OfSeries reports whether an operation of the kind is on series of document numbers.
-func (k Kind) OfSeries() bool { return k >= KindSeriesDefine && k <= KindSeriesDelete }
-
-// OfWorkers reports whether an operation of the kind is on pools of workers.
-func (k Kind) OfWorkers() bool { return k >= KindPoolDefine && k <= KindWorkerRelease }
-
 // The other field numbers of raftlog.v1.Operation.
 const (
 	fieldDatabase  wire.Number = 1
@@ -137,12 +131,16 @@ func (o *Operation) Name() (name []byte) {
 // Forced reports whether an IdentitySeed is by force, or an IdentityDelete or a PoolDefine is to
 // forget.
 func (o *Operation) Forced() bool {
-	flag := identitySeedForce
+	var flag wire.Number
 	switch o.Kind {
+	case KindIdentitySeed:
+		flag = identitySeedForce
 	case KindIdentityDelete:
 		flag = identityDeleteForget
 	case KindPoolDefine:
 		flag = poolDefineForget
+	default:
+		return false
 	}
 	for num, v := range wire.Fields(o.Payload) {
 		if num == flag && v.Varint != 0 {

@@ -1,0 +1,93 @@
+package fsm
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm/op"
+)
+
+// operation is what the state does with operations of a kind.
+type operation struct {
+	// need is the right that a caller needs; 0 for what nodes propose by themselves. More are in needOf.
+	need rights.Right
+	// inDatabase means that the operation is about names of a database.
+	inDatabase bool
+	run        handler
+}
+
+// handler runs an operation, appending its answer to dst. A handler that refuses has changed
+// nothing but the time of a series, or that of a pool's leases, and its dst is ignored.
+type handler func(c *contents, dst []byte, now moment, o op.Operation) ([]byte, *refusal)
+
+// operations are by kind.
+var operations = [...]operation{
+	op.KindIdentityNext:   {rights.Generate, true, (*contents).identityNext},
+	op.KindIdentitySeed:   inDatabase(rights.Seed, (*contents).identitySeed),
+	op.KindIdentityDelete: inDatabase(rights.Delete, (*contents).identityDelete),
+	op.KindHiLoNext:       inDatabase(rights.Ranges, (*contents).hiloNext),
+	op.KindHiLoReturn:     inDatabase(rights.Ranges, (*contents).hiloReturn),
+	op.KindHiLoSet:        inDatabase(rights.Seed, (*contents).hiloSet),
+	op.KindClaim:          inDatabase(rights.Claims, (*contents).claim),
+	op.KindRelease:        inDatabase(rights.Claims, (*contents).release),
+	op.KindMerge:          inDatabase(rights.Cluster, (*contents).merge),
+
+	op.KindSeriesDefine:    {rights.Series, true, (*contents).seriesOperation},
+	op.KindSeriesTake:      {rights.Number, true, (*contents).seriesOperation},
+	op.KindSeriesEnd:       {rights.Series, true, (*contents).seriesOperation},
+	op.KindSeriesClose:     {rights.Series, true, (*contents).seriesOperation},
+	op.KindSeriesResume:    {rights.Series, true, (*contents).seriesOperation},
+	op.KindSeriesImport:    {rights.Cluster, true, (*contents).seriesOperation},
+	op.KindSeriesReconcile: {rights.Series, true, (*contents).seriesOperation},
+	op.KindSeriesDelete:    {rights.Series, true, (*contents).seriesOperation},
+
+	op.KindPoolDefine:    inDatabase(rights.Seed, (*contents).poolDefine),
+	op.KindWorkerAcquire: inDatabase(rights.Ranges, (*contents).workerAcquire),
+	op.KindWorkerRenew:   inDatabase(rights.Ranges, (*contents).workerRenew),
+	op.KindWorkerRelease: inDatabase(rights.Ranges, (*contents).workerRelease),
+
+	op.KindBootstrap:       onCluster(0, (*contents).bootstrap),
+	op.KindMemberAdd:       onCluster(0, (*contents).memberAdd),
+	op.KindMemberAnnounce:  onCluster(0, (*contents).memberAnnounce),
+	op.KindMemberPromote:   onCluster(0, (*contents).memberPromote),
+	op.KindMemberRemove:    onCluster(rights.Cluster, (*contents).memberRemove),
+	op.KindFormatRaise:     onCluster(0, (*contents).formatRaise),
+	op.KindEtagRaise:       onCluster(0, (*contents).etagRaise),
+	op.KindEtagCleanStop:   onCluster(0, (*contents).etagCleanStop),
+	op.KindMergeCluster:    onCluster(rights.Cluster, (*contents).mergeCluster),
+	op.KindSettingSet:      onCluster(rights.Cluster, (*contents).settingSet),
+	op.KindRolesSet:        onCluster(rights.Cluster, (*contents).rolesSet),
+	op.KindJoinTokenCreate: onCluster(rights.Cluster, (*contents).joinTokenCreate),
+}
+
+func (c *contents) seriesOperation(dst []byte, now moment, o op.Operation) ([]byte, *refusal) {
+	return c.series.apply(dst, now, &o, c.floor)
+}
+
+// message is *M, a message of the log.
+type message[M any] interface {
+	*M
+	proto.Message
+}
+
+// onCluster returns an operation on the cluster itself, with a payload of type M.
+func onCluster[M any, P message[M]](
+	need rights.Right, run func(c *contents, dst []byte, now moment, o op.Operation, payload P) ([]byte, *refusal),
+) operation {
+	return operation{need: need, run: func(c *contents, dst []byte, now moment, o op.Operation) ([]byte, *refusal) {
+		payload := P(new(M))
+		if err := decodePayload(&o, payload); err != nil {
+			return dst, err
+		}
+		return run(c, dst, now, o, payload)
+	}}
+}
+
+// inDatabase is onCluster for operations on names of a database.
+func inDatabase[M any, P message[M]](
+	need rights.Right, run func(c *contents, dst []byte, now moment, o op.Operation, payload P) ([]byte, *refusal),
+) operation {
+	known := onCluster(need, run)
+	known.inDatabase = true
+	return known
+}
