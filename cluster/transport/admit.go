@@ -12,8 +12,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/idnode/idnode/cluster/witness"
-	"github.com/idnode/idnode/internal/nodeid"
 )
 
 // admit runs both handshakes on an accepted connection. It returns the connection to use
@@ -135,7 +136,8 @@ func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionSta
 		return status, nil
 	}
 	seen, disk, asked := s.cfg.Witness.Seen(peer.ID), g.disk, witness.Seen{}
-	if !s.known.is(g.dialler, g.instance) || seen.Contradicts(g.instance.number(), g.disk) != nil {
+	id := raft.ServerID(peer.ID)
+	if s.nodes.get(id).process != g.instance || seen.Contradicts(g.instance.number(), g.disk) != nil {
 		if a, ok := s.probe(ctx, peer); ok && a.instance != g.instance {
 			return Impostor, nil
 		} else if ok {
@@ -145,8 +147,8 @@ func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionSta
 	if err := s.cfg.Witness.Accept(peer.ID, g.instance.number(), disk, asked); err != nil {
 		return SetBack, err
 	}
-	s.greeted.tell(g.dialler, disk)
-	s.replaced(g.dialler.String(), g.instance)
+	s.nodes.tell(id, disk)
+	s.replaced(peer.ID, g.instance)
 	return OK, nil
 }
 
@@ -194,38 +196,8 @@ func (s *stream) probe(ctx context.Context, peer Peer) (greetingReply, bool) {
 		return greetingReply{}, false
 	}
 	_ = member.raw.Close()
-	s.known.learn(member.answer.id, member.answer.instance)
+	s.nodes.change(raft.ServerID(peer.ID), func(n *knownNode) { n.process = member.answer.instance })
 	return member.answer, true
-}
-
-// instances are the processes found at the members' own addresses.
-type instances struct {
-	mu   sync.Mutex
-	byID map[nodeid.ID]instance
-}
-
-func newInstances() *instances { return &instances{byID: map[nodeid.ID]instance{}} }
-
-func (i *instances) is(member nodeid.ID, process instance) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.byID[member] == process
-}
-
-func (i *instances) learn(member nodeid.ID, process instance) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.byID[member] = process
-}
-
-func (i *instances) forget(name string) {
-	member, err := nodeid.Parse(name)
-	if err != nil {
-		return
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	delete(i.byID, member)
 }
 
 // limiter passes each key once per interval, so that a peer's retries do not fill the log.

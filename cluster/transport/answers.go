@@ -237,7 +237,7 @@ func (t *Transport) SendSeq() SendSeq { return t.answers.next() }
 // among them. It sends nothing. The error is ErrNewerTerm, or ctx's.
 func (t *Transport) AwaitMajority(ctx context.Context, since SendSeq, term uint64, voters []raft.ServerID) error {
 	for {
-		done, changed, err := t.answers.enough(since, term, voters, raft.ServerID(t.stream.local.String()))
+		done, changed, err := t.answers.enough(since, term, voters, t.stream.self)
 		if done || err != nil {
 			return err
 		}

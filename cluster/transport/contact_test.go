@@ -16,7 +16,7 @@ import (
 // leads lets one node send a heartbeat as the leader of term, which the other answers.
 func leads(t *testing.T, leader *Transport, follower *Transport, tag string, term uint64) {
 	t.Helper()
-	id := raft.ServerID(follower.stream.local.String())
+	id := follower.stream.self
 	sent := make(chan error, 1)
 	go func() {
 		sent <- leader.AppendEntries(id, Address(id), &raft.AppendEntriesRequest{RPCHeader: header(tag), Term: term},

@@ -8,6 +8,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/idnode/idnode/internal/nodeid"
 )
 
@@ -79,9 +81,9 @@ func (s *stream) greet(ctx context.Context, peer Peer, why purpose) (greeted, er
 	open, err := s.tryGreet(ctx, peer, why)
 	switch {
 	case processAnswers(err):
-		s.unreachable.reached(peer.ID)
+		s.nodes.reached(raft.ServerID(peer.ID))
 	case why != forProbe && !errors.Is(ctx.Err(), context.Canceled): // probeTimeout is too short to tell that a member is down.
-		s.unreachable.failed(peer.ID, err)
+		s.nodes.unreached(raft.ServerID(peer.ID), err)
 	}
 	return open, err
 }
@@ -117,7 +119,7 @@ func (s *stream) tryGreet(ctx context.Context, peer Peer, why purpose) (greeted,
 		return greeted{}, err
 	}
 	if why != forProbe {
-		s.greeted.add(target)
+		s.nodes.accepted(raft.ServerID(peer.ID))
 	}
 	return greeted{conn: conn, raw: raw, answer: a}, nil
 }
@@ -166,7 +168,7 @@ func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greet
 	if err := s.cfg.Witness.Accept(a.id.String(), a.instance.number(), a.disk, seen); err != nil {
 		return nil, a, fmt.Errorf("%s was set back to an older copy of its data directory: %w", peer.Tag, err)
 	}
-	s.greeted.tell(a.id, a.disk)
+	s.nodes.tell(raft.ServerID(peer.ID), a.disk)
 	s.replaced(peer.ID, a.instance)
 	return conn, a, nil
 }

@@ -20,7 +20,7 @@ func (t *Transport) Leader() (term uint64, id raft.ServerID) {
 // for the disk. It is safe at any time: the voter is elected only if its log is as
 // up-to-date as that of a majority. It returns when the voter has started, or ctx has ended.
 func (t *Transport) SendTimeoutNow(ctx context.Context, id raft.ServerID) error {
-	self := raft.ServerID(t.stream.local.String())
+	self := t.stream.self
 	args := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
 		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(self), Addr: t.EncodePeer(self, Address(self)),
 	}}

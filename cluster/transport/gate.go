@@ -5,59 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/witness"
-	"github.com/idnode/idnode/internal/nodeid"
 )
-
-// greetedNodes are the nodes that this process has greeted, and that have accepted it.
-type greetedNodes struct {
-	mu  sync.Mutex
-	all map[nodeid.ID]struct{}
-	// disks are the disk states of the accepted nodes, from their greeting or answer.
-	disks map[nodeid.ID]witness.DiskState
-}
-
-func newGreetedNodes() *greetedNodes {
-	return &greetedNodes{all: map[nodeid.ID]struct{}{}, disks: map[nodeid.ID]witness.DiskState{}}
-}
-
-func (g *greetedNodes) add(node nodeid.ID) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.all[node] = struct{}{}
-}
-
-func (g *greetedNodes) has(node nodeid.ID) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	_, ok := g.all[node]
-	return ok
-}
-
-// tell records a node's disk state.
-func (g *greetedNodes) tell(node nodeid.ID, disk witness.DiskState) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.disks[node] = disk
-}
-
-// beyond returns a node whose log is more up-to-date than log; false if there is none.
-func (g *greetedNodes) beyond(nodes []raft.ServerID, log witness.DiskState) (raft.ServerID, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, n := range nodes {
-		node, err := nodeid.Parse(string(n))
-		if disk, ok := g.disks[node]; err == nil && ok && log.Behind(disk.LastTerm, disk.Last) {
-			return n, true
-		}
-	}
-	return "", false
-}
 
 // errNotGreeted is the answer to an early request for a vote, and the error of this node's
 // own campaign.
@@ -78,8 +31,8 @@ var errNotFurthest = errors.New("a voter that has greeted this node, whose data 
 // own log has been so.
 type gate struct {
 	voters  func() []raft.ServerID
-	self    nodeid.ID
-	greeted *greetedNodes
+	self    raft.ServerID
+	nodes   *nodes
 	setBack *atomic.Bool
 	// waited means that the other voters had time to answer. A clock cannot decide that: the
 	// greetings start some time after the process, and answers may be unread after a pause.
@@ -104,7 +57,7 @@ func newGate(s *stream, led func() uint64) *gate {
 		return nil
 	}
 	return &gate{
-		voters: s.cfg.Voters, self: s.local, greeted: s.greeted, setBack: &s.setBack,
+		voters: s.cfg.Voters, self: s.self, nodes: s.nodes, setBack: &s.setBack,
 		trusted: s.cfg.Witness.Own().Trusted, own: s.cfg.Witness.Own, led: led,
 		directory: s.cfg.Directory, log: s.cfg.Logger, refusals: newLimiter(refusalLogEvery),
 	}
@@ -117,9 +70,7 @@ func (g *gate) pass(rpc raft.RPC) bool {
 		return true
 	}
 	if r, ok := rpc.Command.(raft.WithRPCHeader); ok && !g.opened.Load() {
-		if sender, err := nodeid.Parse(string(r.GetRPCHeader().ID)); err == nil {
-			g.greeted.add(sender)
-		}
+		g.nodes.accepted(raft.ServerID(r.GetRPCHeader().ID))
 	}
 	err := errNotGreeted
 	if g.open() {
@@ -160,11 +111,11 @@ func (g *gate) mayElect(log func() witness.DiskState) error {
 		return nil
 	}
 	voters := g.voters()
-	if _, behind := g.greeted.beyond(voters, g.own()); !behind && g.led() > 0 {
+	if _, behind := g.nodes.beyond(voters, g.own()); !behind && g.led() > 0 {
 		g.caughtUp.Store(true)
 		return nil
 	}
-	voter, behind := g.greeted.beyond(voters, log())
+	voter, behind := g.nodes.beyond(voters, log())
 	if !behind {
 		return nil
 	}
@@ -198,17 +149,11 @@ func (g *gate) open() bool {
 func (g *gate) accepted(voters []raft.ServerID) int {
 	n := 0
 	for _, v := range voters {
-		if node, err := nodeid.Parse(string(v)); err == nil && (node == g.self || g.greeted.has(node)) {
+		if v == g.self || g.nodes.get(v).accepted {
 			n++
 		}
 	}
 	return n
-}
-
-// Greeted reports whether a node has accepted a greeting of this process.
-func (t *Transport) Greeted(id raft.ServerID) bool {
-	node, err := nodeid.Parse(string(id))
-	return err == nil && t.stream.greeted.has(node)
 }
 
 // StopWaiting reports that the members which have not accepted this process had time to

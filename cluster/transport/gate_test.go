@@ -10,24 +10,19 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/witness"
-	"github.com/idnode/idnode/internal/nodeid"
 )
 
 // gateOf returns the gate of node A among voters, of which some have accepted it.
 func gateOf(t *testing.T, voters, accepted string) *gate {
 	t.Helper()
-	self, err := nodeid.Parse(idOf("A"))
-	must(t, err)
-	g := &gate{self: self, greeted: newGreetedNodes(), setBack: &atomic.Bool{}, voters: func() (ids []raft.ServerID) {
+	g := &gate{self: raft.ServerID(idOf("A")), nodes: newNodes(), setBack: &atomic.Bool{}, voters: func() (ids []raft.ServerID) {
 		for _, tag := range voters {
 			ids = append(ids, raft.ServerID(idOf(string(tag))))
 		}
 		return ids
 	}}
 	for _, tag := range accepted {
-		node, err := nodeid.Parse(idOf(string(tag)))
-		must(t, err)
-		g.greeted.add(node)
+		g.nodes.accepted(raft.ServerID(idOf(string(tag))))
 	}
 	return g
 }
@@ -103,9 +98,7 @@ func TestATrustedNodeElectsTheFurthest(t *testing.T) {
 		}
 	}
 	meets := func(tag string, disk witness.DiskState) {
-		node, err := nodeid.Parse(idOf(tag))
-		must(t, err)
-		g.greeted.tell(node, disk)
+		g.nodes.tell(raft.ServerID(idOf(tag)), disk)
 	}
 	want("it has met nobody", true, true, true)
 	meets("D", witness.DiskState{LastTerm: 9, Last: 9})

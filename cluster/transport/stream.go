@@ -20,19 +20,16 @@ type stream struct {
 	cfg      Config
 	cluster  clusterID
 	local    nodeid.ID
+	self     raft.ServerID // The text of local.
 	instance instance
 	conns    *conns
 	// silent are the accepted connections on which no byte has arrived, pending those in a
 	// handshake. They are separate so that silent connections take no slot of a handshake.
 	silent, pending *pending
-	known           *instances
+	nodes           *nodes
 	// refusals limits the log lines about connections that this node refuses, and refused
 	// those about its own refused dials, which strangers must not suppress.
 	refusals, refused *limiter
-	// greeted are the nodes that have accepted this process.
-	greeted *greetedNodes
-	// unreachable are the members whose newest dial failed.
-	unreachable *unreachable
 	// setBack means that a member has seen data of this node's disk that the disk has lost.
 	setBack atomic.Bool
 
@@ -51,14 +48,13 @@ func newStream(cfg Config) *stream {
 	ctx, cancel := context.WithCancel(context.Background())
 	local, _ := nodeid.Parse(cfg.LocalID)
 	s := &stream{
-		cfg: cfg, cluster: clusterID(cfg.ClusterID), local: local, instance: instanceOf(cfg.Process),
+		cfg: cfg, cluster: clusterID(cfg.ClusterID), local: local, self: raft.ServerID(cfg.LocalID), instance: instanceOf(cfg.Process),
 		conns:   newConns(),
 		silent:  newPending(cfg.MaxPending),
 		pending: newPending(cfg.MaxPending),
-		known:   newInstances(), refusals: newLimiter(refusalLogEvery), refused: newLimiter(refusalLogEvery), greeted: newGreetedNodes(),
-		unreachable: newUnreachable(),
-		ready:       make(chan net.Conn),
-		ctx:         ctx, cancel: cancel,
+		nodes:   newNodes(), refusals: newLimiter(refusalLogEvery), refused: newLimiter(refusalLogEvery),
+		ready: make(chan net.Conn),
+		ctx:   ctx, cancel: cancel,
 	}
 	s.work.Add(1)
 	go s.acceptLoop()
@@ -167,7 +163,7 @@ func (s *stream) Close() error {
 }
 
 // Addr implements net.Listener. To Raft, a server's address is its id.
-func (s *stream) Addr() net.Addr { return raftAddr(s.local.String()) }
+func (s *stream) Addr() net.Addr { return raftAddr(s.self) }
 
 // Dial implements raft.StreamLayer; the address is an id.
 func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {

@@ -93,8 +93,8 @@ func (t *Transport) ListenAddr() net.Addr { return t.stream.cfg.Listener.Addr() 
 // Disconnect closes the connections to and from one node, so that it has to greet again, and
 // forgets its process. It is called for a member that was removed, or has moved.
 func (t *Transport) Disconnect(id raft.ServerID) {
-	t.stream.known.forget(string(id))
-	t.stream.unreachable.reached(string(id)) // The new address was not dialled yet.
+	t.stream.nodes.reached(id) // The new address was not dialled yet.
+	t.stream.nodes.change(id, func(n *knownNode) { n.process = instance{} })
 	t.catchUps.Ended(id)
 	t.stream.conns.closeIf(func(c *conn) bool { return c.peer == string(id) })
 }

@@ -72,7 +72,7 @@ func (t *Transport) OthersAnswered(since SendSeq, term uint64, voters []raft.Ser
 // Answered reports whether a node has answered a message that this node sent after since as
 // the leader of term; always true for this node itself.
 func (t *Transport) Answered(since SendSeq, term uint64, id raft.ServerID) bool {
-	done, _, _ := t.answers.enough(since, term, []raft.ServerID{id}, raft.ServerID(t.stream.local.String()))
+	done, _, _ := t.answers.enough(since, term, []raft.ServerID{id}, t.stream.self)
 	return done
 }
 
