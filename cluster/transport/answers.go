@@ -24,7 +24,7 @@ var errNewerLeader = errors.New("another node leads a newer term")
 // SendSeq counts the messages that this node has sent.
 type SendSeq uint64
 
-// answers holds, per node, the newest message of a leader that the node answered. The
+// answers holds, per node, what the node has answered to this node's messages as a leader. The
 // library does not relate an answer to its message: after a pause of this process, it would
 // take an answer from before the pause as a sign that it still leads.
 type answers struct {
@@ -32,33 +32,41 @@ type answers struct {
 	seq SendSeq
 	// newest is the newest term of any answer.
 	newest uint64
-	byID   map[raft.ServerID]answered
-	// matched is how far each node's log was last known to equal the leader's.
-	matched map[raft.ServerID]matched
+	byID   map[raft.ServerID]*progress
 	// changed is closed at the next answer; nil if no caller waits.
 	changed chan struct{}
 }
 
-// answered is a leader's message of a term that was answered in the same term; sent is its
-// position among this node's messages.
-type answered struct {
+// progress is what a node has answered.
+type progress struct {
+	// sent is the position of the newest message of a leader of term that the node has
+	// answered in the same term.
 	term uint64
 	sent SendSeq
-}
-
-// matched is an index up to which a node's log equals that of the leader of term, and when
-// the node's answer arrived.
-type matched struct {
-	term, index uint64
-	at          time.Time
+	// match is an index up to which the node's log equals that of the leader of matchTerm, and
+	// matched is when the node's answer arrived.
+	matchTerm, match uint64
+	matched          time.Time
+	// unanswered is the position of the oldest entries that the node has not answered, 0 if
+	// there are none. Heartbeats have separate connections and are small: a link that loses
+	// large packets passes them, so the leader keeps its lease.
+	unanswered SendSeq
 }
 
 // freshMatch is how long an answer to an append shows that the leader replicates to the
 // node. A leader sends an append at least every commit timeout.
 const freshMatch = 2 * time.Second
 
-func newAnswers() *answers {
-	return &answers{byID: map[raft.ServerID]answered{}, matched: map[raft.ServerID]matched{}}
+func newAnswers() *answers { return &answers{byID: map[raft.ServerID]*progress{}} }
+
+// of returns a node's progress. The caller holds the lock.
+func (a *answers) of(id raft.ServerID) *progress {
+	p := a.byID[id]
+	if p == nil {
+		p = &progress{}
+		a.byID[id] = p
+	}
+	return p
 }
 
 func (a *answers) next() SendSeq {
@@ -68,13 +76,24 @@ func (a *answers) next() SendSeq {
 	return a.seq
 }
 
+// send returns the position of a message with this number of entries to a node.
+func (a *answers) send(id raft.ServerID, entries int) SendSeq {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.seq++
+	if p := a.of(id); entries > 0 && p.unanswered == 0 {
+		p.unanswered = a.seq
+	}
+	return a.seq
+}
+
 // heard records an answer from term to the message sent, of term asked.
 func (a *answers) heard(id raft.ServerID, sent SendSeq, asked, term uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.newest = max(a.newest, term)
-	if term == asked && sent > a.byID[id].sent {
-		a.byID[id] = answered{term: asked, sent: sent}
+	if p := a.of(id); term == asked && sent > p.sent {
+		p.term, p.sent = asked, sent
 	}
 	if a.changed != nil {
 		close(a.changed)
@@ -86,7 +105,15 @@ func (a *answers) heard(id raft.ServerID, sent SendSeq, asked, term uint64) {
 func (a *answers) match(id raft.ServerID, term, index uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.matched[id] = matched{term, index, time.Now()}
+	p := a.of(id)
+	p.matchTerm, p.match, p.matched = term, index, time.Now()
+}
+
+// answered records that a node has answered all entries, even by a refusal.
+func (a *answers) answered(id raft.ServerID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.of(id).unanswered = 0
 }
 
 // Match returns the index up to which a node's log is known to equal that of the leader of
@@ -95,10 +122,24 @@ func (a *answers) match(id raft.ServerID, term, index uint64) {
 func (t *Transport) Match(id raft.ServerID, term uint64) uint64 {
 	t.answers.mu.Lock()
 	defer t.answers.mu.Unlock()
-	if m := t.answers.matched[id]; m.term == term && time.Since(m.at) < freshMatch {
-		return m.index
+	if p := t.answers.of(id); p.matchTerm == term && time.Since(p.matched) < freshMatch {
+		return p.match
 	}
 	return 0
+}
+
+// Unanswered returns the number of voters that have not answered entries sent to them before
+// the given position.
+func (t *Transport) Unanswered(before SendSeq, voters []raft.ServerID) int {
+	t.answers.mu.Lock()
+	defer t.answers.mu.Unlock()
+	n := 0
+	for _, id := range voters {
+		if at := t.answers.of(id).unanswered; at > 0 && at < before {
+			n++
+		}
+	}
+	return n
 }
 
 // enough reports whether a majority of the voters, self included, answered in term to
@@ -111,7 +152,7 @@ func (a *answers) enough(since SendSeq, term uint64, voters []raft.ServerID, sel
 	}
 	count := 0
 	for _, id := range voters {
-		if heard := a.byID[id]; id == self || heard.term == term && heard.sent > since {
+		if p := a.of(id); id == self || p.term == term && p.sent > since {
 			count++
 		}
 	}
@@ -142,15 +183,16 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 		return errSteppedDown
 	}
 	args.Entries = raftguard.WithoutRemoval(id, args.Entries, t.stream.cfg.Configured())
-	sent := t.answers.next()
-	t.unanswered.sent(id, sent, len(args.Entries))
+	sent := t.answers.send(id, len(args.Entries))
 	if err := t.NetworkTransport.AppendEntries(id, target, args, resp); err != nil {
 		if args.PrevLogEntry > 0 {
 			t.catchUps.Ended(id)
 		}
 		return err
 	}
-	t.unanswered.heard(id, len(args.Entries))
+	if len(args.Entries) > 0 {
+		t.answers.answered(id)
+	}
 	t.answers.heard(id, sent, args.Term, resp.Term)
 	if moves(resp) {
 		t.snapshots.moved(id)
@@ -247,4 +289,19 @@ func (t *Transport) AwaitMajority(ctx context.Context, since SendSeq, term uint6
 			return ctx.Err()
 		}
 	}
+}
+
+// OthersAnswered reports whether a majority of the voters, without this node, has
+// answered messages that this node sent after since as the leader of term.
+func (t *Transport) OthersAnswered(since SendSeq, term uint64, voters []raft.ServerID) bool {
+	const noSelf = ""
+	done, _, _ := t.answers.enough(since, term, voters, noSelf)
+	return done
+}
+
+// Answered reports whether a node has answered a message that this node sent after since as
+// the leader of term; always true for this node itself.
+func (t *Transport) Answered(since SendSeq, term uint64, id raft.ServerID) bool {
+	done, _, _ := t.answers.enough(since, term, []raft.ServerID{id}, t.stream.self)
+	return done
 }

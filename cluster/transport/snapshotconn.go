@@ -106,7 +106,7 @@ func (d dialer) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, er
 func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest,
 	resp *raft.InstallSnapshotResponse, data io.Reader,
 ) error {
-	t.unanswered.clear(id)
+	t.answers.answered(id)
 	t.catchUps.Begun(id, args.LastLogIndex)
 	err := t.installer.InstallSnapshot(id, target, args, resp, data)
 	if err == nil && resp.Success {

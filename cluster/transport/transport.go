@@ -15,7 +15,6 @@ type Transport struct {
 	*raft.NetworkTransport
 	stream      *stream
 	answers     *answers
-	unanswered  *unanswered
 	steppedDown stepDown
 	inbound     *inbound
 	// installer sends snapshots, over the connections in snapshots.
@@ -51,7 +50,7 @@ func New(cfg Config) *Transport {
 	})
 	snapshots := newSnapshotConns(cfg.InstallTimeout)
 	t := &Transport{
-		NetworkTransport: network, stream: s, answers: newAnswers(), unanswered: newUnanswered(),
+		NetworkTransport: network, stream: s, answers: newAnswers(),
 		inbound: newInbound(network.Consumer(), &s.work, cfg.Witness), installer: newInstaller(cfg, s, snapshots), snapshots: snapshots,
 		catchUps: raftguard.NewCatchUps(),
 	}
