@@ -195,7 +195,7 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 	}
 	t.answers.heard(id, sent, args.Term, resp.Term)
 	if moves(resp) {
-		t.snapshots.moved(id)
+		t.stream.conns.progressed(string(id))
 	}
 	match := uint64(0)
 	if resp.Success {

@@ -3,8 +3,10 @@ package transport
 import (
 	"container/list"
 	"errors"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -44,7 +46,21 @@ type conn struct {
 	process instance
 	// accepted means that the member dialled.
 	accepted bool
-	all      *conns
+	// stall bounds the time without progress of a snapshot that is sent to the member; 0 on a
+	// connection for messages. The library (v1.7.3) bounds the whole transfer by the snapshot's
+	// size: over a link that is slower than expected, a snapshot started again and again. Here
+	// a transfer may last while it progresses, as the receiver reports: the number of bytes
+	// sent says little, because buffers on the way may hold all of them.
+	stall time.Duration
+	all   *conns
+}
+
+// SetDeadline implements net.Conn. With stall, any call extends the deadline.
+func (c *conn) SetDeadline(t time.Time) error {
+	if c.stall > 0 {
+		t = time.Now().Add(c.stall)
+	}
+	return c.Conn.SetDeadline(t)
 }
 
 // Read implements net.Conn. It detects the end of the connection: the system closes the
@@ -100,8 +116,8 @@ func (s *conns) accepts(peer string) bool {
 
 // add tracks a connection. If the transport is closed, add closes the connection and
 // returns false.
-func (s *conns) add(secured, raw net.Conn, peer string, process instance, accepted bool) (*conn, bool) {
-	c := &conn{Conn: secured, raw: raw, peer: peer, process: process, accepted: accepted, all: s}
+func (s *conns) add(c *conn) bool {
+	c.all = s
 	s.mu.Lock()
 	closed := s.closed
 	if !closed {
@@ -109,23 +125,28 @@ func (s *conns) add(secured, raw net.Conn, peer string, process instance, accept
 	}
 	s.mu.Unlock()
 	if closed {
-		_ = raw.Close()
+		_ = c.raw.Close()
 	}
-	return c, !closed
+	return !closed
+}
+
+func (s *conns) matching(match func(*conn) bool) []*conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Collect(maps.Keys(s.open)), func(c *conn) bool { return !match(c) })
 }
 
 // closeIf closes the connections that match.
 func (s *conns) closeIf(match func(*conn) bool) {
-	s.mu.Lock()
-	var matching []*conn
-	for c := range s.open {
-		if match(c) {
-			matching = append(matching, c)
-		}
-	}
-	s.mu.Unlock()
-	for _, c := range matching {
+	for _, c := range s.matching(match) {
 		_ = c.Close()
+	}
+}
+
+// progressed records that a member has reported the progress of a snapshot that it gets.
+func (s *conns) progressed(peer string) {
+	for _, c := range s.matching(func(c *conn) bool { return c.stall > 0 && c.peer == peer }) {
+		_ = c.SetDeadline(time.Time{})
 	}
 }
 

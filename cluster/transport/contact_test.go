@@ -98,7 +98,8 @@ func TestOnlyTheLastConnectionCounts(t *testing.T) {
 				var reading sync.WaitGroup
 				connect := func(accepted bool) ends {
 					here, there := net.Pipe()
-					c, _ := s.add(here, here, "A", instance{}, accepted)
+					c := &conn{Conn: here, raw: here, peer: "A", accepted: accepted}
+					s.add(c)
 					reading.Go(func() { _, _ = c.Read(make([]byte, 1)) })
 					return ends{here, there}
 				}

@@ -35,7 +35,8 @@ func (e *RefusedError) reason() string {
 	return e.Status.String()
 }
 
-func (s *stream) dial(ctx context.Context, target string) (net.Conn, error) {
+// dial connects to a member for messages, or, with stall, for snapshots: see conn.
+func (s *stream) dial(ctx context.Context, target string, stall time.Duration) (net.Conn, error) {
 	peer, ok := s.cfg.Directory.Lookup(target)
 	if !ok {
 		return nil, fmt.Errorf("dialling %s: %w", target, ErrUnknownPeer)
@@ -45,8 +46,8 @@ func (s *stream) dial(ctx context.Context, target string) (net.Conn, error) {
 		s.noteRefusal(err)
 		return nil, err
 	}
-	c, ok := s.conns.add(open.conn, open.raw, peer.ID, open.answer.instance, false)
-	if !ok || s.removed(peer.ID) {
+	c := &conn{Conn: open.conn, raw: open.raw, peer: peer.ID, process: open.answer.instance, stall: stall}
+	if !s.conns.add(c) || s.removed(peer.ID) {
 		_ = c.Close()
 		return nil, net.ErrClosed
 	}

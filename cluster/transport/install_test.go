@@ -305,9 +305,10 @@ func newReading(t *testing.T, size int64) reading {
 	r := reading{t, make(chan raft.RPC), sender, newConns()}
 	t.Cleanup(r.conns.shut)
 	t.Cleanup(func() { _ = sender.Close() })
-	own, _ := r.conns.add(here, here, idOf("B"), instance{}, true)
+	own := &conn{Conn: here, raw: here, peer: idOf("B"), accepted: true}
+	r.conns.add(own)
 	other, _ := net.Pipe()
-	r.conns.add(other, other, idOf("C"), instance{}, true)
+	r.conns.add(&conn{Conn: other, raw: other, peer: idOf("C"), accepted: true})
 	i := newInbound(r.from, &sync.WaitGroup{}, newDisk(trusted))
 	i.conns = r.conns
 	go i.run(t.Context())

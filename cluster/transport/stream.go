@@ -99,11 +99,8 @@ func (s *stream) handshake(raw net.Conn, spoke func()) {
 		return
 	}
 	setKeepAlive(raw)
-	c, ok := s.conns.add(admitted, raw, g.dialler.String(), g.instance, true)
-	if !ok {
-		return
-	}
-	if s.removed(c.peer) {
+	c := &conn{Conn: admitted, raw: raw, peer: g.dialler.String(), process: g.instance, accepted: true}
+	if !s.conns.add(c) || s.removed(c.peer) {
 		_ = c.Close()
 		return
 	}
@@ -167,9 +164,13 @@ func (s *stream) Addr() net.Addr { return raftAddr(s.self) }
 
 // Dial implements raft.StreamLayer; the address is an id.
 func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	return s.open(address, timeout, 0)
+}
+
+func (s *stream) open(address raft.ServerAddress, timeout, stall time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, min(timeout, DefaultDialTimeout))
 	defer cancel()
-	c, err := s.dial(ctx, string(address))
+	c, err := s.dial(ctx, string(address), stall)
 	if err != nil {
 		return nil, &dialError{err}
 	}

@@ -2,7 +2,9 @@ package transport
 
 import (
 	"context"
+	"log/slog"
 	"net"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -17,9 +19,8 @@ type Transport struct {
 	answers     *answers
 	steppedDown stepDown
 	inbound     *inbound
-	// installer sends snapshots, over the connections in snapshots.
+	// installer sends snapshots.
 	installer *raft.NetworkTransport
-	snapshots *snapshotConns
 	catchUps  *raftguard.CatchUps
 	// stable waits for this node's own disk: see HoldAnswers. It may be nil.
 	stable func(ctx context.Context, index uint64) error
@@ -37,22 +38,10 @@ var (
 func New(cfg Config) *Transport {
 	cfg = cfg.withDefaults()
 	s := newStream(cfg)
-	network := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		ServerAddressProvider: byID{},
-		Logger:                raftlogger.New(cfg.Logger),
-		Stream:                s,
-		MaxPool:               DefaultMaxPool,
-		Timeout:               cfg.Timeout,
-		// Several messages in flight can leave a follower permanently without any
-		// (hashicorp/raft issue 612), and leave the rest of a burst waiting for the next
-		// heartbeat.
-		MaxRPCsInFlight: 1,
-	})
-	snapshots := newSnapshotConns(cfg.InstallTimeout)
+	network := newNetwork(cfg.Logger, s, DefaultMaxPool, cfg.Timeout)
 	t := &Transport{
-		NetworkTransport: network, stream: s, answers: newAnswers(),
-		inbound: newInbound(network.Consumer(), &s.work, cfg.Witness), installer: newInstaller(cfg, s, snapshots), snapshots: snapshots,
-		catchUps: raftguard.NewCatchUps(),
+		NetworkTransport: network, stream: s, answers: newAnswers(), inbound: newInbound(network.Consumer(), &s.work, cfg.Witness),
+		installer: newNetwork(cfg.Logger, installer{s}, 0, cfg.InstallTimeout), catchUps: raftguard.NewCatchUps(),
 	}
 	t.inbound.conns, t.inbound.gate = s.conns, newGate(s, t.inbound.led.Load)
 	t.inbound.header = raft.RPCHeader{
@@ -61,6 +50,18 @@ func New(cfg Config) *Transport {
 	}
 	s.work.Go(func() { t.inbound.run(s.ctx) })
 	return t
+}
+
+// newNetwork returns the library's transport over a stream; pool bounds the idle connections to
+// one node.
+func newNetwork(log *slog.Logger, s raft.StreamLayer, pool int, timeout time.Duration) *raft.NetworkTransport {
+	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		ServerAddressProvider: byID{}, Logger: raftlogger.New(log), Stream: s, MaxPool: pool, Timeout: timeout,
+		// Several messages in flight can leave a follower permanently without any
+		// (hashicorp/raft issue 612), and leave the rest of a burst waiting for the next
+		// heartbeat.
+		MaxRPCsInFlight: 1,
+	})
 }
 
 // Consumer implements raft.Transport: the requests of other nodes, after inspection.
