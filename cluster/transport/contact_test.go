@@ -147,7 +147,7 @@ func TestACampaignIsCheckedWhereRequestsArrive(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				from := make(chan raft.RPC)
-				i := newInbound(from, &sync.WaitGroup{}, newDisk(trusted))
+				i := bareInbound(from)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				tr := &Transport{inbound: i, stream: &stream{ctx: ctx, conns: newConns()}}

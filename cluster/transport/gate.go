@@ -51,24 +51,20 @@ type gate struct {
 	refusals  *limiter
 }
 
-// newGate returns nil without Config.Voters.
+// newGate returns an open gate without Config.Voters.
 func newGate(s *stream, led func() uint64) *gate {
-	if s.cfg.Voters == nil {
-		return nil
-	}
-	return &gate{
-		voters: s.cfg.Voters, self: s.self, nodes: s.nodes, setBack: &s.setBack,
-		trusted: s.cfg.Witness.Own().Trusted, own: s.cfg.Witness.Own, led: led,
+	g := &gate{
+		voters: s.cfg.Voters, self: s.self, nodes: s.nodes, setBack: &s.setBack, own: s.cfg.Witness.Own, led: led,
 		directory: s.cfg.Directory, log: s.cfg.Logger, refusals: newLimiter(refusalLogEvery),
 	}
+	g.opened.Store(g.voters == nil)
+	g.trusted = g.voters != nil && g.own().Trusted
+	return g
 }
 
 // pass reports whether Raft gets a request; if not, pass answers it. The sender has accepted
 // this process: it compared the answer to its greeting before it sent anything else.
 func (g *gate) pass(rpc raft.RPC) bool {
-	if g == nil {
-		return true
-	}
 	if r, ok := rpc.Command.(raft.WithRPCHeader); ok && !g.opened.Load() {
 		g.nodes.accepted(raft.ServerID(r.GetRPCHeader().ID))
 	}
@@ -96,10 +92,7 @@ func (g *gate) logOf(rpc raft.RPC) witness.DiskState {
 
 // mayCampaign returns why this node may not campaign, or nil.
 func (g *gate) mayCampaign() error {
-	switch {
-	case g == nil:
-		return nil
-	case !g.open():
+	if !g.open() {
 		return errNotGreeted
 	}
 	return g.mayElect(g.own)
@@ -129,8 +122,6 @@ func (g *gate) mayElect(log func() witness.DiskState) error {
 // open reports whether this process may take part in elections.
 func (g *gate) open() bool {
 	switch {
-	case g == nil:
-		return true
 	case g.setBack.Load():
 		return false
 	case g.opened.Load():
@@ -158,11 +149,7 @@ func (g *gate) accepted(voters []raft.ServerID) int {
 
 // StopWaiting reports that the members which have not accepted this process had time to
 // answer its greetings. From then on a majority is enough for this process to vote.
-func (t *Transport) StopWaiting() {
-	if g := t.inbound.gate; g != nil {
-		g.waited.Store(true)
-	}
-}
+func (t *Transport) StopWaiting() { t.inbound.gate.waited.Store(true) }
 
 // Greet greets a node and closes the connection: both learn the other's disk state.
 func (t *Transport) Greet(ctx context.Context, id raft.ServerID) error {

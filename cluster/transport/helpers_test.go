@@ -12,9 +12,11 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"go.uber.org/goleak"
 )
 
@@ -151,4 +153,12 @@ func (a *authority) secured(tag string) func(*Config) {
 			return &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: a.pool(), MinVersion: tls.VersionTLS12}, nil
 		}
 	}
+}
+
+// bareInbound is an inbound without a transport, of a node that takes part in elections.
+func bareInbound(from <-chan raft.RPC) *inbound {
+	i := newInbound(from, &sync.WaitGroup{}, newDisk(trusted))
+	i.gate = &gate{setBack: &atomic.Bool{}}
+	i.gate.opened.Store(true)
+	return i
 }

@@ -55,8 +55,7 @@ type inbound struct {
 	// conns are this node's connections.
 	conns   *conns
 	witness Witness
-	// gate may be nil.
-	gate *gate
+	gate    *gate
 }
 
 func newInbound(from <-chan raft.RPC, work *sync.WaitGroup, w Witness) *inbound {

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -79,7 +78,7 @@ func TestCommitIndexIsBoundedByTheEntriesSent(t *testing.T) {
 // Raft takes none, and reach Raft in their order.
 func TestRequestsAreInspectedWhileRaftIsBusy(t *testing.T) {
 	from := make(chan raft.RPC)
-	i := newInbound(from, &sync.WaitGroup{}, newDisk(trusted))
+	i := bareInbound(from)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

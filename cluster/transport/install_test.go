@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,7 +121,7 @@ func TestHeartbeatsAreAnsweredDuringAnInstall(t *testing.T) {
 
 // TestHeartbeatsBehindASnapshotAreAnswered: they arrived before Raft took it.
 func TestHeartbeatsBehindASnapshotAreAnswered(t *testing.T) {
-	i := newInbound(nil, &sync.WaitGroup{}, newDisk(trusted))
+	i := bareInbound(nil)
 	i.inspect(raft.RPC{Command: &raft.InstallSnapshotRequest{RPCHeader: header("B"), Term: 3, LastLogIndex: 10, LastLogTerm: 2}})
 	i.queue = nil // Raft took the question.
 	i.answered(raft.RPCResponse{Response: &raft.AppendEntriesResponse{Term: 3}})
@@ -170,7 +169,7 @@ func TestNoHeartbeatIsAnsweredAfterARequestOfANewerTerm(t *testing.T) {
 		"a vote of the same term":   {&raft.RequestVoteRequest{RPCHeader: header("C"), Term: 3}, true},
 		"a pre-vote, not of a term": {&raft.RequestPreVoteRequest{RPCHeader: header("C"), Term: 4}, true},
 	} {
-		i := newInbound(nil, &sync.WaitGroup{}, newDisk(trusted))
+		i := bareInbound(nil)
 		i.inspect(raft.RPC{Command: &raft.InstallSnapshotRequest{RPCHeader: header("B"), Term: 3, LastLogIndex: 10, LastLogTerm: 2}})
 		i.inspect(raft.RPC{Command: tt.request})
 		i.answered(raft.RPCResponse{Response: &raft.AppendEntriesResponse{Term: 3}})
@@ -309,7 +308,7 @@ func newReading(t *testing.T, size int64) reading {
 	r.conns.add(own)
 	other, _ := net.Pipe()
 	r.conns.add(&conn{Conn: other, raw: other, peer: idOf("C"), accepted: true})
-	i := newInbound(r.from, &sync.WaitGroup{}, newDisk(trusted))
+	i := bareInbound(r.from)
 	i.conns = r.conns
 	go i.run(t.Context())
 	r.from <- raft.RPC{

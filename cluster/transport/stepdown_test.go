@@ -2,7 +2,6 @@ package transport
 
 import (
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,7 +75,7 @@ func TestBackoffEndsEarlyWithoutAnotherLeader(t *testing.T) {
 // TestWhenALeaderWasHeard: requests of former leaders do not count.
 func TestWhenALeaderWasHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := newInbound(nil, &sync.WaitGroup{}, newDisk(trusted))
+		i := bareInbound(nil)
 		begun := time.Now()
 		for _, tt := range []struct {
 			command any
