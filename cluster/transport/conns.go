@@ -2,12 +2,14 @@ package transport
 
 import (
 	"container/list"
+	"context"
 	"errors"
 	"maps"
 	"net"
 	"os"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -19,6 +21,13 @@ func setKeepAlive(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetKeepAliveConfig(keepAlive) // Without keep-alives a dead connection is noticed later.
 	}
+}
+
+// ListenTCP opens a Raft port. Connections get their keep-alive once they are admitted.
+func ListenTCP(address string) (net.Listener, error) {
+	port := net.ListenConfig{KeepAlive: -1, Control: func(_, _ string, c syscall.RawConn) error { return c.Control(keepSilent) }}
+	port.SetMultipathTCP(false) // Not every kernel can defer the accept of silent connections of Multipath TCP.
+	return port.Listen(context.Background(), "tcp", address)
 }
 
 // conns are the connections in use. The library does not close accepted connections when

@@ -32,6 +32,15 @@ func (t *Transport) Contact() Contact {
 	return Contact{Term: term, Leader: by.id, Heard: heard, Connected: t.stream.conns.connected(string(by.id))}
 }
 
+// Leader returns the newest term in which a leader's request was seen, and that leader; 0
+// if there was no request. Raft on this node may not have read the request yet.
+func (t *Transport) Leader() (term uint64, id raft.ServerID) {
+	if l := t.inbound.by.Load(); l != nil {
+		return l.term, l.id
+	}
+	return 0, ""
+}
+
 // Lost returns a channel that gets a value after the last connection from a member was
 // closed by that member. The channel holds one value.
 func (t *Transport) Lost() <-chan struct{} { return t.stream.conns.lost }
@@ -75,6 +84,23 @@ func (t *Transport) Campaign(ctx context.Context, term uint64) {
 	case t.inbound.campaigns <- term:
 	case <-ctx.Done():
 	case <-t.stream.ctx.Done():
+	}
+}
+
+// SendTimeoutNow makes a voter campaign at once, as the last step of a leadership transfer
+// does (raft thesis 3.10). It does not need this node's Raft, whose main goroutine may wait
+// for the disk. It is safe at any time: the voter is elected only if its log is as
+// up-to-date as that of a majority. It returns when the voter has started, or ctx has ended.
+func (t *Transport) SendTimeoutNow(ctx context.Context, id raft.ServerID) error {
+	called := make(chan error, 1)
+	go func() {
+		called <- t.TimeoutNow(id, Address(id), &raft.TimeoutNowRequest{RPCHeader: t.inbound.header}, &raft.TimeoutNowResponse{})
+	}()
+	select {
+	case err := <-called:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
