@@ -72,8 +72,7 @@ type TLS struct {
 	Server func() (*tls.Config, error)
 	// Client gets the tag of the node dialled.
 	Client func(tag string) (*tls.Config, error)
-	// NamesTag reports whether a verified certificate names a tag; nil means that one of
-	// its DNS names is the tag.
+	// NamesTag reports whether a verified certificate names a tag.
 	NamesTag func(state tls.ConnectionState, tag string) bool
 }
 

@@ -5,9 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
-	"math"
 	"net"
-	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -88,10 +86,10 @@ type Config struct {
 	// disk has then had the chance to refuse it.
 	Voters func() []raft.ServerID
 	// Configured returns the index of the newest configuration in the log. A member that is
-	// not in that configuration is not sent it. Nil means that all entries are sent.
+	// not in that configuration is not sent it.
 	Configured func() uint64
 	// VoteAnswered is called for each answered request for a vote, with the voter, the
-	// term, the time to the answer, and whether the vote was granted. May be nil.
+	// term, the time to the answer, and whether the vote was granted.
 	VoteAnswered func(voter raft.ServerID, term uint64, took time.Duration, granted bool)
 	// Dial overrides the Address of nodes, by tag.
 	Dial map[string]string
@@ -103,16 +101,15 @@ type Config struct {
 	ServerTLS func() (*tls.Config, error)
 	ClientTLS func(tag string) (*tls.Config, error)
 	// NamesTag reports whether the verified certificate of a connection names the tag.
-	// Nil means: one of its DNS names is the tag.
 	NamesTag func(state tls.ConnectionState, tag string) bool
 
 	// OnRefused is called whenever a dialled node refused this node: with Removed the process
-	// should end. It is called on the dialling goroutine and must be quick. May be nil.
+	// should end. It is called on the dialling goroutine and must be quick.
 	OnRefused func(by Peer, status Status)
 	// OnProcess is called with a member's process number at each of its greetings: no former
-	// process of the member is alive. It must be quick. May be nil.
+	// process of the member is alive. It must be quick.
 	OnProcess func(member Peer, process uint64)
-	// DialContext opens connections; nil means DialTCP.
+	// DialContext opens connections.
 	DialContext func(ctx context.Context, address string) (net.Conn, error)
 
 	// Zero values of the following fields mean the defaults above.
@@ -121,7 +118,6 @@ type Config struct {
 	AcceptTimeout  time.Duration
 	MaxPending     int
 
-	// Logger is required.
 	Logger *slog.Logger
 }
 
@@ -131,27 +127,5 @@ func (c Config) withDefaults() Config {
 	c.AcceptTimeout = cmp.Or(c.AcceptTimeout, DefaultAcceptTimeout)
 	c.MaxPending = cmp.Or(c.MaxPending, DefaultMaxPending)
 	c.Process = cmp.Or(c.Process, newInstance().number())
-	if c.Configured == nil {
-		c.Configured = func() uint64 { return math.MaxUint64 }
-	}
-	if c.OnRefused == nil {
-		c.OnRefused = func(Peer, Status) {}
-	}
-	if c.OnProcess == nil {
-		c.OnProcess = func(Peer, uint64) {}
-	}
-	if c.VoteAnswered == nil {
-		c.VoteAnswered = func(raft.ServerID, uint64, time.Duration, bool) {}
-	}
-	if c.DialContext == nil {
-		c.DialContext = DialTCP
-	}
-	if c.NamesTag == nil {
-		c.NamesTag = namesTag
-	}
 	return c
-}
-
-func namesTag(state tls.ConnectionState, tag string) bool {
-	return len(state.PeerCertificates) > 0 && slices.Contains(state.PeerCertificates[0].DNSNames, tag)
 }

@@ -125,7 +125,7 @@ func (s *stream) tryGreet(ctx context.Context, peer Peer, why purpose) (greeted,
 	return greeted{conn: conn, raw: raw, answer: a}, nil
 }
 
-// DialTCP opens connections unless Config.DialContext is set. It looks the name up at each
+// DialTCP opens connections. It looks the name up at each
 // call: in a cluster of containers the address behind a name changes with each start. It
 // uses its own resolver, so that the lookup does not join an earlier lookup of the same name
 // that hangs since this node was cut off.

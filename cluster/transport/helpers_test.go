@@ -7,7 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"log/slog"
+	"math"
 	"math/big"
 	"net"
 	"strings"
@@ -57,14 +57,22 @@ func listen(t testing.TB) net.Listener {
 	return l
 }
 
+// configOf is the configuration of the node with the given tag.
+func configOf(b *book, tag string, l net.Listener) Config {
+	return Config{
+		Listener: l, ClusterID: testCluster, LocalID: idOf(tag), Directory: b, Witness: newDisk(trusted), DialContext: DialTCP,
+		Configured: func() uint64 { return math.MaxUint64 }, VoteAnswered: func(raft.ServerID, uint64, time.Duration, bool) {},
+		OnRefused: func(Peer, Status) {}, OnProcess: func(Peer, uint64) {},
+		NamesTag: func(state tls.ConnectionState, tag string) bool { return state.PeerCertificates[0].DNSNames[0] == tag },
+		Logger:   discard,
+	}
+}
+
 // start starts the transport of the node with the given tag on a port of its
 // own, and enters it in the book.
 func start(t testing.TB, b *book, tag string, change func(*Config)) *Transport {
 	t.Helper()
-	cfg := Config{
-		Listener: listen(t), ClusterID: testCluster, LocalID: idOf(tag), Directory: b, Witness: newDisk(trusted),
-		Logger: slog.New(slog.DiscardHandler),
-	}
+	cfg := configOf(b, tag, listen(t))
 	if change != nil {
 		change(&cfg)
 	}

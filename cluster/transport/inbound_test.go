@@ -13,10 +13,7 @@ import (
 // startBare starts a node that speaks the library's protocol as it is.
 func startBare(t testing.TB, b *book, tag string) *raft.NetworkTransport {
 	t.Helper()
-	cfg := Config{
-		Listener: listen(t), ClusterID: testCluster, LocalID: idOf(tag), Directory: b, Witness: newDisk(trusted),
-		Logger: discard,
-	}.withDefaults()
+	cfg := configOf(b, tag, listen(t)).withDefaults()
 	b.put(Peer{ID: cfg.LocalID, Tag: tag, Address: cfg.Listener.Addr().String()})
 	bare := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		ServerAddressProvider: byID{}, Logger: raftlogger.New(discard), Stream: newStream(cfg), MaxPool: 1,

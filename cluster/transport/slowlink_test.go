@@ -206,10 +206,9 @@ func TestAFormerLeaderSendsNoSnapshot(t *testing.T) {
 // node starts a node's transport.
 func (n *slowLinks) node(b *book, tag string) *Transport {
 	b.put(Peer{ID: idOf(tag), Tag: tag, Address: tag})
-	tr := New(Config{
-		Listener: n.listen(tag), ClusterID: testCluster, LocalID: idOf(tag), Directory: b, Witness: newDisk(trusted),
-		DialContext: n.dial, Logger: discard,
-	})
+	cfg := configOf(b, tag, n.listen(tag))
+	cfg.DialContext = n.dial
+	tr := New(cfg)
 	n.t.Cleanup(func() {
 		_ = tr.Close()
 		time.Sleep(2 * DefaultInstallTimeout) // Until the library and the links have ended too.

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -177,7 +178,9 @@ func (p *Node) listen(tag string) *transport.Transport {
 	p.T.Helper()
 	return transport.New(transport.Config{
 		Listener: p.Network.Listen(tag), ClusterID: []byte("0123456789abcdef"), LocalID: string(ID(tag)), Directory: directory{},
-		Witness:     knownDisk{witness.New(nil), time.Now()},
+		Witness:    knownDisk{witness.New(nil), time.Now()},
+		Configured: func() uint64 { return math.MaxUint64 }, VoteAnswered: func(raft.ServerID, uint64, time.Duration, bool) {},
+		OnRefused: func(transport.Peer, transport.Status) {}, OnProcess: func(transport.Peer, uint64) {},
 		DialContext: p.Network.dial, Logger: slog.New(slog.DiscardHandler),
 	})
 }
