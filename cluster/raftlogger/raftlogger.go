@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
@@ -49,31 +50,30 @@ func New(logger *slog.Logger) hclog.Logger {
 	// The intercepting logger itself is silent: it only feeds the sink, and
 	// supplies the names and implied values of sub-loggers.
 	silent := hclog.NewInterceptLogger(&hclog.LoggerOptions{Level: hclog.Off, Output: io.Discard})
-	silent.RegisterSink(&sink{logger: logger})
+	silent.RegisterSink(sink{logger})
 	return silent
 }
 
-type sink struct {
-	logger *slog.Logger
-}
+type sink struct{ logger *slog.Logger }
 
-func (s *sink) Accept(name string, level hclog.Level, msg string, args ...any) {
+func (s sink) Accept(name string, level hclog.Level, msg string, args ...any) {
 	ctx, lvl := context.Background(), levelOf(level, msg)
 	if !s.logger.Enabled(ctx, lvl) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, len(args)/2+2)
+	attrs := make([]any, 0, len(args)+2)
 	if name != "" {
-		attrs = append(attrs, slog.String("source", name))
+		attrs = append(attrs, "source", name)
 	}
-	s.logger.LogAttrs(ctx, lvl, msg, appendAttrs(attrs, args)...)
+	for _, arg := range args { // Keys and values alternate, as slog's do.
+		attrs = append(attrs, valueOf(arg))
+	}
+	s.logger.Log(ctx, lvl, msg, attrs...)
 }
 
 func levelOf(level hclog.Level, msg string) slog.Level {
-	for _, beginning := range everyday {
-		if strings.HasPrefix(msg, beginning) {
-			return slog.LevelDebug
-		}
+	if slices.ContainsFunc(everyday, func(beginning string) bool { return strings.HasPrefix(msg, beginning) }) {
+		return slog.LevelDebug
 	}
 	switch level {
 	case hclog.Trace, hclog.Debug:
@@ -87,32 +87,12 @@ func levelOf(level hclog.Level, msg string) slog.Level {
 	}
 }
 
-// appendAttrs turns hclog's alternating keys and values into attributes. A trailing value
-// without a key is kept under a key that says so.
-func appendAttrs(attrs []slog.Attr, args []any) []slog.Attr {
-	for len(args) >= 2 {
-		attrs = append(attrs, slog.Any(keyOf(args[0]), valueOf(args[1])))
-		args = args[2:]
-	}
-	if len(args) == 1 {
-		attrs = append(attrs, slog.Any("extra", valueOf(args[0])))
-	}
-	return attrs
-}
-
-func keyOf(key any) string {
-	if s, ok := key.(string); ok {
-		return s
-	}
-	return fmt.Sprint(key)
-}
-
 // valueOf resolves hclog's lazy formats, and writes errors and text-like bytes as text,
 // so that all slog handlers show them alike.
 func valueOf(value any) any {
 	switch v := value.(type) {
 	case hclog.Format:
-		return format(v)
+		return fmt.Sprintf(v[0].(string), v[1:]...) // As hclog's own loggers do.
 	case error:
 		return v.Error()
 	case []byte:
@@ -122,15 +102,4 @@ func valueOf(value any) any {
 	default:
 		return value
 	}
-}
-
-func format(f hclog.Format) string {
-	if len(f) == 0 {
-		return ""
-	}
-	pattern, ok := f[0].(string)
-	if !ok {
-		return fmt.Sprint(f...)
-	}
-	return fmt.Sprintf(pattern, f[1:]...)
 }

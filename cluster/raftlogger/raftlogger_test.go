@@ -61,9 +61,9 @@ func TestLinesAreTranslated(t *testing.T) {
 			map[string]any{"level": "ERROR", "msg": "bad", "error": "no", "raw": "bytes", "for": "2s"},
 		},
 		{
-			"odd and unnamed values", slog.LevelInfo,
-			func(l hclog.Logger) { l.Info("odd", 1, 2, "alone") },
-			map[string]any{"level": "INFO", "msg": "odd", "1": 2.0, "extra": "alone"},
+			"a value without a key", slog.LevelInfo,
+			func(l hclog.Logger) { l.Info("odd", "a", "b", "alone") },
+			map[string]any{"level": "INFO", "msg": "odd", "a": "b", "!BADKEY": "alone"},
 		},
 		{
 			"below the level", slog.LevelInfo,
