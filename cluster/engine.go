@@ -239,10 +239,11 @@ func (e *engine) watch() {
 		Listed: member.ListOf(c.PeerList, c.Join), Peers: c.Peers, Record: n.record, Table: n.table, Transport: e.transport,
 		Pinger: e.pinger, Hint: &e.hint, Log: n.log,
 	})
+	roundTrip := func(id []byte) time.Duration { return e.pinger.Contact(id).RoundTrip }
 	e.leaderLoss = leader.NewLoss(leader.LossConfig{
 		Raft: e.raft, Transport: e.transport, Self: n.record.ID(), Voters: e.configuration.VotingMembers,
 		Full: n.space.Below, Slow: func() bool { return n.disk.Slow(time.Now()) }, Priority: *c.LeaderPriority,
-		Ask: e.pinger.Ask, RoundTrip: e.pinger.RoundTrip, Heartbeat: c.Timings.Heartbeat, Lease: c.Timings.Lease, Log: n.log,
+		Ask: e.pinger.Ask, RoundTrip: roundTrip, Heartbeat: c.Timings.Heartbeat, Lease: c.Timings.Lease, Log: n.log,
 	})
 	e.mainWatch = raftguard.NewMainWatch(raftguard.MainWatchConfig{
 		Raft: e.raft, Limit: c.StallLimit, Progress: c.StateMachine.AppliedIndex, Installing: e.transport.Installing,

@@ -135,7 +135,7 @@ func (e *engine) addMembers(s *Status) {
 func (e *engine) addHeard(status *MemberStatus, in *peers.Round) {
 	reply, ok := in.Replies[string(status.Member.GetId())]
 	if !ok {
-		status.SilentSince = e.pinger.SilentSince(status.Member.GetId())
+		status.SilentSince = e.pinger.Contact(status.Member.GetId()).SilentSince
 		return
 	}
 	status.Condition, status.StateDiffers = reply, in.Differing[string(status.Member.GetId())]

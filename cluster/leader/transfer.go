@@ -134,13 +134,13 @@ func (t *Transfer) targetWithTag(ctx context.Context, tag string) (raft.Server, 
 // unfit returns why a member is no transfer target: it is in no better condition to lead than
 // this node. Empty means that the member is fit.
 func (t *Transfer) unfit(m *raftlogv1.Member) string {
-	reply, ok := t.cfg.Pinger.Reply(m.GetId())
+	reply := t.cfg.Pinger.Contact(m.GetId()).Reply
 	switch {
-	case ok && reply.GetStorageFull() && !t.cfg.Space.Below():
+	case reply.GetStorageFull() && !t.cfg.Space.Below():
 		return "the disk of member " + m.GetTag() + " is nearly full"
-	case ok && reply.GetStorageSlow() && !t.cfg.Disk.Slow(time.Now()):
+	case reply.GetStorageSlow() && !t.cfg.Disk.Slow(time.Now()):
 		return "the disk of member " + m.GetTag() + " is slow"
-	case ok && reply.GetLeaderPriority() == 0 && t.cfg.Priority > 0:
+	case reply != nil && reply.GetLeaderPriority() == 0 && t.cfg.Priority > 0:
 		return "member " + m.GetTag() + " has leader-priority 0"
 	}
 	return ""
@@ -176,9 +176,10 @@ func (t *Transfer) targets() []transferTarget {
 			continue
 		}
 		_, unreachable := t.cfg.Transport.Unreachable(s.ID)
-		if reply, behind, ok := t.cfg.Pinger.ReplyAndLag(m.GetId()); ok && unreachable == nil {
+		if c := t.cfg.Pinger.Contact(m.GetId()); c.Reply != nil && unreachable == nil {
+			reply := c.Reply
 			all = append(all, transferTarget{
-				server: s, applied: reply.GetAppliedIndex(), behind: behind, priority: reply.GetLeaderPriority(),
+				server: s, applied: reply.GetAppliedIndex(), behind: c.Lag, priority: reply.GetLeaderPriority(),
 				full: reply.GetStorageFull(), slow: reply.GetStorageSlow(), attempted: t.attempts.newestTo(s.ID),
 			})
 		}

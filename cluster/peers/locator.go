@@ -86,7 +86,7 @@ func (l *Locator) Duty() duty.Duty {
 
 func (l *Locator) look(ctx context.Context, m *raftlogv1.Member) {
 	var raftFailed error
-	silent := !l.cfg.Pinger.SilentSince(m.GetId()).IsZero()
+	silent := !l.cfg.Pinger.Contact(m.GetId()).SilentSince.IsZero()
 	if !silent {
 		raftFailed = l.raftFailed(ctx, m)
 	}

@@ -2,8 +2,8 @@ package peers
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,21 +60,28 @@ type PingerConfig struct {
 type Pinger struct {
 	cfg PingerConfig
 
-	mu      sync.Mutex
-	replies map[string]*peerv1.PingResponse
-	// commits are this node's commit index when each reply came.
-	commits map[string]uint64
-	// took is how long each member's newest answer took, and at most twice as long as the
-	// previous: a busy machine occasionally answers late, which makes no link slower.
-	took map[string]time.Duration
-	// silent has, for each member that does not answer, the time of the first unanswered
-	// ping.
-	silent map[string]time.Time
+	mu sync.Mutex
+	// contacts are by raw Raft id.
+	contacts map[string]Contact
 	// began is when the node began; pinged is that, or when a member last pinged it.
 	began, pinged time.Time
 	divergence    *apply.Divergence
 	// newest is the newest round; nil before the first has ended.
 	newest atomic.Pointer[Round]
+}
+
+// Contact is what a Pinger knows of a member.
+type Contact struct {
+	// Reply is the member's newest answer; nil if it did not answer the newest ping. Lag is how
+	// far its state was behind what this node knew to be committed then.
+	Reply *peerv1.PingResponse
+	Lag   uint64
+	// RoundTrip is how long the newest answer took, and at most twice as long as the previous:
+	// a busy machine occasionally answers late, which makes no link slower. 0 if there was none.
+	RoundTrip time.Duration
+	// SilentSince is the time of the first unanswered ping; zero if the member answers, or was
+	// never pinged.
+	SilentSince time.Time
 }
 
 // Round is the answers of this node and the members to pings of the same time: their
@@ -90,8 +97,7 @@ type Round struct {
 // NewPinger returns a Pinger with no answers yet.
 func NewPinger(cfg PingerConfig) *Pinger {
 	return &Pinger{
-		cfg: cfg, replies: map[string]*peerv1.PingResponse{}, commits: map[string]uint64{}, took: map[string]time.Duration{},
-		silent: map[string]time.Time{}, began: time.Now(), divergence: apply.NewDivergence(),
+		cfg: cfg, contacts: map[string]Contact{}, began: time.Now(), divergence: apply.NewDivergence(),
 	}
 }
 
@@ -109,8 +115,10 @@ func (p *Pinger) Duty() duty.Duty {
 func (p *Pinger) pause() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Since(p.began) < startPings && len(p.silent) > 0 {
-		return startPingEvery
+	for _, c := range p.contacts {
+		if time.Since(p.began) < startPings && !c.SilentSince.IsZero() {
+			return startPingEvery
+		}
 	}
 	return PingEvery
 }
@@ -139,7 +147,12 @@ func (p *Pinger) askAll(ctx context.Context) {
 func (p *Pinger) round(at time.Time, own *peerv1.PingResponse) *Round {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := &Round{At: at, Replies: maps.Clone(p.replies), Differing: p.divergence.Differing(time.Now())}
+	r := &Round{At: at, Replies: map[string]*peerv1.PingResponse{}, Differing: p.divergence.Differing(time.Now())}
+	for id, c := range p.contacts {
+		if c.Reply != nil {
+			r.Replies[id] = c.Reply
+		}
+	}
 	r.Replies[string(own.GetId())] = own
 	return r
 }
@@ -153,59 +166,34 @@ func (p *Pinger) Newest() *Round {
 	return &Round{At: time.Now(), Replies: map[string]*peerv1.PingResponse{string(own.GetId()): own}}
 }
 
-// keep keeps the newest reply; a member that does not answer has none.
+// keep records how a ping ended.
 func (p *Pinger) keep(m *raftlogv1.Member, sent time.Time, reply *peerv1.PingResponse, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	id := string(m.GetId())
+	c := p.contacts[id]
 	if err != nil {
-		delete(p.replies, id)
-		if p.silent[id].IsZero() {
-			p.silent[id] = sent
+		c.Reply = nil
+		if c.SilentSince.IsZero() {
+			c.SilentSince = sent
 		}
+		p.contacts[id] = c
 		return
 	}
-	delete(p.silent, id)
-	p.replies[id], p.commits[id] = reply, p.cfg.Raft.CommitIndex()
 	took := time.Since(sent)
-	if before := p.took[id]; before > 0 {
-		took = min(took, 2*before)
+	if c.RoundTrip > 0 {
+		took = min(took, 2*c.RoundTrip)
 	}
-	p.took[id] = took
+	commit := p.cfg.Raft.CommitIndex()
+	p.contacts[id] = Contact{Reply: reply, Lag: commit - min(commit, reply.GetAppliedIndex()), RoundTrip: took}
 	p.heard(id, apply.StateAt{Index: reply.GetStateIndex(), Hash: reply.GetStateHash()})
 }
 
-// Reply returns what the member said last.
-func (p *Pinger) Reply(id []byte) (*peerv1.PingResponse, bool) {
+// Contact returns what is known of a member, by its raw Raft id.
+func (p *Pinger) Contact(id []byte) Contact {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r, ok := p.replies[string(id)]
-	return r, ok
-}
-
-// ReplyAndLag returns the member's newest reply, and how far its state was behind what
-// this node knew to be committed then.
-func (p *Pinger) ReplyAndLag(id []byte) (reply *peerv1.PingResponse, behind uint64, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	reply, ok = p.replies[string(id)]
-	commit := p.commits[string(id)]
-	return reply, commit - min(commit, reply.GetAppliedIndex()), ok
-}
-
-// RoundTrip returns about how long the member's answers take; 0 if there was none.
-func (p *Pinger) RoundTrip(id []byte) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.took[string(id)]
-}
-
-// SilentSince returns since when the member has not answered; zero if it answers, or was
-// never pinged.
-func (p *Pinger) SilentSince(id []byte) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.silent[string(id)]
+	return p.contacts[string(id)]
 }
 
 // quorumFull reports whether the disks of a majority of voters are below the low-water mark.
@@ -214,9 +202,37 @@ func (p *Pinger) quorumFull() bool {
 	for _, id := range voters {
 		if id == string(p.cfg.Record.ID()) && p.cfg.Space.Below() {
 			full++
-		} else if r, ok := p.Reply([]byte(id)); ok && r.GetStorageFull() {
+		} else if p.Contact([]byte(id)).Reply.GetStorageFull() {
 			full++
 		}
 	}
 	return full > len(voters)/2
+}
+
+// unreachedAfter is for how long no member must have pinged a node that is out of their reach.
+const unreachedAfter = 10 * PingEvery
+
+// WasPinged records that a member has pinged this node.
+func (p *Pinger) WasPinged() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pinged = time.Now()
+}
+
+// Unreached warns of an address that is announced and wrong, or closed to the others: members
+// that ping all others, as those that run Raft do, answer this node and do not ping it.
+func (p *Pinger) Unreached() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.pinged) < unreachedAfter {
+		return nil
+	}
+	for _, c := range p.contacts {
+		if c.Reply.GetProcess() != 0 {
+			return []string{fmt.Sprintf("no member reaches this node at %s, the gRPC address that it announces, though members answer it: that "+
+				"address is another's, or closed to them",
+				p.cfg.Record.Member().GetGrpcAddress())}
+		}
+	}
+	return nil
 }

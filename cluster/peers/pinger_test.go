@@ -19,12 +19,12 @@ func TestALateAnswerMakesNoWayLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pinger := NewPinger(PingerConfig{Raft: new(raft.Raft), States: &apply.States{}})
 		b := &raftlogv1.Member{Id: []byte("B")}
-		if got := pinger.RoundTrip(b.GetId()); got != 0 {
+		if got := pinger.Contact(b.GetId()).RoundTrip; got != 0 {
 			t.Errorf("%v before the first answer", got)
 		}
 		for i, step := range []struct{ took, want time.Duration }{{80, 80}, {10, 10}, {900, 20}, {10, 10}, {15, 15}, {40, 30}, {40, 40}} {
 			pinger.keep(b, time.Now().Add(-step.took), &peerv1.PingResponse{}, nil)
-			if got := pinger.RoundTrip(b.GetId()); got != step.want {
+			if got := pinger.Contact(b.GetId()).RoundTrip; got != step.want {
 				t.Errorf("answer %d took %d: %d away, want %d", i, step.took, got, step.want)
 			}
 		}
@@ -44,9 +44,10 @@ func TestANodeThatNoMemberReachesSaysSo(t *testing.T) {
 		}
 		time.Sleep(unreachedAfter)
 		want(false, "nobody answers")
-		pinger.replies["B"] = &peerv1.PingResponse{}
+		reply := &peerv1.PingResponse{}
+		pinger.contacts["B"] = Contact{Reply: reply}
 		want(false, "one answers that does not run Raft, and pings nobody")
-		pinger.replies["B"].Process = 1
+		reply.Process = 1
 		want(true, "one answers that pings all")
 		pinger.WasPinged()
 		time.Sleep(unreachedAfter - 1)
@@ -59,10 +60,10 @@ func TestANodeThatNoMemberReachesSaysSo(t *testing.T) {
 // TestPingsComeSoonAfterAStart: while a member is silent, and not for longer than a start
 // takes.
 func TestPingsComeSoonAfterAStart(t *testing.T) {
-	silent := map[string]time.Time{"B": time.Now()}
+	silent := map[string]Contact{"B": {SilentSince: time.Now()}}
 	tests := []struct {
 		name   string
-		silent map[string]time.Time
+		silent map[string]Contact
 		age    time.Duration
 		want   time.Duration
 	}{
@@ -71,7 +72,7 @@ func TestPingsComeSoonAfterAStart(t *testing.T) {
 		{"one is silent for long", silent, startPings, PingEvery},
 	}
 	for _, tt := range tests {
-		p := &Pinger{silent: tt.silent, began: time.Now().Add(-tt.age)}
+		p := &Pinger{contacts: tt.silent, began: time.Now().Add(-tt.age)}
 		if got := p.pause(); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
