@@ -16,12 +16,9 @@ import (
 
 func newBackupCommand(a *app) *cobra.Command {
 	var stale bool
-	var keep int
-	var sure confirmation
 	cmd := &cobra.Command{
-		Use:     "backup FILE|DIR",
-		GroupID: groupData,
-		Short:   "Write a backup of the whole cluster into a file",
+		Use:   "backup FILE|DIR",
+		Short: "Write a backup of the whole cluster into a file",
 		Long: `Writes everything the cluster knows at one moment into FILE: counters, claims,
 tags, settings, and the remembered request ids. Any node gives it while it serves.
 The file is read back and checked before it gets its name. If FILE is -, it goes to
@@ -39,8 +36,8 @@ may lack the newest ids.`,
   idnode backup inspect today.backup`,
 	}
 	registerStale(cmd.Flags(), &stale)
-	cmd.Flags().IntVar(&keep, "keep", 0, "the target is a directory, in which the newest N backups of the cluster stay")
-	sure.register(cmd.Flags())
+	keep := cmd.Flags().Int("keep", 0, "the target is a directory, in which the newest N backups of the cluster stay")
+	sure := a.asks(cmd)
 	a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		if args[0] == standardOutput && !cmd.Flags().Changed("keep") {
 			if a.toTerminal {
@@ -50,9 +47,9 @@ may lack the newest ids.`,
 		}
 		write := s.backupInto(ctx, a.stderr, consistency(stale))
 		if cmd.Flags().Changed("keep") {
-			return addBackup(s.out, args[0], keep, write)
+			return addBackup(s.out, args[0], *keep, write)
 		}
-		if err := sure.of(cmd).replace(args[0]); err != nil {
+		if err := sure.replace(args[0]); err != nil {
 			return err
 		}
 		info, err := transfer.SaveBackup(args[0], write)
@@ -63,17 +60,16 @@ may lack the newest ids.`,
 }
 
 func newBackupInspectCommand(a *app) *cobra.Command {
-	var format string
 	cmd := &cobra.Command{
 		Use:     "inspect FILE",
 		Short:   "Check a backup, and show what it holds, by database",
 		Example: "  idnode backup inspect today.backup\n  idnode backup - | idnode backup inspect -",
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "text, or json: one object a line")
+	format := cmd.Flags().StringP("output", "o", "text", "text, or json: one object a line")
 	cmd.RunE = a.enter(func(cmd *cobra.Command, args []string) error {
-		out, err := newPrinter(a.stdout, format)
+		out, err := newPrinter(a.stdout, *format)
 		if err != nil {
-			return &usageError{err: err}
+			return &usageError{err}
 		}
 		return withInput(args[0], cmd.InOrStdin(), func(path string) error {
 			b, err := transfer.Open(path)

@@ -30,9 +30,8 @@ type benchOptions struct {
 func newBenchCommand(a *app) *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
-		Use:     "bench",
-		GroupID: groupServer,
-		Short:   "Put a load on a cluster and measure it",
+		Use:   "bench",
+		Short: "Put a load on a cluster and measure it",
 		Long: `Lets callers take ids for a while and prints how many, how fast, and what failed.
 The callers are spread over all endpoints. It fails if an id came twice.
 
@@ -79,7 +78,7 @@ func (o *benchOptions) run(ctx context.Context, a *app, s *clusterClient) error 
 	o.cfg.Database = s.database
 	o.cfg.Prefix = "bench-" + uuid.NewString() + "-"
 	if err := o.check(); err != nil {
-		return &usageError{err: err}
+		return &usageError{err}
 	}
 	if o.cluster != 0 {
 		c, err := startBenchCluster(ctx, a.stderr, o.cluster, o.serveFlags)
@@ -97,7 +96,7 @@ func (o *benchOptions) run(ctx context.Context, a *app, s *clusterClient) error 
 	if o.cfg.Via == bench.ViaClient {
 		c, err := client.New(ctx, client.Config{Endpoints: s.endpoints, Database: s.database, TLS: s.tls})
 		if err != nil {
-			return &unavailableError{err: err}
+			return &unavailableError{err}
 		}
 		defer c.Close(context.WithoutCancel(ctx))
 		o.cfg.Client = c
@@ -125,7 +124,7 @@ func (o *benchOptions) connect(ctx context.Context, s *clusterClient) error {
 	for _, endpoint := range s.endpoints {
 		conn, err := s.connect(ctx, endpoint)
 		if err != nil {
-			return &unavailableError{err: err}
+			return &unavailableError{err}
 		}
 		o.cfg.Conns = append(o.cfg.Conns, conn)
 	}

@@ -75,7 +75,7 @@ func (c *benchCluster) awaitServing(ctx context.Context) error {
 	defer cancel()
 	for _, endpoint := range c.endpoints {
 		if err := awaitServing(ctx, endpoint); err != nil {
-			return &unavailableError{err: fmt.Errorf("the node at %s does not serve: %w", endpoint, err)}
+			return &unavailableError{fmt.Errorf("the node at %s does not serve: %w", endpoint, err)}
 		}
 	}
 	return nil

@@ -12,9 +12,8 @@ import (
 func newCertsCommand(a *app) *cobra.Command {
 	var o tlsconf.MakeOptions
 	cmd := &cobra.Command{
-		Use:     "certs DIR",
-		GroupID: groupServer,
-		Short:   "Make certificates for nodes and a client, to begin with",
+		Use:   "certs DIR",
+		Short: "Make certificates for nodes and a client, to begin with",
 		Long: `Writes a CA, a certificate for each node and one for a client into DIR: ca.crt,
 TAG.crt and TAG.key, client.crt and client.key. A CA that is there is used again,
 so nodes can be added later. --client NAME adds NAME.crt and NAME.key, also alone.

@@ -10,37 +10,32 @@ import (
 )
 
 func newClaimCommand(a *app) *cobra.Command {
-	var req requestFlags
-	var separator string
 	cmd := &cobra.Command{
-		Use:     "claim ID",
-		GroupID: groupIDs,
-		Short:   "Record a finished id as taken: the first claim wins",
+		Use:   "claim ID",
+		Short: "Record a finished id as taken: the first claim wins",
 		Long: `Claims an id of your own in the cluster. The next one to claim it, in any case of
 letters, is refused, and identities step over it.`,
 		Example: "  idnode claim users/ayende@example.org",
 	}
-	cmd.Flags().StringVar(&separator, "separator", "", `separator of the id's parts (default "/")`)
-	req.register(cmd.Flags())
+	separator := cmd.Flags().String("separator", "", `separator of the id's parts (default "/")`)
+	req := newRequestFlags(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		msg := &idnodev1.ClaimRequest{Database: s.database, Id: args[0], Separator: separator}
-		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Claim, msg)
+		msg := &idnodev1.ClaimRequest{Database: s.database, Id: args[0], Separator: *separator}
+		res, err := invoke(ctx, s.onceFrom(req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Claim, msg)
 		return s.out.value(err, res, docid.Escape(res.GetId()))
 	})
 }
 
 func newReleaseCommand(a *app) *cobra.Command {
-	var req requestFlags
 	cmd := &cobra.Command{
 		Use:     "release ID",
-		GroupID: groupIDs,
 		Short:   "Give a claimed id free again",
 		Example: "  idnode release users/ayende@example.org",
 	}
-	req.register(cmd.Flags())
+	req := newRequestFlags(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		msg := &idnodev1.ReleaseRequest{Database: s.database, Id: args[0]}
-		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Release, msg)
+		res, err := invoke(ctx, s.onceFrom(req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Release, msg)
 		return s.out.value(err, res, docid.Escape(args[0]))
 	})
 }
@@ -48,7 +43,6 @@ func newReleaseCommand(a *app) *cobra.Command {
 func newClaimsCommand(a *app) *cobra.Command {
 	return a.list(&cobra.Command{
 		Use:     "claims",
-		GroupID: groupIDs,
 		Short:   "List the claimed ids",
 		Example: "  idnode claims --prefix users/",
 	}, a.client, "ID", func(ctx context.Context, s *clusterClient, p page) (string, int, error) {

@@ -19,25 +19,23 @@ import (
 
 func newClusterCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
-		Use:     "cluster",
-		GroupID: groupCluster,
-		Short:   "Show and change the cluster",
+		Use:   "cluster",
+		Short: "Show and change the cluster",
 	}, newClusterStatusCommand(a), newClusterMembersCommand(a), newClusterJoinTokenCommand(a), newClusterRemoveCommand(a),
 		newClusterTransferCommand(a), newClusterSettingsCommand(a), newClusterSetCommand(a),
 		newClusterRolesCommand(a), newClusterSetRolesCommand(a))
 }
 
 func newClusterStatusCommand(a *app) *cobra.Command {
-	var every time.Duration
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "Show the cluster as one node sees it; needs no quorum",
 		Example: "  idnode cluster status --endpoint 127.0.0.1:7410\n  idnode cluster status --watch",
 	}
-	cmd.Flags().DurationVar(&every, "watch", 0, "show it again and again, until Ctrl-C: each second, or each time of --watch=5s")
+	every := cmd.Flags().Duration("watch", 0, "show it again and again, until Ctrl-C: each second, or each time of --watch=5s")
 	cmd.Flags().Lookup("watch").NoOptDefVal = "1s"
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
-		if every <= 0 {
+		if *every <= 0 {
 			res, err := clusterOf(ctx, s)
 			if err == nil {
 				showStatus(s, res)
@@ -60,7 +58,7 @@ func newClusterStatusCommand(a *app) *cobra.Command {
 			if err := s.out.flush(); err != nil {
 				return err
 			}
-			pause.For(ctx, every)
+			pause.For(ctx, *every)
 		}
 		return nil
 	})
@@ -121,7 +119,7 @@ func roleName(r idnodev1.Role) string {
 }
 
 func newClusterMembersCommand(a *app) *cobra.Command {
-	var removed, stale bool
+	var stale bool
 	cmd := &cobra.Command{
 		Use:   "members",
 		Short: "List the members",
@@ -130,13 +128,13 @@ knows by itself, with a warning. With -o wide it has each member's priority, all
 addresses and its id too.`,
 		Example: "  idnode cluster members --removed\n  idnode cluster members -o wide",
 	}
-	cmd.Flags().BoolVar(&removed, "removed", false, "also list removed members, whose tags stay taken")
+	removed := cmd.Flags().Bool("removed", false, "also list removed members, whose tags stay taken")
 	registerStale(cmd.Flags(), &stale)
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
-		members, err := allMembers(ctx, s, removed, stale)
+		members, err := allMembers(ctx, s, *removed, stale)
 		if !stale && exitCode(err) == exitUnavailable {
 			// Without a quorum it is asked first. Any node returns its last knowledge.
-			if known, staleErr := allMembers(ctx, s, removed, true); staleErr == nil {
+			if known, staleErr := allMembers(ctx, s, *removed, true); staleErr == nil {
 				fmt.Fprintf(a.stderr, "idnode: warning: this is what the node asked knows by itself: %s\n", printable(describe(err)))
 				members, err = known, nil
 			}
@@ -168,8 +166,6 @@ func allMembers(ctx context.Context, s *clusterClient, removed, stale bool) ([]*
 }
 
 func newClusterRemoveCommand(a *app) *cobra.Command {
-	var force bool
-	var sure confirmation
 	cmd := &cobra.Command{
 		Use:   "remove TAG",
 		Short: "Remove a member for good; its tag is never given again",
@@ -181,18 +177,18 @@ remain answer it: the cluster would stand still until they come back, and for go
 if they do not. Bring them back, or remove those first that are gone for good.`,
 		Example: "  idnode cluster remove C\n  idnode cluster remove C --yes",
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "also if a majority of the voters that remain does not answer: the cluster then stands still")
-	sure.register(cmd.Flags())
+	force := cmd.Flags().Bool("force", false, "also if a majority of the voters that remain does not answer: the cluster then stands still")
+	sure := a.asks(cmd)
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		question := fmt.Sprintf("Removes member %s for good: its tag is never given again, and its data directory is worth nothing any more.",
 			args[0])
-		if force {
+		if *force {
 			question += " Without a majority of the others the cluster stands still."
 		}
-		if err := s.confirm(ctx, sure.of(cmd), question); err != nil {
+		if err := s.confirm(ctx, sure, question); err != nil {
 			return err
 		}
-		msg := &idnodev1.RemoveMemberRequest{Tag: args[0], Force: force}
+		msg := &idnodev1.RemoveMemberRequest{Tag: args[0], Force: *force}
 		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.RemoveMember, msg)
 		return s.out.value(err, res, args[0]+" removed")
 	})

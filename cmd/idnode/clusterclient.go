@@ -88,7 +88,6 @@ func (e *callError) failedAt(endpoint string, err error) {
 // more than its error about itself, and that is more than that an endpoint is no node, or is not
 // there.
 func telling(err error) int {
-	var unreachable *unreachableError
 	switch reason := reasonOf(err); {
 	case effectOf(err) == effectRefused:
 		return 5
@@ -96,7 +95,7 @@ func telling(err error) int {
 		return 3
 	case reason != "":
 		return 4
-	case errors.As(err, &unreachable):
+	case is[*unreachableError](err):
 		return 0
 	case isNoGRPC(err):
 		return 1
@@ -109,8 +108,7 @@ func (e *callError) Error() string { return e.err.Error() }
 func (e *callError) Unwrap() error { return e.err }
 
 func callErrorIn(err error) *callError {
-	var failed *callError
-	errors.As(err, &failed)
+	failed, _ := errors.AsType[*callError](err)
 	return failed
 }
 
@@ -270,7 +268,8 @@ func mayPass(err error) bool {
 // tryOne makes one attempt. With left endpoints still to go it may use that share of the
 // remaining time; a call that must not be repeated gets all of it once it was sent.
 func (s *clusterClient) tryOne(ctx context.Context, endpoint string, left int, safe safety, call attempt) error {
-	share, cancel := context.WithTimeout(ctx, remaining(ctx)/time.Duration(left))
+	deadline, _ := ctx.Deadline() // It is try's.
+	share, cancel := context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
 	defer cancel()
 	conn, err := s.connect(share, endpoint)
 	if err != nil {
@@ -280,14 +279,6 @@ func (s *clusterClient) tryOne(ctx context.Context, endpoint string, left int, s
 		share = ctx
 	}
 	return call(share, conn)
-}
-
-func remaining(ctx context.Context) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return 0
-	}
-	return time.Until(deadline)
 }
 
 // effect is what a failed attempt may have done.
@@ -307,8 +298,7 @@ const (
 // from gRPC itself, as from a connection lost with the call in flight, and so
 // does a RESOURCE_EXHAUSTED, as for an answer that is too large to be taken.
 func effectOf(err error) effect {
-	var unreachable *unreachableError
-	if errors.As(err, &unreachable) {
+	if is[*unreachableError](err) {
 		return effectNone
 	}
 	reason := reasonOf(err)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // confirmation asks a person before an irreversible change.
@@ -22,14 +21,10 @@ type confirmation struct {
 	person bool
 }
 
-func (c *confirmation) register(f *pflag.FlagSet) {
-	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask")
-}
-
-// of takes the streams of a command that runs.
-func (c *confirmation) of(cmd *cobra.Command) *confirmation {
-	c.in, c.err = cmd.InOrStdin(), cmd.ErrOrStderr()
-	c.person = isTerminal(c.in)
+// asks adds --yes to a command, and returns how it asks.
+func (a *app) asks(cmd *cobra.Command) *confirmation {
+	c := &confirmation{in: a.stdin, err: a.stderr, person: isTerminal(a.stdin)}
+	cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "do not ask")
 	return c
 }
 

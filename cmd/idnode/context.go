@@ -23,9 +23,8 @@ import (
 
 func newContextCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
-		Use:     "context",
-		GroupID: groupCluster,
-		Short:   "Saved connections: endpoints and TLS files, under a name",
+		Use:   "context",
+		Short: "Saved connections: endpoints and TLS files, under a name",
 		Long: `A context is a saved connection. --context NAME, or IDNODE_CONTEXT, takes it, but for
 what flags say. The one of 'context use' is taken where neither --context, --endpoint
 nor a variable of them says where to go. Commands that ask before they change the
@@ -123,7 +122,7 @@ func newContextSaveCommand(a *app) *cobra.Command {
 			}
 		}
 		if err != nil {
-			return &usageError{err: err}
+			return &usageError{err}
 		}
 		c, err := a.contexts()
 		if err != nil {
@@ -162,7 +161,7 @@ func (a *app) contexts() (*contexts, error) {
 		return c, nil
 	}
 	if err != nil {
-		return nil, &usageError{err: err}
+		return nil, &usageError{err}
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)

@@ -43,9 +43,8 @@ type devOptions struct {
 func newDevCommand(a *app) *cobra.Command {
 	var o devOptions
 	cmd := &cobra.Command{
-		Use:     "dev",
-		GroupID: groupServer,
-		Short:   "Run a whole cluster in this process, on loopback, to try things out",
+		Use:   "dev",
+		Short: "Run a whole cluster in this process, on loopback, to try things out",
 		Long: `Runs a cluster without TLS in one process, until Ctrl-C. Node i listens on
 base-port + 10·i (gRPC), +1 (Raft) and +2 (HTTP).
 
@@ -155,7 +154,6 @@ func (o *devOptions) folder() (dir string, remove func() error, err error) {
 		dir, err = filepath.Abs(o.dataDir)
 		return dir, func() error { return nil }, err
 	}
-	clearDevFolders()
 	return makeDevFolder()
 }
 
@@ -250,8 +248,7 @@ func checkPorts(specs []devNode) error {
 
 // cause strips the address that net puts before the system's own words.
 func cause(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Err
 	}
 	return err

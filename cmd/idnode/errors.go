@@ -37,26 +37,29 @@ const errorDomain = "idnode"
 const reasonUnknown = "OUTCOME_UNKNOWN"
 
 // usageError is a command line that makes no sense; nothing was done.
-type usageError struct{ err error }
+type usageError struct{ error }
 
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
+func (e *usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error {
-	return &usageError{err: fmt.Errorf(format, args...)}
+	return &usageError{fmt.Errorf(format, args...)}
 }
 
 // unavailableError is a failure that may be over in a moment.
-type unavailableError struct{ err error }
+type unavailableError struct{ error }
 
-func (e *unavailableError) Error() string { return e.err.Error() }
-func (e *unavailableError) Unwrap() error { return e.err }
+func (e *unavailableError) Unwrap() error { return e.error }
 
 // endedError is a node of this process that ended by itself.
-type endedError struct{ err error }
+type endedError struct{ error }
 
-func (e *endedError) Error() string { return e.err.Error() }
-func (e *endedError) Unwrap() error { return e.err }
+func (e *endedError) Unwrap() error { return e.error }
+
+// is reports whether err is, or wraps, an error of type E.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
 
 // report prints err as one line, with -v one more for each endpoint, and returns its exit code.
 func (a *app) report(err error) int {
@@ -97,17 +100,14 @@ func oneLine(text string) string {
 // exitCode returns the exit code of err. A value that the server refuses as INVALID_ARGUMENT came
 // from the command line, so it is wrong usage, as if the command line had refused it.
 func exitCode(err error) int {
-	var usage *usageError
-	var unavailable *unavailableError
-	var ended *endedError
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &ended):
+	case is[*endedError](err):
 		return endCode(err)
-	case errors.As(err, &usage):
+	case is[*usageError](err):
 		return exitUsage
-	case errors.As(err, &unavailable):
+	case is[*unavailableError](err):
 		return exitUnavailable
 	}
 	switch codeOf(err) {
@@ -123,13 +123,11 @@ func exitCode(err error) int {
 // describe turns err into the words a person reads: reason, message, and what
 // to do where that is known.
 func describe(err error) string {
-	var failed *callError
-	var ended *endedError
-	var unavailable *unavailableError
+	failed := callErrorIn(err)
 	switch {
-	case errors.As(err, &failed):
+	case failed != nil:
 		return describeCall(failed)
-	case errors.As(err, &ended), errors.As(err, &unavailable):
+	case is[*endedError](err), is[*unavailableError](err):
 		// A deadline or a status in there is the node's own business.
 		return describeEnd(err)
 	default:
@@ -248,20 +246,16 @@ func statusOf(err error) (*status.Status, bool) {
 }
 
 func codeOf(err error) codes.Code {
-	s, ok := statusOf(err)
-	if !ok {
-		return codes.Unknown
+	if s, ok := statusOf(err); ok {
+		return s.Code()
 	}
-	return s.Code()
+	return codes.Unknown
 }
 
 // reasonOf returns the reason an idnode server gave, or "" for an error that
 // comes from elsewhere.
 func reasonOf(err error) string {
-	s, ok := statusOf(err)
-	if !ok {
-		return ""
-	}
+	s, _ := statusOf(err)
 	for _, d := range s.Details() {
 		if info, ok := d.(*errdetails.ErrorInfo); ok && info.GetDomain() == errorDomain {
 			return info.GetReason()
@@ -274,10 +268,7 @@ func reasonOf(err error) string {
 func violations(s *status.Status) string {
 	var fields []string
 	for _, d := range s.Details() {
-		bad, ok := d.(*errdetails.BadRequest)
-		if !ok {
-			continue
-		}
+		bad, _ := d.(*errdetails.BadRequest)
 		for _, v := range bad.GetFieldViolations() {
 			fields = append(fields, v.GetField())
 		}
@@ -289,3 +280,47 @@ func violations(s *status.Status) string {
 }
 
 func quote(s string) string { return strconv.Quote(s) }
+
+// negative is what cobra says of a negative number among the arguments.
+var negative = regexp.MustCompile(`^unknown shorthand flag: '[0-9.]' in (-[0-9.]+)$`)
+
+// dashed is what it says of any other argument that begins like a flag.
+var dashed = regexp.MustCompile(`^unknown shorthand flag: '(.)' in (-.+)$`)
+
+// parsing is how the standard library says that a flag's value is no number.
+var parsing = regexp.MustCompile(`strconv\.Parse(\w+): parsing "[^"]*": (invalid syntax|value out of range)`)
+
+// duration is pflag's error of an invalid duration.
+var duration = regexp.MustCompile(`time: (invalid duration|missing unit in duration|unknown unit "[^"]*" in duration) "[^"]*"`)
+
+// YAML's errors: an unknown key, a value of another kind, and the beginning of both.
+var (
+	yamlKey   = regexp.MustCompile(`field (\S+) not found in type \S+`)
+	yamlValue = regexp.MustCompile("cannot unmarshal !!\\w+( `[^`]*`)? into \\S+")
+	yamlIntro = regexp.MustCompile(`^yaml: (unmarshal errors:\s*)?`)
+)
+
+// plainly says what is wrong with a command line, or a file, without the words of the
+// libraries that found it.
+func plainly(text string) string {
+	if m := negative.FindStringSubmatch(text); m != nil {
+		return m[1] + " is taken for a flag: put -- before the arguments, as in '... -- users " + m[1] + "'"
+	}
+	text = dashed.ReplaceAllString(text, "there is no flag -$1; if $2 is a value, put -- before the arguments")
+	text = duration.ReplaceAllLiteralString(text, "not a duration such as 500ms or 2s")
+	text = yamlIntro.ReplaceAllLiteralString(text, "")
+	text = yamlKey.ReplaceAllString(text, "there is no key $1")
+	text = yamlValue.ReplaceAllString(text, "the value$1 is of another kind than it must be")
+	return parsing.ReplaceAllStringFunc(text, func(found string) string {
+		switch {
+		case strings.HasSuffix(found, "range"):
+			return "out of range"
+		case strings.Contains(found, "Bool"):
+			return "neither true nor false"
+		case strings.Contains(found, "Uint"):
+			return "not a whole number from 0 on"
+		default:
+			return "not a whole number"
+		}
+	})
+}

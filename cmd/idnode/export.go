@@ -15,12 +15,9 @@ import (
 )
 
 func newExportCommand(a *app) *cobra.Command {
-	var form, from string
-	var sure confirmation
 	cmd := &cobra.Command{
-		Use:     "export FILE",
-		GroupID: groupData,
-		Short:   "Write counters, or document numbers, as RavenDB's export or as a CSV",
+		Use:   "export FILE",
+		Short: "Write counters, or document numbers, as RavenDB's export or as a CSV",
 		Long: `Writes the counters of the cluster, as they are at one moment, in a form that
 import reads:
 
@@ -38,19 +35,19 @@ the standard output, and what was written is told on the standard error.`,
   idnode export all.csv --from today.backup
   idnode export numbers.csv --form series`,
 	}
-	cmd.Flags().StringVar(&form, "form", "", "form of the file: ravendb, csv or series; by its name unless given (.csv is csv)")
-	cmd.Flags().StringVar(&from, "from", "", "a backup to take the counters from")
-	sure.register(cmd.Flags())
+	form := cmd.Flags().String("form", "", "form of the file: ravendb, csv or series; by its name unless given (.csv is csv)")
+	from := cmd.Flags().String("from", "", "a backup to take the counters from")
+	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		form, err := exportForm(form, args[0])
+		form, err := exportForm(*form, args[0])
 		if err != nil {
 			return err
 		}
-		if err := sure.of(cmd).replace(args[0]); err != nil {
+		if err := sure.replace(args[0]); err != nil {
 			return err
 		}
-		if from != "" {
-			return withInput(from, cmd.InOrStdin(), func(from string) error { return exportBackup(s, from, args[0], form, a) })
+		if *from != "" {
+			return withInput(*from, cmd.InOrStdin(), func(from string) error { return exportBackup(s, from, args[0], form, a) })
 		}
 		return exportCluster(ctx, s, args[0], form, a)
 	})

@@ -152,7 +152,7 @@ func (a *app) caller(cmd *cobra.Command, flags *clientFlags, run remote) *cobra.
 	cmd.RunE = a.enter(func(cmd *cobra.Command, args []string) error {
 		s, err := flags.clusterClient(a, cmd.Flags())
 		if err != nil {
-			return &usageError{err: err}
+			return &usageError{err}
 		}
 		defer s.close()
 		return errors.Join(run(cmd.Context(), s, args), s.out.flush())
@@ -202,8 +202,8 @@ func usageApart(cmd *cobra.Command, heading string, apart *pflag.FlagSet) error 
 
 // badFlag words cobra's refusal of a flag.
 func badFlag(cmd *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || unknown.GetSpecifiedShortnames() != "" {
 		return err
 	}
 	name := unknown.GetSpecifiedName()
@@ -270,12 +270,13 @@ type requestFlags struct {
 	flags *pflag.FlagSet
 }
 
-func (r *requestFlags) register(f *pflag.FlagSet) {
-	r.flags = f
+func newRequestFlags(f *pflag.FlagSet) *requestFlags {
+	r := &requestFlags{flags: f}
 	f.StringVar(&r.id, "request-id", "",
 		"the call counts once per request id, however often it is repeated; 1 to 64 bytes; random unless given")
 	f.Uint64Var(&r.since, "retry-since", 0,
 		"on a retry: the newest log index seen before the first try; refuses the retry if the first try may have been forgotten")
+	return r
 }
 
 // request returns the request id to send with a call that goes through the log.

@@ -14,11 +14,9 @@ import (
 )
 
 func newHealthCommand(a *app) *cobra.Command {
-	var service string
 	cmd := &cobra.Command{
-		Use:     "health",
-		GroupID: groupCluster,
-		Short:   "Say whether a node serves: exit code 0 yes, 3 no, 1 anything else",
+		Use:   "health",
+		Short: "Say whether a node serves: exit code 0 yes, 3 no, 1 anything else",
 		Long: `Asks a node for its health. By default a healthy node is ready: it serves with a quorum. The
 service idnode.live is healthy as long as the process lives and Raft does not hang. A node whose storage is full
 serves all the same; the standard error says so. Inside a container the command finds
@@ -26,9 +24,9 @@ the node's own TLS files by the same environment variables.`,
 		Example: `  idnode health
   idnode health --service idnode.live`,
 	}
-	cmd.Flags().StringVar(&service, "service", "", "service to ask about; empty is the node as a whole")
+	service := cmd.Flags().String("service", "", "service to ask about; empty is the node as a whole")
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
-		return health(ctx, s, service, a.stderr)
+		return health(ctx, s, *service, a.stderr)
 	})
 }
 
@@ -51,7 +49,7 @@ func health(ctx context.Context, s *clusterClient, service string, stderr io.Wri
 		fmt.Fprintln(stderr, "idnode: storage is full, here or on a majority: "+fullMeans)
 	}
 	if res.GetStatus() != healthpb.HealthCheckResponse_SERVING {
-		return &unavailableError{err: errors.New("the node does not serve: " + res.GetStatus().String())}
+		return &unavailableError{errors.New("the node does not serve: " + res.GetStatus().String())}
 	}
 	return nil
 }

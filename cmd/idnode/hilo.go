@@ -17,9 +17,8 @@ import (
 
 func newHiloCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
-		Use:     "hilo",
-		GroupID: groupIDs,
-		Short:   "Ranges of numbers for clients that make ids themselves",
+		Use:   "hilo",
+		Short: "Ranges of numbers for clients that make ids themselves",
 		Long: `A HiLo range belongs to its caller alone: ids made of its prefix, a number of the
 range and its node tag need no further call.`,
 	}, newHiloNextCommand(a), newHiloGetCommand(a), newHiloSetCommand(a), newHiloReturnCommand(a),
@@ -27,9 +26,7 @@ range and its node tag need no further call.`,
 }
 
 func newHiloNextCommand(a *app) *cobra.Command {
-	var req requestFlags
 	var msg idnodev1.NextRangeRequest
-	var lastRangeAt string
 	cmd := &cobra.Command{
 		Use:   "next TAG",
 		Short: "Reserve the next range of a collection's tag",
@@ -43,17 +40,17 @@ is no node-tag). Tell about the last range, and busy clients get larger ones.`,
 	f.Int64Var(&msg.Size, "size", 0, "size of the range, 1 to 1,048,576; 0 lets the cluster decide")
 	f.Int64Var(&msg.LastSize, "last-size", 0, "size of the last range; 0 if there was none")
 	f.Int64Var(&msg.LastMax, "last-max", 0, "the range begins above this number")
-	f.StringVar(&lastRangeAt, "last-range-at", "", "when the last range came, RFC 3339; the range-at of its answer")
+	lastRangeAt := f.String("last-range-at", "", "when the last range came, RFC 3339; the range-at of its answer")
 	f.StringVar(&msg.Separator, "separator", "", `separator of the ids to come (default "/")`)
 	f.StringVar(&msg.Label, "label", "", "what you call yourself, at most 64 bytes; hilo who-holds shows it")
-	req.register(f)
+	req := newRequestFlags(f)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		at, err := parseTime(lastRangeAt)
+		at, err := parseTime(*lastRangeAt)
 		if err != nil {
 			return err
 		}
 		msg.Database, msg.Tag, msg.LastRangeAt = s.database, args[0], at
-		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.NextRange, &msg)
+		res, err := invoke(ctx, s.onceFrom(req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.NextRange, &msg)
 		return s.out.answer(err, res, func(w io.Writer) { printRange(w, res) })
 	})
 }
@@ -94,8 +91,6 @@ func newHiloGetCommand(a *app) *cobra.Command {
 }
 
 func newHiloSetCommand(a *app) *cobra.Command {
-	var req requestFlags
-	var expected int64
 	cmd := &cobra.Command{
 		Use:   "set TAG MAX --expected N",
 		Short: "Raise a counter if it still has the expected value",
@@ -103,8 +98,8 @@ func newHiloSetCommand(a *app) *cobra.Command {
 that run the whole HiLo algorithm themselves. Fails with CONCURRENCY if someone was faster.`,
 		Example: "  idnode hilo set users 64 --expected 32",
 	}
-	cmd.Flags().Int64Var(&expected, "expected", 0, "the value read before; 0 for a tag not used yet (required)")
-	req.register(cmd.Flags())
+	expected := cmd.Flags().Int64("expected", 0, "the value read before; 0 for a tag not used yet (required)")
+	req := newRequestFlags(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		limit, err := parseNumber("MAX", args[1])
 		if err != nil {
@@ -113,16 +108,14 @@ that run the whole HiLo algorithm themselves. Fails with CONCURRENCY if someone 
 		if !cmd.Flags().Changed("expected") {
 			return usagef("--expected is required: it guards against setting over someone else's change")
 		}
-		msg := &idnodev1.SetHiLoRequest{Database: s.database, Tag: args[0], Max: limit, Expected: expected}
-		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.SetHiLo, msg)
+		msg := &idnodev1.SetHiLoRequest{Database: s.database, Tag: args[0], Max: limit, Expected: *expected}
+		res, err := invoke(ctx, s.onceFrom(req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.SetHiLo, msg)
 		return s.out.value(err, res, res.GetMax())
 	})
 }
 
 func newHiloReturnCommand(a *app) *cobra.Command {
-	var req requestFlags
 	var msg idnodev1.ReturnRangeRequest
-	var token string
 	cmd := &cobra.Command{
 		Use:   "return TAG --low N --high N --last N",
 		Short: "Give the unused rest of a range back",
@@ -137,20 +130,20 @@ the name in this certificate: then be sure that no program still uses it.`,
 	f.Int64Var(&msg.Low, "low", 0, "the range's first number (required)")
 	f.Int64Var(&msg.High, "high", 0, "the range's last number (required)")
 	f.Int64Var(&msg.Last, "last", 0, "the last number used; low-1 if none was (required)")
-	f.StringVar(&token, "token", "", "the token that came with the range, in hex; hilo next shows it")
-	req.register(f)
+	token := f.String("token", "", "the token that came with the range, in hex; hilo next shows it")
+	req := newRequestFlags(f)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) (err error) {
 		for _, name := range []string{"low", "high", "last"} {
 			if !f.Changed(name) {
 				return usagef("--%s is required", name)
 			}
 		}
-		if msg.Token, err = hex.DecodeString(token); err != nil {
+		if msg.Token, err = hex.DecodeString(*token); err != nil {
 			return usagef("--token must be hex: %v", err)
 		}
-		msg.WithoutToken = token == ""
+		msg.WithoutToken = *token == ""
 		msg.Database, msg.Tag = s.database, args[0]
-		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ReturnRange, &msg)
+		res, err := invoke(ctx, s.onceFrom(req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ReturnRange, &msg)
 		text := fmt.Sprintf("returned, max is now %d", res.GetMax())
 		if !res.GetReturned() {
 			text = fmt.Sprintf("not returned, max stays %d: late, repeated, foreign, or not the newest range", res.GetMax())

@@ -13,9 +13,8 @@ import (
 
 func newIdentityCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
-		Use:     "identity",
-		GroupID: groupIDs,
-		Short:   "Counters agreed by the cluster",
+		Use:   "identity",
+		Short: "Counters agreed by the cluster",
 		Long: `An identity is a counter with a name; its value is the last one handed out.
 'users|' and 'users' name the same identity. Take values with 'idnode next'.`,
 	}, newIdentityListCommand(a), newIdentityGetCommand(a), newIdentitySeedCommand(a), newIdentityDeleteCommand(a))
@@ -50,10 +49,7 @@ func newIdentityGetCommand(a *app) *cobra.Command {
 }
 
 func newIdentitySeedCommand(a *app) *cobra.Command {
-	var req requestFlags
 	var msg idnodev1.SeedIdentityRequest
-	var expected int64
-	var sure confirmation
 	cmd := &cobra.Command{
 		Use:   "seed NAME VALUE",
 		Short: "Move the last used value up, or with --force anywhere",
@@ -66,21 +62,21 @@ values come twice, which is asked about.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&msg.Force, "force", false, "set exactly VALUE, also a lower one")
-	f.Int64Var(&expected, "expected", 0, "only if this is the current value")
-	req.register(f)
-	sure.register(f)
+	expected := f.Int64("expected", 0, "only if this is the current value")
+	req := newRequestFlags(f)
+	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) (err error) {
 		if msg.Value, err = parseNumber("VALUE", args[1]); err != nil {
 			return err
 		}
 		if f.Changed("expected") {
-			msg.Expected = &expected
+			msg.Expected = expected
 		}
 		msg.Database, msg.Name = s.database, args[0]
-		if err := askToLower(ctx, s, sure.of(cmd), &msg); err != nil {
+		if err := askToLower(ctx, s, sure, &msg); err != nil {
 			return err
 		}
-		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.SeedIdentity, &msg)
+		res, err := invoke(ctx, s.onceFrom(req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.SeedIdentity, &msg)
 		if err == nil && res.GetValue() > msg.GetValue() {
 			fmt.Fprintf(a.stderr, "idnode: nothing changed: the value is above %d already, and only --force lowers it\n", msg.GetValue())
 		}
@@ -109,9 +105,6 @@ func askToLower(ctx context.Context, s *clusterClient, sure *confirmation, msg *
 }
 
 func newIdentityDeleteCommand(a *app) *cobra.Command {
-	var req requestFlags
-	var forget bool
-	var sure confirmation
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
 		Short: "Hide an identity, or with --forget remove its value too",
@@ -120,18 +113,18 @@ again goes on above it. With --forget the value goes too: the identity starts at
 again, and values come twice, which is asked about.`,
 		Example: "  idnode identity delete users",
 	}
-	cmd.Flags().BoolVar(&forget, "forget", false, "remove the last used value too")
-	req.register(cmd.Flags())
-	sure.register(cmd.Flags())
+	forget := cmd.Flags().Bool("forget", false, "remove the last used value too")
+	req := newRequestFlags(cmd.Flags())
+	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		if forget {
-			if err := s.confirm(ctx, sure.of(cmd), fmt.Sprintf("Forgets %s and its last used value: the values that were handed out come again.",
+		if *forget {
+			if err := s.confirm(ctx, sure, fmt.Sprintf("Forgets %s and its last used value: the values that were handed out come again.",
 				quote(args[0]))); err != nil {
 				return err
 			}
 		}
-		msg := &idnodev1.DeleteIdentityRequest{Database: s.database, Name: args[0], Forget: forget}
-		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.DeleteIdentity, msg)
+		msg := &idnodev1.DeleteIdentityRequest{Database: s.database, Name: args[0], Forget: *forget}
+		res, err := invoke(ctx, s.onceFrom(req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.DeleteIdentity, msg)
 		return s.out.value(err, res, res.GetValue())
 	})
 }

@@ -10,17 +10,12 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/transfer"
 	"github.com/idnode/idnode/transfer/counterfile"
 )
-
-func registerForm(f *pflag.FlagSet, form *string) {
-	f.StringVar(form, "form", "", "form of the file: ravendb or csv; by its name unless given (.csv is csv)")
-}
 
 // formOf returns the form of a file, by the flag or its name.
 func formOf(given, path, forms string) (transfer.Form, error) {
@@ -36,13 +31,9 @@ func formOf(given, path, forms string) (transfer.Form, error) {
 }
 
 func newImportCommand(a *app) *cobra.Command {
-	var form string
-	var dryRun bool
-	var sure confirmation
 	cmd := &cobra.Command{
-		Use:     "import FILE",
-		GroupID: groupData,
-		Short:   "Merge counters from RavenDB's export or a CSV; nothing goes back",
+		Use:   "import FILE",
+		Short: "Merge counters from RavenDB's export or a CSV; nothing goes back",
 		Long: `Raises identities and HiLo counters to what FILE has, and adds its claims. Nothing
 is lowered or removed. FILE, or the standard input (-, with --yes), is
 
@@ -58,11 +49,11 @@ be changed, and changes nothing.`,
 		Example: `  idnode import shop.ravendbdump --database shop --dry-run
   idnode import counters.csv`,
 	}
-	registerForm(cmd.Flags(), &form)
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would be changed")
-	sure.register(cmd.Flags())
+	form := cmd.Flags().String("form", "", "form of the file: ravendb or csv; by its name unless given (.csv is csv)")
+	dryRun := cmd.Flags().Bool("dry-run", false, "only show what would be changed")
+	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		form, err := formOf(form, args[0], "ravendb or csv")
+		form, err := formOf(*form, args[0], "ravendb or csv")
 		if err != nil {
 			return err
 		}
@@ -81,12 +72,12 @@ be changed, and changes nothing.`,
 			return err // Without a server, a merge would be retried for a minute.
 		}
 		question := fmt.Sprintf("Merges %d counters and claims of %s. They only rise, and that cannot be undone.", len(counters), args[0])
-		if !dryRun {
-			if err := s.confirm(ctx, sure.of(cmd), question); err != nil {
+		if !*dryRun {
+			if err := s.confirm(ctx, sure, question); err != nil {
 				return err
 			}
 		}
-		return importAll(ctx, s, newProgress(a.stderr), counters, dryRun)
+		return importAll(ctx, s, newProgress(a.stderr), counters, *dryRun)
 	})
 }
 

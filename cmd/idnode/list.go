@@ -137,9 +137,8 @@ func parseNumber(name, text string) (int64, error) {
 
 func newDatabaseCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
-		Use:     "database",
-		GroupID: groupIDs,
-		Short:   "The databases that there are",
+		Use:   "database",
+		Short: "The databases that there are",
 		Long: `A database keeps names apart: each has identities, HiLo counters, claims and series of
 its own. It is there once it is used.`,
 	}, newDatabaseListCommand(a))

@@ -13,6 +13,8 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -47,9 +49,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // run executes one command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string, stdin io.Reader) int {
+	a.stdin = &input{ctx, stdin}
 	root := newRootCommand(a)
 	root.SetArgs(args)
-	root.SetIn(&input{ctx, stdin})
+	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -88,6 +91,7 @@ func (in *input) Read(p []byte) (int, error) {
 
 // app is shared by all commands of a run.
 type app struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	// toTerminal says that a person may read stdout.
 	toTerminal bool
@@ -120,30 +124,32 @@ says 4 of damage.`,
 		SilenceUsage:  true,
 	})
 	root.SetFlagErrorFunc(badFlag)
-	root.AddGroup(
-		&cobra.Group{ID: groupServer, Title: "Servers:"},
-		&cobra.Group{ID: groupIDs, Title: "Ids:"},
-		&cobra.Group{ID: groupCluster, Title: "Cluster:"},
-		&cobra.Group{ID: groupData, Title: "Backups and moves:"},
-	)
-	root.AddCommand(
-		newServeCommand(a), newDevCommand(a), newCertsCommand(a), newAuditCommand(a), newLogCommand(a), newBenchCommand(a),
-		newNextCommand(a), newHiloCommand(a), newIdentityCommand(a), newClaimCommand(a), newReleaseCommand(a), newClaimsCommand(a),
-		newSeriesCommand(a), newSnowflakeCommand(a), newDatabaseCommand(a),
-		newBackupCommand(a), newRestoreCommand(a), newImportCommand(a), newExportCommand(a), newRecoverCommand(a),
-		newClusterCommand(a), newContextCommand(a), newHealthCommand(a), newVersionCommand(a),
-	)
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"server", "Servers:", []*cobra.Command{
+			newServeCommand(a), newDevCommand(a), newCertsCommand(a), newAuditCommand(a), newLogCommand(a), newBenchCommand(a),
+		}},
+		{"ids", "Ids:", []*cobra.Command{
+			newNextCommand(a), newHiloCommand(a), newIdentityCommand(a), newClaimCommand(a), newReleaseCommand(a), newClaimsCommand(a),
+			newSeriesCommand(a), newSnowflakeCommand(a), newDatabaseCommand(a),
+		}},
+		{"cluster", "Cluster:", []*cobra.Command{newClusterCommand(a), newContextCommand(a), newHealthCommand(a)}},
+		{"data", "Backups and moves:", []*cobra.Command{
+			newBackupCommand(a), newRestoreCommand(a), newImportCommand(a), newExportCommand(a), newRecoverCommand(a),
+		}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.id
+		}
+		root.AddCommand(g.commands...)
+	}
+	root.AddCommand(newVersionCommand(a))
 	a.complete(root)
 	return root
 }
-
-// The headings of the list of commands.
-const (
-	groupServer  = "server"
-	groupIDs     = "ids"
-	groupCluster = "cluster"
-	groupData    = "data"
-)
 
 // body is a command's own code.
 type body func(cmd *cobra.Command, args []string) error
@@ -189,7 +195,7 @@ func (a *app) group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Comma
 		} else if below := grandchild(cmd, args[0]); below != nil {
 			msg += ", did you mean '" + below.CommandPath() + "'?"
 		}
-		return &usageError{err: errors.New(msg)}
+		return &usageError{errors.New(msg)}
 	})
 	return cmd
 }
@@ -217,4 +223,31 @@ func (a *app) getenv(key string) string {
 		}
 	}
 	return ""
+}
+
+// version is set at build time: -ldflags "-X main.version=v1.2.3".
+var version string
+
+// versionText returns the version, or what the Go tool knows of the build.
+func versionText() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if ok && info.Main.Version != "(devel)" {
+		return cmp.Or(info.Main.Version, "devel")
+	}
+	return "devel"
+}
+
+func newVersionCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  idnode version",
+		RunE: a.enter(func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(a.stdout, "idnode %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		}),
+	}
 }

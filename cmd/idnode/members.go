@@ -85,7 +85,6 @@ func conditionOf(m *idnodev1.Member) condition {
 
 func newClusterJoinTokenCommand(a *app) *cobra.Command {
 	var msg idnodev1.CreateJoinTokenRequest
-	var validFor time.Duration
 	cmd := &cobra.Command{
 		Use:   "join-token",
 		Short: "Make a token with which one node can join, and print it",
@@ -97,9 +96,9 @@ needs no right, it needs no token either.`,
 	}
 	cmd.Flags().StringVar(&msg.Tag, "tag", "", "node tag that the node must have (default: any)")
 	cmd.Flags().BoolVar(&msg.Watcher, "watcher", false, "it shall never vote")
-	cmd.Flags().DurationVar(&validFor, "for", time.Hour, "how long the token can be used, 30 days (720h) at most")
+	validFor := cmd.Flags().Duration("for", time.Hour, "how long the token can be used, 30 days (720h) at most")
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
-		msg.ValidFor = durationpb.New(validFor)
+		msg.ValidFor = durationpb.New(*validFor)
 		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.CreateJoinToken, &msg)
 		return s.out.value(err, res, res.GetToken())
 	})

@@ -31,15 +31,14 @@ type nextOptions struct {
 	separator   string
 	claim       bool
 	timeOrdered bool
-	request     requestFlags
+	request     *requestFlags
 }
 
 func newNextCommand(a *app) *cobra.Command {
 	var o nextOptions
 	cmd := &cobra.Command{
-		Use:     "next TEMPLATE",
-		GroupID: groupIDs,
-		Short:   "Make ids from a template",
+		Use:   "next TEMPLATE",
+		Short: "Make ids from a template",
 		Long: `Makes ids and prints them, one a line. The form of the template picks the kind:
 
   ''               a GUID
@@ -60,7 +59,7 @@ the ids themselves.`,
 	f.StringVar(&o.separator, "separator", "", `separator between the parts of an id (default "/")`)
 	f.BoolVar(&o.claim, "claim", false, "record the id in the cluster as taken; for a semantic id")
 	f.BoolVar(&o.timeOrdered, "time-ordered", false, "GUIDs in order of time (UUIDs of version 7)")
-	o.request.register(f)
+	o.request = newRequestFlags(f)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		return o.run(ctx, s, args[0], a.stderr)
 	})
@@ -94,11 +93,10 @@ func (o *nextOptions) run(ctx context.Context, s *clusterClient, template string
 
 // badTemplate words a refusal as the server words its own.
 func badTemplate(err error) error {
-	var bad *docid.Error
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*docid.Error](err); ok {
 		return usagef("%s: %w", bad.Reason, err)
 	}
-	return &usageError{err: err}
+	return &usageError{err}
 }
 
 // requestFor returns the request id of a call: a random one for the kinds that the cluster counts,

@@ -6,12 +6,17 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"os/signal"
 	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
 
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/failpoint"
+	"github.com/idnode/idnode/internal/logqueue"
 	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/node"
@@ -44,18 +49,67 @@ var refusals = []error{
 // endCode is the exit code of a node that ended by itself. By it service managers start a node
 // again, or not, if a person must look at the node.
 func endCode(err error) int {
-	var damaged *node.DataLossError
-	var newer *raftlog.UnknownFormatError
-	var refused *op.RefusedError
 	isOne := func(target error) bool { return errors.Is(err, target) }
 	switch {
 	case isOne(config.ErrAlone), isOne(config.ErrUnguarded), isOne(member.ErrOtherNode):
 		return exitUsage
-	case errors.As(err, &damaged):
+	case is[*node.DataLossError](err):
 		return exitDamaged
-	case slices.ContainsFunc(refusals, isOne), isOne(config.ErrNoData), errors.As(err, &newer), errors.As(err, &refused):
+	case slices.ContainsFunc(refusals, isOne), isOne(config.ErrNoData),
+		is[*raftlog.UnknownFormatError](err), is[*op.RefusedError](err):
 		return exitRefused
 	default:
 		return exitFailed
 	}
+}
+
+// nodeLogger returns the logger of the nodes of this process. What else the command says goes
+// the same way from here on. A write for which there is no reader any more fails: its SIGPIPE
+// would end the process (os/signal, "SIGPIPE").
+func (a *app) nodeLogger(level, format string) (*slog.Logger, error) {
+	direct, err := newLogger(a.stderr, level, format)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	signal.Ignore(syscall.SIGPIPE)
+	a.log = logqueue.New(a.stderr, func(leftOut int) error {
+		r := slog.NewRecord(time.Now(), slog.LevelWarn, "the log's reader did not keep up, and lines are missing", 0)
+		r.Add("lines_left_out", leftOut)
+		return direct.Handler().Handle(context.Background(), r)
+	})
+	a.stderr = a.log
+	return newLogger(a.stderr, level, format)
+}
+
+// calm is a log handler that drops warnings while the nodes of dev start and stop. A node that
+// starts before the others, or stops after them, rightly warns of what is missing; if all of
+// them do so on purpose, that only hides the warnings that matter. Errors pass, but not the Raft
+// library's own lines of any level: a node logs the consequences itself.
+type calm struct {
+	slog.Handler
+	// expected means that warnings are expected; all handlers derived from one share it.
+	expected *atomic.Bool
+}
+
+// newCalm returns a handler that expects warnings at first.
+func newCalm(h slog.Handler) calm {
+	c := calm{Handler: h, expected: new(atomic.Bool)}
+	c.expected.Store(true)
+	return c
+}
+
+// Enabled implements slog.Handler.
+func (c calm) Enabled(ctx context.Context, level slog.Level) bool {
+	if c.expected.Load() && level < slog.LevelError {
+		return false
+	}
+	return c.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (c calm) WithAttrs(attrs []slog.Attr) slog.Handler {
+	if slices.ContainsFunc(attrs, slog.String("part", "raft").Equal) {
+		return slog.DiscardHandler
+	}
+	return calm{Handler: c.Handler.WithAttrs(attrs), expected: c.expected}
 }

@@ -6,11 +6,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 )
 
-// lockFolder and readInBackground are never called: dev is refused here.
-func lockFolder(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+// makeDevFolder and readInBackground are never called: dev is refused here.
+func makeDevFolder() (string, func() error, error) { return "", nil, errors.ErrUnsupported }
 
 func readInBackground() {}
 

@@ -19,15 +19,14 @@ import (
 type recoverFlags struct {
 	recovery.Options
 	peers connection
-	sure  confirmation
+	sure  *confirmation
 }
 
 func newRecoverCommand(a *app) *cobra.Command {
 	var r recoverFlags
 	cmd := &cobra.Command{
-		Use:     "recover",
-		GroupID: groupData,
-		Short:   "Let survivors go on without a quorum; last resort, nodes stopped",
+		Use:   "recover",
+		Short: "Let survivors go on without a quorum; last resort, nodes stopped",
 		Long: `Makes the data directory of a stopped node that of a member of a new cluster,
 together with the other members named by --members. It is for the day on which so
 many nodes are lost for good that no majority can ever be had again.
@@ -57,7 +56,7 @@ have them: a member that has moved is found in no other way, and is taken for lo
 	f.StringVar(&r.Audit, "audit", "", "the node's audit log; it gets a record of this")
 	config.AddListFlags(f)
 	r.peers.registerTLS(f, a.getenv)
-	r.sure.register(f)
+	r.sure = a.asks(cmd)
 	cmd.RunE = a.enter(func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case r.Dir == "" || len(r.Keep) == 0:
@@ -67,9 +66,8 @@ have them: a member that has moved is found in no other way, and is taken for lo
 		}
 		var err error
 		if r.Peer, r.Join, err = config.LoadLists(f, a.env); err != nil {
-			return &usageError{err: err}
+			return &usageError{err}
 		}
-		r.sure.of(cmd)
 		return r.run(cmd.Context(), a)
 	})
 	return cmd
@@ -85,7 +83,7 @@ func (f *recoverFlags) run(ctx context.Context, a *app) (err error) {
 	}
 	tlsConfig, err := f.peers.tlsConfig()
 	if err != nil {
-		return &usageError{err: err}
+		return &usageError{err}
 	}
 	found, err := r.Probe(ctx, func(ctx context.Context, address string) (*idnodev1.GetStatusResponse, error) {
 		s := &clusterClient{timeout: recovery.ProbeLimit, tls: tlsConfig, endpoints: []string{address}}

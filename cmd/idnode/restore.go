@@ -21,15 +21,14 @@ type restoreFlags struct {
 	floor     string
 	shareTags bool
 	settings  bool
-	sure      confirmation
+	sure      *confirmation
 }
 
 func newRestoreCommand(a *app) *cobra.Command {
 	var f restoreFlags
 	cmd := &cobra.Command{
-		Use:     "restore FILE",
-		GroupID: groupData,
-		Short:   "Merge a backup into a running cluster; nothing goes back",
+		Use:   "restore FILE",
+		Short: "Merge a backup into a running cluster; nothing goes back",
 		Long: `Raises every counter of the cluster to what the backup has, and adds its claims and
 series. Nothing is lowered or removed, so restoring twice is restoring once, and
 callers may go on meanwhile. Node tags that were given stay given. Remembered
@@ -64,11 +63,11 @@ gone for good, restore with --share-tags, before it gives server-side ids.`,
   idnode restore today.backup                         into the cluster it was taken of`,
 	}
 	f.register(cmd.Flags())
+	f.sure = a.asks(cmd)
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		if f.skip < 0 {
 			return usagef("--skip-ahead must not be negative")
 		}
-		f.sure.of(cmd)
 		r := &restore{restoreFlags: f}
 		return withInput(args[0], cmd.InOrStdin(), func(path string) error { return r.run(ctx, s, path) })
 	})
@@ -80,7 +79,6 @@ func (f *restoreFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.floor, "floor", "", "CSV (database,kind,name,value) of values that are taken")
 	flags.BoolVar(&f.shareTags, "share-tags", false, "members go on under tags of the backup's nodes, which are gone; needs --skip-ahead")
 	flags.BoolVar(&f.settings, "settings", false, "take over the backup's settings too")
-	f.sure.register(flags)
 }
 
 // restore is one restore.
@@ -107,12 +105,12 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 		return err
 	}
 	if r.skip > 0 && r.skip < r.backup.NextRanges {
-		fmt.Fprintf(r.sure.err,
+		fmt.Fprintf(s.stderr,
 			"warning: --skip-ahead %d is too little: the counter %s moves by %d if each client that the backup knows takes one more range\n",
 			r.skip, quote(r.backup.RangesOf), r.backup.NextRanges)
 	}
 	c := r.backup.Info.GetCounts()
-	merging := newProgress(r.sure.err)
+	merging := newProgress(s.stderr)
 	merge := transfer.Restore{
 		Backup: r.backup, Call: s.untilAnswered, SkipAhead: r.skip, Floors: floors, ShareTags: r.shareTags, Settings: r.settings,
 		Merged: merging.merged(c.GetIdentities() + c.GetHilos() + c.GetClaims() + int64(len(floors))),
@@ -121,7 +119,7 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 	if err != nil {
 		return err
 	}
-	if err := s.confirm(ctx, &r.sure, r.question()+seriesQuestion(before)+r.laterSeries()); err != nil {
+	if err := s.confirm(ctx, r.sure, r.question()+seriesQuestion(before)+r.laterSeries()); err != nil {
 		return err
 	}
 	done, err := merge.Run(ctx)
@@ -138,7 +136,7 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 		printMerged(w, done.Counters, false)
 		printRestoredSeries(w, before, after)
 	})
-	return r.refused(s.out, done.Refused)
+	return r.refused(s, done.Refused)
 }
 
 // clusterOf asks the first node that answers for its status.

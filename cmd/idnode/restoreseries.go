@@ -99,15 +99,15 @@ func seriesName(s transfer.SeriesName) string {
 }
 
 // refused lists the series that were not merged, and fails if there are any.
-func (r *restore) refused(out *printer, refused []transfer.RefusedSeries) error {
+func (r *restore) refused(s *clusterClient, refused []transfer.RefusedSeries) error {
 	if len(refused) == 0 {
 		return nil
 	}
-	if err := out.flush(); err != nil {
+	if err := s.out.flush(); err != nil {
 		return err
 	}
-	for _, s := range refused {
-		fmt.Fprintf(r.sure.err, "not merged: %s: %s\n", printable(seriesName(s.SeriesName)), printable(describe(s.Reason)))
+	for _, x := range refused {
+		fmt.Fprintf(s.stderr, "not merged: %s: %s\n", printable(seriesName(x.SeriesName)), printable(describe(x.Reason)))
 	}
 	return fmt.Errorf("%d of %d series were not merged, or not all of them; all else was, and to restore again changes nothing of that",
 		len(refused), len(r.backup.Series))

@@ -52,7 +52,7 @@ const maxRolesFile = 4 << 20
 func readRoles(stdin io.Reader, name string) (*idnodev1.RoleTable, error) {
 	in, err := openInput(name, stdin)
 	if err != nil {
-		return nil, &usageError{err: err}
+		return nil, &usageError{err}
 	}
 	defer func() { _ = in.Close() }() // It was only read.
 	data, err := io.ReadAll(io.LimitReader(in, maxRolesFile))
@@ -180,8 +180,6 @@ func getRoles(ctx context.Context, s *clusterClient, of idnodev1.Consistency) (*
 }
 
 func newClusterSetRolesCommand(a *app) *cobra.Command {
-	var expected uint64
-	var sure confirmation
 	cmd := &cobra.Command{
 		Use:   "set-roles FILE",
 		Short: "Replace all roles and limits by those of a file; - is the standard input",
@@ -208,21 +206,21 @@ roles from its own caller is refused.
     - {principals: [shop.example.org], in-flight: 200, ids-per-second: 50000, new-names-per-hour: 100}`,
 		Example: "  idnode cluster set-roles roles.yaml\n  idnode cluster set-roles roles.yaml --expected 4711",
 	}
-	cmd.Flags().Uint64Var(&expected, "expected", 0,
+	expected := cmd.Flags().Uint64("expected", 0,
 		"only if the present roles were set at this log index, 0 for none (default: the present ones)")
-	sure.register(cmd.Flags())
+	sure := a.asks(cmd)
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		table, err := readRoles(cmd.InOrStdin(), args[0])
 		if err != nil {
 			return err
 		}
 		if len(table.GetRoles()) == 0 {
-			if err := s.confirm(ctx, sure.of(cmd), "Takes all roles away: every caller with a certificate may then do everything but what "+
+			if err := s.confirm(ctx, sure, "Takes all roles away: every caller with a certificate may then do everything but what "+
 				"each node keeps to its administrators (--admin)."); err != nil {
 				return err
 			}
 		}
-		msg := &idnodev1.SetRolesRequest{Table: table, Expected: proto.Uint64(expected)}
+		msg := &idnodev1.SetRolesRequest{Table: table, Expected: proto.Uint64(*expected)}
 		if !cmd.Flags().Changed("expected") {
 			// With what is there now expected, setting them twice is harmless.
 			now, err := getRoles(ctx, s, idnodev1.Consistency_CONSISTENCY_LINEARIZABLE)

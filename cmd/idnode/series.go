@@ -14,9 +14,8 @@ import (
 
 func newSeriesCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
-		Use:     "series",
-		GroupID: groupIDs,
-		Short:   "Gapless document numbers; every gap has a reason",
+		Use:   "series",
+		Short: "Gapless document numbers; every gap has a reason",
 		Long: `A series gives numbers to the keys of documents. Store the document without a number,
 take a number for the document's own id, store the number, and confirm it. The same
 key has the same number, so a command whose outcome is unknown is made again.
@@ -147,7 +146,6 @@ func parseScope(text string) ([]string, error) {
 }
 
 func newSeriesCloseCommand(a *app) *cobra.Command {
-	var sure confirmation
 	cmd := &cobra.Command{
 		Use:   "close NAME SCOPE",
 		Short: "End a scope: it gives no more numbers",
@@ -156,13 +154,13 @@ voided and released. A closed scope stays closed, so the command asks first. SCO
 as 'series report' shows it.`,
 		Example: "  idnode series close invoices 2026,BERLIN\n  idnode series close orders -",
 	}
-	sure.register(cmd.Flags())
+	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		scope, err := parseScope(args[1])
 		if err != nil {
 			return err
 		}
-		if err := s.confirm(ctx, sure.of(cmd), fmt.Sprintf("Closes scope %s of %s for good: it gives no more numbers.", quote(args[1]),
+		if err := s.confirm(ctx, sure, fmt.Sprintf("Closes scope %s of %s for good: it gives no more numbers.", quote(args[1]),
 			quote(args[0]))); err != nil {
 			return err
 		}
@@ -174,7 +172,6 @@ as 'series report' shows it.`,
 
 func newSeriesDeleteCommand(a *app) *cobra.Command {
 	var expected int64
-	var sure confirmation
 	cmd := &cobra.Command{
 		Use:   "delete NAME --expected-version V",
 		Short: "Delete a series of which no number was confirmed or voided",
@@ -184,7 +181,7 @@ series stays, and so does its name: close its scopes if it is to give no more nu
 		Example: "  idnode series delete invoces --expected-version 1",
 	}
 	cmd.Flags().Int64Var(&expected, "expected-version", 0, "the version that 'series show' has (required)")
-	sure.register(cmd.Flags())
+	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		if expected < 1 {
 			return usagef("--expected-version is required, and above zero")
@@ -194,7 +191,7 @@ series stays, and so does its name: close its scopes if it is to give no more nu
 			if err != nil {
 				return err
 			}
-			if err := s.confirm(ctx, sure.of(cmd), fmt.Sprintf("Deletes %s, and forgets %s.", quote(args[0]), open)); err != nil {
+			if err := s.confirm(ctx, sure, fmt.Sprintf("Deletes %s, and forgets %s.", quote(args[0]), open)); err != nil {
 				return err
 			}
 		}

@@ -27,7 +27,7 @@ const shownScopes = 50
 type seriesResume struct {
 	name          string
 	lasts, closed []string
-	sure          confirmation
+	sure          *confirmation
 	// known caches the scopes of the series.
 	known []*idnodev1.ScopeReport
 }
@@ -53,10 +53,9 @@ what the series has, and asks.`,
 	f.StringArrayVar(&r.lasts, "last", nil,
 		"SCOPE=NUMBER[@DATE]: the last number of a scope that is in the books, and the greatest date; one flag for each")
 	f.StringArrayVar(&r.closed, "closed", nil, "SCOPE: one that was closed; one flag for each")
-	r.sure.register(f)
+	r.sure = a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		r.name = args[0]
-		r.sure.of(cmd)
 		return r.run(ctx, s)
 	})
 }
@@ -145,7 +144,7 @@ func (r *seriesResume) ask(ctx context.Context, s *clusterClient) error {
 			fmt.Fprintf(r.sure.err, "and %d more: idnode series report %s\n", more, docid.Escape(r.name))
 		}
 	}
-	return s.confirm(ctx, &r.sure, r.question())
+	return s.confirm(ctx, r.sure, r.question())
 }
 
 func (r *seriesResume) question() string {

@@ -144,7 +144,7 @@ func TestResumeInAnotherSpelling(t *testing.T) {
 func TestResumeShowsWhatTheSeriesHas(t *testing.T) {
 	node := knownScopes(t)
 	var shown strings.Builder
-	r := seriesResume{name: "bills", sure: confirmation{person: true, in: strings.NewReader("no\n"), err: &shown}}
+	r := seriesResume{name: "bills", sure: &confirmation{person: true, in: strings.NewReader("no\n"), err: &shown}}
 	s := &clusterClient{endpoints: []string{node.addr}, timeout: defaultTimeout}
 	defer s.close()
 	if err := r.run(t.Context(), s); err == nil || len(resumes(node)) > 0 {

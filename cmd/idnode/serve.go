@@ -40,11 +40,9 @@ type server interface {
 type newServer func(cfg *config.Config, log *slog.Logger) (server, error)
 
 func newServeCommand(a *app) *cobra.Command {
-	var printConfig bool
 	cmd := &cobra.Command{
-		Use:     "serve",
-		GroupID: groupServer,
-		Short:   "Run one node",
+		Use:   "serve",
+		Short: "Run one node",
 		Long: `Runs one node until it is told to stop (Ctrl-C, SIGTERM), and then stops cleanly.
 It ends by itself, with one line that says why, when it cannot go on. Exit code 1:
 its disk stalls, a port is taken, or the like; starting it again may help. 4: its
@@ -67,15 +65,15 @@ values are given by repeating the flag, or with commas between them.`,
   idnode serve --config /etc/idnode.yaml --print-config`,
 	}
 	config.AddFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&printConfig, "print-config", false, "print the resulting configuration as YAML, and end")
+	printConfig := cmd.Flags().Bool("print-config", false, "print the resulting configuration as YAML, and end")
 	cmd.SetUsageFunc(serveUsage)
 	cmd.RunE = a.enter(func(cmd *cobra.Command, _ []string) error {
 		cfg, err := config.Load(cmd.Flags(), a.env)
 		if err != nil {
-			return &usageError{err: err}
+			return &usageError{err}
 		}
 		cfg.Stdin = cmd.InOrStdin()
-		if printConfig {
+		if *printConfig {
 			return cfg.Print(a.stdout)
 		}
 		if err := mayRunNodes("serve"); err != nil {
@@ -126,7 +124,7 @@ func serve(ctx context.Context, a *app, cfg *config.Config) error {
 	}
 	manager, err := sdnotify.FromEnv(a.getenv)
 	if err != nil {
-		return &usageError{err: err}
+		return &usageError{err}
 	}
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -150,7 +148,7 @@ func runServer(ctx context.Context, newServer newServer, cfg *config.Config, log
 ) error {
 	n, err := newServer(cfg, log)
 	if err != nil {
-		return &endedError{err: err}
+		return &endedError{err}
 	}
 	heap.FollowLimit(log)
 	defer heap.Relax(n.HeldBytes)()
@@ -171,7 +169,7 @@ func runServer(ctx context.Context, newServer newServer, cfg *config.Config, log
 			n.Reload()
 		case err := <-ended:
 			if err != nil {
-				return &endedError{err: err}
+				return &endedError{err}
 			}
 			return nil
 		}

@@ -18,9 +18,8 @@ import (
 
 func newSnowflakeCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
-		Use:     "snowflake",
-		GroupID: groupIDs,
-		Short:   "64-bit ids that sort by time, and the workers that make them",
+		Use:   "snowflake",
+		Short: "64-bit ids that sort by time, and the workers that make them",
 		Long: `A Snowflake id has a time, the number of a worker of a pool, and a sequence number. The
 windows of time that a worker is leased for never overlap, so no id comes twice. Clients
 lease by themselves; these commands are for operators and scripts.`,
@@ -29,8 +28,6 @@ lease by themselves; these commands are for operators and scripts.`,
 }
 
 func newSnowflakeDefineCommand(a *app) *cobra.Command {
-	var layout string
-	var window time.Duration
 	cmd := &cobra.Command{
 		Use:   "define POOL",
 		Short: "Begin a pool of workers",
@@ -40,10 +37,10 @@ javascript (38 of 10 ms, 7, 8: 53 bits in all). The API has layouts of one's own
 		Example: `  idnode snowflake define orders
   idnode snowflake define carts --layout javascript --window 1h`,
 	}
-	cmd.Flags().StringVar(&layout, "layout", "twitter", "a ready-made layout")
-	cmd.Flags().DurationVar(&window, "window", 0, "the longest window of a worker, 10s to 24h (default 10m)")
+	layout := cmd.Flags().String("layout", "twitter", "a ready-made layout")
+	window := cmd.Flags().Duration("window", 0, "the longest window of a worker, 10s to 24h (default 10m)")
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		msg := &idnodev1.DefinePoolRequest{Database: s.database, Name: args[0], LayoutName: layout, Window: asDuration(window)}
+		msg := &idnodev1.DefinePoolRequest{Database: s.database, Name: args[0], LayoutName: *layout, Window: asDuration(*window)}
 		res, err := invoke(ctx, s.askUntilAnswered, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.DefinePool, msg)
 		return s.out.value(err, res, docid.Escape(args[0])+" defined")
 	})
@@ -58,18 +55,17 @@ func asDuration(d time.Duration) *durationpb.Duration {
 }
 
 func newSnowflakeNextCommand(a *app) *cobra.Command {
-	var count int32
 	cmd := &cobra.Command{
 		Use:     "next POOL",
 		Short:   "Make ids at the node asked, which has a worker for itself",
 		Example: "  idnode snowflake next orders --count 3",
 	}
-	cmd.Flags().Int32Var(&count, "count", 1, "how many ids, 1 to 10,000")
+	count := cmd.Flags().Int32("count", 1, "how many ids, 1 to 10,000")
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		if count < 1 {
-			return usagef("--count must be above zero, not %d", count)
+		if *count < 1 {
+			return usagef("--count must be above zero, not %d", *count)
 		}
-		msg := &idnodev1.NextSnowflakesRequest{Database: s.database, Pool: args[0], Count: count}
+		msg := &idnodev1.NextSnowflakesRequest{Database: s.database, Pool: args[0], Count: *count}
 		res, err := invoke(ctx, s.askUntilAnswered, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.NextSnowflakes, msg)
 		return s.out.answer(err, res, func(w io.Writer) {
 			for _, id := range res.GetIds() {
@@ -132,8 +128,6 @@ func newSnowflakeWorkersCommand(a *app) *cobra.Command {
 }
 
 func newSnowflakeAcquireCommand(a *app) *cobra.Command {
-	var req requestFlags
-	var window time.Duration
 	cmd := &cobra.Command{
 		Use:   "acquire POOL HOLDER",
 		Short: "Lease a worker by hand, for a generator that is no client of idnode",
@@ -141,13 +135,13 @@ func newSnowflakeAcquireCommand(a *app) *cobra.Command {
 its epoch, are the holder's own. Renew it in time; a lease that has passed is acquired anew.`,
 		Example: "  idnode snowflake acquire orders web-1",
 	}
-	cmd.Flags().DurationVar(&window, "window", 0, "the length of the window (default the pool's longest)")
-	req.register(cmd.Flags())
+	window := cmd.Flags().Duration("window", 0, "the length of the window (default the pool's longest)")
+	req := newRequestFlags(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		msg := &idnodev1.AcquireWorkerRequest{
-			Database: s.database, Pool: args[0], Holder: args[1], Window: asDuration(window), Now: timestamppb.Now(),
+			Database: s.database, Pool: args[0], Holder: args[1], Window: asDuration(*window), Now: timestamppb.Now(),
 		}
-		send := s.onceFrom(&req, &msg.RequestId)
+		send := s.onceFrom(req, &msg.RequestId)
 		res, err := invoke(ctx, send, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.AcquireWorker, msg)
 		return s.out.answer(err, res, func(w io.Writer) {
 			fields(w, [][2]string{
@@ -183,21 +177,20 @@ func (l *leaseFlags) of(number string) (worker int32, token []byte, err error) {
 
 func newSnowflakeRenewCommand(a *app) *cobra.Command {
 	var lease leaseFlags
-	var window time.Duration
 	cmd := &cobra.Command{
 		Use:     "renew POOL WORKER --token TOKEN",
 		Short:   "Move the end of a worker's window, and print it",
 		Example: "  idnode snowflake renew orders 0 --token 4fe1a2b3c4d5e6f7",
 	}
 	lease.register(cmd)
-	cmd.Flags().DurationVar(&window, "window", 0, "the length of the window from now on (default the pool's longest)")
+	window := cmd.Flags().Duration("window", 0, "the length of the window from now on (default the pool's longest)")
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		worker, token, err := lease.of(args[1])
 		if err != nil {
 			return err
 		}
 		msg := &idnodev1.RenewWorkerRequest{
-			Database: s.database, Pool: args[0], Worker: worker, Token: token, Window: asDuration(window), Now: timestamppb.Now(),
+			Database: s.database, Pool: args[0], Worker: worker, Token: token, Window: asDuration(*window), Now: timestamppb.Now(),
 		}
 		res, err := invoke(ctx, s.askUntilAnswered, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.RenewWorker, msg)
 		return s.out.value(err, res, res.GetUntil())
@@ -206,14 +199,13 @@ func newSnowflakeRenewCommand(a *app) *cobra.Command {
 
 func newSnowflakeReleaseCommand(a *app) *cobra.Command {
 	var lease leaseFlags
-	var next int64
 	cmd := &cobra.Command{
 		Use:     "release POOL WORKER --token TOKEN --next TIME",
 		Short:   "Free a worker, and the rest of its window",
 		Example: "  idnode snowflake release orders 0 --token 4fe1a2b3c4d5e6f7 --next 505612345678",
 	}
 	lease.register(cmd)
-	cmd.Flags().Int64Var(&next, "next", 0, "the first time that no id of the holder has, in units since the epoch (required)")
+	next := cmd.Flags().Int64("next", 0, "the first time that no id of the holder has, in units since the epoch (required)")
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		worker, token, err := lease.of(args[1])
 		if err != nil {
@@ -222,7 +214,7 @@ func newSnowflakeReleaseCommand(a *app) *cobra.Command {
 		if !cmd.Flags().Changed("next") {
 			return usagef("--next is required")
 		}
-		msg := &idnodev1.ReleaseWorkerRequest{Database: s.database, Pool: args[0], Worker: worker, Token: token, Next: next}
+		msg := &idnodev1.ReleaseWorkerRequest{Database: s.database, Pool: args[0], Worker: worker, Token: token, Next: *next}
 		res, err := invoke(ctx, s.askUntilAnswered, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.ReleaseWorker, msg)
 		return s.out.value(err, res, "released")
 	})

@@ -6,25 +6,85 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/store"
 	"github.com/idnode/idnode/server/node"
 )
 
+func newAuditCommand(a *app) *cobra.Command {
+	return a.group(&cobra.Command{
+		Use:   "audit",
+		Short: "Check the record of what changed the cluster",
+	}, newAuditVerifyCommand(a))
+}
+
+func newAuditVerifyCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "verify FILE...",
+		Short: "Check that no line of an audit log was changed, added or taken out",
+		Long: `Checks that each line of an audit log (idnode serve --audit FILE) follows from the
+one before it, and prints how many there are and the hash of the last one. Files
+that were rotated are checked together, the oldest first.
+
+Lines cut off the end, or a wholly rewritten file, are not found by this alone:
+keep the printed hash elsewhere, and give it with --head later; it must then be
+that of one of the lines.`,
+		Example: "  idnode audit verify /var/lib/idnode/audit.log\n  idnode audit verify audit.log.1 audit.log --head $(cat kept-hash)",
+	}
+	head := cmd.Flags().String("head", "", "hash that one of the lines must have")
+	cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {
+		var files []io.Reader
+		for _, path := range args {
+			file, err := os.Open(path)
+			if err != nil {
+				return &usageError{err}
+			}
+			defer func() { _ = file.Close() }() // It was only read.
+			files = append(files, file)
+		}
+		names := strings.Join(args, ", ")
+		found, err := audit.VerifyWith(io.MultiReader(files...), *head)
+		if err != nil {
+			return fmt.Errorf("%s: %w", names, err)
+		}
+		if *head != "" && !found.Has(*head) {
+			return fmt.Errorf("%s: %w: no line has the hash %s: lines are missing, or the file was rewritten", names, audit.ErrBroken, *head)
+		}
+		return printAudit(a.stdout, found)
+	})
+	return cmd
+}
+
+func printAudit(w io.Writer, f audit.Found) error {
+	if f.Records == 0 {
+		_, err := fmt.Fprintln(w, "0 lines")
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%d lines, from %s to %s, each follows from the one before\nhead %s\n",
+		f.Records-f.Earlier, f.First.Format(time.RFC3339), f.Last.Format(time.RFC3339), f.Head)
+	if err == nil && f.Earlier > 0 {
+		_, err = fmt.Fprintf(w, "the first line goes on with a chain of %d lines in an earlier file\n", f.Earlier)
+	}
+	if err == nil && f.Torn > 0 {
+		_, err = fmt.Fprintf(w, "%d bytes after the last line are of one that a crash left unfinished, or that is being written\n", f.Torn)
+	}
+	return err
+}
+
 func newLogCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
-		Use:     "log",
-		GroupID: groupServer,
-		Short:   "Look at a node's Raft log",
+		Use:   "log",
+		Short: "Look at a node's Raft log",
 	}, newLogVerifyCommand(a))
 }
 
 func newLogVerifyCommand(a *app) *cobra.Command {
-	var entries bool
 	cmd := &cobra.Command{
 		Use:   "verify DIR",
 		Short: "Check the Raft log in a data directory",
@@ -40,10 +100,10 @@ The exit code is 4 if the log is damaged, and 1 if it cannot be read, as while t
 runs.`,
 		Example: "  idnode log verify /var/lib/idnode\n  idnode log verify /var/lib/idnode --entries | tail",
 	}
-	cmd.Flags().BoolVar(&entries, "entries", false, "print each entry: index, term, kind, bytes, and when it was appended")
+	entries := cmd.Flags().Bool("entries", false, "print each entry: index, term, kind, bytes, and when it was appended")
 	cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {
 		var each func(store.LogEntry) error
-		if entries {
+		if *entries {
 			each = func(e store.LogEntry) error { return printEntry(a.stdout, e) }
 		}
 		found, err := store.VerifyLog(args[0], each)
@@ -51,7 +111,7 @@ runs.`,
 			return fmt.Errorf("%s is no data directory: it has neither %s nor a log", args[0], member.FileName)
 		}
 		if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrMissing) {
-			return &endedError{err: &node.DataLossError{Dir: args[0], Err: err}}
+			return &endedError{&node.DataLossError{Dir: args[0], Err: err}}
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
