@@ -73,15 +73,9 @@ func (b *Batcher) Hold(ctx context.Context) {
 	b.begin(r)
 }
 
-// begin makes r the current leadership.
-func (b *Batcher) begin(r *leadership) {
-	b.replace(r)
-	context.AfterFunc(r.ctx, func() { b.endLeadership(r) })
-}
-
-// replace replaces the previous leadership, which ends as with StepDown; groups queued
+// begin makes r the current leadership. The previous one ends as with StepDown; groups queued
 // while it was held stay queued for r. A stopped Batcher does not lead.
-func (b *Batcher) replace(r *leadership) {
+func (b *Batcher) begin(r *leadership) {
 	b.mu.Lock()
 	before, waiting := b.leadership, []*submission(nil)
 	if before != nil && (!before.held || b.stopped) {
@@ -97,6 +91,7 @@ func (b *Batcher) replace(r *leadership) {
 		before.end()
 	}
 	refuse(waiting, outcome.NewNotApplied(outcome.NotLeader, nil))
+	context.AfterFunc(r.ctx, func() { b.endLeadership(r) })
 }
 
 // StepDown ends the leadership. When it returns, queued groups have been refused as

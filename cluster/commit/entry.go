@@ -2,6 +2,7 @@ package commit
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -116,4 +117,44 @@ func operationsOf(submissions []*submission) int {
 		n += s.operations
 	}
 	return n
+}
+
+// errNoAnswer is the cause when the log did not report an entry's outcome in time.
+var errNoAnswer = errors.New("no answer from the log in time")
+
+// await waits for the outcome of an entry, at most for AnswerTimeout, and at most for
+// Grace once the leadership has ended. Raft may never resolve a proposal (hashicorp/raft
+// issue 498), so the wait does not depend on Raft alone. The error is an *outcome.Error.
+//
+// The Grace: entries that a majority had before the leadership ended still resolve as applied,
+// and refusals as not applied; both are better answers than Unknown.
+func (b *Batcher) await(r *leadership, f Future) ([]raftlog.GroupResult, error) {
+	timeout := time.NewTimer(b.cfg.AnswerTimeout)
+	defer timeout.Stop()
+	reason, ended := outcome.NoQuorum, r.ctx.Done()
+	for {
+		select {
+		case <-f.Done():
+			return futureResult(f)
+		case <-ended:
+			timeout.Reset(b.cfg.Grace)
+			reason, ended = outcome.LeadershipLost, nil
+		case <-timeout.C:
+			return nil, outcome.NewUnknown(reason, errNoAnswer)
+		case <-b.halt.Done():
+			return nil, outcome.NewUnknown(outcome.Stopping, errNoAnswer)
+		}
+	}
+}
+
+func futureResult(f Future) ([]raftlog.GroupResult, error) {
+	results, err := f.Results()
+	if err == nil {
+		return results, nil
+	}
+	var known *outcome.Error
+	if errors.As(err, &known) {
+		return nil, known
+	}
+	return nil, outcome.NewUnknown(outcome.Unspecified, err)
 }

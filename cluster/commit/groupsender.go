@@ -109,7 +109,10 @@ func (s *groupSender) cut() group {
 		s.operations = append(s.operations, w.operation)
 	}
 	if g.cfg.Events.StartSpan != nil {
-		s.callers = appendCallers(s.callers[:0], waiters)
+		s.callers = s.callers[:0]
+		for _, w := range waiters {
+			s.callers = append(s.callers, w.caller)
+		}
 	}
 	numbered, now := g.session.Cut(), time.Now()
 	waited := now.Sub(g.waiting.since)
@@ -122,13 +125,6 @@ func (s *groupSender) cut() group {
 		started: now,
 		waited:  waited,
 	}
-}
-
-func appendCallers(callers []context.Context, waiters []*waiter) []context.Context {
-	for _, w := range waiters {
-		callers = append(callers, w.caller)
-	}
-	return callers
 }
 
 func (s *groupSender) startSpan(gr *group) {

@@ -107,9 +107,7 @@ func (g *Gatherer) sendOnce(ctx context.Context, leader string, data []byte) (ra
 // untilLedByOther waits until another node than leader leads, or ctx ends.
 func (g *Gatherer) untilLedByOther(ctx context.Context, leader string) {
 	for {
-		g.mu.Lock()
-		changed, other := g.reach.changed, !g.reach.lost && g.reach.leader != leader
-		g.mu.Unlock()
+		other, changed := g.ledByOther(leader)
 		if other {
 			return
 		}

@@ -42,11 +42,12 @@ func (g *Gatherer) pause(ctx context.Context, r *retry) {
 	}
 }
 
-// ledByOther reports whether a node other than this one leads now.
-func (g *Gatherer) ledByOther(leader string) bool {
+// ledByOther reports whether a node other than this one leads now. changed is closed when
+// that may be different.
+func (g *Gatherer) ledByOther(leader string) (other bool, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.reach.lost && g.reach.leader != leader
+	return !g.reach.lost && g.reach.leader != leader, g.reach.changed
 }
 
 // pause waits after the leader refused a group, whose operations are back in the queue.

@@ -17,7 +17,9 @@ func (s *groupSender) follow(gr *group, v Verdict, results [][]byte) bool {
 	case Deliver:
 		s.deliver(gr, results)
 	case PutBack:
-		s.requeue(gr)
+		s.g.mu.Lock()
+		s.putBack(gr)
+		s.g.mu.Unlock()
 		s.pause(gr.started, v.Err)
 	case GiveUp:
 		s.giveUp(gr, v.Err)
@@ -56,7 +58,7 @@ func (s *groupSender) deliver(gr *group, results [][]byte) {
 // hold waits before a group whose outcome is unknown is sent again. It does not wait the
 // first time, nor if another node leads now, so that the callers get their answer sooner.
 func (s *groupSender) hold(gr *group) {
-	if gr.attempts > 1 && !s.g.ledByOther(gr.leader) {
+	if other, _ := s.g.ledByOther(gr.leader); gr.attempts > 1 && !other {
 		s.g.pause(s.g.halt, &s.retry)
 	}
 }
@@ -70,13 +72,6 @@ func (s *groupSender) giveUp(gr *group, err error) {
 	s.g.work.Broadcast()
 	s.g.mu.Unlock()
 	s.g.fail(waiters, err)
-}
-
-// requeue is putBack for a caller without the lock.
-func (s *groupSender) requeue(gr *group) {
-	s.g.mu.Lock()
-	defer s.g.mu.Unlock()
-	s.putBack(gr)
 }
 
 // putBack settles a group that is certainly in no log, or that no caller waits for, and
