@@ -87,6 +87,9 @@ func (c *counter) used() uint64 {
 	return c.final
 }
 
+// end returns the end of what is used or reserved; 0 if the disk does not have the counter.
+func (c *counter) end() uint64 { return max(c.used(), c.limit.Load()) }
+
 // setLimit publishes a durable limit.
 func (c *counter) setLimit(limit uint64) {
 	c.limit.Store(limit)

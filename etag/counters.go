@@ -144,21 +144,31 @@ func (c *Counters) add(database string, limit int) (*counter, error) {
 }
 
 // takeSlowly waits for the disk until n etags can be taken, or MaxWait is over.
-func (c *Counters) takeSlowly(ctr *counter, n uint64) (uint64, error) {
+func (c *Counters) takeSlowly(ctr *counter, n uint64) (first uint64, err error) {
+	err = c.await(func() (<-chan struct{}, error) {
+		var ok bool
+		if first, _, ok = ctr.take(n); ok {
+			return nil, nil
+		}
+		return c.ask(ctr, n)
+	})
+	return first, err
+}
+
+// await calls look until it returns no channel, or MaxWait is over. In between it waits until
+// the channel is closed.
+func (c *Counters) await(look func() (<-chan struct{}, error)) error {
 	timer := time.NewTimer(c.cfg.MaxWait)
 	defer timer.Stop()
 	for {
-		moved, err := c.ask(ctr, n)
-		if err != nil {
-			return 0, err
+		moved, err := look()
+		if moved == nil || err != nil {
+			return err
 		}
 		select {
 		case <-moved:
 		case <-timer.C:
-			return 0, ErrStalled
-		}
-		if first, _, ok := ctr.take(n); ok {
-			return first, nil
+			return ErrStalled
 		}
 	}
 }
@@ -229,36 +239,25 @@ func (c *Counters) RaiseAll(floor uint64) {
 // Last returns the last etag used, by database: the disk's value before the first use, the
 // exact value after it, the floor after Raise. Databases that never had an etag are left
 // out. It works after Close too.
-func (c *Counters) Last() map[string]uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.lastLocked()
-}
-
-func (c *Counters) lastLocked() map[string]uint64 {
-	last := make(map[string]uint64)
-	for name, ctr := range *c.counters.Load() {
-		if value := ctr.used(); value > 0 {
-			last[name] = value
-		}
-	}
-	return last
-}
+func (c *Counters) Last() map[string]uint64 { return c.values((*counter).used) }
 
 // Reserved returns, by database, the end of the reserved block, or the floor of a Raise
 // that is not reserved yet: no etag above it is handed out before a later call would show
 // more. The cluster's ceiling must stay ahead of it.
-func (c *Counters) Reserved() map[string]uint64 {
+func (c *Counters) Reserved() map[string]uint64 { return c.values((*counter).end) }
+
+// values returns the values of all databases but those that are 0.
+func (c *Counters) values(of func(*counter) uint64) map[string]uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	counters := *c.counters.Load()
-	reserved := make(map[string]uint64, len(counters))
+	values := make(map[string]uint64, len(counters))
 	for name, ctr := range counters {
-		if end := max(ctr.used(), ctr.limit.Load()); end > 0 {
-			reserved[name] = end
+		if value := of(ctr); value > 0 {
+			values[name] = value
 		}
 	}
-	return reserved
+	return values
 }
 
 // Reservations returns a channel that gets a value whenever Reserved may have changed. It
@@ -268,9 +267,6 @@ func (c *Counters) Reservations() <-chan struct{} { return c.reserved }
 // Broken returns a channel that is closed once a durable write has failed: the node must
 // then stop.
 func (c *Counters) Broken() <-chan struct{} { return c.broken }
-
-// StoppedCleanly reports whether the disk had the mark of a clean stop at Open.
-func (c *Counters) StoppedCleanly() bool { return c.opened.Clean }
 
 // Opened returns the disk's state at Open, for Reconcile.
 func (c *Counters) Opened() State { return c.opened.clone() }

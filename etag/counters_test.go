@@ -31,7 +31,7 @@ func TestCountersGoOnExactlyAfterACleanStop(t *testing.T) {
 		t.Fatalf("the disk (-want +got):\n%s", diff)
 	}
 	c = openOn(t, d, etag.Config{BlockSize: 7})
-	if !c.StoppedCleanly() {
+	if !c.Opened().Clean {
 		t.Error("the stop was clean")
 	}
 	if got := next(t, c, "a"); got != 251 {
@@ -45,7 +45,7 @@ func TestCountersGoOnAboveTheBlockAfterACrash(t *testing.T) {
 	next(t, c, "a")
 	crashed := &disk{state: d.read()}
 	c = openOn(t, crashed, etag.Config{BlockSize: 100})
-	if c.StoppedCleanly() {
+	if c.Opened().Clean {
 		t.Error("the stop was not clean")
 	}
 	if got := next(t, c, "a"); got != 101 {
@@ -382,14 +382,8 @@ func TestCloseUnderLoadIsExact(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	for name, cfg := range map[string]etag.Config{
-		"block size": {BlockSize: 1<<40 + 1},
-		"max wait":   {MaxWait: -1},
-		"close wait": {CloseWait: -1},
-	} {
-		if _, err := etag.Open(&fakeStore{disk: &disk{}}, cfg); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+	if _, err := etag.Open(&fakeStore{disk: &disk{}}, etag.Config{BlockSize: 1<<40 + 1}); err == nil {
+		t.Error("a large block was accepted")
 	}
 	d := &disk{state: etag.State{Databases: map[string]uint64{"a": etag.MaxEtag + 1}}}
 	if _, err := etag.Open(&fakeStore{disk: d}, etag.Config{}); !errors.Is(err, etag.ErrCorrupt) {

@@ -15,6 +15,7 @@
 package etag
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -91,30 +92,17 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.BlockSize == 0 {
-		c.BlockSize = DefaultBlockSize
+	c.BlockSize = cmp.Or(c.BlockSize, DefaultBlockSize)
+	if c.BlockSize > maxBlockSize {
+		return c, fmt.Errorf("etag: block size %d is above %d", c.BlockSize, uint64(maxBlockSize))
 	}
 	if c.MaxDatabases == nil {
 		c.MaxDatabases = func() int { return DefaultMaxDatabases }
 	}
-	if c.MaxWait == 0 {
-		c.MaxWait = DefaultMaxWait
-	}
-	if c.CloseWait == 0 {
-		c.CloseWait = DefaultCloseWait
-	}
+	c.MaxWait = cmp.Or(c.MaxWait, DefaultMaxWait)
+	c.CloseWait = cmp.Or(c.CloseWait, DefaultCloseWait)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return c, c.validate()
-}
-
-func (c Config) validate() error {
-	switch {
-	case c.BlockSize > maxBlockSize:
-		return fmt.Errorf("etag: block size %d is above %d", c.BlockSize, uint64(maxBlockSize))
-	case c.MaxWait < 0, c.CloseWait < 0:
-		return errors.New("etag: a wait is negative")
-	}
-	return nil
+	return c, nil
 }

@@ -92,7 +92,7 @@ func (m *machine) restart(t *rapid.T) {
 	closeCleanly(t, m.c)
 	clear(m.asked)
 	m.start(t)
-	if !m.c.StoppedCleanly() {
+	if !m.c.Opened().Clean {
 		t.Fatal("a clean stop is not remembered")
 	}
 }

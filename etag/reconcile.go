@@ -28,7 +28,6 @@ type ClusterDatabase struct {
 
 // Raise is a floor for one counter.
 type Raise struct {
-	// Database is the counter's database.
 	Database string
 	// Floor is a lower bound: the next etag must be above it.
 	Floor uint64
@@ -36,7 +35,6 @@ type Raise struct {
 
 // Behind is a counter whose value on disk is lower than the cluster's record allows.
 type Behind struct {
-	// Database is the counter's database.
 	Database string
 	// Disk is the value on disk.
 	Disk uint64

@@ -1,6 +1,7 @@
 package etag
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -20,10 +21,8 @@ func (c *Counters) enqueueLocked(ctr *counter) {
 	}
 	ctr.queued.Store(true)
 	c.queue = append(c.queue, ctr)
-	c.wakeReserver()
+	signal(c.wake)
 }
-
-func (c *Counters) wakeReserver() { signal(c.wake) }
 
 // signal puts a token into a channel that holds one token.
 func signal(ch chan struct{}) {
@@ -119,19 +118,7 @@ func (c *Counters) sealLocked(err error) {
 // every Raise that returned before. A number that is not above the recorded number changes
 // nothing. The errors are ErrStalled, ErrClosed and ErrBroken.
 func (c *Counters) Started(start uint64) error {
-	timer := time.NewTimer(c.cfg.MaxWait)
-	defer timer.Stop()
-	for {
-		moved, err := c.askStart(start)
-		if moved == nil || err != nil {
-			return err
-		}
-		select {
-		case <-moved:
-		case <-timer.C:
-			return ErrStalled
-		}
-	}
+	return c.await(func() (<-chan struct{}, error) { return c.askStart(start) })
 }
 
 // askStart returns a channel that is closed when the caller should look again, or nil if
@@ -149,7 +136,7 @@ func (c *Counters) askStart(start uint64) (<-chan struct{}, error) {
 	if c.startMoved == nil {
 		c.startMoved = make(chan struct{})
 	}
-	c.wakeReserver()
+	signal(c.wake)
 	return c.startMoved, nil
 }
 
@@ -180,7 +167,7 @@ func (c *Counters) beginClose() {
 	if c.err == nil {
 		c.sealLocked(ErrClosed)
 	}
-	c.wakeReserver()
+	signal(c.wake)
 }
 
 func (c *Counters) isClosing() bool {
@@ -198,11 +185,20 @@ func (c *Counters) stop() error {
 	return err
 }
 
+// writeStop writes the last etags used of all databases that may be on disk, including
+// databases with a reservation and no used etag. All counters are sealed.
 func (c *Counters) writeStop() error {
-	if err := c.brokenErr(); err != nil {
-		return err
+	c.mu.Lock()
+	broken := c.err
+	c.mu.Unlock()
+	if errors.Is(broken, ErrBroken) {
+		return broken
 	}
-	err := c.store.Stop(c.exact())
+	last := c.values((*counter).end)
+	for database := range last {
+		last[database] = (*c.counters.Load())[database].used()
+	}
+	err := c.store.Stop(last)
 	if err == nil {
 		return nil
 	}
@@ -210,32 +206,4 @@ func (c *Counters) writeStop() error {
 	defer c.mu.Unlock()
 	c.breakLocked(err)
 	return c.err
-}
-
-// exact returns the last etags used of all databases that may be on disk, including
-// databases with a reservation and no used etag.
-//
-// Invariant: every counter is sealed when exact is called.
-func (c *Counters) exact() map[string]uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last := make(map[string]uint64)
-	for name, ctr := range *c.counters.Load() {
-		if ctr.limit.Load() > 0 || ctr.used() > 0 {
-			last[name] = ctr.used()
-		}
-	}
-	return last
-}
-
-// brokenErr returns the error of a failed write, if there was one.
-func (c *Counters) brokenErr() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	select {
-	case <-c.broken:
-		return c.err
-	default:
-		return nil
-	}
 }

@@ -99,7 +99,7 @@ func (s *State) use(c *contents) {
 // *raftlog.UnknownFormatError, or one that wraps ErrCorrupt, ErrWrongCluster or ErrOrder.
 // A refused operation is not an error: its result has the refusal.
 func (s *State) Apply(index uint64, entry []byte) ([]raftlog.GroupResult, error) {
-	e, err := raftlog.DecodeEntryUpTo(entry, s.maxFormat)
+	e, err := raftlog.DecodeEntry(entry, s.maxFormat)
 	if errors.Is(err, raftlog.ErrCorrupt) {
 		err = fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}

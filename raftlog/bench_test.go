@@ -53,7 +53,7 @@ func BenchmarkDecodeEntry(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := DecodeEntry(data); err != nil {
+		if _, err := DecodeEntry(data, FormatVersion); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -6,17 +6,11 @@ import (
 	"github.com/idnode/idnode/internal/wire"
 )
 
-// DecodeEntry decodes an entry. The result's byte slices are views into data.
+// DecodeEntry decodes an entry for a reader that knows formats up to newest: all formats so far
+// have the same envelope. The result's byte slices are views into data.
 //
-// Errors: *UnknownFormatError for a format newer than FormatVersion, else an
-// error that wraps ErrCorrupt.
-func DecodeEntry(data []byte) (Entry, error) {
-	return DecodeEntryUpTo(data, FormatVersion)
-}
-
-// DecodeEntryUpTo is DecodeEntry for a reader that knows formats up to newest only, or
-// for a test of a later release: all formats so far have the same envelope.
-func DecodeEntryUpTo(data []byte, newest uint32) (Entry, error) {
+// Errors: *UnknownFormatError for a newer format, else an error that wraps ErrCorrupt.
+func DecodeEntry(data []byte, newest uint32) (Entry, error) {
 	if err := checkFormat(data, newest); err != nil {
 		return Entry{}, err
 	}
@@ -96,18 +90,6 @@ func walkNext(r *wire.Reader, found *counts, entry *Entry, operations *[][]byte)
 	} else if entry != nil {
 		entry.Groups = append(entry.Groups, group)
 	}
-}
-
-// DecodeGroup decodes a group. The result's byte slices are views into data.
-// Its error wraps ErrCorrupt.
-func DecodeGroup(data []byte) (Group, error) {
-	n, err := CheckGroup(data)
-	if err != nil {
-		return Group{}, err
-	}
-	total, operations := 0, make([][]byte, 0, n)
-	group, err := walkGroup(data, &total, &operations)
-	return group, corrupted(err)
 }
 
 // CheckGroup reports whether data is an encoded Group, and how many operations it holds,

@@ -110,7 +110,7 @@ func TestSizesAreExact(t *testing.T) {
 func TestDecodeReturnsWhatWasEncoded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEntry(t)
-		got, err := DecodeEntry(encode(e))
+		got, err := DecodeEntry(encode(e), FormatVersion)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestAppendKeepsWhatWasThere(t *testing.T) {
 
 func TestDecodedOperationsAreViews(t *testing.T) {
 	data := encode(sampleEntry())
-	e, err := DecodeEntry(data)
+	e, err := DecodeEntry(data, FormatVersion)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestDecodedOperationsAreViews(t *testing.T) {
 }
 
 func TestAppendingToOneOperationLeavesTheNextAlone(t *testing.T) {
-	e, err := DecodeEntry(encode(sampleEntry()))
+	e, err := DecodeEntry(encode(sampleEntry()), FormatVersion)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func sampleEntry() Entry {
 func TestANewerFormatIsNotReadAtAll(t *testing.T) {
 	data := AppendEntry(nil, Header{Format: FormatVersion + 1}, nil)
 	data = append(data, 0xff, 0xff, 0xff) // not even a field
-	_, err := DecodeEntry(data)
+	_, err := DecodeEntry(data, FormatVersion)
 	var unknown *UnknownFormatError
 	if !errors.As(err, &unknown) {
 		t.Fatalf("got %v", err)
@@ -181,10 +181,10 @@ func TestANewerFormatIsNotReadAtAll(t *testing.T) {
 
 func TestAReaderMayKnowLessOrMore(t *testing.T) {
 	data := AppendEntry(nil, Header{Format: 2}, nil)
-	if _, err := DecodeEntryUpTo(data, 2); err != nil {
+	if _, err := DecodeEntry(data, 2); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := DecodeEntryUpTo(data, 1); err == nil {
+	if _, err := DecodeEntry(data, 1); err == nil {
 		t.Fatal("format 2 was read by a reader of format 1")
 	}
 }
@@ -226,7 +226,7 @@ func TestRefusedEntries(t *testing.T) {
 		"too large": make([]byte, MaxEntryBytes+1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := DecodeEntry(data); !errors.Is(err, ErrCorrupt) {
+			if _, err := DecodeEntry(data, FormatVersion); !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("got %v", err)
 			}
 		})
@@ -235,10 +235,10 @@ func TestRefusedEntries(t *testing.T) {
 
 func TestBoundsThemselvesAreAccepted(t *testing.T) {
 	half := AppendGroup(nil, Group{Operations: make([][]byte, MaxOperations/2)})
-	if _, err := DecodeEntry(AppendEntry(nil, Header{Format: 1}, [][]byte{half, half})); err != nil {
+	if _, err := DecodeEntry(AppendEntry(nil, Header{Format: 1}, [][]byte{half, half}), FormatVersion); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := DecodeEntry(AppendEntry(nil, Header{Format: 1}, make([][]byte, MaxGroups))); err != nil {
+	if _, err := DecodeEntry(AppendEntry(nil, Header{Format: 1}, make([][]byte, MaxGroups)), FormatVersion); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -251,7 +251,7 @@ func TestCheckGroupCountsOperations(t *testing.T) {
 	if _, err := CheckGroup([]byte{0x30, 0x01}); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("got %v", err)
 	}
-	if _, err := DecodeGroup(make([]byte, MaxEntryBytes+1)); !errors.Is(err, ErrCorrupt) {
+	if _, err := decodeGroup(make([]byte, MaxEntryBytes+1)); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("got %v", err)
 	}
 }

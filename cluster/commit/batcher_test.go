@@ -52,7 +52,7 @@ func (f *manualFuture) complete(results []raftlog.GroupResult, err error) {
 type manualLog chan appended
 
 func (l manualLog) Append(data []byte) Future {
-	entry, err := raftlog.DecodeEntry(data)
+	entry, err := raftlog.DecodeEntry(data, raftlog.FormatVersion)
 	f := &manualFuture{doneFuture: doneFuture{done: make(chan struct{})}}
 	if err != nil {
 		f.complete(nil, err)

@@ -22,7 +22,7 @@ func (fixedOpener) Open(context.Context) (uint64, []byte, error) {
 type echoSender struct{}
 
 func (echoSender) Send(_ context.Context, _ string, group []byte) (raftlog.GroupResult, error) {
-	g, err := raftlog.DecodeGroup(group)
+	g, err := decodeGroup(group)
 	return raftlog.GroupResult{Status: raftlog.Applied, Results: g.Operations}, err
 }
 
@@ -40,7 +40,7 @@ func (f *doneFuture) Results() ([]raftlog.GroupResult, error) { return f.results
 type echoLog struct{ done chan struct{} }
 
 func (l echoLog) Append(data []byte) Future {
-	entry, err := raftlog.DecodeEntry(data)
+	entry, err := raftlog.DecodeEntry(data, raftlog.FormatVersion)
 	f := &doneFuture{done: l.done, err: err}
 	for _, g := range entry.Groups {
 		f.results = append(f.results, raftlog.GroupResult{Status: raftlog.Applied, Results: g.Operations})

@@ -26,7 +26,7 @@ func (f future) Done() <-chan struct{} {
 
 // Append implements commit.Log: it "commits" and applies an entry.
 func (l *memoryLog) Append(data []byte) commit.Future {
-	entry, err := raftlog.DecodeEntry(data)
+	entry, err := raftlog.DecodeEntry(data, raftlog.FormatVersion)
 	if err != nil {
 		panic(err)
 	}

@@ -59,12 +59,22 @@ func (s sending) status(status raftlog.Status) {
 
 func (s sending) fail(err error) { s.answer <- sent{err: err} }
 
+// decodeGroup decodes a group by way of an entry of it alone.
+func decodeGroup(group []byte) (raftlog.Group, error) {
+	entry := raftlog.AppendEntry(nil, raftlog.Header{Format: raftlog.FormatVersion}, [][]byte{group})
+	decoded, err := raftlog.DecodeEntry(entry, raftlog.FormatVersion)
+	if err != nil {
+		return raftlog.Group{}, err
+	}
+	return decoded.Groups[0], nil
+}
+
 // manualSender shows each sending to the test, and ends it when its context
 // ends.
 type manualSender chan sending
 
 func (m manualSender) Send(ctx context.Context, leader string, group []byte) (raftlog.GroupResult, error) {
-	g, err := raftlog.DecodeGroup(group)
+	g, err := decodeGroup(group)
 	if err != nil {
 		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.Invalid, err)
 	}

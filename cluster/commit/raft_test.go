@@ -91,7 +91,7 @@ func TestRaftLogSaysWhatBecameOfAnEntry(t *testing.T) {
 type countingFSM struct{}
 
 func (countingFSM) Apply(log *raft.Log) any {
-	entry, err := raftlog.DecodeEntry(log.Data)
+	entry, err := raftlog.DecodeEntry(log.Data, raftlog.FormatVersion)
 	if err != nil {
 		return err
 	}

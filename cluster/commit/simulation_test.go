@@ -51,7 +51,7 @@ type sessionState struct {
 func (m *machine) apply(data []byte) ([]raftlog.GroupResult, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	entry, err := raftlog.DecodeEntry(data)
+	entry, err := raftlog.DecodeEntry(data, raftlog.FormatVersion)
 	m.index++
 	var results []raftlog.GroupResult
 	for _, g := range entry.Groups {

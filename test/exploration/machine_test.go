@@ -302,7 +302,7 @@ func (m *machine) encode(p parts) []byte {
 // answer has the model judge what the state answers to an entry.
 func (s *machineState) answer(m *machine, entry contentID, result raftlog.GroupResult, index uint64) {
 	c := &m.contents[entry]
-	decoded, err := raftlog.DecodeEntry(c.entry)
+	decoded, err := raftlog.DecodeEntry(c.entry, raftlog.FormatVersion)
 	if err != nil {
 		panic(err)
 	}

@@ -178,7 +178,7 @@ func (t *tracer) restored(p *process, index uint64) {
 
 // applied has it answer the entry's groups.
 func (t *tracer) applied(p *process, index uint64, entry []byte, results []raftlog.GroupResult) {
-	decoded, err := raftlog.DecodeEntry(entry)
+	decoded, err := raftlog.DecodeEntry(entry, raftlog.FormatVersion)
 	if err != nil {
 		return // The node ends because of it.
 	}
