@@ -59,11 +59,10 @@ func Decode(data []byte) (*Table, error) {
 	}
 	var limits []Limit
 	for _, l := range m.GetLimits() {
-		limits = append(limits,
-			Limit{
-				Principals: l.GetPrincipals(), InFlight: l.GetInFlight(), IDsPerSecond: l.GetIdsPerSecond(),
-				NewNamesPerHour: l.GetNewNamesPerHour(),
-			})
+		limits = append(limits, Limit{
+			Principals: l.GetPrincipals(), InFlight: l.GetInFlight(), IDsPerSecond: l.GetIdsPerSecond(),
+			NewNamesPerHour: l.GetNewNamesPerHour(),
+		})
 	}
 	return New(roles, limits)
 }

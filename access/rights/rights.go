@@ -209,15 +209,11 @@ func (t *Table) Limit(principal string) (Limit, bool) {
 // only a grant for every database and every name allows it. Without roles
 // everything is allowed.
 func Allows[T ~string | ~[]byte](t *Table, principal string, need Right, database, name T) bool {
-	if !t.Set() {
-		return true
-	}
-	have := held(t.grants[Principal(principal)], database, name) | held(t.grants[Any], database, name)
-	return have&need == need
+	return Held(t, principal, database, name)&need == need
 }
 
-// Held returns the rights that the roles give a principal on a name of a database.
-func Held(t *Table, principal, database, name string) Right {
+// Held returns the rights that the roles give a principal on a name of a database, both folded.
+func Held[T ~string | ~[]byte](t *Table, principal string, database, name T) Right {
 	if !t.Set() {
 		return All
 	}
@@ -261,3 +257,37 @@ func shown(text string) string { return fmt.Sprintf("%.80q", text) }
 
 // MarshalText implements encoding.TextMarshaler, for records that people read.
 func (r Right) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// The kinds of principals: which of a certificate's alternative names a principal
+// is. A CA checks each kind in its own way, so a name of one kind never means
+// the same text of another.
+const (
+	DNS   = "dns:"
+	URI   = "uri:"
+	Email = "email:"
+)
+
+// Principal returns a principal with its kind. A plain name has that of the only
+// certificates that can hold it: a colon makes it a URI and an @ a mail address,
+// since no name of a host has either. Any, and the empty name, have no kind.
+func Principal(name string) string {
+	switch {
+	case name == "" || name == Any || hasKind(name):
+		return name
+	case strings.Contains(name, ":"):
+		return URI + name
+	case strings.Contains(name, "@"):
+		return Email + name
+	}
+	return DNS + name
+}
+
+func hasKind(name string) bool {
+	return strings.HasPrefix(name, DNS) || strings.HasPrefix(name, URI) || strings.HasPrefix(name, Email)
+}
+
+// Lists says whether a list has a principal, with or without its kind.
+func Lists(list []string, principal string) bool {
+	principal = Principal(principal)
+	return slices.ContainsFunc(list, func(name string) bool { return Principal(name) == principal })
+}

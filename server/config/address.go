@@ -73,10 +73,6 @@ func isLoopback(address string) bool {
 	return strings.EqualFold(host, "localhost") || (err == nil && ip.Unmap().IsLoopback())
 }
 
-// checkListen checks an address to listen on; its host may be empty and its
-// port 0.
-func checkListen(address string) error { return CheckAddress(address, true) }
-
 func checkDial(address string) error {
 	if err := CheckAddress(address, false); err != nil {
 		return err

@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"regexp"
@@ -265,4 +267,52 @@ func (s setting) label(where string) string {
 	default:
 		return "--" + s.name
 	}
+}
+
+// chooseWay settles how a node comes into its cluster that was given both the
+// first nodes and members to join: the first nodes find each other, and all others
+// join. So one configuration serves nodes of both kinds.
+func (c *Config) chooseWay() {
+	if len(c.Peer) == 0 || len(c.Join) == 0 {
+		return
+	}
+	if _, first := c.Peer[c.Tag]; first {
+		c.Join = nil
+	} else {
+		c.Peer, c.SingleNode = nil, false
+	}
+}
+
+// maxTokenFile bounds what is read of a token; one has 26 bytes.
+const maxTokenFile = 1 << 10
+
+// JoinToken returns the token to join by. It is read only now: a node that has joined needs
+// it no more, and the file may be gone. The error does not name the file, which may be the
+// token itself by mistake.
+func (c *Config) JoinToken() (string, error) {
+	in := c.Stdin
+	switch c.JoinTokenFile {
+	case "":
+		return "", nil
+	case "-":
+		if in == nil {
+			return "", errors.New("config: join-token-file: there is no standard input")
+		}
+	default:
+		file, err := os.Open(c.JoinTokenFile)
+		if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+			return "", fmt.Errorf("config: join-token-file: the file cannot be opened: %w", failed.Err)
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxTokenFile))
+	if err != nil {
+		return "", fmt.Errorf("config: join-token-file: %w", err)
+	}
+	token := strings.TrimSpace(string(data))
+	if token == "" {
+		return "", errors.New("config: join-token-file: there is no token in it")
+	}
+	return token, nil
 }

@@ -48,10 +48,7 @@ func (c *Config) Validate() error {
 	c.checkRole(p)
 	c.checkAddresses(p)
 	c.checkTLS(p)
-	c.checkRaft(p)
-	c.checkWaits(p)
-	c.checkLimits(p)
-	c.checkLog(p)
+	c.checkBounds(p)
 	return errors.Join(p.list...)
 }
 
@@ -96,16 +93,11 @@ func (c *Config) checkRole(p *problems) {
 	if _, ok := c.Peer[c.Tag]; len(c.Peer) > 0 && !ok {
 		p.add("peer", "this node's own tag %q is not among them", c.Tag)
 	}
-	c.checkAlone(p)
-	for _, address := range c.Join {
-		p.check("join", checkDial(address))
-	}
-}
-
-// checkAlone keeps single-node to where it can be meant.
-func (c *Config) checkAlone(p *problems) {
 	if c.SingleNode && (len(c.Peer) > 1 || len(c.Join) > 0) {
 		p.add("single-node", "contradicts other peers and join: it is for a node that begins a cluster alone")
+	}
+	for _, address := range c.Join {
+		p.check("join", checkDial(address))
 	}
 }
 
@@ -210,7 +202,7 @@ func (c *Config) checkAddresses(p *problems) {
 // checkListener checks one address to listen on against those in bound, and adds
 // it to them. It returns false for what is no address.
 func (c *Config) checkListener(p *problems, name, listen string, bound map[string]string) bool {
-	if err := checkListen(listen); err != nil {
+	if err := CheckAddress(listen, true); err != nil {
 		p.check(name, err)
 		return false
 	}
@@ -268,15 +260,12 @@ func (c *Config) checkTLS(p *problems) {
 	}
 }
 
-func (c *Config) checkRaft(p *problems) {
+// checkBounds refuses 0 for a time: the parts take it for "the default".
+func (c *Config) checkBounds(p *problems) {
 	between(p, "heartbeat-timeout", c.HeartbeatTimeout, minHeartbeat, time.Minute)
 	between(p, "leader-priority", c.LeaderPriority, 0, 1000)
 	between(p, "snapshot-bytes", c.SnapshotBytes, 64<<10, 1<<40)
 	between(p, "max-log-format", c.MaxLogFormat, 0, raftlog.FormatVersion)
-}
-
-// checkWaits refuses 0 everywhere: the parts take it for "the default".
-func (c *Config) checkWaits(p *problems) {
 	between(p, "call-timeout", c.CallTimeout, 200*time.Millisecond, 10*time.Minute)
 	if c.ReserveFor != 0 {
 		between(p, "reserve-for", c.ReserveFor, time.Second, 24*time.Hour)
@@ -285,17 +274,11 @@ func (c *Config) checkWaits(p *problems) {
 	if c.HeartbeatTimeout >= c.StorageWatchdog { // A slow disk is not yet a dead one.
 		p.add("storage-watchdog", "%v is not above heartbeat-timeout (%v)", c.StorageWatchdog, c.HeartbeatTimeout)
 	}
-}
-
-func (c *Config) checkLimits(p *problems) {
 	between(p, "max-in-flight", c.MaxInFlight, 1, 1<<24)
 	// The largest message, of 4 MiB, counts twice while its calls begin, and a caller has
 	// half at most.
 	between(p, "max-held-bytes", c.MaxHeldBytes, 16<<20, 1<<40)
 	between(p, "storage-low-mark", c.StorageLowMark, 1, 1<<50)
-}
-
-func (c *Config) checkLog(p *problems) {
 	oneOf(p, "log-level", c.LogLevel, "debug", "info", "warn", "error")
 	oneOf(p, "log-format", c.LogFormat, "text", "json")
 }

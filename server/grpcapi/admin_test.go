@@ -47,13 +47,13 @@ func (r *slowReader) SendMsg(any) error {
 func TestBackupOfASlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBackend(t)
-		ids := &idsServer{Service: newService(t, b)}
+		ids := &services{Service: newService(t, b)}
 		for i := range 200 { // Of 1,000 bytes each: more than two pieces.
 			if _, err := ids.Claim(t.Context(), &idnodev1.ClaimRequest{Id: fmt.Sprintf("%01000d", i)}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		server := adminServer{Service: newService(t, b)}
+		server := services{Service: newService(t, b)}
 		backup := func(pause time.Duration) (*slowReader, error) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel() // As gRPC does.

@@ -36,7 +36,7 @@ func (m *message) runAll(calls []*idnodev1.Call) {
 
 // answerBatch makes next identity calls in one proposal, which is part of the trace of the first
 // call that has one. A panic is the answer to all of them: it is not known which call caused it.
-func (s *idsServer) answerBatch(ctx context.Context, calls []*idnodev1.Call, start time.Time) (replies []*idnodev1.Reply) {
+func (s *services) answerBatch(ctx context.Context, calls []*idnodev1.Call, start time.Time) (replies []*idnodev1.Reply) {
 	replies = make([]*idnodev1.Reply, len(calls))
 	requests := make([]*idnodev1.NextIdentityRequest, len(calls))
 	ends := make([]func(error), len(calls))

@@ -14,7 +14,7 @@ import (
 )
 
 // answer makes one call of an Exchange. Its failure, even a panic, concerns this call alone.
-func (s *idsServer) answer(ctx context.Context, call *idnodev1.Call, start time.Time) (reply *idnodev1.Reply) {
+func (s *services) answer(ctx context.Context, call *idnodev1.Call, start time.Time) (reply *idnodev1.Reply) {
 	reply = &idnodev1.Reply{Correlation: call.GetCorrelation()}
 	method, field := methodOf(call)
 	ctx, end := s.span(ctx, method.name, call)
@@ -31,7 +31,7 @@ func (s *idsServer) answer(ctx context.Context, call *idnodev1.Call, start time.
 
 // conclude records a call that ended; its error, if any, becomes the reply, and is returned as
 // a status.
-func (s *idsServer) conclude(ctx context.Context, reply *idnodev1.Reply, method string, start time.Time, err error) error {
+func (s *services) conclude(ctx context.Context, reply *idnodev1.Reply, method string, start time.Time, err error) error {
 	err = statusError(err)
 	s.log.done(ctx, method, start, err)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *idsServer) conclude(ctx context.Context, reply *idnodev1.Reply, method 
 type StartSpan func(ctx context.Context, method, traceparent string) (called context.Context, end func(error))
 
 // span begins the span of a call that names its caller's.
-func (s *idsServer) span(ctx context.Context, method string, call *idnodev1.Call) (called context.Context, end func(error)) {
+func (s *services) span(ctx context.Context, method string, call *idnodev1.Call) (called context.Context, end func(error)) {
 	if s.startSpan == nil || call.GetTraceparent() == "" {
 		return ctx, func(error) {}
 	}
@@ -96,7 +96,7 @@ func methodOf(call *idnodev1.Call) (carried, protoreflect.FieldDescriptor) {
 }
 
 // make makes a call, within its own timeout if it has one, and puts its answer into reply.
-func (s *idsServer) make(
+func (s *services) make(
 	ctx context.Context, call *idnodev1.Call, method carried, field protoreflect.FieldDescriptor, reply *idnodev1.Reply,
 ) error {
 	if timeout := call.GetTimeout(); timeout != nil {

@@ -36,7 +36,7 @@ const (
 // by the errors of refused calls, which keep the stream from being read, or end it if not even
 // they fit.
 type exchange struct {
-	server *idsServer
+	server *services
 	stream grpc.ServerStream
 	// to is the caller's.
 	to    *budget.Connection
@@ -70,7 +70,7 @@ type outgoing struct {
 
 // Exchange answers the calls of a stream, concurrently, until the caller has sent its last call
 // or leaves.
-func (s *idsServer) Exchange(stream grpc.BidiStreamingServer[idnodev1.ExchangeRequest, idnodev1.ExchangeResponse]) error {
+func (s *services) Exchange(stream grpc.BidiStreamingServer[idnodev1.ExchangeRequest, idnodev1.ExchangeResponse]) error {
 	x := &exchange{
 		server: s, stream: stream, to: connectionOf(stream.Context()), underWay: make(map[uint64]int64),
 		workers: workers{jobs: make(chan job), idle: &s.exchanges.idle}, wake: make(chan struct{}, 1), room: make(chan struct{}, 1),

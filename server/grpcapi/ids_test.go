@@ -212,7 +212,7 @@ func FuzzGenerateRequest(f *testing.F) {
 	svc := service.New(service.Config{
 		Proposer: b, Linearizer: b, State: b.state, Etags: b, Cluster: b, Tag: func() (string, bool) { return "A", true },
 	})
-	server := idsServer{Service: svc}
+	server := services{Service: svc}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		req := &idnodev1.GenerateRequest{}
 		if proto.Unmarshal(data, req) != nil {

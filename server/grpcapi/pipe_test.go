@@ -24,7 +24,7 @@ import (
 type pipe struct {
 	grpc.ServerStream
 	*backend
-	server *idsServer
+	server *services
 	budget *budget.Budget
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -39,7 +39,7 @@ type pipe struct {
 func newPipe(t testing.TB, perStream int, inAll int64) *pipe {
 	t.Helper()
 	b := newBackend(t)
-	return (&pipe{backend: b, budget: budget.New(budget.Limits{Bytes: 2 * inAll, Connections: 2}), server: &idsServer{
+	return (&pipe{backend: b, budget: budget.New(budget.Limits{Bytes: 2 * inAll, Connections: 2}), server: &services{
 		Service: newService(t, b), log: &requestLog{logger: slog.New(slog.DiscardHandler)},
 		exchanges: newExchanges(perStream, 10_000),
 	}}).start(t)

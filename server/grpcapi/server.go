@@ -97,15 +97,15 @@ func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.
 	cfg = cfg.withDefaults()
 	log := &requestLog{logger: cfg.Logger, observer: cfg.Observer}
 	server := &Server{Server: grpc.NewServer(append(cfg.options(creds, log), cfg.Options...)...), unary: map[string]unary{}, log: log}
-	public := publicServices{server}
-	idnodev1.RegisterIdsServiceServer(public, &idsServer{
+	public, all := publicServices{server}, &services{
 		Service: svc, log: log, startSpan: cfg.StartSpan,
 		exchanges: newExchanges(cfg.MaxExchangeCalls, exchangesShare(svc.MaxInFlight())),
-	})
-	idnodev1.RegisterSeriesServiceServer(public, seriesServer{Service: svc})
-	idnodev1.RegisterWorkersServiceServer(public, workersServer{Service: svc})
-	idnodev1.RegisterClusterServiceServer(public, clusterServer{Service: svc})
-	idnodev1.RegisterAdminServiceServer(public, adminServer{Service: svc})
+	}
+	idnodev1.RegisterIdsServiceServer(public, all)
+	idnodev1.RegisterSeriesServiceServer(public, all)
+	idnodev1.RegisterWorkersServiceServer(public, all)
+	idnodev1.RegisterClusterServiceServer(public, all)
+	idnodev1.RegisterAdminServiceServer(public, all)
 	healthv1.RegisterHealthServer(server, health.server)
 	reflection.Register(inTurns{server, svc.Turn})
 	return server

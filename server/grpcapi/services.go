@@ -13,12 +13,14 @@ import (
 	"github.com/idnode/idnode/server/service"
 )
 
-// The services are the use cases themselves, and the streams beside them. Because of the
+// services are the use cases themselves, and the streams beside them. Because of the
 // Unsafe servers a method that is missing is an error of the compiler.
-
-// idsServer is the service of ids.
-type idsServer struct {
+type services struct {
 	idnodev1.UnsafeIdsServiceServer
+	idnodev1.UnsafeSeriesServiceServer
+	idnodev1.UnsafeWorkersServiceServer
+	idnodev1.UnsafeClusterServiceServer
+	idnodev1.UnsafeAdminServiceServer
 	*service.Service
 	// log and exchanges are for the calls of streams, which the server's own
 	// interceptors do not see.
@@ -27,33 +29,9 @@ type idsServer struct {
 	startSpan StartSpan
 }
 
-// seriesServer is the service of series of document numbers.
-type seriesServer struct {
-	idnodev1.UnsafeSeriesServiceServer
-	*service.Service
-}
-
-// workersServer is the service of workers that make Snowflake ids.
-type workersServer struct {
-	idnodev1.UnsafeWorkersServiceServer
-	*service.Service
-}
-
-// clusterServer is the service of the cluster.
-type clusterServer struct {
-	idnodev1.UnsafeClusterServiceServer
-	*service.Service
-}
-
-// adminServer is the service of backups and merges.
-type adminServer struct {
-	idnodev1.UnsafeAdminServiceServer
-	*service.Service
-}
-
 // StreamServerSideIds sends blocks as fast as the caller reads them: a block is taken only when
 // the previous one was handed to gRPC.
-func (s *idsServer) StreamServerSideIds(
+func (s *services) StreamServerSideIds(
 	req *idnodev1.StreamServerSideIdsRequest, stream grpc.ServerStreamingServer[idnodev1.StreamServerSideIdsResponse],
 ) error {
 	blocks, err := s.ServerSideStream(stream.Context(), req)
@@ -76,7 +54,7 @@ func (s *idsServer) StreamServerSideIds(
 }
 
 // Backup sends a backup file in pieces.
-func (s adminServer) Backup(req *idnodev1.BackupRequest, stream grpc.ServerStreamingServer[idnodev1.BackupResponse]) error {
+func (s *services) Backup(req *idnodev1.BackupRequest, stream grpc.ServerStreamingServer[idnodev1.BackupResponse]) error {
 	return statusError(s.Service.Backup(stream.Context(), req.GetConsistency(), pieces{stream}))
 }
 

@@ -133,16 +133,16 @@ func begin(held *budget.Connection, r *http.Request) (end func(), ok bool) {
 	if !held.TakeLast(requestBytes) {
 		return nil, false
 	}
-	if r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
-		return func() { held.Give(requestBytes) }, true
-	}
-	if !held.Begin() {
+	health := r.URL.Path == "/livez" || r.URL.Path == "/readyz"
+	if !health && !held.Begin() {
 		held.Give(requestBytes)
 		return nil, false
 	}
 	return func() {
 		held.Give(requestBytes)
-		held.End()
+		if !health {
+			held.End()
+		}
 	}, true
 }
 

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 
@@ -135,14 +134,10 @@ func wrongMethod(w http.ResponseWriter, r *http.Request, route route) {
 
 // checkDatabase checks the name of a database in any case; "" is one.
 func checkDatabase(name string) error {
-	_, err := docid.ParseDatabase(name)
-	var bad *docid.Error
-	if errors.As(err, &bad) {
-		return &service.Error{
-			Code: service.InvalidArgument, Reason: bad.Reason, Field: bad.Field, Message: bad.Error(), Err: err,
-		}
+	if _, err := docid.ParseDatabase(name); err != nil {
+		return service.BadForm(err)
 	}
-	return err
+	return nil
 }
 
 func withPath(r *http.Request, path string) *http.Request {

@@ -18,6 +18,10 @@ const (
 	grpcTimeoutDigits    = 8
 )
 
+var grpcUnits = map[byte]time.Duration{
+	'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
+}
+
 // withTimeout bounds a call by the timeout in its headers. The service bounds every call
 // in any case.
 func withTimeout(r *http.Request) (context.Context, context.CancelFunc, error) {
@@ -26,7 +30,7 @@ func withTimeout(r *http.Request) (context.Context, context.CancelFunc, error) {
 		timeout, ok = parseTimeout(text, connectTimeoutDigits, time.Millisecond)
 	} else if text := r.Header.Get(grpcTimeout); text != "" {
 		last := len(text) - 1
-		unit := unitOf(text[last])
+		unit := grpcUnits[text[last]]
 		if timeout, ok = parseTimeout(text[:last], grpcTimeoutDigits, unit); unit == 0 {
 			ok = false
 		}
@@ -52,24 +56,4 @@ func parseTimeout(text string, digits int, unit time.Duration) (time.Duration, b
 		return math.MaxInt64, true
 	}
 	return time.Duration(n) * unit, true
-}
-
-// unitOf returns 0 for a letter that is no unit of gRPC.
-func unitOf(letter byte) time.Duration {
-	switch letter {
-	case 'H':
-		return time.Hour
-	case 'M':
-		return time.Minute
-	case 'S':
-		return time.Second
-	case 'm':
-		return time.Millisecond
-	case 'u':
-		return time.Microsecond
-	case 'n':
-		return time.Nanosecond
-	default:
-		return 0
-	}
 }

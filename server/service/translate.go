@@ -25,6 +25,9 @@ func badForm(err error, field string) *Error {
 	return &Error{Code: InvalidArgument, Reason: bad.Reason, Field: field, Message: field + " " + bad.Detail, Err: err}
 }
 
+// BadForm returns what docid says about a part of a request as an error.
+func BadForm(err error) *Error { return badForm(err, "") }
+
 // proposalError translates why a proposal has no result. repeatable says that
 // the same call again is safe although the first may have been applied: it
 // carries a request id, or asks for a HiLo range, where a hole is the worst.

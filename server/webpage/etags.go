@@ -30,7 +30,7 @@ type etag struct {
 }
 
 func (p *Page) etags(r *http.Request) (any, error) {
-	res, err := p.service.ListOwnEtags(r.Context(), databasesRequest(r))
+	res, err := p.cfg.Service.ListOwnEtags(r.Context(), databasesRequest(r))
 	etags := make([]etag, len(res.Items))
 	for i, e := range res.Items {
 		etags[i] = etag{Name: e.Database, Last: e.Last, Reserved: e.Reserved, Ceiling: e.Ceiling}

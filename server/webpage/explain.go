@@ -1,7 +1,6 @@
 package webpage
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -44,14 +43,10 @@ func strategyOf(t docid.Template) strategy {
 func (p *Page) explain(r *http.Request) (any, error) {
 	q := r.URL.Query()
 	t, err := docid.Parse(q.Get("template"), q.Get("separator"))
-	var bad *docid.Error
-	if errors.As(err, &bad) {
-		return nil, &service.Error{Code: service.InvalidArgument, Reason: bad.Reason, Field: bad.Field, Message: bad.Error()}
-	}
 	if err != nil {
-		return nil, err
+		return nil, service.BadForm(err)
 	}
 	s := strategyOf(t)
-	s.May = p.service.Rights(r.Context(), database(q), q.Get("template")).String()
+	s.May = p.cfg.Service.Rights(r.Context(), database(q), q.Get("template")).String()
 	return s, nil
 }

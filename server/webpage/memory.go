@@ -35,9 +35,9 @@ func (p *Page) Follow(ctx context.Context) {
 }
 
 func (p *Page) observe(now time.Duration) {
-	s := p.service.Status()
+	s := p.cfg.Service.Status()
 	o := history.Observation{
-		Issued: p.issued(), CommitP99: p.recent().GetCommitP99Micros(), Leader: s.LeaderTag, Alarms: map[string]history.Alarm{},
+		Issued: p.cfg.Issued(), CommitP99: p.cfg.Recent().GetCommitP99Micros(), Leader: s.LeaderTag, Alarms: map[string]history.Alarm{},
 	}
 	for _, m := range s.Members {
 		if m.Role != idnodev1.Role_ROLE_REMOVED {
@@ -52,7 +52,7 @@ func (p *Page) observe(now time.Duration) {
 		o.Alarms[a.Title] = history.Alarm{Text: text, Critical: a.Critical}
 	}
 	p.past.Observe(now, o)
-	p.busiest.Turn(now)
+	p.cfg.Busiest.Turn(now)
 }
 
 // past is what the node remembers. Columns have one value for each sample.
@@ -106,8 +106,10 @@ func (p *Page) history(r *http.Request) (any, error) {
 }
 
 func (p *Page) busy(r *http.Request, now time.Duration) []busy {
-	shown := func(n history.Name) bool { return p.service.Rights(r.Context(), n.Database, n.Name)&rights.Read != 0 }
-	top := p.busiest.Top(now, busiest, shown)
+	shown := func(n history.Name) bool {
+		return p.cfg.Service.Rights(r.Context(), n.Database, n.Name)&rights.Read != 0
+	}
+	top := p.cfg.Busiest.Top(now, busiest, shown)
 	names := make([]busy, len(top))
 	for i, t := range top {
 		names[i] = busy{t.Kind, t.Database, t.Name.Name, t.PerSecond}
@@ -117,7 +119,7 @@ func (p *Page) busy(r *http.Request, now time.Duration) []busy {
 
 // audit answers with the newest lines of the node's audit log, oldest first; null if it keeps none.
 func (p *Page) audit(r *http.Request) (any, error) {
-	lines, err := p.service.AuditTail(r.Context(), auditLines)
+	lines, err := p.cfg.Service.AuditTail(r.Context(), auditLines)
 	return struct {
 		Lines []json.RawMessage `json:"lines"`
 	}{lines}, err

@@ -50,13 +50,13 @@ func noRemoval(m service.Member, s service.Status, have rights.Right) string {
 // it never looks whole.
 func (p *Page) backup(w http.ResponseWriter, r *http.Request) {
 	var req idnodev1.BackupRequest
-	if err := p.public.Read(w, r, &req); err != nil {
-		p.public.Fail(w, err)
+	if err := p.cfg.Public.Read(w, r, &req); err != nil {
+		p.cfg.Public.Fail(w, err)
 		return
 	}
 	out := &download{w: w}
 	pieces := bufio.NewWriterSize(out, pieceBytes)
-	err := p.service.Backup(r.Context(), req.GetConsistency(), pieces)
+	err := p.cfg.Service.Backup(r.Context(), req.GetConsistency(), pieces)
 	if err == nil {
 		err = pieces.Flush()
 	}
@@ -64,7 +64,7 @@ func (p *Page) backup(w http.ResponseWriter, r *http.Request) {
 	case err != nil && out.begun:
 		panic(http.ErrAbortHandler)
 	case err != nil:
-		p.public.Fail(w, err)
+		p.cfg.Public.Fail(w, err)
 	}
 }
 

@@ -116,21 +116,21 @@ type counts struct {
 }
 
 func (p *Page) overview(r *http.Request) (any, error) {
-	s, have := p.service.Status(), p.service.Rights(r.Context(), "", "")
+	s, have := p.cfg.Service.Status(), p.cfg.Service.Rights(r.Context(), "", "")
 	o := overview{
 		Millis: time.Since(p.began).Milliseconds(), Taken: max(0, s.ConditionsAt.Sub(p.began).Milliseconds()),
 		Version: s.Version, Self: memberOf(s.Self, s.SelfID),
 		ClusterID: s.ClusterID, Leader: s.LeaderTag, Term: s.Term, HasQuorum: s.HasQuorum,
 		ContactMillis: s.LastContact.Milliseconds(), StorageFull: s.StorageFull,
 		Furthest: s.Furthest(), StateHash: strconv.FormatUint(s.StateHash, 16), LogFormat: s.LogFormat,
-		Members: make([]member, 0, len(s.Members)), Alarms: alarmsOf(s), Issued: p.issued(),
+		Members: make([]member, 0, len(s.Members)), Alarms: alarmsOf(s), Issued: p.cfg.Issued(),
 		Counts: counts{
 			Databases: s.Counts.Databases, Identities: s.Counts.Identities, Hidden: s.Counts.HiddenIdentities,
 			HiLos: s.Counts.HiLos, Claims: s.Counts.Claims, Series: s.Counts.Series, SeriesKeys: s.Counts.SeriesKeys,
 			Requests: s.Counts.Requests, NameBytes: s.Counts.NameBytes,
 		},
 		You: you{
-			Name: p.service.Principal(r.Context()), Cluster: have.String(), Grants: p.service.Grants(r.Context(), database(r.URL.Query())),
+			Name: p.cfg.Service.Principal(r.Context()), Cluster: have.String(), Grants: p.cfg.Service.Grants(r.Context(), database(r.URL.Query())),
 		},
 	}
 	if r := s.Reserve; r != nil {

@@ -1,11 +1,13 @@
 package webpage
 
 import (
+	"encoding/json"
 	"net/http"
 	"time"
 
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	"github.com/idnode/idnode/server/history"
+	"github.com/idnode/idnode/server/hostcheck"
 	"github.com/idnode/idnode/server/jsonapi"
 	"github.com/idnode/idnode/server/service"
 )
@@ -27,25 +29,61 @@ type Config struct {
 // Page answers for the page's files and its calls. It is safe for concurrent
 // use.
 type Page struct {
-	service *service.Service
-	public  *jsonapi.API
-	issued  func() map[string]uint64
-	recent  func() *peerv1.Figures
-	busiest *history.Busiest
-	past    history.History
+	cfg  Config
+	past history.History
 	// began is what the time of the statistics is counted from.
 	began time.Time
 }
 
 // New returns a Page.
-func New(cfg Config) *Page {
-	return &Page{
-		service: cfg.Service, public: cfg.Public, issued: cfg.Issued, recent: cfg.Recent, busiest: cfg.Busiest, began: time.Now(),
-	}
-}
+func New(cfg Config) *Page { return &Page{cfg: cfg, began: time.Now()} }
 
 // Handle adds the page by handle, which takes patterns of http.ServeMux.
 func (p *Page) Handle(handle func(pattern string, handler http.Handler)) {
 	p.handleAssets(handle)
 	p.handleCalls(handle)
+}
+
+// api is where the page's calls are.
+const api = "/page/api/"
+
+// read answers a call that changes nothing.
+type read func(r *http.Request) (any, error)
+
+// handleCalls adds all calls of the page.
+func (p *Page) handleCalls(handle func(pattern string, handler http.Handler)) {
+	for name, call := range map[string]read{
+		"overview": p.overview, "history": p.history, "explain": p.explain, "etags": p.etags, "audit": p.audit,
+	} {
+		handle("GET "+api+name, p.handler(call))
+	}
+	handle("POST "+api+"backup", p.guarded(p.backup))
+}
+
+// handler answers a call with JSON, also if it fails.
+func (p *Page) handler(call read) http.Handler {
+	return p.guarded(func(w http.ResponseWriter, r *http.Request) {
+		answer, err := call(r)
+		if err != nil {
+			p.cfg.Public.Fail(w, err)
+			return
+		}
+		body, err := json.Marshal(answer)
+		if err != nil {
+			panic(err) // a type of this package that has no JSON form
+		}
+		jsonapi.Write(w, http.StatusOK, body)
+	})
+}
+
+// guarded refuses foreign host names.
+func (p *Page) guarded(answer http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		setHeaders(w.Header())
+		if err := hostcheck.Check(r, p.cfg.Service.CheckHost); err != nil {
+			p.cfg.Public.Fail(w, err)
+			return
+		}
+		answer(w, r)
+	})
 }
