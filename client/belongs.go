@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // belonging is the knowledge which cluster a node's connections lead to. A new connection may

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -18,9 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client"
-	"github.com/idnode/idnode/hilo"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
-	"github.com/idnode/idnode/test/e2e/edge"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // both runs a test with calls that share messages, and with unary ones.
@@ -367,22 +366,63 @@ func TestBlackHole(t *testing.T) {
 	}
 }
 
+// forward returns an address whose connections lead to target. They swallow everything once cut
+// is set.
+func forward(t *testing.T, target string, cut *atomic.Bool) string {
+	t.Helper()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	t.Cleanup(func() { lis.Close(); running.Wait() })
+	pump := func(to, from net.Conn) {
+		defer to.Close()
+		_, _ = io.Copy(swallowing{to, cut}, from)
+	}
+	running.Go(func() {
+		for {
+			dialer, err := lis.Accept()
+			if err != nil {
+				return
+			}
+			node, err := net.Dial("tcp", target)
+			if err != nil {
+				dialer.Close()
+				continue
+			}
+			running.Go(func() { pump(node, dialer) })
+			running.Go(func() { pump(dialer, node) })
+		}
+	})
+	return lis.Addr().String()
+}
+
+// swallowing is a connection that swallows what is written once cut is set.
+type swallowing struct {
+	to  io.Writer
+	cut *atomic.Bool
+}
+
+func (s swallowing) Write(b []byte) (int, error) {
+	if s.cut.Load() {
+		return len(b), nil
+	}
+	return s.to.Write(b)
+}
+
 // TestConnectionIntoABlackHole has a connection that carried calls swallow
 // everything from one moment on.
 func TestConnectionIntoABlackHole(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg client.Config) {
 		f := newCluster(t, 2)
-		way, err := edge.Listen(f.nodes[0].addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer way.Close()
-		cfg.Endpoints, cfg.TryTimeout = []string{way.Addr(), f.nodes[1].addr}, 500*time.Millisecond
+		var cut atomic.Bool
+		cfg.Endpoints, cfg.TryTimeout = []string{forward(t, f.nodes[0].addr, &cut), f.nodes[1].addr}, 500*time.Millisecond
 		c := connect(t, cfg)
 		for i := range 20 {
 			if i == 5 {
-				way.Set(edge.Cut)
+				cut.Store(true)
 				f.lead("B")
 			}
 			if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != int64(i+1) {
@@ -633,7 +673,7 @@ func TestWhatCannotBeSentIsRefused(t *testing.T) {
 			_, err4 := c.Identity("orders").Next(ctx, client.WithDatabase(bad))
 			_, err5 := c.Identity(bad).Seed(ctx, 1)
 			_, err6 := c.NextRange(ctx, bad, client.RangeRequest{})
-			_, err7 := c.ReturnRange(ctx, bad, client.Range{Range: hilo.Range{Low: 1, High: 32}}, 1)
+			_, err7 := c.ReturnRange(ctx, bad, client.Range{Low: 1, High: 32}, 1)
 			err8, err9 := c.Claim(ctx, bad), c.Release(ctx, bad)
 			_, err10 := c.NextN(ctx, bad, 1)
 			_, err11 := c.Identity(bad).Get(ctx)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"iter"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // Claim records a finished id as the caller's. The first claim wins; all others fail with

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"unicode"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 )
 
 // Cluster is a further cluster of a Client, and its databases.

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/hilo/generator"
+	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/client/generator"
 )
 
 // errorDomain is the domain of the ErrorInfo in every error of a node.

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -20,9 +21,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/client"
-	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/hilo"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,7 +38,7 @@ type fakeCluster struct {
 	leader string
 	index  uint64
 	values map[string]int64
-	hilos  map[string]hilo.Counter
+	hilos  map[string]fakeRange // the newest of each tag
 	claims map[string]bool
 	etag   int64
 	// answers and asked have the answer to each request id, and its request without the id.
@@ -73,7 +73,7 @@ type fakeNode struct {
 func newCluster(t testing.TB, size int) *fakeCluster {
 	t.Helper()
 	c := &fakeCluster{
-		id: "c", leader: "A", index: 10, values: map[string]int64{}, hilos: map[string]hilo.Counter{},
+		id: "c", leader: "A", index: 10, values: map[string]int64{}, hilos: map[string]fakeRange{},
 		claims: map[string]bool{}, answers: map[string]proto.Message{}, asked: map[string]proto.Message{},
 	}
 	for i := range size {
@@ -357,37 +357,41 @@ func (n *fakeNode) Claim(ctx context.Context, r *idnodev1.ClaimRequest) (*idnode
 	})
 }
 
+// fakeRange is a range that can be given back. Without a token it can not, and only its high
+// counts.
+type fakeRange struct {
+	low, high int64
+	token     []byte
+	label     string
+}
+
 func (n *fakeNode) NextRange(ctx context.Context, r *idnodev1.NextRangeRequest) (*idnodev1.NextRangeResponse, error) {
 	return serve(ctx, n, r, r.GetRequestId(), func(index uint64) (*idnodev1.NextRangeResponse, error) {
 		size := r.GetSize()
 		if size == 0 {
-			size = hilo.NextSize(r.GetLastSize(), 0, r.GetLastRangeAt() != nil)
+			size = max(2*r.GetLastSize(), 32)
 		}
-		next, got, err := n.hilos[r.GetTag()].Next(size, r.GetLastMax(), index, hilo.Holder{Who: r.GetLabel(), At: 1_700_000_000})
-		if err != nil {
-			return nil, failure(codes.InvalidArgument, "INVALID_LAST_MAX", "last_max")
-		}
-		n.hilos[r.GetTag()] = next
+		base := max(n.hilos[r.GetTag()].high, r.GetLastMax())
+		got := fakeRange{low: base + 1, high: base + size, token: fmt.Append(nil, index), label: r.GetLabel()}
+		n.hilos[r.GetTag()] = got
 		sep := r.GetSeparator()
 		if sep == "" {
 			sep = "/"
 		}
 		return &idnodev1.NextRangeResponse{
-			Prefix: r.GetTag() + sep, Low: got.Low, High: got.High, Size: size, NodeTag: n.tag,
-			RangeAt: timestamppb.New(time.Unix(1_700_000_000, 0)), Token: fmt.Append(nil, index), LogIndex: index,
+			Prefix: r.GetTag() + sep, Low: got.low, High: got.high, Size: size, NodeTag: n.tag,
+			RangeAt: timestamppb.New(time.Unix(1_700_000_000, 0)), Token: got.token, LogIndex: index,
 		}, nil
 	})
 }
 
 func (n *fakeNode) WhoHolds(ctx context.Context, r *idnodev1.WhoHoldsRequest) (*idnodev1.WhoHoldsResponse, error) {
 	return serve(ctx, n, r, nil, func(index uint64) (*idnodev1.WhoHoldsResponse, error) {
-		for _, o := range n.hilos[r.GetTag()].Outstanding {
-			if o.Low <= r.GetNumber() && r.GetNumber() <= o.High {
-				return &idnodev1.WhoHoldsResponse{
-					State: idnodev1.RangeState_RANGE_STATE_OUTSTANDING, Low: o.Low, High: o.High, LogIndex: index,
-					Holder: &idnodev1.RangeHolder{Label: o.Holder.Who, NodeTag: n.tag, IssuedAt: timestamppb.New(time.Unix(o.Holder.At, 0))},
-				}, nil
-			}
+		if h := n.hilos[r.GetTag()]; h.low <= r.GetNumber() && r.GetNumber() <= h.high {
+			return &idnodev1.WhoHoldsResponse{
+				State: idnodev1.RangeState_RANGE_STATE_OUTSTANDING, Low: h.low, High: h.high, LogIndex: index,
+				Holder: &idnodev1.RangeHolder{Label: h.label, NodeTag: n.tag, IssuedAt: timestamppb.New(time.Unix(1_700_000_000, 0))},
+			}, nil
 		}
 		return &idnodev1.WhoHoldsResponse{State: idnodev1.RangeState_RANGE_STATE_NOT_ISSUED, LogIndex: index}, nil
 	})
@@ -395,11 +399,13 @@ func (n *fakeNode) WhoHolds(ctx context.Context, r *idnodev1.WhoHoldsRequest) (*
 
 func (n *fakeNode) ReturnRange(ctx context.Context, r *idnodev1.ReturnRangeRequest) (*idnodev1.ReturnRangeResponse, error) {
 	return serve(ctx, n, r, r.GetRequestId(), func(index uint64) (*idnodev1.ReturnRangeResponse, error) {
-		var token uint64
-		_, _ = fmt.Sscan(string(r.GetToken()), &token)
-		next, ok := n.hilos[r.GetTag()].Return(hilo.Range{Low: r.GetLow(), High: r.GetHigh()}, r.GetLast(), token, true)
-		n.hilos[r.GetTag()] = next
-		return &idnodev1.ReturnRangeResponse{Returned: ok, Max: next.Max, LogIndex: index}, nil
+		h := n.hilos[r.GetTag()]
+		ok := r.GetHigh() == h.high && bytes.Equal(r.GetToken(), h.token)
+		if ok {
+			h = fakeRange{high: r.GetLast()}
+			n.hilos[r.GetTag()] = h
+		}
+		return &idnodev1.ReturnRangeResponse{Returned: ok, Max: h.high, LogIndex: index}, nil
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // waiting is a call without a reply.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/hilo/generator"
+	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/client/generator"
 )
 
 // HiLo is a handle that gives the ids of one collection, most of them without a call. It is

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"strings"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // Identity is a counter agreed by the cluster: it gives 1, 2, 3 … without gaps. It is safe

@@ -6,8 +6,8 @@ import (
 	"iter"
 	"strconv"
 
-	"github.com/idnode/idnode/docid"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // Next makes an id from a template: "users/" gives a server-side id, "users|" an

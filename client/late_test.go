@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // lateTimer is a context whose deadline has passed and whose timer is late.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // look is one round of GetStatus calls to find the leader.

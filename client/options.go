@@ -3,8 +3,8 @@ package client
 import (
 	"cmp"
 
-	"github.com/idnode/idnode/docid"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // Option changes one call. A call refuses an option that does not apply to it.

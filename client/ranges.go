@@ -7,9 +7,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/idnode/idnode/hilo"
-	"github.com/idnode/idnode/hilo/generator"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/generator"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // Range is a HiLo range reserved for the caller: its ids are Prefix + number + "-" + NodeTag,
@@ -35,7 +34,7 @@ func (c *Client) NextRange(ctx context.Context, tag string, want RangeRequest, o
 		return Range{}, err
 	}
 	return Range{
-		Range: hilo.Range{Low: r.GetLow(), High: r.GetHigh()}, Granted: r.GetSize(), Prefix: r.GetPrefix(), NodeTag: r.GetNodeTag(),
+		Low: r.GetLow(), High: r.GetHigh(), Granted: r.GetSize(), Prefix: r.GetPrefix(), NodeTag: r.GetNodeTag(),
 		At: r.GetRangeAt().AsTime(), FromReserve: r.GetFromReserve(), Token: string(r.GetToken()),
 	}, nil
 }

@@ -9,10 +9,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/idnode/idnode/docid"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
-	"github.com/idnode/idnode/worker/generator"
-	"github.com/idnode/idnode/worker/snowflake"
+	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/client/snowflake"
+	"github.com/idnode/idnode/client/snowflake/generator"
 )
 
 // Snowflake is a handle that makes the 64-bit ids of a pool, most of them without a call. Its

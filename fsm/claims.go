@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/internal/statehash"

@@ -1,7 +1,7 @@
 package fsm
 
 import (
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/internal/statehash"
 )
 

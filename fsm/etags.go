@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/statehash"

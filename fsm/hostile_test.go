@@ -14,11 +14,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/client/snowflake"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
-	"github.com/idnode/idnode/worker/snowflake"
 )
 
 // TestHostileFields gives each field of each operation every hostile value. Nothing may leave

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/identity"

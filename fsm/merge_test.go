@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idnode/idnode/access/rights"
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )

@@ -6,12 +6,12 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/client/snowflake"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/worker"
-	"github.com/idnode/idnode/worker/snowflake"
 )
 
 // poolItem is a pool of workers, and where it is.

@@ -5,11 +5,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/client/snowflake"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/worker"
-	"github.com/idnode/idnode/worker/snowflake"
 )
 
 // poolDefine begins a pool. If the state does not know all names that were used, there may have been

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/identity"

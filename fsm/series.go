@@ -5,7 +5,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/idnode/idnode/client/snowflake"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/worker"
-	"github.com/idnode/idnode/worker/snowflake"
 )
 
 // transcriptLayout is the layout of all pools of transcripts: a unit is a second, so that

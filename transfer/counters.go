@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/transfer/counterfile"
 )
 

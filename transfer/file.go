@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/fileowner"
 	"github.com/idnode/idnode/internal/syncdir"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // Write fills a new file. What it wrote before an error does not count.

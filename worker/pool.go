@@ -7,8 +7,8 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/idnode/idnode/client/snowflake"
 	"github.com/idnode/idnode/internal/statehash"
-	"github.com/idnode/idnode/worker/snowflake"
 )
 
 const (

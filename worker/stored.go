@@ -3,7 +3,7 @@ package worker
 import (
 	"github.com/tidwall/btree"
 
-	"github.com/idnode/idnode/worker/snowflake"
+	"github.com/idnode/idnode/client/snowflake"
 )
 
 // Stored is a pool without its leases, as a snapshot has it.

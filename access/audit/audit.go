@@ -18,7 +18,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 )
 
 // Events that are recorded.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/idnode/idnode/access/rights"
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 )
 
 // written makes a log with records for these names.

@@ -12,8 +12,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/sony/sonyflake/v2"
 
-	"github.com/idnode/idnode/hilo"
-	hilogenerator "github.com/idnode/idnode/hilo/generator"
+	hilogenerator "github.com/idnode/idnode/client/generator"
 )
 
 // The names of generators that ratios are made of.
@@ -82,16 +81,16 @@ type endless struct{ max int64 }
 
 func (e *endless) Next(_ context.Context, r hilogenerator.Request) (hilogenerator.Range, error) {
 	low := e.max + 1
-	e.max += hilo.MaxSize
+	e.max += hilogenerator.MaxCount
 	return hilogenerator.Range{
-		Range: hilo.Range{Low: low, High: e.max}, Prefix: "users/", NodeTag: "A", At: time.Now(),
+		Low: low, High: e.max, Prefix: "users/", NodeTag: "A", At: time.Now(),
 	}, nil
 }
 
 func (e *endless) Return(context.Context, hilogenerator.Range, int64) error { return nil }
 
 func newHiLo() (*hilogenerator.Generator, func(), error) {
-	g, err := hilogenerator.New(&endless{}, hilogenerator.Config{FirstSize: hilo.MaxSize})
+	g, err := hilogenerator.New(&endless{}, hilogenerator.Config{FirstSize: hilogenerator.MaxCount})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/idnode/idnode/client/bench"
+	"github.com/idnode/idnode/internal/bench"
 )
 
 // Call takes one id.

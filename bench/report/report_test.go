@@ -17,7 +17,7 @@ import (
 	"github.com/idnode/idnode/bench/generator"
 	"github.com/idnode/idnode/bench/machine"
 	"github.com/idnode/idnode/bench/result"
-	"github.com/idnode/idnode/client/bench"
+	"github.com/idnode/idnode/internal/bench"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

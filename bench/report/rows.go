@@ -3,7 +3,7 @@ package report
 import (
 	"github.com/idnode/idnode/bench/result"
 	"github.com/idnode/idnode/bench/system"
-	"github.com/idnode/idnode/client/bench"
+	"github.com/idnode/idnode/internal/bench"
 )
 
 // class is what kind of thing is measured; each has a colour.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/idnode/idnode/bench/generator"
 	"github.com/idnode/idnode/bench/machine"
-	"github.com/idnode/idnode/client/bench"
+	"github.com/idnode/idnode/internal/bench"
 )
 
 // Record is one line. Of the fields below Run, one is set.

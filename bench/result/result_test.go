@@ -9,7 +9,7 @@ import (
 
 	"github.com/idnode/idnode/bench/generator"
 	"github.com/idnode/idnode/bench/machine"
-	"github.com/idnode/idnode/client/bench"
+	"github.com/idnode/idnode/internal/bench"
 )
 
 func TestSpread(t *testing.T) {

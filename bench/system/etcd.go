@@ -12,7 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/idnode/idnode/bench/load"
-	"github.com/idnode/idnode/client/bench"
+	"github.com/idnode/idnode/internal/bench"
 )
 
 // Etcd is a cluster of three etcd members, each a process of its own: etcd's

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/idnode/idnode/bench/load"
-	"github.com/idnode/idnode/client/bench"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/internal/bench"
 )
 
 // Idnode is a cluster of three idnode processes, with their defaults,

@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/idnode/idnode/bench/load"
-	"github.com/idnode/idnode/client/bench"
+	"github.com/idnode/idnode/internal/bench"
 )
 
 // Raft is hashicorp/raft with nothing around it: three processes, one log entry

@@ -19,7 +19,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/idnode/idnode/bench/load"
-	"github.com/idnode/idnode/client/bench"
+	"github.com/idnode/idnode/internal/bench"
 )
 
 // raftOrder asks a member to put a load on itself.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/bench/load"
-	"github.com/idnode/idnode/client/bench"
+	"github.com/idnode/idnode/internal/bench"
 )
 
 // ErrMissing says that a system is not installed on this machine.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/bench/load"
-	"github.com/idnode/idnode/client/bench"
+	"github.com/idnode/idnode/internal/bench"
 )
 
 // TestMain makes the test program a member of a cluster when it is asked to,

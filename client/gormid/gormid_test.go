@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/idnode/idnode/client"
 	"github.com/idnode/idnode/client/gormid"
-	"github.com/idnode/idnode/internal/freeport"
 )
 
 // endpoint is the gRPC address of a node that runs during the tests.
@@ -49,12 +49,14 @@ func withNode(run func() int) int {
 	return run()
 }
 
+// address returns one at which nobody listens.
 func address() string {
-	a, err := freeport.Loopback()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		log.Fatal(err)
 	}
-	return a
+	defer lis.Close()
+	return lis.Addr().String()
 }
 
 type User struct {

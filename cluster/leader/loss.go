@@ -11,9 +11,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/transport"
-	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/pause"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"

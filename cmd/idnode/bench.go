@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/idnode/idnode/client"
-	"github.com/idnode/idnode/client/bench"
+	"github.com/idnode/idnode/internal/bench"
 )
 
 // benchOptions are the flags of bench.

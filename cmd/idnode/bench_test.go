@@ -8,8 +8,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/client/bench"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/internal/bench"
 )
 
 func TestBenchRefusesNonsense(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/bytesize"
 	"github.com/idnode/idnode/internal/pause"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 func newClusterCommand(a *app) *cobra.Command {

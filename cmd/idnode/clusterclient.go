@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/pause"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // clusterClient is one command's way to the cluster: several endpoints, asked in

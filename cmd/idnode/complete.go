@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/idnode/idnode/client/bench"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/internal/bench"
 )
 
 // argsOf returns how many arguments a command takes, by its usage: NAME VALUE, [NAME] or FILE...

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/backup"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/bytesize"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/transfer"
 )
 

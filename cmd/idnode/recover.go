@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/recovery"
 )

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // request is the request id of a command; nil means no request id.

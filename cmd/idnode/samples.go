@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // printSamples prints an id of each kind from the node called tag, of a database used only for

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // Bounds of a call, below a server's bounds.

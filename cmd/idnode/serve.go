@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/heap"
 	"github.com/idnode/idnode/server/sdnotify"

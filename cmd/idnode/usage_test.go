@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // TestWrongUsage has the command lines that are refused before any call. Each

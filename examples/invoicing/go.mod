@@ -2,15 +2,13 @@ module github.com/idnode/idnode/examples/invoicing
 
 go 1.26.0
 
-require (
-	github.com/idnode/idnode v0.0.0
-	modernc.org/sqlite v1.62.0
-)
+require modernc.org/sqlite v1.62.0
 
 require (
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/gertd/go-pluralize v0.2.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/idnode/idnode/client v0.0.0
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
@@ -25,4 +23,4 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-replace github.com/idnode/idnode => ../..
+replace github.com/idnode/idnode/client => ../../client

@@ -1,9 +1,9 @@
 package op
 
 import (
+	"github.com/idnode/idnode/client/snowflake"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/worker"
-	"github.com/idnode/idnode/worker/snowflake"
 )
 
 // PoolLayout returns the layout of a pool as it is in the log.

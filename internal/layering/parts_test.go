@@ -56,21 +56,24 @@ const (
 // the test: whoever adds one decides here where it belongs.
 var parts = []part{
 	// Ids, ranges, counters and formats: pure, without network and clock.
-	{folder: "docid", floor: 0, pure: true},
+	{folder: "client/docid", floor: 0, pure: true},
 	{folder: "hilo", floor: 0, pure: true},
-	{folder: "hilo/generator", floor: 0, beside: []string{"hilo"}},
-	{folder: "worker/snowflake", floor: 0, pure: true},
-	{folder: "worker/generator", floor: 0, beside: []string{"worker/snowflake"}},
-	{folder: "worker", floor: 0, pure: true, beside: []string{"internal/statehash", "worker/snowflake"}, modules: []string{btree}},
-	{folder: "identity", floor: 0, pure: true, beside: []string{"docid"}},
-	{folder: "series", floor: 0, pure: true, beside: []string{"docid", "internal/statehash", "series/format"}, modules: []string{btree}},
-	{folder: "series/format", floor: 0, pure: true, beside: []string{"docid"}},
+	{folder: "client/generator", floor: 0},
+	{folder: "client/snowflake", floor: 0, pure: true},
+	{folder: "client/snowflake/generator", floor: 0, beside: []string{"client/snowflake"}},
+	{folder: "worker", floor: 0, pure: true, beside: []string{"client/snowflake", "internal/statehash"}, modules: []string{btree}},
+	{folder: "identity", floor: 0, pure: true, beside: []string{"client/docid"}},
+	{
+		folder: "series", floor: 0, pure: true, beside: []string{"client/docid", "internal/statehash", "series/format"},
+		modules: []string{btree},
+	},
+	{folder: "series/format", floor: 0, pure: true, beside: []string{"client/docid"}},
 	{folder: "etag", floor: 0},
 	{
 		folder: "etag/boltetag", floor: 0,
 		beside: []string{"etag", "internal/boltfile", "internal/crc32c", "internal/failpoint", "internal/syncdir"}, modules: []string{bbolt},
 	},
-	{folder: "proto/idnode/v1", floor: 0, modules: []string{grpc, protobuf}},
+	{folder: "client/idnodev1", floor: 0, modules: []string{grpc, protobuf}},
 	{folder: "proto/raftlog/v1", floor: 0, modules: []string{protobuf}},
 	{folder: "proto/peer/v1", floor: 0, beside: []string{"proto/raftlog/v1"}, modules: []string{grpc, protobuf}},
 	{
@@ -82,7 +85,7 @@ var parts = []part{
 	{
 		folder: "fsm/op", floor: 0, pure: true,
 		beside: []string{
-			"identity", "internal/outcome", "internal/wire", "proto/raftlog/v1", "series", "series/format", "worker", "worker/snowflake",
+			"client/snowflake", "identity", "internal/outcome", "internal/wire", "proto/raftlog/v1", "series", "series/format", "worker",
 		},
 		modules: []string{protobuf},
 	},
@@ -100,9 +103,9 @@ var parts = []part{
 	{folder: "server/heap", floor: 0},
 	{folder: "server/history", floor: 0},
 	{folder: "server/sdnotify", floor: 0},
-	{folder: "access/audit", floor: 0, beside: []string{"docid", "internal/disklock", "internal/syncdir"}},
+	{folder: "access/audit", floor: 0, beside: []string{"client/docid", "internal/disklock", "internal/syncdir"}},
 	{
-		folder: "access/rights", floor: 0, pure: true, beside: []string{"docid", "internal/exactproto", "proto/raftlog/v1"},
+		folder: "access/rights", floor: 0, pure: true, beside: []string{"client/docid", "internal/exactproto", "proto/raftlog/v1"},
 		modules: []string{protobuf},
 	},
 	{folder: "internal/exactproto", floor: 0, pure: true, modules: []string{protobuf}},
@@ -182,7 +185,7 @@ var parts = []part{
 
 	// A load and its statistics, over the public API.
 	{folder: "client/gormid", floor: 2, modules: []string{gorm}},
-	{folder: "client/bench", floor: 2, modules: []string{hdr, genproto, grpc, protobuf}},
+	{folder: "internal/bench", floor: 2, modules: []string{hdr, genproto, grpc, protobuf}},
 
 	// What comes from a cluster into files, and from files into a cluster.
 	{folder: "transfer", floor: 2, not: []string{"cluster", "etag", "fsm", "server"}, modules: []string{genproto, grpc, protobuf}},

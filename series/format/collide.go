@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 )
 
 // reading is the position of one way to read a text: the part that took the last byte, how

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 )
 
 // Format is a template that was read and found to give every number its own text.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 )
 
 // ParseScope returns the first date of a scope that Scope gave, and its values. Where

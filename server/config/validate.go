@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/raftlog"
 )

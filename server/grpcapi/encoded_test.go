@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/wire"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // FuzzCallsIn: what is read without the generated code is what that reads.

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"testing"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // BenchmarkExchange takes identities over one stream, with so many calls in each

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/idnode/idnode/access/rights"
-	"github.com/idnode/idnode/docid"
-	_ "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/docid"
+	_ "github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 	"github.com/idnode/idnode/server/service"

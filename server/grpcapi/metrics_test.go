@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/idnode/idnode/docid"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/service"
 )

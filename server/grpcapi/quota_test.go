@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // TestQuotas: each limit that the cluster keeps refuses what goes beyond it with

@@ -3,7 +3,7 @@ package grpcapi
 import (
 	"sync/atomic"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // maxIdleWorkers is how many workers all streams of a server keep for the calls to come.

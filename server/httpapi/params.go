@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/server/service"
 )
 

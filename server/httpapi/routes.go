@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/server/hostcheck"
 	"github.com/idnode/idnode/server/service"
 )

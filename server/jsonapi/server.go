@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/hostcheck"
 	"github.com/idnode/idnode/server/service"

@@ -24,10 +24,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/server/budget"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 

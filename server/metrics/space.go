@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/pause"

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/idnode/idnode/access/rights"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/test/tier"

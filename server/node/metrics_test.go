@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/freeport"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/server/tlsconf"

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/idnode/idnode/client"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/server/tracing"
 	"github.com/idnode/idnode/test/tracetest"
 )

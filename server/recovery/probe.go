@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/cluster/member"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // ProbeLimit bounds the look at one member.

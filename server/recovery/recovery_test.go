@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/cluster/member"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 

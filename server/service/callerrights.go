@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/idnode/idnode/access/rights"
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
 )
 
 // Principal returns the name of ctx's caller; may be empty.

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // Code is the kind of an error: what a caller can do about it. It is gRPC's.

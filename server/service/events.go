@@ -1,6 +1,6 @@
 package service
 
-import "github.com/idnode/idnode/docid"
+import "github.com/idnode/idnode/client/docid"
 
 // Events are callbacks for metrics. A nil function is not called. Every call runs them on its
 // own goroutine, so they must be quick, and safe for concurrent use. Databases are folded.

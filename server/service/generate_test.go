@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/etag"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 func TestGenerateGUID(t *testing.T) {

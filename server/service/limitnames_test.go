@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/access/rights"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // makers are the ways in which a caller brings a name into being.

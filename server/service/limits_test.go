@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/hilo"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 func limits(t *testing.T, n node, list ...rights.Limit) {

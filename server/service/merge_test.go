@@ -11,8 +11,8 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/backup"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/outcome"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // newMergeWorld is a world and its service.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // A new name with a control character is refused with the reason and the field of

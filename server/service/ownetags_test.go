@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/outcome"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // TestDatabases: those that were used, by name, page by page; without a quorum what the node

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/server/reserve"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // TestPages walks through every listing by pages of each size, and sees each

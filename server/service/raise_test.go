@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/hilo"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/series"
 )
 

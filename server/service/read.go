@@ -4,10 +4,10 @@ import (
 	"context"
 
 	"github.com/idnode/idnode/access/rights"
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/hilo"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // settle makes the local state as new as the consistency asks for, and returns

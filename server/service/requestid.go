@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // MaxRequestIDBytes is the length of the longest request id.

@@ -9,8 +9,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/hilo"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/reserve"
 )
 

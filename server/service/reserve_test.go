@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/internal/outcome"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // fakeReserves has the numbers from next to high of every tag.

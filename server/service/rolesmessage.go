@@ -2,7 +2,7 @@ package service
 
 import (
 	"github.com/idnode/idnode/access/rights"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // RolesOf returns the roles of a message. The API numbers the rights in the order of package

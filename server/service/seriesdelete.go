@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/idnode/idnode/access/audit"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // TestATextThereAndBack: in the format of a series, and in one of the caller for the value

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/access/rights"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 )

@@ -4,9 +4,9 @@ import (
 	"context"
 	"io"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/etag"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 const (

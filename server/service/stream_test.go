@@ -6,8 +6,8 @@ import (
 	"io"
 	"testing"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/etag"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 func openStream(t *testing.T, n node, req *idnodev1.StreamServerSideIdsRequest) *ServerSideStream {

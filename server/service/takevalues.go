@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/identity"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // takeValues is what NextIdentity and Generate have in common. Names are folded.

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // TestTurns: few calls go on at a time, one of each caller, and a caller that comes later

@@ -6,9 +6,9 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/hilo"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // WhoHolds finds out who got the range that a number is in.

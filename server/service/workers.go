@@ -11,14 +11,14 @@ import (
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/client/snowflake"
+	"github.com/idnode/idnode/client/snowflake/generator"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/worker"
-	"github.com/idnode/idnode/worker/generator"
-	"github.com/idnode/idnode/worker/snowflake"
 )
 
 // defaultLayout is the ready-made layout of a pool for which none is named.

@@ -10,11 +10,11 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/client/snowflake"
 	"github.com/idnode/idnode/internal/outcome"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/fsmtest"
 	"github.com/idnode/idnode/worker"
-	"github.com/idnode/idnode/worker/snowflake"
 )
 
 // newPresent returns a world whose clock is the present: a node makes ids by its own clock.

@@ -12,7 +12,7 @@ import (
 	_ "time/tzdata" // As the program has it.
 
 	"github.com/idnode/idnode/access/rights"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/series"
 )
 

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // publicPrefix begins the methods that are followed, over gRPC and as JSON over HTTP: not the calls between nodes,

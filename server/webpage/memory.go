@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/access/rights"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/server/history"
 )
 

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
 )

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/cluster/transport"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
 )

@@ -7,13 +7,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/client/snowflake"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/worker"
-	"github.com/idnode/idnode/worker/snowflake"
 )
 
 // clusterID is the world's cluster.

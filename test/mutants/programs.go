@@ -28,6 +28,7 @@ type killer struct {
 }
 
 const (
+	module      = "github.com/idnode/idnode/"
 	simulation  = "test/simulation"
 	controlRuns = 300
 	// limit bounds the search of one test for one bug.
@@ -114,7 +115,7 @@ func (p *programs) search(ctx context.Context, b bug, v *verdict) error {
 // path.
 func (p *programs) build(ctx context.Context, folder string, flags ...string) (string, error) {
 	path := filepath.Join(p.dir, "tests")
-	args := slices.Concat([]string{"test", "-c", "-o", path}, flags, []string{"./" + folder})
+	args := slices.Concat([]string{"test", "-c", "-o", path}, flags, []string{module + folder})
 	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the tests of %s: %w\n%s", folder, err, out)
 	}

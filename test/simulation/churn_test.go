@@ -8,8 +8,8 @@ import (
 
 	"google.golang.org/grpc/status"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/cluster/member"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/test/history"
 )

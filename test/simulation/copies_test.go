@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // mixCopies has machines come back, again and again until ctx ends, with what an operator may

@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/idnode/idnode/hilo"
-	"github.com/idnode/idnode/hilo/generator"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/generator"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/test/history"
 )
 
@@ -41,7 +40,7 @@ func (s *source) Next(ctx context.Context, r generator.Request) (got generator.R
 		op.Low, op.High, op.Tag, op.Reserve = a.GetLow(), a.GetHigh(), a.GetNodeTag(), a.GetFromReserve()
 		if err == nil {
 			got = generator.Range{
-				Range: hilo.Range{Low: op.Low, High: op.High}, Granted: a.GetSize(), Prefix: a.GetPrefix(), NodeTag: op.Tag,
+				Low: op.Low, High: op.High, Granted: a.GetSize(), Prefix: a.GetPrefix(), NodeTag: op.Tag,
 				FromReserve: op.Reserve, Token: string(a.GetToken()),
 			}
 		}

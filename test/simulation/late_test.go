@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/test/history"
 )
 

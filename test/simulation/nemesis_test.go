@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/test/history"
 )
 

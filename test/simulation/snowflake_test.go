@@ -12,10 +12,10 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/client/snowflake"
+	"github.com/idnode/idnode/client/snowflake/generator"
 	"github.com/idnode/idnode/test/history"
-	"github.com/idnode/idnode/worker/generator"
-	"github.com/idnode/idnode/worker/snowflake"
 )
 
 // Callers lease the two workers of stamps. The workers of marks are the nodes' own.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // trustWait is how long a node that trusts its disk waits for the other members.

@@ -11,10 +11,10 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/idnode/idnode/client"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/client/snowflake"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
-	"github.com/idnode/idnode/worker/snowflake"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/test/e2e/harness"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // Client talks to one node over plain gRPC, without retries.

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/freeport"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 const (

@@ -9,8 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	goclient "github.com/idnode/idnode/client"
-	"github.com/idnode/idnode/hilo"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/test/history"
 )
 
@@ -131,7 +130,7 @@ func (d clientDoor) do(ctx context.Context, op *history.Op, token *[]byte) (err 
 			*token = []byte(r.Token)
 		}
 	case history.Return:
-		r := goclient.Range{Range: hilo.Range{Low: op.Low, High: op.High}, Token: string(*token)}
+		r := goclient.Range{Low: op.Low, High: op.High, Token: string(*token)}
 		if op.Returned, err = d.c.ReturnRange(ctx, op.Name, r, op.Last, opts...); op.Returned {
 			op.Result = op.Last // the client does not say
 		}

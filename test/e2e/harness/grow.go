@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/freeport"
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // Add prepares a further node, which finds its place with the given flags of

@@ -1,7 +1,7 @@
 package harness
 
 import (
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/test/history"
 )
 

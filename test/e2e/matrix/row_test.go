@@ -10,7 +10,7 @@ import (
 
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/history/check"
 	"github.com/idnode/idnode/test/tier"
