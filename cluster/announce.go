@@ -126,7 +126,6 @@ func (a *announcer) announce(ctx context.Context) error {
 	return err
 }
 
-// served returns why the log does not serve this node, or nil.
 func (a *announcer) served() error {
 	switch o := a.outage.Load(); {
 	case o == nil || !o.start && time.Since(o.since) <= outageGrace:
@@ -138,7 +137,6 @@ func (a *announcer) served() error {
 	}
 }
 
-// errNotAnnounced means that the log does not serve this node, and so none of its callers.
 var errNotAnnounced = errors.New("the log has not taken this node's announcement")
 
 // LogServed returns why the log does not serve this node, or nil: its announcements are not
@@ -186,7 +184,6 @@ func (a *announcer) member() *raftlogv1.Member {
 	return m
 }
 
-// accepted records what the cluster says about this node.
 func (a *announcer) accepted(r *raftlogv1.MemberResult) error {
 	err := a.record.Update(func(record *member.Record) bool {
 		changed := !record.TagConfirmed || record.Tag != r.GetMember().GetTag()

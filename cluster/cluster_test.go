@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -521,7 +522,7 @@ func TestJoinAndRemove(t *testing.T) {
 	if tag, _ := d.node.Tag(); tag != "D" {
 		t.Errorf("the newcomer's tag is %q, want D", tag)
 	}
-	eventually(t, "vote for the newcomer", func() bool { return roleOf(d, "D") == cluster.RoleFollower })
+	eventually(t, "vote for the newcomer", func() bool { return votes(d, "D") })
 	d.mustNext("users")
 
 	leader := n.leader()
@@ -552,13 +553,11 @@ func TestJoinAndRemove(t *testing.T) {
 	}
 }
 
-func roleOf(s *server, tag string) cluster.Role {
-	for _, m := range s.node.Status().Members {
-		if m.Member.GetTag() == tag {
-			return m.Role
-		}
-	}
-	return cluster.RoleNone
+// votes reports whether a member votes, as a node sees it.
+func votes(s *server, tag string) bool {
+	return slices.ContainsFunc(s.node.Status().Members, func(m cluster.MemberStatus) bool {
+		return m.Member.GetTag() == tag && m.Votes
+	})
 }
 
 // TestLastVoterStays refuses to remove the only voter.

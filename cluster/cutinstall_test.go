@@ -105,7 +105,7 @@ func TestTheLeaderIsKilledWhileItSendsASnapshot(t *testing.T) {
 	}
 	var old *server
 	for _, s := range n.others(f) {
-		if s.node.Status().Role == cluster.RoleLeader {
+		if leads(s) {
 			old = s
 		}
 	}

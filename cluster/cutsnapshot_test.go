@@ -55,7 +55,7 @@ func TestTheLeaderIsKilledWhileItWritesASnapshot(t *testing.T) {
 			return false
 		}
 	})
-	if old.node.Status().Role != cluster.RoleLeader {
+	if !leads(old) {
 		t.Fatalf("%s no longer leads", old.tag)
 	}
 	torn := tornSnapshot(t, old.dir)

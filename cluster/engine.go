@@ -58,8 +58,6 @@ type engine struct {
 	mainWatch     *raftguard.MainWatch
 }
 
-// raftConfig returns the library's configuration, with the reasons for other values than
-// its defaults.
 func (n *Node) raftConfig(leaderSignal *leader.Signal) *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(n.record.Name())
@@ -112,8 +110,6 @@ func (n *Node) startEngine() (*engine, error) {
 	return e, nil
 }
 
-// startRaft starts Raft; on the founder's first start it writes the first
-// configuration before.
 func (e *engine) startRaft() error {
 	n := e.node
 	config := n.raftConfig(e.signal)
@@ -187,7 +183,6 @@ func (e *engine) bootstrap(config *raft.Config) error {
 	return nil
 }
 
-// startWork builds on top of Raft what this node does with it.
 func (e *engine) startWork() error {
 	stuck := raftguard.NewStuckTransfer(e.node.lifecycle.fail)
 	e.startCommit(stuck)
@@ -219,7 +214,6 @@ func (e *engine) startCommit(stuck *raftguard.StuckTransfer) {
 	e.announcer.propose = e.gatherer.ProposeIdempotent
 }
 
-// watch builds what watches the other nodes.
 func (e *engine) watch() {
 	n, c := e.node, e.node.cfg
 	askVoter := func(ctx context.Context, id string) error { return e.pinger.AskVoter(ctx, id) }
@@ -251,7 +245,6 @@ func (e *engine) watch() {
 	e.quorumWatch = &quorumWatch{engine: e, monitor: monitor, leaders: leaderChanges{changed: c.Events.LeaderChanged}}
 }
 
-// lead builds what a leader does, and what changes who leads and who is a member.
 func (e *engine) lead(stuck *raftguard.StuckTransfer) {
 	n, c := e.node, e.node.cfg
 	e.leadership = leader.NewLeadership(leader.Config{
@@ -272,7 +265,6 @@ func (e *engine) startReads() (err error) {
 	return err
 }
 
-// startLoops starts the node's own goroutines.
 func (e *engine) startLoops() {
 	n, l := e.node, e.node.lifecycle
 	greetings := peers.Greetings{

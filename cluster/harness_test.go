@@ -297,9 +297,15 @@ func (n *network) leader() *server {
 			tag = known
 		}
 		leader = n.server(tag)
-		return leader != nil && leader.node != nil && !leader.link.isCut() && leader.node.Status().Role == cluster.RoleLeader
+		return leader != nil && leader.node != nil && !leader.link.isCut() && leads(leader)
 	})
 	return leader
+}
+
+// leads reports whether s leads, as far as it knows.
+func leads(s *server) bool {
+	status := s.node.Status()
+	return status.LeaderTag != "" && status.LeaderTag == status.Tag
 }
 
 // leads waits until s leads.
@@ -310,7 +316,7 @@ func (n *network) leads(s *server) {
 			n.t.Fatalf("%s ended: %v", s.tag, err)
 		}
 		_, _ = s.transfer(s.tag)
-		return s.node.Status().Role == cluster.RoleLeader
+		return leads(s)
 	})
 }
 

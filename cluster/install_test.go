@@ -78,7 +78,7 @@ func TestALeaderLeadsWhileItsOnlyFollowerInstalls(t *testing.T) {
 	defer cancel()
 	go func() { _, _ = l.next(ctx, "b/") }() // An entry waits, and is no reason to step down.
 	for end := time.Now().Add(2800 * time.Millisecond); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if l.node.Status().Role != cluster.RoleLeader || !l.node.HasQuorum() {
+		if !leads(l) || !l.node.HasQuorum() {
 			t.Fatal("the leader lost its quorum while its follower restores a snapshot")
 		}
 	}

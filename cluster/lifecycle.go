@@ -40,7 +40,6 @@ func (l *lifecycle) fail(err error) {
 	l.cancel(err)
 }
 
-// close ends the node without an error, unless it has ended already.
 func (l *lifecycle) close() { l.fail(nil) }
 
 func (l *lifecycle) failure() error {
@@ -49,7 +48,6 @@ func (l *lifecycle) failure() error {
 	return l.err
 }
 
-// run starts a goroutine that ends soon after the lifecycle's context.
 func (l *lifecycle) run(loop func(ctx context.Context)) {
 	l.loops.Go(func() { loop(l.ctx) })
 }

@@ -78,7 +78,7 @@ func TestALaterNodeAmongThoseThatMove(t *testing.T) {
 	c.eventuallyNext("users")
 	eventually(t, "C to vote", func() bool {
 		return slices.ContainsFunc(n.servers[0].node.Status().Members, func(m cluster.MemberStatus) bool {
-			return m.Member.GetTag() == "C" && m.Role >= cluster.RoleFollower
+			return m.Member.GetTag() == "C" && m.Votes
 		})
 	})
 	n.stopAll()

@@ -68,7 +68,7 @@ func TestALeaderThatCannotSendEntriesStepsDown(t *testing.T) {
 		if err := next(sound[1]); err != nil {
 			t.Errorf("after another leader was elected: %v", err)
 		}
-		if ill.node.Status().Role == cluster.RoleLeader {
+		if leads(ill) {
 			t.Fatal("the leader whose link loses large packets leads again")
 		}
 	}

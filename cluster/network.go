@@ -17,7 +17,6 @@ type Network interface {
 	DialContext(ctx context.Context, address string) (net.Conn, error)
 }
 
-// tcp is the Network that nodes use unless they are given another.
 type tcp struct{}
 
 func (tcp) Listen(address string) (net.Listener, error) { return transport.ListenTCP(address) }

@@ -118,7 +118,6 @@ func (n *Node) engine() (*engine, error) {
 	}
 }
 
-// callersEngine returns the engine for callers' operations, or why they are not served.
 func (n *Node) callersEngine() (*engine, error) {
 	e, err := n.engine()
 	if err != nil {

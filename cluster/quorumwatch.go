@@ -17,7 +17,6 @@ type quorumWatch struct {
 	leaders leaderChanges
 }
 
-// run looks until ctx ends, at once when Raft has another leader.
 func (w *quorumWatch) run(ctx context.Context) {
 	news := make(chan raft.Observation, 16)
 	observer := raft.NewObserver(news, false, func(o *raft.Observation) bool {
@@ -59,7 +58,6 @@ func (w *quorumWatch) look(ctx context.Context) {
 	}
 }
 
-// leaderChanges notices changes of the leader.
 type leaderChanges struct {
 	last string
 	// changed may be nil.

@@ -42,7 +42,6 @@ func (r leaderReads) Verify(ctx context.Context) error {
 
 func (r leaderReads) Ready() (readindex.Ready, bool) { return r.leadership.Ready() }
 
-// remoteReads asks the leader for a read index.
 type remoteReads struct{ node *Node }
 
 var _ readindex.Remote = remoteReads{}

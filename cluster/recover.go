@@ -125,7 +125,6 @@ func (r Recovery) open(record *member.Record) (Storage, Store, error) {
 	return storage, s, err
 }
 
-// rewrite replaces snapshot and log by a snapshot of the new cluster.
 func (r Recovery) rewrite(ctx context.Context, s Store, record *member.Record, servers []raft.Server) error {
 	config := raft.DefaultConfig()
 	config.LocalID = raft.ServerID(record.ID.String())

@@ -100,7 +100,7 @@ func TestARemovedVoterVotesUntilRaftsConfigurationIsCommitted(t *testing.T) {
 		s.link.partition()
 	}
 	table.slow.Store(false)
-	eventually(t, "the end of a leadership without a quorum", func() bool { return leader.node.Status().Role != cluster.RoleLeader })
+	eventually(t, "the end of a leadership without a quorum", func() bool { return !leads(leader) })
 	id := removed.node.ID()
 	reply, err := leader.node.PeerSide().HandlePing(t.Context(), id[:], &peerv1.PingRequest{})
 	if err != nil || reply.GetCallerRemoved() {

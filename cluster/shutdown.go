@@ -55,7 +55,6 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// shutdown stops the parts in this order, for these reasons.
 func (n *Node) shutdown(ctx context.Context) error {
 	if n.up.Load() == nil {
 		// A Start in progress gives up; if it has just succeeded, the rest follows.
@@ -107,7 +106,6 @@ func (n *Node) awaitLoops() error {
 	}
 }
 
-// errRaftRuns means that Raft has not ended in time.
 var errRaftRuns = errors.New("cluster: raft did not end")
 
 // stopRaft ends Raft. It closes the connections before it waits, which frees Raft's

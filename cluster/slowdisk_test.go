@@ -133,7 +133,10 @@ func TestLeadershipLeavesADiskThatHangs(t *testing.T) {
 		t.Errorf("the storage of %s is not slow", old.tag)
 	}
 	disks[old.tag].release()
-	eventually(t, old.tag+" to follow", func() bool { return old.node.Status().Role == cluster.RoleFollower })
+	eventually(t, old.tag+" to follow", func() bool {
+		leader := old.node.Status().LeaderTag
+		return leader != "" && leader != old.tag
+	})
 	eventually(t, "all to hear that the disk is slow", func() bool {
 		leader := n.leader()
 		for _, m := range leader.node.Status().Members {

@@ -70,7 +70,7 @@ func joinAndLead(t *testing.T, n *network) *server {
 	d.start()
 	d.tag = "D"
 	n.servers = append(n.servers, d)
-	eventually(t, "vote for the newcomer", func() bool { return roleOf(d, "D") == cluster.RoleFollower })
+	eventually(t, "vote for the newcomer", func() bool { return votes(d, "D") })
 	n.leads(d)
 	d.mustNext("users")
 	return d
@@ -84,7 +84,7 @@ func wantCaughtUp(t *testing.T, s, leader *server) {
 		i, h := s.state.Hash()
 		return i == at && h == hash
 	})
-	if role := leader.node.Status().Role; role != cluster.RoleLeader {
-		t.Errorf("%s is %v by now: the test shows nothing", leader.tag, role)
+	if !leads(leader) {
+		t.Errorf("%s does not lead any more: the test shows nothing", leader.tag)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// errStarted means that Start was called twice.
 var errStarted = errors.New("cluster: the node was started already")
 
 // Start finds the node's place in a cluster, unless its data directory has it, and starts
@@ -125,8 +124,6 @@ type starter struct {
 	problem atomic.Pointer[error]
 }
 
-// findPlace finds the node's place and records it: from then on it is this member of this
-// cluster.
 func (s *starter) findPlace(ctx context.Context) error {
 	defer s.problem.Store(nil)
 	place, err := s.seek(ctx)
@@ -168,7 +165,6 @@ func (s *starter) seek(ctx context.Context) (member.Place, error) {
 	return member.Alone(self), nil
 }
 
-// join asks members to add this node, and returns the error of each request.
 func (s *starter) join(ctx context.Context, self *raftlogv1.Member, tell func(error)) (member.Place, error) {
 	token := ""
 	if s.cfg.JoinToken != nil {
@@ -180,7 +176,6 @@ func (s *starter) join(ctx context.Context, self *raftlogv1.Member, tell func(er
 	return member.Join{Self: self, Addresses: s.cfg.Join, Token: token, Joiner: s.cfg.Peers, Logger: s.log, Tell: tell}.Run(ctx)
 }
 
-// warnings returns why there is no place yet.
 func (s *starter) warnings() []string {
 	err := s.problem.Load()
 	if err == nil {

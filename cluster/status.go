@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -12,27 +13,12 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Role is what a member does in Raft.
-type Role uint8
-
-// The roles. A node that is not in Raft's configuration yet, or any more, has
-// RoleNone; a voter without a leader that asks for votes is a candidate.
-const (
-	RoleNone Role = iota
-	RoleWatcher
-	RoleNonvoter
-	RoleFollower
-	RoleCandidate
-	RoleLeader
-)
-
 // MemberStatus is one member as this node sees it.
 type MemberStatus struct {
 	// Member is what the replicated table says.
 	Member *raftlogv1.Member
-	// Role is RoleLeader for the leader this node knows, and what Raft's
-	// configuration says otherwise.
-	Role Role
+	// Votes means that it is a voter of Raft's configuration.
+	Votes bool
 	// Self is set for the node asked.
 	Self bool
 	// Condition is its answer to the last ping; nil if it did not answer. The node asked
@@ -53,8 +39,6 @@ type Status struct {
 	// ID is the node's raw Raft id, Tag its tag.
 	ID  []byte
 	Tag string
-	// Role is what this node does.
-	Role Role
 	// LeaderTag is the leader's tag; empty if unknown.
 	LeaderTag string
 	// Term is Raft's.
@@ -115,15 +99,10 @@ func (n *Node) StorageSlow() bool { return n.disk.Slow(time.Now()) }
 func (e *engine) addMembers(s *Status) {
 	newest := e.pinger.Newest()
 	s.MembersAt = newest.At
-	servers := map[raft.ServerID]raft.Server{}
-	for _, server := range e.configuration.Servers() {
-		servers[server.ID] = server
-	}
+	voters := e.configuration.VoterNames()
 	for _, m := range e.node.table.Refresh().Members {
-		server, present := servers[member.ServerID(m.GetId())]
-		status := MemberStatus{Member: m, Role: e.role(m, server, present, s.LeaderTag)}
-		if e.node.record.IsSelf(m) {
-			status.Self, s.Role = true, status.Role
+		status := MemberStatus{
+			Member: m, Self: e.node.record.IsSelf(m), Votes: !m.GetRemoved() && slices.Contains(voters, member.ServerID(m.GetId())),
 		}
 		if status.Self || !m.GetRemoved() {
 			e.addHeard(&status, newest)
@@ -139,22 +118,6 @@ func (e *engine) addHeard(status *MemberStatus, in *peers.Round) {
 		return
 	}
 	status.Condition, status.StateDiffers = reply, in.Differing[string(status.Member.GetId())]
-}
-
-func (e *engine) role(m *raftlogv1.Member, server raft.Server, present bool, leader string) Role {
-	switch {
-	case !present || m.GetRemoved():
-		return RoleNone
-	case m.GetTag() == leader:
-		return RoleLeader
-	case m.GetWatcher():
-		return RoleWatcher
-	case server.Suffrage != raft.Voter:
-		return RoleNonvoter
-	case e.node.record.IsSelf(m) && e.raft.State() == raft.Candidate:
-		return RoleCandidate
-	}
-	return RoleFollower
 }
 
 // Alive returns an error if Raft hangs. It asks no other node.
@@ -212,12 +175,7 @@ func (n *Node) RaftStats() (RaftStats, bool) {
 		Commit: e.raft.CommitIndex(), Applied: e.raft.AppliedIndex(),
 		SnapshotIndex: peers.StatOf(stats, "last_snapshot_index"), Pending: peers.StatOf(stats, "fsm_pending"),
 	}
-	for _, s := range e.configuration.Servers() {
-		if s.Suffrage == raft.Voter {
-			f.Voters++
-		} else {
-			f.Nonvoters++
-		}
-	}
+	f.Voters = len(e.configuration.VoterNames())
+	f.Nonvoters = len(e.configuration.Servers()) - f.Voters
 	return f, true
 }

@@ -60,7 +60,6 @@ func (c *counter) take(n uint64) (first, remaining uint64, ok bool) {
 	}
 }
 
-// raise moves last up to floor, and reports whether it did.
 func (c *counter) raise(floor uint64) bool {
 	for {
 		last := c.last.Load()
@@ -90,7 +89,6 @@ func (c *counter) used() uint64 {
 // end returns the end of what is used or reserved; 0 if the disk does not have the counter.
 func (c *counter) end() uint64 { return max(c.used(), c.limit.Load()) }
 
-// setLimit publishes a durable limit.
 func (c *counter) setLimit(limit uint64) {
 	c.limit.Store(limit)
 	c.queued.Store(limit == MaxEtag)

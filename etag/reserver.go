@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// enqueue requests a reservation for ctr, unless one is in flight.
 func (c *Counters) enqueue(ctr *counter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,7 +175,6 @@ func (c *Counters) isClosing() bool {
 	return c.closing
 }
 
-// stop is the last step of the reserver: see Close.
 func (c *Counters) stop() error {
 	err := c.writeStop()
 	if closeErr := c.store.Close(); err == nil && closeErr != nil {

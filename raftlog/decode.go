@@ -46,7 +46,6 @@ func checkFormat(data []byte, newest uint32) error {
 	return nil
 }
 
-// counts is how much room the decoded entry needs.
 type counts struct{ groups, operations int }
 
 // walkEntry checks data and counts what is in it; it stores what it finds if
@@ -140,7 +139,6 @@ func walkGroup(data []byte, total *int, operations *[][]byte) (Group, error) {
 	return g, r.Err()
 }
 
-// bounded reads bytes, of which there are between one and most.
 func bounded(r *wire.Reader, most int) []byte {
 	v := r.Bytes()
 	if len(v) > most {
@@ -149,7 +147,6 @@ func bounded(r *wire.Reader, most int) []byte {
 	return v
 }
 
-// corrupted returns an error that wraps ErrCorrupt and err, or nil for none.
 func corrupted(err error) error {
 	if err == nil {
 		return nil

@@ -23,7 +23,6 @@ type Batcher struct {
 	leadership *leadership
 }
 
-// submission is one group, its submitter's context and its result.
 type submission struct {
 	// caller is the context of the submitter, for spans of entries.
 	caller     context.Context
@@ -167,7 +166,6 @@ func (b *Batcher) accept(ctx context.Context, group []byte) (*submission, error)
 	return &submission{caller: ctx, group: group, operations: operations, done: make(chan struct{})}, nil
 }
 
-// enqueue queues s for an entry, or returns why not.
 func (b *Batcher) enqueue(s *submission) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -186,7 +184,6 @@ func (b *Batcher) enqueue(s *submission) error {
 	return nil
 }
 
-// leave removes s because its submitter no longer waits.
 func (b *Batcher) leave(s *submission, cause error) (raftlog.GroupResult, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

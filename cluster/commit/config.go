@@ -226,7 +226,6 @@ type Span interface {
 	End(err error)
 }
 
-// withSpan returns ctx with the span in it, if there is one.
 func withSpan(ctx context.Context, span Span) context.Context {
 	if span == nil {
 		return ctx

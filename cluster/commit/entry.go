@@ -71,7 +71,6 @@ func (b *Batcher) entry(groups [][]byte) []byte {
 	return raftlog.AppendEntry(make([]byte, 0, raftlog.SizeEntry(h, groups)), h, groups)
 }
 
-// append proposes an entry, waits for its outcome, and answers the submitters.
 func (b *Batcher) append(r *leadership, submissions []*submission, entry []byte) {
 	started := time.Now()
 	span := b.startSpan(submissions)

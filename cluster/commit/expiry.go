@@ -51,7 +51,6 @@ func (g *Gatherer) expire() {
 // affect it.
 func (g *Gatherer) clock() time.Duration { return time.Since(g.made) }
 
-// endOverdue answers the callers of overdue operations.
 func (g *Gatherer) endOverdue() {
 	g.mu.Lock()
 	enqueuedBefore := g.clock() - g.cfg.CallLimit
@@ -77,7 +76,6 @@ func (g *Gatherer) overdueWaiting(enqueuedBefore time.Duration) []*waiter {
 	return overdue
 }
 
-// overdue removes the overdue operations from the current group.
 func (s *groupSender) overdue(enqueuedBefore time.Duration) []*waiter {
 	var overdue []*waiter
 	for i, w := range s.waiters {

@@ -105,7 +105,6 @@ func (g *Gatherer) ProposeAll(ctx context.Context, operations [][]byte) (results
 	return results, errs
 }
 
-// enqueueAll queues waiters for a group; errs gets the reason of each refusal.
 func (g *Gatherer) enqueueAll(waiters []*waiter, errs []error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -142,7 +141,6 @@ func (g *Gatherer) await(ctx context.Context, w *waiter) error {
 	}
 }
 
-// enqueue queues w for a group, or returns why not.
 func (g *Gatherer) enqueue(w *waiter) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

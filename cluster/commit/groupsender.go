@@ -30,7 +30,6 @@ type groupSender struct {
 	spare []*waiter
 }
 
-// group is a group sender's current group.
 type group struct {
 	Group
 	session *Session
@@ -90,7 +89,6 @@ func (s *groupSender) next() (group, bool) {
 	}
 }
 
-// idle waits until something has changed.
 func (s *groupSender) idle() {
 	s.g.idle++
 	s.g.work.Wait()
@@ -159,7 +157,6 @@ func (s *groupSender) send(gr *group) {
 	}
 }
 
-// judge returns the meaning of an attempt's end.
 func (s *groupSender) judge(gr *group, result raftlog.GroupResult, err error) Verdict {
 	if err == nil {
 		return gr.Answered(result, len(s.operations))

@@ -135,7 +135,6 @@ func (b *Batcher) expect(answered int, took time.Duration) {
 	}
 }
 
-// gathered reports whether the queue may become an entry.
 func (b *Batcher) gathered() bool {
 	return len(b.waiting) >= b.linger.want || b.operations >= 2*lingerEnough ||
 		b.bytes >= b.cfg.MaxEntryBytes || b.closing

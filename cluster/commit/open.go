@@ -30,7 +30,6 @@ func (s *groupSender) open() {
 	g.work.Broadcast()
 }
 
-// openOne opens a session within SendTimeout.
 func (g *Gatherer) openOne() (uint64, []byte, error) {
 	ctx, cancel := context.WithTimeout(g.halt, g.cfg.SendTimeout)
 	defer cancel()
@@ -71,7 +70,6 @@ func (g *Gatherer) ProposeIdempotent(ctx context.Context, operation []byte) ([]b
 	return g.sendUntilAnswered(ctx, data)
 }
 
-// sendUntilAnswered sends a group until there is an answer.
 func (g *Gatherer) sendUntilAnswered(ctx context.Context, data []byte) ([]byte, error) {
 	var gr Group
 	var r retry
@@ -119,7 +117,6 @@ func (g *Gatherer) untilLedByOther(ctx context.Context, leader string) {
 	}
 }
 
-// singleResult returns the result of a group of one operation without a session.
 func singleResult(result raftlog.GroupResult) ([]byte, error) {
 	if result.Status != raftlog.Applied || len(result.Results) != 1 {
 		return nil, outcome.NewUnknown(outcome.Unspecified, errBadAnswer)

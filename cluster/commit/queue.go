@@ -93,7 +93,6 @@ func (q *queue) drain() []*waiter {
 	return all
 }
 
-// waiterState is the state of an operation.
 type waiterState uint8
 
 const (

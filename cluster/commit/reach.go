@@ -52,7 +52,6 @@ func (r *reach) update() {
 	r.tell()
 }
 
-// tell wakes the goroutines that wait for a change.
 func (r *reach) tell() {
 	close(r.changed)
 	r.changed = make(chan struct{})
@@ -153,7 +152,6 @@ func (g *Gatherer) WaitLeader(ctx context.Context) (string, error) {
 	}
 }
 
-// leaderNow returns the leader, or a channel to wait on, or an error.
 func (g *Gatherer) leaderNow() (leader string, changed <-chan struct{}, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -33,7 +33,6 @@ func (s *groupSender) follow(gr *group, v Verdict, results [][]byte) bool {
 	return false
 }
 
-// deliver answers each caller with its result.
 func (s *groupSender) deliver(gr *group, results [][]byte) {
 	g, took := s.g, time.Since(gr.started)
 	s.retry = retry{}
@@ -63,7 +62,6 @@ func (s *groupSender) hold(gr *group) {
 	}
 }
 
-// giveUp settles the group and answers its callers with err.
 func (s *groupSender) giveUp(gr *group, err error) {
 	s.g.mu.Lock()
 	gr.session.Settle(gr.Group)
@@ -88,7 +86,6 @@ func (s *groupSender) putBack(gr *group) {
 	s.g.work.Broadcast()
 }
 
-// failWaiting answers all waiters in the queue with err.
 func (s *groupSender) failWaiting(err error) {
 	s.g.mu.Lock()
 	waiting := s.g.waiting.drain()

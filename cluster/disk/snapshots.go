@@ -39,19 +39,21 @@ func (s boundedSnapshots) Create(version raft.SnapshotVersion, index, term uint6
 	if len(metas) > 0 {
 		size = uint64(metas[0].Size)
 	}
-	r := &room{snapshots: s}
-	if err := r.check(size); err != nil {
+	sink := &boundedSink{snapshots: s}
+	if err := sink.check(size); err != nil {
 		return nil, err
 	}
-	sink, err := s.SnapshotStore.Create(version, index, term, configuration, configurationIndex, network)
+	sink.SnapshotSink, err = s.SnapshotStore.Create(version, index, term, configuration, configurationIndex, network)
 	if err != nil {
 		return nil, err
 	}
-	return &boundedSink{SnapshotSink: sink, room: r}, nil
+	return sink, nil
 }
 
-// room is what a snapshot may take of a disk.
-type room struct {
+// boundedSink checks the free space while a snapshot is written. The low-water mark is the
+// node's, and no store knows it.
+type boundedSink struct {
+	raft.SnapshotSink
 	snapshots boundedSnapshots
 	// begin is the free space at the beginning, 0 before that.
 	begin uint64
@@ -61,38 +63,31 @@ type room struct {
 
 // check fails if that many more bytes would cross the low-water mark. Unknown free
 // space counts as enough.
-func (r *room) check(more uint64) error {
-	free, err := r.snapshots.free()
+func (k *boundedSink) check(more uint64) error {
+	free, err := k.snapshots.free()
 	if err != nil {
 		return nil
 	}
-	if r.begin == 0 {
-		r.begin = free
+	if k.begin == 0 {
+		k.begin = free
 	}
-	if r.written+more <= r.begin/smallPart || free >= r.snapshots.lowWater && more <= free-r.snapshots.lowWater {
+	if k.written+more <= k.begin/smallPart || free >= k.snapshots.lowWater && more <= free-k.snapshots.lowWater {
 		return nil
 	}
-	if r.snapshots.refused != nil {
-		r.snapshots.refused()
+	if k.snapshots.refused != nil {
+		k.snapshots.refused()
 	}
 	return fmt.Errorf("too little space for a snapshot: %s are free, of which %s are to stay free, and about %s more would be written",
-		bytesize.Size(free).Rounded(), bytesize.Size(r.snapshots.lowWater), bytesize.Size(more).Rounded())
-}
-
-// boundedSink checks the free space while a snapshot is written. The low-water mark is the
-// node's, and no store knows it.
-type boundedSink struct {
-	raft.SnapshotSink
-	room *room
+		bytesize.Size(free).Rounded(), bytesize.Size(k.snapshots.lowWater), bytesize.Size(more).Rounded())
 }
 
 // Write implements raft.SnapshotSink. After an error the snapshot is cancelled.
 func (k *boundedSink) Write(b []byte) (int, error) {
 	n, err := k.SnapshotSink.Write(b)
-	k.room.written += uint64(n)
-	if err != nil || k.room.written-k.room.checked < checkBytes {
+	k.written += uint64(n)
+	if err != nil || k.written-k.checked < checkBytes {
 		return n, err
 	}
-	k.room.checked = k.room.written
-	return n, k.room.check(0)
+	k.checked = k.written
+	return n, k.check(0)
 }

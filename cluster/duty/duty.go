@@ -142,7 +142,6 @@ func (l *Loop) due(s *state, now time.Time) Task {
 	return t
 }
 
-// rest begins the pause before the next check.
 func (s *state) rest(now time.Time) {
 	pause := s.Every
 	if s.Pause != nil {
@@ -151,7 +150,6 @@ func (s *state) rest(now time.Time) {
 	s.next = now.Add(pause)
 }
 
-// end takes the end of a task, and logs its error.
 func (l *Loop) end(ctx context.Context, e endedTask) {
 	now := time.Now()
 	e.of.running = false

@@ -162,7 +162,6 @@ func (l *Loss) silenceLimit(leader raft.ServerID) time.Duration {
 	return min(l.cfg.Lease, silentIntervals*(l.cfg.Heartbeat/heartbeatShare+l.roundTripTo(leader)))
 }
 
-// roundTripTo returns about how long a member's answers take; 0 if that is not known.
 func (l *Loss) roundTripTo(server raft.ServerID) time.Duration {
 	id, err := nodeid.Parse(string(server))
 	if err != nil {
@@ -177,7 +176,6 @@ func (l *Loss) dialFailed(c transport.Contact) bool {
 	return gone != nil && gone.Term == c.Term && gone.Heard.Equal(c.Heard)
 }
 
-// answers reports whether the leader answers a new connection; the error says why not.
 func (l *Loss) answers(ctx context.Context, leader raft.ServerID) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, max(redialTimeout, redialRoundTrips*l.roundTripTo(leader)))
 	defer cancel()
@@ -263,7 +261,6 @@ func (l *Loss) campaign(ctx context.Context, lost transport.Contact) {
 	}
 }
 
-// polledContact is a voter's answer about its contact with the leader.
 type polledContact struct {
 	id      string
 	contact *peerv1.LeaderContact
@@ -271,7 +268,6 @@ type polledContact struct {
 	took time.Duration
 }
 
-// poll asks a voter for its contact with the leader, again and again until ctx ends.
 func (l *Loss) poll(ctx context.Context, m *raftlogv1.Member, to chan<- polledContact) {
 	for ctx.Err() == nil {
 		asked := time.Now()
@@ -330,7 +326,6 @@ func (e lossEvidence) voter(id string) lossVoter {
 	return lossVoter{e.replies[id], e.voters[i].GetTag()}
 }
 
-// lossVoter is a voter and its last answer.
 type lossVoter struct {
 	*peerv1.LeaderContact
 	tag string

@@ -108,8 +108,6 @@ func overtaken(err error) bool {
 	return errors.As(err, &refused) && refused.Refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY
 }
 
-// awaitGone waits a moment for a removed member to leave Raft's configuration as
-// this node knows it.
 func (m *Membership) awaitGone(ctx context.Context, tag string) {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()

@@ -66,7 +66,6 @@ func (p *priorityTransfers) choose(now time.Time, own uint32, all []transferTarg
 	return best, found
 }
 
-// wait is how long a voter must have been fit.
 func (p *priorityTransfers) wait(now time.Time, own uint32, id raft.ServerID) time.Duration {
 	last, attempted := p.attempts[id]
 	switch {
@@ -78,7 +77,6 @@ func (p *priorityTransfers) wait(now time.Time, own uint32, id raft.ServerID) ti
 	return minPriorityWait
 }
 
-// recent reports whether the last attempt with a voter is too short a time ago.
 func (p *priorityTransfers) recent(now time.Time, own uint32, id raft.ServerID) bool {
 	last, attempted := p.attempts[id]
 	return attempted && now.Sub(last.at) < p.wait(now, own, id)

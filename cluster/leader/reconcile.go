@@ -201,7 +201,6 @@ func (r *reconciler) keepsUp(ctx context.Context, id raft.ServerID, m *raftlogv1
 	return now.Sub(r.caughtUp[id]) >= r.Stable, nil
 }
 
-// raiseFormat raises the log format once every present member reads a newer format.
 func (r *reconciler) raiseFormat(ctx context.Context, members []*raftlogv1.Member) error {
 	newest := uint32(0)
 	for _, m := range members {
@@ -219,7 +218,6 @@ func (r *reconciler) raiseFormat(ctx context.Context, members []*raftlogv1.Membe
 	return nil
 }
 
-// configurator changes Raft's configuration for the reconcile loop.
 type configurator struct{ *Transfer }
 
 var _ raftServers = configurator{}
@@ -259,7 +257,6 @@ func (c configurator) askRaft() error {
 	})
 }
 
-// await bounds a change of the configuration.
 func (c configurator) await(start func() raft.IndexFuture) error {
 	ctx, cancel := context.WithTimeout(c.cfg.Ctx, changeTimeout)
 	defer cancel()

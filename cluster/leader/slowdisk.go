@@ -37,7 +37,6 @@ func (t *Transfer) leaveSlowDisk() duty.Duty {
 	}
 }
 
-// replaced reports whether the leader of a newer term has sent a request.
 func (t *Transfer) replaced(term uint64) bool {
 	newest, _ := t.cfg.Transport.Leader()
 	return newest > term
@@ -56,7 +55,6 @@ func (t *Transfer) majorityWithoutSelf() bool {
 	return quick > len(t.cfg.Configuration.Voters())/2
 }
 
-// tellToCampaign has the best target campaign, and gives it time to lead.
 func (t *Transfer) tellToCampaign(term uint64) duty.Task {
 	to, found := t.nextTarget()
 	if !found {
@@ -100,7 +98,6 @@ func (t *Transfer) leaveFullDisk() duty.Duty {
 	return transferDuty("full disk", fullDiskTick, check)
 }
 
-// transferDuty returns a duty whose task transfers leadership.
 func transferDuty(name string, every time.Duration, check func(time.Time) duty.Task) duty.Duty {
 	return duty.Duty{
 		Name: name, Every: every, Check: check, Late: true, Transfers: true,

@@ -34,7 +34,6 @@ type stuckCommit struct {
 	misses int
 }
 
-// commitSample is the observation of one check.
 type commitSample struct {
 	// commit is the commit index, last the index of the last log entry.
 	commit, last uint64
@@ -80,7 +79,6 @@ func (l *Leadership) leaveStuckCommit() duty.Duty {
 	return duty.Duty{Name: "stuck commit", Every: stuckCommitTick, Check: check}
 }
 
-// sample observes the messages since the check before.
 func (l *Leadership) sample(term uint64, before transport.SendSeq) commitSample {
 	voters := l.cfg.Configuration.VoterNames()
 	return commitSample{

@@ -11,7 +11,6 @@ import (
 // election timeout, which bounds a transfer.
 const nearEnough = 512
 
-// transferTarget is a voter that leadership may be transferred to.
 type transferTarget struct {
 	server raft.Server
 	// applied is its applied index at its last answer, and behind by how much that was

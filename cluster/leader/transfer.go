@@ -41,7 +41,6 @@ type Transfer struct {
 	toldIn            uint64
 }
 
-// errDiskHangs is the error of a transfer while this node's disk does not answer.
 var errDiskHangs = errors.New("a write to the leader's disk hangs")
 
 // Request transfers leadership to the voter with this tag, wherever the leader is; see
@@ -110,8 +109,6 @@ func (t *Transfer) run(ctx context.Context, to raft.Server) error {
 	return err
 }
 
-// targetWithTag returns the transfer target with this tag, or the default target if tag is
-// empty.
 func (t *Transfer) targetWithTag(ctx context.Context, tag string) (raft.Server, error) {
 	if tag == "" {
 		return t.defaultTarget(), nil
@@ -154,7 +151,6 @@ func (t *Transfer) checkAnswers(ctx context.Context, m *raftlogv1.Member) error 
 	return err
 }
 
-// awaitNewLeader waits until this node knows another leader.
 func (t *Transfer) awaitNewLeader(ctx context.Context) (string, error) {
 	for ctx.Err() == nil {
 		if m, ok := t.Leader(); ok && !t.cfg.Record.IsSelf(m) {

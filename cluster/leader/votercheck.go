@@ -55,8 +55,6 @@ func (c VoterCheck) mayVote(ctx context.Context, newcomer *raftlogv1.Member) err
 	return c.majorityAnswers(ctx, "with "+newcomer.GetTag(), voters)
 }
 
-// majorityAnswers refuses a change to the given voters if fewer than a majority of them
-// answer the leader.
 func (c VoterCheck) majorityAnswers(ctx context.Context, change string, voters []*raftlogv1.Member) error {
 	silent, err := c.silent(ctx, voters)
 	if err != nil || len(silent) == 0 {

@@ -14,6 +14,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/idnode/idnode/internal/boltfile"
+	"github.com/idnode/idnode/internal/disklock"
 	"github.com/idnode/idnode/internal/syncdir"
 )
 
@@ -74,7 +75,6 @@ func openBolt(path string, noSync bool) (bolt *raftboltdb.BoltStore, err error) 
 	return bolt, err
 }
 
-// classify distinguishes a file in use, and an error of the file system, from damage.
 func classify(err error) error {
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return ErrInUse
@@ -133,7 +133,6 @@ func inspect(path, nodeID string) (found contents, mark *boltfile.Mark, err erro
 	return found, mark, err
 }
 
-// contents are what raft.db has.
 type contents struct {
 	// values are without their checksums, which are right.
 	values map[string][]byte
@@ -193,4 +192,47 @@ func (c *contents) read(tx *bbolt.Tx) error {
 		err = fmt.Errorf("%w: it does not say whose it is", ErrCorrupt)
 	}
 	return err
+}
+
+// markedBolt is a raft.db whose mark follows every transaction: an older copy of the
+// file, without the newest votes, is detected at open.
+type markedBolt struct {
+	bolt *raftboltdb.BoltStore
+	path string
+	mark *boltfile.Mark
+	// file is used to read the number of the newest transaction.
+	file *os.File
+
+	// writing is held during each write, so that the newest transaction in
+	// the file is one that was acknowledged. bbolt writes one at a time anyway.
+	writing disklock.Mutex
+}
+
+func openMarked(path string, noSync bool, mark *boltfile.Mark) (*markedBolt, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	bolt, err := openBolt(path, noSync)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &markedBolt{bolt: bolt, path: path, mark: mark, file: file, writing: disklock.New()}, nil
+}
+
+func (b *markedBolt) Set(key, value []byte) error {
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	if err := boltfile.Trap(b.path, ErrCorrupt, func() error { return b.bolt.Set(key, value) }); err != nil {
+		return err
+	}
+	newest, err := boltfile.NewestTx(b.file)
+	if err != nil {
+		return err
+	}
+	return b.mark.Put(newest)
+}
+
+func (b *markedBolt) Close() error {
+	return errors.Join(b.bolt.Close(), b.mark.Close(), b.file.Close())
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/idnode/idnode/internal/failpoint"
 )
 
-// logDir is the log's folder.
 const logDir = "log"
 
 // openLog opens the log, which checks all of it, and puts the cache above it.
@@ -73,7 +72,6 @@ func mustBeEmpty(cfg wal.Config) error {
 	return errors.Join(err, l.Close())
 }
 
-// rangeOf returns the indexes of the log's ends, zeros if it is empty.
 func rangeOf(l *wal.Log) (first, last uint64) {
 	first, _ = l.FirstIndex() // Neither fails.
 	last, _ = l.LastIndex()

@@ -141,7 +141,6 @@ func (s *Snapshots) checkAgainst(store *Store) (err error) {
 	return s.finished()
 }
 
-// finished makes the newest snapshot known.
 func (s *Snapshots) finished() error {
 	s.recording.Lock()
 	defer s.recording.Unlock()
@@ -166,7 +165,6 @@ func (s *Snapshots) recordBeforeWrite(end snapshotName) error {
 	return s.recordNewest(end.index)
 }
 
-// recordNewest records in raft.db how far the newest snapshot reaches.
 func (s *Snapshots) recordNewest(index uint64) error {
 	if index == s.recorded {
 		return nil
@@ -321,7 +319,6 @@ func (s *Snapshots) newestName() (newest snapshotName, err error) {
 	return newest, nil
 }
 
-// snapshotName is the parsed name of a snapshot's directory.
 type snapshotName struct {
 	id                 string
 	term, index, milli uint64

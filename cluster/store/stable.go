@@ -2,11 +2,13 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
 
+	"github.com/idnode/idnode/internal/crc32c"
 	"github.com/idnode/idnode/internal/failpoint"
 )
 
@@ -29,7 +31,6 @@ const (
 // interface: it compares the error's text with "not found".
 var errNoKey = errors.New("not found")
 
-// stableBackend makes a value durable.
 type stableBackend interface {
 	Set(key, value []byte) error
 	io.Closer
@@ -49,7 +50,6 @@ type stableStore struct {
 	values map[string][]byte
 }
 
-// newStableStore returns a store of the values in the file.
 func newStableStore(backend stableBackend, guard *guard, inFile map[string][]byte) *stableStore {
 	s := &stableStore{backend: backend, guard: guard, values: map[string][]byte{}}
 	for key, value := range inFile {
@@ -109,7 +109,6 @@ func (s *stableStore) takeVoteTerm() []byte {
 	return term
 }
 
-// failpoints are the points around the write of a value.
 func failpoints(name string) (before, after failpoint.Point) {
 	switch name {
 	case keyTerm:
@@ -132,4 +131,24 @@ func (s *stableStore) Get(key []byte) ([]byte, error) {
 		return nil, errNoKey
 	}
 	return value, nil
+}
+
+// checksumBytes is the length of a checksum, a CRC-32C, big endian.
+const checksumBytes = 4
+
+func valueWithChecksum(key, value []byte) []byte {
+	stored := append(make([]byte, 0, len(value)+checksumBytes), value...)
+	return binary.BigEndian.AppendUint32(stored, valueSum(key, value))
+}
+
+func stripValueChecksum(key, stored []byte) ([]byte, error) {
+	n := len(stored) - checksumBytes
+	if n < 0 || valueSum(key, stored[:n]) != binary.BigEndian.Uint32(stored[n:]) {
+		return nil, fmt.Errorf("%w: checksum of stable value %q", ErrCorrupt, key)
+	}
+	return stored[:n:n], nil
+}
+
+func valueSum(key, value []byte) uint32 {
+	return crc32c.Sum(binary.BigEndian.AppendUint64(nil, uint64(len(key))), key, value)
 }

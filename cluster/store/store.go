@@ -164,7 +164,6 @@ func Open(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Snapshots returns the node's snapshot store.
 func (s *Store) Snapshots() raft.SnapshotStore { return s.snapshots }
 
 // Err returns the error that stopped the store, or nil.
@@ -205,7 +204,6 @@ func (s *Store) Revision() (uint64, error) { return s.number(keyRevision) }
 // SetRevision records a revision of the node's record that is on disk.
 func (s *Store) SetRevision(revision uint64) error { return s.SetUint64(keyRevision, revision) }
 
-// number is the value of a key, 0 if it was never set.
 func (s *Store) number(key []byte) (uint64, error) {
 	n, err := s.GetUint64(key)
 	if errors.Is(err, errNoKey) {

@@ -131,7 +131,6 @@ func (v *verifier) verifyLog(dir string) error {
 	return v.verifyEntries(first, last, r.GetLog)
 }
 
-// verifyEntries reads the entries in their order.
 func (v *verifier) verifyEntries(first, last uint64, get func(uint64, *raft.Log) error) error {
 	if last == 0 {
 		return nil

@@ -116,7 +116,6 @@ func read(tx *bolt.Tx, node []byte) (etag.State, error) {
 	return state, err
 }
 
-// readMeta fills in what meta says and returns the number of databases.
 func readMeta(tx *bolt.Tx, node []byte, state *etag.State) (count uint64, err error) {
 	owner, err := open(metaBucket, nodeKey, tx.Bucket(metaBucket).Get(nodeKey))
 	if err != nil {

@@ -56,7 +56,6 @@ const (
 	leastPageSize, mostPageSize = 512, 1 << 16
 )
 
-// meta is what a meta page says.
 type meta struct {
 	pageSize, root, pages, tx uint64
 }
@@ -117,7 +116,6 @@ func Settle(path string) error {
 	return errors.Join(settle(f), f.Close())
 }
 
-// file is what settle needs of one.
 type file interface {
 	io.ReaderAt
 	io.WriterAt

@@ -13,7 +13,6 @@ import (
 	"github.com/idnode/idnode/internal/syncdir"
 )
 
-// markSuffix makes the mark's name of the file's.
 const markSuffix = ".mark"
 
 const (

@@ -22,7 +22,6 @@ type tree struct {
 	seen map[uint64]bool
 }
 
-// bucket walks the tree that begins at page root.
 func (t *tree) bucket(root uint64) error {
 	page, err := t.page(root)
 	if err != nil {
@@ -133,7 +132,6 @@ func (t *tree) leafElement(rest []byte, order *keyOrder) error {
 	return t.walk(value[bucketBytes:], &keyOrder{})
 }
 
-// data returns key and value of the element at the start of rest.
 func data(rest []byte, position, keyBytes, valueBytes uint32) (key, value []byte, err error) {
 	begin := uint64(position)
 	middle := begin + uint64(keyBytes)

@@ -46,8 +46,7 @@ func sinceContact(at time.Time) time.Duration {
 func voterTags(members []cluster.MemberStatus) []string {
 	var tags []string
 	for _, m := range members {
-		switch m.Role {
-		case cluster.RoleFollower, cluster.RoleCandidate, cluster.RoleLeader:
+		if m.Votes {
 			tags = append(tags, m.Member.GetTag())
 		}
 	}

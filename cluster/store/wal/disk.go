@@ -76,7 +76,6 @@ func (d folder) Sync() error {
 	return syncdir.Sync(d.path)
 }
 
-// diskFile is a file of a folder.
 type diskFile struct {
 	*os.File
 	noSync bool

@@ -78,7 +78,6 @@ type Log struct {
 	entries []entryRef
 }
 
-// entryRef is where an entry lies.
 type entryRef struct {
 	segment *segment
 	extent
@@ -195,7 +194,6 @@ func (l *Log) change(what string, logs []*raft.Log, after func(held indexRange) 
 	return nil
 }
 
-// newest is the segment that is appended to.
 func (l *Log) newest() *segment { return l.segments[len(l.segments)-1] }
 
 // write puts a record on disk, and then moves the mark past it.
@@ -275,7 +273,6 @@ func (l *Log) Close() error {
 	return errors.Join(err, l.closeFiles())
 }
 
-// rest waits until no work is done in the background.
 func (l *Log) rest() {
 	l.preparing.wait()
 	l.dropping.wait()

@@ -55,7 +55,6 @@ func decodeMark(b []byte) (mark, error) {
 	return m, nil
 }
 
-// marker is the open mark file.
 type marker struct {
 	file File
 	// slot is where the next mark goes: over the older of the two.
@@ -64,7 +63,6 @@ type marker struct {
 	syncing disklock.Mutex
 }
 
-// createMarker makes the mark file with both slots at m.
 func createMarker(d Disk, m mark) error {
 	f, err := d.Create(markName)
 	if err != nil {

@@ -262,7 +262,6 @@ func (l *Log) settle(found scanned) error {
 	return l.clean(found)
 }
 
-// clean removes what a crash left.
 func (l *Log) clean(found scanned) error {
 	for _, name := range found.drafts {
 		if err := l.disk.Remove(name); err != nil {

@@ -35,10 +35,8 @@ func (r *Reader) Range() (first, last uint64) {
 	return r.log.held.first, r.log.held.last
 }
 
-// GetLog reads an entry as Log does.
 func (r *Reader) GetLog(index uint64, log *raft.Log) error { return r.log.GetLog(index, log) }
 
-// Position is that of Log.
 func (r *Reader) Position() uint64 { return r.log.Position() }
 
 // Segments counts the files.
@@ -47,7 +45,6 @@ func (r *Reader) Segments() int { return len(r.log.segments) }
 // Torn is how many bytes Open would cut off.
 func (r *Reader) Torn() int { return r.torn }
 
-// Close closes the files.
 func (r *Reader) Close() error { return r.log.closeFiles() }
 
 // readOnly is a folder whose files are opened for reading.

@@ -43,7 +43,6 @@ type recordPos struct {
 	offset  int64
 }
 
-// record is a decoded record.
 type record struct {
 	indexRange
 	// previous is the sum of the record before it, sum its own.
@@ -55,7 +54,6 @@ type record struct {
 	end int64
 }
 
-// extent is a range of bytes in a segment.
 type extent struct {
 	offset int64
 	bytes  int32
@@ -64,7 +62,6 @@ type extent struct {
 // base is the index before the record's first entry.
 func (r *record) base() uint64 { return r.last - uint64(len(r.entries)) }
 
-// recordBytes is the length of a record with these entries.
 func recordBytes(logs []*raft.Log) int64 {
 	n := int64(recordHeaderBytes)
 	for _, log := range logs {
@@ -171,7 +168,6 @@ func appendEntry(buf []byte, log *raft.Log) []byte {
 	return binary.BigEndian.AppendUint32(buf, crc32c.Sum(buf[start:]))
 }
 
-// entrySize returns the length of the entry that raw begins with.
 func entrySize(raw []byte) (int, error) {
 	if len(raw) < entryMinBytes {
 		return 0, ErrCorrupt

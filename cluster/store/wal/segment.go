@@ -112,7 +112,6 @@ func (s *segment) begin(d Disk, h header, first []byte) error {
 	return d.Rename(s.draft(), s.name())
 }
 
-// discard removes a prepared segment.
 func (s *segment) discard(d Disk) error {
 	return errors.Join(s.file.Close(), d.Remove(s.draft()))
 }
@@ -163,7 +162,6 @@ func unread(what string, err error) error {
 	return fmt.Errorf("reading %s: %w", what, err)
 }
 
-// missing reports a missing file as damage.
 func missing(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s is missing", ErrCorrupt, name)

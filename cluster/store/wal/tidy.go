@@ -120,7 +120,6 @@ func (l *Log) takeNext(bytes int64) (*segment, error) {
 	return prepareSegment(l.disk, number, max(l.sizeOf(number), bytes))
 }
 
-// sizeOf is how large a segment is made.
 func (l *Log) sizeOf(number uint64) int64 {
 	if len(l.cfg.Owner) == 0 {
 		return l.cfg.SegmentBytes
