@@ -30,7 +30,7 @@ packages-test: ## the deb is installed, upgraded and removed in a container
 	.ci/package-test
 
 test: ## the quick tests, under three minutes on two cores
-	TEST_TIER= go test ./...
+	TEST_TIER= go test ./... github.com/idnode/idnode/client/...
 
 check: ## what CI does, all tests among it
 	.ci/run

@@ -4,7 +4,7 @@
 // It owns the rules that keep ranges apart; a Counter is what the cluster keeps for one
 // tag. It does not own the counters' keys, the clock (the time since the last range is an
 // argument), tokens (they come from the proposer), prefixes, or the client's side, which
-// takes numbers from a range: that is hilo/generator.
+// takes numbers from a range: that is client/generator.
 //
 // Everything here is pure: no state, no clock, no randomness, no I/O. A Counter is
 // a value; its methods return a changed one and leave the receiver as it was, also

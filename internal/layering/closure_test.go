@@ -8,6 +8,24 @@ import (
 	"testing"
 )
 
+// callers are the folders of what calls a cluster.
+var callers = []string{"client", "cmd/idnode", "examples", "internal/bench", "test", "transfer"}
+
+// TestServersAreNoClients: a server has the text of ids, the messages and the windows of Snowflake ids
+// from the client's module, and nothing that calls a cluster.
+func TestServersAreNoClients(t *testing.T) {
+	for _, p := range packages(t) {
+		if slices.ContainsFunc(callers, func(c string) bool { return below(p.folder, c) }) {
+			continue
+		}
+		for _, client := range []string{module + "/client", module + "/client/generator"} {
+			if file := p.imports[client]; file != "" {
+				t.Errorf("%s imports %s", file, client)
+			}
+		}
+	}
+}
+
 // serversModules are modules that only the servers need, as is the program's own. (gRPC's graph has
 // OpenTelemetry's SDK, of which gRPC itself needs nothing.)
 var serversModules = []string{

@@ -178,10 +178,7 @@ var parts = []part{
 	},
 
 	// The Go client, which programs outside import.
-	{
-		folder: "client", floor: 1, modules: []string{genproto, grpc, pluralize, protobuf},
-		not: []string{"access", "internal", "server", "etag", "identity", "raftlog", "proto/raftlog/v1", "proto/peer/v1"},
-	},
+	{folder: "client", floor: 1, modules: []string{genproto, grpc, pluralize, protobuf}},
 
 	// A load and its statistics, over the public API.
 	{folder: "client/gormid", floor: 2, modules: []string{gorm}},

@@ -67,6 +67,10 @@ func describe(info *debug.BuildInfo, name, version string, sum [sha256.Size]byte
 	}
 	components := []cyclonedx.Component{library("std", strings.TrimPrefix(info.GoVersion, "go"), "")}
 	for _, dep := range info.Deps {
+		if dep.Replace != nil && strings.HasPrefix(dep.Replace.Path, ".") {
+			// A module of the program's own repository has the program's version.
+			dep = &debug.Module{Path: dep.Path, Version: version}
+		}
 		dep = cmp.Or(dep.Replace, dep)
 		components = append(components, library(dep.Path, dep.Version, dep.Sum))
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"runtime/debug"
+	"slices"
 	"testing"
 
 	"github.com/CycloneDX/cyclonedx-go"
@@ -45,6 +46,22 @@ func TestBillOfThisTest(t *testing.T) {
 	}
 	if "go"+named["std"] != info.GoVersion {
 		t.Errorf("the standard library is in the bill as %q", named["std"])
+	}
+}
+
+// TestReplacedModules: one that a folder of the repository replaces keeps its name, and another
+// module in its place has its own.
+func TestReplacedModules(t *testing.T) {
+	info := &debug.BuildInfo{Main: debug.Module{Path: "a.org/p"}, Deps: []*debug.Module{
+		{Path: "a.org/p/client", Version: "v0.0.0", Replace: &debug.Module{Path: "./client", Version: "(devel)"}},
+		{Path: "b.org/x", Version: "v1.0.0", Replace: &debug.Module{Path: "c.org/x", Version: "v1.0.1"}},
+	}}
+	var got []string
+	for _, c := range *describe(info, "p", "v1.2.3", [32]byte{}).Components {
+		got = append(got, c.PackageURL)
+	}
+	if want := []string{"pkg:golang/std@", "pkg:golang/a.org/p/client@v1.2.3", "pkg:golang/c.org/x@v1.0.1"}; !slices.Equal(got, want) {
+		t.Errorf("the bill has %q", got)
 	}
 }
 
