@@ -1,8 +1,6 @@
 package backup
 
-import (
-	"errors"
-)
+import "errors"
 
 const (
 	// Format is the newest format of the file that is read and written.

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/crc32c"
 	"github.com/idnode/idnode/internal/exactproto"
 	"github.com/idnode/idnode/internal/wire"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -145,7 +146,7 @@ func (r *Reader) frame() ([]byte, error) {
 	if _, err := io.CopyN(&r.body, r.r, int64(size)); err != nil {
 		return nil, cutShort(err)
 	}
-	if frameSum(length, r.body.Bytes()) != binary.LittleEndian.Uint32(sum[:]) {
+	if crc32c.Sum(length, r.body.Bytes()) != binary.LittleEndian.Uint32(sum[:]) {
 		return nil, corrupt("the checksum after record %d is wrong", r.records)
 	}
 	if size == 0 {

@@ -43,7 +43,7 @@ func (w *Writer) Record(m *raftlogv1.SnapshotRecord) error {
 // Close writes the end. The backup is whole only if it returns nil.
 func (w *Writer) Close() error {
 	trailer := &raftlogv1.BackupTrailer{Records: w.records, Sha256: w.sum.Sum(nil)}
-	w.write(withSum([]byte{0}))
+	w.write(binary.LittleEndian.AppendUint32([]byte{0}, crc32c.Sum([]byte{0}))) // The end of the records.
 	w.frame(trailer)
 	if w.err == nil {
 		w.err = w.w.Flush()
@@ -59,7 +59,7 @@ func (w *Writer) frame(m proto.Message) {
 	}
 	w.body = body
 	w.head = binary.AppendUvarint(w.head[:0], uint64(len(body)))
-	w.head = binary.LittleEndian.AppendUint32(w.head, frameSum(w.head, body))
+	w.head = binary.LittleEndian.AppendUint32(w.head, crc32c.Sum(w.head, body))
 	w.write(w.head)
 	w.write(body)
 }
@@ -70,15 +70,6 @@ func (w *Writer) write(b []byte) {
 	}
 	w.sum.Write(b) // It never fails.
 	_, w.err = w.w.Write(b)
-}
-
-func frameSum(length, body []byte) uint32 {
-	return crc32c.Sum(length, body)
-}
-
-// withSum returns the frame without a body, which ends the records.
-func withSum(length []byte) []byte {
-	return binary.LittleEndian.AppendUint32(length, frameSum(length, nil))
 }
 
 // Counted counts the written bytes of a backup, complete or not.

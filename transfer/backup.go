@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -246,16 +247,16 @@ func (b *Backup) counter(m *raftlogv1.SnapshotRecord) (c counterfile.Counter, ok
 
 // numberOf returns the number of the database that a named record is in.
 func numberOf(m *raftlogv1.SnapshotRecord) int {
-	switch r := m.GetRecord().(type) {
-	case *raftlogv1.SnapshotRecord_Identity:
-		return int(r.Identity.GetDatabase())
-	case *raftlogv1.SnapshotRecord_Hilo:
-		return int(r.Hilo.GetDatabase())
-	case *raftlogv1.SnapshotRecord_Claim:
-		return int(r.Claim.GetDatabase())
-	default:
-		return 0
+	return int(cmp.Or(m.GetIdentity().GetDatabase(), m.GetHilo().GetDatabase(), m.GetClaim().GetDatabase()))
+}
+
+// addPool notes a pool of workers. Its leases are of no use: the cluster gave others since.
+func (b *Backup) addPool(p *raftlogv1.PoolRecord) error {
+	if int(p.GetDatabase()) >= len(b.databases) {
+		return fmt.Errorf("%s: %w: a pool is in database %d of %d", b.Path, backup.ErrCorrupt, p.GetDatabase(), len(b.databases))
 	}
+	b.pools = append(b.pools, p)
+	return nil
 }
 
 // Counters calls each for the counters of the file, in its order.

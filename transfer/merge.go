@@ -21,6 +21,17 @@ const (
 // of times, so that long work goes on through elections.
 type Call func(ctx context.Context, call func(context.Context, grpc.ClientConnInterface) error) error
 
+// invoke makes one call of a service's client, and returns its answer.
+func invoke[C, Req, Res any](ctx context.Context, call Call, client func(grpc.ClientConnInterface) C,
+	method func(C, context.Context, Req, ...grpc.CallOption) (Res, error), req Req,
+) (res Res, err error) {
+	err = call(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+		res, err = method(client(conn), ctx, req)
+		return err
+	})
+	return res, err
+}
+
 // Merger merges counters into a cluster, in batches of which each is of one database.
 // Values only rise. It is used by one goroutine.
 type Merger struct {
@@ -116,11 +127,7 @@ func (m *Merger) send(ctx context.Context) error {
 		return nil
 	}
 	batch := m.batch
-	var res *idnodev1.MergeCountersResponse
-	err := m.Call(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-		res, err = idnodev1.NewAdminServiceClient(conn).MergeCounters(ctx, batch)
-		return err
-	})
+	res, err := invoke(ctx, m.Call, idnodev1.NewAdminServiceClient, idnodev1.AdminServiceClient.MergeCounters, batch)
 	if err != nil {
 		return err
 	}

@@ -3,10 +3,13 @@ package transfer
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"math"
 	"slices"
+	"time"
 
-	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/client/idnodev1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -71,11 +74,7 @@ func (r *Restore) mergeCluster(ctx context.Context) (*idnodev1.MergeClusterRespo
 	for len(requests) > 0 {
 		req := requests[0]
 		requests = requests[1:]
-		var res *idnodev1.MergeClusterResponse
-		err := r.Call(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewAdminServiceClient(conn).MergeCluster(ctx, req)
-			return err
-		})
+		res, err := invoke(ctx, r.Call, idnodev1.NewAdminServiceClient, idnodev1.AdminServiceClient.MergeCluster, req)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +101,6 @@ func (r *Restore) mergeCluster(ctx context.Context) (*idnodev1.MergeClusterRespo
 // and names all tags, so that one which is taken is refused before anything was changed; more
 // follow for etags that do not fit.
 func (r *Restore) clusterRequests() []*idnodev1.MergeClusterRequest {
-	floor := plus(r.Backup.floor.GetNames(), r.SkipAhead)
 	next := func() *idnodev1.MergeClusterRequest {
 		return &idnodev1.MergeClusterRequest{
 			ShareTags: r.ShareTags, EtagFloor: uint64(r.SkipAhead),
@@ -110,7 +108,7 @@ func (r *Restore) clusterRequests() []*idnodev1.MergeClusterRequest {
 		}
 	}
 	requests := []*idnodev1.MergeClusterRequest{next()}
-	requests[0].Floor, requests[0].Incomplete = floor, r.SkipAhead > 0 || len(r.Floors) > 0
+	requests[0].Floor = plus(r.Backup.floor.GetNames(), r.SkipAhead)
 	size := 0
 	add := func(tag *idnodev1.GivenTag, bytes int) {
 		last := requests[len(requests)-1]
@@ -158,12 +156,28 @@ func (r *Restore) mergeSettings(ctx context.Context) error {
 	}
 	for _, setting := range r.Backup.settings {
 		req := &idnodev1.UpdateSettingRequest{Key: setting.GetKey(), Value: setting.GetValue()}
-		err := r.Call(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
-			_, err := idnodev1.NewClusterServiceClient(conn).UpdateSetting(ctx, req)
+		if _, err := invoke(ctx, r.Call, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.UpdateSetting, req); err != nil {
 			return err
-		})
-		if err != nil {
-			return err
+		}
+	}
+	return nil
+}
+
+// definePools begins the pools of the backup. All leases end, since the newest are not known.
+func (r *Restore) definePools(ctx context.Context) error {
+	for _, p := range r.Backup.pools {
+		l := p.GetLayout()
+		unit := time.Duration(l.GetUnitMilli()) * time.Millisecond
+		req := &idnodev1.DefinePoolRequest{
+			Database: r.Backup.databases[p.GetDatabase()], Name: p.GetName(), ForgetLeases: true,
+			Window: durationpb.New(time.Duration(p.GetWindow()) * unit),
+			Layout: &idnodev1.PoolLayout{
+				Epoch: timestamppb.New(time.UnixMilli(l.GetEpochUnixMilli())), Unit: durationpb.New(unit),
+				TimeBits: l.GetTimeBits(), WorkerBits: l.GetWorkerBits(), SequenceBits: l.GetSequenceBits(),
+			},
+		}
+		if _, err := invoke(ctx, r.Call, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.DefinePool, req); err != nil {
+			return fmt.Errorf("pool %.200q of database %q: %w", p.GetName(), req.GetDatabase(), err)
 		}
 	}
 	return nil

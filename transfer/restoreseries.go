@@ -1,11 +1,11 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -57,15 +57,9 @@ func (r *Restore) importSeries(ctx context.Context) (refused []RefusedSeries, er
 	return refused, err
 }
 
+// nameIn returns the name in a record, which is of one of these kinds.
 func nameIn(record *raftlogv1.SeriesImport) string {
-	switch r := record.GetRecord().(type) {
-	case *raftlogv1.SeriesImport_Series:
-		return r.Series.GetName()
-	case *raftlogv1.SeriesImport_Numbers:
-		return r.Numbers.GetName()
-	default:
-		return record.GetLost().GetName()
-	}
+	return cmp.Or(record.GetSeries().GetName(), record.GetNumbers().GetName(), record.GetLost().GetName())
 }
 
 // refusal reports whether the cluster judged a record, and another may do better. Every
@@ -115,11 +109,7 @@ func (r *Restore) SeriesHere(ctx context.Context) (here SeriesOfBackup, err erro
 func (r *Restore) listSeries(ctx context.Context, database string, suspended map[SeriesName]bool) error {
 	req := &idnodev1.ListSeriesRequest{Database: database, PageSize: 1000}
 	for {
-		var page *idnodev1.ListSeriesResponse
-		err := r.Call(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			page, err = idnodev1.NewSeriesServiceClient(conn).ListSeries(ctx, req)
-			return err
-		})
+		page, err := invoke(ctx, r.Call, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ListSeries, req)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/idnodev1"
@@ -90,8 +89,6 @@ func (r *Restore) importRecord(ctx context.Context, database string, record *raf
 		return fmt.Errorf("%s: %w", r.Backup.Path, err)
 	}
 	req := &idnodev1.ImportSeriesRequest{Database: database, Record: data}
-	return r.Call(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
-		_, err := idnodev1.NewAdminServiceClient(conn).ImportSeries(ctx, req)
-		return err
-	})
+	_, err = invoke(ctx, r.Call, idnodev1.NewAdminServiceClient, idnodev1.AdminServiceClient.ImportSeries, req)
+	return err
 }

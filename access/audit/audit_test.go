@@ -54,7 +54,7 @@ func TestALogGoesOn(t *testing.T) {
 	if err := appendTo(path, Record{Event: EventRecover, Outcome: OutcomeDone, Principal: "root"}); err != nil {
 		t.Fatal(err)
 	}
-	f, err := VerifyWith(bytes.NewReader(content(t, path)), before.Head)
+	f, err := Verify(bytes.NewReader(content(t, path)), before.Head)
 	if err != nil || f.Records != 3 || f.Torn != 0 || f.Head == before.Head || !f.Has(before.Head) || f.Has("x") {
 		t.Errorf("%+v %v", f, err)
 	}

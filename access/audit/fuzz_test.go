@@ -16,7 +16,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add(append(bytes.Clone(whole), whole...))
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		found, err := VerifyWith(bytes.NewReader(data), "")
+		found, err := Verify(bytes.NewReader(data), "")
 		if err != nil {
 			if !errors.Is(err, ErrBroken) {
 				t.Fatal(err)

@@ -37,16 +37,13 @@ type Found struct {
 	seen map[string]bool
 }
 
-// Has says whether a line has one of the hashes that VerifyWith was given.
+// Has says whether a line has one of the hashes that Verify was given.
 func (f Found) Has(hash string) bool { return f.seen[hash] }
 
-// Verify reads a log and checks that each line follows from the one before it.
-// The error wraps ErrBroken and names the first line that does not, or is r's.
-func Verify(r io.Reader) (Found, error) { return VerifyWith(r) }
-
-// VerifyWith is Verify that also looks for lines with these hashes, which were kept
-// elsewhere: the file then goes back to the same beginning.
-func VerifyWith(r io.Reader, hashes ...string) (Found, error) {
+// Verify reads a log and checks that each line follows from the one before it. The error wraps
+// ErrBroken and names the first line that does not, or is r's. It also looks for lines with these
+// hashes, which were kept elsewhere: the file then goes back to the same beginning.
+func Verify(r io.Reader, hashes ...string) (Found, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	f := Found{seen: map[string]bool{}}
 	for {

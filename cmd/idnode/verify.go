@@ -49,7 +49,7 @@ that of one of the lines.`,
 			files = append(files, file)
 		}
 		names := strings.Join(args, ", ")
-		found, err := audit.VerifyWith(io.MultiReader(files...), *head)
+		found, err := audit.Verify(io.MultiReader(files...), *head)
 		if err != nil {
 			return fmt.Errorf("%s: %w", names, err)
 		}

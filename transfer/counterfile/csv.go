@@ -97,26 +97,21 @@ func counterOf(row []string) (Counter, error) {
 		if row[3] != "" {
 			return c, errors.New("a claim has no value")
 		}
-		return c, checkName(c)
 	case Identity, DeletedIdentity, HiLo:
 		var err error
 		if c.Value, err = strconv.ParseInt(row[3], 10, 64); err != nil {
 			return c, errors.New("the value " + strconv.Quote(row[3]) + " is not a whole number of 64 bits")
 		}
-		return c, checkName(c)
 	default:
 		return c, errors.New("there is no kind " + strconv.Quote(row[1]) + ", only identity, deleted-identity, hilo and claim")
 	}
-}
-
-func checkName(c Counter) error {
-	if c.Name == "" {
-		return errors.New("the name is empty")
+	switch {
+	case c.Name == "":
+		return c, errors.New("the name is empty")
+	case c.Kind == HiLo && c.Value < 0:
+		return c, errors.New("a HiLo counter is never negative")
 	}
-	if c.Kind == HiLo && c.Value < 0 {
-		return errors.New("a HiLo counter is never negative")
-	}
-	return nil
+	return c, nil
 }
 
 // isFormula says whether a spreadsheet would take a text for a formula, apart from
