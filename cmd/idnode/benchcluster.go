@@ -35,12 +35,12 @@ type benchCluster struct {
 
 // startBenchCluster starts size processes on loopback, with data in a temporary
 // folder, and waits until all of them serve. Each gets the given flags, too.
-func startBenchCluster(ctx context.Context, stderr io.Writer, size int, flags []string) (c *benchCluster, err error) {
+func startBenchCluster(ctx context.Context, stderr io.Writer, size int, flags []string) (_ *benchCluster, err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	c = &benchCluster{}
+	c := &benchCluster{}
 	defer func() {
 		if err != nil {
 			c.end()
@@ -66,19 +66,14 @@ func startBenchCluster(ctx context.Context, stderr io.Writer, size int, flags []
 		c.processes = append(c.processes, p)
 		c.endpoints = append(c.endpoints, spec.grpc)
 	}
-	return c, c.awaitServing(ctx)
-}
-
-// awaitServing waits until every node is healthy.
-func (c *benchCluster) awaitServing(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, benchReady)
 	defer cancel()
 	for _, endpoint := range c.endpoints {
 		if err := awaitServing(ctx, endpoint); err != nil {
-			return &unavailableError{fmt.Errorf("the node at %s does not serve: %w", endpoint, err)}
+			return nil, &unavailableError{fmt.Errorf("the node at %s does not serve: %w", endpoint, err)}
 		}
 	}
-	return nil
+	return c, nil
 }
 
 func awaitServing(ctx context.Context, endpoint string) error {
