@@ -30,8 +30,7 @@ type Reader struct {
 	err     error
 }
 
-// NewReader reads the beginning of a backup. The error wraps ErrCorrupt or
-// ErrNewer, or is r's.
+// NewReader reads the beginning of a backup. The error wraps ErrCorrupt or ErrNewer, or is r's.
 func NewReader(r io.Reader) (*Reader, error) {
 	in := &Reader{r: bufio.NewReaderSize(r, buffered), sum: sha256.New(), header: &raftlogv1.BackupHeader{}}
 	begin := make([]byte, len(magic))
@@ -77,9 +76,8 @@ func decode(body []byte, m proto.Message, what string) error {
 // Header returns the header; it must not be changed.
 func (r *Reader) Header() *raftlogv1.BackupHeader { return r.header }
 
-// Next returns the next record, and io.EOF once all were read and the file was
-// found to be whole. Any other error wraps ErrCorrupt or ErrNewer, or is the
-// underlying reader's; it stays.
+// Next returns the next record, and io.EOF once all were read and the file was found to be whole. Any
+// other error wraps ErrCorrupt or ErrNewer, or is the underlying reader's; it stays.
 func (r *Reader) Next() (*raftlogv1.SnapshotRecord, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -126,8 +124,7 @@ func (r *Reader) end(sum []byte) error {
 	return io.EOF
 }
 
-// frame reads a frame's message, nil for a length of zero, which is not in the
-// trailer's sum.
+// frame reads a frame's message, nil for a length of zero, which is not in the trailer's sum.
 func (r *Reader) frame() ([]byte, error) {
 	size, err := wire.ReadLength(r.r)
 	if err != nil {

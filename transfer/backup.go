@@ -58,8 +58,7 @@ func Open(path string) (*Backup, error) {
 	return b, nil
 }
 
-// each calls f for each record of the file. After an error nothing that f was
-// given counts.
+// each calls f for each record of the file. After an error nothing that f was given counts.
 func (b *Backup) each(f func(*raftlogv1.SnapshotRecord) error) error {
 	file, err := os.Open(b.Path)
 	if err != nil {
@@ -147,7 +146,6 @@ func (b *Backup) countRanges(h *raftlogv1.HiLoRecord) {
 	}
 }
 
-// countSeries counts a record of a series.
 func (b *Backup) countSeries(m *raftlogv1.SnapshotRecord) error {
 	database, record := seriesRecord(m)
 	if int(database) >= len(b.databases) {

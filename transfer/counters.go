@@ -47,7 +47,6 @@ func ReadCounters(path string, form Form, database string) (all []counterfile.Co
 	return all, nil
 }
 
-// counterWriter writes a form.
 type counterWriter interface {
 	Write(c counterfile.Counter) error
 	Close() error
@@ -94,8 +93,7 @@ func (b *Backup) Export(to io.Writer, form Form, database string, packed bool) (
 	return written, left, errors.Join(err, w.Close())
 }
 
-// exportKinds writes some kinds of counters of a database, or of all if it is
-// empty.
+// exportKinds writes some kinds of counters of a database, or of all if it is empty.
 func (b *Backup) exportKinds(w counterWriter, database string, kinds func(counterfile.Kind) bool) (written int, err error) {
 	err = b.Counters(func(c counterfile.Counter) error {
 		if database != "" && c.Database != database || !kinds(c.Kind) {

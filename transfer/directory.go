@@ -40,12 +40,11 @@ func AddBackup(dir string, write Write) (path string, info *idnodev1.BackupInfo,
 	return path, info, nil
 }
 
-// DeleteOlder deletes, of what is older than a backup that AddBackup added, all but the
-// newest keep backups of its cluster. What is newer stays: other runs add to the
-// directory too. A cluster that began again, as after a disaster, has another id and does
-// not delete backups that it may have to be restored from. The time gives the order: the
-// log index is low again once all nodes' disks were set back. Drafts of killed processes
-// are deleted too.
+// DeleteOlder deletes, of what is older than a backup that AddBackup added, all but the newest keep
+// backups of its cluster. What is newer stays: other runs add to the directory too. A cluster that
+// began again, as after a disaster, has another id and does not delete backups that it may have to be
+// restored from. The time gives the order: the log index is low again once all nodes' disks were set
+// back. Drafts of killed processes are deleted too.
 func DeleteOlder(added, cluster string, keep int) error {
 	dir := filepath.Dir(added)
 	entries, err := os.ReadDir(dir)

@@ -65,9 +65,8 @@ func (r *Restore) Run(ctx context.Context) (done Restored, err error) {
 	return done, nil
 }
 
-// mergeCluster takes over tags and floor: first, so that from then on no name is
-// begun too low. Settings follow as soon as no tag is refused: the etags of many databases
-// need theirs.
+// mergeCluster takes over tags and floor: first, so that from then on no name is begun too low.
+// Settings follow as soon as no tag is refused: the etags of many databases need theirs.
 func (r *Restore) mergeCluster(ctx context.Context) (*idnodev1.MergeClusterResponse, error) {
 	total := &idnodev1.MergeClusterResponse{}
 	requests := r.clusterRequests()

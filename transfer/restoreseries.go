@@ -30,9 +30,8 @@ type SeriesOfBackup struct {
 	New, Active, Suspended []SeriesName
 }
 
-// importSeries puts the series of the backup into the cluster, record by record: some of a
-// series' numbers fit behind those before them alone. One that is refused does not stop the
-// others.
+// importSeries puts the series of the backup into the cluster, record by record: some of a series'
+// numbers fit behind those before them alone. One that is refused does not stop the others.
 func (r *Restore) importSeries(ctx context.Context) (refused []RefusedSeries, err error) {
 	leave := map[SeriesName]bool{}
 	err = r.Backup.each(func(m *raftlogv1.SnapshotRecord) error {
@@ -78,8 +77,7 @@ func refusal(err error) bool {
 	}
 }
 
-// SeriesHere returns what the cluster has of the backup's series. It needs the right to
-// read them.
+// SeriesHere returns what the cluster has of the backup's series. It needs the right to read them.
 func (r *Restore) SeriesHere(ctx context.Context) (here SeriesOfBackup, err error) {
 	suspended := map[SeriesName]bool{}
 	asked := map[string]bool{}
@@ -105,7 +103,6 @@ func (r *Restore) SeriesHere(ctx context.Context) (here SeriesOfBackup, err erro
 	return here, nil
 }
 
-// listSeries notes for each series of a database whether it is suspended.
 func (r *Restore) listSeries(ctx context.Context, database string, suspended map[SeriesName]bool) error {
 	req := &idnodev1.ListSeriesRequest{Database: database, PageSize: 1000}
 	for {

@@ -27,8 +27,7 @@ const SeriesCSV Form = "series"
 // seriesColumns are the first line of that form.
 var seriesColumns = []string{"database", "series", "scope", "number", "key", "state", "date", "label", "reason"}
 
-// exportSeries writes the numbers of one database, or of all if it is empty, and returns
-// how many.
+// exportSeries writes the numbers of one database, or of all if it is empty, and returns how many.
 func (b *Backup) exportSeries(to io.Writer, database string) (written int, err error) {
 	w := csv.NewWriter(to)
 	err = w.Write(seriesColumns)

@@ -1,11 +1,10 @@
 // Package audit keeps a node's record of what changed the cluster or took numbers
 // back: the caller, the time, the caller's address, and the values before and after.
 //
-// The record is a file of lines, one JSON object each. Every line holds the hash
-// of the line before it, and its own, so that a line that was changed, taken out
-// or put in is found: see Verify. Lines cut off the end, or a rewritten file, are
-// found only with a hash that was kept elsewhere. A file that is moved away, or
-// emptied, is followed by another: its first line goes on with the same chain.
+// The record is a file of lines, one JSON object each. Every line holds the hash of the line before it,
+// and its own, so that a line that was changed, taken out or put in is found: see Verify. Lines cut off
+// the end, or a rewritten file, are found only with a hash that was kept elsewhere. A file that is
+// moved away, or emptied, is followed by another: its first line goes on with the same chain.
 //
 // The package knows nothing of what it records.
 package audit
@@ -47,9 +46,8 @@ const (
 	EventRecover = "cluster.recover"
 	// EventDenied is a call that the caller had no right to; After says to what.
 	EventDenied = "call.denied"
-	// EventTorn says that the end of the file was cut off, where a crash or a failed
-	// write left it; Before is how many bytes of a line that was never finished were
-	// dropped.
+	// EventTorn says that the end of the file was cut off, where a crash or a failed write left it;
+	// Before is how many bytes of a line that was never finished were dropped.
 	EventTorn = "audit.torn"
 	// EventContinued is that of the first line of a file that goes on with the chain of
 	// an earlier one; After is why.
@@ -123,7 +121,6 @@ const (
 	hashBytes  = len(hashKey) + hashDigits + len(hashEnd)
 )
 
-// encode returns a line with its hash, and the hash.
 func encode(l line) (text []byte, hash string, err error) {
 	body, err := json.Marshal(l)
 	if err != nil {

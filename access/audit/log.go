@@ -31,8 +31,7 @@ type file interface {
 	Stat() (os.FileInfo, error)
 }
 
-// Log is an open audit log. It is safe for concurrent use. A nil Log records
-// nothing.
+// Log is an open audit log. It is safe for concurrent use. A nil Log records nothing.
 //
 // Before each line the Log looks whether the file is still the one at its path, with
 // the length that it had. After a rename or a removal the chain goes on in a new
@@ -64,7 +63,6 @@ type Log struct {
 	why string
 }
 
-// errClosed is the error after Close.
 var errClosed = errors.New("closed")
 
 // Open opens the log in a file and checks it; it makes the file if it is not

@@ -136,7 +136,6 @@ func withInput(path string, stdin io.Reader, use func(path string) error) error 
 	return use(copied)
 }
 
-// printBackup prints what a backup holds.
 func printBackup(w io.Writer, path string, b *idnodev1.BackupInfo) {
 	c := b.GetCounts()
 	rows := [][2]string{

@@ -19,7 +19,6 @@ import (
 	"github.com/idnode/idnode/internal/bench"
 )
 
-// benchOptions are the flags of bench.
 type benchOptions struct {
 	cfg     bench.Config
 	cluster int
@@ -116,7 +115,6 @@ func (o *benchOptions) check() error {
 	return cfg.Validate()
 }
 
-// connect opens one connection to each endpoint.
 func (o *benchOptions) connect(ctx context.Context, s *clusterClient) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -162,7 +160,6 @@ func showProgress(w io.Writer, p *bench.Progress, done <-chan struct{}) {
 	}
 }
 
-// printReport prints a table, or one JSON object.
 func printReport(out *printer, r bench.Report, unique bool) {
 	if out.json {
 		if err := json.NewEncoder(out.w).Encode(r); err != nil {

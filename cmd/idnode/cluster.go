@@ -110,7 +110,6 @@ func storage(r *idnodev1.GetStatusResponse) string {
 	return "ok"
 }
 
-// roleName turns ROLE_LEADER into "leader".
 func roleName(r idnodev1.Role) string {
 	if r == idnodev1.Role_ROLE_UNSPECIFIED {
 		return "unknown"
@@ -253,7 +252,6 @@ func newClusterSetCommand(a *app) *cobra.Command {
 	})
 }
 
-// isSize says whether the setting of this key is a size.
 func isSize(key string) bool { return strings.Contains(key, "-bytes") }
 
 // settingText is the value of a setting as parseSetting reads it.

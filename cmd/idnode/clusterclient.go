@@ -37,7 +37,6 @@ type clusterClient struct {
 	conns map[string]*grpc.ClientConn
 }
 
-// close closes all connections.
 func (s *clusterClient) close() {
 	for _, conn := range s.conns {
 		_ = conn.Close()
@@ -84,9 +83,8 @@ func (e *callError) failedAt(endpoint string, err error) {
 	}
 }
 
-// telling ranks how much an error says about the cluster: a node's error about the cluster is
-// more than its error about itself, and that is more than that an endpoint is no node, or is not
-// there.
+// telling ranks how much an error says about the cluster: a node's error about the cluster is more than
+// its error about itself, and that is more than that an endpoint is no node, or is not there.
 func telling(err error) int {
 	switch reason := reasonOf(err); {
 	case effectOf(err) == effectRefused:
@@ -138,7 +136,6 @@ func (s *clusterClient) ask(ctx context.Context, call attempt) error {
 	return changedNothing(s.try(ctx, repeatable, call))
 }
 
-// askUntilAnswered is ask with the retries of untilAnswered.
 func (s *clusterClient) askUntilAnswered(ctx context.Context, call attempt) error {
 	return changedNothing(s.untilAnswered(ctx, call))
 }
@@ -189,10 +186,9 @@ func (s *clusterClient) confirm(ctx context.Context, sure *confirmation, questio
 	return sure.ask(question)
 }
 
-// once returns how a call is sent that counts once however often that is, because of its
-// request id, which it puts into id before each attempt. Every later attempt says what
-// log index was known before the first, so that a node which no longer remembers the
-// first refuses the repeat.
+// once returns how a call is sent that counts once however often that is, because of its request id,
+// which it puts into id before each attempt. Every later attempt says what log index was known before
+// the first, so that a node which no longer remembers the first refuses the repeat.
 func (s *clusterClient) once(r *request, id **idnodev1.RequestId) sending {
 	return func(ctx context.Context, call attempt) error {
 		err := s.try(ctx, repeatable, func(ctx context.Context, conn grpc.ClientConnInterface) error {
@@ -285,8 +281,7 @@ func (s *clusterClient) tryOne(ctx context.Context, endpoint string, left int, s
 type effect uint8
 
 const (
-	// effectNone means that certainly nothing happened, and another endpoint
-	// may do better.
+	// effectNone means that certainly nothing happened, and another endpoint may do better.
 	effectNone effect = iota
 	// effectUnknown means that it may have happened.
 	effectUnknown

@@ -36,8 +36,7 @@ func (e *unreachableError) GRPCStatus() *status.Status {
 	return status.New(codes.Unavailable, e.Error())
 }
 
-// connect returns a connection that is up, so that a failure before it is
-// known to have done nothing.
+// connect returns a connection that is up, so that a failure before it is known to have done nothing.
 func (s *clusterClient) connect(ctx context.Context, endpoint string) (*grpc.ClientConn, error) {
 	conn, err := s.conn(endpoint)
 	if err != nil {
@@ -86,8 +85,7 @@ func (s *clusterClient) credentials() credentials.TransportCredentials {
 	return credentials.NewTLS(s.tls)
 }
 
-// whyNot asks a broken connection for its last error: a call that does not
-// wait fails with it at once.
+// whyNot asks a broken connection for its last error: a call that does not wait fails with it at once.
 func whyNot(ctx context.Context, conn *grpc.ClientConn) string {
 	_, err := idnodev1.NewClusterServiceClient(conn).GetStatus(ctx, &idnodev1.GetStatusRequest{})
 	if err == nil {

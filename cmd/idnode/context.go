@@ -88,7 +88,6 @@ func (a *app) contextCommand(use, short string, run func(c *contexts, name strin
 	return cmd
 }
 
-// completeContexts makes shells complete the names of contexts.
 func (a *app) completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	c, err := a.contexts()
 	if err != nil {
@@ -142,7 +141,6 @@ type contexts struct {
 	Contexts map[string]connection `yaml:"contexts"`
 }
 
-// contextName is what a context may be called.
 var contextName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // contexts reads the file; there may be none yet.
@@ -171,7 +169,6 @@ func (a *app) contexts() (*contexts, error) {
 	return c, nil
 }
 
-// get returns the context called name.
 func (c *contexts) get(name string) (connection, error) {
 	saved, ok := c.Contexts[name]
 	if ok {

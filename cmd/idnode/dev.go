@@ -23,14 +23,12 @@ import (
 const (
 	// maxDevNodes keeps the tags within one letter and the ports in sight.
 	maxDevNodes = 9
-	// devReady bounds the wait for a leader: elections take about a second, a
-	// slow disk some more.
+	// devReady bounds the wait for a leader: elections take about a second, a slow disk some more.
 	devReady = time.Minute
 	// devStop bounds the end: longer than the sum of a node's own bounds.
 	devStop = 30 * time.Second
 )
 
-// devOptions are the flags of dev.
 type devOptions struct {
 	nodes    int
 	dataDir  string
@@ -74,9 +72,8 @@ starts again from it. The nodes wait for each other longer than those of 'serve'
 	return cmd
 }
 
-// calmLogger returns the nodes' logger, and a function that says whether they are
-// about to warn of each other's coming and going. With an explicit level all lines
-// are logged.
+// calmLogger returns the nodes' logger, and a function that says whether they are about to warn of each
+// other's coming and going. With an explicit level all lines are logged.
 func (o *devOptions) calmLogger(log *slog.Logger) (calmed *slog.Logger, expectWarnings func(bool)) {
 	if o.wordy {
 		return log, func(bool) {}
@@ -85,8 +82,7 @@ func (o *devOptions) calmLogger(log *slog.Logger) (calmed *slog.Logger, expectWa
 	return slog.New(h), h.expected.Store
 }
 
-// stopAfter returns a context that ends after parent has, and after first has
-// run.
+// stopAfter returns a context that ends after parent has, and after first has run.
 func stopAfter(parent context.Context, first func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
 	forget := context.AfterFunc(parent, func() {
@@ -231,8 +227,7 @@ func (n devNode) flags(all []devNode) []string {
 	return args
 }
 
-// checkPorts fails if a port is in use. The node would find out too, but after it
-// made its data folder.
+// checkPorts fails if a port is in use. The node would find out too, but after it made its data folder.
 func checkPorts(specs []devNode) error {
 	for _, n := range specs {
 		for _, addr := range []string{n.grpc, n.raft, n.http} {
@@ -254,7 +249,6 @@ func cause(err error) error {
 	return err
 }
 
-// introduce prints the nodes' addresses and sample ids.
 func introduce(ctx context.Context, w io.Writer, c *devCluster) error {
 	var rows [][2]string
 	for i, n := range c.nodes {

@@ -149,8 +149,7 @@ func endOf(tag string, err error) error {
 	return &endedError{fmt.Errorf("node %s: %w", tag, err)}
 }
 
-// await waits for all nodes to end, with a bound, and returns the errors that
-// came with it.
+// await waits for all nodes to end, with a bound, and returns the errors that came with it.
 func (c *devCluster) await() error {
 	bound := time.After(devStop)
 	var errs []error
@@ -180,7 +179,6 @@ func (c *devCluster) whenReady(ctx context.Context, introduce func(context.Conte
 	return introduce(ctx)
 }
 
-// consoleHelp lists what can be told to dev.
 const consoleHelp = "kill A: node A ends as by kill -9; start A: it starts again with its data; Ctrl-C ends all"
 
 // linesOf sends the lines of a stream until it or ctx ends.
@@ -231,13 +229,11 @@ func (c *devCluster) kill(i int) string {
 	return c.lost(i, tag+" is killed; ids go on: idnode next 'invoices|'. start "+tag+" brings it back")
 }
 
-// lost notes that a node runs no more.
 func (c *devCluster) lost(i int, text string) string {
 	c.lives[i] = nil
 	return text
 }
 
-// restart starts a node again, with its data.
 func (c *devCluster) restart(ctx context.Context, stop context.CancelCauseFunc, i int) string {
 	tag := c.specs[i].tag
 	n, err := c.assemble(i)

@@ -25,9 +25,8 @@ func (s *clusterClient) backupInto(ctx context.Context, stderr io.Writer, consis
 	}
 }
 
-// streamBackup writes a backup to the standard output as it comes, and checks it on
-// the way. What was written cannot be taken back: another endpoint is asked only as
-// long as nothing was.
+// streamBackup writes a backup to the standard output as it comes, and checks it on the way. What was
+// written cannot be taken back: another endpoint is asked only as long as nothing was.
 func streamBackup(ctx context.Context, s *clusterClient, out io.Writer, p *progress, consistency idnodev1.Consistency) error {
 	unchecked, tee := io.Pipe()
 	checked := make(chan error, 1)
@@ -155,7 +154,6 @@ func (p *progress) say(format string, args ...any) {
 	}
 }
 
-// end takes back the line of a terminal.
 func (p *progress) end() { fmt.Fprint(p.w, p.clear) }
 
 // merged returns what says how many names of all were merged.
@@ -163,7 +161,6 @@ func (p *progress) merged(all int64) func(names int64) {
 	return func(names int64) { p.say("%s %d of %d names merged", bar(names, all), names, all) }
 }
 
-// bar draws a part of a whole.
 func bar(part, whole int64) string {
 	const width = 20
 	full := int(width * part / max(whole, 1))

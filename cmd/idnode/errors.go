@@ -28,12 +28,10 @@ const (
 	exitRefused = 5
 )
 
-// errorDomain is the domain of the ErrorInfo that every error of an idnode
-// server carries.
+// errorDomain is the domain of the ErrorInfo that every error of an idnode server carries.
 const errorDomain = "idnode"
 
-// reasonUnknown is the reason of an answer that leaves open whether the call
-// took effect.
+// reasonUnknown is the reason of an answer that leaves open whether the call took effect.
 const reasonUnknown = "OUTCOME_UNKNOWN"
 
 // usageError is a command line that makes no sense; nothing was done.
@@ -252,8 +250,7 @@ func codeOf(err error) codes.Code {
 	return codes.Unknown
 }
 
-// reasonOf returns the reason an idnode server gave, or "" for an error that
-// comes from elsewhere.
+// reasonOf returns the reason an idnode server gave, or "" for an error that comes from elsewhere.
 func reasonOf(err error) string {
 	s, _ := statusOf(err)
 	for _, d := range s.Details() {
@@ -264,7 +261,6 @@ func reasonOf(err error) string {
 	return ""
 }
 
-// violations lists the request's bad fields.
 func violations(s *status.Status) string {
 	var fields []string
 	for _, d := range s.Details() {

@@ -53,7 +53,6 @@ the standard output, and what was written is told on the standard error.`,
 	})
 }
 
-// exportForm returns the form of a file that is written.
 func exportForm(given, path string) (transfer.Form, error) {
 	if transfer.Form(given) == transfer.SeriesCSV {
 		return transfer.SeriesCSV, nil
@@ -75,7 +74,6 @@ func exportCluster(ctx context.Context, s *clusterClient, path string, form tran
 	return exportBackup(s, draft, path, form, a)
 }
 
-// exportBackup writes the counters of a backup into a file, or to the standard output.
 func exportBackup(s *clusterClient, from, path string, form transfer.Form, a *app) error {
 	b, err := transfer.Open(from)
 	if err != nil {

@@ -42,7 +42,6 @@ func (c *connection) register(f *pflag.FlagSet, getenv func(string) string) {
 	c.registerTLS(f, getenv)
 }
 
-// registerTLS adds the flags of certificates.
 func (c *connection) registerTLS(f *pflag.FlagSet, getenv func(string) string) {
 	add := func(value *string, name, usage string) {
 		variable := config.EnvName(name)
@@ -119,7 +118,6 @@ func (c *clientFlags) takeContext(a *app, f *pflag.FlagSet) error {
 	return err
 }
 
-// remote is the code of a command that calls a server.
 type remote func(ctx context.Context, s *clusterClient, args []string) error
 
 // clientCommand is client or clusterWide.
@@ -234,7 +232,6 @@ func checkEndpoints(given []string) ([]string, error) {
 	return endpoints, nil
 }
 
-// listFlags are the flags of the commands that list.
 type listFlags struct {
 	prefix string
 	limit  int64

@@ -222,7 +222,6 @@ A node knows its own alone: every --endpoint is asked.`,
 	})
 }
 
-// printReserves prints a node's reserves.
 func printReserves(ctx context.Context, s *clusterClient) error {
 	req := &idnodev1.ListReservesRequest{PageSize: maxPage}
 	for {

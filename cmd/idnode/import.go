@@ -81,7 +81,6 @@ be changed, and changes nothing.`,
 	})
 }
 
-// importAll merges counters and says what that did.
 func importAll(ctx context.Context, s *clusterClient, p *progress, counters []counterfile.Counter, dryRun bool) error {
 	show, end := changePrinter(s.out)
 	call := s.untilAnswered
@@ -99,7 +98,6 @@ func importAll(ctx context.Context, s *clusterClient, p *progress, counters []co
 	return nil
 }
 
-// printMerged says what a merge did, or would do.
 func printMerged(w io.Writer, m *idnodev1.MergeCountersResponse, dryRun bool) {
 	would := ""
 	if dryRun {
@@ -136,18 +134,7 @@ func changePrinter(p *printer) (print func(database string, c *idnodev1.CounterC
 		if c.GetKind() == idnodev1.CounterKind_COUNTER_KIND_CLAIM {
 			after = "claimed"
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", database, kindName(c.GetKind()), docid.Escape(c.GetName()), before, after)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", database, word(c.GetKind().String(), "COUNTER_KIND_"), docid.Escape(c.GetName()), before, after)
 	}
 	return print, func() { _ = tw.Flush() }
-}
-
-func kindName(k idnodev1.CounterKind) counterfile.Kind {
-	switch k {
-	case idnodev1.CounterKind_COUNTER_KIND_IDENTITY:
-		return counterfile.Identity
-	case idnodev1.CounterKind_COUNTER_KIND_HILO:
-		return counterfile.HiLo
-	default:
-		return counterfile.Claim
-	}
 }

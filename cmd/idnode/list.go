@@ -22,7 +22,6 @@ import (
 // maxPage is the largest page a server gives.
 const maxPage = 1_000
 
-// page is a page to request.
 type page struct {
 	prefix      string
 	size        int32
@@ -123,7 +122,6 @@ func fields(w io.Writer, rows [][2]string) {
 	_ = tw.Flush()
 }
 
-// parseNumber parses the argument called name.
 func parseNumber(name, text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if errors.Is(err, strconv.ErrRange) {

@@ -57,8 +57,7 @@ func (a *app) run(ctx context.Context, args []string, stdin io.Reader) int {
 	root.SetErr(a.stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !a.entered {
-		// Everything that fails before a command's own code runs is cobra
-		// refusing the command line.
+		// Everything that fails before a command's own code runs is cobra refusing the command line.
 		err = usagef("%s; usage: %s", plainly(err.Error()), cmd.UseLine())
 	}
 	code := a.report(err)
@@ -103,7 +102,6 @@ type app struct {
 	log *logqueue.Queue
 }
 
-// newRootCommand builds the tree of commands.
 func newRootCommand(a *app) *cobra.Command {
 	root := a.group(&cobra.Command{
 		Use:   "idnode",
@@ -151,7 +149,6 @@ says 4 of damage.`,
 	return root
 }
 
-// body is a command's own code.
 type body func(cmd *cobra.Command, args []string) error
 
 // enter marks that cobra accepted the command line, then runs b.

@@ -25,7 +25,6 @@ const (
 	guidCount = 10_000
 )
 
-// nextOptions are the flags of next.
 type nextOptions struct {
 	count       int64
 	separator   string
@@ -80,14 +79,17 @@ func (o *nextOptions) run(ctx context.Context, s *clusterClient, template string
 	if err != nil {
 		return err
 	}
-	if parsed.Kind == docid.GUID && o.count > guidCount {
-		return o.manyGUIDs(ctx, s, template, req)
+	atOnce := int64(maxCount)
+	if parsed.Kind == docid.GUID {
+		atOnce = guidCount
 	}
-	res, err := o.generate(ctx, s, template, o.count, req, parsed.Kind)
-	if err != nil {
-		return err
+	for left := o.count; left > 0; left -= atOnce {
+		res, err := o.generate(ctx, s, template, min(left, atOnce), req, parsed.Kind)
+		if err != nil {
+			return err
+		}
+		s.out.result(res, func(io.Writer) { printIDs(ctx, s.out, res) })
 	}
-	s.out.result(res, func(io.Writer) { printIDs(ctx, s.out, res) })
 	return nil
 }
 
@@ -118,18 +120,6 @@ func (o *nextOptions) generate(ctx context.Context, s *clusterClient, template s
 		Claim: o.claim, BlocksOnly: blocks, TimeOrdered: o.timeOrdered,
 	}
 	return invoke(ctx, s.once(r, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Generate, msg)
-}
-
-// manyGUIDs requests more GUIDs than fit into one answer.
-func (o *nextOptions) manyGUIDs(ctx context.Context, s *clusterClient, template string, r *request) error {
-	for left := o.count; left > 0; left -= guidCount {
-		res, err := o.generate(ctx, s, template, min(left, guidCount), r, docid.GUID)
-		if err != nil {
-			return err
-		}
-		s.out.result(res, func(io.Writer) { printIDs(ctx, s.out, res) })
-	}
-	return nil
 }
 
 func printIDs(ctx context.Context, p *printer, res *idnodev1.GenerateResponse) {

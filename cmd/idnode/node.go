@@ -23,7 +23,6 @@ import (
 	"github.com/idnode/idnode/server/tracing"
 )
 
-// newNode assembles a real node.
 func newNode(cfg *config.Config, log *slog.Logger) (server, error) {
 	traces, err := tracing.Start(context.Background(), tracing.Config{
 		Version: versionText(), Instance: cmp.Or(cfg.Tag, cfg.AdvertiseGRPC), Getenv: os.Getenv, Logger: log,
@@ -98,7 +97,6 @@ func newCalm(h slog.Handler) calm {
 	return c
 }
 
-// Enabled implements slog.Handler.
 func (c calm) Enabled(ctx context.Context, level slog.Level) bool {
 	if c.expected.Load() && level < slog.LevelError {
 		return false
@@ -106,7 +104,6 @@ func (c calm) Enabled(ctx context.Context, level slog.Level) bool {
 	return c.Handler.Enabled(ctx, level)
 }
 
-// WithAttrs implements slog.Handler.
 func (c calm) WithAttrs(attrs []slog.Attr) slog.Handler {
 	if slices.ContainsFunc(attrs, slog.String("part", "raft").Equal) {
 		return slog.DiscardHandler

@@ -19,7 +19,6 @@ import (
 )
 
 // printer writes a command's result. Its methods keep the first error for
-// flush, as bufio does.
 type printer struct {
 	w    *bufio.Writer
 	json bool
@@ -130,7 +129,6 @@ func (p *printer) blocks(ctx context.Context, blocks []*idnodev1.IdBlock) {
 	}
 }
 
-// appendID appends the id with number n of block b.
 func appendID(dst []byte, b *idnodev1.IdBlock, n int64) []byte {
 	dst = append(dst, b.GetPrefix()...)
 	number := strconv.AppendInt(nil, n, 10)
@@ -152,7 +150,6 @@ var paints = []struct {
 	{regexp.MustCompile(`(?m)^warning .*$`), "\x1b[33m${0}\x1b[m"},
 }
 
-// paint colours what stands out in a text.
 func paint(text string) string {
 	for _, p := range paints {
 		text = p.what.ReplaceAllString(text, p.with)

@@ -15,7 +15,6 @@ import (
 	"github.com/idnode/idnode/server/recovery"
 )
 
-// recoverFlags are the flags of recover.
 type recoverFlags struct {
 	recovery.Options
 	peers connection

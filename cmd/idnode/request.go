@@ -15,9 +15,7 @@ type request struct {
 	id string
 	// since is the log index known before the first try; nil if it is not.
 	since *uint64
-	// retry says that the caller's own first try was in an earlier run.
-	retry bool
-	// looked says that since needs no looking up; sent that a try was made.
+	// looked says that since needs no looking up; sent that a try was made, maybe in an earlier run.
 	looked, sent bool
 }
 
@@ -27,7 +25,7 @@ func newRequest(id string, since *uint64) *request {
 	if id == "" {
 		id = "cli-" + rand.Text()
 	}
-	return &request{id: id, since: since, retry: since != nil, looked: since != nil}
+	return &request{id: id, since: since, looked: since != nil, sent: since != nil}
 }
 
 // look notes what the node's log had reached before the first try. A failure
@@ -50,7 +48,7 @@ func (r *request) next() *idnodev1.RequestId {
 		return nil
 	}
 	id := &idnodev1.RequestId{Id: r.id}
-	if r.sent || r.retry {
+	if r.sent {
 		id.RetrySince = r.since
 	}
 	r.sent = true

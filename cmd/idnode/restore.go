@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -81,7 +82,6 @@ func (f *restoreFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.settings, "settings", false, "take over the backup's settings too")
 }
 
-// restore is one restore.
 type restore struct {
 	restoreFlags
 	backup *transfer.Backup
@@ -157,7 +157,6 @@ func (r *restore) check() error {
 	return nil
 }
 
-// question says what is about to happen.
 func (r *restore) question() string {
 	c := r.backup.Info.GetCounts()
 	text := fmt.Sprintf("Merges %d identities, %d HiLo counters, %d claims and %d series of %s into cluster %s. Counters only rise, and "+
@@ -172,14 +171,7 @@ func (r *restore) question() string {
 func (r *restore) print(w io.Writer, done transfer.Restored) {
 	fields(w, [][2]string{
 		{"restored", fmt.Sprintf("%s of log index %d into cluster %s", r.backup.Path, r.backup.Info.GetLogIndex(), r.status.GetClusterId())},
-		{"tags", fmt.Sprintf("%d newly known as given; shared: %s", done.Cluster.GetGiven(), orNone(done.Cluster.GetShared()))},
+		{"tags", fmt.Sprintf("%d newly known as given; shared: %s", done.Cluster.GetGiven(), cmp.Or(strings.Join(done.Cluster.GetShared(), ", "), "none"))},
 		{"floor", fmt.Sprintf("unknown names begin above %d", done.Cluster.GetFloor())},
 	})
-}
-
-func orNone(list []string) string {
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, ", ")
 }

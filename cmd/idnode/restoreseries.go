@@ -16,8 +16,7 @@ import (
 // shownSeries is how many series a question or a result names.
 const shownSeries = 5
 
-// seriesHere returns what the cluster has of a backup's series; nil if the caller must not
-// read them.
+// seriesHere returns what the cluster has of a backup's series; nil if the caller must not read them.
 func seriesHere(ctx context.Context, r *transfer.Restore) (*transfer.SeriesOfBackup, error) {
 	here, err := r.SeriesHere(ctx)
 	if codeOf(err) == codes.PermissionDenied {
@@ -78,7 +77,6 @@ func printRestoredSeries(w io.Writer, before, after *transfer.SeriesOfBackup) {
 	fields(w, [][2]string{{"suspended", text}})
 }
 
-// seriesNames names the first series of a list.
 func seriesNames(list []transfer.SeriesName) string {
 	var names []string
 	for _, s := range list[:min(shownSeries, len(list))] {

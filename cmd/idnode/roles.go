@@ -45,7 +45,6 @@ type fileLimit struct {
 	NewNamesPerHour int64    `yaml:"new-names-per-hour,omitempty"`
 }
 
-// maxRolesFile is the largest file that is read.
 const maxRolesFile = 4 << 20
 
 // readRoles reads a file of roles; "-" is the standard input.

@@ -9,8 +9,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
-// printSamples prints an id of each kind from the node called tag, of a database used only for
-// that.
+// printSamples prints an id of each kind from the node called tag, of a database used only for that.
 func printSamples(ctx context.Context, w io.Writer, tag, endpoint string) error {
 	s := &clusterClient{endpoints: []string{endpoint}, database: "samples", timeout: defaultTimeout}
 	defer s.close()
@@ -52,8 +51,7 @@ func sampleRange(ctx context.Context, s *clusterClient, _ string) (string, error
 	return fmt.Sprintf("%[1]s%[2]d-%[4]s to %[1]s%[3]d-%[4]s", res.GetPrefix(), res.GetLow(), res.GetHigh(), res.GetNodeTag()), err
 }
 
-// sampleClaim claims an id of the node's own. In a kept data folder an earlier
-// run may have done so.
+// sampleClaim claims an id of the node's own. In a kept data folder an earlier run may have done so.
 func sampleClaim(ctx context.Context, s *clusterClient, tag string) (string, error) {
 	id := "users/" + strings.ToLower(tag) + "@example.org"
 	_, err := invoke(ctx, s.untilAnswered, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Claim,

@@ -116,7 +116,6 @@ func flagUsages(all *pflag.FlagSet, names []string) string {
 	return shown.FlagUsages()
 }
 
-// serve runs a node until ctx ends.
 func serve(ctx context.Context, a *app, cfg *config.Config) error {
 	log, err := a.nodeLogger(cfg.LogLevel, cfg.LogFormat)
 	if err != nil {
@@ -176,7 +175,6 @@ func runServer(ctx context.Context, newServer newServer, cfg *config.Config, log
 	}
 }
 
-// newLogger returns the logger that a configuration asks for.
 func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	var opts slog.HandlerOptions
 	var l slog.Level
@@ -201,8 +199,7 @@ func (e escaped) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// configOf returns the configuration that flags of serve give, with nothing
-// from the environment.
+// configOf returns the configuration that flags of serve give, with nothing from the environment.
 func configOf(flags []string) (*config.Config, error) {
 	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	config.AddFlags(fs)

@@ -156,36 +156,33 @@ its epoch, are the holder's own. Renew it in time; a lease that has passed is ac
 	})
 }
 
-// leaseFlags name a lease.
-type leaseFlags struct{ token string }
-
-func (l *leaseFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&l.token, "token", "", "the token of the lease, in hex; snowflake acquire shows it (required)")
+// tokenFlag adds --token to a command about a lease.
+func tokenFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().String("token", "", "the token of the lease, in hex; snowflake acquire shows it (required)")
 }
 
-// of returns the number and the token.
-func (l *leaseFlags) of(number string) (worker int32, token []byte, err error) {
+// leaseOf parses the arguments that name a lease.
+func leaseOf(number, hexToken string) (worker int32, token []byte, err error) {
 	n, err := strconv.ParseInt(number, 10, 32)
 	if err != nil || n < 0 {
 		return 0, nil, usagef("WORKER must be a number from 0 on, not %q", number)
 	}
-	if token, err = hex.DecodeString(l.token); err != nil || len(token) == 0 {
+	if token, err = hex.DecodeString(hexToken); err != nil || len(token) == 0 {
 		return 0, nil, usagef("--token is required, in hex")
 	}
 	return int32(n), token, nil
 }
 
 func newSnowflakeRenewCommand(a *app) *cobra.Command {
-	var lease leaseFlags
 	cmd := &cobra.Command{
 		Use:     "renew POOL WORKER --token TOKEN",
 		Short:   "Move the end of a worker's window, and print it",
 		Example: "  idnode snowflake renew orders 0 --token 4fe1a2b3c4d5e6f7",
 	}
-	lease.register(cmd)
+	given := tokenFlag(cmd)
 	window := cmd.Flags().Duration("window", 0, "the length of the window from now on (default the pool's longest)")
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		worker, token, err := lease.of(args[1])
+		worker, token, err := leaseOf(args[1], *given)
 		if err != nil {
 			return err
 		}
@@ -198,16 +195,15 @@ func newSnowflakeRenewCommand(a *app) *cobra.Command {
 }
 
 func newSnowflakeReleaseCommand(a *app) *cobra.Command {
-	var lease leaseFlags
 	cmd := &cobra.Command{
 		Use:     "release POOL WORKER --token TOKEN --next TIME",
 		Short:   "Free a worker, and the rest of its window",
 		Example: "  idnode snowflake release orders 0 --token 4fe1a2b3c4d5e6f7 --next 505612345678",
 	}
-	lease.register(cmd)
+	given := tokenFlag(cmd)
 	next := cmd.Flags().Int64("next", 0, "the first time that no id of the holder has, in units since the epoch (required)")
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		worker, token, err := lease.of(args[1])
+		worker, token, err := leaseOf(args[1], *given)
 		if err != nil {
 			return err
 		}

@@ -66,14 +66,15 @@ func printAudit(w io.Writer, f audit.Found) error {
 		_, err := fmt.Fprintln(w, "0 lines")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%d lines, from %s to %s, each follows from the one before\nhead %s\n",
+	text := fmt.Sprintf("%d lines, from %s to %s, each follows from the one before\nhead %s\n",
 		f.Records-f.Earlier, f.First.Format(time.RFC3339), f.Last.Format(time.RFC3339), f.Head)
-	if err == nil && f.Earlier > 0 {
-		_, err = fmt.Fprintf(w, "the first line goes on with a chain of %d lines in an earlier file\n", f.Earlier)
+	if f.Earlier > 0 {
+		text += fmt.Sprintf("the first line goes on with a chain of %d lines in an earlier file\n", f.Earlier)
 	}
-	if err == nil && f.Torn > 0 {
-		_, err = fmt.Fprintf(w, "%d bytes after the last line are of one that a crash left unfinished, or that is being written\n", f.Torn)
+	if f.Torn > 0 {
+		text += fmt.Sprintf("%d bytes after the last line are of one that a crash left unfinished, or that is being written\n", f.Torn)
 	}
+	_, err := io.WriteString(w, text)
 	return err
 }
 

@@ -60,8 +60,7 @@ func Open(o Options) (*Recovery, error) {
 	return &Recovery{Options: o, Record: record}, nil
 }
 
-// Check refuses members of which the directory knows nothing, and while the old cluster
-// lives, or may.
+// Check refuses members of which the directory knows nothing, and while the old cluster lives, or may.
 func (r *Recovery) Check(found []Probe) error {
 	if err := cluster.CheckSurvivors(r.Record, r.Keep); err != nil {
 		return err
@@ -149,7 +148,6 @@ func (r *Recovery) Run(ctx context.Context, begin func()) (fsm.Recovered, error)
 	return done, nil
 }
 
-// rewrite makes the directory that of the new cluster.
 func (r *Recovery) rewrite(ctx context.Context) (done fsm.Recovered, err error) {
 	defer func() { err = errors.Join(err, fileowner.KeepIn(r.Dir)) }()
 	state := fsm.New(fsm.Config{Logger: r.Logger})
@@ -185,7 +183,6 @@ func (r *Recovery) openAudit() (*audit.Log, error) {
 	return log, nil
 }
 
-// localUser is the user that runs this process.
 func localUser() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username

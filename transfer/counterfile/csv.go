@@ -18,10 +18,9 @@ var (
 	guardedColumns = []string{"database", "kind", "guarded name", "value"}
 )
 
-// ReadCSV reads a CSV: a line that names the columns database, kind, name and
-// value, in this order, and then a line for each counter. A claim has no value. Where the
-// first line says that names are guarded, the apostrophe is taken away; in any other file
-// it is part of the name.
+// ReadCSV reads a CSV: a line that names the columns database, kind, name and value, in this order, and
+// then a line for each counter. A claim has no value. Where the first line says that names are guarded,
+// the apostrophe is taken away; in any other file it is part of the name.
 func ReadCSV(r io.Reader, each Each) error {
 	in := csv.NewReader(&quotedLineEnds{in: bufio.NewReader(r)})
 	in.FieldsPerRecord = len(columns)
@@ -130,7 +129,6 @@ func Guarded(text string) string {
 	return eachCell(text, func(cell string) string { return "'" + cell })
 }
 
-// unguarded takes the apostrophes away again.
 func unguarded(text string) string {
 	return eachCell(text, func(cell string) string { return strings.TrimPrefix(cell, "'") })
 }

@@ -88,7 +88,6 @@ func (r *ravenReader) object(value func(key string) error) error {
 	return r.expect('}')
 }
 
-// section reads one value of the export.
 func (r *ravenReader) section(key string) error {
 	switch key {
 	case "Docs":
@@ -113,7 +112,6 @@ func (r *ravenReader) array(element func() error) error {
 	return r.expect(']')
 }
 
-// expect reads a delimiter.
 func (r *ravenReader) expect(want json.Delim) error {
 	token, err := r.json.Token()
 	if err != nil {
@@ -225,9 +223,8 @@ func wholeNumber(raw json.RawMessage) (int64, error) {
 	return n.Num().Int64(), nil
 }
 
-// RavenDBWriter writes an export of one database as RavenDB imports it. HiLo
-// counters come before identities; claims, which RavenDB does not have, are
-// refused.
+// RavenDBWriter writes an export of one database as RavenDB imports it. HiLo counters come before
+// identities; claims, which RavenDB does not have, are refused.
 type RavenDBWriter struct {
 	w          *bufio.Writer
 	identities bool // the array Identities has begun
@@ -235,8 +232,7 @@ type RavenDBWriter struct {
 	err        error
 }
 
-// ErrOrder means that a HiLo counter came after an identity, or a kind that
-// RavenDB does not have.
+// ErrOrder means that a HiLo counter came after an identity, or a kind that RavenDB does not have.
 var ErrOrder = errors.New("the export takes HiLo counters, then identities")
 
 // buildVersion is the version of RavenDB whose form it is.
