@@ -169,9 +169,10 @@ func (r *restore) question() string {
 }
 
 func (r *restore) print(w io.Writer, done transfer.Restored) {
+	shared := cmp.Or(strings.Join(done.Cluster.GetShared(), ", "), "none")
 	fields(w, [][2]string{
 		{"restored", fmt.Sprintf("%s of log index %d into cluster %s", r.backup.Path, r.backup.Info.GetLogIndex(), r.status.GetClusterId())},
-		{"tags", fmt.Sprintf("%d newly known as given; shared: %s", done.Cluster.GetGiven(), cmp.Or(strings.Join(done.Cluster.GetShared(), ", "), "none"))},
+		{"tags", fmt.Sprintf("%d newly known as given; shared: %s", done.Cluster.GetGiven(), shared)},
 		{"floor", fmt.Sprintf("unknown names begin above %d", done.Cluster.GetFloor())},
 	})
 }
