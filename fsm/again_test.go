@@ -13,7 +13,7 @@ func TestAnsweredAgainIsTold(t *testing.T) {
 	var told []string
 	l := newFormedLog(t)
 	tell := func(database string) { told = append(told, database) }
-	l.state.answeredAgain = tell
+	l.state.cfg.AnsweredAgain = tell
 	l.state.use(l.state.contents)
 	first := keyed(opNext("users", 1), key(1, 1))
 	l.do(first)

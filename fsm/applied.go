@@ -25,23 +25,11 @@ func (a *applied) load() uint64 {
 	return a.index
 }
 
-func (a *applied) advance(index uint64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.index = max(a.index, index)
-	a.wake()
-}
-
-// set moves the index to where a restored state is, which may be back.
+// set moves the index, back only by a restore, and releases the waiters for it, or a lower one.
 func (a *applied) set(index uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.index = index
-	a.wake()
-}
-
-// wake releases the waiters for the index, or a lower one.
-func (a *applied) wake() {
 	a.waiting = slices.DeleteFunc(a.waiting, func(w waiter) bool {
 		reached := w.index <= a.index
 		if reached {

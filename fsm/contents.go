@@ -71,10 +71,10 @@ func (c *contents) hash() uint64 {
 	if c.roles != nil {
 		h.Add(c.roles.hash)
 	}
-	h.Add(hashFormat(c.format))
+	h.Add(hashNumber(recordFormat, uint64(c.format), firstFormat))
 	h.Add(hashFloor(c.floor))
-	h.Add(hashMembership(c.members.index))
-	h.Add(hashRequestFloor(c.requests.floor))
+	h.Add(hashNumber(recordMembership, c.members.index, 0))
+	h.Add(hashNumber(recordRequestFloor, c.requests.floor, 0))
 	return uint64(h)
 }
 
@@ -83,16 +83,11 @@ func (c *contents) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult,
 		return nil, err
 	}
 	now := moment{index: index, unixNano: e.TimeUnixNano, clusterID: e.ClusterID}
-	results := c.applyGroups(now, e.Groups)
+	results := make([]raftlog.GroupResult, len(e.Groups))
+	for i := range e.Groups {
+		results[i] = c.applyGroup(now, &e.Groups[i])
+	}
 	c.applied = index
 	c.members.settle(index)
 	return results, nil
-}
-
-func (c *contents) applyGroups(now moment, groups []raftlog.Group) []raftlog.GroupResult {
-	results := make([]raftlog.GroupResult, len(groups))
-	for i := range groups {
-		results[i] = c.applyGroup(now, &groups[i])
-	}
-	return results
 }

@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"fmt"
+
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -48,4 +50,82 @@ func (s *State) Floor() (names int64, epoch uint64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.contents.floor.names, s.contents.floor.epoch
+}
+
+// floorBatch is the number of known names that one MergeCluster visits: some tens of milliseconds
+// at most, in which nothing else is applied.
+const floorBatch = 1 << 14
+
+// The kinds of names that a floor raises, in this order: an identity that is shown again in
+// between is raised with the shown ones, and a deletion raises a deleted identity.
+const (
+	knownHidden = iota
+	knownIdentities
+	knownHiLos
+	knownKinds
+)
+
+// floorCursor is a position in the order of all names that a floor raises.
+type floorCursor struct {
+	kind int
+	db   uint32
+	name string
+}
+
+// String is the position as an operation and its result say it.
+func (k floorCursor) String() string { return fmt.Sprintf("%d/%d/%s", k.kind, k.db, k.name) }
+
+// parseFloorCursor reads what String wrote; empty is the first position.
+func parseFloorCursor(text string) (k floorCursor, err *refusal) {
+	if text == "" {
+		return k, nil
+	}
+	n, failed := fmt.Sscanf(text, "%d/%d/", &k.kind, &k.db)
+	head := fmt.Sprintf("%d/%d/", k.kind, k.db)
+	if failed != nil || n != 2 || k.kind < 0 || len(text) < len(head) || text[:len(head)] != head {
+		return k, invalid("resume", "is no place among names")
+	}
+	k.name = text[len(head):]
+	return k, nil
+}
+
+// counterStore has the counters of some kinds of names.
+type counterStore interface {
+	// eachFrom calls f for the names of a kind from a place on, until f returns false,
+	// with the number to which each counter may fall.
+	eachFrom(from floorCursor, f func(k floorCursor, used int64) bool)
+	// raise raises the counter of a name to a floor.
+	raise(k floorCursor, to int64)
+}
+
+// raiseCounters raises the counters of known names to a floor, from a position on: the
+// floor's state may lack a name that was used there. It returns the next position, empty
+// at the end.
+func raiseCounters(identities *identityStore, hilos *hiloStore, to int64, from floorCursor) (resume string) {
+	left := floorBatch
+	for from.kind < knownKinds {
+		var counters counterStore = identities
+		if from.kind == knownHiLos {
+			counters = hilos
+		}
+		var low []floorCursor
+		counters.eachFrom(from, func(k floorCursor, used int64) bool {
+			if left--; left < 0 {
+				resume = k.String()
+				return false
+			}
+			if used < to {
+				low = append(low, k)
+			}
+			return true
+		})
+		for _, k := range low {
+			counters.raise(k, to)
+		}
+		if resume != "" {
+			return resume
+		}
+		from = floorCursor{kind: from.kind + 1}
+	}
+	return ""
 }

@@ -201,7 +201,7 @@ func TestSnapshotsOfALaterReleaseAreRefused(t *testing.T) {
 		}
 	}
 	const later = raftlog.FormatVersion + 1
-	h := &raftlogv1.SnapshotHeader{Format: 1, LogFormat: later, FoldVersion: 1, StateHash: hashFormat(later)}
+	h := &raftlogv1.SnapshotHeader{Format: 1, LogFormat: later, FoldVersion: 1, StateHash: hashNumber(recordFormat, later, firstFormat)}
 	if err := New(Config{MaxFormat: later}).Restore(bytes.NewReader(forge(h))); err != nil {
 		t.Fatal(err)
 	}

@@ -110,16 +110,6 @@ func hashRequest(share, position uint64, e *requestEntry, result []byte) uint64 
 		Number(e.fingerprint).Number(e.index).Data(result).Hash()
 }
 
-// hashRequestFloor is 0 for the floor of a window that never forgot anything:
-// that is no record.
-func hashRequestFloor(floor uint64) uint64 {
-	if floor == 0 {
-		return 0
-	}
-	var s statehash.Space
-	return s.Begin(recordRequestFloor).Number(floor).Hash()
-}
-
 // hashSeries takes the hash of all that the series stores.
 func hashSeries(db uint32, name string, stored uint64) uint64 {
 	var s statehash.Space
@@ -157,20 +147,12 @@ func hashCluster(id []byte) uint64 {
 	return s.Begin(recordCluster).Data(id).Hash()
 }
 
-// hashFormat is 0 for the format that a cluster begins with.
-func hashFormat(format uint32) uint64 {
-	if format == firstFormat {
+// hashNumber is the hash of a single number; 0 while it is what a cluster begins with, which is no
+// record.
+func hashNumber(kind statehash.Kind, number, first uint64) uint64 {
+	if number == first {
 		return 0
 	}
 	var s statehash.Space
-	return s.Begin(recordFormat).Number(uint64(format)).Hash()
-}
-
-// hashMembership is 0 for the index that a cluster begins with.
-func hashMembership(index uint64) uint64 {
-	if index == 0 {
-		return 0
-	}
-	var s statehash.Space
-	return s.Begin(recordMembership).Number(index).Hash()
+	return s.Begin(kind).Number(number).Hash()
 }

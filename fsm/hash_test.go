@@ -56,7 +56,7 @@ func hashFromScratch(c *contents) uint64 {
 			h.Add(hashRequest(hashPrincipal(principal), position, e, chunk.result(e)))
 		}
 	}
-	h.Add(hashRequestFloor(c.requests.floor))
+	h.Add(hashNumber(recordRequestFloor, c.requests.floor, 0))
 	for id := range settingCount {
 		if c.settings.changed(id) {
 			h.Add(hashSetting(id, c.settings.value(id)))
@@ -65,8 +65,8 @@ func hashFromScratch(c *contents) uint64 {
 	if c.formed() {
 		h.Add(hashCluster(c.clusterID))
 	}
-	h.Add(hashFormat(c.format))
-	h.Add(hashMembership(c.members.index))
+	h.Add(hashNumber(recordFormat, uint64(c.format), firstFormat))
+	h.Add(hashNumber(recordMembership, c.members.index, 0))
 	h.Add(hashFloor(c.floor))
 	for hash, t := range c.joinTokens.byHash {
 		h.Add(hashJoinToken(hash, t))

@@ -126,7 +126,7 @@ func (s *hiloStore) restore(m *raftlogv1.HiLoRecord) error {
 		if r.High < 0 || r.High > counter.Max { // It could not be packed.
 			return corrupt("HiLo tag %q with a range up to %d, above %d", m.GetTag(), r.High, counter.Max)
 		}
-		counter.Outstanding = append(counter.Outstanding, hilo.Outstanding{Range: r, Token: o.GetToken(), Holder: restoredHolder(o.GetHolder())})
+		counter.Outstanding = append(counter.Outstanding, hilo.Outstanding{Range: r, Token: o.GetToken(), Holder: packedHolder(o.GetHolder())})
 	}
 	if _, twice := s.counters.Find(m.GetDatabase(), m.GetTag()); twice {
 		return corrupt("HiLo tag %q twice", m.GetTag())

@@ -18,7 +18,7 @@ import (
 func TestNumbersThatNoRangeTookAreTold(t *testing.T) {
 	var told []string
 	l := newFormedLog(t)
-	l.state.hiloTaken = func(database, tag string, upTo int64) {
+	l.state.cfg.HiLoTaken = func(database, tag string, upTo int64) {
 		told = append(told, fmt.Sprintf("%s/%s %d", database, tag, upTo))
 	}
 	l.state.use(l.state.contents)

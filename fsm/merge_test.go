@@ -246,12 +246,12 @@ func TestGivenTagsStayGiven(t *testing.T) {
 func TestASharedTagGoesOnAboveTheOthersEtags(t *testing.T) {
 	l := newFormedLog(t)
 	var told []*raftlogv1.EtagState
-	l.state.etagFloors = func(node []byte, e *raftlogv1.EtagState) {
+	l.state.cfg.EtagFloors = func(node []byte, e *raftlogv1.EtagState) {
 		if string(node) == string(nodeNamed("node B")) {
 			told = append(told, e)
 		}
 	}
-	l.state.contents.etags.floors = l.state.etagFloors
+	l.state.contents.etags.floors = l.state.cfg.EtagFloors
 	l.announce("B")
 	merge := &raftlogv1.MergeCluster{ShareTags: true, EtagFloor: 50, Tags: []*raftlogv1.GivenTag{
 		{Tag: "B", Id: nodeNamed("old B"), Etags: []*raftlogv1.EtagRaiseTo{{Database: "db", Ceiling: 500}}},

@@ -7,7 +7,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -57,7 +56,7 @@ type modelRange struct {
 	low, high int64
 	token     uint64
 	// holder is nil if it is not known.
-	holder *RangeHolder
+	holder *raftlogv1.RangeHolder
 }
 
 type modelRequest struct {
@@ -435,8 +434,8 @@ func (m *model) hiloNext(db, principal string, o *raftlogv1.HiLoNext) *raftlogv1
 }
 
 // holder returns what is to be remembered of who gets a range.
-func (m *model) holder(principal string, o *raftlogv1.HiLoNext) *RangeHolder {
-	h := &RangeHolder{Principal: principal, Node: o.GetServerTag(), Reserve: o.GetReserve(), Issued: time.Unix(m.now/1e9, 0).UTC()}
+func (m *model) holder(principal string, o *raftlogv1.HiLoNext) *raftlogv1.RangeHolder {
+	h := &raftlogv1.RangeHolder{Principal: principal, Node: o.GetServerTag(), Reserve: o.GetReserve(), IssuedUnix: m.now / 1e9}
 	if !h.Reserve {
 		h.Label = o.GetLabel()
 	}

@@ -20,44 +20,32 @@ const (
 	reserveLabel = "\x01"
 )
 
-// RangeHolder is who got a range.
-type RangeHolder struct {
-	// Label is what the caller called itself, Principal its name, or what is kept of it.
-	Label, Principal string
-	// Node is the tag of the node that served the caller. With Reserve it has the range
-	// in reserve for callers to come.
-	Node    string
-	Reserve bool
-	// Issued is the entry's time, to the second.
-	Issued time.Time
-}
-
-// HolderOf returns who got an outstanding range; false if that is not known.
-func HolderOf(o hilo.Outstanding) (RangeHolder, bool) {
+// HolderOf returns who got an outstanding range; nil if that is not known.
+func HolderOf(o hilo.Outstanding) *raftlogv1.RangeHolder {
 	if o.Holder.Who == "" {
-		return RangeHolder{}, false
+		return nil
 	}
 	node, rest, _ := strings.Cut(o.Holder.Who, "\x00")
 	label, principal, _ := strings.Cut(rest, "\x00")
-	h := RangeHolder{Label: label, Principal: principal, Node: node, Issued: time.Unix(o.Holder.At, 0).UTC()}
+	h := &raftlogv1.RangeHolder{Label: label, Principal: principal, Node: node, IssuedUnix: o.Holder.At}
 	if label == reserveLabel {
 		h.Label, h.Reserve = "", true
 	}
-	return h, true
+	return h
 }
 
-// packed returns the holder as a counter keeps it. A holder of which only the node is known takes
-// few bytes.
-func (h RangeHolder) packed() hilo.Holder {
-	label := h.Label
-	if h.Reserve {
+// packedHolder returns the holder as a counter keeps it, empty for nil. A holder of which only the
+// node is known takes few bytes.
+func packedHolder(h *raftlogv1.RangeHolder) hilo.Holder {
+	label := h.GetLabel()
+	if h.GetReserve() {
 		label = reserveLabel
 	}
-	who := h.Node
-	if label != "" || h.Principal != "" {
-		who += "\x00" + label + "\x00" + h.Principal
+	who := h.GetNode()
+	if label != "" || h.GetPrincipal() != "" {
+		who += "\x00" + label + "\x00" + h.GetPrincipal()
 	}
-	return hilo.Holder{Who: strings.TrimRight(who, "\x00"), At: h.Issued.Unix()}
+	return hilo.Holder{Who: strings.TrimRight(who, "\x00"), At: h.GetIssuedUnix()}
 }
 
 func holderOf(now moment, principal []byte, next *raftlogv1.HiLoNext) (hilo.Holder, *refusal) {
@@ -66,10 +54,10 @@ func holderOf(now moment, principal []byte, next *raftlogv1.HiLoNext) (hilo.Hold
 	}
 	// What is cut off may be a part of a character, which a snapshot could not store.
 	kept := strings.ToValidUTF8(string(principal[:min(len(principal), maxHolderPrincipal)]), "")
-	return RangeHolder{
+	return packedHolder(&raftlogv1.RangeHolder{
 		Label: next.GetLabel(), Principal: kept, Node: next.GetServerTag(), Reserve: next.GetReserve(),
-		Issued: time.Unix(0, now.unixNano),
-	}.packed(), nil
+		IssuedUnix: time.Unix(0, now.unixNano).Unix(),
+	}), nil
 }
 
 // newestIsOf reports whether the newest outstanding range of a counter belongs to a principal: a
@@ -79,26 +67,6 @@ func newestIsOf(c hilo.Counter, principal []byte) bool {
 	if len(c.Outstanding) == 0 {
 		return false
 	}
-	h, _ := HolderOf(c.Outstanding[len(c.Outstanding)-1])
-	return !h.Reserve && len(principal) <= maxHolderPrincipal && h.Principal == string(principal)
-}
-
-// holderMessage returns the holder of a range as a record has it.
-func holderMessage(o hilo.Outstanding) *raftlogv1.RangeHolder {
-	h, ok := HolderOf(o)
-	if !ok {
-		return nil
-	}
-	return &raftlogv1.RangeHolder{Label: h.Label, Principal: h.Principal, Node: h.Node, Reserve: h.Reserve, IssuedUnix: h.Issued.Unix()}
-}
-
-// restoredHolder returns the holder in a record; empty for nil.
-func restoredHolder(m *raftlogv1.RangeHolder) hilo.Holder {
-	if m == nil {
-		return hilo.Holder{}
-	}
-	return RangeHolder{
-		Label: m.GetLabel(), Principal: m.GetPrincipal(), Node: m.GetNode(), Reserve: m.GetReserve(),
-		Issued: time.Unix(m.GetIssuedUnix(), 0),
-	}.packed()
+	h := HolderOf(c.Outstanding[len(c.Outstanding)-1])
+	return !h.GetReserve() && len(principal) <= maxHolderPrincipal && h.GetPrincipal() == string(principal)
 }

@@ -20,7 +20,7 @@ import (
 // another cluster than the one this state is of, *raftlog.UnknownFormatError for
 // one that a newer release wrote, or is r's.
 func (s *State) Restore(r io.Reader) error {
-	restored, err := readContents(r, s.maxFormat)
+	restored, err := readContents(r, s.cfg.MaxFormat)
 	if err != nil {
 		return fmt.Errorf("restore a snapshot: %w", err)
 	}
@@ -28,7 +28,7 @@ func (s *State) Restore(r io.Reader) error {
 		return fmt.Errorf("restore a snapshot: %w", err)
 	}
 	s.applied.set(restored.applied)
-	s.logger.Info("restored a snapshot", "index", restored.applied,
+	s.cfg.Logger.Info("restored a snapshot", "index", restored.applied,
 		"identities", restored.identities.count(), "hilos", restored.hilos.counters.Len(),
 		"claims", restored.claims.claimed.Len(), "series", restored.series.byName.Len(), "requests", restored.requests.size)
 	return nil

@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 
 	"github.com/idnode/idnode/client/docid"
@@ -122,10 +121,4 @@ func (s *requestShare) each(f func(e *requestEntry, result []byte)) {
 		}
 		skip = 0
 	}
-}
-
-// compareSettings orders settings by key, so that a snapshot does not depend on
-// the order of the table.
-func compareSettings(a, b settingID) int {
-	return cmp.Compare(settingTable[a].Key, settingTable[b].Key)
 }

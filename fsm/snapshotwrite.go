@@ -32,12 +32,9 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	out := &snapshotWriter{w: bufio.NewWriterSize(w, snapshotBuffer)}
 	out.write([]byte(snapshotMagic))
 	out.frame(s.header)
-	s.writeMembership(out)
 	s.writeCluster(out)
-	s.writeSessions(out)
-	s.writeJoinTokens(out)
 	s.writeNames(out)
-	out.released(s.released)
+	s.writeOwn(out)
 	s.writeRequests(out)
 	return out.end()
 }
@@ -59,9 +56,11 @@ func (s *Snapshot) writeCluster(out *snapshotWriter) {
 	for _, name := range s.databases {
 		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Database{Database: name}})
 	}
-	for _, id := range s.changedSettings() {
-		setting := &raftlogv1.SettingRecord{Key: settingTable[id].Key, Value: s.settings.values[id]}
-		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Setting{Setting: setting}})
+	for id := range settingCount {
+		if s.settings.changed(id) {
+			setting := &raftlogv1.SettingRecord{Key: settingTable[id].Key, Value: s.settings.value(id)}
+			out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Setting{Setting: setting}})
+		}
 	}
 	if r := s.roles; r != nil {
 		record := &raftlogv1.RolesRecord{Table: r.encoded, LogIndex: r.setAt}
@@ -79,34 +78,18 @@ func (s *Snapshot) writeCluster(out *snapshotWriter) {
 	}
 }
 
-func (s *Snapshot) writeMembership(out *snapshotWriter) {
+// writeOwn writes what is no use to another cluster.
+func (s *Snapshot) writeOwn(out *snapshotWriter) {
 	if s.membership != 0 {
 		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_MembershipIndex{MembershipIndex: s.membership}})
 	}
-}
-
-func (s *Snapshot) writeSessions(out *snapshotWriter) {
 	for i := range s.sessions {
 		s.sessions[i].write(out)
 	}
-}
-
-func (s *Snapshot) writeJoinTokens(out *snapshotWriter) {
 	for _, t := range s.joinTokens {
 		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_JoinToken{JoinToken: t}})
 	}
-}
-
-// changedSettings returns the settings that differ from their default.
-func (s *Snapshot) changedSettings() []settingID {
-	var ids []settingID
-	for id := range settingCount {
-		if s.settings.changed(id) {
-			ids = append(ids, id)
-		}
-	}
-	slices.SortFunc(ids, compareSettings)
-	return ids
+	out.released(s.released)
 }
 
 // etagsInRecord is how many databases a record of etags has at most: with the longest
@@ -176,7 +159,7 @@ func (w *snapshotWriter) hilos(all table.Frozen[packedHiLo]) {
 		m.Database, m.Tag, m.Max, m.Peak = e.Database, e.Name, c.Max, c.Peak
 		m.Outstanding = m.Outstanding[:0]
 		for _, o := range c.Outstanding {
-			m.Outstanding = append(m.Outstanding, &raftlogv1.OutstandingRange{Low: o.Low, High: o.High, Token: o.Token, Holder: holderMessage(o)})
+			m.Outstanding = append(m.Outstanding, &raftlogv1.OutstandingRange{Low: o.Low, High: o.High, Token: o.Token, Holder: HolderOf(o)})
 		}
 		return w.record(record)
 	})

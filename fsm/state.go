@@ -48,11 +48,7 @@ type Config struct {
 // State is the replicated state. One goroutine calls Apply, Skip and Restore; all other methods
 // are safe for concurrent use.
 type State struct {
-	logger        *slog.Logger
-	maxFormat     uint32
-	answeredAgain func(database string)
-	etagFloors    func(nodeID []byte, etags *raftlogv1.EtagState)
-	hiloTaken     func(database, tag string, upTo int64)
+	cfg Config
 
 	// mu guards contents: Apply writes, reads read.
 	mu       sync.RWMutex
@@ -72,19 +68,16 @@ func New(cfg Config) *State {
 	if cfg.MaxFormat == 0 {
 		cfg.MaxFormat = raftlog.FormatVersion
 	}
-	s := &State{
-		logger: cfg.Logger, maxFormat: cfg.MaxFormat,
-		answeredAgain: cfg.AnsweredAgain, etagFloors: cfg.EtagFloors, hiloTaken: cfg.HiLoTaken,
-	}
+	s := &State{cfg: cfg}
 	s.use(newContents())
 	return s
 }
 
 // use makes c the contents. The caller holds the lock if s is shared.
 func (s *State) use(c *contents) {
-	c.requests.answeredAgain = s.answeredAgain
-	c.etags.floors = s.etagFloors
-	c.hilos.taken = s.hiloTaken
+	c.requests.answeredAgain = s.cfg.AnsweredAgain
+	c.etags.floors = s.cfg.EtagFloors
+	c.hilos.taken = s.cfg.HiLoTaken
 	for node := range c.etags.byNode {
 		c.etags.tell(node)
 	}
@@ -99,18 +92,18 @@ func (s *State) use(c *contents) {
 // *raftlog.UnknownFormatError, or one that wraps ErrCorrupt, ErrWrongCluster or ErrOrder.
 // A refused operation is not an error: its result has the refusal.
 func (s *State) Apply(index uint64, entry []byte) ([]raftlog.GroupResult, error) {
-	e, err := raftlog.DecodeEntry(entry, s.maxFormat)
+	e, err := raftlog.DecodeEntry(entry, s.cfg.MaxFormat)
 	if errors.Is(err, raftlog.ErrCorrupt) {
 		err = fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
+	var results []raftlog.GroupResult
+	if err == nil {
+		results, err = s.apply(index, &e)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("log entry %d: %w", index, err)
 	}
-	results, err := s.apply(index, &e)
-	if err != nil {
-		return nil, fmt.Errorf("log entry %d: %w", index, err)
-	}
-	s.applied.advance(index)
+	s.applied.set(index)
 	return results, nil
 }
 
@@ -127,9 +120,9 @@ func (s *State) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult, er
 // Raft's configuration. An index that is not above it changes nothing.
 func (s *State) Skip(index uint64) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.contents.applied = max(s.contents.applied, index)
-	s.mu.Unlock()
-	s.applied.advance(index)
+	s.applied.set(s.contents.applied)
 }
 
 // AppliedIndex returns the newest log index that was applied or skipped.

@@ -80,15 +80,15 @@ func (p *transcript) answer(r *raftlogv1.Result) string {
 
 // showOutstanding says a range, and who holds it.
 func (p *transcript) showOutstanding(o hilo.Outstanding) string {
-	h, known := HolderOf(o)
-	if !known {
+	h := HolderOf(o)
+	if h == nil {
 		return fmt.Sprintf("%d-%d", o.Low, o.High)
 	}
 	s := fmt.Sprintf("%d-%d %q of %q", o.Low, o.High, h.Label, h.Principal)
 	if h.Reserve {
 		s = fmt.Sprintf("%d-%d reserve of %q", o.Low, o.High, h.Principal)
 	}
-	return fmt.Sprintf("%s from %s at %s", s, h.Node, h.Issued.Format(time.TimeOnly))
+	return fmt.Sprintf("%s from %s at %s", s, h.Node, time.Unix(h.IssuedUnix, 0).UTC().Format(time.TimeOnly))
 }
 
 func showBlock(first, last int64) string {

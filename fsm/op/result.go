@@ -1,11 +1,13 @@
 package op
 
 import (
+	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/identity"
+	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/internal/wire"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -144,4 +146,55 @@ func decodeBlock(data []byte) (b identity.Block, ok bool) {
 		}
 	}
 	return b, r.Err() == nil
+}
+
+// CodecError is the error of an operation that cannot be encoded, or of bytes that are no
+// result.
+type CodecError struct {
+	what string
+	err  error
+}
+
+func (e *CodecError) Error() string { return e.what + ": " + e.err.Error() }
+
+func (e *CodecError) Unwrap() error { return e.err }
+
+// DecodeResult returns what an applied operation was answered. The error is a
+// *RefusedError, or an *outcome.Error around a *CodecError for bytes that are no result:
+// what the operation did is unknown.
+func DecodeResult(result []byte) (*raftlogv1.Result, error) {
+	r := new(raftlogv1.Result)
+	if err := proto.Unmarshal(result, r); err != nil {
+		return nil, notDecoded("decode a result", err)
+	}
+	if refusal := r.GetRefusal(); refusal != nil {
+		return nil, &RefusedError{Refusal: refusal}
+	}
+	return r, nil
+}
+
+func notDecoded(what string, err error) error {
+	return outcome.NewUnknown(outcome.Unspecified, &CodecError{what, err})
+}
+
+// RefusedError is an operation that the replicated state refused: nothing changed.
+type RefusedError struct {
+	// Refusal says why, in the words of the log.
+	Refusal *raftlogv1.Refusal
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("refused: %s (%s)", e.Refusal.GetDetail(), e.Refusal.GetReason())
+}
+
+func (e *RefusedError) Refused() *raftlogv1.Refusal { return e.Refusal }
+
+// RefusalOf returns the refusal in err, or nil. An error has one if it has a method
+// Refused, as that of a call to a peer may have.
+func RefusalOf(err error) *raftlogv1.Refusal {
+	var refused interface{ Refused() *raftlogv1.Refusal }
+	if errors.As(err, &refused) {
+		return refused.Refused()
+	}
+	return nil
 }

@@ -335,9 +335,9 @@ func TestTheStateKnowsWhoseReserveAGrantIs(t *testing.T) {
 		synctest.Wait()
 		counter, _ := w.state.HiLo("db", "users")
 		newest := counter.Outstanding[len(counter.Outstanding)-1]
-		h, known := fsm.HolderOf(newest)
-		if !known || !h.Reserve || h.Node != "A" || h.Principal != principal || h.Label != "" {
-			t.Errorf("%+v %v", h, known)
+		h := fsm.HolderOf(newest)
+		if !h.GetReserve() || h.GetNode() != "A" || h.GetPrincipal() != principal || h.GetLabel() != "" {
+			t.Errorf("%v", h)
 		}
 	})
 }

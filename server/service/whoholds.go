@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -34,13 +35,14 @@ func (r *ranges) whoHolds(ctx context.Context, req *idnodev1.WhoHoldsRequest) (*
 	}
 	found := counter.Outstanding[at]
 	res.State, res.Low, res.High = idnodev1.RangeState_RANGE_STATE_OUTSTANDING, found.Low, found.High
-	holder, known := fsm.HolderOf(found)
-	if holder.Reserve {
+	holder := fsm.HolderOf(found)
+	if holder.GetReserve() {
 		res.State = idnodev1.RangeState_RANGE_STATE_RESERVED
 	}
-	if known {
+	if holder != nil {
 		res.Holder = &idnodev1.RangeHolder{
-			Label: holder.Label, Principal: holder.Principal, NodeTag: holder.Node, IssuedAt: timestamppb.New(holder.Issued),
+			Label: holder.GetLabel(), Principal: holder.GetPrincipal(), NodeTag: holder.GetNode(),
+			IssuedAt: timestamppb.New(time.Unix(holder.GetIssuedUnix(), 0)),
 		}
 	}
 	return res, nil
