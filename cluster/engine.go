@@ -102,10 +102,7 @@ func (n *Node) startEngine() (*engine, error) {
 		_ = e.transport.Close() // The first error says what is wrong.
 		return nil, err
 	}
-	if err := e.startWork(); err != nil {
-		_ = e.stopRaft() // The first error says what is wrong.
-		return nil, err
-	}
+	e.startWork()
 	e.startLoops()
 	return e, nil
 }
@@ -183,15 +180,12 @@ func (e *engine) bootstrap(config *raft.Config) error {
 	return nil
 }
 
-func (e *engine) startWork() error {
+func (e *engine) startWork() {
 	stuck := raftguard.NewStuckTransfer(e.node.lifecycle.fail)
 	e.startCommit(stuck)
 	e.watch()
 	e.lead(stuck)
-	if err := e.startReads(); err != nil {
-		return fmt.Errorf("cluster: %w", err)
-	}
-	return nil
+	e.startReads()
 }
 
 func (e *engine) startCommit(stuck *raftguard.StuckTransfer) {
@@ -255,14 +249,13 @@ func (e *engine) lead(stuck *raftguard.StuckTransfer) {
 	})
 }
 
-func (e *engine) startReads() (err error) {
+func (e *engine) startReads() {
 	n, c := e.node, e.node.cfg
-	e.local = readindex.NewLocal(leaderReads{e}, readindex.LocalConfig{})
-	e.reads, err = readindex.New(readindex.Config{
+	e.local = readindex.NewLocal(leaderReads{e})
+	e.reads = readindex.New(readindex.Config{
 		Self: n.record.Name(), Leaders: e.gatherer, Local: e.local, Remote: remoteReads{n},
 		State: c.StateMachine, Limit: c.LeaderWait,
 	})
-	return err
 }
 
 func (e *engine) startLoops() {

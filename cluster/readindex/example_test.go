@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/idnode/idnode/cluster/readindex"
 )
@@ -24,7 +25,7 @@ func (l *leader) Ready() (readindex.Ready, bool) {
 // read that waits until its own state machine has applied that index is linearizable.
 func ExampleLocal() {
 	raft := &leader{commit: 10}
-	local := readindex.NewLocal(raft, readindex.LocalConfig{})
+	local := readindex.NewLocal(raft)
 	defer local.Close()
 
 	index, err := local.ReadIndex(context.Background())
@@ -57,12 +58,9 @@ func (f *follower) WaitApplied(_ context.Context, index uint64) error {
 // A follower asks the leader for the index, and reads its own state.
 func ExampleReader() {
 	node := &follower{applied: 7}
-	local := readindex.NewLocal(notLeading{}, readindex.LocalConfig{})
+	local := readindex.NewLocal(notLeading{})
 	defer local.Close()
-	reader, err := readindex.New(readindex.Config{Self: self, Leaders: node, Local: local, Remote: node, State: node})
-	if err != nil {
-		panic(err)
-	}
+	reader := readindex.New(readindex.Config{Self: self, Leaders: node, Local: local, Remote: node, State: node, Limit: time.Second})
 	defer reader.Close()
 
 	fmt.Println(reader.Linearize(context.Background()))

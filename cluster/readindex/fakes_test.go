@@ -170,24 +170,20 @@ type rig struct {
 	reader  *Reader
 }
 
-func newRig(t *testing.T, ask remote, change func(*Config)) *rig {
+// limit is the Limit of a rig's Reader.
+const limit = 2 * time.Second
+
+func newRig(t *testing.T, ask remote) *rig {
 	t.Helper()
 	r := &rig{raft: newFakeRaft(), leaders: &leaders{leader: "self"}, state: &state{changed: make(chan struct{})}}
-	r.local = NewLocal(r.raft, LocalConfig{})
-	cfg := Config{Self: "self", Leaders: r.leaders, Local: r.local, Remote: ask, State: r.state}
+	r.local = NewLocal(r.raft)
+	cfg := Config{Self: "self", Leaders: r.leaders, Local: r.local, Remote: ask, State: r.state, Limit: limit}
 	if ask == nil {
 		cfg.Remote = remote(func(context.Context, string) (uint64, error) { return 0, errBroken })
 	}
-	if change != nil {
-		change(&cfg)
-	}
-	reader, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.reader = reader
+	r.reader = New(cfg)
 	t.Cleanup(func() {
-		reader.Close()
+		r.reader.Close()
 		r.local.Close()
 	})
 	return r

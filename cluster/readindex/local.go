@@ -3,7 +3,6 @@ package readindex
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/idnode/idnode/internal/outcome"
 )
@@ -41,30 +40,14 @@ type Ready struct {
 // Local finds read indexes on the leader. It is safe for concurrent use. This node's Reader and
 // the calls of other nodes share a Local, and so its rounds.
 type Local struct {
-	cfg    LocalConfig
 	raft   Raft
 	rounds *rounds
 }
 
-// LocalConfig bounds a Local. Zero values get defaults.
-type LocalConfig struct {
-	// MaxWaiters bounds how many calls wait at a time.
-	MaxWaiters int
-	// RoundTimeout bounds one quorum check. A leader that is cut off loses its
-	// leadership earlier, by Raft's lease; this is for a Raft that hangs.
-	RoundTimeout time.Duration
-}
-
 // NewLocal starts a Local; Close ends it.
-func NewLocal(raft Raft, cfg LocalConfig) *Local {
-	if cfg.MaxWaiters <= 0 {
-		cfg.MaxWaiters = DefaultMaxWaiters
-	}
-	if cfg.RoundTimeout <= 0 {
-		cfg.RoundTimeout = DefaultRoundTimeout
-	}
-	l := &Local{cfg: cfg, raft: raft}
-	l.rounds = newRounds(cfg.MaxWaiters, l.find)
+func NewLocal(raft Raft) *Local {
+	l := &Local{raft: raft}
+	l.rounds = newRounds(maxWaiters, l.find)
 	return l
 }
 
@@ -88,7 +71,7 @@ func (l *Local) Close() { l.rounds.close() }
 //  3. The term must not have changed: otherwise this node may have lost and regained
 //     leadership, and others may have answered writes in between.
 func (l *Local) find(ctx context.Context) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.RoundTimeout)
+	ctx, cancel := context.WithTimeout(ctx, defaultRoundTimeout)
 	defer cancel()
 	ready, ok := l.raft.Ready()
 	if !ok || l.raft.Term() != ready.Term {

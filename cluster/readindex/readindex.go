@@ -22,11 +22,12 @@ import (
 	"github.com/idnode/idnode/internal/pause"
 )
 
-// Defaults of Config.
 const (
-	DefaultMaxWaiters   = 65536
-	DefaultRoundTimeout = time.Second
-	DefaultLimit        = 2 * time.Second
+	// maxWaiters bounds how many calls wait at a time.
+	maxWaiters = 65536
+	// defaultRoundTimeout bounds one quorum check, or one call to the leader. A leader that is
+	// cut off loses its leadership earlier, by Raft's lease; this is for a Raft that hangs.
+	defaultRoundTimeout = time.Second
 )
 
 // Waits between rounds that failed.
@@ -57,7 +58,7 @@ type State interface {
 	WaitApplied(ctx context.Context, index uint64) error
 }
 
-// Config is what a Reader needs. Zero values get defaults.
+// Config is what a Reader needs.
 type Config struct {
 	// Self is this node's Raft id, as Leaders returns it.
 	Self    string
@@ -65,51 +66,25 @@ type Config struct {
 	Local   *Local
 	Remote  Remote
 	State   State
-	// MaxWaiters bounds how many reads wait at a time.
-	MaxWaiters int
-	// RoundTimeout bounds one call to the leader.
-	RoundTimeout time.Duration
 	// Limit bounds the retries of a round, and with a quarter more also the wait of a
 	// read for the local state. It must be longer than an election, and equals the wait
 	// of writes for a leader.
 	Limit time.Duration
 }
 
-func (c Config) withDefaults() (Config, error) {
-	if c.Self == "" || c.Leaders == nil || c.Local == nil || c.Remote == nil || c.State == nil {
-		return c, errors.New("readindex: Self, Leaders, Local, Remote and State are required")
-	}
-	if c.MaxWaiters == 0 {
-		c.MaxWaiters = DefaultMaxWaiters
-	}
-	if c.RoundTimeout == 0 {
-		c.RoundTimeout = DefaultRoundTimeout
-	}
-	if c.Limit == 0 {
-		c.Limit = DefaultLimit
-	}
-	if c.MaxWaiters < 0 || c.RoundTimeout < 0 || c.Limit < 0 {
-		return c, errors.New("readindex: MaxWaiters and the times must not be negative")
-	}
-	return c, nil
-}
-
 // Reader makes this node's reads linearizable, on the leader and on followers
 // alike. It is safe for concurrent use.
 type Reader struct {
-	cfg    Config
-	rounds *rounds
+	cfg          Config
+	roundTimeout time.Duration
+	rounds       *rounds
 }
 
 // New starts a Reader; Close ends it.
-func New(cfg Config) (*Reader, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	r := &Reader{cfg: cfg}
-	r.rounds = newRounds(cfg.MaxWaiters, r.find)
-	return r, nil
+func New(cfg Config) *Reader {
+	r := &Reader{cfg: cfg, roundTimeout: defaultRoundTimeout}
+	r.rounds = newRounds(maxWaiters, r.find)
+	return r
 }
 
 // Linearize waits until the local state is at least as new as the call. Its
@@ -177,7 +152,7 @@ func (r *Reader) find(ctx context.Context) (uint64, error) {
 
 // ask makes one attempt, on this node's Local or at the leader.
 func (r *Reader) ask(ctx context.Context, leader string) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.RoundTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.roundTimeout)
 	defer cancel()
 	if leader == r.cfg.Self {
 		return r.cfg.Local.ReadIndex(ctx)

@@ -46,7 +46,7 @@ func TestLocalReadIndex(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				raft := newFakeRaft()
 				test.change(raft)
-				l := NewLocal(raft, LocalConfig{})
+				l := NewLocal(raft)
 				defer l.Close()
 				index, err := l.ReadIndex(bg)
 				if test.reason != 0 {
@@ -65,7 +65,7 @@ func TestWhoComesDuringARoundWaitsForTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		raft, gate := newFakeRaft(), make(chan struct{})
 		raft.verify = func(context.Context) error { <-gate; return nil }
-		l := NewLocal(raft, LocalConfig{})
+		l := NewLocal(raft)
 		defer l.Close()
 		ask := func() (uint64, error) { return l.ReadIndex(bg) }
 		first := async(ask)
@@ -94,7 +94,8 @@ func TestRoundsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		raft, gate := newFakeRaft(), make(chan struct{})
 		raft.verify = func(context.Context) error { <-gate; return nil }
-		l := NewLocal(raft, LocalConfig{MaxWaiters: 2})
+		l := NewLocal(raft)
+		l.rounds.most = 2
 		ctx, cancel := context.WithCancel(bg)
 		ask := func() (uint64, error) { return l.ReadIndex(ctx) }
 		first, second := async(ask), async(ask)
@@ -114,7 +115,7 @@ func TestRoundsAreBounded(t *testing.T) {
 
 func TestLinearizeOnTheLeaderWaitsForTheState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil, nil)
+		r := newRig(t, nil)
 		c := async(func() (uint64, error) { return 0, r.reader.Linearize(bg) })
 		select {
 		case got := <-c:
@@ -136,19 +137,20 @@ func TestLinearizeOnTheLeaderWaitsForTheState(t *testing.T) {
 // TestANodeCutOffAfterItWasToldTheIndexGivesUp: it does not catch up any more,
 // so its reads end as if they had found no leader, whatever their deadlines.
 func TestANodeCutOffAfterItWasToldTheIndexGivesUp(t *testing.T) {
-	for _, answersAfter := range []time.Duration{0, time.Second, DefaultLimit - lastBackoff} {
+	for _, answersAfter := range []time.Duration{0, time.Second, limit - lastBackoff} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, func(ctx context.Context, _ string) (uint64, error) {
 				pause.For(ctx, answersAfter)
 				return 20, nil
-			}, func(c *Config) { c.RoundTimeout = DefaultLimit })
+			})
+			r.reader.roundTimeout = limit
 			r.leaders.leader = "b"
 			ctx, cancel := context.WithTimeout(bg, time.Minute)
 			defer cancel()
 			start := time.Now()
 			want(t, r.reader.Linearize(ctx), outcome.NoQuorum)
-			if took, most := time.Since(start), DefaultLimit*5/4; took < DefaultLimit || took > most {
-				t.Fatalf("it took %v, want %v to %v", took, DefaultLimit, most)
+			if took, most := time.Since(start), limit*5/4; took < limit || took > most {
+				t.Fatalf("it took %v, want %v to %v", took, limit, most)
 			}
 		})
 	}
@@ -164,7 +166,7 @@ func TestAFollowerAsksTheLeaderOnceForAllWhoWait(t *testing.T) {
 			calls++
 			<-gate
 			return 42, nil
-		}, nil)
+		})
 		r.leaders.leader = "b"
 		ask := func() (uint64, error) { return r.reader.ReadIndex(bg) }
 		waiting := []<-chan read{async(ask)}
@@ -192,7 +194,7 @@ func TestReadsRideOutAnElection(t *testing.T) {
 				return 0, outcome.NewNotApplied(outcome.NotLeader, nil)
 			}
 			return 42, nil
-		}, nil)
+		})
 		r.leaders.leader = "b"
 		index, err := r.reader.ReadIndex(bg)
 		if err != nil || index != 42 {
@@ -215,10 +217,10 @@ func TestReadsFailInTimeAndSayWhy(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, func(context.Context, string) (uint64, error) { return 0, test.err }, nil)
+				r := newRig(t, func(context.Context, string) (uint64, error) { return 0, test.err })
 				r.leaders.leader = "b"
 				c := async(func() (uint64, error) { return r.reader.ReadIndex(bg) })
-				sleepPast(DefaultLimit)
+				sleepPast(limit)
 				want(t, get(t, c).err, test.reason)
 			})
 		})
@@ -227,7 +229,7 @@ func TestReadsFailInTimeAndSayWhy(t *testing.T) {
 
 func TestWithoutALeaderReadsFailAsWritesDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil, nil)
+		r := newRig(t, nil)
 		r.leaders.leader, r.leaders.err = "", outcome.NewNotApplied(outcome.NoQuorum, nil)
 		_, err := r.reader.ReadIndex(bg)
 		want(t, err, outcome.NoQuorum)
@@ -237,7 +239,7 @@ func TestWithoutALeaderReadsFailAsWritesDo(t *testing.T) {
 
 func TestClosingEndsEveryWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(ctx context.Context, _ string) (uint64, error) { <-ctx.Done(); return 0, ctx.Err() }, nil)
+		r := newRig(t, func(ctx context.Context, _ string) (uint64, error) { <-ctx.Done(); return 0, ctx.Err() })
 		r.leaders.leader = "b"
 		ask := func() (uint64, error) { return r.reader.ReadIndex(bg) }
 		first, second := async(ask), async(ask)
@@ -249,30 +251,6 @@ func TestClosingEndsEveryWait(t *testing.T) {
 		want(t, get(t, second).err, outcome.Stopping)
 		want(t, get(t, async(ask)).err, outcome.Stopping)
 	})
-}
-
-func TestConfigIsChecked(t *testing.T) {
-	l := NewLocal(newFakeRaft(), LocalConfig{})
-	defer l.Close()
-	good := Config{
-		Self: "self", Leaders: &leaders{}, Local: l, State: &state{},
-		Remote: remote(func(context.Context, string) (uint64, error) { return 0, nil }),
-	}
-	tests := map[string]func(*Config){
-		"self": func(c *Config) { c.Self = "" }, "leaders": func(c *Config) { c.Leaders = nil },
-		"local": func(c *Config) { c.Local = nil }, "remote": func(c *Config) { c.Remote = nil },
-		"state": func(c *Config) { c.State = nil }, "waiters": func(c *Config) { c.MaxWaiters = -1 },
-		"limit": func(c *Config) { c.Limit = -1 },
-	}
-	for name, change := range tests {
-		t.Run(name, func(t *testing.T) {
-			c := good
-			change(&c)
-			if _, err := New(c); err == nil {
-				t.Fatal("it was accepted")
-			}
-		})
-	}
 }
 
 // TestReadsSeeEveryWriteAnsweredBefore is linearizability itself: writers raise
@@ -297,7 +275,7 @@ func playReads(t *testing.T, seed uint64, readers int) (found []string) {
 		defer lock.Unlock()
 		return time.Duration(random.Int64N(int64(most)))
 	}
-	r := newRig(t, nil, nil)
+	r := newRig(t, nil)
 	r.raft.verify = func(ctx context.Context) error {
 		time.Sleep(moment(10 * time.Millisecond))
 		if moment(10) == 0 {
@@ -353,7 +331,7 @@ func visibleNow(f *fakeRaft) uint64 {
 func BenchmarkReadIndex(b *testing.B) {
 	for _, callers := range []int{1, 64, 512} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			l := NewLocal(newFakeRaft(), LocalConfig{})
+			l := NewLocal(newFakeRaft())
 			defer l.Close()
 			b.ReportAllocs()
 			b.SetParallelism(callers)
