@@ -212,14 +212,12 @@ func (p *Witness) Save(context.Context) error {
 	if newest == p.savedChanges && at == p.savedCommitted {
 		return nil
 	}
-	data, err := witness.Record{ClusterID: p.cfg.Record.Get().ClusterID, Committed: at, Members: members}.Encode()
-	if err == nil {
-		err = p.cfg.Storage.SaveWitness(data)
+	record := witness.Record{ClusterID: p.cfg.Record.Get().ClusterID, Committed: at, Members: members}
+	if err := p.cfg.Storage.SaveWitness(record.Encode()); err != nil {
+		return err
 	}
-	if err == nil {
-		p.savedChanges, p.savedCommitted = newest, at
-	}
-	return err
+	p.savedChanges, p.savedCommitted = newest, at
+	return nil
 }
 
 // Electorate returns the voters by Raft's configuration, or, before there is one, the

@@ -5,6 +5,7 @@ package witness
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 )
@@ -79,17 +80,15 @@ func (s *Seen) Contradicts(process uint64, p DiskState) error {
 // Witness is safe for concurrent use.
 type Witness struct {
 	mu      sync.Mutex
-	members map[string]*Seen
+	members map[string]Seen
 	// changes counts the changes of members.
 	changes uint64
 }
 
 // New returns a witness that knows what was stored.
 func New(stored map[string]Seen) *Witness {
-	w := &Witness{members: map[string]*Seen{}}
-	for id, s := range stored {
-		w.members[id] = &s
-	}
+	w := &Witness{members: map[string]Seen{}}
+	maps.Copy(w.members, stored)
 	return w
 }
 
@@ -97,10 +96,7 @@ func New(stored map[string]Seen) *Witness {
 func (w *Witness) Seen(id string) Seen {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if s := w.members[id]; s != nil {
-		return *s
-	}
-	return Seen{}
+	return w.members[id]
 }
 
 // Accept returns nil if a process may be the member id: its disk has everything that the
@@ -110,13 +106,13 @@ func (w *Witness) Seen(id string) Seen {
 func (w *Witness) Accept(id string, process uint64, p DiskState, asked Seen) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.of(id)
+	s := w.members[id]
 	switch {
 	case s.Process != process:
 		if p.Trusted {
-			*s = Seen{}
+			s = Seen{}
 		}
-		asked = *s
+		asked = s
 	case asked.Process != process:
 		return nil
 	}
@@ -126,8 +122,9 @@ func (w *Witness) Accept(id string, process uint64, p DiskState, asked Seen) err
 	if s.Process != process {
 		s.Process, s.Starts, s.Age = process, p.Starts, 0
 	}
-	w.changes++
 	s.Term, s.Committed, s.Age = max(s.Term, p.Term), max(s.Committed, p.Committed), max(s.Age, p.Age)
+	w.members[id] = s
+	w.changes++
 	return nil
 }
 
@@ -137,8 +134,24 @@ func (w *Witness) Accept(id string, process uint64, p DiskState, asked Seen) err
 func (w *Witness) Acknowledged(id string, term, match, committed uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.of(id)
-	before := *s
+	w.acknowledged(id, w.members[id], term, match, committed)
+}
+
+// Told records what a member sends by other means than the Raft port. It counts only if it is
+// from the process that was accepted last. An age alone needs no record.
+func (w *Witness) Told(id string, process, term, committed uint64, age time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s, known := w.members[id]; known && s.Process == process {
+		s.Age = max(s.Age, age)
+		w.members[id] = s
+		w.acknowledged(id, s, term, 0, committed)
+	}
+}
+
+// acknowledged is Acknowledged of a member that was seen as before. The caller holds the lock.
+func (w *Witness) acknowledged(id string, before Seen, term, match, committed uint64) {
+	s := before
 	s.Term, s.Committed = max(s.Term, term), max(s.Committed, committed)
 	switch {
 	case match > 0 && term > s.MatchTerm:
@@ -146,23 +159,9 @@ func (w *Witness) Acknowledged(id string, term, match, committed uint64) {
 	case term == s.MatchTerm:
 		s.Match = max(s.Match, match)
 	}
-	if *s != before {
+	if s != before {
+		w.members[id] = s
 		w.changes++
-	}
-}
-
-// Told records what a member sends by other means than the Raft port. It counts only if it is
-// from the process that was accepted last. An age alone needs no record.
-func (w *Witness) Told(id string, process, term, committed uint64, age time.Duration) {
-	w.mu.Lock()
-	s := w.members[id]
-	accepted := s != nil && s.Process == process
-	if accepted {
-		s.Age = max(s.Age, age)
-	}
-	w.mu.Unlock()
-	if accepted {
-		w.Acknowledged(id, term, 0, committed)
 	}
 }
 
@@ -170,18 +169,5 @@ func (w *Witness) Told(id string, process, term, committed uint64, age time.Dura
 func (w *Witness) Known() (members map[string]Seen, changes uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	members = make(map[string]Seen, len(w.members))
-	for id, s := range w.members {
-		members[id] = *s
-	}
-	return members, w.changes
-}
-
-func (w *Witness) of(id string) *Seen {
-	s := w.members[id]
-	if s == nil {
-		s = &Seen{}
-		w.members[id] = s
-	}
-	return s
+	return maps.Clone(w.members), w.changes
 }

@@ -34,10 +34,7 @@ func TestASetBackDiskIsNoticed(t *testing.T) {
 		seen(w)
 		// What was known counts after a restart of the witness, too.
 		members, _ := w.Known()
-		data, err := Record{ClusterID: []byte{1}, Committed: 3, Members: members}.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := Record{ClusterID: []byte{1}, Committed: 3, Members: members}.Encode()
 		stored, err := Decode(data, []byte{1})
 		if err != nil || !reflect.DeepEqual(stored.Members, members) || stored.Committed != 3 {
 			t.Fatalf("%+v, %v", stored, err)
@@ -100,10 +97,7 @@ func TestAProcessSetBackWithItsMemoryIsNoticed(t *testing.T) {
 
 func TestADamagedRecordIsEmpty(t *testing.T) {
 	written := Record{ClusterID: []byte{1}, Committed: 12, Members: map[string]Seen{"b": {Starts: 3}}}
-	data, err := written.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := written.Encode()
 	for i := range data {
 		damaged := append([]byte(nil), data...)
 		damaged[i] ^= 1
