@@ -46,17 +46,17 @@ func (s *stream) admit(raw net.Conn, spoke func()) (admitted net.Conn, g greetin
 		return nil, g, fmt.Errorf("reading the greeting: %w", err)
 	}
 	status, why := s.judge(ctx, g, state)
-	a := greetingReply{status: status, id: s.local, instance: s.instance}
+	a := greetingReply{Status: status, ID: s.local, Instance: s.instance}
 	if status == OK { // Other nodes need not know why.
-		a.disk = s.cfg.Witness.Own()
+		a.Disk = s.cfg.Witness.Own()
 	}
-	if _, err := conn.Write(a.encode()); err != nil {
+	if _, err := conn.Write(encode(a)); err != nil {
 		return nil, g, err
 	}
 	if status != OK {
 		return nil, g, &badGreetingError{g, status, why}
 	}
-	if g.purpose != forRaft {
+	if g.Purpose != forRaft {
 		return nil, g, nil
 	}
 	return conn, g, conn.SetDeadline(time.Time{})
@@ -97,7 +97,7 @@ type badGreetingError struct {
 }
 
 func (e *badGreetingError) Error() string {
-	text := fmt.Sprintf("%s of cluster %x asked for %s: %s", e.greeting.dialler, e.greeting.cluster, e.greeting.target, e.status)
+	text := fmt.Sprintf("%s of cluster %x asked for %s: %s", e.greeting.Dialler, e.greeting.Cluster, e.greeting.Target, e.status)
 	if e.why != nil {
 		text += ": " + e.why.Error()
 	}
@@ -132,23 +132,23 @@ func secure(ctx context.Context, conn *tls.Conn) (net.Conn, *tls.ConnectionState
 // judge decides about a greeting. The error says why the dialler was set back, if so.
 func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionState) (Status, error) {
 	peer, status := s.identify(g, state)
-	if status != OK || g.purpose == forProbe {
+	if status != OK || g.Purpose == forProbe {
 		return status, nil
 	}
-	seen, disk, asked := s.cfg.Witness.Seen(peer.ID), g.disk, witness.Seen{}
+	seen, disk, asked := s.cfg.Witness.Seen(peer.ID), g.Disk, witness.Seen{}
 	id := raft.ServerID(peer.ID)
-	if s.nodes.get(id).process != g.instance || seen.Contradicts(g.instance.number(), g.disk) != nil {
-		if a, ok := s.probe(ctx, peer); ok && a.instance != g.instance {
+	if s.nodes.get(id).process != g.Instance || seen.Contradicts(g.Instance.number(), g.Disk) != nil {
+		if a, ok := s.probe(ctx, peer); ok && a.Instance != g.Instance {
 			return Impostor, nil
 		} else if ok {
-			disk, asked = a.disk, seen // Unlike the greeting, the answer is newer than seen.
+			disk, asked = a.Disk, seen // Unlike the greeting, the answer is newer than seen.
 		}
 	}
-	if err := s.cfg.Witness.Accept(peer.ID, g.instance.number(), disk, asked); err != nil {
+	if err := s.cfg.Witness.Accept(peer.ID, g.Instance.number(), disk, asked); err != nil {
 		return SetBack, err
 	}
 	s.nodes.tell(id, disk)
-	s.replaced(peer.ID, g.instance)
+	s.replaced(peer.ID, g.Instance)
 	return OK, nil
 }
 
@@ -163,13 +163,13 @@ func (s *stream) replaced(id string, process instance) {
 
 // identify returns the member that a dialler claims to be, and whether its claim is true.
 func (s *stream) identify(g greeting, state *tls.ConnectionState) (Peer, Status) {
-	if g.cluster != s.cluster {
+	if g.Cluster != s.cluster {
 		return Peer{}, WrongCluster
 	}
-	if g.target != s.local {
+	if g.Target != s.local {
 		return Peer{}, WrongTarget
 	}
-	peer, ok := s.cfg.Directory.Lookup(g.dialler.String())
+	peer, ok := s.cfg.Directory.Lookup(g.Dialler.String())
 	switch {
 	case !ok:
 		return peer, NotMember
@@ -177,7 +177,7 @@ func (s *stream) identify(g greeting, state *tls.ConnectionState) (Peer, Status)
 		return peer, Removed
 	case state != nil && !s.cfg.NamesTag(*state, peer.Tag):
 		return peer, WrongCertificate
-	case g.dialler == s.local:
+	case g.Dialler == s.local:
 		// A node never dials itself, but a copy of its directory does.
 		return peer, Impostor
 	}
@@ -196,7 +196,7 @@ func (s *stream) probe(ctx context.Context, peer Peer) (greetingReply, bool) {
 		return greetingReply{}, false
 	}
 	_ = member.raw.Close()
-	s.nodes.change(raft.ServerID(peer.ID), func(n *knownNode) { n.process = member.answer.instance })
+	s.nodes.change(raft.ServerID(peer.ID), func(n *knownNode) { n.process = member.answer.Instance })
 	return member.answer, true
 }
 

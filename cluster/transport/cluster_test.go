@@ -220,8 +220,8 @@ func TestClusterStaysHealthyAmongStrangers(t *testing.T) {
 			connect(t, n.transport) // Silent.
 			stranger := connect(t, n.transport)
 			g := greetingOf(t, "A", n.tag)
-			g.cluster[3]++
-			_, _ = stranger.Write(append(g.encode(), vote...))
+			g.Cluster[3]++
+			_, _ = stranger.Write(append(encode(g), vote...))
 		}
 		// All must greet again among them.
 		n.transport.CloseStreams()

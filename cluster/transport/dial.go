@@ -46,7 +46,7 @@ func (s *stream) dial(ctx context.Context, target string, stall time.Duration) (
 		s.noteRefusal(err)
 		return nil, err
 	}
-	c := &conn{Conn: open.conn, raw: open.raw, peer: peer.ID, process: open.answer.instance, stall: stall}
+	c := &conn{Conn: open.conn, raw: open.raw, peer: peer.ID, process: open.answer.Instance, stall: stall}
 	if !s.conns.add(c) || s.removed(peer.ID) {
 		_ = c.Close()
 		return nil, net.ErrClosed
@@ -148,7 +148,7 @@ func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greet
 		return nil, greetingReply{}, err
 	}
 	seen := s.cfg.Witness.Seen(peer.ID) // Read before the answer, which is newer.
-	if _, err := conn.Write(g.encode()); err != nil {
+	if _, err := conn.Write(encode(g)); err != nil {
 		return nil, greetingReply{}, fmt.Errorf("greeting %s: %w", peer.Tag, err)
 	}
 	a, err := readReply(conn)
@@ -158,19 +158,19 @@ func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greet
 		return nil, a, &RefusedError{By: peer, Status: OtherVersion, why: other}
 	case err != nil:
 		return nil, a, fmt.Errorf("greeting %s: %w", peer.Tag, err)
-	case a.status != OK:
-		return nil, a, &RefusedError{By: peer, Status: a.status}
-	case a.id != g.target:
-		return nil, a, fmt.Errorf("greeting %s: %s answered", peer.Tag, a.id)
+	case a.Status != OK:
+		return nil, a, &RefusedError{By: peer, Status: a.Status}
+	case a.ID != g.Target:
+		return nil, a, fmt.Errorf("greeting %s: %s answered", peer.Tag, a.ID)
 	}
-	if g.purpose == forProbe {
+	if g.Purpose == forProbe {
 		return conn, a, nil
 	}
-	if err := s.cfg.Witness.Accept(a.id.String(), a.instance.number(), a.disk, seen); err != nil {
+	if err := s.cfg.Witness.Accept(a.ID.String(), a.Instance.number(), a.Disk, seen); err != nil {
 		return nil, a, fmt.Errorf("%s was set back to an older copy of its data directory: %w", peer.Tag, err)
 	}
-	s.nodes.tell(raft.ServerID(peer.ID), a.disk)
-	s.replaced(peer.ID, a.instance)
+	s.nodes.tell(raft.ServerID(peer.ID), a.Disk)
+	s.replaced(peer.ID, a.Instance)
 	return conn, a, nil
 }
 

@@ -1,28 +1,24 @@
 package transport
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/idnode/idnode/cluster/witness"
 	"github.com/idnode/idnode/internal/nodeid"
 )
 
 const (
-	instanceBytes  = 8
-	diskStateBytes = 1 + 6*8
 	// version is the version of the handshake. A node refuses any other.
 	version = 1
 	// magic and the version are the first bytes of greeting and answer in every version.
 	magic   = "idnraft"
 	opening = magic + string(rune(version))
 
-	greetingBytes = len(opening) + 1 + 3*nodeid.Size + instanceBytes + diskStateBytes
-	replyBytes    = len(opening) + 1 + nodeid.Size + instanceBytes + diskStateBytes
 	// maxOtherGreeting bounds how much of another version's greeting is read, in bytes.
 	maxOtherGreeting = 4096
 )
@@ -86,7 +82,7 @@ func (s Status) String() string {
 type clusterID [nodeid.Size]byte
 
 // instance is a random number that distinguishes the processes of one id.
-type instance [instanceBytes]byte
+type instance [8]byte
 
 func newInstance() (i instance) {
 	_, _ = rand.Read(i[:]) // rand.Read never fails.
@@ -114,110 +110,63 @@ const (
 	forAcceptance
 )
 
-// greeting is the dialler's first message.
+// greeting is the dialler's first message. Its fields, and those of witness.DiskState, are sent
+// in their order here.
 type greeting struct {
-	purpose         purpose
-	cluster         clusterID
-	dialler, target nodeid.ID
-	instance        instance
-	disk            witness.DiskState
-}
-
-func (g greeting) encode() []byte {
-	b := append([]byte(opening), byte(g.purpose))
-	b = append(b, g.cluster[:]...)
-	b = append(b, g.dialler[:]...)
-	b = append(b, g.target[:]...)
-	b = append(b, g.instance[:]...)
-	return appendDiskState(b, g.disk)
+	Purpose         purpose
+	Cluster         clusterID
+	Dialler, Target nodeid.ID
+	Instance        instance
+	Disk            witness.DiskState
 }
 
 // readGreeting reads exactly one greeting, and no further byte.
 func readGreeting(r io.Reader) (g greeting, err error) {
-	b, err := readFrame(r, greetingBytes)
-	if err != nil {
-		return g, err
+	err = readFrame(r, &g)
+	if err == nil && g.Purpose > forAcceptance {
+		err = errNotOurs
 	}
-	g.purpose = purpose(b[0])
-	if g.purpose > forAcceptance {
-		return g, errNotOurs
-	}
-	b = b[1:]
-	b = b[copy(g.cluster[:], b):]
-	b = b[copy(g.dialler[:], b):]
-	b = b[copy(g.target[:], b):]
-	b = b[copy(g.instance[:], b):]
-	g.disk, err = decodeDiskState(b)
 	return g, err
 }
 
 // greetingReply is the answer of the node dialled.
 type greetingReply struct {
-	status   Status
-	id       nodeid.ID
-	instance instance
-	// disk is empty unless status is OK.
-	disk witness.DiskState
-}
-
-func (a greetingReply) encode() []byte {
-	b := append([]byte(opening), byte(a.status))
-	b = append(b, a.id[:]...)
-	b = append(b, a.instance[:]...)
-	return appendDiskState(b, a.disk)
+	Status   Status
+	ID       nodeid.ID
+	Instance instance
+	// Disk is empty unless Status is OK.
+	Disk witness.DiskState
 }
 
 func readReply(r io.Reader) (a greetingReply, err error) {
-	b, err := readFrame(r, replyBytes)
-	if err != nil {
-		return a, err
-	}
-	a.status = Status(b[0])
-	b = b[1:]
-	b = b[copy(a.id[:], b):]
-	b = b[copy(a.instance[:], b):]
-	a.disk, err = decodeDiskState(b)
+	err = readFrame(r, &a)
 	return a, err
 }
 
-func appendDiskState(b []byte, p witness.DiskState) []byte {
-	trusted := byte(0)
-	if p.Trusted {
-		trusted = 1
-	}
-	b = append(b, trusted)
-	for _, n := range []uint64{p.Starts, p.Last, p.LastTerm, p.Term, p.Committed, uint64(p.Age)} {
-		b = binary.BigEndian.AppendUint64(b, n)
-	}
+// encode returns the bytes of a greeting, or of its answer.
+func encode(message any) []byte {
+	b, _ := binary.Append([]byte(opening), binary.BigEndian, message) // Fails for other types alone.
 	return b
 }
 
-func decodeDiskState(b []byte) (p witness.DiskState, err error) {
-	if b[0] > 1 {
-		return p, errNotOurs
-	}
-	p.Trusted = b[0] == 1
-	var age uint64
-	for i, n := range []*uint64{&p.Starts, &p.Last, &p.LastTerm, &p.Term, &p.Committed, &age} {
-		*n = binary.BigEndian.Uint64(b[1+8*i:])
-	}
-	p.Age = time.Duration(age)
-	return p, nil
-}
-
-// readFrame reads a frame of the given length, and returns the bytes after its magic and
-// version. Other protocols and versions are refused by their first eight bytes.
-func readFrame(r io.Reader, length int) ([]byte, error) {
-	b := make([]byte, length)
+// readFrame reads the bytes of one message into it. Other protocols and versions are refused by
+// their first eight bytes.
+func readFrame(r io.Reader, message any) error {
+	b := make([]byte, len(opening)+binary.Size(message))
 	if _, err := io.ReadFull(r, b[:len(opening)]); err != nil {
-		return nil, err
+		return err
 	}
 	switch {
 	case string(b[:len(magic)]) != magic:
-		return nil, errNotOurs
+		return errNotOurs
 	case b[len(magic)] != version:
-		return nil, versionError(b[len(magic)])
+		return versionError(b[len(magic)])
 	}
-	_, err := io.ReadFull(r, b[len(opening):])
-	return b[len(opening):], err
+	if _, err := io.ReadFull(r, b[len(opening):]); err != nil {
+		return err
+	}
+	if _, err := binary.Decode(b[len(opening):], binary.BigEndian, message); err != nil || !bytes.Equal(encode(message), b) {
+		return errNotOurs // A flag is neither 0 nor 1.
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -70,21 +71,21 @@ func TestStrangersAreRefused(t *testing.T) {
 		change func(*greeting)
 		want   Status
 	}{
-		{"another cluster", func(g *greeting) { g.cluster[0]++ }, WrongCluster},
-		{"another target", func(g *greeting) { g.target = mustID(t, idOf("C")) }, WrongTarget},
-		{"an unknown dialler", func(g *greeting) { g.dialler[0]++ }, NotMember},
-		{"a removed dialler", func(g *greeting) { g.dialler = mustID(t, idOf("D")) }, Removed},
-		{"a dialler with our own id", func(g *greeting) { g.dialler = g.target }, Impostor},
-		{"a second process with the id of a member that is up", func(g *greeting) { g.dialler = mustID(t, idOf("B")) }, Impostor},
+		{"another cluster", func(g *greeting) { g.Cluster[0]++ }, WrongCluster},
+		{"another target", func(g *greeting) { g.Target = mustID(t, idOf("C")) }, WrongTarget},
+		{"an unknown dialler", func(g *greeting) { g.Dialler[0]++ }, NotMember},
+		{"a removed dialler", func(g *greeting) { g.Dialler = mustID(t, idOf("D")) }, Removed},
+		{"a dialler with our own id", func(g *greeting) { g.Dialler = g.Target }, Impostor},
+		{"a second process with the id of a member that is up", func(g *greeting) { g.Dialler = mustID(t, idOf("B")) }, Impostor},
 		{"a member that cannot be asked back", func(*greeting) {}, OK},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := greetingOf(t, "C", "A")
 			c.change(&g)
 			conn := connect(t, a)
-			_, _ = conn.Write(append(g.encode(), vote...))
+			_, _ = conn.Write(append(encode(g), vote...))
 			got, err := readReply(conn)
-			if err != nil || got.status != c.want || got.id != mustID(t, idOf("A")) {
+			if err != nil || got.Status != c.want || got.ID != mustID(t, idOf("A")) {
 				t.Fatalf("answer %+v, %v, want %v", got, err, c.want)
 			}
 			if c.want == OK {
@@ -113,9 +114,9 @@ func TestWhatIsNoGreetingIsCutOff(t *testing.T) {
 		"nothing":         nil,
 		"a web request":   []byte("GET / HTTP/1.1\r\n\r\n"),
 		"a forged vote":   vote,
-		"half a greeting": greetingOf(t, "B", "A").encode()[:20],
+		"half a greeting": encode(greetingOf(t, "B", "A"))[:20],
 		"a huge frame":    bytes.Repeat([]byte{0xff}, 1<<20),
-		"another purpose": append([]byte(opening), bytes.Repeat([]byte{9}, greetingBytes)...),
+		"another purpose": append([]byte(opening), bytes.Repeat([]byte{9}, binary.Size(greeting{}))...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := connect(t, a)
@@ -167,9 +168,9 @@ func TestAFloodOfOneHostClosesItsOwn(t *testing.T) {
 		flood = append(flood, c)
 	}
 	cutOff(t, flood[:8])
-	_, err := member.Write(greetingOf(t, "B", "A").encode())
+	_, err := member.Write(encode(greetingOf(t, "B", "A")))
 	must(t, err)
-	if got, err := readReply(member); err != nil || got.status != OK {
+	if got, err := readReply(member); err != nil || got.Status != OK {
 		t.Errorf("the member's answer: %+v, %v", got, err)
 	}
 }
@@ -180,7 +181,7 @@ func TestSilenceTakesNoPlaceOfAHandshake(t *testing.T) {
 	b := newBook()
 	a := start(t, b, "A", func(c *Config) { c.MaxPending, c.AcceptTimeout = 4, time.Hour })
 	b.put(Peer{ID: idOf("B"), Tag: "B", Address: "127.0.0.1:1"})
-	member, says := connect(t, a), greetingOf(t, "B", "A").encode()
+	member, says := connect(t, a), encode(greetingOf(t, "B", "A"))
 	_, err := member.Write(says[:9])
 	must(t, err)
 	eventually(t, "its handshake has begun", func() bool {
@@ -195,7 +196,7 @@ func TestSilenceTakesNoPlaceOfAHandshake(t *testing.T) {
 	cutOff(t, silent[:8])
 	_, err = member.Write(says[9:])
 	must(t, err)
-	if got, err := readReply(member); err != nil || got.status != OK {
+	if got, err := readReply(member); err != nil || got.Status != OK {
 		t.Errorf("the member's answer: %+v, %v", got, err)
 	}
 }
@@ -319,16 +320,16 @@ func (a *authority) trusted(cfg *Config) {
 }
 
 func FuzzFrames(f *testing.F) {
-	f.Add(greeting{purpose: forProbe}.encode())
-	f.Add(greetingReply{status: Removed}.encode())
-	f.Add(greeting{disk: trusted}.encode())
-	f.Add(greetingReply{disk: witness.DiskState{Last: 7}}.encode())
+	f.Add(encode(greeting{Purpose: forProbe}))
+	f.Add(encode(greetingReply{Status: Removed}))
+	f.Add(encode(greeting{Disk: trusted}))
+	f.Add(encode(greetingReply{Disk: witness.DiskState{Last: 7}}))
 	f.Add([]byte(opening))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if g, err := readGreeting(bytes.NewReader(b)); err == nil && !bytes.HasPrefix(b, g.encode()) {
+		if g, err := readGreeting(bytes.NewReader(b)); err == nil && !bytes.HasPrefix(b, encode(g)) {
 			t.Errorf("%x was read as %+v", b, g)
 		}
-		if a, err := readReply(bytes.NewReader(b)); err == nil && !bytes.HasPrefix(b, a.encode()) {
+		if a, err := readReply(bytes.NewReader(b)); err == nil && !bytes.HasPrefix(b, encode(a)) {
 			t.Errorf("%x was read as %+v", b, a)
 		}
 	})

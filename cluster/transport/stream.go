@@ -99,7 +99,7 @@ func (s *stream) handshake(raw net.Conn, spoke func()) {
 		return
 	}
 	setKeepAlive(raw)
-	c := &conn{Conn: admitted, raw: raw, peer: g.dialler.String(), process: g.instance, accepted: true}
+	c := &conn{Conn: admitted, raw: raw, peer: g.Dialler.String(), process: g.Instance, accepted: true}
 	if !s.conns.add(c) || s.removed(c.peer) {
 		_ = c.Close()
 		return

@@ -10,8 +10,11 @@ import (
 	"time"
 )
 
-// DiskState is how far a node's disk is.
+// DiskState is how far a node's disk is. The order of its fields is that of the handshake between
+// nodes.
 type DiskState struct {
+	// Trusted means that an operator trusts the data directory.
+	Trusted bool
 	// Starts is how often the node was started, this time included.
 	Starts uint64
 	// Last is the index of the newest entry in the log, or of the newest snapshot's
@@ -28,8 +31,6 @@ type DiskState struct {
 	// Age is how long its process has run, by a clock that never goes back: not when the
 	// process is paused, nor when its machine sleeps or is moved.
 	Age time.Duration
-	// Trusted means that an operator trusts the data directory.
-	Trusted bool
 }
 
 // Behind reports whether the log is less up-to-date than a log with this last entry.
