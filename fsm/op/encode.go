@@ -1,6 +1,7 @@
 package op
 
 import (
+	"context"
 	"errors"
 	"unicode/utf8"
 
@@ -36,6 +37,26 @@ func (e Envelope) Encode(payload proto.Message) ([]byte, error) {
 		return nil, notEncoded(err)
 	}
 	return b, nil
+}
+
+// Proposer commits an encoded operation through the replicated log and returns its encoded
+// result. Its errors are *outcome.Error.
+type Proposer interface {
+	Propose(ctx context.Context, operation []byte) ([]byte, error)
+}
+
+// Propose commits the operation that does what the payload says, and returns its result. The error is
+// that of the log or of the codec, or a *RefusedError.
+func (e Envelope) Propose(ctx context.Context, log Proposer, payload proto.Message) (*raftlogv1.Result, error) {
+	operation, err := e.Encode(payload)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := log.Propose(ctx, operation)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeResult(answer)
 }
 
 func notEncoded(err error) error {

@@ -7,9 +7,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/idnode/idnode/etag"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -112,7 +112,7 @@ func (k *Keeper) isBeyond(database string) bool {
 // raise asks for the ceilings of a batch, and returns the databases for which there is no
 // room.
 func (k *Keeper) raise(ctx context.Context, batch []*raftlogv1.EtagRaiseTo) (beyond []string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, k.cfg.RaiseTimeout)
+	ctx, cancel := context.WithTimeout(ctx, raiseTimeout)
 	defer cancel()
 	result, err := k.propose(ctx, &raftlogv1.EtagRaise{Node: k.cfg.NodeID, Raise: batch})
 	if err != nil {
@@ -152,13 +152,5 @@ func (k *Keeper) tellCleanStop(ctx context.Context, last map[string]uint64) erro
 }
 
 func (k *Keeper) propose(ctx context.Context, payload proto.Message) (*raftlogv1.Result, error) {
-	operation, err := op.Envelope{}.Encode(payload)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := k.cfg.Proposer.Propose(ctx, operation)
-	if err != nil {
-		return nil, err
-	}
-	return op.DecodeResult(answer)
+	return op.Envelope{}.Propose(ctx, k.cfg.Proposer, payload)
 }

@@ -140,7 +140,7 @@ func TestAStopOfWhichAPartIsLostIsNoCleanStop(t *testing.T) {
 	r := start(t, w, d, true, nil)
 	r.takeEach(3000, 3, 1)
 	await(t, func() bool { return w.ceilings() == 3000 })
-	r.keeper.cfg.Proposer = &failing{Proposer: w, after: 1}
+	r.keeper.cfg.Proposer = &failing{world: w, after: 1}
 	if err := r.keeper.Stop(t.Context()); err == nil {
 		t.Error("a stop of which a part was lost")
 	}
@@ -154,7 +154,7 @@ func TestAStopOfWhichAPartIsLostIsNoCleanStop(t *testing.T) {
 
 // failing is a Proposer that lets so many proposals through.
 type failing struct {
-	Proposer
+	*world
 	after int
 }
 
@@ -162,5 +162,5 @@ func (p *failing) Propose(ctx context.Context, operation []byte) ([]byte, error)
 	if p.after--; p.after < 0 {
 		return nil, outcome.NewNotApplied(outcome.NoQuorum, nil)
 	}
-	return p.Proposer.Propose(ctx, operation)
+	return p.world.Propose(ctx, operation)
 }

@@ -12,60 +12,38 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
-
-// Counters are this node's durable counters; *etag.Counters is one.
-type Counters interface {
-	NextBlock(database string, n int) (first uint64, err error)
-	Has(database string) bool
-	Opened() etag.State
-	Raise(database string, floor uint64) (raised bool)
-	RaiseAll(floor uint64)
-	Started(start uint64) error
-	Reserved() map[string]uint64
-	Reservations() <-chan struct{}
-	Last() map[string]uint64
-	Close() error
-}
-
-// Proposer commits an encoded operation through the replicated log and returns its encoded
-// result. Its errors are *outcome.Error.
-type Proposer interface {
-	Propose(ctx context.Context, operation []byte) ([]byte, error)
-}
 
 // Defaults of Config.
 const (
 	// DefaultStartWait is longer than an election under load, so that a node that starts
 	// beside a healthy cluster gets its answer.
 	DefaultStartWait = 5 * time.Second
-	// DefaultRaiseTimeout bounds one proposal of the keeper. It is longer than the cluster's
-	// wait for a leader (2 s).
-	DefaultRaiseTimeout = 5 * time.Second
 	// DefaultStopTimeout bounds the proposals at a stop. If they fail, the next start leaves
 	// a gap.
 	DefaultStopTimeout = 2 * time.Second
 )
 
-// raiseMinBackoff and raiseMaxBackoff bound the pause after a failure.
 const (
-	raiseMinBackoff = 100 * time.Millisecond
-	raiseMaxBackoff = 5 * time.Second
+	// raiseTimeout bounds one raise of ceilings. It is longer than the cluster's wait for a leader
+	// (2 s).
+	raiseTimeout = 5 * time.Second
+	// raiseMinBackoff and raiseMaxBackoff bound the pause after a failure.
+	raiseMinBackoff, raiseMaxBackoff = 100 * time.Millisecond, 5 * time.Second
 )
 
 // Config is the configuration and dependencies of a Keeper.
 type Config struct {
 	// Counters are closed by the keeper's Stop.
-	Counters Counters
-	Proposer Proposer
+	Counters *etag.Counters
+	Proposer op.Proposer
 	// NodeID is this node's Raft id, 16 bytes.
 	NodeID []byte
 	// StartWait is how long a start waits for the cluster before the counters continue from
 	// the disk alone. 0 means the default, less than 0 no wait.
 	StartWait time.Duration
-	// RaiseTimeout bounds one raise of ceilings.
-	RaiseTimeout time.Duration
 	// StopTimeout bounds the report of a clean stop to the cluster.
 	StopTimeout time.Duration
 	// ClusterCheck, if set, returns why the node serves no callers yet: it may be in the
@@ -78,9 +56,6 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.StartWait == 0 {
 		c.StartWait = DefaultStartWait
-	}
-	if c.RaiseTimeout <= 0 {
-		c.RaiseTimeout = DefaultRaiseTimeout
 	}
 	if c.StopTimeout <= 0 {
 		c.StopTimeout = DefaultStopTimeout

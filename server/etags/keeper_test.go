@@ -24,6 +24,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type disk struct {
 	mu    sync.Mutex
 	state etag.State
+	// closing, if set, is called when the counters close it.
+	closing func()
 }
 
 func (d *disk) Load() (etag.State, error) { return d.copy(), nil }
@@ -61,7 +63,12 @@ func (d *disk) Stop(last map[string]uint64) error {
 	return nil
 }
 
-func (d *disk) Close() error { return nil }
+func (d *disk) Close() error {
+	if d.closing != nil {
+		d.closing()
+	}
+	return nil
+}
 
 // run is one run of a node's etags, from start to stop.
 type run struct {

@@ -3,20 +3,7 @@ package etags
 import (
 	"context"
 	"testing"
-
-	"github.com/idnode/idnode/etag"
 )
-
-// beforeClose is counters of which something happens just before they close.
-type beforeClose struct {
-	*etag.Counters
-	happens func()
-}
-
-func (c beforeClose) Close() error {
-	c.happens()
-	return c.Counters.Close()
-}
 
 // TestStopWithAnnouncementNotTakenOver: a node that is stopped while it starts
 // must not tell the cluster of a clean stop whose values were never compared with
@@ -34,12 +21,12 @@ func TestStopWithAnnouncementNotTakenOver(t *testing.T) {
 
 	d.setBack(old)
 	var late *run
-	late = start(t, w, d, false, func(c *Config) {
-		c.Counters = beforeClose{c.Counters.(*etag.Counters), func() { late.keeper.Announced(w.announce()) }}
-	})
+	late = start(t, w, d, false, nil)
+	d.closing = func() { late.keeper.Announced(w.announce()) }
 	if err := late.keeper.Stop(context.Background()); err == nil {
 		t.Error("a clean stop was recorded in the cluster though the disk was not compared with it")
 	}
+	d.closing = nil
 
 	r = start(t, w, d, true, nil)
 	if got := r.next(); got <= last {

@@ -40,7 +40,7 @@ func (n *Node) assemble() error {
 	if n.certs, err = loadCertificates(n.cfg, n.log, n.clusterID); err != nil {
 		return err
 	}
-	n.metrics = metrics.New(n.version)
+	n.metrics = metrics.New(n.opts.Version)
 	n.callers = newCallers(n.cfg, n.metrics, n.log)
 	n.state = fsm.New(fsm.Config{
 		Logger: n.log, MaxFormat: n.cfg.Tuning.LogFormat, AnsweredAgain: n.metrics.AnsweredAgain,
@@ -67,13 +67,13 @@ func (n *Node) assemble() error {
 		return err
 	}
 	n.service = service.New(service.Config{
-		Reserves: n.reserves(), Proposer: n.tracing.Proposer(n.cluster), Linearizer: n.cluster, State: n.state, Etags: n.keeper,
+		Reserves: n.reserves(), Proposer: n.opts.Tracing.Proposer(n.cluster), Linearizer: n.cluster, State: n.state, Etags: n.keeper,
 		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, CaughtUp: n.readiness.started.Load, OwnEtags: n.ownEtags,
 		OwnReserves: n.reserve.Left, ReserveTotal: n.reserve.Total,
 		ServerPrefix: n.cfg.ServerPrefix, CallTimeout: n.cfg.CallTimeout, MaxInFlight: n.cfg.MaxInFlight,
 		Caller: callerOf, Guarded: n.cfg.Guarded(), Admins: n.cfg.Admin,
 		Hosts: append(slices.Clone(n.cfg.HTTPHost), n.cfg.AdvertiseHTTP, n.cfg.AdvertiseGRPC),
-		Audit: auditor, Version: n.version, Logger: n.log, Events: n.events(),
+		Audit: auditor, Version: n.opts.Version, Logger: n.log, Events: n.events(),
 	})
 	n.openServer()
 	if n.listener, err = n.listen(n.cfg.GRPC); err != nil {
@@ -97,7 +97,7 @@ func (n *Node) events() service.Events {
 // checkFirstStart refuses a first start that openCluster would refuse, before the data
 // directory is made. If the directory exists, openCluster decides.
 func (n *Node) checkFirstStart() error {
-	if n.storage != nil {
+	if n.opts.Storage != nil {
 		return nil
 	}
 	if _, err := os.Stat(n.cfg.DataDir); !errors.Is(err, fs.ErrNotExist) {
@@ -112,24 +112,25 @@ func (n *Node) openCluster() error {
 		DialContext: func(ctx context.Context, address string) (net.Conn, error) {
 			return n.cluster.DialContext(ctx, address)
 		},
-		Traceparent: n.tracing.Traceparent(), Logger: n.log,
+		Traceparent: n.opts.Tracing.Traceparent(), Logger: n.log,
 	})
 	c, tuned := n.cfg, n.cfg.Tuning
 	var err error
 	n.cluster, err = cluster.Open(cluster.Config{
-		Storage: n.storage, Process: n.process, Network: n.network, LookupHost: n.lookupHost, DataDir: c.DataDir, Tag: c.Tag, RaftListen: c.Raft,
+		Storage: n.opts.Storage, Process: n.opts.Process, Network: n.opts.Network, LookupHost: n.opts.LookupHost,
+		DataDir: c.DataDir, Tag: c.Tag, RaftListen: c.Raft,
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
 		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinToken, Watcher: c.Watcher, DialRaft: tuned.Dial,
 		LogFormat: cmp.Or(uint32(c.MaxLogFormat), tuned.LogFormat), TrustData: c.TrustData, ClusterID: c.ClusterID,
-		TLS: n.certs.raftTLS(), Version: n.version, CertificateEnds: n.certs.ends(), Figures: n.metrics.Recent,
+		TLS: n.certs.raftTLS(), Version: n.opts.Version, CertificateEnds: n.certs.ends(), Figures: n.metrics.Recent,
 		Timings:          cluster.Timings{Heartbeat: c.HeartbeatTimeout},
 		SnapshotInterval: tuned.SnapshotInterval, SnapshotThreshold: tuned.SnapshotThreshold, SnapshotBytes: int64(c.SnapshotBytes),
 		TrailingLogs: tuned.TrailingLogs,
-		Now:          n.now, LeaderWait: tuned.LeaderWait, StallLimit: c.StorageWatchdog, LeaderPriority: new(uint32(c.LeaderPriority)),
+		Now:          n.opts.Now, LeaderWait: tuned.LeaderWait, StallLimit: c.StorageWatchdog, LeaderPriority: new(uint32(c.LeaderPriority)),
 		MinFreeBytes: uint64(c.StorageLowMark),
 		StateMachine: n.stateMachine(), TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
 		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, OnRemoved: n.disconnect, CallLimit: c.CallTimeout,
-		Events: n.tracing.Cluster(n.metrics.Cluster()),
+		Events: n.opts.Tracing.Cluster(n.metrics.Cluster()),
 	})
 	switch {
 	case err != nil:
@@ -152,10 +153,10 @@ func (n *Node) clusterID() string {
 }
 
 func (n *Node) stateMachine() cluster.StateMachine {
-	if n.watch == nil {
+	if n.opts.Watch == nil {
 		return n.state
 	}
-	return n.watch(n.state)
+	return n.opts.Watch(n.state)
 }
 
 // introduce returns this node's identity for calls to other nodes, which are made only after
@@ -213,8 +214,8 @@ func (n *Node) openEtags() error {
 	_, used := n.cluster.Tag()
 	var store etag.Store
 	var err error
-	if n.storage != nil {
-		store, err = n.storage.OpenEtags(id, used)
+	if n.opts.Storage != nil {
+		store, err = n.opts.Storage.OpenEtags(id, used)
 	} else {
 		store, err = openEtagFile(n.cfg.DataDir, id, used)
 	}
@@ -233,8 +234,8 @@ func (n *Node) openEtags() error {
 }
 
 func (n *Node) listen(address string) (lis net.Listener, err error) {
-	if n.network != nil {
-		lis, err = n.network.Listen(address)
+	if n.opts.Network != nil {
+		lis, err = n.opts.Network.Listen(address)
 	} else {
 		lis, err = net.Listen("tcp", address)
 	}
@@ -255,10 +256,10 @@ func (n *Node) openServer() {
 	n.server = grpcapi.NewServer(grpcapi.Config{
 		MaxSendBytes: raftlog.MaxMessageBytes, // Callers' answers are bounded where they are made.
 		MaxStreams:   uint32(max(grpcapi.DefaultMaxStreams, n.cfg.MaxInFlight)), Logger: n.log, Observer: n.metrics,
-		StartSpan: n.tracing.Exchange(),
-		Options:   append(n.tracing.ServerOptions(), grpc.ChainUnaryInterceptor(guard.Unary), grpc.ChainStreamInterceptor(guard.Stream)),
+		StartSpan: n.opts.Tracing.Exchange(),
+		Options:   append(n.opts.Tracing.ServerOptions(), grpc.ChainUnaryInterceptor(guard.Unary), grpc.ChainStreamInterceptor(guard.Stream)),
 	}, creds, n.service, n.readiness.health)
-	peer.NewServer(peerSide{n.cluster.PeerSide(), n.service}, n.tracing.Peer()).Register(n.server)
+	peer.NewServer(peerSide{n.cluster.PeerSide(), n.service}, n.opts.Tracing.Peer()).Register(n.server)
 }
 
 // openAudit returns nil for a node without an audit log.
@@ -280,3 +281,25 @@ func (n *Node) openAudit() (service.Auditor, error) {
 
 // callerOf returns the caller of a gRPC call.
 func callerOf(ctx context.Context) service.Caller { return grpcapi.CallerOf(ctx, tlsconf.Principal) }
+
+// ownEtags returns this node's counters and their ceilings in the cluster, for the service.
+func (n *Node) ownEtags() []service.OwnEtag {
+	last, reserved, ceilings := n.counters.Last(), n.counters.Reserved(), map[string]uint64{}
+	for _, d := range n.state.Etags(n.cluster.ID().Bytes()).GetDatabases() {
+		ceilings[d.GetDatabase()] = d.GetCeiling()
+	}
+	etags := make([]service.OwnEtag, 0, len(reserved))
+	for database, end := range reserved {
+		etags = append(etags, service.OwnEtag{
+			Database: database, Last: last[database], Reserved: end, Ceiling: ceilings[database],
+		})
+	}
+	return etags
+}
+
+// maxDatabases returns the number of databases for which the cluster keeps ceilings of this
+// node.
+func (n *Node) maxDatabases() int {
+	limit, _ := n.state.Setting("max-databases")
+	return int(limit.Value)
+}

@@ -114,7 +114,7 @@ func (c *certificates) peerCredentials() func(tag string) credentials.TransportC
 		return nil
 	}
 	return func(tag string) credentials.TransportCredentials {
-		return newestCredentials{config: func() *tls.Config { return c.peerConfig(tag) }}
+		return newestCredentials{credentials.NewTLS(c.peerConfig(tag)), func() *tls.Config { return c.peerConfig(tag) }}
 	}
 }
 
@@ -135,6 +135,8 @@ func (c *certificates) peerConfig(tag string) *tls.Config {
 // handshake: a connection is made many times in its life, each time with the newest
 // certificates.
 type newestCredentials struct {
+	// TransportCredentials are those of the configuration as it was first.
+	credentials.TransportCredentials
 	config func() *tls.Config
 }
 
@@ -142,22 +144,7 @@ func (c newestCredentials) ClientHandshake(ctx context.Context, authority string
 	return credentials.NewTLS(c.config()).ClientHandshake(ctx, authority, conn)
 }
 
-// ServerHandshake implements credentials.TransportCredentials; it is for clients.
-func (c newestCredentials) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return nil, nil, errors.New("these credentials are a client's")
-}
-
-func (c newestCredentials) Info() credentials.ProtocolInfo {
-	return credentials.NewTLS(c.config()).Info()
-}
-
 func (c newestCredentials) Clone() credentials.TransportCredentials { return c }
-
-// OverrideServerName implements credentials.TransportCredentials, which has it for
-// callers that still use it.
-func (newestCredentials) OverrideServerName(string) error {
-	return errors.New("the name is the configuration's")
-}
 
 // raftTLS returns the TLS configurations for both directions of the Raft port.
 func (c *certificates) raftTLS() *cluster.TLS {

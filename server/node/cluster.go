@@ -13,17 +13,17 @@ import (
 )
 
 // clusterView is a cluster.Node for the service, which must not know package cluster.
-type clusterView struct{ node *cluster.Node }
+type clusterView struct{ *cluster.Node }
 
 var _ service.Cluster = clusterView{}
 
 func (v clusterView) Status() service.ClusterStatus {
-	s := v.node.Status()
+	s := v.Node.Status()
 	return service.ClusterStatus{
 		ClusterID: hex.EncodeToString(s.ClusterID), SelfID: hex.EncodeToString(s.ID), SelfTag: s.Tag,
 		LeaderTag: s.LeaderTag, Term: s.Term, HasQuorum: s.HasQuorum,
-		LastContact: sinceContact(s.LastContact), CommitIndex: s.Commit, VoterTags: voterTags(s.Members), Known: v.node.Members(),
-		QuorumMissing: v.node.QuorumMissing(), StorageFull: s.StorageFull, Warnings: s.Warnings, Conditions: conditions(s.Members),
+		LastContact: sinceContact(s.LastContact), CommitIndex: s.Commit, VoterTags: voterTags(s.Members), Known: v.Members(),
+		QuorumMissing: v.QuorumMissing(), StorageFull: s.StorageFull, Warnings: s.Warnings, Conditions: conditions(s.Members),
 		ConditionsAt: s.MembersAt,
 	}
 }
@@ -70,12 +70,4 @@ func (p peerSide) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*pee
 		return response.GetMember(), err
 	})
 	return response, err
-}
-
-func (v clusterView) RemoveMember(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
-	return v.node.RemoveMember(ctx, tag, force, principal)
-}
-
-func (v clusterView) Transfer(ctx context.Context, tag string) (string, error) {
-	return v.node.Transfer(ctx, tag)
 }

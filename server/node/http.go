@@ -65,7 +65,7 @@ func (n *Node) openHTTP() (err error) {
 		return err
 	}
 	cfg := n.httpConfig()
-	cfg.Around, cfg.Refused = n.tracing.Handler, n.metrics.Refused
+	cfg.Around, cfg.Refused = n.opts.Tracing.Handler, n.metrics.Refused
 	public := jsonapi.New(jsonapi.Config{Calls: n.server, CheckHost: n.service.CheckHost})
 	cfg.Answer = public.Answer
 	n.http.server = httpapi.NewServer(cfg, n.service)

@@ -62,16 +62,10 @@ type Storage interface {
 // Node is one idnode server. Run is called once; the other methods are safe for
 // concurrent use.
 type Node struct {
-	cfg     *config.Config
-	log     *slog.Logger
-	version string
-	now     func() time.Time
-	storage Storage
-	process uint64
-	network cluster.Network
-	// lookupHost is Options.LookupHost.
-	lookupHost func(ctx context.Context, host string) ([]string, error)
-	watch      func(*fsm.State) cluster.StateMachine
+	opts Options
+	// cfg is that of opts, and log its Logger; never nil.
+	cfg *config.Config
+	log *slog.Logger
 
 	// The parts that New makes, in this order.
 	state    *fsm.State
@@ -97,7 +91,6 @@ type Node struct {
 	// metricsPort is the port of metrics and health, if they have an address.
 	metricsPort port
 	metrics     *metrics.Metrics
-	tracing     *tracing.Tracing
 
 	// background are the node's own goroutines; they end with the server.
 	background sync.WaitGroup
@@ -106,10 +99,7 @@ type Node struct {
 // New assembles a node: it claims the data directory and the gRPC and HTTP ports, and serves
 // nothing yet. If it fails, nothing is left open.
 func New(opts Options) (*Node, error) {
-	n := &Node{
-		cfg: opts.Config, log: opts.Logger, version: opts.Version, tracing: opts.Tracing, now: opts.Now, storage: opts.Storage,
-		process: opts.Process, network: opts.Network, lookupHost: opts.LookupHost, watch: opts.Watch,
-	}
+	n := &Node{opts: opts, cfg: opts.Config, log: opts.Logger}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}

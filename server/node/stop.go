@@ -95,7 +95,7 @@ func (n *Node) stop() {
 		// No call is left to record.
 		{"audit log", time.Second, func(context.Context) error { return n.audit.Close() }},
 		// The last calls are traced too.
-		{"traces", tracesLimit, n.tracing.Shutdown},
+		{"traces", tracesLimit, n.opts.Tracing.Shutdown},
 	})
 }
 
@@ -186,7 +186,7 @@ func (n *Node) release() error {
 func (n *Node) abandonTraces() {
 	ctx, cancel := context.WithTimeout(context.Background(), abandonLimit/2)
 	defer cancel()
-	if err := n.tracing.Shutdown(ctx); err != nil {
+	if err := n.opts.Tracing.Shutdown(ctx); err != nil {
 		n.log.Warn("the newest traces were not sent", "error", err)
 	}
 }

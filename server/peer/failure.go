@@ -21,6 +21,7 @@ type CallError struct {
 	// Outcome is the outcome of a proposal; Unknown if the other node gave none.
 	Outcome *outcome.Error
 	removed bool
+	refusal *raftlogv1.Refusal
 }
 
 func (e *CallError) Error() string { return e.Code.String() + ": " + e.Message }
@@ -34,17 +35,8 @@ func (e *CallError) Removed() bool { return e.removed }
 // Denied reports whether the other node does not let the caller in.
 func (e *CallError) Denied() bool { return e.Code == codes.PermissionDenied }
 
-// RefusedError is a change that the replicated state refused.
-type RefusedError struct {
-	*CallError
-	refusal *raftlogv1.Refusal
-}
-
-// Refused returns the refusal.
-func (e *RefusedError) Refused() *raftlogv1.Refusal { return e.refusal }
-
-// Unwrap returns the *CallError.
-func (e *RefusedError) Unwrap() error { return e.CallError }
+// Refused returns why the replicated state refused a change; nil if it did not.
+func (e *CallError) Refused() *raftlogv1.Refusal { return e.refusal }
 
 func fail(code codes.Code, message string, failure *peerv1.Failure) error {
 	s, err := status.New(code, message).WithDetails(failure)
@@ -98,9 +90,9 @@ func decode(err error) error {
 		case outcome.Unknown:
 			e.Outcome = outcome.NewUnknown(outcome.Reason(f.GetReason()), nil)
 		}
-		if f.GetRefusal() != nil {
+		if e.refusal = f.GetRefusal(); e.refusal != nil {
 			e.Outcome = outcome.NewNotApplied(outcome.Invalid, nil)
-			return &RefusedError{CallError: e, refusal: f.GetRefusal()}
+			return e
 		}
 	}
 	return e

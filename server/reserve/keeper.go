@@ -47,15 +47,9 @@ const (
 	proposeTimeout, stopTimeout = 5 * time.Second, 2 * time.Second
 )
 
-// Proposer commits an encoded operation through the replicated log and returns its encoded
-// result. Its errors are *outcome.Error.
-type Proposer interface {
-	Propose(ctx context.Context, operation []byte) ([]byte, error)
-}
-
 // Cluster is this node's local knowledge of the cluster.
 type Cluster interface {
-	Proposer
+	op.Proposer
 	// QuorumMissing returns how long no quorum has been in reach; 0 if one is.
 	QuorumMissing() time.Duration
 	// ClusterCheck returns why the node serves no callers yet, or nil.
@@ -324,15 +318,7 @@ func (k *Keeper) ask(ctx context.Context, g grant) error {
 func (k *Keeper) propose(ctx context.Context, t key, principal *string, payload proto.Message) (*raftlogv1.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, proposeTimeout)
 	defer cancel()
-	operation, err := op.Envelope{Database: t.database, Principal: principal}.Encode(payload)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := k.cfg.Cluster.Propose(ctx, operation)
-	if err != nil {
-		return nil, err
-	}
-	return op.DecodeResult(answer)
+	return op.Envelope{Database: t.database, Principal: principal}.Propose(ctx, k.cfg.Cluster, payload)
 }
 
 // NewToken returns the token of a range: 8 random bytes as a number.

@@ -90,11 +90,7 @@ func (b base) propose(ctx context.Context, e op.Envelope, payload proto.Message,
 // an *op.RefusedError, or an *Error for bytes that cannot be encoded or decoded, or a result of another
 // operation's type.
 func (b base) once(ctx context.Context, e op.Envelope, payload proto.Message) (*raftlogv1.Result, error) {
-	answer, err := b.answer(ctx, e, payload)
-	if err != nil {
-		return nil, err
-	}
-	result, err := op.DecodeResult(answer)
+	result, err := e.Propose(ctx, b.proposer, payload)
 	if err == nil && !answers(result, payload) {
 		return nil, wrongResult(payload, result)
 	}
