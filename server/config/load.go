@@ -76,7 +76,6 @@ func LoadLists(fs *pflag.FlagSet, environ []string) (peer map[string]string, joi
 	return c.Peer, c.Join, nil
 }
 
-// source is what one place says.
 type source struct {
 	// where names the place in errors.
 	where  string
@@ -143,7 +142,6 @@ func UnknownVariables(environ []string) map[string]string {
 	return unknown
 }
 
-// isOne says what may have been meant.
 func isOne(near string) string {
 	if near == "" {
 		return ""
@@ -151,7 +149,6 @@ func isOne(near string) string {
 	return "; " + near + " is one"
 }
 
-// filePath returns the configuration file to read, or "".
 func filePath(fs *pflag.FlagSet, variables source) (string, error) {
 	if fs.Changed(configFlag) {
 		return fs.GetString(configFlag)
@@ -257,7 +254,6 @@ func (c *Config) apply(all []setting, sources []source) error {
 	return errors.Join(problems...)
 }
 
-// label returns the setting's name as it is written in a place.
 func (s setting) label(where string) string {
 	switch {
 	case where == "environment":

@@ -19,10 +19,8 @@ import (
 // but not from the file.
 const configFlag = "config"
 
-// The settings that list nodes.
 const peerName, joinName = "peer", "join"
 
-// setting is one field of Config under its one name.
 type setting struct {
 	name  string
 	usage string
@@ -31,7 +29,6 @@ type setting struct {
 	field any
 }
 
-// group is a heading and the settings shown under it.
 type group struct {
 	title    string
 	settings []setting
@@ -139,7 +136,6 @@ func FlagGroups() []FlagGroup {
 	return all
 }
 
-// envPrefix begins every variable of ours.
 const envPrefix = "IDNODE_"
 
 // EnvName returns the variable of a setting.
@@ -284,7 +280,6 @@ func asMap(list []string) (map[string]string, error) {
 	return m, nil
 }
 
-// fromMap is the opposite of asMap, sorted.
 func fromMap(m map[string]string) []string {
 	list := make([]string, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -312,7 +307,6 @@ func (c *Config) Print(w io.Writer) error {
 	return encoder.Close()
 }
 
-// printed returns the value as it is written by hand.
 func (s setting) printed() any {
 	switch field := s.field.(type) {
 	case *time.Duration:

@@ -22,7 +22,6 @@ const minHeartbeat = 20 * time.Millisecond
 // problems gathers what is wrong, so that one run shows all of it.
 type problems struct{ list []error }
 
-// add notes that the setting name is wrong.
 func (p *problems) add(name, format string, args ...any) {
 	p.list = append(p.list, fmt.Errorf("%s: %w", name, fmt.Errorf(format, args...)))
 }
@@ -33,7 +32,6 @@ func (p *problems) check(name string, err error) {
 	}
 }
 
-// between notes a value that is not from low to high.
 func between[T cmp.Ordered](p *problems, name string, value, low, high T) {
 	if value < low || value > high {
 		p.add(name, "%v is not from %v to %v", value, low, high)
@@ -119,7 +117,6 @@ func (c *Config) Guarded() bool {
 	return (len(c.Admin) > 0 || c.TLS()) && !c.openToAll()
 }
 
-// openToAll says whether every caller is an administrator.
 func (c *Config) openToAll() bool { return slices.Equal(c.Admin, []string{everyone}) }
 
 // everyone, as the only administrator, means all principals.
@@ -151,7 +148,6 @@ func (c *Config) CheckFirstStart() error {
 	return c.CheckGuard(false)
 }
 
-// checkPeers checks each peer, and that no two share an address.
 func checkPeers(p *problems, addresses map[string]string) {
 	owner := make(map[string]string, len(addresses))
 	for _, tag := range slices.Sorted(maps.Keys(addresses)) {
@@ -165,7 +161,6 @@ func checkPeers(p *problems, addresses map[string]string) {
 	}
 }
 
-// listener is one of the three addresses with what belongs to it.
 type listener struct{ name, listen, advertised string }
 
 func (c *Config) listeners() []listener {

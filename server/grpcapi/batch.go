@@ -16,7 +16,6 @@ func batchable(call *idnodev1.Call) bool {
 	return ok && call.GetTimeout() == nil
 }
 
-// runBatch starts the batch of a message.
 func (m *message) runBatch() {
 	switch len(m.batch) {
 	case 0:

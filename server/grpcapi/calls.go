@@ -45,7 +45,6 @@ func (s *services) conclude(ctx context.Context, reply *idnodev1.Reply, method s
 // status.
 type StartSpan func(ctx context.Context, method, traceparent string) (called context.Context, end func(error))
 
-// span begins the span of a call that names its caller's.
 func (s *services) span(ctx context.Context, method string, call *idnodev1.Call) (called context.Context, end func(error)) {
 	if s.startSpan == nil || call.GetTraceparent() == "" {
 		return ctx, func(error) {}
@@ -53,10 +52,8 @@ func (s *services) span(ctx context.Context, method string, call *idnodev1.Call)
 	return s.startSpan(ctx, method, call.GetTraceparent())
 }
 
-// carried is a method whose calls an Exchange carries.
 type carried struct {
 	name string
-	// make makes the call of a request.
 	make func(context.Context, *service.Service, proto.Message) (proto.Message, error)
 }
 
@@ -66,7 +63,6 @@ func carry[Q, R proto.Message](name string, do func(*service.Service, context.Co
 	}}
 }
 
-// callOneof is the oneof of a Call's request, replyFields has the fields of a Reply.
 var (
 	callOneof   = (*idnodev1.Call)(nil).ProtoReflect().Descriptor().Oneofs().ByName("call")
 	replyFields = (*idnodev1.Reply)(nil).ProtoReflect().Descriptor().Fields()
@@ -117,7 +113,6 @@ func (s *services) make(
 	return err
 }
 
-// errorMessage returns a status as the message that a reply carries.
 func errorMessage(err error) *idnodev1.Error {
 	st := status.Convert(err).Proto()
 	return &idnodev1.Error{Code: st.GetCode(), Message: st.GetMessage(), Details: st.GetDetails()}

@@ -53,7 +53,6 @@ func CallerOf(ctx context.Context, principal func(tls.ConnectionState) string) s
 	return caller
 }
 
-// isOperators reports whether a method is for operators: inspecting and repairing a cluster.
 func isOperators(method string) bool {
 	return strings.HasPrefix(method, "/"+idnodev1.ClusterService_ServiceDesc.ServiceName+"/") ||
 		strings.HasPrefix(method, "/"+idnodev1.AdminService_ServiceDesc.ServiceName+"/")
@@ -80,7 +79,6 @@ func (l *requestLog) beginCall(to *budget.Connection, method string) (end func()
 	}
 }
 
-// healthPrefix begins the methods of the health service.
 const healthPrefix = "/grpc.health.v1.Health/"
 
 // countedUnary counts what a call holds for its caller. The answer is encoded here, so
@@ -129,7 +127,6 @@ func (l *requestLog) counted(ctx context.Context, to *budget.Connection, req any
 	return answer, nil
 }
 
-// countedStream does the same with a stream.
 func (l *requestLog) countedStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	to := connectionOf(stream.Context())
 	if to == nil || strings.HasPrefix(info.FullMethod, peerPrefix) {
@@ -198,7 +195,6 @@ func answerBytes(req any) int64 {
 	}
 }
 
-// pageBytes bounds a page of items of a size.
 func pageBytes(size int32, item int64) int64 {
 	if size <= 0 {
 		size = service.DefaultPageSize

@@ -35,8 +35,7 @@ const (
 // then they are counted for the caller to whom they go. SendMsg takes them over, also
 // if it fails.
 type encoded struct {
-	buffer *[]byte
-	// counted is nil for a message that is not.
+	buffer  *[]byte
 	counted *counted
 }
 
@@ -50,7 +49,6 @@ func newEncoded(size int, to *budget.Connection) encoded {
 	return encoded{buffer, newCounted(buffer, to)}
 }
 
-// encode returns a message of the generated code as a counted message.
 func encode(m proto.Message, to *budget.Connection) (encoded, error) {
 	e := newEncoded(proto.Size(m), to)
 	b, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(*e.buffer, m)
@@ -86,7 +84,6 @@ func (p *buffers) Get(length int) *[]byte {
 	return &b
 }
 
-// Put takes a buffer back.
 func (p *buffers) Put(b *[]byte) {
 	if i := bits.Len(uint((cap(*b) - 1) / leastBuffer)); i < len(p.spare) && cap(*b) == leastBuffer<<i {
 		p.spare[i].Put(b)
@@ -137,7 +134,6 @@ func (e encoded) bytes() []byte {
 	return *e.buffer
 }
 
-// free gives the bytes back to the pool.
 func (e encoded) free() {
 	switch {
 	case e.counted != nil:
@@ -185,7 +181,6 @@ func (r received) whole() mem.Buffer {
 	return r.pieces.MaterializeToBuffer(pool)
 }
 
-// free gives the pieces back.
 func (r received) free() { r.pieces.Free() }
 
 // callsIn counts the calls of an encoded ExchangeRequest, up to limit+1.

@@ -39,9 +39,8 @@ type exchange struct {
 	server *services
 	stream grpc.ServerStream
 	// to is the caller's.
-	to    *budget.Connection
-	calls sync.WaitGroup
-	// workers run the calls.
+	to      *budget.Connection
+	calls   sync.WaitGroup
 	workers workers
 	// wake has capacity 1 and wakes the sender; room wakes the reader when replies were taken.
 	wake, room chan struct{}
@@ -59,7 +58,6 @@ type exchange struct {
 	ended bool
 }
 
-// outgoing is what is ready to be sent.
 type outgoing struct {
 	replies []*idnodev1.Reply
 	// bytes were taken for the replies.
@@ -87,7 +85,6 @@ func (s *services) Exchange(stream grpc.BidiStreamingServer[idnodev1.ExchangeReq
 	return err
 }
 
-// receive takes calls up until there are no more.
 func (x *exchange) receive() error {
 	for {
 		var request received
@@ -103,7 +100,6 @@ func (x *exchange) receive() error {
 	}
 }
 
-// takeUp begins the calls of a message, if there is room for it.
 func (x *exchange) takeUp(request received) error {
 	bytes := request.size()
 	if !x.to.Take(bytes) {
@@ -154,7 +150,6 @@ func malformed(err error) error {
 	return status.Errorf(codes.InvalidArgument, "the message cannot be decoded: %v", err)
 }
 
-// message is what the calls of one message share.
 type message struct {
 	x     *exchange
 	start time.Time
@@ -218,7 +213,6 @@ func (m *message) run(call *idnodev1.Call) {
 	m.x.put(reply)
 }
 
-// free is how many more calls the stream may have in flight.
 func (x *exchange) free() int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -246,7 +240,6 @@ func (x *exchange) turnAway(bytes int64) {
 	x.to.Give(bytes)
 }
 
-// ran says that n calls have their replies.
 func (x *exchange) ran(n int) {
 	x.server.exchanges.ran(n)
 	for range n {
@@ -366,7 +359,6 @@ func (x *exchange) forget() {
 	}
 }
 
-// drop gives back what was not sent.
 func (x *exchange) drop(out outgoing) {
 	for _, r := range out.refusals {
 		r.free()
@@ -422,7 +414,6 @@ func (x *exchange) encode(out *outgoing) (encoded, error) {
 	return message, nil
 }
 
-// notify puts a value into a channel of capacity 1.
 func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -40,7 +40,6 @@ func (e *exchanges) enter() bool {
 	return true
 }
 
-// ran says that n calls have their replies.
 func (e *exchanges) ran(n int) { e.running.Add(-int64(n)) }
 
 // exchangesShare is the part of a node's calls in flight that streams may take: most, but never

@@ -58,7 +58,6 @@ func healthy(status service.Status) error {
 	}
 }
 
-// build is which program this is.
 type build struct {
 	BuildVersion                            int
 	ProductVersion, CommitHash, FullVersion string

@@ -25,7 +25,6 @@ const (
 	timeoutException       = "System.TimeoutException"
 )
 
-// failure is an error as HTTP shows it.
 type failure struct {
 	status    int
 	exception string

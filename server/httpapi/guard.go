@@ -146,7 +146,6 @@ func begin(held *budget.Connection, r *http.Request) (end func(), ok bool) {
 	}, true
 }
 
-// withCaller returns a request whose calls are those of its sender.
 func (g *guard) withCaller(r *http.Request) *http.Request {
 	caller := service.Caller{Address: r.RemoteAddr}
 	if r.TLS != nil && g.cfg.Principal != nil {
@@ -204,7 +203,6 @@ func levelOf(status int, reason string) slog.Level {
 	}
 }
 
-// loggedResponse remembers what was answered.
 type loggedResponse struct {
 	http.ResponseWriter
 	// status is 0 before the answer has begun.

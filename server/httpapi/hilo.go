@@ -19,7 +19,6 @@ const hiloDocuments = "Raven/Hilo/"
 // reads numbers as doubles: above it, a client gives some ids twice.
 const maxExact = 1 << 53
 
-// rangeAnswer is a reserved range.
 type rangeAnswer struct {
 	Prefix      string
 	Low, High   int64
@@ -52,7 +51,6 @@ func (a *api) nextRange(w http.ResponseWriter, r *http.Request, p *params) error
 	return nil
 }
 
-// withExactHint says of a range that is refused why.
 func withExactHint(err error) error {
 	var e *service.Error
 	if !errors.As(err, &e) || e.Reason != service.ReasonCounterExhausted {
@@ -83,7 +81,6 @@ func (a *api) returnRange(w http.ResponseWriter, r *http.Request, p *params) err
 	return nil
 }
 
-// documents is the answer to a load of documents.
 type documents struct {
 	Results  []hiloDocument
 	Includes struct{}

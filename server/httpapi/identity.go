@@ -13,7 +13,6 @@ import (
 	"github.com/idnode/idnode/server/service"
 )
 
-// pipe ends the key of an identity.
 const pipe = "|"
 
 // withPipe returns the name of an identity with the pipe that clients may leave

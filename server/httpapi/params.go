@@ -86,7 +86,6 @@ func (p *params) needed(name string) string {
 	return value
 }
 
-// number returns a whole number, or absent if it is not there.
 func (p *params) number(name string, absent int64) int64 {
 	value := p.text(name)
 	if value == "" {
@@ -105,7 +104,6 @@ func (p *params) neededNumber(name string) int64 {
 	return p.number(name, 0)
 }
 
-// flag returns true or false; false if it is absent.
 func (p *params) flag(name string) bool {
 	switch value := strings.TrimSpace(p.text(name)); strings.ToLower(value) {
 	case "", "false":
@@ -130,7 +128,6 @@ func (p *params) time(name string) (at time.Time, given bool) {
 	return at, ok && at.Unix() >= 0
 }
 
-// requestID returns the id under which a call counts once, or nil.
 func (p *params) requestID() *idnodev1.RequestId {
 	if id := p.text("raft-request-id"); id != "" {
 		return &idnodev1.RequestId{Id: id}

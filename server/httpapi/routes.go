@@ -17,7 +17,6 @@ const (
 	paramName     = "name"
 )
 
-// api adapts the use cases.
 type api struct {
 	service *service.Service
 	// scheme is that of every node's HTTP port: http or https.
@@ -32,7 +31,6 @@ type api struct {
 // written.
 type call func(w http.ResponseWriter, r *http.Request, p *params) error
 
-// route is one row of the API.
 type route struct {
 	method, path string
 	call         call
@@ -56,7 +54,6 @@ func (a *api) routes() []route {
 	}
 }
 
-// register puts the calls on a mux, and what answers everything else.
 func (a *api) register(mux *http.ServeMux) {
 	for _, route := range a.routes() {
 		mux.Handle(route.path, a.handler(route))

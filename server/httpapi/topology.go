@@ -11,7 +11,6 @@ import (
 	"github.com/idnode/idnode/server/service"
 )
 
-// serverNode is a node as a client sees it.
 type serverNode struct {
 	URL        string `json:"Url"`
 	Database   string

@@ -48,7 +48,6 @@ var names = map[codes.Code]code{
 	codes.Unauthenticated:    {"unauthenticated", http.StatusUnauthorized},
 }
 
-// named returns a code as the Connect protocol has it; one that is not known is unknown.
 func named(c codes.Code) code {
 	if as, known := names[c]; known {
 		return as
@@ -56,14 +55,12 @@ func named(c codes.Code) code {
 	return names[codes.Unknown]
 }
 
-// problem is the body of an error.
 type problem struct {
 	Code    string   `json:"code"`
 	Message string   `json:"message"`
 	Details []detail `json:"details,omitempty"`
 }
 
-// detail is a detail of a gRPC status.
 type detail struct {
 	Type string `json:"type"`
 	// Value is the message, in base64 without padding.

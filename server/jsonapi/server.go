@@ -104,7 +104,6 @@ func (a *API) Answer(w http.ResponseWriter, r *http.Request, err *service.Error)
 	return false
 }
 
-// handler answers with what do returns.
 func (a *API) handler(do func(w http.ResponseWriter, r *http.Request) ([]byte, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := hostcheck.Check(r, a.cfg.CheckHost)
@@ -204,7 +203,6 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// invalid returns an error of the request's form; field may be empty.
 func invalid(field, message string) *service.Error {
 	return &service.Error{Code: service.InvalidArgument, Reason: service.ReasonInvalidRequest, Field: field, Message: message}
 }
@@ -231,7 +229,6 @@ func decode(body []byte, m proto.Message) error {
 	return invalid(field, "the body is not the JSON of this call: "+message)
 }
 
-// maxMessage bounds what is said of a body.
 const maxMessage = 200
 
 // encode returns the JSON form of a message. Fields are there also if they are zero or

@@ -20,7 +20,6 @@ type callMetrics struct {
 	methods map[string]*method
 }
 
-// method has the series of one method of the server.
 type method struct {
 	kind, service, name         string
 	started, ok, received, sent prometheus.Counter

@@ -28,7 +28,6 @@ var strategies = [...]string{
 
 const strategyHiLo, strategySeries = docid.Semantic + 1, docid.Semantic + 2
 
-// databases has what is counted per database.
 type databases struct {
 	issued, ranges, reserved, returns, returned, hits *prometheus.CounterVec
 
@@ -140,7 +139,6 @@ func (m *Metrics) Issued() map[string]uint64 {
 	return total
 }
 
-// read returns the value of a counter of whole things.
 func read(c prometheus.Counter) uint64 {
 	var m dto.Metric
 	if err := c.Write(&m); err != nil {

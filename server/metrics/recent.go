@@ -29,7 +29,6 @@ type recent struct {
 	figures *peerv1.Figures
 }
 
-// sample is what was counted up to a time.
 type sample struct {
 	at               time.Time
 	identities, ids  uint64

@@ -33,7 +33,6 @@ type Names interface {
 // never get there by counting, but one that was seeded close to it does.
 type space struct{ identity, hilo atomic.Int64 }
 
-// ratios returns how full the fullest counter of each kind is.
 func (s *space) ratios(etags map[string]uint64) map[string]float64 {
 	var newest uint64
 	for _, last := range etags {

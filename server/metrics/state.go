@@ -51,7 +51,6 @@ type Sources struct {
 // Observe adds what is read at each scrape. It is called once.
 func (m *Metrics) Observe(s Sources) { m.registry.MustRegister(&reader{sources: s, metrics: m}) }
 
-// reader reads the sources at each scrape.
 type reader struct {
 	sources Sources
 	metrics *Metrics
@@ -71,7 +70,6 @@ func (r *reader) Collect(out chan<- prometheus.Metric) {
 	r.raft(g)
 }
 
-// gauges sends values.
 type gauges chan<- prometheus.Metric
 
 // set sends a value. label is the name and the value of its label, if it has one.

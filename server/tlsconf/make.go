@@ -228,7 +228,6 @@ func template(name string, validFor time.Duration) *x509.Certificate {
 	}
 }
 
-// authority signs certificates.
 type authority struct {
 	cert *x509.Certificate
 	key  crypto.Signer
@@ -263,7 +262,6 @@ func makeCA(base string) (*authority, error) {
 	return &authority{cert: pair.Leaf, key: pair.PrivateKey.(crypto.Signer)}, nil
 }
 
-// makeKey makes a key, and encodes it as a PEM block.
 func makeKey(ofRSA bool) (crypto.Signer, *pem.Block, error) {
 	if ofRSA {
 		key, err := rsa.GenerateKey(rand.Reader, 2048)

@@ -23,7 +23,6 @@ type Nodes struct {
 	Cluster func() string
 }
 
-// The errors of Check.
 var (
 	errUsages  = errors.New("it is not for server and client authentication, both by name")
 	errUnproof = errors.New("no certificate was verified")
@@ -50,7 +49,6 @@ func (n Nodes) Check(cert *x509.Certificate, tag string) error {
 	return nil
 }
 
-// named returns nil if a certificate's URIs name the node.
 func (n Nodes) named(cert *x509.Certificate, tag string) error {
 	names := nodeNames(cert)
 	if len(names) == 0 {
@@ -71,12 +69,10 @@ func (n Nodes) named(cert *x509.Certificate, tag string) error {
 	return fmt.Errorf("it is that of %q", names)
 }
 
-// nodeName is what a node's URI says.
 type nodeName struct{ cluster, tag string }
 
 func (n nodeName) String() string { return NodeURI(n.cluster, n.tag).String() }
 
-// nodeScheme is that of the URI by which a certificate says that it is a node's.
 const nodeScheme = "idnode"
 
 // NodeURI returns the URI of the node with a tag, of the cluster with an id or, for
@@ -85,7 +81,6 @@ func NodeURI(cluster, tag string) *url.URL {
 	return &url.URL{Scheme: nodeScheme, Host: cluster, Path: "/node/" + tag}
 }
 
-// nodeNames returns what the URIs of a certificate say of nodes.
 func nodeNames(cert *x509.Certificate) []nodeName {
 	var names []nodeName
 	for _, uri := range cert.URIs {

@@ -60,7 +60,6 @@ type Material struct {
 	first [sha256.Size]byte
 }
 
-// loaded is what was read at one time.
 type loaded struct {
 	// cert is nil for a client that only checks the server.
 	cert *tls.Certificate
@@ -68,8 +67,7 @@ type loaded struct {
 	// of its certificates ends.
 	ca      *x509.CertPool
 	caUntil time.Time
-	// roots are the certificates in ca.
-	roots []*x509.Certificate
+	roots   []*x509.Certificate
 }
 
 // LoadServer reads the files of a node: certificate and key are needed, the CA
@@ -100,7 +98,6 @@ func load(f Files) (*Material, error) {
 	return m, nil
 }
 
-// read reads and parses all files.
 func (f Files) read() (*loaded, error) {
 	l := &loaded{}
 	if f.Cert != "" {

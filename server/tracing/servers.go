@@ -99,7 +99,6 @@ func (t *Tracing) followHTTP(w http.ResponseWriter, r *http.Request, next http.H
 	}
 }
 
-// statusWriter remembers the status of an answer.
 type statusWriter struct {
 	http.ResponseWriter
 	status int

@@ -15,7 +15,6 @@ import (
 	"github.com/idnode/idnode/server/service"
 )
 
-// Names of spans.
 const (
 	// spanPropose is one call's wait for the log.
 	spanPropose = "propose"

@@ -15,7 +15,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// scope is the name under which all spans of this package are made.
 const scope = "github.com/idnode/idnode"
 
 // The variables that are decided on here. All others are read by the SDK:
@@ -76,7 +75,6 @@ func Start(ctx context.Context, cfg Config) (*Tracing, error) {
 	return &Tracing{provider: provider, tracer: provider.Tracer(scope)}, nil
 }
 
-// wanted says whether there shall be traces.
 func wanted(getenv func(string) string) (bool, error) {
 	if strings.EqualFold(getenv(envDisabled), "true") {
 		return false, nil

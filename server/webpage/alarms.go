@@ -99,7 +99,6 @@ func noQuorum(s service.Status) alarm {
 	}
 }
 
-// refused says what a node without a quorum refuses.
 func refused(s service.Status) string {
 	if s.Reserve == nil || s.Reserve.Numbers == 0 {
 		return "It refuses identities, HiLo ranges, claims and seeds; server-side ids and GUIDs go on."
@@ -139,7 +138,6 @@ func certificateEnds(m service.Member, days int32) alarm {
 	return a
 }
 
-// tagsOf lists the tags of some members.
 func tagsOf(s service.Status, of func(service.Member) bool) string {
 	var tags []string
 	for _, m := range s.Members {

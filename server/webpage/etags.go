@@ -10,7 +10,6 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
-// database is the one that a call names, in its parameters.
 func database(q url.Values) string { return cmp.Or(q.Get("database"), docid.DefaultDatabase) }
 
 // databasesRequest reads the parameters of a list, which have the names of the public API's.

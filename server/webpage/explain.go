@@ -18,7 +18,6 @@ type strategy struct {
 	May string `json:"may"`
 }
 
-// strategyOf explains a template that docid has taken apart.
 func strategyOf(t docid.Template) strategy {
 	s := strategy{Strategy: t.Kind.String()}
 	switch t.Kind {

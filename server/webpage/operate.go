@@ -10,7 +10,6 @@ import (
 	"github.com/idnode/idnode/server/service"
 )
 
-// noClusterRight is the reason why a caller cannot change the cluster.
 const noClusterRight = "You have no right to do that: it takes the right cluster."
 
 // noTransfer says why leadership cannot be transferred to a member; empty if it can.

@@ -56,7 +56,6 @@ type reserve struct {
 	Millis  int64 `json:"lasts_millis"`
 }
 
-// you is the viewer of the page, and its rights.
 type you struct {
 	Name string `json:"name"`
 	// Cluster has the rights on the cluster as a whole, Grants what gives those in the
@@ -65,7 +64,6 @@ type you struct {
 	Grants  []rights.Grant `json:"grants"`
 }
 
-// member is a node of the cluster.
 type member struct {
 	Tag       string `json:"tag"`
 	ID        string `json:"id"`
@@ -102,7 +100,6 @@ type stats struct {
 	FreeBytes  uint64  `json:"free_bytes"`
 }
 
-// counts are how much there is in the replicated state.
 type counts struct {
 	Databases  int    `json:"databases"`
 	Identities int    `json:"identities"`
@@ -146,7 +143,6 @@ func (p *Page) overview(r *http.Request) (any, error) {
 	return o, nil
 }
 
-// votersOf returns how many members vote, and how many of them answer.
 func votersOf(s service.Status) (voters, reachable int) {
 	for _, m := range s.Members {
 		if !votes(m) {

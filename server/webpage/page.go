@@ -44,13 +44,10 @@ func (p *Page) Handle(handle func(pattern string, handler http.Handler)) {
 	p.handleCalls(handle)
 }
 
-// api is where the page's calls are.
 const api = "/page/api/"
 
-// read answers a call that changes nothing.
 type read func(r *http.Request) (any, error)
 
-// handleCalls adds all calls of the page.
 func (p *Page) handleCalls(handle func(pattern string, handler http.Handler)) {
 	for name, call := range map[string]read{
 		"overview": p.overview, "history": p.history, "explain": p.explain, "etags": p.etags, "audit": p.audit,
@@ -76,7 +73,6 @@ func (p *Page) handler(call read) http.Handler {
 	})
 }
 
-// guarded refuses foreign host names.
 func (p *Page) guarded(answer http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w.Header())
