@@ -1,9 +1,8 @@
-// Package rights judges callers: roles, the rights they give, and the limits of
-// callers.
+// Package rights judges callers: roles, the rights they give, and the limits of callers.
 //
-// It is pure. The door of a node and the replicated state ask the same table, so
-// that both decide alike; the table's encoding is part of the log. Databases and
-// names are folded; principals have a kind, and are compared as they are.
+// It is pure. The door of a node and the replicated state ask the same table, whose encoding is
+// part of the log. Databases and names are folded; principals have a kind, and are compared as they
+// are.
 package rights
 
 import (
@@ -34,8 +33,7 @@ const (
 	Read
 	// Backup copies the whole state out.
 	Backup
-	// Cluster changes the cluster: members, settings, roles, and the state as a
-	// whole.
+	// Cluster changes the cluster: members, settings, roles, and the state as a whole.
 	Cluster
 	// Series defines, deletes, closes and resumes series of document numbers, and voids,
 	// releases and reconciles their numbers.
@@ -75,8 +73,7 @@ func (r Right) String() string {
 	return strings.Join(names, ",")
 }
 
-// Any means every principal, even without a name, and every
-// database.
+// Any means every principal, even without a name, and every database.
 const Any = "*"
 
 // Further, after a name, means all names that begin with it: no name has this
@@ -89,8 +86,7 @@ type Grant struct {
 	Database string
 	// Prefix is folded: names, HiLo tags, ids and templates begin with it.
 	Prefix string
-	// Boundary keeps out names that go on behind the prefix with another character
-	// than / or |.
+	// Boundary keeps out names that go on behind the prefix with another character than / or |.
 	Boundary bool `json:",omitempty"`
 	// Name, if not empty, is folded and the one name that it is for, be it as the
 	// template of an identity; Prefix is empty then.
@@ -142,8 +138,7 @@ type Limit struct {
 	Principals []string
 	// InFlight is how many calls may be in flight; 0 for no limit.
 	InFlight int64
-	// IDsPerSecond is how many ids and numbers of ranges may be given; 0 for no
-	// limit.
+	// IDsPerSecond is how many ids and numbers of ranges may be given; 0 for no limit.
 	IDsPerSecond int64
 	// NewNamesPerHour is how many identities, HiLo tags, claims and databases may be
 	// asked for that a node does not know yet; 0 for no limit.
@@ -161,8 +156,7 @@ type Table struct {
 	limits map[string]Limit
 }
 
-// New returns a table that answers quickly. The error says what is wrong with a
-// role or a limit.
+// New returns a table that answers quickly. The error says what is wrong with a role or a limit.
 func New(roles []Role, limits []Limit) (*Table, error) {
 	t := &Table{Roles: roles, Limits: limits, grants: map[string][]Grant{}, limits: map[string]Limit{}}
 	if err := t.validate(); err != nil {
@@ -184,8 +178,7 @@ func New(roles []Role, limits []Limit) (*Table, error) {
 	return t, nil
 }
 
-// Set says whether there are roles: everything that none of them allows is then
-// forbidden.
+// Set says whether there are roles: everything that none of them allows is then forbidden.
 func (t *Table) Set() bool { return t != nil && len(t.Roles) > 0 }
 
 // Empty says that there is neither a role nor a limit.
@@ -204,10 +197,9 @@ func (t *Table) Limit(principal string) (Limit, bool) {
 	return limit, ok
 }
 
-// Allows says whether the roles give a principal all rights in need on a name of
-// a database, both folded. What concerns the whole cluster has neither, so that
-// only a grant for every database and every name allows it. Without roles
-// everything is allowed.
+// Allows says whether the roles give a principal all rights in need on a name of a database, both
+// folded. What concerns the whole cluster has neither, so that only a grant for every database
+// and every name allows it. Without roles everything is allowed.
 func Allows[T ~string | ~[]byte](t *Table, principal string, need Right, database, name T) bool {
 	return Held(t, principal, database, name)&need == need
 }
@@ -258,9 +250,8 @@ func shown(text string) string { return fmt.Sprintf("%.80q", text) }
 // MarshalText implements encoding.TextMarshaler, for records that people read.
 func (r Right) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// The kinds of principals: which of a certificate's alternative names a principal
-// is. A CA checks each kind in its own way, so a name of one kind never means
-// the same text of another.
+// The kinds of principals: which of a certificate's alternative names a principal is. A CA checks
+// each kind in its own way, so a name of one kind never means the same text of another.
 const (
 	DNS   = "dns:"
 	URI   = "uri:"

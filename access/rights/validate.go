@@ -7,8 +7,7 @@ import (
 	"github.com/idnode/idnode/client/docid"
 )
 
-// Bounds of a table: far above what people write, and small beside an entry of
-// the log.
+// Bounds of a table: far above what people write, and small beside an entry of the log.
 const (
 	maxRoles      = 1_000
 	maxPrincipals = 10_000

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// fillAdvertised fills in where others reach the node, as far as it can be
-// told: gRPC at this node's entry among the peers, or where it listens; Raft
-// and HTTP where they listen, with the host of gRPC if they listen on every
-// address. What stays empty is for Validate to refuse.
+// fillAdvertised fills in where others reach the node, as far as it can be told: gRPC at this
+// node's entry among the peers, or where it listens; Raft and HTTP where they listen, with the
+// host of gRPC if they listen on every address. What stays empty is for Validate to refuse.
 func (c *Config) fillAdvertised() {
 	if c.AdvertiseGRPC == "" {
 		c.AdvertiseGRPC = c.Peer[c.Tag]

@@ -1,13 +1,8 @@
-// Package config is the one validated configuration of `idnode serve`.
+// Package config is the one validated configuration of `idnode serve`: the names of its settings,
+// their defaults, and their rules. It opens no file but the configuration's, and acts on nothing.
 //
-// Every setting has one name, which is its flag, its key in a YAML file, and,
-// in capitals with underscores and IDNODE_ before it, its variable in the
-// environment. A flag wins over the environment, that over the file, and that
-// over the default. An unknown name is an error: a misspelt setting would
-// otherwise silently be the default.
-//
-// The package owns the names, the defaults and the rules of single settings and
-// between them. It opens no file but the configuration's, and acts on nothing.
+// Every setting has one name: its flag, its key in a YAML file, and, as IDNODE_NAME, its variable.
+// An unknown name is an error: a misspelt setting would otherwise silently be the default.
 package config
 
 import (
@@ -52,9 +47,8 @@ type Config struct {
 	// and can still be set back to the release before.
 	MaxLogFormat uint64
 	TrustData    bool
-	// StayDown makes the process of a node that ended for good, because its data is
-	// damaged, its cluster does not take it, or ErrUnguarded or ErrAlone holds, wait until
-	// it is stopped.
+	// StayDown makes the process of a node that ended for good, because its data is damaged, its
+	// cluster does not take it, or ErrUnguarded or ErrAlone holds, wait until it is stopped.
 	StayDown     bool
 	ServerPrefix string
 

@@ -18,10 +18,9 @@ import (
 	"github.com/idnode/idnode/internal/nearest"
 )
 
-// Load puts the configuration together from flags (of AddFlags, parsed), the
-// environment as os.Environ gives it, the file that either names, and the
-// defaults; then it fills in the advertised addresses and validates. The error
-// names every setting at fault, each on a line of its own.
+// Load puts the configuration together from flags (of AddFlags, parsed), the environment as
+// os.Environ gives it, the file that either names, and the defaults, the first of which wins, and
+// validates it. The error names every setting at fault, each on a line of its own.
 func Load(fs *pflag.FlagSet, environ []string) (*Config, error) {
 	c, err := load(fs, environ)
 	if err != nil {
@@ -111,8 +110,7 @@ func fromEnvironment(environ []string) (source, error) {
 	return s, errors.Join(problems...)
 }
 
-// variables returns the settings by their variables; those that only clients read have
-// none.
+// variables returns the settings by their variables; those that only clients read have none.
 func variables() map[string]string {
 	byVariable := map[string]string{EnvName(configFlag): configFlag}
 	for name := range names() {

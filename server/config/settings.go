@@ -288,8 +288,7 @@ func fromMap(m map[string]string) []string {
 	return list
 }
 
-// Print writes the configuration as a YAML file that gives it again, in the
-// order of the flags.
+// Print writes the configuration as a YAML file that gives it again, in the order of the flags.
 func (c *Config) Print(w io.Writer) error {
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	for _, s := range settings(c) {

@@ -131,10 +131,9 @@ func (c *Config) CheckGuard(roles bool) error {
 	return nil
 }
 
-// CheckFirstStart is asked before a node without a cluster begins or joins one. It keeps
-// the node from being one by itself because the others were left out by a slip: each of
-// them would give the same ids; so would a cluster that forms because the data of the one
-// before are gone. A node that is in a cluster has nothing to begin.
+// CheckFirstStart is asked before a node without a cluster begins or joins one. It keeps the node
+// from being one by itself because the others were left out by a slip, or the data of its cluster
+// are gone: each such cluster would give the same ids.
 func (c *Config) CheckFirstStart() error {
 	switch {
 	case len(c.Join) > 0:

@@ -40,9 +40,8 @@ func (s *services) conclude(ctx context.Context, reply *idnodev1.Reply, method s
 	return err
 }
 
-// StartSpan begins the span of a call of a method, by its full name, as a child of the span
-// that traceparent names, and returns the call's context. end ends the span; its error is a
-// status.
+// StartSpan begins the span of a call of a method, by its full name, as a child of the span that
+// traceparent names, and returns the call's context. end ends the span; its error is a status.
 type StartSpan func(ctx context.Context, method, traceparent string) (called context.Context, end func(error))
 
 func (s *services) span(ctx context.Context, method string, call *idnodev1.Call) (called context.Context, end func(error)) {

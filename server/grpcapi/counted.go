@@ -19,8 +19,7 @@ import (
 const (
 	// callBytes is what a call holds beside its request and a large answer.
 	callBytes = 1 << 10
-	// streamBytes is what a stream holds besides: goroutines with their stacks, and
-	// buffers.
+	// streamBytes is what a stream holds besides: goroutines with their stacks, and buffers.
 	streamBytes = 16 << 10
 )
 
@@ -38,9 +37,8 @@ func connectionOf(ctx context.Context) *budget.Connection {
 	return at.Budget()
 }
 
-// CallerOf returns the caller of a handler's context. principal names the
-// other side of a connection with TLS. It is asked only where that matters, so
-// that other calls pay nothing.
+// CallerOf returns the caller of a handler's context. principal names the other side of a
+// connection with TLS. Calls to which that does not matter do not ask, and pay nothing.
 func CallerOf(ctx context.Context, principal func(tls.ConnectionState) string) service.Caller {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -66,8 +64,8 @@ func takeFor(method string, to *budget.Connection, bytes int64) bool {
 }
 
 // beginCall counts a call in flight of its caller, or refuses it; end ends the count. A health
-// check is not counted: a supervisor would end a node that is merely busy, and the bytes bound
-// its cost.
+// check is not counted: its cost is bounded by its bytes, and a supervisor would end a node that is
+// merely busy.
 func (l *requestLog) beginCall(to *budget.Connection, method string) (end func(), err error) {
 	switch {
 	case strings.HasPrefix(method, healthPrefix):
@@ -103,9 +101,9 @@ func (l *requestLog) countedUnary(ctx context.Context, req any, info *grpc.Unary
 	})
 }
 
-// counted counts what a call holds until its answer is encoded, and refuses it if that is
-// too much. The error of a use case becomes a status. A health check is never refused: a supervisor would end a node that is merely
-// busy. Calls of operators are refused only if their own caller is full.
+// counted counts what a call holds until its answer is encoded, and refuses it if that is too much.
+// The error of a use case becomes a status. A health check is never refused, and calls of operators
+// only if their own caller is full.
 func (l *requestLog) counted(ctx context.Context, to *budget.Connection, req any, method string, handler grpc.UnaryHandler,
 	encode func(proto.Message) (any, error),
 ) (any, error) {

@@ -25,15 +25,12 @@ const (
 	repliesField     wire.Number = 1 // of ExchangeResponse
 )
 
-// encoded is a message that is on the wire as it is here. What a node cannot take
-// up at the moment it must be rid of at a small part of the cost of taking it up,
-// or it would do nothing else when too much is asked of it: of a call that is not
-// let in only the correlation number is read, and the replies to all of them are
-// the same bytes except that number.
+// encoded is a message that is on the wire as it is here. A node must be rid of what it cannot take
+// up at a small part of the cost of taking it up: of a call that is not let in only the correlation
+// number is read, and the replies to all of them are the same bytes except that number.
 //
-// Its bytes come from a pool, and go back there when they were sent, or by free. Until
-// then they are counted for the caller to whom they go. SendMsg takes them over, also
-// if it fails.
+// Its bytes come from a pool, and go back there when they were sent, or by free. Until then they
+// are counted for the caller to whom they go. SendMsg takes them over, also if it fails.
 type encoded struct {
 	buffer  *[]byte
 	counted *counted
@@ -231,8 +228,7 @@ func newRefusal(err error) *refusal {
 // headBytes is what of a reply comes before its refusal at most.
 const headBytes = 1 + binary.MaxVarintLen32 + 1 + binary.MaxVarintLen64
 
-// appendTo appends the reply to the call with this number to an encoded
-// ExchangeResponse.
+// appendTo appends the reply to the call with this number to an encoded ExchangeResponse.
 func (r *refusal) appendTo(response []byte, correlation uint64) []byte {
 	response = wire.AppendLength(response, repliesField, wire.SizeVarint(correlationField, correlation)+len(r.reply))
 	response = wire.AppendVarint(response, correlationField, correlation)
@@ -245,8 +241,7 @@ func size(reply *idnodev1.Reply) int {
 	return wire.SizeLength(repliesField, size) + size
 }
 
-// append adds a reply, of which size was asked before, to an encoded
-// ExchangeResponse.
+// append adds a reply, of which size was asked before, to an encoded ExchangeResponse.
 func (e encoded) append(reply *idnodev1.Reply) (err error) {
 	o := proto.MarshalOptions{UseCachedSize: true}
 	response := wire.AppendLength(*e.buffer, repliesField, o.Size(reply))

@@ -21,9 +21,8 @@ import (
 const (
 	// maxCallsPerMessage bounds the errors caused by one message.
 	maxCallsPerMessage = 8192
-	// maxReplyBytes is where a message of replies is full. A reply is at most
-	// little more than service.MaxIDsBytes, so a message stays far below what
-	// clients accept.
+	// maxReplyBytes is where a message of replies is full. A reply is little larger than
+	// service.MaxIDsBytes, so a message stays far below what clients accept.
 	maxReplyBytes = 1 << 20
 )
 
@@ -46,9 +45,8 @@ type exchange struct {
 	wake, room chan struct{}
 
 	mu sync.Mutex
-	// underWay holds the calls that were let in, by correlation number, with the
-	// bytes that were taken for them, and most is how many they were at once. The reader
-	// alone adds to it.
+	// underWay holds the calls that were let in, by correlation number, with the bytes that were
+	// taken for them, and most is how many they were at once. The reader alone adds to it.
 	underWay map[uint64]int64
 	most     int
 	ready    outgoing

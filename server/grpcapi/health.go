@@ -11,14 +11,12 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
-// LiveService is the name under which the health service says that the process
-// lives, with or without a quorum: a supervisor that restarts unhealthy processes
-// must not restart a node that is merely cut off.
+// LiveService is the name under which the health service says that the process lives, with or
+// without a quorum: a supervisor must not restart a node that is merely cut off.
 const LiveService = "idnode.live"
 
-// Health is the health service. The names "" and "idnode.v1.IdsService" serve
-// while the node is ready, LiveService while the process lives and does not hang.
-// It is safe for concurrent use.
+// Health is the health service. The names "" and "idnode.v1.IdsService" serve while the node is
+// ready, LiveService while the process lives and does not hang. It is safe for concurrent use.
 type Health struct {
 	server healthServer
 
@@ -93,8 +91,7 @@ func (h *Health) Follow(ctx context.Context, r Readiness) {
 	tick := time.NewTicker(readyEvery)
 	defer tick.Stop()
 	for {
-		// The channel is fetched before the state is read, so that no change
-		// falls in between.
+		// The channel is fetched before the state is read, so that no change falls in between.
 		changed := r.QuorumChanges()
 		h.SetReady(r.Ready())
 		select {

@@ -19,11 +19,10 @@ import (
 // peerPrefix begins the methods that nodes call on each other.
 const peerPrefix = "/peer.v1.PeerService/"
 
-// requestLog writes one line per call: at debug if it succeeded or came from another node, at
-// info if the caller is at fault, above that if the node is. Requests and answers are never
-// logged. A call that is not logged costs two readings of the clock and the observer. The
-// logging interceptor of go-grpc-middleware is not used, because it builds its fields for every
-// call.
+// requestLog writes one line per call: at debug if it succeeded or came from another node, at info
+// if the caller is at fault, above that if the node is. Requests and answers are never logged. The
+// logging interceptor of go-grpc-middleware builds its fields for every call, also one that is not
+// logged.
 type requestLog struct {
 	logger *slog.Logger
 	budget calllog.Budget

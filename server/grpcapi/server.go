@@ -19,23 +19,19 @@ import (
 
 // Defaults of Config.
 const (
-	// DefaultMaxMessageBytes is what clients accept by default, so a larger
-	// answer would not be read; answers are bounded below it. Groups that
-	// other nodes forward come through the same port and are smaller too; answers
-	// to other nodes may be larger.
+	// DefaultMaxMessageBytes is what clients accept by default; answers are bounded below it.
+	// Groups that other nodes forward are smaller too; answers to other nodes may be larger.
 	DefaultMaxMessageBytes = 4 << 20
 	// DefaultMaxStreams bounds the calls in flight on one connection.
 	DefaultMaxStreams = 4096
 	// DefaultMaxExchangeCalls bounds the calls in flight on one Exchange stream.
 	DefaultMaxExchangeCalls = 2048
-	// maxHeaderBytes is far above what any call needs, and far below
-	// gRPC's own 16 MiB.
+	// maxHeaderBytes is far above what any call needs, and far below gRPC's own 16 MiB.
 	maxHeaderBytes = 16 << 10
 	// handshakeTimeout bounds TLS and HTTP/2 handshakes.
 	handshakeTimeout = 5 * time.Second
-	// keepaliveTime is how long a connection may be silent before the
-	// server asks whether the other end is there, and keepaliveTimeout how
-	// long it waits for the answer.
+	// keepaliveTime is how long a connection may be silent before the server asks for a sign of
+	// life, and keepaliveTimeout how long it waits for it.
 	keepaliveTime    = 30 * time.Second
 	keepaliveTimeout = 10 * time.Second
 	// keepaliveMinTime is how often a client may ask: half of the 10 s
@@ -55,9 +51,8 @@ const (
 type Config struct {
 	MaxRecvBytes, MaxSendBytes int
 	MaxStreams                 uint32
-	// MaxExchangeCalls bounds the calls of one Exchange stream that are in flight or whose
-	// replies were not sent yet. The service bounds the calls in flight on the node, the budgets
-	// of the connections the replies held.
+	// MaxExchangeCalls bounds the calls of one Exchange stream that are in flight or whose replies
+	// were not sent yet.
 	MaxExchangeCalls int
 	// Logger gets the log of requests; nil discards it.
 	Logger *slog.Logger
@@ -87,12 +82,9 @@ type Server struct {
 	log   *requestLog
 }
 
-// NewServer returns a server with the public services, health and reflection on
-// it. More services may be registered before it serves: reflection lists those
-// too. creds is nil for a server without TLS.
-//
-// Handlers are waited for when the server is stopped, so that none is left that
-// uses what is closed after it; each call is bounded by the service.
+// NewServer returns a server with the public services, health and reflection on it. More services
+// may be registered before it serves: reflection lists those too. creds is nil for a server without
+// TLS. A server that is stopped waits for its handlers; each call is bounded by the service.
 func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.Service, health *Health) *Server {
 	cfg = cfg.withDefaults()
 	log := &requestLog{logger: cfg.Logger, observer: cfg.Observer}

@@ -61,8 +61,7 @@ func (s *Server) Unary(ctx context.Context, method string, to *budget.Connection
 	return answer.([]byte), nil
 }
 
-// Refuse records a call that is refused before it is made, and returns its error as Status
-// does.
+// Refuse records a call that is refused before it is made, and returns its error as Status does.
 func (s *Server) Refuse(err error) error {
 	refusal := s.Status(err)
 	s.log.refused(reasonOf(refusal), 1)

@@ -1,9 +1,7 @@
-// Package hostcheck finds the requests under a host name that a foreign site may
-// own. Such a site can have its own name lead to a node once its page is loaded (DNS
-// rebinding), and that page would then be of the same origin as the node.
-//
-// It owns the rule for names that no other party can have. Its callers say which
-// other names are the cluster's.
+// Package hostcheck finds requests under a host name that a foreign site may own. Such a site can
+// have its own name lead to a node once its page is loaded (DNS rebinding), and the page would then
+// be of the node's origin. The package owns the rule for names that no other party can have; its
+// callers say which others are the cluster's.
 package hostcheck
 
 import (

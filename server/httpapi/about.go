@@ -72,8 +72,7 @@ func (a *api) buildVersion(w http.ResponseWriter, _ *http.Request, _ *params) er
 	return nil
 }
 
-// nodeInfoAnswer has the fields of RavenDB's; those that idnode has no use for are
-// empty.
+// nodeInfoAnswer has the fields of RavenDB's; those that idnode has no use for are empty.
 type nodeInfoAnswer struct {
 	NodeTag               string
 	TopologyID            string `json:"TopologyId"`

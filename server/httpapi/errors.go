@@ -48,12 +48,10 @@ var byCode = map[service.Code]failure{
 	service.Internal:           {status: http.StatusInternalServerError, exception: ravenException},
 }
 
-// failureOf translates err. Whatever is not a *service.Error becomes a 500, its
-// text unseen.
+// failureOf translates err. Whatever is not a *service.Error becomes a 500, its text unseen.
 //
-// Invariant: clients take 408, 502, 503 and 504 as "this node failed" and send
-// the same request to the next node. So these are only for what certainly did
-// not happen, or may happen twice.
+// Invariant: clients take 408, 502, 503 and 504 as "this node failed" and send the same request
+// to the next node. So these are only for what certainly did not happen, or may happen twice.
 func failureOf(err error) failure {
 	e := service.ErrorOf(err)
 	f, known := byCode[e.Code]
@@ -119,8 +117,7 @@ func setHeaders(w http.ResponseWriter) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// encode returns v as JSON. Nothing is escaped for HTML: an id is to be read as
-// it is.
+// encode returns v as JSON. Nothing is escaped for HTML: an id is to be read as it is.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

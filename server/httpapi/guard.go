@@ -14,9 +14,8 @@ import (
 	"github.com/idnode/idnode/server/service"
 )
 
-// guard is around every handler of the port: it bounds bodies, refuses what a foreign page
-// makes a browser send, says to browsers what they may not do, turns panics into a 500 for
-// that caller alone, and writes one line per request.
+// guard is around every handler of the port: it bounds bodies, refuses what a foreign page makes a
+// browser send, turns panics into a 500 for that caller alone, and writes one line per request.
 type guard struct {
 	cfg    Config
 	next   http.Handler
@@ -29,8 +28,7 @@ func newGuard(cfg Config, next http.Handler) http.Handler {
 	return g
 }
 
-// fail answers a request that no handler gets, in the form of its protocol. Without one
-// it is f.
+// fail answers a request that no handler gets, in the form of its protocol. Without one it is f.
 func (g *guard) fail(w http.ResponseWriter, r *http.Request, err *service.Error, f failure) {
 	if g.cfg.Answer == nil || !g.cfg.Answer(w, r, err) {
 		writeFailure(w, r, f)
@@ -170,9 +168,8 @@ func (g *guard) recover(w *loggedResponse, r *http.Request) {
 	g.fail(w, r, err, failureOf(err))
 }
 
-// done writes the line of a request: at debug if it went well, at info if the
-// caller is at fault, above that if the node is. Parameters and bodies are never
-// logged.
+// done writes the line of a request: at debug if it went well, at info if the caller is at fault,
+// above that if the node is. Parameters and bodies are never logged.
 func (g *guard) done(r *http.Request, w *loggedResponse, start time.Time) {
 	level := levelOf(w.status, w.reason)
 	if !g.cfg.Logger.Enabled(r.Context(), level) {

@@ -27,8 +27,7 @@ type rangeAnswer struct {
 	LastRangeAt string
 }
 
-// nextRange reserves a range. A caller that lost the answer asks again, which
-// costs a hole.
+// nextRange reserves a range. A caller that lost the answer asks again, which costs a hole.
 func (a *api) nextRange(w http.ResponseWriter, r *http.Request, p *params) error {
 	req := &idnodev1.NextRangeRequest{
 		Database: r.PathValue("db"), Tag: p.needed(paramTag), Separator: p.text("identityPartsSeparator"),
@@ -61,9 +60,8 @@ func withExactHint(err error) error {
 	return &hinted
 }
 
-// returnRange gives the rest of a range back. Clients do so when they close, even
-// if they never had a range (end 0), or counted beyond its end. So numbers that fit
-// no range are no error, like those of a range long returned.
+// returnRange gives the rest of a range back. Clients do so when they close, even if they never had
+// a range (end 0), or counted beyond its end. So numbers that fit no range are no error.
 func (a *api) returnRange(w http.ResponseWriter, r *http.Request, p *params) error {
 	req := &idnodev1.ReturnRangeRequest{
 		Database: r.PathValue("db"), Tag: p.needed(paramTag),

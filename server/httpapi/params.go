@@ -21,9 +21,8 @@ type params struct {
 	err    error
 }
 
-// parseParams reads a raw query. Some clients send values as they are, so what
-// net/url refuses is a character like any other here: a semicolon, and a percent
-// sign that begins no escape.
+// parseParams reads a raw query. Some clients send values as they are, so what net/url refuses is
+// a character like any other here: a semicolon, and a percent sign that begins no escape.
 func parseParams(rawQuery string) *params {
 	p := &params{values: make(map[string][]string)}
 	for pair := range strings.SplitSeq(rawQuery, "&") {
@@ -138,9 +137,8 @@ func (p *params) requestID() *idnodev1.RequestId {
 // timeFormat is how RavenDB writes a time: in UTC, in units of 100 ns.
 const timeFormat = "2006-01-02T15:04:05.0000000Z"
 
-// timeForm is RFC 3339 with at most nine fraction digits, and without a zone as
-// RavenDB's clients also write it. The plus sign of a zone that is not escaped
-// arrives as a space.
+// timeForm is RFC 3339 with at most nine fraction digits, and without a zone as RavenDB's clients
+// also write it. The plus sign of a zone that is not escaped arrives as a space.
 var timeForm = regexp.MustCompile(`^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?)([Zz]|[-+ ]\d{2}:\d{2})?$`)
 
 // parseTime reads a time; without a zone it is in UTC.

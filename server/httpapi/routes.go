@@ -27,8 +27,7 @@ type api struct {
 	extend func(http.ResponseWriter)
 }
 
-// call answers one call: with a body, or with an error before anything is
-// written.
+// call answers one call: with a body, or with an error before anything is written.
 type call func(w http.ResponseWriter, r *http.Request, p *params) error
 
 type route struct {

@@ -48,8 +48,7 @@ type Config struct {
 	IdleTimeout    time.Duration
 	// ConnState, if set, is told what becomes of each connection; see http.Server.
 	ConnState func(net.Conn, http.ConnState)
-	// Held, if set, returns what is counted for the caller of a connection; nil if
-	// nothing is.
+	// Held, if set, returns what is counted for the caller of a connection; nil if nothing is.
 	Held func(net.Conn) *budget.Connection
 	// Principal names the other side of a connection with TLS; nil names none.
 	Principal func(tls.ConnectionState) string
@@ -127,9 +126,8 @@ func newServer(cfg Config) *Server {
 	return s
 }
 
-// Handle adds a handler for a pattern of http.ServeMux. It is called before
-// Serve. The limits of the server, the log of requests and the recovery from
-// panics are around it.
+// Handle adds a handler for a pattern of http.ServeMux, inside the limits of the server, the log of
+// requests and the recovery from panics. It is called before Serve.
 func (s *Server) Handle(pattern string, handler http.Handler) { s.mux.Handle(pattern, handler) }
 
 // ServeHTTP answers one request.

@@ -51,9 +51,8 @@ func (a *api) databaseTopology(w http.ResponseWriter, _ *http.Request, p *params
 	return nil
 }
 
-// topologyEtag is the etag of the topology in a status: the log index of the last change
-// of the members, at least 1. Clients keep the topology with the higher etag, from any
-// node.
+// topologyEtag is the etag of the topology in a status: the log index of the last change of the
+// members, at least 1.
 func topologyEtag(status service.Status) int64 { return int64(max(1, status.MembershipIndex)) }
 
 // voters are the members that vote and can be reached over HTTP.
@@ -61,12 +60,10 @@ func voters(status service.Status) []service.Member {
 	return slices.DeleteFunc(slices.Clone(status.Members), func(m service.Member) bool { return m.HTTPAddress == "" || !m.Votes })
 }
 
-// url is where a member's HTTP port is reached. All nodes of a cluster have TLS,
-// or none.
+// url is where a member's HTTP port is reached. All nodes of a cluster have TLS, or none.
 func (a *api) url(m service.Member) string { return a.scheme + "://" + m.HTTPAddress }
 
-// clusterTopologyAnswer has the fields of RavenDB's; those that idnode has no
-// use for are empty.
+// clusterTopologyAnswer has the fields of RavenDB's; those that idnode has no use for are empty.
 type clusterTopologyAnswer struct {
 	Topology              clusterNodes
 	Etag                  int64

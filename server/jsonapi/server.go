@@ -92,8 +92,7 @@ func (a *API) refusal(httpStatus int, message string) http.Handler {
 	})
 }
 
-// Answer answers a request that is refused before its handler has it, if it is one of
-// this API.
+// Answer answers a request that is refused before its handler has it, if it is one of this API.
 func (a *API) Answer(w http.ResponseWriter, r *http.Request, err *service.Error) bool {
 	for _, s := range services() {
 		if strings.HasPrefix(r.URL.Path, "/"+s.ServiceName+"/") {

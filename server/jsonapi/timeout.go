@@ -45,8 +45,7 @@ func withTimeout(r *http.Request) (context.Context, context.CancelFunc, error) {
 	return ctx, cancel, nil
 }
 
-// parseTimeout reads a number of units; what is too long for a time.Duration is its
-// longest.
+// parseTimeout reads a number of units; what is too long for a time.Duration is its longest.
 func parseTimeout(text string, digits int, unit time.Duration) (time.Duration, bool) {
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil || len(text) > digits {

@@ -76,8 +76,7 @@ func (c *callMetrics) method(service string, info grpc.MethodInfo) *method {
 	}
 }
 
-// unary is the kind of a method without streams, whose messages are counted with
-// its calls.
+// unary is the kind of a method without streams, whose messages are counted with its calls.
 const unary = "unary"
 
 func kindOf(info grpc.MethodInfo) string {
@@ -136,8 +135,7 @@ func (m *Metrics) Handled(full string, code codes.Code, took time.Duration) {
 	m.calls.handled.WithLabelValues(method.kind, method.service, method.name, code.String()).Inc()
 }
 
-// Exchanged counts a call in a message of an Exchange, by the full method that
-// it stands for.
+// Exchanged counts a call in a message of an Exchange, by the full method that it stands for.
 func (m *Metrics) Exchanged(full string, code codes.Code) {
 	m.calls.exchanged.WithLabelValues(full[strings.LastIndexByte(full, '/')+1:], code.String()).Inc()
 }

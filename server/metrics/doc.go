@@ -1,7 +1,4 @@
-// Package metrics is what operators and their machines see of a node: its
-// metrics for Prometheus, and over HTTP whether it lives and is ready.
-//
-// It owns the names and labels of all series, and the bounds of the labels. Other
-// packages report frequent events, which are counted as they happen; states are
-// read at each scrape. It changes nothing and decides nothing.
+// Package metrics is what operators and their machines see of a node: its metrics for Prometheus,
+// and over HTTP whether it lives and is ready. It owns the names and labels of all series, and the
+// bounds of the labels. Frequent events are counted as they happen; states are read at each scrape.
 package metrics

@@ -16,11 +16,10 @@ type Health struct {
 	Warnings func() []string
 }
 
-// Handle adds /metrics, /livez and /readyz by handle, which takes patterns of
-// http.ServeMux. names says whether the sender of a request may see the
-// names that callers made up; others get pseudonyms. caller returns a name of the sender, of
-// whom one scrape is answered at a time: there are few places for all. checkHost judges the
-// host name of a scrape; see package hostcheck.
+// Handle adds /metrics, /livez and /readyz by handle, which takes patterns of http.ServeMux. names
+// says whether the sender of a request may see the names that callers made up; others get
+// pseudonyms. caller names the sender, of whom one scrape is answered at a time. checkHost judges
+// the host name of a scrape; see package hostcheck.
 func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), names func(*http.Request) bool,
 	caller func(*http.Request) string, checkHost func(string) error, health Health,
 ) {

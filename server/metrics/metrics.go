@@ -121,9 +121,8 @@ func (m *Metrics) CertificatesRead(err error) {
 	m.reloads.Inc()
 }
 
-// Certificates shows for how many days certificates are still valid. validUntil
-// returns the end of the node's own and of the CA's; zero for none. It is called
-// once at most.
+// Certificates shows for how many days certificates are still valid. validUntil returns the end
+// of the node's own and of the CA's; zero for none. It is called once at most.
 func (m *Metrics) Certificates(validUntil func() (own, ca time.Time)) {
 	m.daysLeft("own", func() time.Time { own, _ := validUntil(); return own })
 	m.daysLeft("ca", func() time.Time { _, ca := validUntil(); return ca })

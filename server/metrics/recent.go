@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// recentWindow is how far back Recent looks, and recentEvery how long its answer is
-	// good for.
+	// recentWindow is how far back Recent looks, and recentEvery how long its answer is good for.
 	recentWindow = 10 * time.Second
 	recentEvery  = 500 * time.Millisecond
 )

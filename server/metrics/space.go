@@ -45,9 +45,8 @@ func (s *space) ratios(etags map[string]uint64) map[string]float64 {
 	}
 }
 
-// Survey looks through all counters for the fullest, again and again until ctx
-// ends. A counter that was seeded lower, or forgotten, counts no more at the next
-// look.
+// Survey looks through all counters for the fullest, again and again until ctx ends. A counter
+// that was seeded lower, or forgotten, counts no more at the next look.
 func (m *Metrics) Survey(ctx context.Context, names Names) {
 	for more := true; more; {
 		began := time.Now()

@@ -29,8 +29,7 @@ type State interface {
 
 // Etags are this node's own counters; *etag.Counters is one.
 type Etags interface {
-	// Last returns the newest etag of each database, Reserved the end of the block
-	// on disk.
+	// Last returns the newest etag of each database, Reserved the end of the block on disk.
 	Last() map[string]uint64
 	Reserved() map[string]uint64
 }
@@ -157,8 +156,7 @@ func (r *reader) etags(g gauges) {
 	}
 }
 
-// perDatabase shows one value for each label: of databases that share one, the
-// greatest.
+// perDatabase shows one value for each label: of databases that share one, the greatest.
 func (r *reader) perDatabase(g gauges, name, help string, values map[string]uint64) {
 	greatest := map[string]uint64{}
 	for database, value := range values {

@@ -65,9 +65,8 @@ func (m *Manager) tell(message string) error {
 	return err
 }
 
-// Follow tells the manager that n serves, gives signs of life for as long as n
-// gives them, and says at the end of ctx that n stops. It returns then, or when
-// n ended before it was ready.
+// Follow tells the manager that n serves, gives signs of life for as long as n gives them, and
+// says at the end of ctx that n stops. It returns then, or when n ended before it was ready.
 func (m *Manager) Follow(ctx context.Context, n Node) error {
 	if m == nil {
 		return nil
@@ -89,9 +88,8 @@ func (m *Manager) Follow(ctx context.Context, n Node) error {
 	return m.tell("STOPPING=1\nSTATUS=stopping")
 }
 
-// signs tells until ctx ends that the process lives, twice as often as the
-// manager wants to hear it. A node that hangs gives no more: what it is asked
-// for takes the locks that all its calls take.
+// signs tells until ctx ends that the process lives, twice as often as the manager wants to hear
+// it. A node that hangs gives no more: Alive takes the locks that all calls take.
 func (m *Manager) signs(ctx context.Context, n Node) error {
 	if m.watchdog == 0 {
 		<-ctx.Done()

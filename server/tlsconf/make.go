@@ -25,9 +25,8 @@ import (
 )
 
 const (
-	// caValidFor and leafValidFor are long, because the certificates are for
-	// trying a cluster out and for small installations without a CA of their
-	// own; nothing renews them.
+	// caValidFor and leafValidFor are long, because nothing renews these certificates: they are for
+	// trying a cluster out and for small installations without a CA of their own.
 	caValidFor   = 10 * 365 * 24 * time.Hour
 	leafValidFor = 2 * 365 * 24 * time.Hour
 	// clockSkew is how far the clock of another machine may be behind.
@@ -44,14 +43,12 @@ const FirstClient = "client"
 type MakeOptions struct {
 	// Nodes holds the tags of the nodes, one certificate each.
 	Nodes []string
-	// Hosts holds further host names and IP addresses for every node's
-	// certificate.
+	// Hosts holds further host names and IP addresses for every node's certificate.
 	Hosts []string
 	// Clients holds names of clients, one certificate each, beside the one called
 	// client. Each certificate names its client.
 	Clients []string
-	// Overwrite replaces certificates and keys of nodes and client; the CA is
-	// never replaced.
+	// Overwrite replaces certificates and keys of nodes and client; the CA is never replaced.
 	Overwrite bool
 	// RSA makes RSA keys for nodes and clients, in the form PKCS#1, for programs that
 	// read no other.
@@ -61,17 +58,15 @@ type MakeOptions struct {
 	PFX bool
 }
 
-// MakeCerts writes certificates for a cluster into dir, which it makes if need
-// be: ca.crt and ca.key, TAG.crt and TAG.key for each node, client.crt and
-// client.key, and NAME.crt and NAME.key for each further client. The keys are ECDSA
-// P-256, or RSA of 2,048 bits except the CA's, in files that only their owner can read.
+// MakeCerts writes certificates for a cluster into dir, which it makes if need be: ca.crt and
+// ca.key, TAG.crt and TAG.key for each node, client.crt and client.key, and NAME.crt and NAME.key
+// for each further client. The keys are ECDSA P-256, or RSA of 2,048 bits except the CA's, in files
+// that only their owner can read.
 //
-// A node's certificate says that it is the node's of any cluster, in a URI, and
-// names its tag, localhost, 127.0.0.1, ::1, idnode- with the tag in small letters,
-// and the further hosts. A CA that is in dir is used
-// again, and so are the clients' certificates, unless Overwrite is set. A node's
-// files that exist are an error that wraps ErrExists, unless Overwrite is set;
-// nothing is written then.
+// A node's certificate says in a URI that it is the node's of any cluster, and names its tag,
+// localhost, 127.0.0.1, ::1, idnode- with the tag in small letters, and the further hosts. A CA and
+// clients' certificates that are in dir are used again. A node's files that exist are an error that
+// wraps ErrExists, unless Overwrite is set; nothing is written then.
 func MakeCerts(dir string, opts MakeOptions) error {
 	if err := opts.validate(dir); err != nil {
 		return err
@@ -153,8 +148,7 @@ func (o MakeOptions) validate(dir string) error {
 	return validateHosts(o.Hosts)
 }
 
-// validateClient refuses names that are no names of files, or could be taken for
-// a node's.
+// validateClient refuses names that are no names of files, or could be taken for a node's.
 func validateClient(name string) error {
 	if isTag(name) || name == "ca" {
 		return fmt.Errorf("tlsconf: client %q has the form of a node tag, whose files it would replace, or is the CA", name)

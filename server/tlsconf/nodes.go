@@ -12,11 +12,10 @@ import (
 
 // Nodes tells nodes from other callers by their certificates.
 //
-// A node's certificate says that it is one: it has the URI
-// idnode://CLUSTER/node/TAG among its alternative names, where CLUSTER is the id of
-// the node's cluster or * for any, and is for servers and for clients, both by
-// name. No application has such a certificate by accident; a DNS name of the form
-// of a tag is not enough, since an application may be called shop.
+// A node's certificate says that it is one: it has the URI idnode://CLUSTER/node/TAG among its
+// alternative names, where CLUSTER is the id of the node's cluster or * for any, and is for
+// servers and for clients, both by name. No application has such a certificate by accident; a DNS
+// name of the form of a tag is not enough, since an application may be called shop.
 type Nodes struct {
 	// Cluster returns the id of the own cluster, in hexadecimal digits; empty as
 	// long as there is none: a node of any cluster then is a node.

@@ -1,14 +1,10 @@
-// Package tlsconf is the one home for TLS: it turns a certificate, a key and a
-// CA from files into the *tls.Config of each listener and each dialler, says
-// which nodes a certificate names, and makes certificates for a new cluster.
+// Package tlsconf is the one home for TLS: it turns a certificate, a key and a CA from files into
+// the *tls.Config of each listener and each dialler, says which nodes a certificate names, and
+// makes certificates for a new cluster. Between nodes a URI and the node tag are checked, not the
+// host name; see Nodes.
 //
-// A node's certificate says in a URI that it is one, and carries its node tag as a
-// DNS name too. Between nodes these are checked, not the host name: a node keeps its
-// identity on any host. See Nodes.
-//
-// Certificates sit behind callbacks, and Watch reads the files again when they
-// change, so that renewing them needs no restart. The package neither listens nor
-// dials.
+// Certificates sit behind callbacks, and Watch reads the files again when they change, so that
+// renewing them needs no restart. The package neither listens nor dials.
 package tlsconf
 
 import (
@@ -51,8 +47,7 @@ type Files struct {
 // Empty says that no file is given: TLS is not wanted.
 func (f Files) Empty() bool { return f == Files{} }
 
-// Material is what was read from Files, the newest that was good. It is safe for
-// concurrent use.
+// Material is what was read from Files, the newest that was good. It is safe for concurrent use.
 type Material struct {
 	files Files
 	now   atomic.Pointer[loaded]
@@ -115,8 +110,7 @@ func (f Files) read() (*loaded, error) {
 	return l, nil
 }
 
-// loadPair reads the two files one after the other, so that an error can name
-// the right one.
+// loadPair reads the two files one after the other, so that an error can name the right one.
 func loadPair(certFile, keyFile string) (*tls.Certificate, error) {
 	certPEM, err := os.ReadFile(certFile)
 	if err != nil {
@@ -133,9 +127,8 @@ func loadPair(certFile, keyFile string) (*tls.Certificate, error) {
 	return &cert, nil
 }
 
-// loadPool reads a CA's certificates. Blocks of other kinds are passed over; a
-// certificate that cannot be read is an error, since those it has signed would
-// be refused.
+// loadPool reads a CA's certificates. Blocks of other kinds are passed over; a certificate that
+// cannot be read is an error, since those it has signed would be refused.
 func (l *loaded) loadPool(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -198,10 +191,9 @@ func suites() []uint16 {
 	}
 }
 
-// Server returns the configuration of a listener that applications use, with
-// TLS 1.2 or later. With a CA every client must show a certificate signed by
-// it. Certificate and CA are those of the moment of each handshake; protocols are
-// those to be agreed on in it.
+// Server returns the configuration of a listener that applications use, with TLS 1.2 or later.
+// With a CA every client must show a certificate signed by it. Certificate and CA are those of
+// the moment of each handshake; protocols are those to be agreed on in it.
 func (m *Material) Server(protocols ...string) *tls.Config {
 	cfg := m.server(tls.VersionTLS12, protocols)
 	cfg.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -210,9 +202,8 @@ func (m *Material) Server(protocols ...string) *tls.Config {
 	return cfg
 }
 
-// server returns the current configuration of a listener. No session is resumed: a
-// caller that resumes one would not be asked for its certificate again, also if the
-// CA is gone by then.
+// server returns the current configuration of a listener. No session is resumed: a caller that
+// resumes one would not be asked for its certificate again, also if the CA is gone by then.
 func (m *Material) server(version uint16, protocols []string) *tls.Config {
 	cfg := &tls.Config{
 		MinVersion: version, CipherSuites: suites(), GetCertificate: m.getCertificate, NextProtos: protocols, SessionTicketsDisabled: true,
@@ -234,9 +225,8 @@ func (m *Material) Client(serverName string) *tls.Config {
 	}
 }
 
-// PeerServer returns the configuration of the Raft listener, with TLS 1.3. The
-// dialler must show a certificate signed by the CA; the caller checks its identity
-// with Nodes. It returns ErrNoCA.
+// PeerServer returns the configuration of the Raft listener, with TLS 1.3. The dialler must show
+// a certificate signed by the CA; the caller checks its identity with Nodes. It returns ErrNoCA.
 func (m *Material) PeerServer() (*tls.Config, error) {
 	if !m.HasCA() {
 		return nil, ErrNoCA
@@ -279,12 +269,11 @@ func (m *Material) getClientCertificate(*tls.CertificateRequestInfo) (*tls.Certi
 	return &tls.Certificate{}, nil
 }
 
-// Principal returns the name of the other side, with its kind, as its verified
-// certificate has it: the first URI, else the first DNS name, else the first mail
-// address among its alternative names. A URI is as it stands there, byte for byte: what
-// RFC 3986 takes for the same is another principal. It is empty without any, or without a
-// certificate that was verified. The common name does not count, and neither does
-// the URI of a node, which is called by its tag.
+// Principal returns the name of the other side, with its kind, as its verified certificate has
+// it: the first URI, else the first DNS name, else the first mail address among its alternative
+// names. A URI is as it stands there, byte for byte: what RFC 3986 takes for the same is another
+// principal. It is empty without any, or without a certificate that was verified. The common name
+// does not count, and neither does the URI of a node, which is called by its tag.
 func Principal(state tls.ConnectionState) string {
 	if len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
 		return ""
@@ -332,8 +321,7 @@ func rawURIs(cert *x509.Certificate) (uris []string) {
 	return uris
 }
 
-// isTag says whether a DNS name has the form of a node tag: one to four ASCII
-// letters.
+// isTag says whether a DNS name has the form of a node tag: one to four ASCII letters.
 func isTag(name string) bool {
 	if len(name) < 1 || len(name) > 4 {
 		return false

@@ -15,8 +15,7 @@ import (
 type WatchConfig struct {
 	// Every is between two looks at the files.
 	Every time.Duration
-	// Check refuses a new certificate for a reason of the caller's; nil refuses
-	// none.
+	// Check refuses a new certificate for a reason of the caller's; nil refuses none.
 	Check func(*x509.Certificate) error
 	// OnReload, if not nil, gets nil for each change that is used, and the reason for
 	// each that is not.
@@ -53,9 +52,8 @@ type watcher struct {
 	said          bool
 }
 
-// look takes a new content over. Certificate and key are two files, so a look may
-// fall between them: what cannot be used is told only if the next look finds it
-// unchanged.
+// look takes a new content over. Certificate and key are two files, so a look may fall between
+// them: what cannot be used is told only if the next look finds it unchanged.
 func (w *watcher) look() {
 	sum, err := w.material.files.sum()
 	if err == nil && sum == w.taken {
@@ -93,9 +91,8 @@ func (w *watcher) tell(err error) {
 // errChanging means that a file was replaced while all were being read.
 var errChanging = errors.New("tlsconf: the files are being replaced")
 
-// reload takes over what is in the files now, if it can be used, and if it is the
-// content with this hash: of files that are being replaced, some would be of the
-// old content.
+// reload takes over what is in the files now, if it can be used, and if it is the content with this
+// hash: of files that are being replaced, some would be of the old content.
 func (m *Material) reload(want [sha256.Size]byte, check func(*x509.Certificate) error) error {
 	l, err := m.files.read()
 	if err != nil {

@@ -56,8 +56,7 @@ var nodesFault = []grpccodes.Code{
 }
 
 // followed leaves Exchange out, which would be one span of hours: its calls name their callers'
-// spans, and what others propose is part of the trace that the caller of the stream named, if
-// it did.
+// spans.
 func followed(info *stats.RPCTagInfo) bool {
 	return strings.HasPrefix(info.FullMethodName, publicPrefix) && info.FullMethodName != idnodev1.IdsService_Exchange_FullMethodName
 }

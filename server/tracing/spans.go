@@ -18,8 +18,7 @@ import (
 const (
 	// spanPropose is one call's wait for the log.
 	spanPropose = "propose"
-	// spanGroup is a group's way to the leader and back, on the node that its calls
-	// came to.
+	// spanGroup is a group's way to the leader and back, on the node that its calls came to.
 	spanGroup = "group"
 	// spanEntry is a log entry from its proposal until a majority had it on disk and
 	// the leader had applied it.
@@ -61,8 +60,7 @@ func (p proposer) Propose(ctx context.Context, operation []byte) ([]byte, error)
 	return result, err
 }
 
-// ProposeAll implements service.Proposer. Of several errors the span shows the
-// first.
+// ProposeAll implements service.Proposer. Of several errors the span shows the first.
 func (p proposer) ProposeAll(ctx context.Context, ops [][]byte) ([][]byte, []error) {
 	ctx, span := p.tracing.tracer.Start(ctx, spanPropose, trace.WithAttributes(operations(len(ops))))
 	results, errs := p.next.ProposeAll(ctx, ops)
@@ -130,8 +128,7 @@ func (s spanHook) End(err error) { end(s.span, err) }
 
 const traceparent = "traceparent"
 
-// Traceparent returns what peer.PoolConfig needs to let groups take their trace
-// along.
+// Traceparent returns what peer.PoolConfig needs to let groups take their trace along.
 func (t *Tracing) Traceparent() func(ctx context.Context) string {
 	if t == nil {
 		return nil

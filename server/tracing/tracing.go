@@ -17,9 +17,8 @@ import (
 
 const scope = "github.com/idnode/idnode"
 
-// The variables that are decided on here. All others are read by the SDK:
-// endpoints, headers and certificates of the collector, the sampler, the sizes and
-// times of batches, and what is said of the node (OTEL_RESOURCE_ATTRIBUTES).
+// The variables that are decided on here. All others are read by the SDK: those of the collector,
+// the sampler, the batches, and OTEL_RESOURCE_ATTRIBUTES.
 const (
 	envDisabled       = "OTEL_SDK_DISABLED"
 	envExporter       = "OTEL_TRACES_EXPORTER"

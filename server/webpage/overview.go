@@ -10,9 +10,7 @@ import (
 	"github.com/idnode/idnode/server/service"
 )
 
-// overview is the page's request of every second: the cluster as this node sees it,
-// its alarms, the size of the state, the ids that the node has handed out, and the
-// viewer's rights. It needs no quorum.
+// overview is the page's request of every second. It needs no quorum.
 type overview struct {
 	// Millis is the node's own time, for rates; it begins again with the process. Taken
 	// is when the members were asked how they are, all at once, by the same clock.

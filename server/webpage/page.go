@@ -17,8 +17,7 @@ type Config struct {
 	Service *service.Service
 	// Public is the API that makes the page's other calls. Its errors are the page's.
 	Public *jsonapi.API
-	// Issued returns how many ids the node has handed out since it was started, by
-	// strategy.
+	// Issued returns how many ids the node has handed out since it was started, by strategy.
 	Issued func() map[string]uint64
 	// Recent returns what the node did in its last seconds.
 	Recent func() *peerv1.Figures
@@ -26,8 +25,7 @@ type Config struct {
 	Busiest *history.Busiest
 }
 
-// Page answers for the page's files and its calls. It is safe for concurrent
-// use.
+// Page answers for the page's files and its calls. It is safe for concurrent use.
 type Page struct {
 	cfg  Config
 	past history.History
