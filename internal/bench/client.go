@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 
+	"google.golang.org/grpc"
+
 	"github.com/idnode/idnode/client"
 	"github.com/idnode/idnode/client/idnodev1"
 )
@@ -11,7 +13,7 @@ import (
 // with a request id each, and sharing messages.
 type viaClient struct{ c *client.Client }
 
-func (v viaClient) Generate(ctx context.Context, req *idnodev1.GenerateRequest) (*idnodev1.GenerateResponse, error) {
+func (v viaClient) Generate(ctx context.Context, req *idnodev1.GenerateRequest, _ ...grpc.CallOption) (*idnodev1.GenerateResponse, error) {
 	if req.Template == "" {
 		ids, err := v.c.NextN(ctx, "", int(req.Count))
 		return &idnodev1.GenerateResponse{Ids: ids}, err
@@ -26,7 +28,9 @@ func (v viaClient) Generate(ctx context.Context, req *idnodev1.GenerateRequest) 
 	return r, err
 }
 
-func (v viaClient) NextIdentity(ctx context.Context, req *idnodev1.NextIdentityRequest) (*idnodev1.NextIdentityResponse, error) {
+func (v viaClient) NextIdentity(
+	ctx context.Context, req *idnodev1.NextIdentityRequest, _ ...grpc.CallOption,
+) (*idnodev1.NextIdentityResponse, error) {
 	values, err := v.c.Identity(req.Name).NextN(ctx, int(req.Count))
 	r := &idnodev1.NextIdentityResponse{}
 	for _, b := range values {
@@ -35,7 +39,20 @@ func (v viaClient) NextIdentity(ctx context.Context, req *idnodev1.NextIdentityR
 	return r, err
 }
 
-func (v viaClient) NextRange(ctx context.Context, req *idnodev1.NextRangeRequest) (*idnodev1.NextRangeResponse, error) {
+func (v viaClient) NextRange(
+	ctx context.Context, req *idnodev1.NextRangeRequest, _ ...grpc.CallOption,
+) (*idnodev1.NextRangeResponse, error) {
 	r, err := v.c.NextRange(ctx, req.Tag, client.RangeRequest{Size: req.Size})
 	return &idnodev1.NextRangeResponse{Low: r.Low, High: r.High}, err
+}
+
+func (v viaClient) TakeNumbers(
+	ctx context.Context, req *idnodev1.TakeNumbersRequest, _ ...grpc.CallOption,
+) (*idnodev1.TakeNumbersResponse, error) {
+	numbers, err := v.c.Series(req.Series).Take(ctx, client.NumberRequest{Keys: req.Keys})
+	r := &idnodev1.TakeNumbersResponse{}
+	for _, n := range numbers {
+		r.Numbers = append(r.Numbers, &idnodev1.SeriesNumber{Number: n.Number})
+	}
+	return r, err
 }

@@ -39,24 +39,17 @@ const (
 	ViaClient = "client"
 )
 
-// Ops and Vias are what Config.Op and Config.Via may be.
-var (
-	ops  = []string{Identity, ServerSide, Range, Series, GUID, Echo}
-	vias = []string{ViaClient, Unary, Stream}
-)
-
 // Ops returns the operations that can be measured.
-func Ops() []string { return slices.Clone(ops) }
+func Ops() []string { return []string{Identity, ServerSide, Range, Series, GUID, Echo} }
 
 // Vias returns the ways to make the calls.
-func Vias() []string { return slices.Clone(vias) }
+func Vias() []string { return []string{ViaClient, Unary, Stream} }
 
 // Config says what to measure.
 type Config struct {
 	// Op is one of Ops, Via one of Vias.
 	Op, Via string
-	// Callers is how many calls are in flight at any time, 1 to 100,000. They are
-	// spread over Conns.
+	// Callers is how many calls are in flight at any time, 1 to 100,000. They are spread over Conns.
 	Callers int
 	// Batch is how many ids one call takes, 1 to 1,000,000.
 	Batch int
@@ -96,10 +89,10 @@ func (c Config) Validate() error {
 		batches, names = maxKeys, maxSeries
 	}
 	switch {
-	case !slices.Contains(ops, c.Op):
-		return fmt.Errorf("the operation must be one of %s, not %q", strings.Join(ops, ", "), c.Op)
-	case !slices.Contains(vias, c.Via):
-		return fmt.Errorf("the way must be one of %s, not %q", strings.Join(vias, ", "), c.Via)
+	case !slices.Contains(Ops(), c.Op):
+		return fmt.Errorf("the operation must be one of %s, not %q", strings.Join(Ops(), ", "), c.Op)
+	case !slices.Contains(Vias(), c.Via):
+		return fmt.Errorf("the way must be one of %s, not %q", strings.Join(Vias(), ", "), c.Via)
 	case c.Op == Echo && c.Via != Unary:
 		return errors.New("echo is a unary call")
 	case c.Op == Series && c.Via == Stream:

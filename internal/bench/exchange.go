@@ -15,8 +15,7 @@ import (
 // exchangeBatch is how many calls one message carries at most.
 const exchangeBatch = 1024
 
-// exchange lets many callers share one stream: while one message is being
-// written, the next fills.
+// exchange lets many callers share one stream: while one message is being written, the next fills.
 type exchange struct {
 	stream grpc.BidiStreamingClient[idnodev1.ExchangeRequest, idnodev1.ExchangeResponse]
 	cancel context.CancelFunc
@@ -151,17 +150,21 @@ func (x *exchange) ended() error {
 	return errors.Join(errors.New("the stream ended"), x.err)
 }
 
-func (x *exchange) Generate(ctx context.Context, req *idnodev1.GenerateRequest) (*idnodev1.GenerateResponse, error) {
+func (x *exchange) Generate(ctx context.Context, req *idnodev1.GenerateRequest, _ ...grpc.CallOption) (*idnodev1.GenerateResponse, error) {
 	r, err := x.call(ctx, &idnodev1.Call{Call: &idnodev1.Call_Generate{Generate: req}})
 	return r.GetGenerate(), err
 }
 
-func (x *exchange) NextIdentity(ctx context.Context, req *idnodev1.NextIdentityRequest) (*idnodev1.NextIdentityResponse, error) {
+func (x *exchange) NextIdentity(
+	ctx context.Context, req *idnodev1.NextIdentityRequest, _ ...grpc.CallOption,
+) (*idnodev1.NextIdentityResponse, error) {
 	r, err := x.call(ctx, &idnodev1.Call{Call: &idnodev1.Call_NextIdentity{NextIdentity: req}})
 	return r.GetNextIdentity(), err
 }
 
-func (x *exchange) NextRange(ctx context.Context, req *idnodev1.NextRangeRequest) (*idnodev1.NextRangeResponse, error) {
+func (x *exchange) NextRange(
+	ctx context.Context, req *idnodev1.NextRangeRequest, _ ...grpc.CallOption,
+) (*idnodev1.NextRangeResponse, error) {
 	r, err := x.call(ctx, &idnodev1.Call{Call: &idnodev1.Call_NextRange{NextRange: req}})
 	return r.GetNextRange(), err
 }

@@ -30,27 +30,21 @@ const (
 	latencyDigits = 3
 )
 
-func newHistogram() *hdrhistogram.Histogram {
-	return hdrhistogram.New(leastLatency, mostLatency, latencyDigits)
-}
-
 // stats is what one caller measured. Only that caller writes it.
 type stats struct {
 	latency *hdrhistogram.Histogram
-	calls   int64
 	ids     int64
 	taken   []block
 	errors  map[string]int64
 }
 
 func newStats() *stats {
-	return &stats{latency: newHistogram(), errors: map[string]int64{}}
+	return &stats{latency: hdrhistogram.New(leastLatency, mostLatency, latencyDigits), errors: map[string]int64{}}
 }
 
 // answered notes an answered call.
 func (s *stats) answered(took time.Duration, taken []block) {
 	_ = s.latency.RecordValue(min(max(took.Microseconds(), leastLatency), mostLatency)) // It is within the bounds.
-	s.calls++
 	for _, b := range taken {
 		s.ids += b.last - b.first + 1
 	}
@@ -60,7 +54,6 @@ func (s *stats) answered(took time.Duration, taken []block) {
 // add adds another caller's statistics.
 func (s *stats) add(other *stats) {
 	s.latency.Merge(other.latency)
-	s.calls += other.calls
 	s.ids += other.ids
 	s.taken = append(s.taken, other.taken...)
 	for reason, n := range other.errors {
@@ -72,7 +65,7 @@ func (s *stats) report(c Config, took time.Duration) Report {
 	seconds := took.Seconds()
 	return Report{
 		Op: c.Op, Via: c.Via, Callers: c.Callers, Batch: c.Batch, Names: c.Names, Seconds: seconds,
-		CallsPerS: float64(s.calls) / seconds, IDsPerS: float64(s.ids) / seconds,
+		CallsPerS: float64(s.latency.TotalCount()) / seconds, IDsPerS: float64(s.ids) / seconds,
 		P50us: s.latency.ValueAtQuantile(50), P99us: s.latency.ValueAtQuantile(99),
 		P999us: s.latency.ValueAtQuantile(99.9), MaxUs: s.latency.Max(), ErrorReasons: s.errors,
 	}

@@ -16,8 +16,8 @@ import (
 // callTimeout bounds one call. It is longer than a node waits for a leader.
 const callTimeout = 15 * time.Second
 
-// taker makes one call: the i-th of its caller. It returns the ids it took.
-type taker func(ctx context.Context, i int) ([]block, error)
+// taker makes one call: the i-th of a caller. It returns the ids it took.
+type taker func(ctx context.Context, caller, i int) ([]block, error)
 
 // Progress is how far a run is; it may be read at any time.
 type Progress struct {
@@ -40,26 +40,25 @@ func Run(ctx context.Context, c Config, progress *Progress) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	// The time begins when everything is there, so that it is never shorter than
-	// what was asked for.
+	// The time begins when everything is there, so that it is never shorter than what was asked for.
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, c.Duration)
 	defer cancel()
-	total := measure(ctx, takers, progress)
+	total := measure(ctx, c.Callers, takers, progress)
 	took := time.Since(begin)
 	end()
 	return total.report(c, took), checkUnique(total.taken)
 }
 
-// measure lets every caller call until ctx ends, and adds their statistics up.
-func measure(ctx context.Context, takers []taker, progress *Progress) *stats {
-	each := make([]*stats, len(takers))
-	var callers sync.WaitGroup
-	for i, take := range takers {
-		each[i] = newStats()
-		callers.Go(func() { each[i].call(ctx, take, progress) })
+// measure lets every caller call until ctx ends, spread over the takers, and adds their statistics up.
+func measure(ctx context.Context, callers int, takers []taker, progress *Progress) *stats {
+	each := make([]*stats, callers)
+	var running sync.WaitGroup
+	for caller := range each {
+		each[caller] = newStats()
+		running.Go(func() { each[caller].call(ctx, takers[caller%len(takers)], caller, progress) })
 	}
-	callers.Wait()
+	running.Wait()
 	total := newStats()
 	for _, f := range each {
 		total.add(f)
@@ -69,11 +68,11 @@ func measure(ctx context.Context, takers []taker, progress *Progress) *stats {
 
 // call makes one call after the other. It waits for a call in flight when ctx ends:
 // the call's ids and its time count.
-func (s *stats) call(ctx context.Context, take taker, progress *Progress) {
+func (s *stats) call(ctx context.Context, take taker, caller int, progress *Progress) {
 	for i := 0; ctx.Err() == nil; i++ {
 		callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 		begin := time.Now()
-		taken, err := take(callCtx, i)
+		taken, err := take(callCtx, caller, i)
 		cancel()
 		if err != nil {
 			s.errors[reasonOf(err)]++

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/idnode/idnode/client"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/internal/pause"
 )
 
 const (
@@ -33,12 +33,7 @@ func (c Config) defineSeries(ctx context.Context, conn grpc.ClientConnInterface)
 			if err == nil {
 				break
 			}
-			if status.Code(err) != codes.Unavailable {
-				return fmt.Errorf("no series could be defined: %w", err)
-			}
-			select {
-			case <-time.After(definePause):
-			case <-ctx.Done():
+			if status.Code(err) != codes.Unavailable || !pause.For(ctx, definePause) {
 				return fmt.Errorf("no series could be defined: %w", err)
 			}
 		}
@@ -46,45 +41,21 @@ func (c Config) defineSeries(ctx context.Context, conn grpc.ClientConnInterface)
 	return nil
 }
 
-// takeNumbers is the call that is measured: in whichever way, it returns the numbers.
-type takeNumbers func(ctx context.Context, series string, keys []string) ([]int64, error)
+// takeNumbers is the call that is measured, in whichever way it is made.
+type takeNumbers func(context.Context, *idnodev1.TakeNumbersRequest, ...grpc.CallOption) (*idnodev1.TakeNumbersResponse, error)
 
-func (c Config) unaryNumbers(conn grpc.ClientConnInterface) takeNumbers {
-	series := idnodev1.NewSeriesServiceClient(conn)
-	return func(ctx context.Context, name string, keys []string) (numbers []int64, err error) {
-		r, err := series.TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{Database: c.Database, Series: name, Keys: keys})
+// series takes numbers, each call for unused keys.
+func (c Config) series(take takeNumbers) taker {
+	return func(ctx context.Context, caller, i int) (taken []block, err error) {
+		name, number := c.name(caller, i)
+		keys := make([]string, c.Batch)
+		for n := range keys {
+			keys[n] = fmt.Sprintf("document-%d-%d-%d", caller, i, n)
+		}
+		r, err := take(ctx, &idnodev1.TakeNumbersRequest{Database: c.Database, Series: name, Keys: keys})
 		for _, n := range r.GetNumbers() {
-			numbers = append(numbers, n.GetNumber())
+			taken = append(taken, block{number, n.GetNumber(), n.GetNumber()})
 		}
-		return numbers, err
-	}
-}
-
-func (c Config) clientNumbers() takeNumbers {
-	return func(ctx context.Context, name string, keys []string) (numbers []int64, err error) {
-		all, err := c.Client.Series(name).Take(ctx, client.NumberRequest{Keys: keys})
-		for _, n := range all {
-			numbers = append(numbers, n.Number)
-		}
-		return numbers, err
-	}
-}
-
-// series makes takers of numbers, each call for unused keys.
-func (c Config) series(take takeNumbers) func(caller int) taker {
-	return func(caller int) taker {
-		return func(ctx context.Context, i int) ([]block, error) {
-			name, number := c.name(caller, i)
-			keys := make([]string, c.Batch)
-			for n := range keys {
-				keys[n] = fmt.Sprintf("document-%d-%d-%d", caller, i, n)
-			}
-			numbers, err := take(ctx, name, keys)
-			taken := make([]block, len(numbers))
-			for n, got := range numbers {
-				taken[n] = block{number, got, got}
-			}
-			return taken, err
-		}
+		return taken, err
 	}
 }
