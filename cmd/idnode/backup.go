@@ -105,11 +105,8 @@ func addBackup(out *printer, dir string, keep int, write transfer.Write) error {
 	return nil
 }
 
-// standardOutput and standardInput are the file name of standard output and input.
-const (
-	standardOutput = "-"
-	standardInput  = "-"
-)
+// The file names of the standard output and input.
+const standardOutput, standardInput = "-", "-"
 
 // openInput opens a file, or the standard input, which stays open.
 func openInput(path string, stdin io.Reader) (io.ReadCloser, error) {

@@ -5,28 +5,33 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/grpc/codes"
 
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/transfer"
 	"github.com/idnode/idnode/transfer/counterfile"
 )
 
-// restoreFlags say how a backup is restored.
-type restoreFlags struct {
+// restore is one restore: its flags, and what it found.
+type restore struct {
 	flags     *pflag.FlagSet
 	skip      int64
 	floor     string
 	shareTags bool
 	settings  bool
 	sure      *confirmation
+	backup    *transfer.Backup
+	status    *idnodev1.GetStatusResponse
 }
 
 func newRestoreCommand(a *app) *cobra.Command {
-	var f restoreFlags
+	var r restore
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Merge a backup into a running cluster; nothing goes back",
@@ -63,29 +68,22 @@ gone for good, restore with --share-tags, before it gives server-side ids.`,
 		Example: `  idnode restore today.backup --skip-ahead 1000000
   idnode restore today.backup                         into the cluster it was taken of`,
 	}
-	f.register(cmd.Flags())
-	f.sure = a.asks(cmd)
+	r.register(cmd.Flags())
+	r.sure = a.asks(cmd)
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		if f.skip < 0 {
+		if r.skip < 0 {
 			return usagef("--skip-ahead must not be negative")
 		}
-		r := &restore{restoreFlags: f}
 		return withInput(args[0], cmd.InOrStdin(), func(path string) error { return r.run(ctx, s, path) })
 	})
 }
 
-func (f *restoreFlags) register(flags *pflag.FlagSet) {
-	f.flags = flags
-	flags.Int64Var(&f.skip, "skip-ahead", 0, "how many values each counter may have given since the backup was taken; 0 says none")
-	flags.StringVar(&f.floor, "floor", "", "CSV (database,kind,name,value) of values that are taken")
-	flags.BoolVar(&f.shareTags, "share-tags", false, "members go on under tags of the backup's nodes, which are gone; needs --skip-ahead")
-	flags.BoolVar(&f.settings, "settings", false, "take over the backup's settings too")
-}
-
-type restore struct {
-	restoreFlags
-	backup *transfer.Backup
-	status *idnodev1.GetStatusResponse
+func (r *restore) register(f *pflag.FlagSet) {
+	r.flags = f
+	f.Int64Var(&r.skip, "skip-ahead", 0, "how many values each counter may have given since the backup was taken; 0 says none")
+	f.StringVar(&r.floor, "floor", "", "CSV (database,kind,name,value) of values that are taken")
+	f.BoolVar(&r.shareTags, "share-tags", false, "members go on under tags of the backup's nodes, which are gone; needs --skip-ahead")
+	f.BoolVar(&r.settings, "settings", false, "take over the backup's settings too")
 }
 
 func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err error) {
@@ -175,4 +173,102 @@ func (r *restore) print(w io.Writer, done transfer.Restored) {
 		{"tags", fmt.Sprintf("%d newly known as given; shared: %s", done.Cluster.GetGiven(), shared)},
 		{"floor", fmt.Sprintf("unknown names begin above %d", done.Cluster.GetFloor())},
 	})
+}
+
+// shownSeries is how many series a question or a result names.
+const shownSeries = 5
+
+// seriesHere returns what the cluster has of a backup's series; nil if the caller must not read them.
+func seriesHere(ctx context.Context, r *transfer.Restore) (*transfer.SeriesOfBackup, error) {
+	here, err := r.SeriesHere(ctx)
+	if codeOf(err) == codes.PermissionDenied {
+		return nil, nil
+	}
+	return &here, err
+}
+
+const whileSuspended = " A suspended series gives no numbers until somebody looks into the books, and calls 'idnode series resume'."
+
+// seriesQuestion says which series a restore may suspend.
+func seriesQuestion(here *transfer.SeriesOfBackup) (text string) {
+	if here == nil {
+		return " Series that are new, or lack something of the backup, are suspended." + whileSuspended
+	}
+	if len(here.New) > 0 {
+		text += fmt.Sprintf(" %d new series begin suspended: %s.", len(here.New), seriesNames(here.New))
+	}
+	if len(here.Active) > 0 {
+		text += fmt.Sprintf(" %d active series are suspended if they lack something of the backup: %s.", len(here.Active),
+			seriesNames(here.Active))
+	}
+	if text != "" {
+		text += whileSuspended
+	}
+	return text
+}
+
+// laterSeries describes the state of series that are defined after the restore.
+func (r *restore) laterSeries() string {
+	if r.skip == 0 && r.floor == "" {
+		return ""
+	}
+	return " Every series that is defined later begins suspended too."
+}
+
+// printRestoredSeries says which series are suspended, and since when.
+func printRestoredSeries(w io.Writer, before, after *transfer.SeriesOfBackup) {
+	if before == nil || after == nil {
+		fields(w, [][2]string{{"suspended", "series that were new, or lacked something; 'idnode series list' has them, for who may read them"}})
+		return
+	}
+	if len(after.Suspended) == 0 {
+		return
+	}
+	was := map[transfer.SeriesName]bool{}
+	for _, name := range before.Suspended {
+		was[name] = true
+	}
+	now := slices.DeleteFunc(slices.Clone(after.Suspended), func(name transfer.SeriesName) bool { return was[name] })
+	text := fmt.Sprintf("%d series by this restore", len(now))
+	if len(now) > 0 {
+		text += ": " + seriesNames(now) + "; look into the books, then 'idnode series resume NAME'"
+	}
+	if already := len(after.Suspended) - len(now); already > 0 {
+		text += fmt.Sprintf("; %d before", already)
+	}
+	fields(w, [][2]string{{"suspended", text}})
+}
+
+func seriesNames(list []transfer.SeriesName) string {
+	var names []string
+	for _, s := range list[:min(shownSeries, len(list))] {
+		names = append(names, seriesName(s))
+	}
+	text := strings.Join(names, ", ")
+	if more := len(list) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+func seriesName(s transfer.SeriesName) string {
+	if s.Database == docid.DefaultDatabase {
+		return quote(s.Name)
+	}
+	return quote(s.Name) + " of " + quote(s.Database)
+}
+
+// refused lists the series that were not merged, and fails if there are any.
+func (r *restore) refused(s *clusterClient, refused []transfer.RefusedSeries) error {
+	if len(refused) == 0 {
+		return nil
+	}
+	if err := s.out.flush(); err != nil {
+		return err
+	}
+	for _, x := range refused {
+		fmt.Fprintf(s.stderr, "not merged: %s: %s\n", printable(seriesName(x.SeriesName)), printable(describe(x.Reason)))
+	}
+	return fmt.Errorf("%d of %d series were not merged, or not all of them; all else was, and to restore again changes nothing of that",
+		len(refused), len(r.backup.Series))
 }

@@ -4,11 +4,16 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 
+	"github.com/idnode/idnode/client"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/internal/pause"
 )
 
 // liveService is the name that idnode's health service answers without looking at anything.
@@ -146,5 +151,100 @@ func echo(health healthv1.HealthClient) taker {
 	return func(ctx context.Context, _, _ int) ([]block, error) {
 		_, err := health.Check(ctx, &healthv1.HealthCheckRequest{Service: liveService})
 		return nil, err
+	}
+}
+
+// viaClient makes the calls through idnode's Go client: routed to the leader,
+// with a request id each, and sharing messages.
+type viaClient struct{ c *client.Client }
+
+func (v viaClient) Generate(ctx context.Context, req *idnodev1.GenerateRequest, _ ...grpc.CallOption) (*idnodev1.GenerateResponse, error) {
+	if req.Template == "" {
+		ids, err := v.c.NextN(ctx, "", int(req.Count))
+		return &idnodev1.GenerateResponse{Ids: ids}, err
+	}
+	blocks, err := v.c.NextBlocks(ctx, req.Template, int(req.Count))
+	r := &idnodev1.GenerateResponse{}
+	for _, b := range blocks {
+		// The suffix is "-" and the tag of the node whose counter it is.
+		r.NodeTag = b.Suffix
+		r.Blocks = append(r.Blocks, &idnodev1.IdBlock{First: b.First, Last: b.Last})
+	}
+	return r, err
+}
+
+func (v viaClient) NextIdentity(
+	ctx context.Context, req *idnodev1.NextIdentityRequest, _ ...grpc.CallOption,
+) (*idnodev1.NextIdentityResponse, error) {
+	values, err := v.c.Identity(req.Name).NextN(ctx, int(req.Count))
+	r := &idnodev1.NextIdentityResponse{}
+	for _, b := range values {
+		r.Blocks = append(r.Blocks, &idnodev1.ValueBlock{First: b.First, Last: b.Last})
+	}
+	return r, err
+}
+
+func (v viaClient) NextRange(
+	ctx context.Context, req *idnodev1.NextRangeRequest, _ ...grpc.CallOption,
+) (*idnodev1.NextRangeResponse, error) {
+	r, err := v.c.NextRange(ctx, req.Tag, client.RangeRequest{Size: req.Size})
+	return &idnodev1.NextRangeResponse{Low: r.Low, High: r.High}, err
+}
+
+func (v viaClient) TakeNumbers(
+	ctx context.Context, req *idnodev1.TakeNumbersRequest, _ ...grpc.CallOption,
+) (*idnodev1.TakeNumbersResponse, error) {
+	numbers, err := v.c.Series(req.Series).Take(ctx, client.NumberRequest{Keys: req.Keys})
+	r := &idnodev1.TakeNumbersResponse{}
+	for _, n := range numbers {
+		r.Numbers = append(r.Numbers, &idnodev1.SeriesNumber{Number: n.Number})
+	}
+	return r, err
+}
+
+const (
+	// defineWithin bounds the wait for the series: a cluster that was just formed may have no
+	// leader yet.
+	defineWithin = 10 * time.Second
+	definePause  = 50 * time.Millisecond
+)
+
+// defineSeries defines the series that the numbers are taken from.
+func (c Config) defineSeries(ctx context.Context, conn grpc.ClientConnInterface) error {
+	ctx, cancel := context.WithTimeout(ctx, defineWithin)
+	defer cancel()
+	for n := range c.Names {
+		req := &idnodev1.DefineSeriesRequest{
+			Database: c.Database, Name: fmt.Sprintf("%s%d", c.Prefix, n), Definition: &idnodev1.SeriesDefinition{Format: "{number}"},
+		}
+		for {
+			_, err := idnodev1.NewSeriesServiceClient(conn).DefineSeries(ctx, req)
+			if err == nil {
+				break
+			}
+			if status.Code(err) != codes.Unavailable || !pause.For(ctx, definePause) {
+				return fmt.Errorf("no series could be defined: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// takeNumbers is the call that is measured, in whichever way it is made.
+type takeNumbers func(context.Context, *idnodev1.TakeNumbersRequest, ...grpc.CallOption) (*idnodev1.TakeNumbersResponse, error)
+
+// series takes numbers, each call for unused keys.
+func (c Config) series(take takeNumbers) taker {
+	return func(ctx context.Context, caller, i int) (taken []block, err error) {
+		name, number := c.name(caller, i)
+		keys := make([]string, c.Batch)
+		for n := range keys {
+			keys[n] = fmt.Sprintf("document-%d-%d-%d", caller, i, n)
+		}
+		r, err := take(ctx, &idnodev1.TakeNumbersRequest{Database: c.Database, Series: name, Keys: keys})
+		for _, n := range r.GetNumbers() {
+			taken = append(taken, block{number, n.GetNumber(), n.GetNumber()})
+		}
+		return taken, err
 	}
 }
