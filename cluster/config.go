@@ -87,8 +87,7 @@ type Config struct {
 	Tag string
 	// RaftListen is the address the Raft port listens on.
 	RaftListen string
-	// Advertise is where others reach this node.
-	Advertise Addresses
+	Advertise  Addresses
 	// PeerList lists the first members' gRPC addresses by tag, this node included; equal on all
 	// of them. If empty, the node joins, or forms a cluster by itself.
 	PeerList map[string]string
@@ -165,9 +164,8 @@ type Config struct {
 	// TakeSnapshot freezes the state; called from Apply's goroutine.
 	TakeSnapshot func() Snapshot
 	Registry     Registry
-	// Peers calls other nodes.
-	Peers  Peers
-	Logger *slog.Logger
+	Peers        Peers
+	Logger       *slog.Logger
 	// OnRemoved is called when a member was removed, so that connections with it are
 	// closed. Those of the Raft port are closed by the node.
 	OnRemoved func(*raftlogv1.Member)
@@ -176,8 +174,7 @@ type Config struct {
 	OnAnnounce func(*raftlogv1.MemberResult)
 	// CallLimit bounds the wait of each operation; 0 means DefaultCallLimit.
 	CallLimit time.Duration
-	// Events are the node's callbacks.
-	Events Events
+	Events    Events
 
 	// Version is the program's, and CertificateEnds the end of the node's certificate:
 	// nil without TLS. Other members show them.

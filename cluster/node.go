@@ -118,6 +118,16 @@ func (n *Node) engine() (*engine, error) {
 	}
 }
 
+// onEngine calls do with the running engine.
+func onEngine[T any](n *Node, do func(*engine) (T, error)) (result T, err error) {
+	e, err := n.engine()
+	if err != nil {
+		return result, err
+	}
+	return do(e)
+}
+
+// callersEngine returns the engine for callers' operations, or why they are not served.
 func (n *Node) callersEngine() (*engine, error) {
 	e, err := n.engine()
 	if err != nil {
@@ -163,22 +173,14 @@ func (n *Node) ProposeAll(ctx context.Context, operations [][]byte) (results [][
 // principal is the caller's name; nil if there are no roles. Errors are *outcome.Error or
 // carry the refusal in a method Refused.
 func (n *Node) RemoveMember(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
-	e, err := n.engine()
-	if err != nil {
-		return 0, err
-	}
-	return e.leadership.Membership.Remove(ctx, tag, force, principal)
+	return onEngine(n, func(e *engine) (uint64, error) { return e.leadership.Membership.Remove(ctx, tag, force, principal) })
 }
 
 // Transfer transfers leadership to the voter with this tag, or to Raft's choice if tag is
 // empty, and returns the tag of the leader afterwards. Errors are *outcome.Error or
 // *op.RefusedError.
 func (n *Node) Transfer(ctx context.Context, tag string) (string, error) {
-	e, err := n.engine()
-	if err != nil {
-		return "", err
-	}
-	return e.leadership.Transfer.Request(ctx, tag)
+	return onEngine(n, func(e *engine) (string, error) { return e.leadership.Transfer.Request(ctx, tag) })
 }
 
 // HasQuorum reports whether a quorum is in reach, as far as this node knows. It notices a

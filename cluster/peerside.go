@@ -44,11 +44,7 @@ func (p *PeerSide) HandleForward(ctx context.Context, group []byte) (raftlog.Gro
 
 // HandleReadIndex returns a read index, if this node leads.
 func (p *PeerSide) HandleReadIndex(ctx context.Context) (uint64, error) {
-	e, err := p.node.engine()
-	if err != nil {
-		return 0, err
-	}
-	return e.local.ReadIndex(ctx)
+	return onEngine(p.node, func(e *engine) (uint64, error) { return e.local.ReadIndex(ctx) })
 }
 
 // HandlePing returns this node's condition, and takes the caller's state. caller is the
@@ -83,20 +79,12 @@ func (p *PeerSide) HandlePing(_ context.Context, caller []byte, req *peerv1.Ping
 // AddMember adds a node to the cluster, on behalf of principal unless that is nil. A repeated
 // call with the same Raft id gives the same answer.
 func (p *PeerSide) AddMember(ctx context.Context, add *raftlogv1.MemberAdd, principal *string) (*peerv1.JoinResponse, error) {
-	e, err := p.node.engine()
-	if err != nil {
-		return nil, err
-	}
-	return e.leadership.Membership.Add(ctx, add, principal)
+	return onEngine(p.node, func(e *engine) (*peerv1.JoinResponse, error) { return e.leadership.Membership.Add(ctx, add, principal) })
 }
 
 // HandleMayRemove reports whether a member may be removed, if this node leads.
 func (p *PeerSide) HandleMayRemove(ctx context.Context, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
-	e, err := p.node.engine()
-	if err != nil {
-		return nil, err
-	}
-	judged, err := e.leadership.Check.MayRemove(ctx, req.GetTag())
+	judged, err := onEngine(p.node, func(e *engine) (uint64, error) { return e.leadership.Check.MayRemove(ctx, req.GetTag()) })
 	if err != nil {
 		return nil, err
 	}
@@ -105,11 +93,7 @@ func (p *PeerSide) HandleMayRemove(ctx context.Context, req *peerv1.MayRemoveReq
 
 // HandleTransfer hands this node's leadership over.
 func (p *PeerSide) HandleTransfer(ctx context.Context, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
-	e, err := p.node.engine()
-	if err != nil {
-		return nil, err
-	}
-	tag, err := e.leadership.Transfer.TransferOwn(ctx, req.GetTag())
+	tag, err := onEngine(p.node, func(e *engine) (string, error) { return e.leadership.Transfer.TransferOwn(ctx, req.GetTag()) })
 	if err != nil {
 		return nil, err
 	}

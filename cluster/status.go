@@ -19,8 +19,6 @@ type MemberStatus struct {
 	Member *raftlogv1.Member
 	// Votes means that it is a voter of Raft's configuration.
 	Votes bool
-	// Self is set for the node asked.
-	Self bool
 	// Condition is its answer to the last ping; nil if it did not answer. The node asked
 	// answers itself.
 	Condition *peerv1.PingResponse
@@ -41,24 +39,16 @@ type Status struct {
 	Tag string
 	// LeaderTag is the leader's tag; empty if unknown.
 	LeaderTag string
-	// Term is Raft's.
-	Term uint64
-	// HasQuorum reports whether a quorum is in reach.
+	Term      uint64
 	HasQuorum bool
 	// LastContact is when a follower last heard from the leader; now for a
 	// leader; zero if never.
 	LastContact time.Time
-	// Applied is the newest entry the state has seen, Commit the newest that
-	// this node knows to be committed.
-	Applied, Commit uint64
-	// Format is the log format that is written.
-	Format uint32
-	// StorageFull says that free space is below the low-water mark.
-	StorageFull bool
-	// StorageSlow says that a write to this node's disk is slow, or was some seconds ago.
-	StorageSlow bool
-	// Warnings are those of Node.Warnings.
-	Warnings []string
+	// Commit is the newest entry that this node knows to be committed.
+	Commit uint64
+	// StorageFull, StorageSlow and Warnings are the results of Node's methods of these names.
+	StorageFull, StorageSlow bool
+	Warnings                 []string
 	// Members are the members, removed ones too, sorted by tag. Their conditions are of
 	// one moment, MembersAt.
 	Members   []MemberStatus
@@ -70,9 +60,7 @@ func (n *Node) Status() Status {
 	r := n.record.Get()
 	s := Status{
 		ClusterID: r.ClusterID, ID: r.ID.Bytes(), Tag: n.record.TagIn(r),
-		HasQuorum: n.HasQuorum(), Applied: n.cfg.StateMachine.AppliedIndex(),
-		Format: n.cfg.Registry.Format(), StorageFull: n.StorageFull(), StorageSlow: n.StorageSlow(),
-		Warnings: n.Warnings(),
+		HasQuorum: n.HasQuorum(), StorageFull: n.StorageFull(), StorageSlow: n.StorageSlow(), Warnings: n.Warnings(),
 	}
 	e := n.up.Load()
 	if e == nil {
@@ -101,10 +89,8 @@ func (e *engine) addMembers(s *Status) {
 	s.MembersAt = newest.At
 	voters := e.configuration.VoterNames()
 	for _, m := range e.node.table.Refresh().Members {
-		status := MemberStatus{
-			Member: m, Self: e.node.record.IsSelf(m), Votes: !m.GetRemoved() && slices.Contains(voters, member.ServerID(m.GetId())),
-		}
-		if status.Self || !m.GetRemoved() {
+		status := MemberStatus{Member: m, Votes: !m.GetRemoved() && slices.Contains(voters, member.ServerID(m.GetId()))}
+		if e.node.record.IsSelf(m) || !m.GetRemoved() {
 			e.addHeard(&status, newest)
 		}
 		s.Members = append(s.Members, status)
@@ -150,8 +136,7 @@ func (n *Node) Warnings() []string {
 type RaftStats struct {
 	// State is follower, candidate, leader or shutdown.
 	State string
-	// Term is the current term.
-	Term uint64
+	Term  uint64
 	// LastIndex is the newest entry in this node's log, Commit the newest that it
 	// knows to be committed, Applied the newest handed to the state machine.
 	LastIndex, Commit, Applied uint64

@@ -22,7 +22,7 @@ func TestMembersAreOfOneMoment(t *testing.T) {
 		before := leader.node.Status()
 		leader.mustNext("users")
 		after := leader.node.Status()
-		if !before.MembersAt.Equal(after.MembersAt) || before.Applied == after.Applied {
+		if !before.MembersAt.Equal(after.MembersAt) || before.Commit == after.Commit {
 			return false
 		}
 		if d := cmp.Diff(before.Members, after.Members, protocmp.Transform(), cmpopts.IgnoreFields(cluster.MemberStatus{}, "Member")); d != "" {

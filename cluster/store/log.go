@@ -34,7 +34,7 @@ func (s *Store) openLog() error {
 	if s.mark, err = boltfile.OpenMark(cfg.Dir, cfg.Owner, log.Position()); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", logDir, classify(err)), log.Close())
 	}
-	first, last := rangeOf(log)
+	first, last := log.Range()
 	if err := checkReach(first, last, s.snapshots.newestIndex); err != nil {
 		return errors.Join(err, s.closeLog())
 	}
@@ -66,16 +66,10 @@ func mustBeEmpty(cfg wal.Config) error {
 	if err != nil {
 		return err
 	}
-	if _, last := rangeOf(l); last > 0 {
+	if _, last := l.Range(); last > 0 {
 		err = fmt.Errorf("%w: there is no %s beside a log that ends at %d", ErrMissing, fileName, last)
 	}
 	return errors.Join(err, l.Close())
-}
-
-func rangeOf(l *wal.Log) (first, last uint64) {
-	first, _ = l.FirstIndex() // Neither fails.
-	last, _ = l.LastIndex()
-	return first, last
 }
 
 // checkReach checks that no entry is missing between the newest snapshot and the log's
@@ -91,12 +85,12 @@ func checkReach(first, last, snapshotIndex uint64) error {
 func (s *Store) closeLog() error { return errors.Join(s.log.Close(), s.mark.Close()) }
 
 func (s *Store) FirstIndex() (uint64, error) {
-	first, _ := rangeOf(s.log)
+	first, _ := s.log.Range()
 	return first, s.guard.err()
 }
 
 func (s *Store) LastIndex() (uint64, error) {
-	_, last := rangeOf(s.log)
+	_, last := s.log.Range()
 	return last, s.guard.err()
 }
 

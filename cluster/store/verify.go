@@ -120,7 +120,7 @@ func (v *verifier) verifyLog(dir string) error {
 		return fmt.Errorf("%s: %w", logDir, err)
 	}
 	defer r.Close()
-	v.report.Segments, v.report.Torn = r.Segments(), r.Torn()
+	v.report.Segments, v.report.Torn = r.Segments, r.Torn
 	if err := boltfile.CheckMark(dir, []byte(v.owner), r.Position()); err != nil {
 		return fmt.Errorf("%s: %w", logDir, classify(err))
 	}

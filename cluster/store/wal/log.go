@@ -85,21 +85,26 @@ type entryRef struct {
 
 var _ raft.LogStore = (*Log)(nil)
 
-// FirstIndex implements raft.LogStore: 0 if the log is empty.
-func (l *Log) FirstIndex() (uint64, error) {
+// Range returns the first and the last index, zeros for a log without entries.
+func (l *Log) Range() (first, last uint64) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if l.held.last == 0 {
-		return 0, nil
+		return 0, 0
 	}
-	return l.held.first, nil
+	return l.held.first, l.held.last
+}
+
+// FirstIndex implements raft.LogStore: 0 if the log is empty.
+func (l *Log) FirstIndex() (uint64, error) {
+	first, _ := l.Range()
+	return first, nil
 }
 
 // LastIndex implements raft.LogStore: 0 if the log is empty.
 func (l *Log) LastIndex() (uint64, error) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.held.last, nil
+	_, last := l.Range()
+	return last, nil
 }
 
 // GetLog implements raft.LogStore. It reads the entry from disk and checks it; an entry

@@ -13,8 +13,8 @@ import (
 // Reader reads a log that no process has open.
 type Reader struct {
 	log *Log
-	// torn is how many bytes an interrupted write left.
-	torn int
+	// Segments counts the files, and Torn is how many bytes Open would cut off.
+	Segments, Torn int
 }
 
 // OpenReader reads and checks the log in a folder as Open does, and changes nothing.
@@ -24,26 +24,15 @@ func OpenReader(dir string) (*Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.closeFiles())
 	}
-	return &Reader{l, len(bytes.TrimRight(found.newest[l.end:], "\x00"))}, nil
+	return &Reader{l, len(l.segments), len(bytes.TrimRight(found.newest[l.end:], "\x00"))}, nil
 }
 
-// Range returns the first and the last index, zeros for a log without entries.
-func (r *Reader) Range() (first, last uint64) {
-	if r.log.held.last == 0 {
-		return 0, 0
-	}
-	return r.log.held.first, r.log.held.last
-}
+// Range, GetLog and Position are those of Log.
+func (r *Reader) Range() (first, last uint64) { return r.log.Range() }
 
 func (r *Reader) GetLog(index uint64, log *raft.Log) error { return r.log.GetLog(index, log) }
 
 func (r *Reader) Position() uint64 { return r.log.Position() }
-
-// Segments counts the files.
-func (r *Reader) Segments() int { return len(r.log.segments) }
-
-// Torn is how many bytes Open would cut off.
-func (r *Reader) Torn() int { return r.torn }
 
 func (r *Reader) Close() error { return r.log.closeFiles() }
 
