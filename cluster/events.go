@@ -9,7 +9,6 @@ import (
 // Events are callbacks for metrics. A nil function is not called. They run where the work
 // is done and must be quick.
 type Events struct {
-	// Groups and Entries are those of group commit.
 	Groups  commit.Events
 	Entries commit.BatcherEvents
 	// Forwarded is called for each group that this node sends to another node, and Received for

@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	// raftFile is the name of Raft's store in the data directory.
 	raftFile = "raft.db"
 	// witnessFile is the name of what is known of all members' disks.
 	witnessFile = "witness.json"

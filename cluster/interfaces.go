@@ -21,10 +21,8 @@ type StateMachine interface {
 	leader.StateMachine
 }
 
-// Snapshot is a frozen copy of the state.
 type Snapshot = apply.Snapshot
 
-// Registry is the table of members in the replicated state.
 type Registry = leader.Registry
 
 // Peers calls other nodes. tag names the node; it is empty if only an address is known.
@@ -48,8 +46,7 @@ type Peers interface {
 type Self struct {
 	// ClusterID is empty as long as the node belongs to no cluster.
 	ClusterID []byte
-	// ID is the node's Raft id.
-	ID nodeid.ID
+	ID        nodeid.ID
 	// Tag is empty as long as the node has none.
 	Tag string
 }
@@ -72,9 +69,7 @@ type Storage interface {
 	SaveWitness(data []byte) error
 }
 
-// StoreOptions is what a Storage needs to open a Store.
 type StoreOptions struct {
-	// NodeID is the Raft name of the node, which the store must belong to.
 	NodeID string
 	// MustExist is set for a node that is in a cluster: it has a store already.
 	MustExist bool
@@ -94,5 +89,4 @@ type StoreOptions struct {
 	Wrote func(took time.Duration)
 }
 
-// Store is Raft's log, votes and snapshots.
 type Store = raftguard.Store

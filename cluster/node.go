@@ -38,7 +38,6 @@ type Node struct {
 	quorum       *quorum.State
 	clusterCheck *peers.ClusterCheck
 
-	// up is set once, when Raft runs.
 	up atomic.Pointer[engine]
 
 	startOnce, stopOnce sync.Once
@@ -102,7 +101,6 @@ func newNode(cfg Config, record *member.Record) *Node {
 	return n
 }
 
-// PeerSide returns what answers the calls of other nodes.
 func (n *Node) PeerSide() *PeerSide { return &PeerSide{n} }
 
 // engine returns the running engine, or an error that says why there is no engine.
@@ -111,7 +109,7 @@ func (n *Node) engine() (*engine, error) {
 		return e, nil
 	}
 	select {
-	case <-n.lifecycle.done:
+	case <-n.lifecycle.ctx.Done():
 		return nil, outcome.NewNotApplied(outcome.Stopping, n.lifecycle.failure())
 	default:
 		return nil, outcome.NewNotApplied(outcome.Starting, nil)
@@ -201,7 +199,7 @@ func (n *Node) DialContext(ctx context.Context, address string) (net.Conn, error
 }
 
 // Done is closed when the node has ended, by itself or by Shutdown.
-func (n *Node) Done() <-chan struct{} { return n.lifecycle.done }
+func (n *Node) Done() <-chan struct{} { return n.lifecycle.ctx.Done() }
 
 // Err returns why the node ended by itself, or nil.
 func (n *Node) Err() error { return n.lifecycle.failure() }

@@ -33,7 +33,6 @@ const (
 // Recovery is what a node needs to continue after its cluster lost its quorum
 // permanently. The node must not run.
 type Recovery struct {
-	// DataDir is the node's own directory.
 	DataDir string
 	// Keep are the tags of the surviving members, this node among them.
 	Keep []string

@@ -18,8 +18,7 @@ const (
 	// batcherLimit bounds the wait for other nodes' groups in flight.
 	batcherLimit = time.Second
 	// raftLimit bounds the end of Raft, which waits for a write in progress.
-	raftLimit = 5 * time.Second
-	// loopsLimit bounds the end of the node's own goroutines.
+	raftLimit  = 5 * time.Second
 	loopsLimit = 5 * time.Second
 )
 

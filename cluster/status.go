@@ -13,12 +13,10 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// MemberStatus is one member as this node sees it.
 type MemberStatus struct {
 	// Member is what the replicated table says.
 	Member *raftlogv1.Member
-	// Votes means that it is a voter of Raft's configuration.
-	Votes bool
+	Votes  bool
 	// Condition is its answer to the last ping; nil if it did not answer. The node asked
 	// answers itself.
 	Condition *peerv1.PingResponse
@@ -132,7 +130,6 @@ func (n *Node) Warnings() []string {
 	return all
 }
 
-// RaftStats are the Raft library's statistics.
 type RaftStats struct {
 	// State is follower, candidate, leader or shutdown.
 	State string

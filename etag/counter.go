@@ -32,7 +32,6 @@ type counter struct {
 	want uint64
 	// moved is closed when limit has moved, or never will; nil without waiters.
 	moved chan struct{}
-	// final is the value of last when the counter was sealed.
 	final uint64
 }
 

@@ -48,7 +48,6 @@ const (
 
 // Errors of the counters. No etag was handed out when one of them is returned.
 var (
-	// ErrClosed means Close was called.
 	ErrClosed = errors.New("etag: closed")
 	// ErrBroken means that a durable write failed. It is permanent: the disk's content after
 	// a failed fsync is unknown, and a second fsync may report success for data that the
@@ -84,11 +83,9 @@ type Config struct {
 	// the cluster keeps ceilings, because a counter without a ceiling must not be used.
 	MaxDatabases func() int
 	// MaxWait bounds how long Next, NextBlock and Started wait for the disk.
-	MaxWait time.Duration
-	// CloseWait bounds Close.
+	MaxWait   time.Duration
 	CloseWait time.Duration
-	// Logger logs failures; nil discards them.
-	Logger *slog.Logger
+	Logger    *slog.Logger
 }
 
 func (c Config) withDefaults() (Config, error) {

@@ -13,12 +13,10 @@ type ClusterView struct {
 	Start uint64
 	// Clean means that the previous start ended with a clean stop, whose values are in
 	// ClusterDatabase.Last.
-	Clean bool
-	// Databases holds the records by database.
+	Clean     bool
 	Databases map[string]ClusterDatabase
 }
 
-// ClusterDatabase is the cluster's record of one counter.
 type ClusterDatabase struct {
 	// Ceiling is the value that the node must not pass without asking.
 	Ceiling uint64
@@ -26,7 +24,6 @@ type ClusterDatabase struct {
 	Last uint64
 }
 
-// Raise is a floor for one counter.
 type Raise struct {
 	Database string
 	// Floor is a lower bound: the next etag must be above it.
@@ -36,8 +33,7 @@ type Raise struct {
 // Behind is a counter whose value on disk is lower than the cluster's record allows.
 type Behind struct {
 	Database string
-	// Disk is the value on disk.
-	Disk uint64
+	Disk     uint64
 	// Known is the lowest value that a disk in its newest state could hold.
 	Known uint64
 }
@@ -58,7 +54,6 @@ type Decision struct {
 	MissedStarts uint64
 }
 
-// SetBack means that the disk looks like an older copy of itself.
 func (d Decision) SetBack() bool { return len(d.Behind) > 0 || d.MissedStarts > 0 }
 
 // Reconcile decides how the counters continue after a start. disk is the state at Open.

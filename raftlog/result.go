@@ -36,9 +36,7 @@ func (s Status) String() string {
 	}
 }
 
-// GroupResult is the outcome of a group.
 type GroupResult struct {
-	// Status reports whether the operations ran.
 	Status Status
 	// Results are the encoded results, one per operation, in order; empty unless the
 	// group was applied. They are shared and must not be changed.

@@ -33,7 +33,6 @@ type Sender interface {
 	Send(ctx context.Context, leader string, group []byte) (raftlog.GroupResult, error)
 }
 
-// SessionOpener opens sessions.
 type SessionOpener interface {
 	// Open commits an announcement of this node. It returns the session, which is the
 	// announcement's log index, and the origin of its groups, which is this node's Raft
@@ -51,8 +50,7 @@ type Events struct {
 	Answered func(operations, bytes, attempts int, took time.Duration)
 	// GivenUp is called for operations that fail for another reason than the end of the
 	// caller's own context.
-	GivenUp func(operations int, err error)
-	// SessionOpened is called when a session was opened.
+	GivenUp       func(operations int, err error)
 	SessionOpened func(session uint64)
 	// StartSpan starts the span of each group, from its cut until it is settled.
 	StartSpan StartSpan
@@ -124,7 +122,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Defaults of BatcherConfig.
 const (
 	DefaultMaxEntryBytes = 128 << 10
 	DefaultQueueGroups   = 1024

@@ -16,7 +16,6 @@ type Gatherer struct {
 	pool waiterPool
 
 	loops
-	// idle is the number of loops that wait on work.
 	idle    int
 	waiting queue
 	// senders hold the groups in flight, so that the loss of the quorum ends their callers'
@@ -24,13 +23,11 @@ type Gatherer struct {
 	senders []*groupSender
 	// session is the session of new groups, nil if none is open, and origin the Raft id that
 	// opened it. opening is set while a group sender opens a session.
-	session *Session
-	origin  []byte
-	opening bool
-	reach   reach
-	// made is when the Gatherer was made.
-	made time.Time
-	// expiring is done when expire has returned.
+	session  *Session
+	origin   []byte
+	opening  bool
+	reach    reach
+	made     time.Time
 	expiring sync.WaitGroup
 }
 

@@ -26,8 +26,7 @@ type groupSender struct {
 	operations [][]byte
 	callers    []context.Context
 	retry      retry
-	// spare is reused for the next group's waiters.
-	spare []*waiter
+	spare      []*waiter
 }
 
 type group struct {

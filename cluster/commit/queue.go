@@ -112,9 +112,8 @@ const (
 // after that send was received, or if it never was in a group. Otherwise a late answer
 // would reach the wrong caller.
 type waiter struct {
-	prev, next *waiter
-	operation  []byte
-	// resultBound is Config.ResultBound of the operation.
+	prev, next  *waiter
+	operation   []byte
 	resultBound int
 	// caller is the context of the caller, for spans of groups.
 	caller context.Context

@@ -49,8 +49,7 @@ type Loop struct {
 	all []*state
 	// established means that the late duties have begun.
 	established bool
-	// ended gets each task that has ended.
-	ended chan endedTask
+	ended       chan endedTask
 	// transferring means that a task that transfers leadership runs; transferAfter is when the
 	// next such task may start.
 	transferring  bool
@@ -70,7 +69,6 @@ type endedTask struct {
 	err error
 }
 
-// New returns a Loop that has checked nothing.
 func New(log *slog.Logger, all ...Duty) *Loop {
 	l := &Loop{ended: make(chan endedTask, len(all))}
 	for _, d := range all {

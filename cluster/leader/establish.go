@@ -24,10 +24,8 @@ const (
 	EnqueueTimeout = 5 * time.Second
 	// barrierTimeout bounds the wait for the entries of earlier leaders to be
 	// applied here. It covers a long log replayed after a restart.
-	barrierTimeout = 60 * time.Second
-	// establishPause is the interval between attempts to establish leadership.
-	establishPause = 100 * time.Millisecond
-	// maxEstablishTries is the number of attempts before a leader transfers leadership.
+	barrierTimeout    = 60 * time.Second
+	establishPause    = 100 * time.Millisecond
 	maxEstablishTries = 3
 )
 

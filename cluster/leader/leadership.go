@@ -42,7 +42,6 @@ type StateMachine interface {
 	WaitApplied(ctx context.Context, index uint64) error
 }
 
-// Config is what a Leadership needs.
 type Config struct {
 	// Ctx ends with the node.
 	Ctx           context.Context
@@ -61,14 +60,11 @@ type Config struct {
 	Space         *disk.Space
 	Disk          *disk.Writes
 	Stuck         *raftguard.StuckTransfer
-	// Signal wakes the leadership; its value tells only that it changed.
-	Signal *Signal
+	Signal        *Signal
 	// Now is the clock that a leader writes into entries.
-	Now func() time.Time
-	// Heartbeat and Election are Raft's timeouts.
+	Now                 func() time.Time
 	Heartbeat, Election time.Duration
-	// Priority is this node's own.
-	Priority uint32
+	Priority            uint32
 	// PromoteAfter is how long a new member must keep up before it votes.
 	PromoteAfter time.Duration
 	Log          *slog.Logger
@@ -88,7 +84,6 @@ type Leadership struct {
 	ready atomic.Pointer[readindex.Ready]
 }
 
-// NewLeadership returns the work of a node that does not lead yet.
 func NewLeadership(cfg Config) *Leadership {
 	l := &Leadership{cfg: &cfg, Check: VoterCheck{&cfg}}
 	l.Transfer = &Transfer{cfg: l.cfg, check: l.Check}
@@ -222,7 +217,6 @@ type Signal struct {
 	wake  chan struct{}
 }
 
-// NewSignal returns the Signal of a node that does not lead.
 func NewSignal() *Signal {
 	return &Signal{notify: make(chan bool, 1), wake: make(chan struct{}, 1)}
 }

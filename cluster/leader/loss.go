@@ -45,20 +45,16 @@ const (
 	campaignTurn = 100 * time.Millisecond
 )
 
-// LossConfig is what a Loss needs.
 type LossConfig struct {
 	Raft      *raft.Raft
 	Transport *transport.Transport
-	// Self is this node's raw Raft id.
-	Self []byte
-	// Voters returns the voters of Raft's configuration.
-	Voters func() []*raftlogv1.Member
+	Self      []byte
+	Voters    func() []*raftlogv1.Member
 	// Full and slow report whether this node's disk is nearly full, or slow.
 	Full, Slow func() bool
 	// Priority is this node's own; with 0 it leads only if no other voter can.
 	Priority uint32
-	// Ask pings a member.
-	Ask func(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error)
+	Ask      func(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error)
 	// RoundTrip returns about how long a member's answers to pings take, by raw Raft id; 0
 	// if there was none.
 	RoundTrip        func(id []byte) time.Duration
@@ -87,7 +83,6 @@ type Loss struct {
 	awake atomic.Pointer[time.Time]
 }
 
-// NewLoss returns a Loss of a node that has lost no leader.
 func NewLoss(cfg LossConfig) *Loss { return &Loss{cfg: cfg} }
 
 // Run follows the leader's connections and requests until ctx ends.
@@ -264,8 +259,7 @@ func (l *Loss) campaign(ctx context.Context, lost transport.Contact) {
 type polledContact struct {
 	id      string
 	contact *peerv1.LeaderContact
-	// took is how long the answer took.
-	took time.Duration
+	took    time.Duration
 }
 
 func (l *Loss) poll(ctx context.Context, m *raftlogv1.Member, to chan<- polledContact) {
@@ -283,8 +277,7 @@ func (l *Loss) poll(ctx context.Context, m *raftlogv1.Member, to chan<- polledCo
 
 // lossEvidence is what the voters say of a leader that this node has lost.
 type lossEvidence struct {
-	term uint64
-	// silenceLimit is how long a leader that lives may be silent.
+	term         uint64
 	silenceLimit time.Duration
 	self         string
 	voters       []*raftlogv1.Member

@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	// priorityTick is how often a leader compares its priority with those of the others.
 	priorityTick = 200 * time.Millisecond
 	// minPriorityWait is how long a voter with a greater priority must have been fit before
 	// leadership is transferred to it. Each further attempt within priorityWaitMemory

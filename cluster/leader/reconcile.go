@@ -32,12 +32,10 @@ const (
 // raftServers is what the loop needs of Raft on the leader. The calls that change
 // something are bounded in time.
 type raftServers interface {
-	// Configuration returns the servers of the newest configuration.
 	Configuration() ([]raft.Server, error)
 	AddVoter(id raft.ServerID) error
 	AddNonvoter(id raft.ServerID) error
 	RemoveServer(id raft.ServerID) error
-	// TransferLeadership transfers leadership to another voter.
 	TransferLeadership(ctx context.Context) error
 }
 

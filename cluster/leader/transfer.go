@@ -22,7 +22,6 @@ const transferTimeout = 5 * time.Second
 
 // Caller calls other nodes as the leader's business needs it: see cluster.Peers.
 type Caller interface {
-	// Transfer asks the leader to transfer its leadership.
 	Transfer(ctx context.Context, tag, address string, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error)
 	// MayRemove asks the leader. An error of a program that does not know the call has
 	// a method Unimplemented() bool.
@@ -71,7 +70,6 @@ func (t *Transfer) Leader() (*raftlogv1.Member, bool) {
 	return t.cfg.Table.ByServerID(t.cfg.Gatherer.Leader())
 }
 
-// TransferOwn transfers this node's own leadership.
 func (t *Transfer) TransferOwn(ctx context.Context, tag string) (string, error) {
 	if t.cfg.Raft.State() != raft.Leader {
 		return "", outcome.NewNotApplied(outcome.NotLeader, nil)

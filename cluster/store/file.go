@@ -137,7 +137,6 @@ type contents struct {
 	// values are without their checksums, which are right.
 	values map[string][]byte
 	owner  string
-	// newest is the number of the newest transaction.
 	newest uint64
 }
 
@@ -200,7 +199,6 @@ type markedBolt struct {
 	bolt *raftboltdb.BoltStore
 	path string
 	mark *boltfile.Mark
-	// file is used to read the number of the newest transaction.
 	file *os.File
 
 	// writing is held during each write, so that the newest transaction in

@@ -41,15 +41,12 @@ const (
 )
 
 var (
-	// ErrOtherNode means the file belongs to another node.
 	ErrOtherNode = errors.New("boltetag: the file belongs to another node")
-	// ErrInUse means another process has the file open.
-	ErrInUse = errors.New("boltetag: the file is in use by another process")
+	ErrInUse     = errors.New("boltetag: the file is in use by another process")
 	// ErrMissing means that the file should exist, and does not.
 	ErrMissing = errors.New("boltetag: the file is missing")
 )
 
-// Options sets a store up.
 type Options struct {
 	// NodeID is the Raft id of the node, as raw bytes; never empty. It is
 	// recorded in a new file, and must be the one in an old file.

@@ -2,7 +2,6 @@ package wire
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// Number is the number of a field.
 type Number = protowire.Number
 
 // AppendVarint appends a number; as in proto3, zero is not written.
@@ -53,7 +52,7 @@ func AppendLength(dst []byte, num Number, length int) []byte {
 	return protowire.AppendVarint(protowire.AppendVarint(dst, tag), uint64(length))
 }
 
-// SizeVarint is how many bytes AppendVarint appends.
+// SizeVarint is how many bytes AppendVarint appends, and so for the other sizes.
 func SizeVarint(num Number, v uint64) int {
 	if v == 0 {
 		return 0
@@ -61,7 +60,6 @@ func SizeVarint(num Number, v uint64) int {
 	return protowire.SizeTag(num) + protowire.SizeVarint(v)
 }
 
-// SizeBytes is how many bytes AppendBytes appends.
 func SizeBytes[T string | []byte](num Number, v T) int {
 	if len(v) == 0 {
 		return 0
@@ -69,7 +67,6 @@ func SizeBytes[T string | []byte](num Number, v T) int {
 	return SizeLength(num, len(v)) + len(v)
 }
 
-// SizeRepeated is how many bytes AppendRepeated appends.
 func SizeRepeated(num Number, vs [][]byte) (size int) {
 	for _, v := range vs {
 		size += SizeLength(num, len(v)) + len(v)
@@ -77,7 +74,6 @@ func SizeRepeated(num Number, vs [][]byte) (size int) {
 	return size
 }
 
-// SizeLength is how many bytes AppendLength appends.
 func SizeLength(num Number, length int) int {
 	return protowire.SizeTag(num) + protowire.SizeVarint(uint64(length))
 }

@@ -6,10 +6,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Value is the value of one field of a message.
 type Value struct {
-	Type protowire.Type
-	// Varint is the value of a field of that type.
+	Type   protowire.Type
 	Varint uint64
 	// Bytes is the value of text, bytes or a message: a view.
 	Bytes []byte

@@ -50,8 +50,7 @@ type record struct {
 	// entries are the positions of its entries in the segment, in order of their index;
 	// the last one's is indexRange.last.
 	entries []extent
-	// end is the offset behind it.
-	end int64
+	end     int64
 }
 
 type extent struct {

@@ -20,8 +20,7 @@ const (
 	// nameFormat makes the names of segments sort as their numbers do.
 	nameFormat  = "%020d.log"
 	draftSuffix = ".new"
-	// fillBytes is how many zeros are written at once.
-	fillBytes = 1 << 20
+	fillBytes   = 1 << 20
 )
 
 // segment is one open file of records.
@@ -171,7 +170,6 @@ func missing(name string, err error) error {
 
 // listing is what a log's folder has, beside the mark.
 type listing struct {
-	// numbers are those of the segments, in order.
 	numbers []uint64
 	// drafts are the names of prepared or unfinished segments.
 	drafts []string

@@ -14,7 +14,6 @@ import (
 type task interface {
 	// try starts work and returns true, unless other work is in progress.
 	try(work func()) bool
-	// wait returns when no work is in progress.
 	wait()
 }
 
