@@ -13,7 +13,6 @@ type applied struct {
 	waiting []waiter
 }
 
-// waiter waits for one index.
 type waiter struct {
 	index uint64
 	done  chan struct{}
@@ -39,7 +38,6 @@ func (a *applied) set(index uint64) {
 	})
 }
 
-// wait returns nil once the index is reached.
 func (a *applied) wait(ctx context.Context, index uint64) error {
 	w, reached := a.enter(index)
 	if reached {

@@ -45,27 +45,34 @@ func (c *contents) applyOperations(now moment, operations [][]byte) [][]byte {
 // applyOperation applies one operation, appending its result to dst, which is
 // empty.
 func (c *contents) applyOperation(dst []byte, now moment, data []byte) []byte {
+	result, refused := c.tryOperation(dst, now, data)
+	if refused != nil {
+		return appendRefused(dst, now.index, refused)
+	}
+	return result
+}
+
+// tryOperation runs an operation, unless it is malformed or its caller has no right to it.
+func (c *contents) tryOperation(dst []byte, now moment, data []byte) ([]byte, *refusal) {
 	o, err := op.Decode(data)
 	if err == nil && c.format < formatOf(&o) {
 		err = op.ErrMalformed // Nodes that do not know its format answer the same.
 	}
 	if err != nil {
-		return appendRefused(dst, now.index, invalid("", "%v", err))
+		return dst, invalid("", "%v", err)
 	}
 	if err := c.checkFormed(&o); err != nil {
-		return appendRefused(dst, now.index, err)
+		return dst, err
 	}
 	if err := c.roles.check(&o); err != nil {
-		return appendRefused(dst, now.index, err)
+		return dst, err
 	}
 	if !o.Keyed {
-		result, _ := c.run(dst, now, &o)
-		return result
+		return c.run(dst, now, &o)
 	}
 	return c.runOnce(dst, now, &o)
 }
 
-// checkFormed refuses everything but Bootstrap until the cluster is formed.
 func (c *contents) checkFormed(o *op.Operation) *refusal {
 	if c.formed() || o.Kind == op.KindBootstrap {
 		return nil
@@ -73,18 +80,13 @@ func (c *contents) checkFormed(o *op.Operation) *refusal {
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED, "", "the cluster is not formed yet")
 }
 
-// run runs an operation, appending its result to dst, which is empty. It reports whether
-// the operation was applied; otherwise the result is a refusal.
-func (c *contents) run(dst []byte, now moment, o *op.Operation) (result []byte, applied bool) {
+// run runs an operation, appending its result to dst, which is empty and ignored if it is refused.
+func (c *contents) run(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	known := &operations[o.Kind]
 	if known.inDatabase {
 		if err := checkDatabase(o); err != nil {
-			return appendRefused(dst, now.index, err), false
+			return dst, err
 		}
 	}
-	result, refused := known.run(c, op.AppendLogIndex(dst, now.index), now, *o)
-	if refused != nil {
-		return appendRefused(dst, now.index, refused), false
-	}
-	return result, true
+	return known.run(c, op.AppendLogIndex(dst, now.index), now, *o)
 }

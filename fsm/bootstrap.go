@@ -7,7 +7,6 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// clusterIDBytes is the size of a cluster id.
 const clusterIDBytes = 16
 
 // bootstrap forms the cluster. A repetition of the same Bootstrap changes nothing and is no

@@ -20,7 +20,6 @@ import (
 // and the id may have been issued elsewhere.
 type claimValue bool
 
-// claimItem is an id that is claimed or may be.
 type claimItem struct {
 	id string
 	db uint32
@@ -120,7 +119,6 @@ func (s *claimStore) isFree(item claimItem, value int64, floor floor) bool {
 	return s.hasReleased(item) && (floor.names == 0 || value > floor.names)
 }
 
-// hasReleased reports whether an id was released after an identity had stepped over it.
 func (s *claimStore) hasReleased(item claimItem) bool {
 	_, ok := s.released.Find(item.db, item.id)
 	return ok
@@ -181,7 +179,6 @@ func (s *claimStore) stepOver(from numberedItem, last int64) {
 	}
 }
 
-// setSteppedOver changes whether an identity stepped over a claim.
 func (s *claimStore) setSteppedOver(ref table.Ref, item claimItem, steppedOver claimValue) {
 	s.hash.Remove(hashClaim(item, !steppedOver))
 	s.claimed.Set(ref, steppedOver)

@@ -85,7 +85,7 @@ func readUntil(t *testing.T, s *State, stop <-chan struct{}) {
 		s.Identities("db", "", "", 10)
 		s.HiLo("db", benchName(1))
 		s.HiLos("db", "", "", 10)
-		s.Claimed("db", "users/5")
+		s.Claims("db", "users/5", "", 1)
 		s.Claims("db", "users", "", 10)
 		s.Settings()
 		s.Counts()

@@ -27,7 +27,6 @@ type etagRecord struct {
 	counters []etagCounter
 }
 
-// etagCounter is the cluster's record of one counter.
 type etagCounter struct {
 	database string
 	// ceiling is above every etag that was reserved with the cluster's knowledge.
@@ -38,7 +37,6 @@ type etagCounter struct {
 	floor uint64
 }
 
-// etagStore has the records of all nodes' etags.
 type etagStore struct {
 	byNode map[nodeid.ID]*etagRecord
 	hash   statehash.Sum
@@ -190,7 +188,6 @@ func (c *contents) etagCleanStop(dst []byte, _ moment, _ op.Operation, stop *raf
 	return appendBeyond(dst, beyond), nil
 }
 
-// appendBeyond appends the databases that did not fit, if there are any.
 func appendBeyond(dst []byte, beyond []string) []byte {
 	if len(beyond) == 0 {
 		return dst
@@ -226,7 +223,6 @@ func mergeEtags(counters, changes []etagCounter, limits *settingStore) (merged [
 	return append(merged, counters...), beyond, nil
 }
 
-// combineEtags combines successive counters of the same database.
 func combineEtags(sorted []etagCounter) []etagCounter {
 	combined := sorted[:0]
 	for _, next := range sorted {
@@ -239,7 +235,6 @@ func combineEtags(sorted []etagCounter) []etagCounter {
 	return combined
 }
 
-// raised returns the counter raised to the maxima of both.
 func (e etagCounter) raised(to etagCounter) etagCounter {
 	e.ceiling, e.last, e.floor = max(e.ceiling, to.ceiling), max(e.last, to.last), max(e.floor, to.floor)
 	return e

@@ -23,7 +23,6 @@ type floor struct {
 	series bool
 }
 
-// hilo returns the HiLo counter of an unknown tag.
 func (f floor) hilo() hilo.Counter { return hilo.Counter{Max: f.names, Peak: f.names} }
 
 func (f *floor) restore(m *raftlogv1.FloorRecord) error {
@@ -89,7 +88,6 @@ func parseFloorCursor(text string) (k floorCursor, err *refusal) {
 	return k, nil
 }
 
-// counterStore has the counters of some kinds of names.
 type counterStore interface {
 	// eachFrom calls f for the names of a kind from a place on, until f returns false,
 	// with the number to which each counter may fall.

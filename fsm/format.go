@@ -5,7 +5,6 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// firstFormat is the log format that a cluster begins with.
 const firstFormat = 1
 
 // formatOf returns the log format from which on nodes can read an operation.

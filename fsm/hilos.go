@@ -13,7 +13,6 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// foundHiLo is a HiLo counter that may not exist yet.
 type foundHiLo struct {
 	db      uint32
 	tag     string
@@ -23,7 +22,6 @@ type foundHiLo struct {
 	exists  bool
 }
 
-// hiloStore has the HiLo counters.
 type hiloStore struct {
 	counters  *table.Table[packedHiLo]
 	databases *databaseStore
@@ -98,7 +96,6 @@ func (s *hiloStore) eachFrom(from floorCursor, f func(k floorCursor, used int64)
 	})
 }
 
-// raise raises the counter of a known tag to a floor.
 func (s *hiloStore) raise(k floorCursor, to int64) {
 	found := s.find(k.db, k.name, floor{})
 	s.put(found, raisedHiLo(found.counter, to, 0))
@@ -174,7 +171,6 @@ func (c *contents) hiloNext(dst []byte, now moment, o op.Operation, next *raftlo
 	}), nil
 }
 
-// hiloSize returns the size of the request, or the policy's.
 func hiloSize(now moment, next *raftlogv1.HiLoNext) (int64, *refusal) {
 	size := next.GetSize()
 	switch {

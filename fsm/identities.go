@@ -16,7 +16,6 @@ import (
 // hidden.
 type identityValue int64
 
-// foundIdentity is an identity, or a name that has none yet.
 type foundIdentity struct {
 	db     uint32
 	name   string
@@ -31,7 +30,6 @@ func (f foundIdentity) counter() identity.Counter {
 	return identity.Counter{Last: f.last, Hidden: f.hidden}
 }
 
-// identityStore has the identity counters.
 type identityStore struct {
 	// shown are the identities that are not hidden. Hidden ones are separate, so that a page of a
 	// list does not step over them.
@@ -74,7 +72,6 @@ func (s *identityStore) add(db uint32, name string, now identity.Counter) {
 	s.hash.Add(hashIdentity(db, name, now.Last, now.Hidden))
 }
 
-// forget removes an identity that exists.
 func (s *identityStore) forget(f foundIdentity) {
 	s.table(f.hidden).Delete(f.ref)
 	s.hash.Remove(hashIdentity(f.db, f.name, f.last, f.hidden))

@@ -31,7 +31,6 @@ type joinToken struct {
 	expires int64
 }
 
-// joinTokenStore has the tokens by which nodes may become members.
 type joinTokenStore struct {
 	byHash map[tokenHash]joinToken
 	hash   statehash.Sum

@@ -14,7 +14,7 @@ func (c *contents) memberAdd(dst []byte, now moment, o op.Operation, add *raftlo
 		return dst, err
 	}
 	if have := c.members.byID[nodeid.ID(m.GetId())]; have != nil {
-		return addAgain(dst, m, have)
+		return op.AppendAnswer(dst, &raftlogv1.MemberResult{Member: have}), checkAgain(have, m.GetTag())
 	}
 	if err := checkAdd(c.roles, &c.joinTokens, now, &o, add); err != nil {
 		return dst, err
@@ -31,19 +31,11 @@ func (c *contents) memberAdd(dst []byte, now moment, o op.Operation, add *raftlo
 	if hash := add.GetTokenHash(); len(hash) > 0 {
 		c.joinTokens.drop(tokenHash(hash)) // It lets one node in.
 	}
-	return appendMember(dst, &raftlogv1.MemberResult{Member: added}), nil
+	return op.AppendAnswer(dst, &raftlogv1.MemberResult{Member: added}), nil
 }
 
-// addAgain answers a node that is registered: a repeated call changes nothing.
-func addAgain(dst []byte, m, have *raftlogv1.Member) ([]byte, *refusal) {
-	if err := checkAgain(have, m.GetTag()); err != nil {
-		return dst, err
-	}
-	return appendMember(dst, &raftlogv1.MemberResult{Member: have}), nil
-}
-
-// checkAgain refuses a node that was removed, because the others have continued without it, and a
-// node that asks for another tag than its own.
+// checkAgain refuses a registered node that was removed, because the others have continued without
+// it, and one that asks for another tag than its own.
 func checkAgain(have *raftlogv1.Member, tag string) *refusal {
 	switch {
 	case have.GetRemoved():

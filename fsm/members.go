@@ -59,7 +59,6 @@ func (s *memberStore) remove(m *raftlogv1.Member) *raftlogv1.Member {
 	return s.change(m, func(m *raftlogv1.Member) { m.Removed, m.Voter = true, false })
 }
 
-// byTag returns the member that was ever given a tag.
 func (s *memberStore) byTag(tag string) *raftlogv1.Member {
 	for _, m := range s.byID {
 		if m.GetTag() == tag {
@@ -69,7 +68,6 @@ func (s *memberStore) byTag(tag string) *raftlogv1.Member {
 	return nil
 }
 
-// present returns a member that was not removed.
 func (s *memberStore) present(id []byte) (nodeid.ID, *raftlogv1.Member) {
 	node, err := nodeid.FromBytes(id)
 	m := s.byID[node]
@@ -79,7 +77,6 @@ func (s *memberStore) present(id []byte) (nodeid.ID, *raftlogv1.Member) {
 	return node, m
 }
 
-// node returns the id of a present member.
 func (s *memberStore) node(id []byte) (nodeid.ID, *refusal) {
 	node, m := s.present(id)
 	if m == nil {
@@ -183,7 +180,7 @@ func (c *contents) memberAnnounce(dst []byte, now moment, _ op.Operation, announ
 	})
 	c.sessions.open(node, now.index)
 	before := c.etags.start(node)
-	return appendMember(dst, &raftlogv1.MemberResult{Member: m, Session: now.index, Etags: before}), nil
+	return op.AppendAnswer(dst, &raftlogv1.MemberResult{Member: m, Session: now.index, Etags: before}), nil
 }
 
 // checkAnnounced refuses a node that is not the present member of its tag; have is the present
@@ -224,7 +221,7 @@ func (c *contents) memberPromote(dst []byte, _ moment, _ op.Operation, promote *
 		return dst, invalid("id", "%s is a watcher and never votes", m.GetTag())
 	}
 	m = c.members.change(m, func(m *raftlogv1.Member) { m.Voter = true })
-	return appendMember(dst, &raftlogv1.MemberResult{Member: m}), nil
+	return op.AppendAnswer(dst, &raftlogv1.MemberResult{Member: m}), nil
 }
 
 // memberRemove removes a member permanently: its tag stays taken, its id never comes
@@ -247,9 +244,5 @@ func (c *contents) memberRemove(dst []byte, _ moment, _ op.Operation, remove *ra
 		c.sessions.drop(nodeid.ID(m.GetId()))
 		c.etags.drop(nodeid.ID(m.GetId()))
 	}
-	return appendMember(dst, &raftlogv1.MemberResult{Member: m}), nil
-}
-
-func appendMember(dst []byte, r *raftlogv1.MemberResult) []byte {
-	return op.AppendAnswer(dst, r)
+	return op.AppendAnswer(dst, &raftlogv1.MemberResult{Member: m}), nil
 }

@@ -152,7 +152,6 @@ func (m *merging) count(exists, changed bool) bool {
 	return !exists || changed
 }
 
-// checkMerge refuses what no state holds.
 func checkMerge(m *raftlogv1.Merge) *refusal {
 	if n := len(m.GetIdentities()) + len(m.GetHilos()) + len(m.GetClaims()); n > MaxMerge {
 		return invalid("", "there are %d names, at most %d are allowed", n, MaxMerge)
@@ -178,7 +177,6 @@ func checkMerge(m *raftlogv1.Merge) *refusal {
 	return nil
 }
 
-// room refuses new names if a limit would be passed.
 func (m *merging) room(database []byte, given *raftlogv1.Merge) *refusal {
 	identities := wanted{limit: settingMaxIdentities, used: m.identities.count()}
 	for _, i := range given.GetIdentities() {

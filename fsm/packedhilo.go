@@ -34,7 +34,6 @@ func packHiLo(c hilo.Counter) packedHiLo {
 	return packedHiLo(b)
 }
 
-// appendHolder appends a holder as its difference from the previous holder.
 func appendHolder(b []byte, h, before hilo.Holder) []byte {
 	b = binary.AppendVarint(b, h.At-before.At)
 	who := h.Who

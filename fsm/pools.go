@@ -23,7 +23,6 @@ type poolItem struct {
 	hash uint64
 }
 
-// less compares places.
 func (i *poolItem) less(j *poolItem) bool {
 	return cmp.Or(cmp.Compare(i.db, j.db), cmp.Compare(i.name, j.name)) < 0
 }
@@ -45,7 +44,6 @@ func newPoolStore() poolStore {
 	return poolStore{byName: btree.NewBTreeGOptions((*poolItem).less, btree.Options{NoLocks: true})} // State has one.
 }
 
-// find returns nil if there is no such pool.
 func (s *poolStore) find(db uint32, name string) *poolItem {
 	i, _ := s.byName.Get(&poolItem{db: db, name: name})
 	return i
@@ -57,7 +55,6 @@ func (s *poolStore) ascend(db uint32, name string, yield func(*poolItem) bool) {
 	s.byName.Ascend(&poolItem{db: db, name: name}, yield)
 }
 
-// add stores a pool that does not exist.
 func (s *poolStore) add(db uint32, name string, is *worker.Pool) *poolItem {
 	i := &poolItem{db: db, name: name, pool: is}
 	s.byName.Set(i)
@@ -82,14 +79,12 @@ func (s *poolStore) forgetAll() {
 	})
 }
 
-// frozenPool is a pool of a snapshot.
 type frozenPool struct {
 	db   uint32
 	name string
 	worker.Frozen
 }
 
-// freeze returns all pools as they are now.
 func (s *poolStore) freeze() []frozenPool {
 	all := make([]frozenPool, 0, s.byName.Len())
 	s.byName.Scan(func(i *poolItem) bool {

@@ -54,7 +54,6 @@ func (s *poolStore) begin(now moment, database []byte, m *raftlogv1.PoolDefine, 
 	return nil
 }
 
-// in changes a pool.
 func (s *poolStore) in(database []byte, name string, change func(*worker.Pool) error) *refusal {
 	i := s.find(s.databases.numberOf(database), name)
 	if i == nil {
@@ -65,7 +64,6 @@ func (s *poolStore) in(database []byte, name string, change func(*worker.Pool) e
 	return refuseWorker(err)
 }
 
-// workerAcquire leases a worker.
 func (c *contents) workerAcquire(dst []byte, now moment, o op.Operation, m *raftlogv1.WorkerAcquire) ([]byte, *refusal) {
 	if _, found := docid.FirstInvisible(m.GetHolder()); found || !utf8.ValidString(m.GetHolder()) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_INVALID, "holder", "has an invisible character")
@@ -96,17 +94,13 @@ func requestAt(now moment, want, holder int64) worker.Request {
 	return worker.Request{Want: time.Duration(want), Holder: time.Unix(0, holder), Leader: time.Unix(0, now.unixNano)}
 }
 
-// workerRenew moves the end of a window.
 func (c *contents) workerRenew(dst []byte, now moment, o op.Operation, m *raftlogv1.WorkerRenew) ([]byte, *refusal) {
 	var leased worker.Lease
 	refused := c.pools.in(o.Database, m.GetPool(), func(p *worker.Pool) (err error) {
 		leased, err = p.Renew(int(m.GetWorker()), m.GetToken(), requestAt(now, m.GetWantNanos(), m.GetHolderUnixNano()))
 		return err
 	})
-	if refused != nil {
-		return dst, refused
-	}
-	return op.AppendAnswer(dst, op.WorkerLease(leased)), nil
+	return op.AppendAnswer(dst, op.WorkerLease(leased)), refused
 }
 
 // workerRelease frees a worker. A repeated release changes nothing.

@@ -76,14 +76,6 @@ func (s *State) HiLos(db, prefix, after string, limit int) []NamedHiLo {
 	})
 }
 
-// Claimed reports whether a folded id is claimed.
-func (s *State) Claimed(db, id string) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	n, ok := s.contents.databases.number(db)
-	return ok && s.contents.claims.has(claimItem{db: n, id: id})
-}
-
 // Claims returns a page of the claimed ids, as Identities does.
 func (s *State) Claims(db, prefix, after string, limit int) []string {
 	s.mu.RLock()
@@ -92,7 +84,6 @@ func (s *State) Claims(db, prefix, after string, limit int) []string {
 	return list(c, c.claims.claimed, db, page{prefix, after, limit}, func(e table.Entry[claimValue]) string { return e.Name })
 }
 
-// page is what part of a list is wanted.
 type page struct {
 	prefix, after string
 	limit         int

@@ -98,7 +98,6 @@ func recoveredID(before []byte, epoch uint64, keep []*raftlogv1.Member, skip int
 	return h.Sum(nil)[:clusterIDBytes]
 }
 
-// kept returns the members that go on, by tag.
 func (s *memberStore) kept(tags []string) (keep []*raftlogv1.Member, _ error) {
 	for _, tag := range slices.Compact(slices.Sorted(slices.Values(tags))) {
 		m := s.byTag(tag)

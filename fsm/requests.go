@@ -154,29 +154,29 @@ func (w *requestWindow) restoreShare(m *raftlogv1.RequestShare) error {
 // runOnce runs an operation with a request key, unless it ran before: then it returns the
 // first answer. Only success is remembered: a refused operation changed nothing, and may
 // succeed at the next attempt.
-func (c *contents) runOnce(dst []byte, now moment, o *op.Operation) []byte {
+func (c *contents) runOnce(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	principal := o.Principal
 	if !isCallers(o) {
 		principal = nil
 	} else if !o.Named {
-		return appendRefused(dst, now.index, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "request_id",
-			"the request id does not say whose it is"))
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "request_id",
+			"the request id does not say whose it is")
 	}
 	o.Request.Key = ownKey(o.Request.Key, principal)
 	share := c.requests.share(principal)
 	if chunk, e, known := c.requests.find(share, o.Request.Key); known {
-		return c.requests.answer(dst, now, o, chunk, e)
+		return c.requests.answer(dst, o, chunk, e)
 	}
 	if share.forgot(&o.Request) {
-		return appendRefused(dst, now.index, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED, "request_id",
-			"the first try may have been applied up to log index %d, which is forgotten", share.floor))
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED, "request_id",
+			"the first try may have been applied up to log index %d, which is forgotten", share.floor)
 	}
-	result, applied := c.run(dst, now, o)
-	if applied {
+	result, refused := c.run(dst, now, o)
+	if refused == nil {
 		c.requests.evict(c.settings.requestWindow()-1, now.index)
 		c.requests.push(c.requests.share(principal), &o.Request, now.index, result)
 	}
-	return result
+	return result, refused
 }
 
 // isCallers reports whether a request key is made from a caller's request id. Those of
@@ -194,13 +194,13 @@ func ownKey(key [16]byte, principal []byte) [16]byte {
 }
 
 // answer answers a call whose request id is remembered, in another share if e is nil.
-func (w *requestWindow) answer(dst []byte, now moment, o *op.Operation, chunk *requestChunk, e *requestEntry) []byte {
+func (w *requestWindow) answer(dst []byte, o *op.Operation, chunk *requestChunk, e *requestEntry) ([]byte, *refusal) {
 	if e == nil || e.fingerprint != o.Request.Fingerprint {
-		return appendRefused(dst, now.index, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED, "request_id",
-			"the request id was used for another request"))
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED, "request_id",
+			"the request id was used for another request")
 	}
 	if w.answeredAgain != nil {
 		w.answeredAgain(string(o.Database))
 	}
-	return append(dst, chunk.result(e)...)
+	return append(dst, chunk.result(e)...), nil
 }

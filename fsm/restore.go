@@ -134,17 +134,14 @@ func (c *contents) restoreRecord(m *raftlogv1.SnapshotRecord) error {
 	}
 }
 
-// corrupt returns an error that wraps ErrCorrupt.
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
-// newerFormat is the error for data of a newer release.
 func newerFormat(what string, format, known uint32) error {
 	return &raftlog.UnknownFormatError{What: what, Format: format, Known: known}
 }
 
-// checkHeader refuses what this binary cannot read.
 func checkHeader(h *raftlogv1.SnapshotHeader, maxFormat uint32) error {
 	switch {
 	case h.GetFormat() > snapshotFormat:

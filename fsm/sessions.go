@@ -27,7 +27,6 @@ type session struct {
 	results []sessionResult
 }
 
-// sessionStore has the open sessions.
 type sessionStore struct {
 	byOrigin map[nodeid.ID]*session
 	hash     statehash.Sum
@@ -35,7 +34,6 @@ type sessionStore struct {
 
 func newSessions() sessionStore { return sessionStore{byOrigin: map[nodeid.ID]*session{}} }
 
-// sessionResult is the outcome of a group.
 type sessionResult struct {
 	sequence uint64
 	results  [][]byte // never changed
@@ -112,7 +110,6 @@ func (a *sessionStore) keep(s *session, sequence uint64, results [][]byte) {
 	a.hash.Add(kept.hash)
 }
 
-// acknowledge drops results that the origin has.
 func (a *sessionStore) acknowledge(s *session, acknowledged uint64) {
 	if acknowledged <= s.acknowledged {
 		return
@@ -139,7 +136,6 @@ func (a *sessionStore) add(s *session) {
 	a.hash.Add(hashSession(s))
 }
 
-// drop ends a node's session, if it has one.
 func (a *sessionStore) drop(node nodeid.ID) {
 	s := a.byOrigin[node]
 	if s == nil {

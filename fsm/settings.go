@@ -70,7 +70,6 @@ var settingTable = [settingCount]SettingInfo{
 	},
 }
 
-// settingStore has the values in force.
 type settingStore struct{ values [settingCount]int64 }
 
 func newSettings() settingStore {

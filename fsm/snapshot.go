@@ -93,7 +93,6 @@ func (c *contents) snapshot() *Snapshot {
 
 func compareNodes(a, b nodeid.ID) int { return bytes.Compare(a[:], b[:]) }
 
-// view freezes the shares.
 func (w *requestWindow) view() []requestShare {
 	shares := make([]requestShare, len(w.oldest.shares))
 	for i, s := range w.oldest.shares {

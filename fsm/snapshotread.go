@@ -21,7 +21,6 @@ import (
 // not trusted: memory is allocated as bytes arrive.
 const maxFrame = 1 << 30
 
-// snapshotReader reads frames.
 type snapshotReader struct {
 	r       *bufio.Reader
 	buf     bytes.Buffer // of the frame being read

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -162,7 +163,7 @@ func (p *transcript) read(s string) string {
 		}
 		return strings.Join(tags, ", ")
 	case "claimed":
-		return fmt.Sprint(p.state.Claimed(db, l.name(0)))
+		return fmt.Sprint(slices.Contains(p.state.Claims(db, l.name(0), "", 1), l.name(0)))
 	case "claims":
 		return strings.Join(p.state.Claims(db, prefix, after, limit), ", ")
 	case "members":

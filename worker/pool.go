@@ -83,7 +83,6 @@ func NewPool(layout snowflake.Layout, window time.Duration, unknown bool) (*Pool
 	return p, nil
 }
 
-// index makes the empty indexes.
 func (p *Pool) index() {
 	tree := func(less func(a, b Lease) bool) *btree.BTreeG[Lease] {
 		return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
@@ -309,7 +308,6 @@ func (p *Pool) Forget() {
 	p.unknown = true
 }
 
-// put replaces the lease of a worker.
 func (p *Pool) put(l Lease) {
 	if before, ok := p.leases.Set(l.Worker, l); ok {
 		p.hash.Remove(before.hash())

@@ -70,7 +70,6 @@ func AppendBlocks(dst []byte, blocks []identity.Block) []byte {
 	return dst
 }
 
-// sizeBlock is the encoded size of a raftlog.v1.Values.
 func sizeBlock(b identity.Block) int {
 	return wire.SizeVarint(valuesFirst, uint64(b.First)) + wire.SizeVarint(valuesLast, uint64(b.Last))
 }

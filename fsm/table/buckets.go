@@ -2,7 +2,6 @@ package table
 
 import "hash/maphash"
 
-// bucketSlab is how many buckets are allocated at once.
 const bucketSlab = 1024
 
 // bucketsPerEntry makes most chains one entry long: another entry costs two memory reads,
@@ -27,7 +26,6 @@ func newBuckets() buckets {
 	return b
 }
 
-// of returns the bucket of a hash.
 func (b *buckets) of(hash uint64) *Ref {
 	n := int(hash & uint64(2*b.half-1))
 	if n >= b.count {
@@ -38,7 +36,6 @@ func (b *buckets) of(hash uint64) *Ref {
 
 func (b *buckets) at(n int) *Ref { return &b.slabs[n/bucketSlab][n%bucketSlab] }
 
-// add adds an empty bucket.
 func (b *buckets) add() {
 	if b.count%bucketSlab == 0 {
 		b.slabs = append(b.slabs, new([bucketSlab]Ref))
@@ -50,7 +47,6 @@ func (b *buckets) add() {
 	*b.at(b.count - 1) = none
 }
 
-// hash returns the hash of a name.
 func (t *Table[V]) hash(database uint32, name string) uint64 {
 	return t.mix(database, maphash.String(t.seed, name))
 }

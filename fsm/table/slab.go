@@ -11,7 +11,6 @@ type slab[V any] struct {
 	generation uint32
 }
 
-// slot is the place of an entry.
 type slot[V any] struct {
 	value    V
 	database uint32
@@ -40,7 +39,6 @@ func (p *slab[V]) entry(at int) Entry[V] {
 	return Entry[V]{Database: s.database, Name: string(p.name(at)), Value: s.value}
 }
 
-// put fills a slot.
 func (p *slab[V]) put(at int, e Entry[V], older Ref) {
 	s := &p.slots[at]
 	*s = slot[V]{value: e.Value, database: e.Database, older: older, length: uint16(len(e.Name))}
@@ -54,7 +52,6 @@ func (p *slab[V]) put(at int, e Entry[V], older Ref) {
 	p.long[at] = []byte(e.Name)
 }
 
-// clear empties a slot.
 func (p *slab[V]) clear(at int) {
 	p.slots[at] = slot[V]{}
 	if p.long != nil {

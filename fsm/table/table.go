@@ -38,7 +38,6 @@ type Entry[V any] struct {
 // Ref is where an entry lies, until it is deleted.
 type Ref uint32
 
-// none is the Ref of no entry.
 const none = ^Ref(0)
 
 // Table is a set of entries. One goroutine at a time may change it, without concurrent
@@ -161,7 +160,6 @@ func (t *Table[V]) Ascend(database uint32, from string, f func(Entry[V]) bool) {
 	}
 }
 
-// newRef returns the reference for a new entry.
 func (t *Table[V]) newRef() Ref {
 	if n := len(t.free); n > 0 {
 		ref := t.free[n-1]

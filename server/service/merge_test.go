@@ -38,7 +38,7 @@ func TestMergedNamesAreCheckedAndFolded(t *testing.T) {
 	if c, ok := w.state.HiLo("shop", "users"); !ok || c.Max != 64 {
 		t.Errorf("%v %v", c, ok)
 	}
-	if !w.state.Claimed("shop", "users/ayende") {
+	if len(w.state.Claims("shop", "users/ayende", "", 1)) == 0 {
 		t.Error("not claimed")
 	}
 }
