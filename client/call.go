@@ -384,3 +384,48 @@ func sleep(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 }
+
+// maxRequestBytes bounds a request, far above a node's bound for any call.
+const maxRequestBytes = 1 << 20
+
+// sendable refuses a request that cannot be encoded, as one whose text is not UTF-8, or that no
+// node would read. In a shared message it would break the stream of all its calls, again at each
+// try, and leave its outcome unknown although nothing was sent.
+func sendable(req request) error {
+	if b, err := proto.Marshal(req); err != nil || len(b) > maxRequestBytes {
+		return invalidField("INVALID_REQUEST", "", "a text of the call is not UTF-8, or the call is too large")
+	}
+	return nil
+}
+
+// callTimeout is the time of a call with all its tries. Its context is made on first use,
+// because a context with a timer is the most expensive part of a call, and most calls end
+// with their first try, which has a timer of its own.
+type callTimeout struct {
+	ctx    context.Context
+	end    time.Time
+	cancel context.CancelFunc
+}
+
+func newCallTimeout(ctx context.Context, d time.Duration) *callTimeout {
+	return &callTimeout{ctx: ctx, end: time.Now().Add(d)}
+}
+
+// context returns the context that ends with the call's time.
+func (t *callTimeout) context() context.Context {
+	if t.cancel == nil {
+		t.ctx, t.cancel = context.WithDeadline(t.ctx, t.end)
+	}
+	return t.ctx
+}
+
+// present returns the call's context if it was made, else the caller's. The user must bound
+// its use by no more than the call's time.
+func (t *callTimeout) present() context.Context { return t.ctx }
+
+// close releases the context.
+func (t *callTimeout) close() {
+	if t.cancel != nil {
+		t.cancel()
+	}
+}

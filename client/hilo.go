@@ -6,8 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/generator"
+	snowflakes "github.com/idnode/idnode/client/snowflake/generator"
 )
 
 // HiLo is a handle that gives the ids of one collection, most of them without a call. It is
@@ -124,14 +127,20 @@ func (h *HiLo) Close(ctx context.Context) error {
 
 // handleError returns an error of a generator as an *Error.
 func handleError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
 	var have *Error
+	var early *snowflakes.EarlyError
 	switch {
-	case err == nil || errors.As(err, &have):
+	case errors.As(err, &have):
 		return err
-	case errors.Is(err, ErrClosed):
+	case errors.Is(err, ErrClosed), errors.Is(err, snowflakes.ErrClosed):
 		return closedError("the handle is closed")
-	case errors.Is(err, generator.ErrCount):
+	case errors.Is(err, generator.ErrCount), errors.Is(err, snowflakes.ErrCount):
 		return invalidField("INVALID_COUNT", "count", err.Error())
+	case errors.As(err, &early):
+		return &Error{Code: codes.Unavailable, Reason: "WINDOW_EARLY", Message: err.Error(), RetryAfter: early.By}
 	case ctx.Err() != nil:
 		return gaveUp(ctx)
 	default:
@@ -191,16 +200,11 @@ type closer interface {
 func closeAll(ctx context.Context, bound time.Duration, handles []closer) error {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	var wg sync.WaitGroup
-	errs := make(chan error, len(handles))
-	for _, h := range handles {
-		wg.Go(func() { errs <- h.Close(ctx) })
+	var closing sync.WaitGroup
+	errs := make([]error, len(handles))
+	for i, h := range handles {
+		closing.Go(func() { errs[i] = h.Close(ctx) })
 	}
-	wg.Wait()
-	close(errs)
-	var all []error
-	for err := range errs {
-		all = append(all, err)
-	}
-	return errors.Join(all...)
+	closing.Wait()
+	return errors.Join(errs...)
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -166,4 +168,19 @@ func (n *node) trust() {
 func (n *node) suspected() bool {
 	until := n.suspectUntil.Load()
 	return until != 0 && int64(time.Since(epoch)) < until
+}
+
+// userAgent returns the name that nodes see, such as idnode-go/1.2.3. The version is that of
+// the client's module in the program; without one, or with a folder in its place, it is "devel".
+func userAgent() string {
+	const module = "github.com/idnode/idnode/client"
+	version := "devel"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if number, released := strings.CutPrefix(m.Version, "v"); m.Path == module && m.Replace == nil && released {
+				version = number
+			}
+		}
+	}
+	return "idnode-go/" + version
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -66,7 +65,7 @@ func (s *Snowflake) Next(ctx context.Context) (int64, error) {
 	}
 	id, err := s.ids.Next(ctx)
 	if err != nil {
-		return 0, snowflakeError(ctx, err)
+		return 0, handleError(ctx, err)
 	}
 	return id, nil
 }
@@ -78,10 +77,7 @@ func (s *Snowflake) NextN(ctx context.Context, n int) ([]int64, error) {
 		return nil, s.err
 	}
 	ids, err := s.ids.NextN(ctx, n)
-	if err != nil {
-		return ids, snowflakeError(ctx, err)
-	}
-	return ids, nil
+	return ids, handleError(ctx, err)
 }
 
 // SnowflakeParts are the parts of an id.
@@ -135,25 +131,7 @@ func (s *Snowflake) Close(ctx context.Context) error {
 		delete(s.client.snowflakes, s.key)
 	}
 	s.client.mu.Unlock()
-	if err := s.ids.Close(ctx); err != nil {
-		return snowflakeError(ctx, err)
-	}
-	return nil
-}
-
-// snowflakeError returns an error of a generator as an *Error.
-func snowflakeError(ctx context.Context, err error) error {
-	early := (*generator.EarlyError)(nil)
-	switch {
-	case errors.Is(err, generator.ErrClosed):
-		return closedError("the handle is closed")
-	case errors.Is(err, generator.ErrCount):
-		return invalidField("INVALID_COUNT", "count", err.Error())
-	case errors.As(err, &early):
-		return &Error{Code: codes.Unavailable, Reason: "WINDOW_EARLY", Message: err.Error(), RetryAfter: early.By}
-	default:
-		return handleError(ctx, err)
-	}
+	return handleError(ctx, s.ids.Close(ctx))
 }
 
 // workerSource is a generator's Source.

@@ -73,7 +73,7 @@ func TestTheClientsGenerator(t *testing.T) {
 
 // TestTheClientsLimits: the client's module has them without the counter.
 func TestTheClientsLimits(t *testing.T) {
-	if generator.MaxCount != hilo.MaxSize {
-		t.Errorf("a generator asks for %d numbers, and a counter gives %d", generator.MaxCount, hilo.MaxSize)
+	if generator.MaxCount != hilo.MaxSize || generator.ErrSize.Error() != hilo.ErrSize.Error() {
+		t.Errorf("a generator asks for %d numbers, and a counter gives %d; %v", generator.MaxCount, hilo.MaxSize, generator.ErrSize)
 	}
 }

@@ -1,6 +1,8 @@
 package docid
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -44,19 +46,8 @@ func isSeparatorRune(r rune) bool {
 	if r == '/' {
 		return true
 	}
-	low, high := 0, len(separatorRanges)
-	for low < high {
-		middle := int(uint(low+high) >> 1)
-		switch bounds := separatorRanges[middle]; {
-		case r < bounds[0]:
-			high = middle
-		case r > bounds[1]:
-			low = middle + 1
-		default:
-			return true
-		}
-	}
-	return false
+	i, found := slices.BinarySearchFunc(separatorRanges[:], r, func(bounds [2]rune, r rune) int { return cmp.Compare(bounds[0], r) })
+	return found || i > 0 && r <= separatorRanges[i-1][1]
 }
 
 // endsWithSeparator reports whether the last character of s is the separator in

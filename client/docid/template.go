@@ -24,18 +24,11 @@ const (
 
 // String returns "guid", "server-side", "identity" or "semantic".
 func (k Kind) String() string {
-	switch k {
-	case GUID:
-		return "guid"
-	case ServerSide:
-		return "server-side"
-	case Identity:
-		return "identity"
-	case Semantic:
-		return "semantic"
-	default:
-		return "kind " + strconv.Itoa(int(k))
+	names := [...]string{GUID: "guid", ServerSide: "server-side", Identity: "identity", Semantic: "semantic"}
+	if int(k) < len(names) {
+		return names[k]
 	}
+	return "kind " + strconv.Itoa(int(k))
 }
 
 // Template is a template that Parse has taken apart.

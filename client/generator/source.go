@@ -11,8 +11,8 @@ var (
 	ErrClosed = errors.New("generator: closed")
 	// ErrCount means that a requested number of ids is not between 1 and MaxCount.
 	ErrCount = errors.New("generator: the number of ids must be between 1 and 1048576")
-	// ErrSize means that the size of a range is not between 1 and MaxCount.
-	ErrSize = errors.New("generator: the size of a range must be between 1 and 1048576")
+	// ErrSize means that the size of a range is not between 1 and MaxCount. Its text is that of hilo.
+	ErrSize = errors.New("hilo: the size of a range must be between 1 and 1048576")
 	// ErrRange means that the source answered with an invalid range. The range is not
 	// used.
 	ErrRange = errors.New("generator: the source gave a wrong range")

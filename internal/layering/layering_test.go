@@ -185,9 +185,6 @@ func (p *pkg) read(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if isProgramOf(f, "ignore") {
-		return
-	}
 	p.files = append(p.files, f)
 	for _, spec := range f.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
@@ -196,17 +193,6 @@ func (p *pkg) read(t *testing.T, file string) {
 		}
 		p.imports[imported] = file
 	}
-}
-
-// isProgramOf says whether the file is built only under the given tag, as the
-// generators beside a package are.
-func isProgramOf(f *ast.File, tag string) bool {
-	for _, g := range f.Comments {
-		if g.Pos() < f.Package && strings.Contains(g.List[0].Text, "go:build "+tag) {
-			return true
-		}
-	}
-	return false
 }
 
 // root is the repository's root as seen from this folder.
