@@ -88,8 +88,8 @@ func hashFromScratch(c *contents) uint64 {
 // copied returns a series with what the other stores, put in piece by piece.
 func copied(s *series.Series) *series.Series {
 	f := s.Freeze()
-	d, version := f.Definition()
-	again, err := series.Restore(d, version, f.Since(), f.Suspended(), f.Now(), f.VoidedUntil())
+	m, _ := f.Record()
+	again, err := series.Restore(m)
 	if err != nil {
 		panic(err)
 	}

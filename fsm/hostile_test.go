@@ -217,7 +217,7 @@ func hostileBase(t testing.TB) (l *testLog, imports [][]byte) {
 	for _, o := range append([][]byte{
 		encodeOperation(token), addOperation(add), encodeOperation(opNext("users", 3)), encodeOperation(opClaimID("users/7")),
 		encodeOperation(opRaiseEtags("A", map[string]uint64{"x": 5})), encodeOperation(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Token: 7})),
-		onSeries(&raftlogv1.SeriesDefine{Name: "d", Definition: op.SeriesDefinition(dated)}), take("a", "b"),
+		onSeries(&raftlogv1.SeriesDefine{Name: "d", Definition: series.DefinitionMessage(dated)}), take("a", "b"),
 		onSeries(&raftlogv1.PoolDefine{Name: "p", Layout: op.PoolLayout(snowflake.Layouts["twitter"])}),
 		onSeries(&raftlogv1.WorkerAcquire{Pool: "p", Holder: "a", Token: 5, HolderUnixNano: testTime.UnixNano()}),
 	}, seriesOperations()[:3]...) {
@@ -267,7 +267,7 @@ func hostileTemplates(t testing.TB) (base []byte, all []*raftlogv1.Operation) {
 		promoteOperation(nodeNamed("node D")),
 		removeOperation("C", 0), formatRaiseOperation(1),
 		onSeries(&raftlogv1.SeriesDefine{
-			Name: "d", Definition: op.SeriesDefinition(dated), ExpectedVersion: 1,
+			Name: "d", Definition: series.DefinitionMessage(dated), ExpectedVersion: 1,
 			Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"2027"}, First: 7}},
 		}),
 		onSeries(&raftlogv1.SeriesTake{Name: "d", Keys: []string{"a", "c"}, Label: "x"}),
@@ -372,7 +372,7 @@ func (w *twins) goOn() {
 			values = []string{"A"}
 		}
 		for _, m := range []proto.Message{
-			&raftlogv1.SeriesDefine{Name: i.name, Definition: op.SeriesDefinition(d), ExpectedVersion: version},
+			&raftlogv1.SeriesDefine{Name: i.name, Definition: series.DefinitionMessage(d), ExpectedVersion: version},
 			&raftlogv1.SeriesResume{Name: i.name},
 			&raftlogv1.SeriesTake{Name: i.name, Values: values, Keys: []string{"b", "next"}, Version: version + 1, SinceUnixNano: i.series.Since()},
 			&raftlogv1.SeriesEnd{Name: i.name, State: uint32(series.Released), Keys: []*raftlogv1.SeriesKey{{Key: "next"}}},

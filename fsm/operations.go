@@ -32,14 +32,14 @@ var operations = [...]operation{
 	op.KindRelease:        inDatabase(rights.Claims, (*contents).release),
 	op.KindMerge:          inDatabase(rights.Cluster, (*contents).merge),
 
-	op.KindSeriesDefine:    {rights.Series, true, (*contents).seriesOperation},
-	op.KindSeriesTake:      {rights.Number, true, (*contents).seriesOperation},
-	op.KindSeriesEnd:       {rights.Series, true, (*contents).seriesOperation},
-	op.KindSeriesClose:     {rights.Series, true, (*contents).seriesOperation},
-	op.KindSeriesResume:    {rights.Series, true, (*contents).seriesOperation},
-	op.KindSeriesImport:    {rights.Cluster, true, (*contents).seriesOperation},
-	op.KindSeriesReconcile: {rights.Series, true, (*contents).seriesOperation},
-	op.KindSeriesDelete:    {rights.Series, true, (*contents).seriesOperation},
+	op.KindSeriesDefine:    inSeries(rights.Series, (*seriesCall).define),
+	op.KindSeriesTake:      inSeries(rights.Number, (*seriesCall).take),
+	op.KindSeriesEnd:       inSeries(rights.Series, (*seriesCall).end),
+	op.KindSeriesClose:     inSeries(rights.Series, (*seriesCall).closeScope),
+	op.KindSeriesResume:    inSeries(rights.Series, (*seriesCall).resume),
+	op.KindSeriesImport:    inSeries(rights.Cluster, (*seriesCall).importRecord),
+	op.KindSeriesReconcile: inSeries(rights.Series, (*seriesCall).reconcile),
+	op.KindSeriesDelete:    inSeries(rights.Series, (*seriesCall).delete),
 
 	op.KindPoolDefine:    inDatabase(rights.Seed, (*contents).poolDefine),
 	op.KindWorkerAcquire: inDatabase(rights.Ranges, (*contents).workerAcquire),
@@ -58,10 +58,6 @@ var operations = [...]operation{
 	op.KindSettingSet:      onCluster(rights.Cluster, (*contents).settingSet),
 	op.KindRolesSet:        onCluster(rights.Cluster, (*contents).rolesSet),
 	op.KindJoinTokenCreate: onCluster(rights.Cluster, (*contents).joinTokenCreate),
-}
-
-func (c *contents) seriesOperation(dst []byte, now moment, o op.Operation) ([]byte, *refusal) {
-	return c.series.apply(dst, now, &o, c.floor)
 }
 
 // message is *M, a message of the log.
@@ -90,4 +86,11 @@ func inDatabase[M any, P message[M]](
 	known := onCluster(need, run)
 	known.inDatabase = true
 	return known
+}
+
+// inSeries is inDatabase for operations on series.
+func inSeries[M any, P message[M]](need rights.Right, run func(*seriesCall, P) ([]byte, *refusal)) operation {
+	return inDatabase(need, func(c *contents, dst []byte, now moment, o op.Operation, payload P) ([]byte, *refusal) {
+		return run(&seriesCall{seriesStore: &c.series, database: o.Database, now: now.unixNano, floor: c.floor, dst: dst}, payload)
+	})
 }

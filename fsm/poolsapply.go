@@ -123,6 +123,11 @@ var workerRefusals = []struct {
 	{isError[worker.EndError], raftlogv1.RefusalReason_REFUSAL_REASON_POOL_ENDED, "pool"},
 }
 
+func isError[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}
+
 // refuseWorker translates an error of a pool; nil of nil.
 func refuseWorker(err error) *refusal {
 	if err == nil {

@@ -6,7 +6,6 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/idnode/idnode/client/docid"
-	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
@@ -126,8 +125,7 @@ func (s *seriesStore) restore(m *raftlogv1.SeriesRecord) error {
 	if s.find(m.GetDatabase(), m.GetName()) != nil {
 		return corrupt("series %q twice", m.GetName())
 	}
-	restored, err := series.Restore(op.DefinitionOf(m.GetDefinition()), m.GetVersion(), m.GetSinceUnixNano(), m.GetSuspended(),
-		m.GetTimeUnixNano(), m.GetVoidedUntilUnixNano())
+	restored, err := series.Restore(m)
 	if err != nil {
 		return corrupt("series %q: %v", m.GetName(), err)
 	}
@@ -137,14 +135,12 @@ func (s *seriesStore) restore(m *raftlogv1.SeriesRecord) error {
 
 // restoreNumbers takes over some numbers of a series of a snapshot.
 func (s *seriesStore) restoreNumbers(m *raftlogv1.SeriesNumbersRecord) error {
-	return s.restoreIn(m, func(i *series.Series) error { return i.PutNumbers(op.SeriesPieceOf(m)) })
+	return s.restoreIn(m, func(i *series.Series) error { return i.PutNumbers(m) })
 }
 
 // restoreLost takes over a key whose number another key has.
 func (s *seriesStore) restoreLost(m *raftlogv1.SeriesLostRecord) error {
-	return s.restoreIn(m, func(i *series.Series) error {
-		return i.PutLost(series.Lost{Key: m.GetKey(), Number: m.GetNumber(), Released: m.GetReleased()})
-	})
+	return s.restoreIn(m, func(i *series.Series) error { return i.PutLost(m) })
 }
 
 // seriesPart is a record of a part of a series.

@@ -39,14 +39,14 @@ var reusing = series.Definition{
 // seriesOperations are one of each kind; the first two are applied.
 func seriesOperations() [][]byte {
 	return [][]byte{
-		onSeries(&raftlogv1.SeriesDefine{Name: "s", Definition: op.SeriesDefinition(reusing)}),
+		onSeries(&raftlogv1.SeriesDefine{Name: "s", Definition: series.DefinitionMessage(reusing)}),
 		onSeries(&raftlogv1.SeriesTake{Name: "s", Values: []string{"A"}, Keys: []string{"a", "b"}, Label: "x"}),
 		onSeries(&raftlogv1.SeriesEnd{Name: "s", State: uint32(series.Confirmed), Keys: []*raftlogv1.SeriesKey{{Key: "a", Number: 1}}}),
 		onSeries(&raftlogv1.SeriesCloseScope{Name: "s", Scope: []string{"A"}}),
 		onSeries(&raftlogv1.SeriesResume{Name: "s", Books: []*raftlogv1.SeriesInBooks{{Scope: []string{"B"}, Last: 3}}}),
 		onSeries(&raftlogv1.SeriesReconcile{Name: "s", Scope: []string{"A"}, Numbers: []*raftlogv1.SeriesKey{{Number: 2}}}),
 		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
-			Name: "t", Definition: op.SeriesDefinition(reusing), Version: 1,
+			Name: "t", Definition: series.DefinitionMessage(reusing), Version: 1,
 		}}}),
 		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{
 			Name: "s",
@@ -59,7 +59,7 @@ func seriesOperations() [][]byte {
 			Name: "s", Scope: []string{"D"}, First: 7, Begin: 7,
 		}}}),
 		onSeries(&raftlogv1.SeriesDefine{
-			Name: "u", Definition: op.SeriesDefinition(reusing), Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"A"}, First: 7}},
+			Name: "u", Definition: series.DefinitionMessage(reusing), Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"A"}, First: 7}},
 		}),
 		onSeries(&raftlogv1.SeriesDelete{Name: "s", ExpectedVersion: 1}),
 	}
@@ -124,12 +124,12 @@ func (r *seriesRun) step() {
 		last, err := r.beside.CloseScope(now, []string{"C"})
 		r.same(&raftlogv1.SeriesCloseScope{Name: "s", Scope: []string{"C"}}, last, err)
 	case 2:
-		books := series.InBooks{
-			Scope: []string{"B"}, Last: 1 + r.Int64N(4), DateGiven: r.IntN(2) == 0, LastDate: format.DateOf(2026, 1, 2),
-			Closed: r.IntN(4) == 0,
+		books := &raftlogv1.SeriesInBooks{
+			Scope: []string{"B"}, Last: 1 + r.Int64N(4),
+			LastDate: []*int32{nil, proto.Int32(int32(format.DateOf(2026, 1, 2)))}[r.IntN(2)], Closed: r.IntN(4) == 0,
 		}
-		m := &raftlogv1.SeriesResume{Name: "s", Books: []*raftlogv1.SeriesInBooks{op.SeriesInBooks(books)}, More: r.IntN(2) == 0}
-		r.same(m, 0, r.beside.Resume(now, []series.InBooks{books}, m.GetMore()))
+		m := &raftlogv1.SeriesResume{Name: "s", Books: []*raftlogv1.SeriesInBooks{books}, More: r.IntN(2) == 0}
+		r.same(m, 0, r.beside.Resume(now, m.GetBooks(), m.GetMore()))
 	case 3:
 		if r.IntN(4) > 0 {
 			r.reconcile(now)
@@ -147,7 +147,7 @@ func (r *seriesRun) step() {
 // define changes the definition, and where scopes begin.
 func (r *seriesRun) define(now int64) {
 	d, version := r.beside.Definition()
-	begin := series.Begin{Scope: []string{[]string{"A", "B", "C"}[r.IntN(3)]}, First: 1 + r.Int64N(5)}
+	begin := &raftlogv1.SeriesBegin{Scope: []string{[]string{"A", "B", "C"}[r.IntN(3)]}, First: 1 + r.Int64N(5)}
 	d.MaxOpen = r.Int64N(3) + 9
 	if r.IntN(3) == 0 {
 		d.OnRelease, d.OnExpiry = series.OnRelease(r.IntN(2)), series.OnExpiry(r.IntN(3))
@@ -156,7 +156,7 @@ func (r *seriesRun) define(now int64) {
 		d.Format = []string{"{branch}-{number:3}", "{branch}/{number:3}"}[r.IntN(2)]
 	}
 	m := &raftlogv1.SeriesDefine{
-		Name: "s", Definition: op.SeriesDefinition(d), ExpectedVersion: version, Begins: op.SeriesBegins([]series.Begin{begin}),
+		Name: "s", Definition: series.DefinitionMessage(d), ExpectedVersion: version, Begins: []*raftlogv1.SeriesBegin{begin},
 	}
 	err := r.beside.Redefine(now, d, version, begin)
 	for range 2 { // The same call again changes nothing.
@@ -179,7 +179,7 @@ func (r *seriesRun) delete(now int64) {
 	if r.state.contents.floor.series {
 		r.beside.Suspend()
 	}
-	r.same(&raftlogv1.SeriesDefine{Name: "s", Definition: op.SeriesDefinition(d)}, int64(1), nil)
+	r.same(&raftlogv1.SeriesDefine{Name: "s", Definition: series.DefinitionMessage(d)}, int64(1), nil)
 }
 
 func (r *seriesRun) take(now int64, keys []string) {
@@ -211,36 +211,25 @@ func (r *seriesRun) take(now int64, keys []string) {
 }
 
 func (r *seriesRun) reconcile(now int64) {
-	b := series.Bound{Number: 1 + r.Int64N(5), Key: []string{"", fmt.Sprint("k", r.IntN(8))}[r.IntN(2)]}
+	b := &raftlogv1.SeriesKey{Number: 1 + r.Int64N(5), Key: []string{"", fmt.Sprint("k", r.IntN(8))}[r.IntN(2)]}
 	m := &raftlogv1.SeriesReconcile{
 		Name: "s", Scope: []string{[]string{"A", "B", "C"}[r.IntN(3)]}, Reason: []string{"", "torn"}[r.IntN(2)],
-		Numbers: []*raftlogv1.SeriesKey{{Key: b.Key, Number: b.Number}},
+		Numbers: []*raftlogv1.SeriesKey{b},
 	}
-	numbers, err := r.beside.Reconcile(now, m.GetScope(), []series.Bound{b}, m.GetReason())
+	numbers, err := r.beside.Reconcile(now, m.GetScope(), m.GetNumbers(), m.GetReason())
 	r.same(m, numbers, err)
 }
 
 func (r *seriesRun) end(now int64, keys []string) {
-	var bound []series.Bound
 	m := &raftlogv1.SeriesEnd{Name: "s"}
 	for _, k := range keys {
-		number := []int64{0, 0, 1}[r.IntN(3)]
-		bound = append(bound, series.Bound{Key: k, Number: number})
-		m.Keys = append(m.Keys, &raftlogv1.SeriesKey{Key: k, Number: number})
+		m.Keys = append(m.Keys, &raftlogv1.SeriesKey{Key: k, Number: []int64{0, 0, 1}[r.IntN(3)]})
 	}
-	var numbers []series.Number
-	var err error
-	switch r.IntN(3) {
-	case 0:
-		m.State = uint32(series.Confirmed)
-		numbers, err = r.beside.Confirm(now, bound)
-	case 1:
-		m.State, m.Reason = uint32(series.Voided), "torn"
-		numbers, err = r.beside.Void(now, bound, "torn")
-	default:
-		m.State = uint32(series.Released)
-		numbers, err = r.beside.Release(now, bound)
+	m.State = uint32([]series.State{series.Confirmed, series.Voided, series.Released}[r.IntN(3)])
+	if m.GetState() == uint32(series.Voided) {
+		m.Reason = "torn"
 	}
+	numbers, err := r.beside.End(now, m)
 	r.same(m, numbers, err)
 }
 
@@ -258,8 +247,8 @@ func (r *seriesRun) same(m proto.Message, want any, failed error) {
 		return
 	}
 	switch want := want.(type) {
-	case []series.Number:
-		diff(r.t, op.SeriesNumbers(want), got.GetSeriesNumbers())
+	case []*raftlogv1.SeriesNumber:
+		diff(r.t, &raftlogv1.SeriesNumbers{Numbers: want}, got.GetSeriesNumbers())
 	case int64:
 		if got.GetValue() != want {
 			r.t.Fatalf("%v: got %v, want %d", m, got, want)
@@ -270,21 +259,19 @@ func (r *seriesRun) same(m proto.Message, want any, failed error) {
 // TestEveryErrorOfASeriesHasAReason: a caller can act by the reason alone.
 func TestEveryErrorOfASeriesHasAReason(t *testing.T) {
 	for _, err := range []error{
-		&series.SuspendedError{}, &series.ConflictError{}, &series.UnknownKeyError{}, &series.UnknownScopeError{}, &series.ClosedError{},
-		&series.DateBackError{}, &series.TooManyOpenError{}, &series.FullError{}, &format.FullError{}, &series.ExpiredError{},
-		&series.StateError{}, &series.OtherNumberError{}, &series.InUseError{}, &series.VersionError{}, &series.DiffersError{},
-		&format.CollisionError{},
+		&series.Error{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_FULL}, &format.FullError{}, &format.CollisionError{},
 	} {
 		if r := refuseSeries(err); r.reason <= raftlogv1.RefusalReason_REFUSAL_REASON_INVALID ||
 			r.reason == raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID && r.field == "" {
 			t.Errorf("%T is refused with %s, %q", err, r.reason, r.field)
 		}
 	}
-	if r := refuseSeries(&series.InUseError{}); r.reason != raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_IN_USE {
+	inUse := &series.Error{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_IN_USE}
+	if r := refuseSeries(inUse); r.reason != inUse.Reason {
 		t.Errorf("a series in use is refused with %s", r.reason)
 	}
 	for field, want := range map[string]string{"reset": "definition.reset_by", "keys": "keys"} {
-		if r := refuseSeries(&series.InvalidError{Field: field}); r.field != want {
+		if r := refuseSeries(&series.Error{Field: field}); r.field != want {
 			t.Errorf("the field %s is %q to the caller", field, r.field)
 		}
 	}
@@ -363,11 +350,11 @@ func TestASeriesIsImported(t *testing.T) {
 		to.mustApplied(to.raw(o))
 	}
 	// A clock that ran ahead when the backup was taken does not come along.
-	ahead := &raftlogv1.SeriesRecord{Name: "ahead", Definition: op.SeriesDefinition(reusing), Version: 1, TimeUnixNano: math.MaxInt64}
+	ahead := &raftlogv1.SeriesRecord{Name: "ahead", Definition: series.DefinitionMessage(reusing), Version: 1, TimeUnixNano: math.MaxInt64}
 	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: ahead}})))
 	to.state.ReadSeries("db", "ahead", func(_ NamedSeries, s *series.Series) {
-		if at := s.Freeze().Now(); at != to.now.UnixNano() {
-			t.Errorf("the time of the series is %d", at)
+		if m, _ := s.Freeze().Record(); m.GetTimeUnixNano() != to.now.UnixNano() {
+			t.Errorf("the time of the series is %d", m.GetTimeUnixNano())
 		}
 	})
 	got := (&seriesRun{testLog: to}).series()
@@ -441,32 +428,32 @@ func TestImportRefusesWhatNoBackupHas(t *testing.T) {
 		"nothing": {},
 		"not folded": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
 			Name:       "Bills",
-			Definition: op.SeriesDefinition(reusing), Version: 1,
+			Definition: series.DefinitionMessage(reusing), Version: 1,
 		}}},
 		"a control": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
 			Name:       "bills\x00",
-			Definition: op.SeriesDefinition(reusing), Version: 1,
+			Definition: series.DefinitionMessage(reusing), Version: 1,
 		}}},
 		"the last one": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
 			Name:       "x",
-			Definition: op.SeriesDefinition(reusing), Version: 1 << 53,
+			Definition: series.DefinitionMessage(reusing), Version: 1 << 53,
 		}}},
 		"no origin": {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
 			Name: "s", Scope: []string{"C"},
 			First: 1, Numbers: []*raftlogv1.SeriesStored{{Key: "x", State: 1}},
 		}}},
 		"no name": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
-			Definition: op.SeriesDefinition(reusing),
+			Definition: series.DefinitionMessage(reusing),
 			Version:    1,
 		}}},
 		"no definition": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "x", Version: 1}}},
 		"a last version": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
 			Name:       "x",
-			Definition: op.SeriesDefinition(reusing), Version: math.MaxInt64,
+			Definition: series.DefinitionMessage(reusing), Version: math.MaxInt64,
 		}}},
 		"no version": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
 			Name:       "x",
-			Definition: op.SeriesDefinition(reusing),
+			Definition: series.DefinitionMessage(reusing),
 		}}},
 		"no such series": {Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{Name: "x", Key: "a", Number: 1}}},
 		"a hole": {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
@@ -502,7 +489,7 @@ func TestSeriesAreSuspended(t *testing.T) {
 	if suspended(l) {
 		t.Error("a floor suspended a series that lacks nothing")
 	}
-	l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesDefine{Name: "new", Definition: op.SeriesDefinition(reusing)})))
+	l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesDefine{Name: "new", Definition: series.DefinitionMessage(reusing)})))
 	l.state.ReadSeries("db", "new", func(n NamedSeries, _ *series.Series) {
 		if !n.Suspended {
 			t.Error("above a floor a series began that may be known elsewhere")
@@ -514,7 +501,7 @@ func TestSeriesAreSuspended(t *testing.T) {
 // from before it.
 func TestADeletedSeriesLeavesNothing(t *testing.T) {
 	l := newFormedLog(t)
-	l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesDefine{Name: "other", Definition: op.SeriesDefinition(reusing)})))
+	l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesDefine{Name: "other", Definition: series.DefinitionMessage(reusing)})))
 	before, hash := l.state.Counts(), l.state.contents.series.hash
 	for range 2 {
 		l.mustApplied(l.raw(seriesOperations()[0]))
@@ -564,7 +551,7 @@ func TestScopesThatBeginAreNames(t *testing.T) {
 	from, l := newFormedLog(t), newFormedLog(t)
 	define := func(name, branch string, version int64) []byte {
 		return onSeries(&raftlogv1.SeriesDefine{
-			Name: name, Definition: op.SeriesDefinition(reusing), ExpectedVersion: version,
+			Name: name, Definition: series.DefinitionMessage(reusing), ExpectedVersion: version,
 			Begins: []*raftlogv1.SeriesBegin{{Scope: []string{branch}, First: 7}},
 		})
 	}
@@ -590,7 +577,7 @@ func TestScopesThatBeginAreNames(t *testing.T) {
 	full("a definition begins a scope", define("s", "C", 1))
 	l.mustApplied(l.raw(define("s", "A", 1)))
 	m := &raftlogv1.SeriesDefine{
-		Name: "s", Definition: op.SeriesDefinition(reusing), ExpectedVersion: 2,
+		Name: "s", Definition: series.DefinitionMessage(reusing), ExpectedVersion: 2,
 		Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"C"}, First: 7}},
 	}
 	if _, r := l.state.PreviewSeries("db", l.now, m); r.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA {
@@ -601,13 +588,13 @@ func TestScopesThatBeginAreNames(t *testing.T) {
 	l.mustApplied(l.do(opSet("max-name-bytes-total", 1<<20)))
 	l.mustApplied(l.do(opSet("max-names-per-database", used.names+1)))
 	full("a series begins with a scope", define("t", "A", 0))
-	l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesDefine{Name: "t", Definition: op.SeriesDefinition(reusing)})))
+	l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesDefine{Name: "t", Definition: series.DefinitionMessage(reusing)})))
 }
 
 // TestASnapshotWithAWrongSeries is corrupt.
 func TestASnapshotWithAWrongSeries(t *testing.T) {
 	l := withHistory(t)
-	record := &raftlogv1.SeriesRecord{Name: "x", Definition: op.SeriesDefinition(reusing), Version: 1}
+	record := &raftlogv1.SeriesRecord{Name: "x", Definition: series.DefinitionMessage(reusing), Version: 1}
 	for name, put := range map[string]func(*contents) error{
 		"in no database": func(c *contents) error {
 			return c.series.restore(&raftlogv1.SeriesRecord{Database: 9, Name: "x", Definition: record.GetDefinition(), Version: 1})

@@ -13,69 +13,74 @@ import (
 // maxUTCOffset is above that of every zone, in seconds.
 const maxUTCOffset = 18 * 60 * 60
 
-// apply runs an operation on series, appending its answer to dst. A refused operation changes only
-// the series' time, and what expires by it.
-func (s *seriesStore) apply(dst []byte, now moment, o *op.Operation, floor floor) ([]byte, *refusal) {
-	if err := checkDatabase(o); err != nil {
-		return dst, err
+// seriesCall is an operation on series that is applied. One that is refused changes only the
+// series' time, and what expires by it.
+type seriesCall struct {
+	*seriesStore
+	database []byte
+	// now is the cluster's time.
+	now   int64
+	floor floor
+	// dst is what the answer is appended to.
+	dst []byte
+}
+
+// find returns nil if there is no such series.
+func (c *seriesCall) find(name string) *seriesItem {
+	return c.seriesStore.find(c.databases.numberOf(c.database), name)
+}
+
+// in changes a series.
+func (c *seriesCall) in(name string, change func(*series.Series) error) *refusal {
+	i := c.find(name)
+	if i == nil {
+		return noSeries(name)
 	}
-	switch o.Kind {
-	case op.KindSeriesDefine:
-		return s.define(dst, now, o, floor)
-	case op.KindSeriesTake:
-		return s.take(dst, now, o)
-	case op.KindSeriesEnd:
-		return s.end(dst, now, o)
-	case op.KindSeriesClose:
-		return s.closeScope(dst, now, o)
-	case op.KindSeriesResume:
-		return s.resume(dst, now, o)
-	case op.KindSeriesReconcile:
-		return s.reconcile(dst, now, o)
-	case op.KindSeriesImport:
-		return s.importRecord(dst, now, o)
-	case op.KindSeriesDelete:
-		return s.delete(dst, now, o)
-	default:
-		return dst, invalid("kind", "is of no operation on series")
+	err := change(i.series)
+	c.changed(i)
+	return refuseSeries(err)
+}
+
+// numbers changes a series, and answers with numbers.
+func (c *seriesCall) numbers(name string, change func(*series.Series, *raftlogv1.SeriesNumbers) error) ([]byte, *refusal) {
+	answer := &raftlogv1.SeriesNumbers{}
+	if refused := c.in(name, func(i *series.Series) error { return change(i, answer) }); refused != nil {
+		return nil, refused
 	}
+	return op.AppendAnswer(c.dst, answer), nil
 }
 
 // define begins a series, or changes its definition.
-func (s *seriesStore) define(dst []byte, now moment, o *op.Operation, floor floor) ([]byte, *refusal) {
-	var m raftlogv1.SeriesDefine
-	if err := decodePayload(o, &m); err != nil {
-		return dst, err
-	}
+func (c *seriesCall) define(m *raftlogv1.SeriesDefine) ([]byte, *refusal) {
 	if err := checkText("name", m.GetName(), docid.MaxNameBytes); err != nil {
-		return dst, err
+		return nil, err
 	}
-	i := s.find(s.databases.numberOf(o.Database), m.GetName())
+	i := c.find(m.GetName())
 	if i == nil {
-		return s.begin(dst, now, o, &m, floor)
+		return c.begin(m)
 	}
-	d, begins := op.DefinitionOf(m.GetDefinition()), op.BeginsOf(m.GetBegins())
-	if i.series.Repeats(d, m.GetExpectedVersion(), begins...) {
-		return op.AppendValue(dst, m.GetExpectedVersion()+1), nil
+	d, answer := series.DefinitionOf(m.GetDefinition()), op.AppendValue(c.dst, m.GetExpectedVersion()+1)
+	if i.series.Repeats(d, m.GetExpectedVersion(), m.GetBegins()...) {
+		return answer, nil
 	}
-	if full := s.roomForScopes(o.Database, i.series, begun(begins)); full != nil {
-		return dst, full
+	if full := c.roomForScopes(c.database, i.series, begun(m.GetBegins())); full != nil {
+		return nil, full
 	}
-	err := i.series.Redefine(now.unixNano, d, m.GetExpectedVersion(), begins...)
-	s.changed(i)
-	return op.AppendValue(dst, m.GetExpectedVersion()+1), refuseSeries(err)
+	err := i.series.Redefine(c.now, d, m.GetExpectedVersion(), m.GetBegins()...)
+	c.changed(i)
+	return answer, refuseSeries(err)
 }
 
-func (s *seriesStore) begin(dst []byte, now moment, o *op.Operation, m *raftlogv1.SeriesDefine, floor floor) ([]byte, *refusal) {
-	fresh, refused := s.fresh(o.Database, m, floor)
+func (c *seriesCall) begin(m *raftlogv1.SeriesDefine) ([]byte, *refusal) {
+	fresh, refused := c.fresh(c.database, m, c.floor)
 	if refused != nil {
-		return dst, refused
+		return nil, refused
 	}
-	fresh.BeginAt(now.unixNano)
-	s.databases.use(o.Database)
-	s.add(s.databases.numberOf(o.Database), m.GetName(), fresh)
+	fresh.BeginAt(c.now)
+	c.databases.use(c.database)
+	c.add(c.databases.numberOf(c.database), m.GetName(), fresh)
 	_, version := fresh.Definition()
-	return op.AppendValue(dst, version), nil
+	return op.AppendValue(c.dst, version), nil
 }
 
 // fresh returns a new series. If the state does not know all names that were used, a series of
@@ -88,7 +93,7 @@ func (s *seriesStore) fresh(database []byte, m *raftlogv1.SeriesDefine, floor fl
 	if err := checkSeriesName(m.GetName()); err != nil {
 		return nil, err
 	}
-	fresh, err := series.New(op.DefinitionOf(m.GetDefinition()), op.BeginsOf(m.GetBegins())...)
+	fresh, err := series.New(series.DefinitionOf(m.GetDefinition()), m.GetBegins()...)
 	if err != nil {
 		return nil, refuseSeries(err)
 	}
@@ -106,85 +111,59 @@ func noSeries(name string) *refusal {
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_NOT_FOUND, "series", "there is no series %.200q", name)
 }
 
-func (s *seriesStore) in(o *op.Operation, name string, change func(*series.Series) error) *refusal {
-	i := s.find(s.databases.numberOf(o.Database), name)
-	if i == nil {
-		return noSeries(name)
-	}
-	err := change(i.series)
-	s.changed(i)
-	return refuseSeries(err)
-}
-
 // delete forgets a series without final numbers.
-func (s *seriesStore) delete(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var m raftlogv1.SeriesDelete
-	if err := decodePayload(o, &m); err != nil {
-		return dst, err
-	}
-	i := s.find(s.databases.numberOf(o.Database), m.GetName())
+func (c *seriesCall) delete(m *raftlogv1.SeriesDelete) ([]byte, *refusal) {
+	i := c.find(m.GetName())
 	if i == nil {
-		return dst, noSeries(m.GetName())
+		return nil, noSeries(m.GetName())
 	}
-	if err := i.series.CheckDelete(now.unixNano, m.GetExpectedVersion()); err != nil {
-		return dst, refuseSeries(err)
+	if err := i.series.CheckDelete(c.now, m.GetExpectedVersion()); err != nil {
+		return nil, refuseSeries(err)
 	}
-	s.remove(i)
-	return dst, nil
+	c.remove(i)
+	return c.dst, nil
 }
 
-func (s *seriesStore) take(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var m raftlogv1.SeriesTake
-	if err := decodePayload(o, &m); err != nil {
-		return dst, err
-	}
+func (c *seriesCall) take(m *raftlogv1.SeriesTake) ([]byte, *refusal) {
 	if offset := m.GetUtcOffsetSeconds(); offset < -maxUTCOffset || offset > maxUTCOffset {
-		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID, "date", "the offset from UTC is %d seconds", offset)
+		return nil, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID, "date", "the offset from UTC is %d seconds", offset)
 	}
 	q := series.Request{
 		Values: m.GetValues(), Date: format.Date(m.GetDate()), DateGiven: m.Date != nil,
-		Today: format.DateAt(now.unixNano, m.GetUtcOffsetSeconds()),
+		Today: format.DateAt(c.now, m.GetUtcOffsetSeconds()),
 		Keys:  m.GetKeys(), Label: m.GetLabel(), ExpiresIn: time.Duration(m.GetExpiresInNanos()),
 	}
 	if !q.DateGiven {
 		q.Date = q.Today
 	}
-	var given *raftlogv1.SeriesNumbers
-	refused := s.in(o, m.GetName(), func(i *series.Series) error {
+	return c.numbers(m.GetName(), func(i *series.Series, answer *raftlogv1.SeriesNumbers) (err error) {
 		if err := i.CheckPresent(m.GetVersion(), m.GetSinceUnixNano()); err != nil {
 			return err
 		}
-		if full := s.roomForNew(o.Database, i, q.Keys, i.Begins(now.unixNano, q)); full != nil {
+		if full := c.roomForNew(i, q.Keys, i.Begins(c.now, q)); full != nil {
 			return full
 		}
-		numbers, err := i.Take(now.unixNano, q)
-		given = op.SeriesNumbers(numbers)
-		if before, ok := i.Before(numbers); ok {
-			given.Before = op.SeriesLast(before)
-		}
+		answer.Numbers, err = i.Take(c.now, q)
+		answer.Before = i.Before(answer.GetNumbers())
 		return err
 	})
-	if refused != nil {
-		return dst, refused
-	}
-	return op.AppendAnswer(dst, given), nil
 }
 
 // roomForNew refuses keys that a series does not know, and a scope that begins, if a limit of
 // names is reached. The scope is "" if none begins.
-func (s *seriesStore) roomForNew(database []byte, i *series.Series, keys []string, scope string) *refusal {
+func (c *seriesCall) roomForNew(i *series.Series, keys []string, scope string) *refusal {
 	names, bytes := i.Unknown(keys)
 	if scope != "" {
 		names, bytes = names+1, bytes+int64(len(scope))
 	}
-	return s.databases.roomFor(database, int(names), int(bytes))
+	return c.databases.roomFor(c.database, int(names), int(bytes))
 }
 
 // begun returns the scopes that some begins make.
-func begun(begins []series.Begin) (scopes [][]string) {
+func begun(begins []*raftlogv1.SeriesBegin) (scopes [][]string) {
 	for _, b := range begins {
-		if b.First > 1 {
-			scopes = append(scopes, b.Scope)
+		if b.GetFirst() > 1 {
+			scopes = append(scopes, b.GetScope())
 		}
 	}
 	return scopes
@@ -197,84 +176,94 @@ func (s *seriesStore) roomForScopes(database []byte, i *series.Series, scopes []
 }
 
 // end gives open numbers their last state.
-func (s *seriesStore) end(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var m raftlogv1.SeriesEnd
-	if err := decodePayload(o, &m); err != nil {
-		return dst, err
-	}
-	keys := op.BoundsOf(m.GetKeys())
-	var numbers []series.Number
-	refused := s.in(o, m.GetName(), func(i *series.Series) (err error) {
-		switch m.GetState() {
-		case uint32(series.Confirmed):
-			numbers, err = i.Confirm(now.unixNano, keys)
-		case uint32(series.Voided):
-			numbers, err = i.Void(now.unixNano, keys, m.GetReason())
-		case uint32(series.Released):
-			numbers, err = i.Release(now.unixNano, keys)
-		default:
-			err = &series.InvalidError{Field: "state", Detail: "is no last state of a number"}
-		}
+func (c *seriesCall) end(m *raftlogv1.SeriesEnd) ([]byte, *refusal) {
+	return c.numbers(m.GetName(), func(i *series.Series, answer *raftlogv1.SeriesNumbers) (err error) {
+		answer.Numbers, err = i.End(c.now, m)
 		return err
 	})
-	if refused != nil {
-		return dst, refused
-	}
-	return op.AppendAnswer(dst, op.SeriesNumbers(numbers)), nil
 }
 
-func (s *seriesStore) closeScope(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var m raftlogv1.SeriesCloseScope
-	if err := decodePayload(o, &m); err != nil {
-		return dst, err
-	}
+func (c *seriesCall) closeScope(m *raftlogv1.SeriesCloseScope) ([]byte, *refusal) {
 	var last int64
-	refused := s.in(o, m.GetName(), func(i *series.Series) (err error) {
-		last, err = i.CloseScope(now.unixNano, m.GetScope())
+	refused := c.in(m.GetName(), func(i *series.Series) (err error) {
+		last, err = i.CloseScope(c.now, m.GetScope())
 		return err
 	})
-	return op.AppendValue(dst, last), refused
+	return op.AppendValue(c.dst, last), refused
 }
 
-func (s *seriesStore) resume(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var m raftlogv1.SeriesResume
-	if err := decodePayload(o, &m); err != nil {
-		return dst, err
-	}
-	books, scopes := make([]series.InBooks, len(m.GetBooks())), make([][]string, len(m.GetBooks()))
+func (c *seriesCall) resume(m *raftlogv1.SeriesResume) ([]byte, *refusal) {
+	scopes := make([][]string, len(m.GetBooks()))
 	for i, b := range m.GetBooks() {
-		books[i], scopes[i] = op.InBooksOf(b), b.GetScope()
+		scopes[i] = b.GetScope()
 	}
-	return dst, s.in(o, m.GetName(), func(i *series.Series) error {
-		if full := s.roomForScopes(o.Database, i, scopes); full != nil {
+	return c.dst, c.in(m.GetName(), func(i *series.Series) error {
+		if full := c.roomForScopes(c.database, i, scopes); full != nil {
 			return full
 		}
-		return i.Resume(now.unixNano, books, m.GetMore())
+		return i.Resume(c.now, m.GetBooks(), m.GetMore())
 	})
 }
 
 // reconcile says what the books have of unknown numbers.
-func (s *seriesStore) reconcile(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var m raftlogv1.SeriesReconcile
-	if err := decodePayload(o, &m); err != nil {
-		return dst, err
-	}
-	books, keys := op.BoundsOf(m.GetNumbers()), make([]string, 0, len(m.GetNumbers()))
-	for _, b := range books {
-		if b.Key != "" {
-			keys = append(keys, b.Key)
+func (c *seriesCall) reconcile(m *raftlogv1.SeriesReconcile) ([]byte, *refusal) {
+	var keys []string
+	for _, b := range m.GetNumbers() {
+		if b.GetKey() != "" {
+			keys = append(keys, b.GetKey())
 		}
 	}
-	var numbers []series.Number
-	refused := s.in(o, m.GetName(), func(i *series.Series) (err error) {
-		if full := s.roomForNew(o.Database, i, keys, ""); full != nil {
+	return c.numbers(m.GetName(), func(i *series.Series, answer *raftlogv1.SeriesNumbers) (err error) {
+		if full := c.roomForNew(i, keys, ""); full != nil {
 			return full
 		}
-		numbers, err = i.Reconcile(now.unixNano, m.GetScope(), books, m.GetReason())
+		answer.Numbers, err = i.Reconcile(c.now, m.GetScope(), m.GetNumbers(), m.GetReason())
 		return err
 	})
-	if refused != nil {
-		return dst, refused
+}
+
+// importRecord puts a record of a backup into a series. It may be repeated. No limit of names
+// refuses it: what a cluster had, another can have again.
+//
+// Invariant: a series that a record changes is suspended. The backup may lack the newest
+// numbers, or the series did.
+func (c *seriesCall) importRecord(m *raftlogv1.SeriesImport) ([]byte, *refusal) {
+	switch r := m.GetRecord().(type) {
+	case *raftlogv1.SeriesImport_Series:
+		return c.dst, c.importSeries(r.Series)
+	case *raftlogv1.SeriesImport_Numbers:
+		if r.Numbers.GetOrigin() == nil {
+			return nil, invalid("origin", "is missing")
+		}
+		return c.dst, c.in(r.Numbers.GetName(), func(i *series.Series) error { return i.MergeNumbers(r.Numbers) })
+	case *raftlogv1.SeriesImport_Lost:
+		return c.dst, c.in(r.Lost.GetName(), func(*series.Series) error { return nil })
+	default:
+		return nil, invalid("record", "is empty")
 	}
-	return op.AppendAnswer(dst, op.SeriesNumbers(numbers)), nil
+}
+
+// importSeries begins the series of a backup, or merges it into that of its name. A clock
+// that ran ahead does not come along.
+func (c *seriesCall) importSeries(m *raftlogv1.SeriesRecord) *refusal {
+	if err := checkText("name", m.GetName(), docid.MaxNameBytes); err != nil {
+		return err
+	}
+	if docid.Fold(m.GetName()) != m.GetName() {
+		return invalid("name", "is not folded: the series could not be found")
+	}
+	m.TimeUnixNano = min(m.GetTimeUnixNano(), c.now)
+	if c.find(m.GetName()) != nil {
+		return c.in(m.GetName(), func(i *series.Series) error { return i.Merge(m) })
+	}
+	if err := checkSeriesName(m.GetName()); err != nil {
+		return err
+	}
+	restored, err := series.NewFromBackup(m)
+	if err != nil {
+		return refuseSeries(err)
+	}
+	c.databases.use(c.database)
+	c.add(c.databases.numberOf(c.database), m.GetName(), restored)
+	return nil
 }

@@ -27,8 +27,8 @@ func TestTwoBackupsInAnyOrder(t *testing.T) {
 		older, newer := backup(), backup()
 		want := r.restore(newer)
 		for c := range want.Freeze().Pieces {
-			for _, n := range c.Numbers {
-				if n.State == series.Open || n.State == series.Released {
+			for _, n := range c.GetNumbers() {
+				if state := series.State(n.GetState()); state == series.Open || state == series.Released {
 					t.Fatalf("seed %d: restored with %+v", seed, n)
 				}
 			}
@@ -80,8 +80,8 @@ func (r *seriesRun) cut(imports [][]byte) (all [][]byte) {
 
 func shown(s *series.Series) string {
 	f := s.Freeze()
-	d, version := f.Definition()
-	text := fmt.Sprintf("%+v, version %d of %d at %d\n", d, version, f.Since(), f.Now())
+	m, _ := f.Record()
+	text := fmt.Sprintf("%+v\n", m)
 	for p := range f.Pieces {
 		text += fmt.Sprintf("%+v\n", p)
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/series"
@@ -47,7 +46,7 @@ var sizes = map[string]sized{
 	}},
 	"series key": {
 		prepare: func(int) []byte {
-			return onSeries(&raftlogv1.SeriesDefine{Name: "invoices", Definition: op.SeriesDefinition(series.Definition{Format: "{number}"})})
+			return onSeries(&raftlogv1.SeriesDefine{Name: "invoices", Definition: series.DefinitionMessage(series.Definition{Format: "{number}"})})
 		},
 		times: 1,
 		op: func(i, n int) []byte {
@@ -58,7 +57,7 @@ var sizes = map[string]sized{
 		prepare: func(int) []byte {
 			return onSeries(&raftlogv1.SeriesDefine{
 				Name:       "invoices",
-				Definition: op.SeriesDefinition(series.Definition{Format: "{branch}-{number}"}),
+				Definition: series.DefinitionMessage(series.Definition{Format: "{branch}-{number}"}),
 			})
 		},
 		times: 1,

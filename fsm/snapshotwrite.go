@@ -9,11 +9,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/internal/crc32c"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"github.com/idnode/idnode/series"
 )
 
 const (
@@ -183,20 +181,18 @@ func (w *snapshotWriter) released(all table.Frozen[struct{}]) {
 
 // series writes a series, then its numbers, then the keys that lost theirs.
 func (w *snapshotWriter) series(s *frozenSeries) {
-	d, version := s.Definition()
-	final := s.Final()
-	w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Series{Series: &raftlogv1.SeriesRecord{
-		Database: s.db, Name: s.name, Definition: op.SeriesDefinition(d), Version: version, Suspended: s.Suspended(), TimeUnixNano: s.Now(),
-		VoidedUntilUnixNano: s.VoidedUntil(), SinceUnixNano: s.Since(), Final: final,
-	}}})
-	numbers := &raftlogv1.SeriesNumbersRecord{Database: s.db, Name: s.name, Origin: op.SeriesOrigin(s.Origin(final))}
-	record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesNumbers{SeriesNumbers: numbers}}
-	s.Pieces(func(p series.Piece) bool {
-		op.FillSeriesPiece(numbers, p)
+	own, origin := s.Record()
+	own.Database, own.Name = s.db, s.name
+	w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Series{Series: own}})
+	numbers := &raftlogv1.SnapshotRecord_SeriesNumbers{}
+	record := &raftlogv1.SnapshotRecord{Record: numbers}
+	s.Pieces(func(p *raftlogv1.SeriesNumbersRecord) bool {
+		p.Database, p.Name, p.Origin = s.db, s.name, origin
+		numbers.SeriesNumbers = p
 		return w.record(record)
 	})
-	s.Lost(func(l series.Lost) bool {
-		lost := &raftlogv1.SeriesLostRecord{Database: s.db, Name: s.name, Key: l.Key, Number: l.Number, Released: l.Released}
+	s.Lost(func(lost *raftlogv1.SeriesLostRecord) bool {
+		lost.Database, lost.Name = s.db, s.name
 		return w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesLost{SeriesLost: lost}})
 	})
 }

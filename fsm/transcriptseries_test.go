@@ -123,10 +123,10 @@ func (l line) list(option string) []string {
 	return strings.Split(l.options[option], ",")
 }
 
-func showNumbers(numbers []series.Number) string {
+func showNumbers(numbers []*raftlogv1.SeriesNumber) string {
 	all := make([]string, len(numbers))
 	for i, n := range numbers {
-		all[i] = fmt.Sprintf("%s %s %s", n.Key, n.Text, n.State)
+		all[i] = fmt.Sprintf("%s %s %s", n.Key, n.Text, series.State(n.GetState()))
 		if n.Overdue {
 			all[i] += " overdue"
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/hilo"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"github.com/idnode/idnode/series"
 )
 
 // show says a result in words. The index is said only where it is not that of
@@ -28,7 +27,7 @@ func (p *transcript) answer(r *raftlogv1.Result) string {
 		reason := strings.TrimPrefix(f.GetReason().String(), "REFUSAL_REASON_")
 		s := strings.TrimSpace(fmt.Sprintf("%s %s", reason, strings.TrimSpace(f.GetField()+" "+f.GetDetail())))
 		if n := f.GetSeriesNumber(); n != nil {
-			s += " (" + showNumbers([]series.Number{op.NumberOf(n)}) + ")"
+			s += " (" + showNumbers([]*raftlogv1.SeriesNumber{n}) + ")"
 		}
 		return s
 	}
@@ -66,11 +65,7 @@ func (p *transcript) answer(r *raftlogv1.Result) string {
 	case *raftlogv1.Result_WorkerLease:
 		return p.showLease(op.LeaseOf(a.WorkerLease))
 	case *raftlogv1.Result_SeriesNumbers:
-		var numbers []series.Number
-		for _, n := range a.SeriesNumbers.GetNumbers() {
-			numbers = append(numbers, op.NumberOf(n))
-		}
-		shown := showNumbers(numbers)
+		shown := showNumbers(a.SeriesNumbers.GetNumbers())
 		if before := a.SeriesNumbers.GetBefore(); before != nil {
 			shown += fmt.Sprintf("; before it %s ended at %d", strings.Join(before.GetScope(), " "), before.GetLast())
 		}

@@ -1,55 +1,51 @@
 package series
 
-import "slices"
+import (
+	"slices"
 
-// Begin is where a scope begins whose earlier numbers are not of this series.
-type Begin struct {
-	// Scope has the period, where numbers begin again, and the scope values.
-	Scope []string
-	// First is the scope's first number. 1 takes back what was said before.
-	First int64
-}
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
 
 // checkBegins finds a scope that cannot begin at a number.
-func (s *Series) checkBegins(begins []Begin) error {
+func (s *Series) checkBegins(begins []*raftlogv1.SeriesBegin) error {
 	if len(begins) > MaxBegins {
-		return &InvalidError{Field: "begins", Detail: "are more than 1000"}
+		return invalid("begins", "are more than 1000")
 	}
 	seen, more := map[string]bool{}, 0
-	for i, b := range begins {
+	for _, b := range begins {
 		detail, known := s.wrongBegin(b)
 		switch {
 		case detail != "":
-		case seen[scopeName(b.Scope)]:
+		case seen[scopeName(b.GetScope())]:
 			detail = "have a scope twice"
-		case !known && b.First > 1:
+		case !known && b.GetFirst() > 1:
 			more++
 		}
 		if detail != "" {
-			return &InvalidError{Field: "begins", Index: i, Detail: detail + ": " + name(b.Scope)}
+			return invalid("begins", detail+": "+name(b.GetScope()))
 		}
-		seen[scopeName(b.Scope)] = true
+		seen[scopeName(b.GetScope())] = true
 	}
 	if s.scopes.len+more > MaxScopes {
-		return &FullError{What: "scopes", Limit: MaxScopes}
+		return full(MaxScopes, "scopes")
 	}
 	return nil
 }
 
 // wrongBegin says why a scope cannot begin at a number, and whether there is such a scope.
-func (s *Series) wrongBegin(b Begin) (detail string, known bool) {
-	if b.First < 1 || b.First > s.most() {
+func (s *Series) wrongBegin(b *raftlogv1.SeriesBegin) (detail string, known bool) {
+	if b.GetFirst() < 1 || b.GetFirst() > s.most() {
 		return "have a number that is none of the format", false
 	}
-	c, err := s.find(b.Scope)
+	c, err := s.find(b.GetScope())
 	if err != nil {
-		if _, _, err := s.format.ParseScope(b.Scope); err != nil {
+		if _, _, err := s.format.ParseScope(b.GetScope()); err != nil {
 			return "have a scope that is not one of the format", false
 		}
 		return "", false
 	}
 	switch {
-	case c.offset == b.First-1: // As it is.
+	case c.offset == b.GetFirst()-1: // As it is.
 	case !c.empty():
 		return "have a scope that has numbers", true
 	case c.closed:
@@ -59,23 +55,23 @@ func (s *Series) wrongBegin(b Begin) (detail string, known bool) {
 }
 
 // moveTo has scopes begin where they are asked to, once they are checked.
-func (s *Series) moveTo(begins []Begin) {
+func (s *Series) moveTo(begins []*raftlogv1.SeriesBegin) {
 	for _, b := range begins {
-		c, err := s.scopeOf(b.Scope)
-		if err != nil || b.First == 1 && c.index == s.scopes.len {
+		c, err := s.scopeOf(b.GetScope())
+		if err != nil || b.GetFirst() == 1 && c.index == s.scopes.len {
 			continue // Nothing is said of a scope that is not there.
 		}
 		s.begin(c)
 		if c.empty() {
-			s.scopes.own(c.index).moveTo(b.First - 1)
+			s.scopes.own(c.index).moveTo(b.GetFirst() - 1)
 		}
 	}
 }
 
 // begun reports whether scopes begin where they are asked to.
-func (s *Series) begun(begins []Begin) bool {
-	return !slices.ContainsFunc(begins, func(b Begin) bool {
-		c, err := s.find(b.Scope)
-		return err == nil && c.offset != b.First-1 || err != nil && b.First != 1
+func (s *Series) begun(begins []*raftlogv1.SeriesBegin) bool {
+	return !slices.ContainsFunc(begins, func(b *raftlogv1.SeriesBegin) bool {
+		c, err := s.find(b.GetScope())
+		return err == nil && c.offset != b.GetFirst()-1 || err != nil && b.GetFirst() != 1
 	})
 }

@@ -1,10 +1,10 @@
 package series_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 )
@@ -15,7 +15,7 @@ var berlin = []string{"2026", "BERLIN"}
 func begun(t *testing.T) *series.Series {
 	t.Helper()
 	s, err := series.New(series.Definition{Format: "{branch}-{year}-{number:4}", Reset: format.ResetYear},
-		series.Begin{Scope: berlin, First: 543})
+		&raftlogv1.SeriesBegin{Scope: berlin, First: 543})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestAScopeBeginsInMidYear(t *testing.T) {
 	next := request("c")
 	next.Date += 365
 	numbers := mustTake(t, s, 1, next)
-	if last, ok := s.Before(numbers); numbers[0].Number != 1 || !ok || last.Last != 544 {
+	if last := s.Before(numbers); numbers[0].Number != 1 || last.GetLast() != 544 {
 		t.Errorf("the next year has %+v, behind %+v", numbers, last)
 	}
 }
@@ -89,7 +89,7 @@ func TestABeginIsInFrozenCopies(t *testing.T) {
 	if other.Hash() != hash {
 		t.Error("a begin without numbers has changed a scope with some")
 	}
-	other = mustNew(t, series.Begin{Scope: berlin, First: 2})
+	other = mustNew(t, &raftlogv1.SeriesBegin{Scope: berlin, First: 2})
 	merge(t, other, s.Freeze())
 	if sum := other.Report(1, 0, 10)[0]; sum.Before != 542 || sum.Last != 543 {
 		t.Errorf("merged into %+v", sum)
@@ -97,7 +97,7 @@ func TestABeginIsInFrozenCopies(t *testing.T) {
 }
 
 // mustNew returns a series of the format of begun.
-func mustNew(t *testing.T, begins ...series.Begin) *series.Series {
+func mustNew(t *testing.T, begins ...*raftlogv1.SeriesBegin) *series.Series {
 	t.Helper()
 	d, _ := begun(t).Definition()
 	s, err := series.New(d, begins...)
@@ -113,7 +113,7 @@ func TestABeginThatWasWrong(t *testing.T) {
 	d, _ := s.Definition()
 	for _, first := range []int64{544, 1, 543} {
 		_, version := s.Definition()
-		if err := s.Redefine(1, d, version, series.Begin{Scope: berlin, First: first}); err != nil {
+		if err := s.Redefine(1, d, version, &raftlogv1.SeriesBegin{Scope: berlin, First: first}); err != nil {
 			t.Fatal(err)
 		}
 		if got := restored(t, s.Freeze()); got.Hash() != s.Hash() {
@@ -134,37 +134,36 @@ func TestBeginsThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	ulm := []string{"2026", "ULM"}
-	if err := s.Redefine(1, d, version, series.Begin{Scope: ulm, First: 7}); err != nil {
+	if err := s.Redefine(1, d, version, &raftlogv1.SeriesBegin{Scope: ulm, First: 7}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.CloseScope(1, ulm); err != nil {
 		t.Fatal(err)
 	}
-	paris := series.Begin{Scope: []string{"2026", "PARIS"}, First: 2}
+	paris := &raftlogv1.SeriesBegin{Scope: []string{"2026", "PARIS"}, First: 2}
 	for _, tt := range []struct {
-		wrong series.Begin
+		wrong *raftlogv1.SeriesBegin
 		why   string
 	}{
-		{series.Begin{Scope: []string{"2026", "X"}, First: 10_000}, "have a number that is none of the format: 2026 X"},
-		{series.Begin{Scope: []string{"2026", "X"}}, "have a number that is none of the format: 2026 X"},
-		{series.Begin{Scope: []string{"BERLIN"}, First: 2}, "have a scope that is not one of the format: BERLIN"},
-		{series.Begin{First: 2}, "have a scope that is not one of the format: the series"},
+		{&raftlogv1.SeriesBegin{Scope: []string{"2026", "X"}, First: 10_000}, "have a number that is none of the format: 2026 X"},
+		{&raftlogv1.SeriesBegin{Scope: []string{"2026", "X"}}, "have a number that is none of the format: 2026 X"},
+		{&raftlogv1.SeriesBegin{Scope: []string{"BERLIN"}, First: 2}, "have a scope that is not one of the format: BERLIN"},
+		{&raftlogv1.SeriesBegin{First: 2}, "have a scope that is not one of the format: the series"},
 		{paris, "have a scope twice: 2026 PARIS"},
-		{series.Begin{Scope: berlin, First: 544}, "have a scope that has numbers: 2026 BERLIN"},
-		{series.Begin{Scope: ulm, First: 8}, "have a scope that is closed: 2026 ULM"},
+		{&raftlogv1.SeriesBegin{Scope: berlin, First: 544}, "have a scope that has numbers: 2026 BERLIN"},
+		{&raftlogv1.SeriesBegin{Scope: ulm, First: 8}, "have a scope that is closed: 2026 ULM"},
 	} {
 		hash := s.Hash()
 		err := s.Redefine(2, d, version+1, paris, tt.wrong)
-		bad := (*series.InvalidError)(nil)
-		if !errors.As(err, &bad) || bad.Field != "begins" || bad.Index != 1 || bad.Detail != tt.why || s.Hash() != hash {
+		if wrongField(err) != "begins" || says(err) != "begins "+tt.why || s.Hash() != hash {
 			t.Errorf("%+v: %v, want that they %s", tt.wrong, err, tt.why)
 		}
 	}
-	if err := s.Redefine(2, d, version+1, make([]series.Begin, series.MaxBegins+1)...); kind(err) != "begins are more than 1000" {
+	if err := s.Redefine(2, d, version+1, make([]*raftlogv1.SeriesBegin, series.MaxBegins+1)...); kind(err) != "begins are more than 1000" {
 		t.Errorf("too many: %v", err)
 	}
 	// What is so already may be said again.
-	if err := s.Redefine(2, d, version+1, series.Begin{Scope: berlin, First: 543}, series.Begin{Scope: ulm, First: 7}); err != nil {
+	if err := s.Redefine(2, d, version+1, []*raftlogv1.SeriesBegin{{Scope: berlin, First: 543}, {Scope: ulm, First: 7}}...); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 )
 
@@ -100,7 +101,7 @@ func BenchmarkTake(b *testing.B) {
 					if _, err := s.Take(1, series.Request{Date: today, Today: today, Keys: []string{key}}); err != nil {
 						b.Fatal(err)
 					}
-					if _, err := s.Confirm(1, []series.Bound{{Key: key}}); err != nil {
+					if _, err := s.Confirm(1, []*raftlogv1.SeriesKey{{Key: key}}); err != nil {
 						b.Fatal(err)
 					}
 					i++
@@ -168,7 +169,7 @@ func BenchmarkTooManyOpen(b *testing.B) {
 			for i := 0; i < keys; i += 100 {
 				fill(b, s, i, i+100)
 				for n := i; n < i+100; n++ {
-					if _, err := s.Confirm(1, []series.Bound{{Key: fmt.Sprintf("invoice-%08d", n)}}); err != nil {
+					if _, err := s.Confirm(1, []*raftlogv1.SeriesKey{{Key: fmt.Sprintf("invoice-%08d", n)}}); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/test/cputime"
 )
@@ -58,7 +59,7 @@ func TestAConfirmDoesNotGrowWithWhatHasExpired(t *testing.T) {
 	grows(t, 1_000, 50_000, func(count int) func() {
 		s := expired(t, count, series.ExpiryVoids)
 		return func() {
-			if _, err := s.Confirm(late, []series.Bound{{Key: "invoice-00000007"}}); kind(err) != "state" {
+			if _, err := s.Confirm(late, []*raftlogv1.SeriesKey{{Key: "invoice-00000007"}}); kind(err) != "state" {
 				t.Errorf("a voided number is confirmed: %v", err)
 			}
 		}
@@ -91,7 +92,7 @@ func TestTooManyOpenDoesNotGrow(t *testing.T) {
 		for i := 0; i < count; i += 100 {
 			fill(t, s, i, i+100)
 			for n := i; n < i+100; n++ {
-				if _, err := s.Confirm(1, []series.Bound{{Key: fmt.Sprintf("invoice-%08d", n)}}); err != nil {
+				if _, err := s.Confirm(1, []*raftlogv1.SeriesKey{{Key: fmt.Sprintf("invoice-%08d", n)}}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -1,8 +1,10 @@
 package series
 
 import (
+	"math"
 	"time"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series/format"
 )
 
@@ -66,9 +68,29 @@ type Definition struct {
 	TimeZone string
 }
 
+// DefinitionMessage returns a definition as it is in the log.
+func DefinitionMessage(d Definition) *raftlogv1.SeriesDefinition {
+	return &raftlogv1.SeriesDefinition{
+		Format: d.Format, ResetBy: uint32(d.Reset), Order: uint32(d.Order), OnRelease: uint32(d.OnRelease), OnExpiry: uint32(d.OnExpiry),
+		ExpiresInNanos: int64(d.ExpiresIn), MaxOpen: d.MaxOpen, MaxKeys: d.MaxKeys, TimeZone: d.TimeZone,
+		MaxAheadDays: d.MaxAheadDays,
+	}
+}
+
+// DefinitionOf returns the definition in the log. A choice that does not fit is the greatest, which
+// none has.
+func DefinitionOf(m *raftlogv1.SeriesDefinition) Definition {
+	small := func(v uint32) uint8 { return uint8(min(v, math.MaxUint8)) }
+	return Definition{
+		Format: m.GetFormat(), Reset: format.Reset(small(m.GetResetBy())), Order: Order(small(m.GetOrder())),
+		OnRelease: OnRelease(small(m.GetOnRelease())), OnExpiry: OnExpiry(small(m.GetOnExpiry())),
+		ExpiresIn: time.Duration(m.GetExpiresInNanos()), MaxOpen: m.GetMaxOpen(), MaxKeys: m.GetMaxKeys(), TimeZone: m.GetTimeZone(),
+		MaxAheadDays: m.GetMaxAheadDays(),
+	}
+}
+
 // check finds what no series can be.
 func (d Definition) check() error {
-	invalid := func(field, detail string) error { return &InvalidError{Field: field, Detail: detail} }
 	switch {
 	case d.Order > OrderOneOpen:
 		return invalid("order", "is unknown")
@@ -97,21 +119,19 @@ func (d Definition) check() error {
 
 // follows finds what a definition does not change once numbers are in the books: what was
 // promised of them. Limits and times of later numbers may change either way.
-func (d Definition) follows(old Definition) *InvalidError {
-	looser := func(field string) *InvalidError {
-		return &InvalidError{Field: field, Detail: "is less strict than it was"}
-	}
+func (d Definition) follows(old Definition) *Error {
+	const looser = "is less strict than it was"
 	switch {
 	case d.Format != old.Format:
-		return &InvalidError{Field: "format", Detail: "cannot change"}
+		return invalid("format", "cannot change")
 	case d.Reset != old.Reset:
-		return &InvalidError{Field: "reset", Detail: "cannot change"}
+		return invalid("reset", "cannot change")
 	case d.Order < old.Order:
-		return looser("order")
+		return invalid("order", looser)
 	case d.OnRelease > old.OnRelease:
-		return looser("on_release")
+		return invalid("on_release", looser)
 	case d.OnExpiry > old.OnExpiry:
-		return looser("on_expiry")
+		return invalid("on_expiry", looser)
 	}
 	return nil
 }

@@ -1,50 +1,47 @@
 package series
 
-// Bound is a key, and the number that its caller believes it has; 0 is any.
-type Bound struct {
-	Key    string
-	Number int64
-}
+import (
+	"math"
 
-// Confirm makes the numbers of keys final, or none. A confirmed number stays confirmed. A number
-// whose time has ended is confirmed if no other key has got it, and if the policy did not void it.
-// An unknown number is confirmed if it is the key's own.
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// End gives the numbers of keys their last state, or none of them: confirmed, voided or released. The
+// error is *Error.
 //
-// The errors are *InvalidError, *UnknownKeyError, *ExpiredError, *OtherNumberError and
-// *StateError.
-func (s *Series) Confirm(now int64, keys []Bound) ([]Number, error) {
-	return s.end(now, keys, ending{state: Confirmed, allowed: func(is State, _ string) bool { return is.unended() || is == Confirmed }})
-}
-
-// Void says that open numbers belong to no document, and why. The first reason stays. The
-// errors are those of Confirm.
-func (s *Series) Void(now int64, keys []Bound, reason string) ([]Number, error) {
-	if err := checkReason(reason); err != nil {
-		return nil, err
+// A confirmed number is final, and stays confirmed. A number whose time has ended is confirmed if no
+// other key has got it, and if the policy did not void it. An unknown number is confirmed if it is
+// the key's own.
+//
+// A voided number belongs to no document; the first reason stays.
+//
+// Another key may get a released number, or it is voided, as the policy says. Unknown numbers are
+// voided.
+func (s *Series) End(now int64, m *raftlogv1.SeriesEnd) ([]*raftlogv1.SeriesNumber, error) {
+	e := ending{state: State(min(m.GetState(), math.MaxUint8))}
+	switch e.state {
+	case Confirmed:
+	case Voided:
+		e.reason = m.GetReason()
+		if err := checkReason(e.reason); err != nil {
+			return nil, err
+		}
+	case Released:
+		e.release, e.reason = true, ReasonReleased
+		if s.definition.OnRelease == ReleaseVoids {
+			e.state = Voided
+		}
+	default:
+		return nil, invalid("state", "is no last state of a number")
 	}
-	return s.end(now, keys, ending{
-		state: Voided, reason: reason,
-		allowed: func(is State, _ string) bool { return is.unended() || is == Voided },
-	})
+	return s.end(now, m.GetKeys(), e)
 }
 
 func checkReason(reason string) error {
 	if reason == "" || len(reason) > MaxReasonBytes || !visible(reason) {
-		return &InvalidError{Field: "reason", Detail: "is not of 1 to 128 bytes without invisible characters"}
+		return invalid("reason", "is not of 1 to 128 bytes without invisible characters")
 	}
 	return nil
-}
-
-// Release gives open numbers back: another key may get them, or they are voided, as the policy
-// says. Unknown numbers are voided. The errors are those of Confirm.
-func (s *Series) Release(now int64, keys []Bound) ([]Number, error) {
-	e := ending{state: Voided, reason: ReasonReleased, release: true, allowed: func(is State, reason string) bool {
-		return is.unended() || is == Released || is == Voided && reason == ReasonReleased
-	}}
-	if s.definition.OnRelease == ReleaseReuses {
-		e.state = Released
-	}
-	return s.end(now, keys, e)
 }
 
 // ending is what open numbers become.
@@ -53,15 +50,21 @@ type ending struct {
 	reason string
 	// release means that their callers give them back: those that did so before did it.
 	release bool
-	// allowed says of which numbers it may be asked.
-	allowed func(state State, reason string) bool
+}
+
+// allows reports whether a number may be asked to end so.
+func (e ending) allows(is State, reason string) bool {
+	if e.release && (is == Released || is == Voided && reason == ReasonReleased) {
+		return true
+	}
+	return is.unended() || is == e.state && !e.release
 }
 
 // end gives open numbers their last state.
-func (s *Series) end(now int64, keys []Bound, e ending) ([]Number, error) {
+func (s *Series) end(now int64, keys []*raftlogv1.SeriesKey, e ending) ([]*raftlogv1.SeriesNumber, error) {
 	names := make([]string, len(keys))
 	for i, b := range keys {
-		names[i] = b.Key
+		names[i] = b.GetKey()
 	}
 	if err := checkKeys(names); err != nil {
 		return nil, err
@@ -75,11 +78,11 @@ func (s *Series) end(now int64, keys []Bound, e ending) ([]Number, error) {
 		}
 		refs[i] = at
 	}
-	numbers := make([]Number, len(keys))
+	numbers := make([]*raftlogv1.SeriesNumber, len(keys))
 	for i, at := range refs {
 		if at == 0 {
 			lost, _ := s.lost.Get(names[i])
-			numbers[i] = Number{Key: names[i], Number: lost.number, State: Released}
+			numbers[i] = &raftlogv1.SeriesNumber{Key: names[i], Number: lost.number, State: uint32(Released)}
 			continue
 		}
 		c := s.scopes.own(at.scope())
@@ -99,42 +102,43 @@ func (s *Series) end(now int64, keys []Bound, e ending) ([]Number, error) {
 func (s State) unended() bool { return s == Open || s == Unknown }
 
 // judge returns where a key's number is; 0 if the key released it, and is asked to again.
-func (s *Series) judge(now int64, b Bound, e ending) (ref, error) {
-	at := s.index.find(b.Key)
+func (s *Series) judge(now int64, b *raftlogv1.SeriesKey, e ending) (ref, error) {
+	at := s.index.find(b.GetKey())
 	if at == 0 {
 		return 0, s.missing(b, e.release)
 	}
 	number := at.number()
 	state, reason := s.stateOf(s.scopes.at(at.scope()).at(number), now)
 	switch {
-	case b.Number != 0 && b.Number != number:
-		return 0, &OtherNumberError{Key: b.Key, Number: number, Claimed: b.Number}
-	case !e.allowed(state, reason):
-		return 0, &StateError{Key: b.Key, Number: number, State: state, Reason: reason}
+	case b.GetNumber() != 0 && b.GetNumber() != number:
+		return 0, otherNumber(b.GetKey(), number, b.GetNumber())
+	case !e.allows(state, reason):
+		return 0, wrongState(b.GetKey(), number, state, reason)
 	}
 	return at, nil
 }
 
 // missing returns the outcome for a key without a number. Releasing a missing number
 // succeeds.
-func (s *Series) missing(b Bound, release bool) error {
-	lost, ok := s.lost.Get(b.Key)
+func (s *Series) missing(b *raftlogv1.SeriesKey, release bool) error {
+	lost, ok := s.lost.Get(b.GetKey())
 	switch {
 	case !ok:
-		return &UnknownKeyError{Key: b.Key}
-	case b.Number != 0 && b.Number != lost.number:
-		return &OtherNumberError{Key: b.Key, Number: lost.number, Claimed: b.Number}
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_KEY_NOT_FOUND, "keys", "key %q has no number", b.GetKey())
+	case b.GetNumber() != 0 && b.GetNumber() != lost.number:
+		return otherNumber(b.GetKey(), lost.number, b.GetNumber())
 	case release:
 		return nil
 	case lost.released:
-		return &StateError{Key: b.Key, Number: lost.number, State: Released}
+		return wrongState(b.GetKey(), lost.number, Released, "")
 	default:
-		return &ExpiredError{Key: b.Key, Number: lost.number}
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_EXPIRED, "keys",
+			"the reservation of key %q has expired, and another key has number %d", b.GetKey(), lost.number)
 	}
 }
 
 // CloseScope ends a scope: it gives no more numbers, and those that are open can still be
-// ended. It returns the last number. The error is *UnknownScopeError.
+// ended. It returns the last number. The error is *Error.
 func (s *Series) CloseScope(now int64, values []string) (int64, error) {
 	s.advance(now)
 	c, err := s.find(values)
@@ -145,11 +149,11 @@ func (s *Series) CloseScope(now int64, values []string) (int64, error) {
 	return c.last, nil
 }
 
-// find returns a scope, to read it. The error is *UnknownScopeError.
+// find returns a scope, to read it. The error is *Error.
 func (s *Series) find(values []string) (*scope, error) {
 	i, ok := s.byName[scopeName(values)]
 	if !ok || len(s.scopes.at(i).values) != len(values) { // A value with a slash could have the same name.
-		return nil, &UnknownScopeError{Scope: values}
+		return nil, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SCOPE_NOT_FOUND, "scope", "%s has no numbers", name(values))
 	}
 	return s.scopes.at(i), nil
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series/format"
 )
 
@@ -12,7 +13,7 @@ import (
 // leaves whose numbers change at random, also behind a frozen copy.
 func TestTheFinderFindsWhatASearchFinds(t *testing.T) {
 	const numbers = 3 * leafSize * fan * fan / 16
-	s, err := New(Definition{Format: "{number}", OnRelease: ReleaseReuses, OnExpiry: ExpiryReuses}, Begin{First: 1000})
+	s, err := New(Definition{Format: "{number}", OnRelease: ReleaseReuses, OnExpiry: ExpiryReuses}, &raftlogv1.SeriesBegin{First: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,15 @@ import (
 	"testing"
 	"time"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+)
+
+// record is a piece of a frozen series, and stored one of its numbers.
+type (
+	record = raftlogv1.SeriesNumbersRecord
+	stored = raftlogv1.SeriesStored
 )
 
 // restore has the series go on as a copy of itself.
@@ -25,8 +32,8 @@ func (h *history) restore() {
 
 func restored(t *testing.T, f series.Frozen) *series.Series {
 	t.Helper()
-	d, version := f.Definition()
-	s, err := series.Restore(d, version, f.Since(), f.Suspended(), f.Now(), f.VoidedUntil())
+	m, _ := f.Record()
+	s, err := series.Restore(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,13 +44,13 @@ func restored(t *testing.T, f series.Frozen) *series.Series {
 // put puts what a frozen series has into another.
 func put(t *testing.T, s *series.Series, f series.Frozen) {
 	t.Helper()
-	f.Pieces(func(p series.Piece) bool {
+	f.Pieces(func(p *record) bool {
 		if err := s.PutNumbers(p); err != nil {
 			t.Fatalf("%+v: %v", p, err)
 		}
 		return true
 	})
-	f.Lost(func(l series.Lost) bool {
+	f.Lost(func(l *raftlogv1.SeriesLostRecord) bool {
 		if err := s.PutLost(l); err != nil {
 			t.Fatalf("%+v: %v", l, err)
 		}
@@ -54,10 +61,10 @@ func put(t *testing.T, s *series.Series, f series.Frozen) {
 // dump is all that a frozen series has.
 func dump(f series.Frozen) string {
 	var b strings.Builder
-	d, version := f.Definition()
-	fmt.Fprintf(&b, "%+v %d %t %d %d", d, version, f.Suspended(), f.Now(), f.VoidedUntil())
-	f.Pieces(func(p series.Piece) bool { fmt.Fprintf(&b, " %+v", p); return true })
-	f.Lost(func(l series.Lost) bool { fmt.Fprintf(&b, " %+v", l); return true })
+	m, _ := f.Record()
+	fmt.Fprint(&b, m)
+	f.Pieces(func(p *record) bool { fmt.Fprintf(&b, " %+v", p); return true })
+	f.Lost(func(l *raftlogv1.SeriesLostRecord) bool { fmt.Fprintf(&b, " %+v", l); return true })
 	return b.String()
 }
 
@@ -70,7 +77,7 @@ func TestAFrozenCopyOfManySlabs(t *testing.T) {
 	then := dump(f)
 	fill(t, s, 700, 1000)
 	for _, n := range []int{0, 300, 699, 800} {
-		if _, err := s.Void(5, []series.Bound{{Key: fmt.Sprintf("invoice-%08d", n)}}, "torn"); err != nil {
+		if _, err := s.Void(5, []*raftlogv1.SeriesKey{{Key: fmt.Sprintf("invoice-%08d", n)}}, "torn"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +95,7 @@ func TestAFrozenCopyIsReadBesideChanges(t *testing.T) {
 	fill(t, s, 0, 500)
 	release := func(first int) {
 		for n := range 100 {
-			if _, err := s.Release(1, []series.Bound{{Key: fmt.Sprintf("invoice-%08d", first+n)}}); err != nil {
+			if _, err := s.Release(1, []*raftlogv1.SeriesKey{{Key: fmt.Sprintf("invoice-%08d", first+n)}}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -133,8 +140,8 @@ func TestAFrozenCopyOfManyScopes(t *testing.T) {
 }
 
 // piece is one number of the scope of request.
-func piece(first int64, n series.Stored) series.Piece {
-	return series.Piece{Scope: []string{"2026", "BERLIN"}, First: first, Numbers: []series.Stored{n}}
+func piece(first int64, numbers ...*stored) *record {
+	return &record{Scope: []string{"2026", "BERLIN"}, First: first, Numbers: numbers}
 }
 
 // TestPiecesInTheirOrder alone are those of a series.
@@ -143,15 +150,16 @@ func TestPiecesInTheirOrder(t *testing.T) {
 	mustTake(t, s, 1, request("a"))
 	mustTake(t, s, 20, request("b", "c")) // b has the number of a.
 	hash := s.Hash()
-	one := series.Stored{Key: "z", State: series.Open, Date: today, Taken: 1}
-	with := func(key string) series.Stored { n := one; n.Key = key; return n }
+	with := func(key string) *stored {
+		return &stored{Key: key, State: uint32(series.Open), Date: int32(today), TakenUnixNano: 1}
+	}
 	for name, tt := range map[string]struct {
-		piece series.Piece
+		piece *record
 		want  string
 	}{
-		"a known number": {piece(2, one), "numbers do not follow those before them"},
-		"a hole":         {piece(4, one), "numbers do not follow those before them"},
-		"no number":      {piece(0, one), "numbers do not follow those before them"},
+		"a known number": {piece(2, with("z")), "numbers do not follow those before them"},
+		"a hole":         {piece(4, with("z")), "numbers do not follow those before them"},
+		"no number":      {piece(0, with("z")), "numbers do not follow those before them"},
 		"a known key":    {piece(3, with("b")), "keys are known already"},
 		"a lost key":     {piece(3, with("a")), "keys are known already"},
 	} {
@@ -159,7 +167,7 @@ func TestPiecesInTheirOrder(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
-	for _, l := range []series.Lost{{Key: "y"}, {Key: "y", Number: 1_000_000}, {Number: 1}} {
+	for _, l := range []*raftlogv1.SeriesLostRecord{{Key: "y"}, {Key: "y", Number: 1_000_000}, {Number: 1}} {
 		if s.PutLost(l) == nil {
 			t.Errorf("%+v is taken", l)
 		}
@@ -173,41 +181,43 @@ func TestPiecesInTheirOrder(t *testing.T) {
 // both, and without their scope. A member that restores the state would not have them.
 func TestAPieceIsTakenAsAWhole(t *testing.T) {
 	for name, tt := range map[string]struct {
-		change func(p *series.Piece, n *series.Stored)
+		change func(p *record, n *stored)
 		want   string
 	}{
-		"no numbers of some": {func(p *series.Piece, _ *series.Stored) { p.Numbers, p.First = nil, 2 }, "numbers are empty"},
-		"too many":           {func(p *series.Piece, _ *series.Stored) { p.Numbers = make([]series.Stored, 257) }, "numbers are more than 256"},
-		"a begin below 1":    {func(p *series.Piece, _ *series.Stored) { p.Begin = -1 }, "begin is none of the format"},
-		"a begin too wide":   {func(p *series.Piece, _ *series.Stored) { p.Begin = 1_000_000 }, "begin is none of the format"},
-		"before the begin":   {func(p *series.Piece, _ *series.Stored) { p.Begin = 2 }, "numbers do not follow those before them"},
-		"behind the begin":   {func(p *series.Piece, _ *series.Stored) { p.Begin, p.First = 2, 3 }, "numbers do not follow those before them"},
-		"no first":           {func(p *series.Piece, _ *series.Stored) { p.First = 0 }, "numbers do not follow those before them"},
-		"no scope":           {func(p *series.Piece, _ *series.Stored) { p.Scope[0] = "26" }, "scope is not one of the format"},
-		"no state":           {func(_ *series.Piece, n *series.Stored) { n.State = 0 }, "numbers have one without a state"},
-		"voided, no reason":  {func(_ *series.Piece, n *series.Stored) { n.State = series.Voided }, "numbers have one with a wrong reason"},
-		"open with a reason": {func(_ *series.Piece, n *series.Stored) { n.Reason = "torn" }, "numbers have one with a wrong reason"},
+		"no numbers of some": {func(p *record, _ *stored) { p.Numbers, p.First = nil, 2 }, "numbers are empty"},
+		"too many":           {func(p *record, _ *stored) { p.Numbers = make([]*stored, 257) }, "numbers are more than 256"},
+		"a begin below 1":    {func(p *record, _ *stored) { p.Begin = -1 }, "begin is none of the format"},
+		"a begin too wide":   {func(p *record, _ *stored) { p.Begin = 1_000_000 }, "begin is none of the format"},
+		"before the begin":   {func(p *record, _ *stored) { p.Begin = 2 }, "numbers do not follow those before them"},
+		"behind the begin":   {func(p *record, _ *stored) { p.Begin, p.First = 2, 3 }, "numbers do not follow those before them"},
+		"no first":           {func(p *record, _ *stored) { p.First = 0 }, "numbers do not follow those before them"},
+		"no scope":           {func(p *record, _ *stored) { p.Scope[0] = "26" }, "scope is not one of the format"},
+		"no state":           {func(_ *record, n *stored) { n.State = 0 }, "numbers have one without a state"},
+		"voided, no reason":  {func(_ *record, n *stored) { n.State = uint32(series.Voided) }, "numbers have one with a wrong reason"},
+		"open with a reason": {func(_ *record, n *stored) { n.Reason = "torn" }, "numbers have one with a wrong reason"},
 		"a long label": {
-			func(_ *series.Piece, n *series.Stored) { n.Label = strings.Repeat("x", 65) },
+			func(_ *record, n *stored) { n.Label = strings.Repeat("x", 65) },
 			"numbers have one with a wrong label",
 		},
-		"no date": {func(_ *series.Piece, n *series.Stored) { n.Date = format.LastDate + 1 }, "numbers have one with a wrong date"},
+		"no date": {func(_ *record, n *stored) { n.Date = int32(format.LastDate + 1) }, "numbers have one with a wrong date"},
 		"another period": {
-			func(_ *series.Piece, n *series.Stored) { n.Date = format.DateOf(2025, 12, 31) },
+			func(_ *record, n *stored) { n.Date = int32(format.DateOf(2025, 12, 31)) },
 			"numbers have one with a wrong date",
 		},
-		"no key": {func(_ *series.Piece, n *series.Stored) { n.Key = "" }, "numbers have one without a key"},
+		"no key": {func(_ *record, n *stored) { n.Key = "" }, "numbers have one without a key"},
 		"a long key": {
-			func(_ *series.Piece, n *series.Stored) { n.Key = strings.Repeat("x", 129) },
+			func(_ *record, n *stored) { n.Key = strings.Repeat("x", 129) },
 			"keys has a key of more than 128 bytes",
 		},
-		"a key twice": {func(_ *series.Piece, n *series.Stored) { n.Key = "y" }, "keys are known already"},
+		"a key twice": {func(_ *record, n *stored) { n.Key = "y" }, "keys are known already"},
 	} {
 		s := newSeries(t, series.Definition{})
 		hash := s.Hash()
-		p := piece(1, series.Stored{Key: "y", State: series.Open, Date: today, Taken: 1})
-		p.Numbers = append(p.Numbers, series.Stored{Key: "z", State: series.Open, Date: today, Taken: 1})
-		tt.change(&p, &p.Numbers[1])
+		p := piece(1)
+		for _, key := range []string{"y", "z"} {
+			p.Numbers = append(p.Numbers, &stored{Key: key, State: uint32(series.Open), Date: int32(today), TakenUnixNano: 1})
+		}
+		tt.change(p, p.Numbers[1])
 		if got := kind(s.PutNumbers(p)); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
@@ -220,7 +230,7 @@ func TestAPieceIsTakenAsAWhole(t *testing.T) {
 // TestATimeAtTheEnd: a clock that is far ahead makes no number expire at once.
 func TestATimeAtTheEnd(t *testing.T) {
 	s := newSeries(t, series.Definition{ExpiresIn: time.Hour})
-	if n := mustTake(t, s, math.MaxInt64-1, request("a"))[0]; n.Overdue || n.Expires != math.MaxInt64 {
+	if n := mustTake(t, s, math.MaxInt64-1, request("a"))[0]; n.Overdue || n.ExpiresUnixNano != math.MaxInt64 {
 		t.Errorf("%+v", n)
 	}
 }
@@ -230,18 +240,18 @@ func TestATimeAtTheEnd(t *testing.T) {
 func TestASuspendedSeries(t *testing.T) {
 	s := newSeries(t, series.Definition{})
 	mustTake(t, s, 1, request("a", "b"))
-	if _, err := s.Void(1, []series.Bound{{Key: "b"}}, "torn"); err != nil {
+	if _, err := s.Void(1, []*raftlogv1.SeriesKey{{Key: "b"}}, "torn"); err != nil {
 		t.Fatal(err)
 	}
 	s.Suspend()
 	if _, err := s.Take(2, request("c")); kind(err) != "suspended" {
 		t.Fatalf("a suspended series gave a number: %v", err)
 	}
-	if _, err := s.Confirm(2, []series.Bound{{Key: "a"}}); err != nil {
+	if _, err := s.Confirm(2, []*raftlogv1.SeriesKey{{Key: "a"}}); err != nil {
 		t.Fatal(err)
 	}
 	s = restored(t, s.Freeze())
-	for name, books := range map[string][]series.InBooks{
+	for name, books := range map[string][]*raftlogv1.SeriesInBooks{
 		"a scope of another format": {{Scope: []string{"BERLIN"}, Last: 3}},
 		"a period that is none":     {{Scope: []string{"May", "BERLIN"}, Last: 3}},
 		"a scope twice":             {{Scope: []string{"2026", "BERLIN"}, Last: 3}, {Scope: []string{"2026", "BERLIN"}, Last: 4}},
@@ -253,14 +263,14 @@ func TestASuspendedSeries(t *testing.T) {
 			t.Errorf("%s: resumed", name)
 		}
 	}
-	var many []series.InBooks
+	var many []*raftlogv1.SeriesInBooks
 	for year := range 11 {
-		many = append(many, series.InBooks{Scope: []string{strconv.Itoa(2030 + year), "BERLIN"}, Last: series.MaxUnknown})
+		many = append(many, &raftlogv1.SeriesInBooks{Scope: []string{strconv.Itoa(2030 + year), "BERLIN"}, Last: series.MaxUnknown})
 	}
 	if err := s.Resume(3, many, false); kind(err) != "books are together more than 1,000,000 beyond the numbers that are known" {
 		t.Errorf("too many in all scopes: %v", err)
 	}
-	books := []series.InBooks{{Scope: []string{"2026", "BERLIN"}, Last: 4}, {Scope: []string{"2027", "ULM"}, Last: 1}}
+	books := []*raftlogv1.SeriesInBooks{{Scope: []string{"2026", "BERLIN"}, Last: 4}, {Scope: []string{"2027", "ULM"}, Last: 1}}
 	if err := s.Resume(3, books, false); err != nil || s.Suspended() || s.Verify() != nil {
 		t.Fatalf("%v, %v", err, s.Verify())
 	}
@@ -280,8 +290,10 @@ func TestASuspendedSeries(t *testing.T) {
 		t.Errorf("resumed again: %v", err)
 	}
 	// Who believes that there are more is not told that all is well.
-	for _, beyond := range [][]series.InBooks{{{Scope: []string{"2026", "BERLIN"}, Last: 6}}, {{Scope: []string{"2028", "ULM"}, Last: 1}}} {
-		if err := s.Resume(6, beyond, false); !is[*series.InvalidError](err)() {
+	for _, beyond := range [][]*raftlogv1.SeriesInBooks{
+		{{Scope: []string{"2026", "BERLIN"}, Last: 6}}, {{Scope: []string{"2028", "ULM"}, Last: 1}},
+	} {
+		if err := s.Resume(6, beyond, false); wrongField(err) != "books" {
 			t.Errorf("an active series was resumed with %v: %v", beyond, err)
 		}
 	}
@@ -310,14 +322,14 @@ func TestADateBefore1970(t *testing.T) {
 func TestReleasedBeforeItBecameStricter(t *testing.T) {
 	s := newSeries(t, series.Definition{OnRelease: series.ReleaseReuses})
 	mustTake(t, s, 1, request("a", "b"))
-	both := []series.Bound{{Key: "a"}, {Key: "b"}}
+	both := []*raftlogv1.SeriesKey{{Key: "a"}, {Key: "b"}}
 	release := func() []series.State {
 		t.Helper()
 		numbers, err := s.Release(2, both)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []series.State{numbers[0].State, numbers[1].State}
+		return []series.State{series.State(numbers[0].State), series.State(numbers[1].State)}
 	}
 	release()
 	mustTake(t, s, 3, request("c")) // It has the number of a.

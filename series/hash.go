@@ -47,7 +47,7 @@ func (c *scope) hashRecord(number int64, r *record) uint64 {
 	return e.Text(r.text).Hash()
 }
 
-func (l Lost) hash() uint64 {
+func (l lostKey) hash(key string) uint64 {
 	var space statehash.Space
-	return space.Begin(recordLost).Number(uint64(l.Number)).Flag(l.Released).Text(l.Key).Hash()
+	return space.Begin(recordLost).Number(uint64(l.number)).Flag(l.released).Text(key).Hash()
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 )
 
@@ -28,16 +29,18 @@ func (e encoded) sum() uint64 { return xxhash.Sum64(e) }
 
 // fromScratch is the hash of all that a frozen series has.
 func fromScratch(f series.Frozen) uint64 {
-	d, version := f.Definition()
+	m, _ := f.Record()
+	d := series.DefinitionOf(m.GetDefinition())
 	e := encoded{1}.text(d.Format).text(d.TimeZone)
 	e = append(e, byte(d.Reset), byte(d.Order), byte(d.OnRelease), byte(d.OnExpiry))
 	e = e.number(int64(d.ExpiresIn)).number(d.MaxOpen).number(d.MaxKeys).number(int64(d.MaxAheadDays))
-	hash := e.number(f.Since()).number(version).number(f.Now()).number(f.VoidedUntil()).flag(f.Suspended()).sum()
-	f.Pieces(func(p series.Piece) bool {
+	hash := e.number(m.GetSinceUnixNano()).number(m.GetVersion()).number(m.GetTimeUnixNano()).number(m.GetVoidedUntilUnixNano()).
+		flag(m.GetSuspended()).sum()
+	f.Pieces(func(p *record) bool {
 		hash += pieceFromScratch(p)
 		return true
 	})
-	f.Lost(func(l series.Lost) bool {
+	f.Lost(func(l *raftlogv1.SeriesLostRecord) bool {
 		hash += encoded{4}.number(l.Number).flag(l.Released).text(l.Key).sum()
 		return true
 	})
@@ -45,7 +48,7 @@ func fromScratch(f series.Frozen) uint64 {
 }
 
 // pieceFromScratch has the scope in its first piece.
-func pieceFromScratch(p series.Piece) (hash uint64) {
+func pieceFromScratch(p *record) (hash uint64) {
 	name := encoded{2}
 	for _, v := range p.Scope {
 		name = name.text(v)
@@ -55,8 +58,8 @@ func pieceFromScratch(p series.Piece) (hash uint64) {
 		hash += encoded{2}.number(scope).number(begin - 1).flag(p.Closed).sum()
 	}
 	for i, n := range p.Numbers {
-		e := encoded{3}.number(scope).number(p.First + int64(i)).number(n.Taken).number(n.Expires).number(int64(n.Date)).flag(n.Shared)
-		e = append(e, byte(n.State), byte(len(n.Key)), byte(len(n.Label)))
+		e := encoded{3}.number(scope).number(p.First + int64(i)).number(n.TakenUnixNano).number(n.ExpiresUnixNano)
+		e = append(e.number(int64(n.Date)).flag(n.Shared), byte(n.State), byte(len(n.Key)), byte(len(n.Label)))
 		hash += e.text(n.Key + n.Label + n.Reason).sum()
 	}
 	return hash
@@ -86,7 +89,7 @@ func TestTheHashIsThatOfTheState(t *testing.T) {
 		name   string
 		change func() error
 	}{
-		{"a state", func() error { _, err := b.Confirm(1, []series.Bound{{Key: "order-PARIS"}}); return err }},
+		{"a state", func() error { _, err := b.Confirm(1, []*raftlogv1.SeriesKey{{Key: "order-PARIS"}}); return err }},
 		{"a scope", func() error { _, err := b.CloseScope(1, []string{"2026", "PARIS"}); return err }},
 		{"the time", func() error { _, err := b.CloseScope(2, []string{"2026", "PARIS"}); return err }},
 		{"the zone", zone},

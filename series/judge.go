@@ -1,11 +1,13 @@
 package series
 
+import raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+
 // What a policy makes of a number is not stored when the number's time ends: a million may
 // end at once. A number is judged when it is looked at, and settle stores a part of what is
 // judged so already. So nothing but memory depends on when it is stored.
 
 // voidedBy returns until when the time of a number that is voided for it has ended.
-func (s *Series) voidedBy(now int64) int64 {
+func (s *rules) voidedBy(now int64) int64 {
 	if s.definition.OnExpiry == ExpiryVoids {
 		return now
 	}
@@ -14,7 +16,7 @@ func (s *Series) voidedBy(now int64) int64 {
 
 // goneBy returns until when the time of a number that counts as open no more has ended: it
 // is voided, or waits for another key.
-func (s *Series) goneBy(now int64) int64 {
+func (s *rules) goneBy(now int64) int64 {
 	if s.definition.OnExpiry == ExpiryReuses {
 		return now
 	}
@@ -22,7 +24,7 @@ func (s *Series) goneBy(now int64) int64 {
 }
 
 // stateOf returns the state of a number at a time, and the reason of a voided one.
-func (s *Series) stateOf(r *record, now int64) (State, string) {
+func (s *rules) stateOf(r *record, now int64) (State, string) {
 	switch {
 	case r.state == Open && r.ended(s.voidedBy(now)):
 		return Voided, ReasonExpired
@@ -33,7 +35,7 @@ func (s *Series) stateOf(r *record, now int64) (State, string) {
 }
 
 // lapsed reports whether a number is open, its time has ended, and another key may get it.
-func (s *Series) lapsed(r *record, now int64) bool {
+func (s *rules) lapsed(r *record, now int64) bool {
 	return r.state == Open && s.definition.OnExpiry == ExpiryReuses && r.ended(now) && !r.ended(s.voidedUntil)
 }
 
@@ -67,7 +69,7 @@ func (s *Series) settle(c *scope, now int64, limit int) {
 const settledByKey = 2
 
 // free is what another key may get.
-func (s *Series) free(now int64) wanted {
+func (s *rules) free(now int64) wanted {
 	return wanted{released: s.definition.OnRelease == ReleaseReuses, ended: s.definition.OnExpiry == ExpiryReuses, at: now}
 }
 
@@ -108,4 +110,19 @@ func (s *Series) oldest(c *scope, now int64) string {
 		return c.at(n).key()
 	}
 	return ""
+}
+
+// keepsKeys reports whether no other key can get an open number, now or after a change of
+// the definition. A series without final numbers may be redefined in every part.
+func (s *rules) keepsKeys(final func() bool) bool {
+	return s.definition.OnRelease == ReleaseVoids && s.definition.OnExpiry != ExpiryReuses && final()
+}
+
+// origin is what the numbers say of themselves where they are merged. final reports whether a
+// number is confirmed or voided.
+func (s *rules) origin(final func() bool) *raftlogv1.SeriesOrigin {
+	return &raftlogv1.SeriesOrigin{
+		SinceUnixNano: s.since, Version: s.version, VoidedByUnixNano: s.voidedBy(s.now),
+		ReleasedVoided: s.definition.OnRelease == ReleaseVoids, KeysStay: s.keepsKeys(final),
+	}
 }

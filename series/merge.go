@@ -1,66 +1,49 @@
 package series
 
-// Origin says of which state the pieces of a backup are. The backup's series as a whole
-// decides what became of its numbers, and its pieces may come in any order.
-type Origin struct {
-	// Since is when the numbers of the series began, and Version that of its definition.
-	Since, Version int64
-	// VoidedBy is until when the time of an open number that is voided has ended.
-	VoidedBy int64
-	// ReleasedVoided means that released numbers are voided.
-	ReleasedVoided bool
-	// KeysStay means that no other key can have got an open number since.
-	KeysStay bool
-}
+import raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 
-// Backup is a series of a backup, without its numbers.
-type Backup struct {
-	Definition Definition
-	// Version is that of the definition, and Since when the numbers began.
-	Version, Since int64
-	// Now is the newest time of a call.
-	Now int64
-	// Final means that a number is confirmed or voided.
-	Final bool
-}
-
-// New returns the series of a backup, suspended and still without numbers. The errors are
-// those of Restore.
-func (b Backup) New() (*Series, error) {
-	if b.Version >= maxVersion {
-		return nil, &InvalidError{Field: "version", Detail: "is out of range"}
+// NewFromBackup returns the series of a backup, suspended and still without numbers. The errors
+// are those of Restore.
+func NewFromBackup(b *raftlogv1.SeriesRecord) (*Series, error) {
+	if b.GetVersion() >= maxVersion {
+		return nil, invalid("version", "is out of range")
 	}
-	return Restore(b.Definition, b.Version, b.Since, true, b.Now, 0)
+	r := rulesOf(b)
+	r.suspended, r.voidedUntil = true, 0
+	return restore(r)
 }
 
-// Merge merges a series of a backup into this one; its pieces follow. The newest definition
+// Merge merges a series of a backup into this one; its numbers follow. The newest definition
 // wins.
 //
 // Of two series of one name that began at different times, such as before and after a
 // definition that forgot all numbers, the one with final numbers stays, or else the newer
-// one. If both have some, or this one has gone on, they are two series. The errors are those
-// of New, and *DiffersError.
-func (s *Series) Merge(b Backup) error {
-	other, err := b.New()
+// one. If both have some, or this one has gone on, they are two series. The errors are *Error and
+// those of format.Define.
+func (s *Series) Merge(b *raftlogv1.SeriesRecord) error {
+	other, err := NewFromBackup(b)
 	if err != nil {
 		return err
 	}
+	differ := func() error {
+		return differs("it is another series than that of the backup: here of the format %q, there %q",
+			s.definition.Format, other.definition.Format)
+	}
 	switch {
-	case b.Since == s.since && b.Definition.renumbers(s.definition):
-		return &DiffersError{Format: s.definition.Format, BackupFormat: b.Definition.Format}
-	case b.Since == s.since:
-		if b.Version > s.version {
+	case other.since == s.since && other.definition.renumbers(s.definition):
+		return differ()
+	case other.since == s.since:
+		if other.version > s.version {
 			s.Suspend()
-			s.definition, s.version = b.Definition, b.Version
+			s.definition, s.version = other.definition, other.version
 		}
-		s.advance(b.Now)
+		s.advance(other.now)
 		return nil
-	case s.final() && b.Final, !s.replaceable() && (b.Final || b.Since > s.since):
-		return &DiffersError{Format: s.definition.Format, BackupFormat: b.Definition.Format}
-	case !s.final() && (b.Final || b.Since > s.since):
+	case s.final() && b.GetFinal(), !s.replaceable() && (b.GetFinal() || other.since > s.since):
+		return differ()
+	case !s.final() && (b.GetFinal() || other.since > s.since):
 		s.clear()
-		s.format, s.definition, s.version, s.since = other.format, b.Definition, b.Version, b.Since
-		s.now, s.voidedUntil, s.suspended = b.Now, 0, true
+		s.rules, s.format = other.rules, other.format
 	}
 	return nil
 }
@@ -88,44 +71,40 @@ func (s *Series) replaceable() bool {
 	return true
 }
 
-// origin is that of the series itself. final reports whether a number is confirmed or voided.
-func (s *Series) origin(final func() bool) Origin {
-	return Origin{
-		Since: s.since, Version: s.version, VoidedBy: s.voidedBy(s.now),
-		ReleasedVoided: s.definition.OnRelease == ReleaseVoids, KeysStay: s.keepsKeys(final),
-	}
-}
-
-// left returns what is known of a number later: nothing, if it has no last state.
-func (o Origin) left(n Stored) Stored {
+// left returns what is known of a number of a backup later: nothing, if it has no last state. The
+// origin is that of the backup's series as a whole: its numbers may come in any order.
+func left(o *raftlogv1.SeriesOrigin, r record) record {
 	switch {
-	case n.State == Open && n.Expires != 0 && n.Expires <= o.VoidedBy:
-		n.State, n.Reason = Voided, ReasonExpired
-	case n.State == Released && o.ReleasedVoided:
-		n.State, n.Reason = Voided, ReasonReleased
-	case n.State == Open || n.State == Released:
-		n.State, n.Expires, n.Shared = Unknown, 0, !o.KeysStay || n.Key == ""
+	case r.state == Open && r.ended(o.GetVoidedByUnixNano()):
+		r.state = Voided
+		r.write(r.key(), r.label(), ReasonExpired)
+	case r.state == Released && o.GetReleasedVoided():
+		r.state = Voided
+		r.write(r.key(), r.label(), ReasonReleased)
+	case r.state == Open || r.state == Released:
+		r.state, r.expires, r.shared = Unknown, 0, !o.GetKeysStay() || r.key() == ""
 	}
-	return n
+	return r
 }
 
-// MergeNumbers merges a piece of a backup, or nothing of it. A number gets the state that is
+// MergeNumbers merges numbers of a backup, or none of them. A number gets the state that is
 // known last: unknown, then the one that its key has kept, then voided or confirmed. The
-// series is suspended if that changes it. A piece of a series that began at another time is
-// passed over. The errors are *InvalidError, *format.Error and *DiffersError.
-func (s *Series) MergeNumbers(p Piece, o Origin) error {
-	if o.Since != s.since {
+// series is suspended if that changes it. Numbers of a series that began at another time are
+// passed over. The errors are *Error and *format.Error.
+func (s *Series) MergeNumbers(p *raftlogv1.SeriesNumbersRecord) error {
+	if p.GetOrigin().GetSinceUnixNano() != s.since {
 		return nil
 	}
-	c, err := s.scopeOf(p.Scope)
+	c, err := s.scopeOf(p.GetScope())
 	if err != nil {
 		return err
 	}
-	m := &merging{series: s, scope: c, piece: &p, origin: o}
-	if err := p.check(s, c); err != nil {
+	m := &merging{series: s, scope: c, piece: p}
+	numbers, err := s.recordsOf(c, p)
+	if err != nil {
 		return err
 	}
-	if err := m.compare(); err != nil {
+	if err := m.compare(numbers); err != nil {
 		return err
 	}
 	if m.changes() {
@@ -134,56 +113,56 @@ func (s *Series) MergeNumbers(p Piece, o Origin) error {
 	return nil
 }
 
-// merging is a piece that is merged.
+// merging is a piece of a backup that is merged.
 type merging struct {
 	series *Series
 	scope  *scope // As it is before.
-	piece  *Piece
-	origin Origin
+	piece  *raftlogv1.SeriesNumbersRecord
 	// own is the series' origin, once it is needed.
-	own *Origin
+	own *raftlogv1.SeriesOrigin
 	// taken has the numbers that change, and what they become.
 	taken []mergedNumber
 }
 
 type mergedNumber struct {
 	number int64
-	stored Stored
+	record record
 }
 
 // offset returns the last number from before the scope, as it will be.
 func (m *merging) offset() int64 {
-	c, p := m.scope, m.piece
-	if !c.empty() || len(p.Numbers) == 0 && c.index < m.series.scopes.len && m.origin.Version < m.series.version {
+	c, s := m.scope, m.series
+	if !c.empty() || len(m.piece.GetNumbers()) == 0 && c.index < s.scopes.len && m.piece.GetOrigin().GetVersion() < s.version {
 		return c.offset
 	}
-	return p.offset()
+	return offsetOf(m.piece)
 }
 
 // compare finds the numbers that change.
-func (m *merging) compare() error {
+func (m *merging) compare(numbers []record) error {
 	c, p := m.scope, m.piece
 	offset, last := m.offset(), c.last
 	if c.empty() {
 		last = offset
 	}
 	switch {
-	case len(p.Numbers) == 0:
+	case len(numbers) == 0:
 		return nil
-	case offset != p.offset():
-		return &DiffersError{Scope: p.Scope, Begins: offset + 1, BackupBegins: max(p.Begin, 1)}
-	case p.First > last+1:
-		return &InvalidError{Field: "numbers", Detail: "do not follow those before them"}
+	case offset != offsetOf(p):
+		return differs("%s begins at %d in the backup, and at %d here", name(p.GetScope()), max(p.GetBegin(), 1), offset+1)
+	case p.GetFirst() > last+1:
+		return invalid("numbers", "do not follow those before them")
 	}
-	for i, n := range p.Numbers {
-		number, n := p.First+int64(i), m.origin.left(n)
-		mine := Stored{}
+	for i, n := range numbers {
+		number, n := p.GetFirst()+int64(i), left(p.GetOrigin(), n)
+		mine := record{}
 		if number <= last {
 			mine = m.mine(c.at(number))
 		}
-		switch known := newest(mine, n); {
+		switch known := newest(&mine, &n); {
 		case known == differ, known == theirs && m.elsewhere(number, &n):
-			return &DiffersError{Scope: p.Scope, Number: number, Key: n.Key}
+			return differs("number %d of %s is another one's here than in the backup, where it is that of key %q",
+				number, name(p.GetScope()), n.key())
 		case known == theirs:
 			m.taken = append(m.taken, mergedNumber{number, n})
 		}
@@ -192,33 +171,28 @@ func (m *merging) compare() error {
 }
 
 // mine returns what is left of an own number.
-func (m *merging) mine(r *record) Stored {
+func (m *merging) mine(r *record) record {
 	if r.state != Open && r.state != Released {
-		return r.stored()
+		return *r
 	}
-	return m.ownOrigin().left(r.stored())
-}
-
-func (m *merging) ownOrigin() Origin {
 	if m.own == nil {
-		own := m.series.origin(m.series.final)
-		m.own = &own
+		m.own = m.series.origin(m.series.final)
 	}
-	return *m.own
+	return left(m.own, *r)
 }
 
 // elsewhere reports whether a key has kept another number. One that is unknown, and that the
 // key had before, is the key's no more: somebody said so, or it could not take this one.
-func (m *merging) elsewhere(number int64, n *Stored) bool {
+func (m *merging) elsewhere(number int64, n *record) bool {
 	if n.owner() == "" {
 		return false
 	}
-	at := m.series.index.find(n.Key)
+	at := m.series.index.find(n.key())
 	if at == 0 || at == refOf(m.scope.index, number) {
 		return false
 	}
 	other := m.mine(m.series.scopes.at(at.scope()).at(at.number()))
-	return other.owner() != "" && (other.State != Unknown || other.Taken > n.Taken)
+	return other.owner() != "" && (other.state != Unknown || other.taken > n.taken)
 }
 
 // known says which of two states of a number is known later.
@@ -233,30 +207,30 @@ const (
 
 // newest compares an own number with that of a backup; an own one without a state is not
 // there. Whenever another key got a number, its time of taking is a later one.
-func newest(a, b Stored) known {
+func newest(a, b *record) known {
 	switch {
-	case a.State == 0:
+	case a.state == 0:
 		return theirs
-	case a.State != Unknown && b.State != Unknown:
-		if a.State == Voided && b.State == Voided || a.State == b.State && a.Key == b.Key {
+	case a.state != Unknown && b.state != Unknown:
+		if a.state == Voided && b.state == Voided || a.state == b.state && a.key() == b.key() {
 			return mine
 		}
 		return differ
-	case a.owner() != "" && b.owner() != "" && a.Key != b.Key:
+	case a.owner() != "" && b.owner() != "" && a.key() != b.key():
 		return differ
-	case a.State != Unknown:
+	case a.state != Unknown:
 		return mine
-	case b.State != Unknown:
-		if b.Taken < a.Taken {
+	case b.state != Unknown:
+		if b.taken < a.taken {
 			return differ
 		}
 		return theirs
-	case a.Shared && !b.Shared && b.Taken < a.Taken:
+	case a.shared && !b.shared && b.taken < a.taken:
 		return differ
-	case a.Shared && !b.Shared:
+	case a.shared && !b.shared:
 		return theirs
-	case b.Taken > a.Taken || b.Taken == a.Taken && b.Shared && a.Key != "" && b.Key == "":
-		if a.Shared == b.Shared {
+	case b.taken > a.taken || b.taken == a.taken && b.shared && a.key() != "" && b.key() == "":
+		if a.shared == b.shared {
 			return theirs
 		}
 	}
@@ -265,7 +239,7 @@ func newest(a, b Stored) known {
 
 func (m *merging) changes() bool {
 	c := m.scope
-	return len(m.taken) > 0 || m.piece.Closed && !c.closed || c.index == m.series.scopes.len || c.offset != m.offset()
+	return len(m.taken) > 0 || m.piece.GetClosed() && !c.closed || c.index == m.series.scopes.len || c.offset != m.offset()
 }
 
 func (m *merging) carryOut() {
@@ -276,31 +250,25 @@ func (m *merging) carryOut() {
 	if c.empty() {
 		c.moveTo(offset)
 	}
-	for _, n := range m.taken {
-		s.replace(c, n.number, &n.stored)
+	for i := range m.taken {
+		s.replace(c, m.taken[i].number, &m.taken[i].record)
 	}
-	if m.piece.Closed {
+	if m.piece.GetClosed() {
 		c.close()
 	}
 }
 
-// replace gives a number another state, or adds it behind the last one.
-func (s *Series) replace(c *scope, number int64, n *Stored) {
-	s.disown(n.owner(), refOf(c.index, number))
+// replace gives a number another state, or adds it behind the last one. Another number of its key
+// has no certain owner any more.
+func (s *Series) replace(c *scope, number int64, r *record) {
+	if at := s.index.find(r.owner()); at != 0 && at != refOf(c.index, number) {
+		s.index.drop(r.owner())
+		s.scopes.own(at.scope()).change(at.number(), func(r *record) { r.shared = true })
+	}
 	if number > c.last {
 		number = c.add()
 	} else if own := c.at(number).owner(); own != "" {
 		s.index.drop(own)
 	}
-	s.store(c, number, n)
-}
-
-// disown leaves open whose another number of a key is.
-func (s *Series) disown(key string, keeps ref) {
-	at := s.index.find(key)
-	if at == 0 || at == keeps {
-		return
-	}
-	s.index.drop(key)
-	s.scopes.own(at.scope()).change(at.number(), func(r *record) { r.shared = true })
+	s.store(c, number, r)
 }

@@ -10,14 +10,15 @@ import (
 
 	"pgregory.net/rapid"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 )
 
 // backupOf is the series of a backup.
-func backupOf(f series.Frozen) series.Backup {
-	d, version := f.Definition()
-	return series.Backup{Definition: d, Version: version, Since: f.Since(), Now: f.Now(), Final: f.Final()}
+func backupOf(f series.Frozen) *raftlogv1.SeriesRecord {
+	m, _ := f.Record()
+	return m
 }
 
 // merged merges a backup into a series.
@@ -26,9 +27,10 @@ func merged(s *series.Series, f series.Frozen) error {
 		return err
 	}
 	var failed error
-	origin := f.Origin(f.Final())
-	f.Pieces(func(p series.Piece) bool {
-		failed = s.MergeNumbers(p, origin)
+	_, origin := f.Record()
+	f.Pieces(func(p *record) bool {
+		p.Origin = origin
+		failed = s.MergeNumbers(p)
 		return failed == nil
 	})
 	return failed
@@ -47,7 +49,7 @@ func merge(t testing.TB, s *series.Series, f series.Frozen) {
 // fromBackups is the series that was restored from backups, in their order.
 func fromBackups(t testing.TB, backups ...series.Frozen) *series.Series {
 	t.Helper()
-	s, err := backupOf(backups[0]).New()
+	s, err := series.NewFromBackup(backupOf(backups[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,8 +63,8 @@ func fromBackups(t testing.TB, backups ...series.Frozen) *series.Series {
 func sorted(s *series.Series) string {
 	all := map[string]string{}
 	f := s.Freeze()
-	f.Pieces(func(p series.Piece) bool {
-		all[strings.ToUpper(fmt.Sprint(p.Scope))] += fmt.Sprintf("%+v\n", p)
+	f.Pieces(func(p *record) bool {
+		all[strings.ToUpper(fmt.Sprint(p.GetScope()))] += fmt.Sprintf("%+v\n", p)
 		return true
 	})
 	var lines []string
@@ -70,10 +72,8 @@ func sorted(s *series.Series) string {
 		lines = append(lines, line)
 	}
 	slices.Sort(lines)
-	d, version := f.Definition()
-	head := fmt.Sprintf("%+v, version %d of %d at %d, suspended %t, voided until %d\n", d, version, f.Since(), f.Now(),
-		f.Suspended(), f.VoidedUntil())
-	f.Lost(func(l series.Lost) bool { head += fmt.Sprintf("lost %+v\n", l); return true })
+	head := fmt.Sprintf("%+v\n", backupOf(f))
+	f.Lost(func(l *raftlogv1.SeriesLostRecord) bool { head += fmt.Sprintf("lost %+v\n", l); return true })
 	return head + strings.Join(lines, "")
 }
 
@@ -132,7 +132,7 @@ func TestABackupOfAnotherSeries(t *testing.T) {
 		return s
 	}
 	confirmed := func(s *series.Series, key string) *series.Series {
-		if _, err := s.Confirm(1, []series.Bound{{Key: key}}); err != nil {
+		if _, err := s.Confirm(1, []*raftlogv1.SeriesKey{{Key: key}}); err != nil {
 			t.Fatal(err)
 		}
 		return s
@@ -174,7 +174,7 @@ func TestASeriesThatBeganAnew(t *testing.T) {
 	mustTake(t, s, 3, request("a"))
 	for _, final := range []bool{false, true} {
 		if final {
-			if _, err := s.Confirm(4, []series.Bound{{Key: "a"}}); err != nil {
+			if _, err := s.Confirm(4, []*raftlogv1.SeriesKey{{Key: "a"}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -194,16 +194,16 @@ func TestASeriesThatBeganAnew(t *testing.T) {
 func TestAnUnknownNumberTakesTheKeyOfABackup(t *testing.T) {
 	s := newSeries(t, series.Definition{ExpiresIn: time.Hour, OnExpiry: series.ExpiryVoids})
 	mustTake(t, s, 1, request("k1", "k2"))
-	if _, err := s.Confirm(1, []series.Bound{{Key: "k1"}}); err != nil {
+	if _, err := s.Confirm(1, []*raftlogv1.SeriesKey{{Key: "k1"}}); err != nil {
 		t.Fatal(err)
 	}
 	monday := s.Freeze()
 	mustTake(t, s, 2, request("k3", "k4"))
-	if _, err := s.Confirm(3, []series.Bound{{Key: "k3"}}); err != nil {
+	if _, err := s.Confirm(3, []*raftlogv1.SeriesKey{{Key: "k3"}}); err != nil {
 		t.Fatal(err)
 	}
 	restored := fromBackups(t, monday)
-	if err := restored.Resume(5, []series.InBooks{{Scope: []string{"2026", "BERLIN"}, Last: 4}}, false); err != nil {
+	if err := restored.Resume(5, []*raftlogv1.SeriesInBooks{{Scope: []string{"2026", "BERLIN"}, Last: 4}}, false); err != nil {
 		t.Fatal(err)
 	}
 	merge(t, restored, s.Freeze())
@@ -211,7 +211,7 @@ func TestAnUnknownNumberTakesTheKeyOfABackup(t *testing.T) {
 		"k1": series.Confirmed, "k2": series.Unknown, "k3": series.Confirmed,
 		"k4": series.Unknown,
 	} {
-		if n, ok := restored.WhoHas(1<<60, key); !ok || n.State != want {
+		if n, ok := restored.WhoHas(1<<60, key); !ok || series.State(n.GetState()) != want {
 			t.Errorf("%s has %+v, %t, want it %s", key, n, ok, want)
 		}
 	}
@@ -225,7 +225,7 @@ func TestAnUnknownNumberTakesTheKeyOfABackup(t *testing.T) {
 func TestAKeyThatTookAgain(t *testing.T) {
 	s := newSeries(t, series.Definition{})
 	mustTake(t, s, 1, request("a"))
-	if _, err := s.Confirm(1, []series.Bound{{Key: "a"}}); err != nil {
+	if _, err := s.Confirm(1, []*raftlogv1.SeriesKey{{Key: "a"}}); err != nil {
 		t.Fatal(err)
 	}
 	mustTake(t, s, 2, request("b"))
@@ -235,7 +235,7 @@ func TestAKeyThatTookAgain(t *testing.T) {
 	}
 	older := s.Freeze()
 	scope := s.Report(3, 0, 1)[0].Scope
-	if _, err := s.Reconcile(4, scope, []series.Bound{{Number: 2}}, ""); err != nil {
+	if _, err := s.Reconcile(4, scope, []*raftlogv1.SeriesKey{{Number: 2}}, ""); err != nil {
 		t.Fatal(err)
 	}
 	mustTake(t, s, 5, request("b"))

@@ -1,6 +1,7 @@
 package series_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 	"github.com/idnode/idnode/test/tier"
@@ -299,7 +303,7 @@ func (m *model) refuseOpen(c *modelScope, place, fresh int, kept map[*entry]*mod
 	return ""
 }
 
-func (m *model) end(now int64, keys []series.Bound, state series.State, reason string, allowed func(*entry) bool) string {
+func (m *model) end(now int64, keys []*raftlogv1.SeriesKey, state series.State, reason string, allowed func(*entry) bool) string {
 	m.at(now)
 	for _, b := range keys {
 		_, number, e := m.find(b.Key)
@@ -358,7 +362,7 @@ func (m *model) suspend() {
 }
 
 // resume goes on behind the last numbers of years and branches.
-func (m *model) resume(now int64, books []series.InBooks, more bool) string {
+func (m *model) resume(now int64, books []*raftlogv1.SeriesInBooks, more bool) string {
 	for _, b := range books {
 		if why := m.refuseBooks(b); why != "" {
 			return "books " + why
@@ -378,8 +382,8 @@ func (m *model) resume(now int64, books []series.InBooks, more bool) string {
 		c.closed = c.closed || b.Closed
 		year, _ := strconv.Atoi(b.Scope[0])
 		date := max(m.lastDate(c, m.now), format.DateOf(year, time.January, 1))
-		if b.DateGiven {
-			date = b.LastDate
+		if b.LastDate != nil {
+			date = format.Date(b.GetLastDate())
 		}
 		for c.last() < b.Last {
 			c.entries = append(c.entries, &entry{state: series.Unknown, date: date, shared: true})
@@ -388,7 +392,7 @@ func (m *model) resume(now int64, books []series.InBooks, more bool) string {
 	return ""
 }
 
-func (m *model) refuseBooks(b series.InBooks) string {
+func (m *model) refuseBooks(b *raftlogv1.SeriesInBooks) string {
 	c := m.scopes[scopeName(b.Scope...)]
 	if c == nil {
 		c = &modelScope{}
@@ -401,18 +405,18 @@ func (m *model) refuseBooks(b series.InBooks) string {
 		return "are beyond the numbers of a series that is not suspended"
 	case !m.suspended && b.Closed && !c.closed:
 		return "close a scope of a series that is not suspended"
-	case b.DateGiven && b.LastDate.String()[:4] != b.Scope[0]:
+	case b.LastDate != nil && format.Date(b.GetLastDate()).String()[:4] != b.Scope[0]:
 		return "have a last date that is not in the scope"
-	case beyond && ordered && !b.DateGiven:
+	case beyond && ordered && b.LastDate == nil:
 		return "have numbers beyond those that are known, and no last date"
-	case beyond && ordered && b.LastDate < m.lastDate(c, m.now):
+	case beyond && ordered && format.Date(b.GetLastDate()) < m.lastDate(c, m.now):
 		return "have a last date before that of a number that is known"
 	}
 	return ""
 }
 
 // reconcile ends unknown numbers as the books say.
-func (m *model) reconcile(now int64, scope []string, books []series.Bound, reason string) string {
+func (m *model) reconcile(now int64, scope []string, books []*raftlogv1.SeriesKey, reason string) string {
 	c := m.scopes[scopeName(scope...)]
 	if c == nil {
 		return "scope"
@@ -452,39 +456,53 @@ func (m *model) reconcile(now int64, scope []string, books []series.Bound, reaso
 	return ""
 }
 
-// kind names the type of an error.
-func kind(err error) string {
-	for _, k := range []struct {
-		name string
-		is   func() bool
-	}{
-		{"conflict", is[*series.ConflictError](err)},
-		{"closed", is[*series.ClosedError](err)},
-		{"date back", is[*series.DateBackError](err)},
-		{"too many open", is[*series.TooManyOpenError](err)},
-		{"full", is[*series.FullError](err)},
-		{"width", is[*format.FullError](err)},
-		{"unknown key", is[*series.UnknownKeyError](err)},
-		{"expired", is[*series.ExpiredError](err)},
-		{"state", is[*series.StateError](err)},
-		{"other number", is[*series.OtherNumberError](err)},
-		{"scope", is[*series.UnknownScopeError](err)},
-		{"suspended", is[*series.SuspendedError](err)},
-		{"differs", is[*series.DiffersError](err)},
-		{"in use", is[*series.InUseError](err)},
-	} {
-		if k.is() {
-			return k.name
-		}
-	}
-	if err != nil {
-		return err.Error()
-	}
-	return ""
+// kinds are the names of an error's reasons.
+var kinds = map[raftlogv1.RefusalReason]string{
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_KEY_CONFLICT:    "conflict",
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SCOPE_CLOSED:    "closed",
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DATE_BACK:       "date back",
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_TOO_MANY_OPEN:   "too many open",
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_FULL:            "full",
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_KEY_NOT_FOUND:   "unknown key",
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_EXPIRED:         "expired",
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_NUMBER_STATE:    "state",
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SCOPE_NOT_FOUND: "scope",
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SUSPENDED:       "suspended",
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DIFFERS:         "differs",
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_IN_USE:          "in use",
 }
 
-func is[E error](err error) func() bool {
-	return func() bool { var e E; return errors.As(err, &e) }
+// kind names the reason of an error.
+func kind(err error) string {
+	refused, full := (*series.Error)(nil), (*format.FullError)(nil)
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &full):
+		return "width"
+	case !errors.As(err, &refused):
+		return err.Error()
+	case refused.Reason == raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY && refused.Field == "keys":
+		return "other number"
+	}
+	return cmp.Or(kinds[refused.Reason], err.Error())
+}
+
+// says is the text of an error of a series; "" for any other error.
+func says(err error) string {
+	if refused := (*series.Error)(nil); !errors.As(err, &refused) {
+		return ""
+	}
+	return err.Error()
+}
+
+// wrongField is the invalid field that an error is about; "" for any other error.
+func wrongField(err error) string {
+	wrong := (*series.Error)(nil)
+	if !errors.As(err, &wrong) || wrong.Reason != raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID {
+		return ""
+	}
+	return wrong.Field
 }
 
 // tick is the unit of times: the shortest end that a caller may ask for is two.
@@ -596,9 +614,9 @@ func (h *history) take() {
 }
 
 func (h *history) end() {
-	var bound []series.Bound
+	var bound []*raftlogv1.SeriesKey
 	for _, key := range h.keys() {
-		bound = append(bound, series.Bound{Key: key, Number: h.one(0, 0, 0, 0, 3)})
+		bound = append(bound, &raftlogv1.SeriesKey{Key: key, Number: h.one(0, 0, 0, 0, 3)})
 	}
 	var why string
 	var err error
@@ -658,7 +676,7 @@ func (m *model) final(now int64) bool {
 }
 
 // wrongField names the part of a definition that may not be as it is asked to be, or "begins".
-func (m *model) wrongField(now int64, d series.Definition, begins []series.Begin) string {
+func (m *model) wrongField(now int64, d series.Definition, begins []*raftlogv1.SeriesBegin) string {
 	fixed := m.suspended || m.final(now)
 	switch {
 	case fixed && d.Format != m.d.Format:
@@ -685,7 +703,7 @@ func (m *model) wrongField(now int64, d series.Definition, begins []series.Begin
 }
 
 // redefine changes the definition, and returns how many open numbers it forgets.
-func (m *model) redefine(now int64, d series.Definition, begins []series.Begin) (forgets int64) {
+func (m *model) redefine(now int64, d series.Definition, begins []*raftlogv1.SeriesBegin) (forgets int64) {
 	m.at(now)
 	if d.Format != m.d.Format {
 		for _, c := range m.scopes {
@@ -710,7 +728,7 @@ func (m *model) redefine(now int64, d series.Definition, begins []series.Begin) 
 	return forgets
 }
 
-func (m *model) begin(begins []series.Begin) {
+func (m *model) begin(begins []*raftlogv1.SeriesBegin) {
 	for _, b := range begins {
 		name := scopeName(b.Scope...)
 		if m.scopes[name] == nil && b.First > 1 {
@@ -725,10 +743,10 @@ func (m *model) begin(begins []series.Begin) {
 // separator is what follows the branch in the texts.
 func separator(d series.Definition) string { return d.Format[len("{branch}"):][:1] }
 
-func (h *history) begins() (begins []series.Begin) {
+func (h *history) begins() (begins []*raftlogv1.SeriesBegin) {
 	for _, year := range []string{"2026", "2027"} {
 		if h.IntN(4) == 0 {
-			begins = append(begins, series.Begin{Scope: []string{year, h.branch()}, First: h.one(1, 2, 3, 60, 90, 100)})
+			begins = append(begins, &raftlogv1.SeriesBegin{Scope: []string{year, h.branch()}, First: h.one(1, 2, 3, 60, 90, 100)})
 		}
 	}
 	return begins
@@ -749,7 +767,7 @@ func (h *history) redefine() {
 		h.fail("the preview said %v, and then it was %v", preview, err)
 	}
 	if field != "" {
-		if wrong := (*series.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != field {
+		if wrongField(err) != field {
 			h.fail("got %v, want %s to be wrong", err, field)
 		}
 		return
@@ -783,15 +801,15 @@ func (h *history) delete() {
 }
 
 // define begins a series anew, unless a begin is wrong.
-func (h *history) define(d series.Definition, begins []series.Begin) {
+func (h *history) define(d series.Definition, begins []*raftlogv1.SeriesBegin) {
 	s, err := series.New(d, begins...)
-	if wrong := slices.ContainsFunc(begins, func(b series.Begin) bool { return b.First > 99 }); wrong != (err != nil) {
+	if wrong := slices.ContainsFunc(begins, func(b *raftlogv1.SeriesBegin) bool { return b.First > 99 }); wrong != (err != nil) {
 		h.fail("%+v: %v", begins, err)
 	}
 	if err == nil {
 		at := h.now
 		if h.s != nil {
-			at = max(h.now, h.s.Freeze().Now()+1) // The cluster's time does not go back.
+			at = max(h.now, backupOf(h.s.Freeze()).GetTimeUnixNano()+1) // The cluster's time does not go back.
 		}
 		s.BeginAt(at)
 		h.s, h.m = s, &model{d: d, scopes: map[string]*modelScope{}, had: map[string]had{}, now: at}
@@ -800,12 +818,12 @@ func (h *history) define(d series.Definition, begins []series.Begin) {
 }
 
 func (h *history) resume() {
-	var books []series.InBooks
+	var books []*raftlogv1.SeriesInBooks
 	for i, year := range []string{"2026", "2027"} {
 		if h.IntN(2) == 0 {
-			b := series.InBooks{Scope: []string{year, h.branch()}, Last: h.one(1, 2, 4, 8, 16, 16, 100), Closed: h.IntN(12) == 0}
+			b := &raftlogv1.SeriesInBooks{Scope: []string{year, h.branch()}, Last: h.one(1, 2, 4, 8, 16, 16, 100), Closed: h.IntN(12) == 0}
 			if h.IntN(4) > 0 {
-				b.DateGiven, b.LastDate = true, format.DateOf(2026+i, 1, 1)+format.Date(h.one(0, 362, 363, 364, 365))
+				b.LastDate = proto.Int32(int32(format.DateOf(2026+i, 1, 1)) + int32(h.one(0, 362, 363, 364, 365)))
 			}
 			books = append(books, b)
 		}
@@ -823,13 +841,13 @@ func (h *history) reconcile() {
 	if c := h.m.scopes[scopeName(scope...)]; c != nil {
 		last = max(1, int(c.last()))
 	}
-	var books []series.Bound
+	var books []*raftlogv1.SeriesKey
 	for _, n := range h.Perm(last)[:h.one(1, 1, min(int64(last), 3))] {
-		b := series.Bound{Number: int64(n + 1)}
+		b := &raftlogv1.SeriesKey{Number: int64(n + 1)}
 		if h.IntN(3) > 0 {
 			b.Key = h.key()
 		}
-		if !slices.ContainsFunc(books, func(o series.Bound) bool { return o.Key == b.Key && b.Key != "" }) {
+		if !slices.ContainsFunc(books, func(o *raftlogv1.SeriesKey) bool { return o.Key == b.Key && b.Key != "" }) {
 			books = append(books, b)
 		}
 	}
@@ -880,7 +898,7 @@ func (h *history) compare() {
 		}
 		numbers, next, err := h.s.Numbers(later, x.Scope, 0, 0, 1000)
 		if paged := h.pages(later, x.Scope, 0); next != 0 ||
-			!slices.EqualFunc(paged, numbers, func(a, b series.Number) bool { return a.Text == b.Text }) {
+			!slices.EqualFunc(paged, numbers, func(a, b *raftlogv1.SeriesNumber) bool { return a.Text == b.Text }) {
 			h.fail("%v in pages is %+v, and %+v at once", x.Scope, paged, numbers)
 		}
 		if err != nil || len(numbers) != len(c.entries) || x.Before != c.offset || x.Last != c.last() || x.Closed != c.closed ||
@@ -894,7 +912,7 @@ func (h *history) compare() {
 			if overdue && h.m.d.OnExpiry == series.ExpiryVoids {
 				e.state, e.reason, overdue = series.Voided, series.ReasonExpired, false
 			}
-			if n.Key != e.key || n.State != e.state || n.Reason != e.reason || n.Overdue != overdue || n.Date != e.date {
+			if n.Key != e.key || series.State(n.State) != e.state || n.Reason != e.reason || n.Overdue != overdue || n.Date != int32(e.date) {
 				h.fail("number %d of %v is %+v, want %+v", i+1, x.Scope, n, e)
 			}
 			if text := fmt.Sprintf("%s%s-%02d", x.Scope[1], separator(h.m.d)+x.Scope[0], c.offset+int64(i+1)); n.Text != text {
@@ -907,7 +925,7 @@ func (h *history) compare() {
 			*map[series.State]*int64{
 				series.Open: &counted.Open, series.Confirmed: &counted.Confirmed,
 				series.Voided: &counted.Voided, series.Released: &counted.Released, series.Unknown: &counted.Unknown,
-			}[n.State]++
+			}[series.State(n.GetState())]++
 			if n.Overdue {
 				counted.Overdue++
 			}
@@ -923,7 +941,7 @@ func (h *history) compare() {
 }
 
 // pages lists the numbers of a scope two at a time.
-func (h *history) pages(now int64, scope []string, state series.State) (all []series.Number) {
+func (h *history) pages(now int64, scope []string, state series.State) (all []*raftlogv1.SeriesNumber) {
 	for above := int64(0); ; {
 		page, next, err := h.s.Numbers(now, scope, state, above, 2)
 		if err != nil || len(page) > 2 {

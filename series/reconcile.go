@@ -1,6 +1,10 @@
 package series
 
-import "cmp"
+import (
+	"cmp"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
 
 // Reconcile says what the books have of unknown numbers of a scope, of all or none. One with
 // a key is confirmed for it. One without a key is voided: no document has it. The reason is
@@ -8,11 +12,8 @@ import "cmp"
 // as it is.
 //
 // A number that its key has kept is confirmed for no other one, for no other key can have
-// got it.
-//
-// The errors are *InvalidError, *UnknownScopeError, *ConflictError for a key with another
-// number, and *StateError.
-func (s *Series) Reconcile(now int64, values []string, books []Bound, reason string) ([]Number, error) {
+// got it. The error is *Error.
+func (s *Series) Reconcile(now int64, values []string, books []*raftlogv1.SeriesKey, reason string) ([]*raftlogv1.SeriesNumber, error) {
 	reason = cmp.Or(reason, ReasonNotInBooks)
 	if err := checkReason(reason); err != nil {
 		return nil, err
@@ -31,31 +32,30 @@ func (s *Series) Reconcile(now int64, values []string, books []Bound, reason str
 		}
 	}
 	c = s.scopes.own(c.index)
-	numbers := make([]Number, len(books))
+	numbers := make([]*raftlogv1.SeriesNumber, len(books))
 	for i, b := range books {
-		if c.at(b.Number).state == Unknown {
+		if c.at(b.GetNumber()).state == Unknown {
 			s.reconcile(now, c, b, reason)
 		}
-		numbers[i] = s.number(c, b.Number, now)
+		numbers[i] = s.number(c, b.GetNumber(), now)
 	}
 	return numbers, nil
 }
 
 // checkReconciled refuses what can be said of no scope.
-func checkReconciled(books []Bound) error {
-	invalid := func(detail string) error { return &InvalidError{Field: "numbers", Detail: detail} }
+func checkReconciled(books []*raftlogv1.SeriesKey) error {
 	if len(books) < 1 || len(books) > MaxKeys {
-		return invalid("are not 1 to 1000")
+		return invalid("numbers", "are not 1 to 1000")
 	}
 	seen := make(map[int64]bool, len(books))
 	keys := make([]string, 0, len(books))
 	for _, b := range books {
-		if seen[b.Number] {
-			return invalid("have one twice")
+		if seen[b.GetNumber()] {
+			return invalid("numbers", "have one twice")
 		}
-		seen[b.Number] = true
-		if b.Key != "" {
-			keys = append(keys, b.Key)
+		seen[b.GetNumber()] = true
+		if b.GetKey() != "" {
+			keys = append(keys, b.GetKey())
 		}
 	}
 	if len(keys) == 0 {
@@ -65,23 +65,23 @@ func checkReconciled(books []Bound) error {
 }
 
 // judgeReconciled refuses what cannot be said of a number.
-func (s *Series) judgeReconciled(now int64, c *scope, b Bound) error {
-	if b.Number <= c.offset || b.Number > c.last {
-		return &InvalidError{Field: "numbers", Detail: "have one that is none of the scope"}
+func (s *Series) judgeReconciled(now int64, c *scope, b *raftlogv1.SeriesKey) error {
+	if b.GetNumber() <= c.offset || b.GetNumber() > c.last {
+		return invalid("numbers", "have one that is none of the scope")
 	}
-	r := c.at(b.Number)
-	if b.Key != "" {
-		if other, ok := s.keptBy(b.Key, now); ok && other != refOf(c.index, b.Number) {
-			return &ConflictError{First: s.number(s.scopes.at(other.scope()), other.number(), now)}
+	r := c.at(b.GetNumber())
+	if b.GetKey() != "" {
+		if other, ok := s.keptBy(b.GetKey(), now); ok && other != refOf(c.index, b.GetNumber()) {
+			return conflict(s.number(s.scopes.at(other.scope()), other.number(), now))
 		}
 	}
 	switch state, reason := s.stateOf(r, now); {
-	case state == Unknown && r.owner() != "" && b.Key != "" && b.Key != r.key():
-		return &ConflictError{First: s.number(c, b.Number, now)}
-	case state == Unknown, state == Confirmed && b.Key == r.key(), state == Voided && b.Key == "" && r.key() == "":
+	case state == Unknown && r.owner() != "" && b.GetKey() != "" && b.GetKey() != r.key():
+		return conflict(s.number(c, b.GetNumber(), now))
+	case state == Unknown, state == Confirmed && b.GetKey() == r.key(), state == Voided && b.GetKey() == "" && r.key() == "":
 		return nil
 	default:
-		return &StateError{Key: r.key(), Number: b.Number, State: state, Reason: reason}
+		return wrongState(r.key(), b.GetNumber(), state, reason)
 	}
 }
 
@@ -96,29 +96,29 @@ func (s *Series) keptBy(key string, now int64) (ref, bool) {
 }
 
 // reconcile ends an unknown number.
-func (s *Series) reconcile(now int64, c *scope, b Bound, reason string) {
-	r := c.at(b.Number)
+func (s *Series) reconcile(now int64, c *scope, b *raftlogv1.SeriesKey, reason string) {
+	r := c.at(b.GetNumber())
 	switch own := r.owner(); {
-	case own != "" && own == b.Key:
-		c.end(b.Number, Confirmed, "")
+	case own != "" && own == b.GetKey():
+		c.end(b.GetNumber(), Confirmed, "")
 		return
 	case own != "":
 		s.index.drop(own)
 	}
-	if b.Key == "" {
-		c.change(b.Number, func(r *record) {
+	if b.GetKey() == "" {
+		c.change(b.GetNumber(), func(r *record) {
 			r.state, r.shared = Voided, false
 			r.write("", "", reason)
 		})
 		return
 	}
-	s.detach(b.Key)
-	c.change(b.Number, func(r *record) {
-		if r.key() != b.Key {
+	s.detach(b.GetKey())
+	c.change(b.GetNumber(), func(r *record) {
+		if r.key() != b.GetKey() {
 			r.taken = max(now, r.taken+1)
-			r.write(b.Key, "", "")
+			r.write(b.GetKey(), "", "")
 		}
 		r.state, r.shared = Confirmed, false
 	})
-	s.index.set(b.Key, refOf(c.index, b.Number))
+	s.index.set(b.GetKey(), refOf(c.index, b.GetNumber()))
 }

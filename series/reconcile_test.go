@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 )
 
@@ -15,24 +16,24 @@ func TestReconcileRefuses(t *testing.T) {
 	mustTake(t, s, 1, request("a", "b", "c"))
 	s.Suspend()
 	scope := []string{"2026", "BERLIN"}
-	many := make([]series.Bound, series.MaxKeys+1)
+	many := make([]*raftlogv1.SeriesKey, series.MaxKeys+1)
 	for i := range many {
-		many[i].Number = int64(i + 1)
+		many[i] = &raftlogv1.SeriesKey{Number: int64(i + 1)}
 	}
 	for want, tt := range map[string]struct {
 		scope  []string
-		books  []series.Bound
+		books  []*raftlogv1.SeriesKey
 		reason string
 	}{
 		"numbers are not 1 to 1000":                  {scope: scope},
 		"numbers are not 1 to 1000 ":                 {scope: scope, books: many},
-		"numbers have one twice":                     {scope: scope, books: []series.Bound{{Number: 1}, {Number: 1, Key: "a"}}},
-		"numbers have one that is none of the scope": {scope: scope, books: []series.Bound{{Number: 1}, {Number: 4}}},
-		"numbers have one that is none of the scop":  {scope: scope, books: []series.Bound{{Number: 0}}},
-		"keys has a key twice":                       {scope: scope, books: []series.Bound{{Number: 1, Key: "a"}, {Number: 2, Key: "a"}}},
-		"keys has a key of more than 128 bytes":      {scope: scope, books: []series.Bound{{Number: 1, Key: strings.Repeat("a", 129)}}},
-		"reason is not of 1 to 128 bytes":            {scope: scope, books: []series.Bound{{Number: 1}}, reason: "to\nrn"},
-		"2027 BERLIN has no numbers":                 {scope: []string{"2027", "BERLIN"}, books: []series.Bound{{Number: 1}}},
+		"numbers have one twice":                     {scope: scope, books: []*raftlogv1.SeriesKey{{Number: 1}, {Number: 1, Key: "a"}}},
+		"numbers have one that is none of the scope": {scope: scope, books: []*raftlogv1.SeriesKey{{Number: 1}, {Number: 4}}},
+		"numbers have one that is none of the scop":  {scope: scope, books: []*raftlogv1.SeriesKey{{Number: 0}}},
+		"keys has a key twice":                       {scope: scope, books: []*raftlogv1.SeriesKey{{Number: 1, Key: "a"}, {Number: 2, Key: "a"}}},
+		"keys has a key of more than 128 bytes":      {scope: scope, books: []*raftlogv1.SeriesKey{{Number: 1, Key: strings.Repeat("a", 129)}}},
+		"reason is not of 1 to 128 bytes":            {scope: scope, books: []*raftlogv1.SeriesKey{{Number: 1}}, reason: "to\nrn"},
+		"2027 BERLIN has no numbers":                 {scope: []string{"2027", "BERLIN"}, books: []*raftlogv1.SeriesKey{{Number: 1}}},
 	} {
 		hash := s.Hash()
 		if _, err := s.Reconcile(1, tt.scope, tt.books, tt.reason); err == nil ||
@@ -66,7 +67,7 @@ func TestWhoKeepsANumber(t *testing.T) {
 		mustTake(t, s, 1, ends)
 		mustTake(t, s, 1, request("stays"))
 		var err error
-		switch ends := []series.Bound{{Key: "ends"}}; tt.end {
+		switch ends := []*raftlogv1.SeriesKey{{Key: "ends"}}; tt.end {
 		case "confirm":
 			_, err = s.Confirm(1, ends)
 		case "void":
@@ -81,7 +82,7 @@ func TestWhoKeepsANumber(t *testing.T) {
 		}
 		s.Suspend()
 		name := fmt.Sprintf("on release %d, on expiry %d, %s", tt.onRelease, tt.onExpiry, tt.end)
-		if n, keeps := s.WhoHas(2, "stays"); keeps != tt.keeps || keeps && n.State != series.Unknown || s.Verify() != nil {
+		if n, keeps := s.WhoHas(2, "stays"); keeps != tt.keeps || keeps && n.State != uint32(series.Unknown) || s.Verify() != nil {
 			t.Errorf("%s: %+v, %t, %v", name, n, keeps, s.Verify())
 		}
 		if err := s.Resume(2, nil, false); err != nil {
@@ -94,7 +95,7 @@ func TestWhoKeepsANumber(t *testing.T) {
 		if n := mustTake(t, s, 1<<60, request("stays"))[0]; n.Number != want || n.Overdue {
 			t.Errorf("%s: takes %+v again, want %d", name, n, want)
 		}
-		if _, err := s.Confirm(1<<60, []series.Bound{{Key: "stays", Number: want}}); err != nil {
+		if _, err := s.Confirm(1<<60, []*raftlogv1.SeriesKey{{Key: "stays", Number: want}}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -105,12 +106,13 @@ func TestWhoKeepsANumber(t *testing.T) {
 func TestAnUnknownNumberThatIsReleased(t *testing.T) {
 	s := newSeries(t, series.Definition{})
 	mustTake(t, s, 1, request("a", "b"))
-	if _, err := s.Confirm(1, []series.Bound{{Key: "a"}}); err != nil {
+	if _, err := s.Confirm(1, []*raftlogv1.SeriesKey{{Key: "a"}}); err != nil {
 		t.Fatal(err)
 	}
 	s.Suspend()
 	for range 2 {
-		if n, err := s.Release(2, []series.Bound{{Key: "b"}}); err != nil || n[0].State != series.Voided || n[0].Reason != series.ReasonReleased {
+		n, err := s.Release(2, []*raftlogv1.SeriesKey{{Key: "b"}})
+		if err != nil || n[0].State != uint32(series.Voided) || n[0].Reason != series.ReasonReleased {
 			t.Errorf("%+v, %v", n, err)
 		}
 	}

@@ -1,5 +1,7 @@
 package series
 
+import raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+
 // Redefine changes the definition, and where scopes without numbers begin, if the
 // definition has the expected version.
 //
@@ -7,8 +9,8 @@ package series
 // forgets all numbers, keys and scopes. Afterwards, and while the series is suspended,
 // format and period stay, and policies become stricter alone.
 //
-// The errors are *VersionError, *InvalidError, *FullError and those of format.Define.
-func (s *Series) Redefine(now int64, d Definition, expected int64, begins ...Begin) error {
+// The errors are *Error and those of format.Define.
+func (s *Series) Redefine(now int64, d Definition, expected int64, begins ...*raftlogv1.SeriesBegin) error {
 	fresh, err := s.judgeDefinition(now, d, expected, begins)
 	if err != nil {
 		return err
@@ -27,7 +29,7 @@ func (s *Series) Redefine(now int64, d Definition, expected int64, begins ...Beg
 
 // Preview returns the error that Redefine would, and how many open numbers it would forget.
 // It changes nothing.
-func (s *Series) Preview(now int64, d Definition, expected int64, begins ...Begin) (forgets int64, err error) {
+func (s *Series) Preview(now int64, d Definition, expected int64, begins ...*raftlogv1.SeriesBegin) (forgets int64, err error) {
 	fresh, err := s.judgeDefinition(now, d, expected, begins)
 	if err != nil || fresh == nil {
 		return 0, err
@@ -39,27 +41,26 @@ func (s *Series) Preview(now int64, d Definition, expected int64, begins ...Begi
 }
 
 // Repeats reports whether the present definition is what such a call made.
-func (s *Series) Repeats(d Definition, expected int64, begins ...Begin) bool {
+func (s *Series) Repeats(d Definition, expected int64, begins ...*raftlogv1.SeriesBegin) bool {
 	return d == s.definition && expected+1 == s.version && s.begun(begins)
 }
 
-// CheckDelete finds why the series may not be deleted. The errors are *VersionError,
-// *SuspendedError and *InUseError.
+// CheckDelete finds why the series may not be deleted. The error is *Error.
 func (s *Series) CheckDelete(now, expected int64) error {
 	if expected != s.version {
-		return &VersionError{Version: s.version, Expected: expected}
+		return wrongVersion(s.version, expected)
 	}
 	return s.inUse(now)
 }
 
 // judgeDefinition finds why the definition may not change. It returns an empty series of the new one
 // if all numbers are to be forgotten.
-func (s *Series) judgeDefinition(now int64, d Definition, expected int64, begins []Begin) (fresh *Series, err error) {
+func (s *Series) judgeDefinition(now int64, d Definition, expected int64, begins []*raftlogv1.SeriesBegin) (fresh *Series, err error) {
 	switch {
 	case expected != s.version:
-		return nil, &VersionError{Version: s.version, Expected: expected}
+		return nil, wrongVersion(s.version, expected)
 	case s.version == maxVersion:
-		return nil, &InvalidError{Field: "expected_version", Detail: "is the last"}
+		return nil, invalid("expected_version", "is the last")
 	}
 	if changed := d.follows(s.definition); changed != nil {
 		if err := s.inUse(now); err != nil {
@@ -80,12 +81,13 @@ func (s *Series) judgeDefinition(now int64, d Definition, expected int64, begins
 // that a restored series does not know.
 func (s *Series) inUse(now int64) error {
 	if s.suspended {
-		return &SuspendedError{}
+		return suspended()
 	}
 	for c := range s.scopes.from(0) {
 		// All others are final.
 		if count, _ := s.count(c, max(now, s.now)); count[Open]+count[Released] < c.last-c.offset {
-			return &InUseError{Scope: c.values}
+			return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_IN_USE, "name",
+				"%s has numbers that are confirmed or voided", name(c.values))
 		}
 	}
 	return nil

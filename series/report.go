@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/idnode/idnode/client/docid"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series/format"
 )
 
@@ -49,22 +50,23 @@ func (s *Series) summary(c *scope, now int64) Summary {
 }
 
 // Before returns, where the first number of a scope is among some, the last one so far of
-// the period before it with the same values. Of several such periods it is the newest.
-func (s *Series) Before(numbers []Number) (last Last, ok bool) {
+// the period before it with the same values; nil if there is none. Of several such periods it is
+// the newest.
+func (s *Series) Before(numbers []*raftlogv1.SeriesNumber) (last *raftlogv1.SeriesLast) {
 	var c *scope
-	var newest format.Date
+	var newest int32
 	for _, n := range numbers {
-		if c == nil || !slices.Equal(c.values, n.Scope) {
-			c, _ = s.find(n.Scope)
+		if c == nil || !slices.Equal(c.values, n.GetScope()) {
+			c, _ = s.find(n.GetScope())
 		}
-		if c == nil || n.Number != c.offset+1 || ok && n.Date < newest {
+		if c == nil || n.GetNumber() != c.offset+1 || last != nil && n.GetDate() < newest {
 			continue
 		}
 		if before := s.periodBefore(c); before != nil {
-			last, newest, ok = Last{Scope: before.values, Last: before.last}, n.Date, true
+			last, newest = &raftlogv1.SeriesLast{Scope: before.values, Last: before.last}, n.GetDate()
 		}
 	}
-	return last, ok
+	return last
 }
 
 // periodBefore returns the scope of the period before that of another, with the same
@@ -85,8 +87,10 @@ const maxListed = 1_000
 
 // Numbers returns up to limit numbers of a scope above one, ascending: those in a state,
 // or all if the state is 0. It looks at 1,000 numbers at most, and goes on above next; 0
-// is the end. The error is *UnknownScopeError.
-func (s *Series) Numbers(now int64, values []string, state State, above int64, limit int) (all []Number, next int64, err error) {
+// is the end. The error is *Error.
+func (s *Series) Numbers(now int64, values []string, state State, above int64, limit int) (
+	all []*raftlogv1.SeriesNumber, next int64, err error,
+) {
 	c, err := s.find(values)
 	if err != nil {
 		return nil, 0, err
@@ -111,22 +115,22 @@ func (s *Series) Numbers(now int64, values []string, state State, above int64, l
 
 // Find returns what is known of the number with a text. The error is a *format.Error for a
 // text that does not match the format; false means that the number was not taken.
-func (s *Series) Find(now int64, text string) (Number, bool, error) {
+func (s *Series) Find(now int64, text string) (*raftlogv1.SeriesNumber, bool, error) {
 	parsed, err := s.format.Parse(text)
 	if err != nil {
-		return Number{}, false, err
+		return nil, false, err
 	}
 	values, err := s.format.Scope(parsed.Date, parsed.Values)
 	if err != nil {
-		return Number{}, false, err
+		return nil, false, err
 	}
 	c, err := s.find(values)
 	if err != nil || parsed.Number <= c.offset || parsed.Number > c.last {
-		return Number{}, false, nil
+		return nil, false, nil
 	}
 	n := s.number(c, parsed.Number, max(now, s.now))
 	// Dates of one scope have several texts where the format shows more of them.
-	return n, docid.Fold(n.Text) == docid.Fold(text), nil
+	return n, docid.Fold(n.GetText()) == docid.Fold(text), nil
 }
 
 // VerifyCursor is where a verification goes on. The zero value is the beginning.

@@ -1,8 +1,10 @@
 package series
 
 import (
+	"math"
 	"slices"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series/format"
 )
 
@@ -10,78 +12,95 @@ import (
 const maxVersion = 1 << 53
 
 // Restore returns a series without numbers, of which PutNumbers and PutLost put in what a
-// frozen one had. The errors are those of New, and *InvalidError.
-func Restore(d Definition, version, since int64, suspended bool, now, voidedUntil int64) (*Series, error) {
-	s, err := New(d)
+// frozen one had. The errors are those of New.
+func Restore(m *raftlogv1.SeriesRecord) (*Series, error) {
+	return restore(rulesOf(m))
+}
+
+func rulesOf(m *raftlogv1.SeriesRecord) rules {
+	return rules{
+		definition: DefinitionOf(m.GetDefinition()), version: m.GetVersion(), since: m.GetSinceUnixNano(), now: m.GetTimeUnixNano(),
+		suspended: m.GetSuspended(), voidedUntil: m.GetVoidedUntilUnixNano(),
+	}
+}
+
+func restore(r rules) (*Series, error) {
+	s, err := New(r.definition)
 	if err != nil {
 		return nil, err
 	}
-	if version < 1 || version > maxVersion {
-		return nil, &InvalidError{Field: "version", Detail: "is out of range"}
+	if r.version < 1 || r.version > maxVersion {
+		return nil, invalid("version", "is out of range")
 	}
-	if voidedUntil > now {
-		return nil, &InvalidError{Field: "voided_until", Detail: "is in the future"}
+	if r.voidedUntil > r.now {
+		return nil, invalid("voided_until", "is in the future")
 	}
-	s.version, s.since, s.suspended, s.now, s.voidedUntil = version, since, suspended, now, voidedUntil
+	s.rules = r
 	return s, nil
 }
 
 // PutNumbers adds numbers of a frozen series, behind those that are there, or none. The errors
-// are *InvalidError and *format.Error.
-func (s *Series) PutNumbers(p Piece) error {
-	c, err := s.scopeOf(p.Scope)
+// are *Error and *format.Error.
+func (s *Series) PutNumbers(p *raftlogv1.SeriesNumbersRecord) error {
+	c, err := s.scopeOf(p.GetScope())
 	if err != nil {
 		return err
 	}
-	if err := s.checkPiece(c, p); err != nil {
+	numbers, err := s.recordsOf(c, p)
+	if err != nil {
+		return err
+	}
+	if err := s.checkNext(c, p, numbers); err != nil {
 		return err
 	}
 	s.begin(c)
 	c = s.scopes.own(c.index)
 	if c.empty() {
-		c.moveTo(p.offset())
+		c.moveTo(offsetOf(p))
 	}
-	for i := range p.Numbers {
-		s.store(c, c.add(), &p.Numbers[i])
+	for i := range numbers {
+		s.store(c, c.add(), &numbers[i])
 	}
-	if p.Closed {
+	if p.GetClosed() {
 		c.close()
 	}
 	return nil
 }
 
-// offset returns the last number from before the scope.
-func (p *Piece) offset() int64 { return max(p.Begin, 1) - 1 }
+// offsetOf returns the last number from before the scope of a piece.
+func offsetOf(p *raftlogv1.SeriesNumbersRecord) int64 { return max(p.GetBegin(), 1) - 1 }
 
-// check finds what no piece of a series has, in a scope of it.
-func (p *Piece) check(s *Series, c *scope) error {
-	invalid := func(field, detail string) error { return &InvalidError{Field: field, Detail: detail} }
-	count := int64(len(p.Numbers))
+// recordsOf returns the numbers of a piece. It refuses what no piece of a series has, in a scope of
+// it.
+func (s *Series) recordsOf(c *scope, p *raftlogv1.SeriesNumbersRecord) ([]record, error) {
+	first, count := p.GetFirst(), int64(len(p.GetNumbers()))
 	switch {
-	case p.Begin < 0 || p.Begin > s.most():
-		return invalid("begin", "is none of the format")
+	case p.GetBegin() < 0 || p.GetBegin() > s.most():
+		return nil, invalid("begin", "is none of the format")
 	case count > slabSize:
-		return invalid("numbers", "are more than 256")
-	case count == 0 && p.First != p.offset()+1:
-		return invalid("numbers", "are empty")
-	case p.First <= p.offset():
-		return invalid("numbers", "do not follow those before them")
-	case p.First > s.most() || p.First+count-1 > s.most():
-		return invalid("numbers", "are more than the format has")
+		return nil, invalid("numbers", "are more than 256")
+	case count == 0 && first != offsetOf(p)+1:
+		return nil, invalid("numbers", "are empty")
+	case first <= offsetOf(p):
+		return nil, invalid("numbers", "do not follow those before them")
+	case first > s.most() || first+count-1 > s.most():
+		return nil, invalid("numbers", "are more than the format has")
 	}
 	keys, checked := make(map[string]bool, count), format.LastDate+1
-	for i := range p.Numbers {
-		n := &p.Numbers[i]
+	records := make([]record, count)
+	for i, n := range p.GetNumbers() {
 		// Neighbours mostly have one date, and a date costs more than all the rest.
-		if n.Date != checked && !s.dated(c, n.Date) {
-			return invalid("numbers", "have one with a wrong date")
+		date := format.Date(n.GetDate())
+		if date != checked && !s.dated(c, date) {
+			return nil, invalid("numbers", "have one with a wrong date")
 		}
-		checked = n.Date
-		if err := n.check(keys); err != nil {
-			return err
+		checked = date
+		if err := checkStored(n, keys); err != nil {
+			return nil, err
 		}
+		records[i] = recordOf(n)
 	}
-	return nil
+	return records, nil
 }
 
 // scopeOf returns the scope with some values; a new one is not begun yet.
@@ -90,7 +109,7 @@ func (s *Series) scopeOf(values []string) (*scope, error) {
 		return c, nil
 	}
 	if s.scopes.len >= MaxScopes {
-		return nil, &InvalidError{Field: "scope", Detail: "is one too many"}
+		return nil, invalid("scope", "is one too many")
 	}
 	date, given, err := s.format.ParseScope(values)
 	if err != nil {
@@ -100,27 +119,23 @@ func (s *Series) scopeOf(values []string) (*scope, error) {
 	return s.newScope(values), err
 }
 
-// checkPiece finds what does not come next.
-func (s *Series) checkPiece(c *scope, p Piece) error {
-	if err := p.check(s, c); err != nil {
-		return err
-	}
-	invalid := func(field, detail string) error { return &InvalidError{Field: field, Detail: detail} }
+// checkNext finds what does not come next.
+func (s *Series) checkNext(c *scope, p *raftlogv1.SeriesNumbersRecord, numbers []record) error {
 	last := c.last
 	if c.empty() {
-		last = p.offset()
+		last = offsetOf(p)
 	}
 	switch {
-	case !c.empty() && c.offset != p.offset():
+	case !c.empty() && c.offset != offsetOf(p):
 		return invalid("begin", "is another one than before")
-	case p.First != last+1 || c.index < s.scopes.len && len(p.Numbers) == 0:
+	case p.GetFirst() != last+1 || c.index < s.scopes.len && len(numbers) == 0:
 		return invalid("numbers", "do not follow those before them")
 	}
-	for i := range p.Numbers {
-		switch n := &p.Numbers[i]; {
-		case s.suspended && (n.State == Open || n.State == Released):
+	for i := range numbers {
+		switch r := &numbers[i]; {
+		case s.suspended && (r.state == Open || r.state == Released):
 			return invalid("numbers", "have one that is open or released, and the series is suspended")
-		case n.owner() != "" && s.knows(n.owner()):
+		case r.owner() != "" && s.knows(r.owner()):
 			return invalid("keys", "are known already")
 		}
 	}
@@ -134,51 +149,54 @@ func (s *Series) dated(c *scope, d format.Date) bool {
 	return err == nil && slices.Equal(values, c.values)
 }
 
-// store has a number of a scope be as it is stored. No other key has it.
-func (s *Series) store(c *scope, number int64, n *Stored) {
-	c.change(number, func(r *record) { r.store(n) })
-	if key := c.at(number).owner(); key != "" {
+// store gives a number of a scope a record. No other key has the number.
+func (s *Series) store(c *scope, number int64, stored *record) {
+	c.change(number, func(r *record) { *r = *stored })
+	if key := stored.owner(); key != "" {
 		s.index.set(key, refOf(c.index, number))
 	}
 }
 
-func (r *record) store(n *Stored) {
-	*r = record{taken: n.Taken, expires: n.Expires, date: n.Date, state: n.State, shared: n.Shared}
-	r.write(n.Key, n.Label, n.Reason)
-}
-
-// owner returns the key that has the number; "" if none has it for certain.
-func (n *Stored) owner() string {
-	if n.Shared {
-		return ""
+// recordOf returns a stored number that was checked.
+func recordOf(n *raftlogv1.SeriesStored) record {
+	r := record{
+		taken: n.GetTakenUnixNano(), expires: n.GetExpiresUnixNano(), date: format.Date(n.GetDate()), state: State(n.GetState()),
+		shared: n.GetShared(),
 	}
-	return n.Key
+	r.write(n.GetKey(), n.GetLabel(), n.GetReason())
+	return r
 }
 
-// check finds what no series would have stored. It adds the key to keys, which has those of the
-// numbers before.
-func (n *Stored) check(keys map[string]bool) error {
-	keyless := n.State == Released || n.State == Voided || n.Shared
+// fill sets a stored number to a record.
+func (r *record) fill(n *raftlogv1.SeriesStored) {
+	n.Key, n.Label, n.State, n.Shared, n.Date = r.key(), r.label(), uint32(r.state), r.shared, int32(r.date)
+	n.TakenUnixNano, n.ExpiresUnixNano, n.Reason = r.taken, r.expires, r.reason()
+}
+
+// checkStored finds what no series would have stored. It adds the key to keys, which has those of
+// the numbers before.
+func checkStored(n *raftlogv1.SeriesStored, keys map[string]bool) error {
+	key, state := n.GetKey(), State(min(n.GetState(), math.MaxUint8))
 	switch {
-	case n.State < Open || n.State > Unknown:
-		return &InvalidError{Field: "numbers", Detail: "have one without a state"}
-	case n.Shared && n.State != Unknown:
-		return &InvalidError{Field: "numbers", Detail: "have one that is another key's, and not unknown"}
-	case n.State == Unknown && n.Expires != 0:
-		return &InvalidError{Field: "numbers", Detail: "have one that is unknown, and has an end"}
-	case (n.Reason != "") != (n.State == Voided) || len(n.Reason) > MaxReasonBytes || !visible(n.Reason):
-		return &InvalidError{Field: "numbers", Detail: "have one with a wrong reason"}
-	case len(n.Label) > MaxLabelBytes || !visible(n.Label):
-		return &InvalidError{Field: "numbers", Detail: "have one with a wrong label"}
-	case n.Key == "" && !keyless:
-		return &InvalidError{Field: "numbers", Detail: "have one without a key"}
-	case n.Key == "":
+	case state < Open || state > Unknown:
+		return invalid("numbers", "have one without a state")
+	case n.GetShared() && state != Unknown:
+		return invalid("numbers", "have one that is another key's, and not unknown")
+	case state == Unknown && n.GetExpiresUnixNano() != 0:
+		return invalid("numbers", "have one that is unknown, and has an end")
+	case (n.GetReason() != "") != (state == Voided) || len(n.GetReason()) > MaxReasonBytes || !visible(n.GetReason()):
+		return invalid("numbers", "have one with a wrong reason")
+	case len(n.GetLabel()) > MaxLabelBytes || !visible(n.GetLabel()):
+		return invalid("numbers", "have one with a wrong label")
+	case key == "" && state != Released && state != Voided && !n.GetShared():
+		return invalid("numbers", "have one without a key")
+	case key == "":
 		return nil
-	case !n.Shared && keys[n.Key]:
-		return &InvalidError{Field: "keys", Detail: "are known already"}
+	case !n.GetShared() && keys[key]:
+		return invalid("keys", "are known already")
 	}
-	keys[n.Key] = keys[n.Key] || !n.Shared
-	return checkKeys([]string{n.Key})
+	keys[key] = keys[key] || !n.GetShared()
+	return checkKeys([]string{key})
 }
 
 // knows reports whether a key has a number, or had one that another got.
@@ -188,17 +206,16 @@ func (s *Series) knows(key string) bool {
 }
 
 // PutLost adds a key of a frozen series whose number was given to another, unless the
-// series knows the key. The error is *InvalidError.
-func (s *Series) PutLost(l Lost) error {
-	if l.Number < 1 || l.Number > s.most() {
-		return &InvalidError{Field: "number", Detail: "is out of range"}
+// series knows the key. The error is *Error.
+func (s *Series) PutLost(m *raftlogv1.SeriesLostRecord) error {
+	if m.GetNumber() < 1 || m.GetNumber() > s.most() {
+		return invalid("number", "is out of range")
 	}
-	if err := checkKeys([]string{l.Key}); err != nil {
+	if err := checkKeys([]string{m.GetKey()}); err != nil {
 		return err
 	}
-	if s.knows(l.Key) {
-		return nil
+	if !s.knows(m.GetKey()) {
+		s.lose(m.GetKey(), lostKey{number: m.GetNumber(), released: m.GetReleased()})
 	}
-	s.lose(l)
 	return nil
 }

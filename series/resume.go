@@ -1,6 +1,9 @@
 package series
 
-import "github.com/idnode/idnode/series/format"
+import (
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series/format"
+)
 
 // Suspended reports whether the series gives no numbers. What it has can be confirmed,
 // voided and released.
@@ -27,16 +30,10 @@ func (s *Series) forgetAll() {
 		}
 	}
 	s.lost.Scan(func(key string, l lostKey) bool {
-		s.hash.Remove(Lost{Key: key, Number: l.number, Released: l.released}.hash())
+		s.hash.Remove(l.hash(key))
 		return true
 	})
 	s.lost, s.lostBytes = newLost(), 0
-}
-
-// keepsKeys reports whether no other key can get an open number, now or after a change of
-// the definition. A series without final numbers may be redefined in every part.
-func (s *Series) keepsKeys(final func() bool) bool {
-	return s.definition.OnRelease == ReleaseVoids && s.definition.OnExpiry != ExpiryReuses && final()
 }
 
 // forget makes the numbers of a scope unknown that have no last state.
@@ -60,31 +57,12 @@ func (s *Series) forget(c *scope, keep bool) {
 	}
 }
 
-// Last is the last number of a scope.
-type Last struct {
-	Scope []string
-	Last  int64
-}
-
-// InBooks is what the books have of a scope.
-type InBooks struct {
-	Scope []string
-	// Last is the last number.
-	Last int64
-	// LastDate is the greatest date, if DateGiven.
-	LastDate  format.Date
-	DateGiven bool
-	// Closed means that the scope was closed.
-	Closed bool
-}
-
 // Resume lets a suspended series go on; with more it stays suspended, because another call
 // follows. Numbers of the books that the series does not know become Unknown, with the last
 // date; a scope that it does not know begins with them. A series that is not suspended does
 // not change, and knows the numbers, or they may belong to other documents already. The
-// errors are *InvalidError, also for more than MaxUnknown numbers of a scope, and
-// *format.Error.
-func (s *Series) Resume(now int64, books []InBooks, more bool) error {
+// errors are *Error, also for more than MaxUnknown numbers of a scope, and *format.Error.
+func (s *Series) Resume(now int64, books []*raftlogv1.SeriesInBooks, more bool) error {
 	if err := s.checkBooks(books); err != nil {
 		return err
 	}
@@ -92,12 +70,12 @@ func (s *Series) Resume(now int64, books []InBooks, more bool) error {
 		return nil
 	}
 	s.advance(now)
-	for i := range books {
-		c, err := s.scopeOf(books[i].Scope)
+	for _, b := range books {
+		c, err := s.scopeOf(b.GetScope())
 		if err != nil {
 			return err // checkBooks found none.
 		}
-		s.extend(c, &books[i])
+		s.extend(c, b)
 	}
 	s.suspended = more
 	return nil
@@ -105,40 +83,39 @@ func (s *Series) Resume(now int64, books []InBooks, more bool) error {
 
 // extend adds the numbers of the books that a scope does not know. They have no time at
 // which a key got them.
-func (s *Series) extend(c *scope, b *InBooks) {
+func (s *Series) extend(c *scope, b *raftlogv1.SeriesInBooks) {
 	s.begin(c)
 	c = s.scopes.own(c.index)
 	date := max(c.begins, s.lastDate(c, s.now))
-	if b.DateGiven {
-		date = b.LastDate
+	if b.LastDate != nil {
+		date = format.Date(b.GetLastDate())
 	}
-	for c.last < b.Last {
+	for c.last < b.GetLast() {
 		number := c.add()
 		c.change(number, func(r *record) { r.state, r.date, r.shared = Unknown, date, true })
 	}
-	if b.Closed {
+	if b.GetClosed() {
 		c.close()
 	}
 }
 
 // checkBooks refuses numbers, dates and scopes that cannot be.
-func (s *Series) checkBooks(books []InBooks) error {
-	invalid := func(detail string) error { return &InvalidError{Field: "books", Detail: detail} }
+func (s *Series) checkBooks(books []*raftlogv1.SeriesInBooks) error {
+	invalid := func(detail string) error { return invalid("books", detail) }
 	seen, begins, unknown := map[string]bool{}, 0, int64(0)
-	for i := range books {
-		b := &books[i]
-		if seen[scopeName(b.Scope)] {
+	for _, b := range books {
+		if seen[scopeName(b.GetScope())] {
 			return invalid("have a scope twice")
 		}
-		seen[scopeName(b.Scope)] = true
-		c, err := s.scopeOf(b.Scope)
+		seen[scopeName(b.GetScope())] = true
+		c, err := s.scopeOf(b.GetScope())
 		if err != nil {
 			return err
 		}
 		if detail := s.wrongBooks(c, b); detail != "" {
 			return invalid(detail)
 		}
-		unknown += max(0, b.Last-c.last)
+		unknown += max(0, b.GetLast()-c.last)
 		if c.index == s.scopes.len {
 			begins++
 		}
@@ -153,22 +130,22 @@ func (s *Series) checkBooks(books []InBooks) error {
 }
 
 // wrongBooks says what the books cannot have of a scope.
-func (s *Series) wrongBooks(c *scope, b *InBooks) string {
-	beyond, ordered := b.Last > c.last, s.definition.Order != OrderAny
+func (s *Series) wrongBooks(c *scope, b *raftlogv1.SeriesInBooks) string {
+	beyond, ordered := b.GetLast() > c.last, s.definition.Order != OrderAny
 	switch {
-	case b.Last < 1 || b.Last > s.most():
+	case b.GetLast() < 1 || b.GetLast() > s.most():
 		return "have a number that is none of the format"
 	case !s.suspended && beyond:
 		return "are beyond the numbers of a series that is not suspended"
-	case !s.suspended && b.Closed && !c.closed:
+	case !s.suspended && b.GetClosed() && !c.closed:
 		return "close a scope of a series that is not suspended"
-	case b.Last-c.last > MaxUnknown:
+	case b.GetLast()-c.last > MaxUnknown:
 		return "are more than 100,000 beyond a number that is known"
-	case b.DateGiven && !s.dated(c, b.LastDate):
+	case b.LastDate != nil && !s.dated(c, format.Date(b.GetLastDate())):
 		return "have a last date that is not in the scope"
-	case beyond && ordered && !b.DateGiven:
+	case beyond && ordered && b.LastDate == nil:
 		return "have numbers beyond those that are known, and no last date"
-	case beyond && ordered && b.LastDate < s.lastDate(c, s.now):
+	case beyond && ordered && format.Date(b.GetLastDate()) < s.lastDate(c, s.now):
 		return "have a last date before that of a number that is known"
 	}
 	return ""

@@ -6,25 +6,16 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/idnode/idnode/internal/statehash"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series/format"
 )
 
 // Series is a series of document numbers.
 type Series struct {
-	definition Definition
-	format     *format.Format
-	version    int64
-	// since is when the numbers began, or began anew. It tells series of one name apart.
-	since int64
-	// now is the newest time that a call had.
-	now int64
-	// suspended means that it gives no numbers: a restored one may lack the newest.
-	suspended bool
-	// voidedUntil is when the policy stopped to void numbers whose time had ended. Those that
-	// ended until then are voided.
-	voidedUntil int64
-	scopes      list
-	byName      map[string]int
+	rules
+	format *format.Format
+	scopes list
+	byName map[string]int
 	// scopeBytes is how many bytes the names of the scopes have.
 	scopeBytes int64
 	// periods has the scopes by their values, and then by time.
@@ -38,6 +29,21 @@ type Series struct {
 	hash statehash.Sum
 }
 
+// rules are what a series is without its scopes, numbers and keys.
+type rules struct {
+	definition Definition
+	version    int64
+	// since is when the numbers began, or began anew. It tells series of one name apart.
+	since int64
+	// now is the newest time that a call had.
+	now int64
+	// suspended means that it gives no numbers: a restored one may lack the newest.
+	suspended bool
+	// voidedUntil is when the policy stopped to void numbers whose time had ended. Those that
+	// ended until then are voided.
+	voidedUntil int64
+}
+
 // lostKey is what a key had.
 type lostKey struct {
 	number int64
@@ -45,9 +51,9 @@ type lostKey struct {
 	released bool
 }
 
-// New returns an empty series, of version 1, with scopes that begin above 1. The errors are
-// *InvalidError, *FullError and those of format.Define.
-func New(d Definition, begins ...Begin) (*Series, error) {
+// New returns an empty series, of version 1, with scopes that begin above 1. The errors are *Error
+// and those of format.Define.
+func New(d Definition, begins ...*raftlogv1.SeriesBegin) (*Series, error) {
 	f, err := format.Define(d.Format, d.Reset)
 	if err != nil {
 		return nil, err
@@ -55,7 +61,7 @@ func New(d Definition, begins ...Begin) (*Series, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	s := &Series{definition: d, format: f, version: 1}
+	s := &Series{rules: rules{definition: d, version: 1}, format: f}
 	s.clear()
 	if err := s.checkBegins(begins); err != nil {
 		return nil, err
@@ -85,10 +91,10 @@ func (s *Series) Definition() (Definition, int64) { return s.definition, s.versi
 func (s *Series) Since() int64 { return s.since }
 
 // CheckPresent refuses what was made by another definition than the present one. The error is
-// *OutdatedError.
+// *Error.
 func (s *Series) CheckPresent(version, since int64) error {
 	if version != s.version || since != s.since {
-		return &OutdatedError{}
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "series", "the series was defined anew while the call went on")
 	}
 	return nil
 }
@@ -102,43 +108,23 @@ func (s *Series) advance(now int64) int64 {
 	return s.now
 }
 
-// Number is what is known of a number.
-type Number struct {
-	Key, Label string
-	// Scope is the period, where numbers begin again, and the scope values.
-	Scope  []string
-	Number int64
-	// Text is the number in the series' format.
-	Text  string
-	State State
-	// Date is the document's date.
-	Date format.Date
-	// Taken is when the key got the number, Expires when its time ends; 0 is never.
-	Taken, Expires int64
-	// Overdue means that the number is open after its time.
-	Overdue bool
-	// Reason is that of a voided number.
-	Reason string
-}
-
 // number returns what is known of a number at a time.
-func (s *Series) number(c *scope, number, now int64) Number {
+func (s *Series) number(c *scope, number, now int64) *raftlogv1.SeriesNumber {
 	r := c.at(number)
-	n := Number{
-		Key: r.key(), Label: r.label(), Scope: c.values, Number: number, Date: r.date, Taken: r.taken, Expires: r.expires,
-	}
-	n.State, n.Reason = s.stateOf(r, now)
-	n.Overdue = n.State == Open && r.ended(now)
+	state, reason := s.stateOf(r, now)
 	// The date and the values were checked when the number was given.
-	n.Text, _ = s.format.Format(r.date, c.given(), number)
-	return n
+	text, _ := s.format.Format(r.date, c.given(), number)
+	return &raftlogv1.SeriesNumber{
+		Key: r.key(), Label: r.label(), Scope: c.values, Number: number, Text: text, State: uint32(state),
+		Overdue: state == Open && r.ended(now), Date: int32(r.date), TakenUnixNano: r.taken, ExpiresUnixNano: r.expires, Reason: reason,
+	}
 }
 
 // WhoHas returns what is known of a key's number.
-func (s *Series) WhoHas(now int64, key string) (Number, bool) {
+func (s *Series) WhoHas(now int64, key string) (*raftlogv1.SeriesNumber, bool) {
 	r := s.index.find(key)
 	if r == 0 {
-		return Number{}, false
+		return nil, false
 	}
 	return s.number(s.scopes.at(r.scope()), r.number(), max(now, s.now)), true
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 	"github.com/idnode/idnode/test/cputime"
@@ -32,7 +33,7 @@ func request(keys ...string) series.Request {
 	return series.Request{Values: []string{"BERLIN"}, Date: today, Today: today, Keys: keys}
 }
 
-func mustTake(t *testing.T, s *series.Series, now int64, q series.Request) []series.Number {
+func mustTake(t *testing.T, s *series.Series, now int64, q series.Request) []*raftlogv1.SeriesNumber {
 	t.Helper()
 	numbers, err := s.Take(now, q)
 	if err != nil {
@@ -41,7 +42,7 @@ func mustTake(t *testing.T, s *series.Series, now int64, q series.Request) []ser
 	return numbers
 }
 
-func texts(numbers []series.Number) (all []string) {
+func texts(numbers []*raftlogv1.SeriesNumber) (all []string) {
 	for _, n := range numbers {
 		all = append(all, n.Text)
 	}
@@ -61,14 +62,14 @@ func TestTheLastNumberOfThePeriodBefore(t *testing.T) {
 			mustTake(t, s, 1, q)
 		}
 	}
-	for year, want := range map[string]series.Last{
+	for year, want := range map[string]*raftlogv1.SeriesLast{
 		"2024": {}, "2026": {Scope: []string{"2024", "ULM"}, Last: 2}, "2027": {Scope: []string{"2026", "ULM"}, Last: 1},
 		"2030": {Scope: []string{"2027", "ULM"}, Last: 4}, "2031": {},
 	} {
 		for _, same := range []*series.Series{s, restored(t, s.Freeze())} {
-			got, ok := same.Before([]series.Number{{Scope: []string{year, "ULM"}, Number: 1}})
-			if ok != (want.Last > 0) || got.Last != want.Last || !slices.Equal(got.Scope, want.Scope) {
-				t.Errorf("before %s: %v, %t, want %v", year, got, ok, want)
+			got := same.Before([]*raftlogv1.SeriesNumber{{Scope: []string{year, "ULM"}, Number: 1}})
+			if got.GetLast() != want.Last || !slices.Equal(got.GetScope(), want.Scope) {
+				t.Errorf("before %s: %v, want %v", year, got, want)
 			}
 		}
 	}
@@ -89,19 +90,19 @@ func TestARetryHasTheSameNumber(t *testing.T) {
 	q.Date += 60
 	for i, n := range mustTake(t, s, 200, q) {
 		want := first[i]
-		if n.Text != want.Text || n.Taken != 100 || n.Date != today || n.Label != "till 7" || n.Key != q.Keys[i] {
+		if n.Text != want.Text || n.TakenUnixNano != 100 || n.Date != int32(today) || n.Label != "till 7" || n.Key != q.Keys[i] {
 			t.Errorf("a retry got %+v, want %+v", n, want)
 		}
 	}
 	q.DateGiven = true
 	_, err := s.Take(300, q)
-	if conflict := (*series.ConflictError)(nil); !errors.As(err, &conflict) || conflict.First.Text != first[0].Text {
+	if conflict := (*series.Error)(nil); !errors.As(err, &conflict) || conflict.First.Text != first[0].Text {
 		t.Errorf("another date of the caller: %v", err)
 	}
 	q = request("order-2")
 	q.Values = []string{"PARIS"}
 	_, err = s.Take(300, q)
-	if conflict := (*series.ConflictError)(nil); !errors.As(err, &conflict) || conflict.First.Number != 2 {
+	if conflict := (*series.Error)(nil); !errors.As(err, &conflict) || conflict.First.Number != 2 {
 		t.Errorf("another scope: %v", err)
 	}
 }
@@ -111,25 +112,25 @@ func TestAllOrNothing(t *testing.T) {
 	s := newSeries(t, series.Definition{MaxOpen: 3, MaxKeys: 4})
 	mustTake(t, s, 1, request("a", "b"))
 	_, err := s.Take(2, request("c", "d"))
-	if many := (*series.TooManyOpenError)(nil); !errors.As(err, &many) || *many != (series.TooManyOpenError{Open: 2, Limit: 3, Oldest: "a"}) {
+	if says(err) != `2 numbers are open, and at most 3 may be; the lowest is that of key "a"` {
 		t.Fatalf("got %v", err)
 	}
-	_, err = s.Confirm(3, []series.Bound{{Key: "a"}, {Key: "c"}})
-	if unknown := (*series.UnknownKeyError)(nil); !errors.As(err, &unknown) || unknown.Key != "c" {
+	_, err = s.Confirm(3, []*raftlogv1.SeriesKey{{Key: "a"}, {Key: "c"}})
+	if says(err) != `key "c" has no number` {
 		t.Fatalf("got %v", err)
 	}
 	if sum := s.Report(3, 0, 100)[0]; sum.Last != 2 || sum.Open != 2 {
 		t.Fatalf("got %+v", sum)
 	}
-	if _, err := s.Confirm(4, []series.Bound{{Key: "a", Number: 1}, {Key: "b"}}); err != nil {
+	if _, err := s.Confirm(4, []*raftlogv1.SeriesKey{{Key: "a", Number: 1}, {Key: "b"}}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = s.Take(5, request("c", "d", "e"))
-	if full := (*series.FullError)(nil); !errors.As(err, &full) || *full != (series.FullError{What: "keys", Limit: 4}) {
+	if says(err) != "the series may have 4 keys" {
 		t.Fatalf("got %v", err)
 	}
 	if numbers := mustTake(t, s, 6, request("c", "a")); numbers[0].Number != 3 || numbers[1].Number != 1 ||
-		numbers[1].State != series.Confirmed {
+		numbers[1].State != uint32(series.Confirmed) {
 		t.Fatalf("got %+v", numbers)
 	}
 }
@@ -141,21 +142,20 @@ func TestALateConfirm(t *testing.T) {
 	if sum := s.Report(110, 0, 100)[0]; sum.Overdue != 2 || sum.Open != 2 {
 		t.Fatalf("got %+v", sum)
 	}
-	if _, err := s.Confirm(200, []series.Bound{{Key: "b"}}); err != nil {
+	if _, err := s.Confirm(200, []*raftlogv1.SeriesKey{{Key: "b"}}); err != nil {
 		t.Fatal(err)
 	}
 	if numbers := mustTake(t, s, 200, request("c")); numbers[0].Number != 1 {
 		t.Fatalf("got %+v", numbers)
 	}
-	_, err := s.Confirm(201, []series.Bound{{Key: "a"}})
-	if expired := (*series.ExpiredError)(nil); !errors.As(err, &expired) || *expired != (series.ExpiredError{Key: "a", Number: 1}) {
+	_, err := s.Confirm(201, []*raftlogv1.SeriesKey{{Key: "a"}})
+	if says(err) != `the reservation of key "a" has expired, and another key has number 1` {
 		t.Fatalf("got %v", err)
 	}
 	// The caller that still has 1 in its books does not confirm what the key has now.
 	mustTake(t, s, 202, request("a"))
-	_, err = s.Confirm(203, []series.Bound{{Key: "a", Number: 1}})
-	if other := (*series.OtherNumberError)(nil); !errors.As(err, &other) ||
-		*other != (series.OtherNumberError{Key: "a", Number: 3, Claimed: 1}) {
+	_, err = s.Confirm(203, []*raftlogv1.SeriesKey{{Key: "a", Number: 1}})
+	if says(err) != `key "a" has number 3, not 1` {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -164,11 +164,11 @@ func TestALateConfirm(t *testing.T) {
 func TestAWrongClockIsLate(t *testing.T) {
 	s := newSeries(t, series.Definition{OnExpiry: series.ExpiryVoids, ExpiresIn: 10})
 	mustTake(t, s, 1000, request("a"))
-	if numbers := mustTake(t, s, 500, request("b")); numbers[0].Expires != 1010 {
+	if numbers := mustTake(t, s, 500, request("b")); numbers[0].ExpiresUnixNano != 1010 {
 		t.Fatalf("got %+v", numbers)
 	}
-	_, err := s.Confirm(1010, []series.Bound{{Key: "b"}})
-	if state := (*series.StateError)(nil); !errors.As(err, &state) || state.State != series.Voided || state.Reason != series.ReasonExpired {
+	_, err := s.Confirm(1010, []*raftlogv1.SeriesKey{{Key: "b"}})
+	if kind(err) != "state" || !strings.HasSuffix(err.Error(), "is voided: "+series.ReasonExpired) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -187,13 +187,13 @@ func TestDefinitions(t *testing.T) {
 		d := valid
 		change(&d)
 		_, err := series.New(d)
-		if wrong := (*series.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != field {
+		if wrongField(err) != field {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
 	s := newSeries(t, series.Definition{Format: "{number:2}", Order: series.OrderDates})
 	mustTake(t, s, 1, series.Request{Date: today, Today: today, Keys: []string{"a"}})
-	if _, err := s.Confirm(1, []series.Bound{{Key: "a"}}); err != nil {
+	if _, err := s.Confirm(1, []*raftlogv1.SeriesKey{{Key: "a"}}); err != nil {
 		t.Fatal(err)
 	}
 	for field, change := range map[string]func(*series.Definition){
@@ -206,13 +206,13 @@ func TestDefinitions(t *testing.T) {
 		d, version := s.Definition()
 		change(&d)
 		err := s.Redefine(1, d, version)
-		if wrong := (*series.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != field {
+		if wrongField(err) != field {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
 	d, _ := s.Definition()
 	err := s.Redefine(1, d, 7)
-	if version := (*series.VersionError)(nil); !errors.As(err, &version) || *version != (series.VersionError{Version: 1, Expected: 7}) {
+	if says(err) != "the definition has version 1, not 7" {
 		t.Errorf("an old version: %v", err)
 	}
 }
@@ -221,23 +221,22 @@ func TestBadInput(t *testing.T) {
 	s := newSeries(t, series.Definition{})
 	for _, tt := range []struct {
 		field string
-		index int
 		keys  []string
 		label string
 		in    time.Duration
 	}{
 		{field: "keys"},
 		{field: "keys", keys: make([]string, 1001)},
-		{field: "keys", index: 1, keys: []string{"a", ""}},
+		{field: "keys", keys: []string{"a", ""}},
 		{field: "keys", keys: []string{strings.Repeat("a", 129)}},
 		{field: "keys", keys: []string{"a\n"}},
 		{field: "keys", keys: []string{"\xff"}},
-		{field: "keys", index: 1, keys: []string{"order-1", "order-1\u200b"}},
+		{field: "keys", keys: []string{"order-1", "order-1\u200b"}},
 		{field: "keys", keys: []string{"\ufeff4711"}},
 		{field: "keys", keys: []string{"order\u00ad"}},
 		{field: "keys", keys: []string{"order\ufe0f"}},
 		{field: "label", keys: []string{"a"}, label: "till\u2060"},
-		{field: "keys", index: 2, keys: []string{"a", "b", "a"}},
+		{field: "keys", keys: []string{"a", "b", "a"}},
 		{field: "label", keys: []string{"a"}, label: strings.Repeat("a", 65)},
 		{field: "label", keys: []string{"a"}, label: "\u202e"},
 		{field: "expires_in", keys: []string{"a"}, in: -1},
@@ -246,13 +245,13 @@ func TestBadInput(t *testing.T) {
 		q := request(tt.keys...)
 		q.Label, q.ExpiresIn = tt.label, tt.in
 		_, err := s.Take(1, q)
-		if wrong := (*series.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != tt.field || wrong.Index != tt.index {
+		if wrongField(err) != tt.field {
 			t.Errorf("%+v: %v", tt, err)
 		}
 	}
 	for _, reason := range []string{"", strings.Repeat("a", 129), "a\x00"} {
-		_, err := s.Void(1, []series.Bound{{Key: "a"}}, reason)
-		if wrong := (*series.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != "reason" {
+		_, err := s.Void(1, []*raftlogv1.SeriesKey{{Key: "a"}}, reason)
+		if wrongField(err) != "reason" {
 			t.Errorf("the reason %q: %v", reason, err)
 		}
 	}
@@ -265,12 +264,12 @@ func TestBadInput(t *testing.T) {
 func TestManyKeys(t *testing.T) {
 	s := newSeries(t, series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses})
 	const all = 20_000
-	var bound []series.Bound
+	var bound []*raftlogv1.SeriesKey
 	for i := 0; i < all; i += series.MaxKeys {
 		q := series.Request{Date: today, Today: today}
 		for n := range series.MaxKeys {
 			q.Keys = append(q.Keys, fmt.Sprintf("key-%d", i+n))
-			bound = append(bound, series.Bound{Key: q.Keys[n]})
+			bound = append(bound, &raftlogv1.SeriesKey{Key: q.Keys[n]})
 		}
 		mustTake(t, s, 1, q)
 	}
@@ -306,7 +305,7 @@ func TestATakeLooksAtSoManyNumbers(t *testing.T) {
 		s := newSeries(t, series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses})
 		fill(t, s, 0, 2_500)
 		release := func(i int) {
-			if _, err := s.Release(1, []series.Bound{{Key: fmt.Sprintf("invoice-%08d", i)}}); err != nil {
+			if _, err := s.Release(1, []*raftlogv1.SeriesKey{{Key: fmt.Sprintf("invoice-%08d", i)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -357,7 +356,7 @@ func reportTime(t *testing.T, overdue int) time.Duration {
 func TestAVerificationGoesOnAmongLostKeys(t *testing.T) {
 	s := newSeries(t, series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses})
 	for i := range 30 {
-		key := []series.Bound{{Key: fmt.Sprint("key", i)}}
+		key := []*raftlogv1.SeriesKey{{Key: fmt.Sprint("key", i)}}
 		mustTake(t, s, 1, series.Request{Date: today, Today: today, Keys: []string{key[0].Key}})
 		if _, err := s.Release(1, key); err != nil {
 			t.Fatal(err)
@@ -379,7 +378,7 @@ func TestAVerificationGoesOnAmongLostKeys(t *testing.T) {
 func TestAListLooksAtSoManyNumbers(t *testing.T) {
 	s := newSeries(t, series.Definition{Format: "{number}"})
 	fill(t, s, 0, 2_500)
-	if _, err := s.Void(1, []series.Bound{{Key: "invoice-00002499"}}, "torn"); err != nil {
+	if _, err := s.Void(1, []*raftlogv1.SeriesKey{{Key: "invoice-00002499"}}, "torn"); err != nil {
 		t.Fatal(err)
 	}
 	var places []int64

@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 )
 
 // inBranch takes a number of a branch, as it is spelled.
-func inBranch(t *testing.T, s *series.Series, branch string, year int, key string) series.Number {
+func inBranch(t *testing.T, s *series.Series, branch string, year int, key string) *raftlogv1.SeriesNumber {
 	t.Helper()
 	return mustTake(t, s, 1,
 		series.Request{
@@ -35,7 +36,7 @@ func TestSpellingsAreOneScope(t *testing.T) {
 	if n := inBranch(t, s, "aD", 2027, "new"); n.Text != "aD-2027-01" {
 		t.Errorf("the next year begins with %s", n.Text)
 	}
-	if before, ok := s.Before([]series.Number{{Scope: []string{"2027", "AD"}, Number: 1}}); !ok || before.Last != 3 ||
+	if before := s.Before([]*raftlogv1.SeriesNumber{{Scope: []string{"2027", "AD"}, Number: 1}}); before.GetLast() != 3 ||
 		before.Scope[1] != "Ad" {
 		t.Errorf("the year before ended with %+v", before)
 	}
@@ -63,7 +64,7 @@ func TestSpellingsMeetAfterARestore(t *testing.T) {
 		t.Fatalf("merged into %+v", x)
 	}
 	s.Suspend()
-	both := []series.InBooks{{Scope: []string{"FY2026", "Ad"}, Last: 5}, {Scope: []string{"fy2026", "aD"}, Last: 5}}
+	both := []*raftlogv1.SeriesInBooks{{Scope: []string{"FY2026", "Ad"}, Last: 5}, {Scope: []string{"fy2026", "aD"}, Last: 5}}
 	if err := s.Resume(1, both, false); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("a scope in two spellings: %v", err)
 	}

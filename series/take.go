@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/idnode/idnode/client/docid"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series/format"
 )
 
@@ -49,9 +50,8 @@ type taking struct {
 // state, for a number can be voided. The others get consecutive numbers in the order of
 // the keys.
 //
-// The errors are *InvalidError, *format.Error, *SuspendedError, *ConflictError,
-// *ClosedError, *DateBackError, *TooManyOpenError, *FullError and *format.FullError.
-func (s *Series) Take(now int64, q Request) ([]Number, error) {
+// The errors are *Error, *format.Error and *format.FullError.
+func (s *Series) Take(now int64, q Request) ([]*raftlogv1.SeriesNumber, error) {
 	if err := q.check(); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (s *Series) Take(now int64, q Request) ([]Number, error) {
 		return nil, err
 	}
 	if s.suspended {
-		return nil, &SuspendedError{}
+		return nil, suspended()
 	}
 	t := &taking{Request: &q, now: s.advance(now)}
 	if i, ok := s.byName[scopeName(values)]; ok {
@@ -74,7 +74,7 @@ func (s *Series) Take(now int64, q Request) ([]Number, error) {
 			return nil, err
 		}
 	}
-	numbers := make([]Number, len(q.Keys))
+	numbers := make([]*raftlogv1.SeriesNumber, len(q.Keys))
 	for i, key := range q.Keys {
 		numbers[i], _ = s.WhoHas(t.now, key)
 	}
@@ -83,32 +83,32 @@ func (s *Series) Take(now int64, q Request) ([]Number, error) {
 
 func (q *Request) check() error {
 	if len(q.Label) > MaxLabelBytes || !visible(q.Label) {
-		return &InvalidError{Field: "label", Detail: "is longer than 64 bytes, or has invisible characters"}
+		return invalid("label", "is longer than 64 bytes, or has invisible characters")
 	}
 	if q.ExpiresIn < 0 || q.ExpiresIn > MaxExpiresIn {
-		return &InvalidError{Field: "expires_in", Detail: "is not from 0 to 3650 days"}
+		return invalid("expires_in", "is not from 0 to 3650 days")
 	}
 	return checkKeys(q.Keys)
 }
 
 func checkKeys(keys []string) error {
 	if len(keys) < 1 || len(keys) > MaxKeys {
-		return &InvalidError{Field: "keys", Detail: "are not 1 to 1000"}
+		return invalid("keys", "are not 1 to 1000")
 	}
 	var seen map[string]bool // One key is no map's worth.
 	if len(keys) > 1 {
 		seen = make(map[string]bool, len(keys))
 	}
-	for i, key := range keys {
+	for _, key := range keys {
 		switch {
 		case key == "":
-			return &InvalidError{Field: "keys", Index: i, Detail: "has an empty key"}
+			return invalid("keys", "has an empty key")
 		case len(key) > MaxKeyBytes:
-			return &InvalidError{Field: "keys", Index: i, Detail: "has a key of more than 128 bytes"}
+			return invalid("keys", "has a key of more than 128 bytes")
 		case !visible(key):
-			return &InvalidError{Field: "keys", Index: i, Detail: "has a key with invisible characters, or that is not UTF-8"}
+			return invalid("keys", "has a key with invisible characters, or that is not UTF-8")
 		case seen[key]:
-			return &InvalidError{Field: "keys", Index: i, Detail: "has a key twice"}
+			return invalid("keys", "has a key twice")
 		}
 		if seen != nil {
 			seen[key] = true
@@ -138,7 +138,7 @@ func (s *Series) sort(t *taking) error {
 			continue
 		}
 		if t.DateGiven && (t.Date != r.date || c != t.scope) || !sameValues(c.given(), t.Values) {
-			return &ConflictError{First: s.number(c, at.number(), t.now)}
+			return conflict(s.number(c, at.number(), t.now))
 		}
 		if s.lapsed(r, t.now) {
 			if t.kept == nil {
@@ -211,7 +211,7 @@ func (t *taking) expires(d *Definition) int64 {
 func (s *Series) refuseEnd(in time.Duration) error {
 	most := cmp.Or(s.definition.ExpiresIn, MaxExpiresIn)
 	if least := min(MinExpiresIn, most); in != 0 && (in < least || in > most) {
-		return &InvalidError{Field: "expires_in", Detail: fmt.Sprintf("is not from %v to %v", least, most)}
+		return invalid("expires_in", fmt.Sprintf("is not from %v to %v", least, most))
 	}
 	return nil
 }
@@ -225,13 +225,14 @@ func (s *Series) refuse(t *taking, c *scope, first int64) error {
 	d := &s.definition
 	switch {
 	case c.index >= MaxScopes:
-		return &FullError{What: "scopes", Limit: MaxScopes}
+		return full(MaxScopes, "scopes")
 	case t.Date > t.Today+d.maxAhead():
-		return &InvalidError{Field: "date", Detail: fmt.Sprintf("%s is after %s, and today is %s", t.Date, t.Today+d.maxAhead(), t.Today)}
+		return invalid("date", fmt.Sprintf("%s is after %s, and today is %s", t.Date, t.Today+d.maxAhead(), t.Today))
 	case d.Order != OrderAny && t.Date < s.lastDate(c, t.now):
-		return &DateBackError{Date: t.Date, Last: s.lastDate(c, t.now)}
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DATE_BACK, "date",
+			"date %s is before %s, that of the last number", t.Date, s.lastDate(c, t.now))
 	case d.MaxKeys > 0 && s.tooManyKeys(t.fresh):
-		return &FullError{What: "keys", Limit: d.MaxKeys}
+		return full(d.MaxKeys, "keys")
 	case last > s.most():
 		return &format.FullError{Number: last, Most: s.format.Most()}
 	}
@@ -265,12 +266,14 @@ func (s *Series) refuseOpen(t *taking, c *scope, more int64) error {
 	limit := s.definition.openLimit()
 	switch {
 	case c.closed:
-		return &ClosedError{Scope: c.values, Last: c.last}
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SCOPE_CLOSED, "values",
+			"%s is closed, its last number is %d", name(c.values), c.last)
 	case limit == 0 || c.count[Open]+more <= limit:
 		return nil
 	}
 	if open := c.count[Open] - c.ended(s.goneBy(t.now)); open+more > limit {
-		return &TooManyOpenError{Open: open, Limit: limit, Oldest: s.oldest(c, t.now)}
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_TOO_MANY_OPEN, "keys",
+			"%d numbers are open, and at most %d may be; the lowest is that of key %q", open, limit, s.oldest(c, t.now))
 	}
 	return nil
 }
@@ -293,7 +296,7 @@ func (s *Series) bind(t *taking, c *scope, key string, number, expires int64) {
 		number = c.add()
 	} else if r := c.at(number); r.key() != "" {
 		s.index.drop(r.key())
-		s.lose(Lost{Key: strings.Clone(r.key()), Number: number, Released: r.state == Released})
+		s.lose(strings.Clone(r.key()), lostKey{number: number, released: r.state == Released})
 	}
 	c.change(number, func(r *record) {
 		*r = record{taken: taken, expires: expires, date: t.Date, state: Open}
@@ -312,16 +315,16 @@ func (s *Series) detach(key string) {
 }
 
 // lose notes that a key's number belongs to another.
-func (s *Series) lose(l Lost) {
-	s.lost.Set(l.Key, lostKey{number: l.Number, released: l.Released})
-	s.lostBytes += int64(len(l.Key))
-	s.hash.Add(l.hash())
+func (s *Series) lose(key string, l lostKey) {
+	s.lost.Set(key, l)
+	s.lostBytes += int64(len(key))
+	s.hash.Add(l.hash(key))
 }
 
 // regain forgets that a key had a number.
 func (s *Series) regain(key string) {
 	if l, ok := s.lost.Delete(key); ok {
 		s.lostBytes -= int64(len(key))
-		s.hash.Remove(Lost{Key: key, Number: l.number, Released: l.released}.hash())
+		s.hash.Remove(l.hash(key))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series/format"
 )
 
@@ -17,7 +18,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"has a deadline":              func(_ *Series, c *scope) { c.at(2).state = Open },
 		"has a reason":                func(_ *Series, c *scope) { c.at(3).write("c", "", "") },
 		"has no key":                  func(_ *Series, c *scope) { c.at(1).write("", "", "") },
-		"that has lost its number":    func(s *Series, _ *scope) { s.lose(Lost{Key: "a", Number: 1}) },
+		"that has lost its number":    func(s *Series, _ *scope) { s.lose("a", lostKey{number: 1}) },
 		"has a key that leads":        func(s *Series, _ *scope) { s.index.set("b", refOf(0, 1)) },
 		"the sums of the states":      func(_ *Series, c *scope) { c.count[Open]++ },
 		"does not exist, and a key":   func(s *Series, _ *scope) { s.index.len++ },
@@ -28,9 +29,9 @@ func TestVerifyFindsDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = s.Take(1, Request{Date: format.DateOf(2026, 1, 1), Today: format.DateOf(2026, 1, 1), Keys: []string{"a", "b", "c", "d"}})
-		_, err2 := s.Confirm(2, []Bound{{Key: "b"}})
-		_, err3 := s.Void(2, []Bound{{Key: "c"}}, "torn")
-		_, err4 := s.Release(2, []Bound{{Key: "d"}})
+		_, err2 := s.Confirm(2, []*raftlogv1.SeriesKey{{Key: "b"}})
+		_, err3 := s.Void(2, []*raftlogv1.SeriesKey{{Key: "c"}}, "torn")
+		_, err4 := s.Release(2, []*raftlogv1.SeriesKey{{Key: "d"}})
 		if err := errors.Join(err, err2, err3, err4, s.Verify()); err != nil {
 			t.Fatal(err)
 		}
@@ -85,20 +86,31 @@ func TestACursorOfASeriesOfBeforeBeginsAgain(t *testing.T) {
 // TestErrorsSayWhat: each error names what its caller needs to act.
 func TestErrorsSayWhat(t *testing.T) {
 	scope, day := []string{"2026", "BERLIN"}, format.DateOf(2026, 11, 23)
+	s, err := New(Definition{Format: "{number}", Order: OrderDates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, missing := s.Release(1, []*raftlogv1.SeriesKey{{Key: "a"}})
+	_, noScope := s.CloseScope(1, nil)
+	_, err1 := s.Take(1, Request{Date: day, Today: day, Keys: []string{"b"}})
+	_, back := s.Take(1, Request{Date: day - 1, Today: day, Keys: []string{"c"}})
+	_, err2 := s.CloseScope(1, nil)
+	_, closed := s.Take(1, Request{Date: day, Today: day, Keys: []string{"c"}})
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
 	for want, err := range map[string]error{
-		"keys are not 1 to 1000":                 &InvalidError{Field: "keys", Detail: "are not 1 to 1000"},
-		"the definition has version 2, not 1":    &VersionError{Version: 2, Expected: 1},
-		`key "a" has number 7 of 2026 BERLIN`:    &ConflictError{First: Number{Key: "a", Number: 7, Scope: scope, Date: day}},
-		"2026 BERLIN is closed, its last number": &ClosedError{Scope: scope, Last: 7},
-		"date 2026-11-22 is before 2026-11-23":   &DateBackError{Date: day - 1, Last: day},
-		`the lowest is that of key "a"`:          &TooManyOpenError{Open: 3, Limit: 3, Oldest: "a"},
-		"the series may have 9 keys":             &FullError{What: "keys", Limit: 9},
-		`key "a" has no number`:                  &UnknownKeyError{Key: "a"},
-		"the series has no numbers":              &UnknownScopeError{},
-		"another key has number 7":               &ExpiredError{Key: "a", Number: 7},
-		`number 7 of key "a" is voided: torn`:    &StateError{Key: "a", Number: 7, State: Voided, Reason: "torn"},
-		`number 7 of key "a" is confirmed`:       &StateError{Key: "a", Number: 7, State: Confirmed},
-		`key "a" has number 7, not 8`:            &OtherNumberError{Key: "a", Number: 7, Claimed: 8},
+		"keys are not 1 to 1000":                 invalid("keys", "are not 1 to 1000"),
+		"the definition has version 2, not 1":    wrongVersion(2, 1),
+		`key "a" has number 7 of 2026 BERLIN`:    conflict(&raftlogv1.SeriesNumber{Key: "a", Number: 7, Scope: scope, Date: int32(day)}),
+		"series is closed, its last number is 1": closed,
+		"date 2026-11-22 is before 2026-11-23":   back,
+		"the series may have 9 keys":             full(9, "keys"),
+		`key "a" has no number`:                  missing,
+		"the series has no numbers":              noScope,
+		`number 7 of key "a" is voided: torn`:    wrongState("a", 7, Voided, "torn"),
+		`number 7 of key "a" is confirmed`:       wrongState("a", 7, Confirmed, ""),
+		`key "a" has number 7, not 8`:            otherNumber("a", 7, 8),
 		"number 7 of 2026 BERLIN is in no state": &VerifyError{Scope: scope, Number: 7, Detail: "is in no state"},
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 )
@@ -87,11 +88,11 @@ func TestSeriesPageTexts(t *testing.T) {
 		switch name := words[1]; words[0] {
 		case "define":
 			m := defined.FindStringSubmatch(line)
-			var begins []series.Begin
+			var begins []*raftlogv1.SeriesBegin
 			for _, b := range begun.FindAllStringSubmatch(line, -1) {
 				scope, _ := parseScope(b[1])
 				first, _ := strconv.ParseInt(b[2], 10, 64)
-				begins = append(begins, series.Begin{Scope: scope, First: first})
+				begins = append(begins, &raftlogv1.SeriesBegin{Scope: scope, First: first})
 			}
 			s, err := series.New(series.Definition{Format: m[1], Reset: resets[m[2]]}, begins...)
 			if err != nil {

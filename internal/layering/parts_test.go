@@ -64,8 +64,8 @@ var parts = []part{
 	{folder: "worker", floor: 0, pure: true, beside: []string{"client/snowflake", "internal/statehash"}, modules: []string{btree}},
 	{folder: "identity", floor: 0, pure: true, beside: []string{"client/docid"}},
 	{
-		folder: "series", floor: 0, pure: true, beside: []string{"client/docid", "internal/statehash", "series/format"},
-		modules: []string{btree},
+		folder: "series", floor: 0, pure: true, modules: []string{btree},
+		beside: []string{"client/docid", "internal/statehash", "proto/raftlog/v1", "series/format"},
 	},
 	{folder: "series/format", floor: 0, pure: true, beside: []string{"client/docid"}},
 	{folder: "etag", floor: 0},

@@ -156,6 +156,8 @@ func answers(result *raftlogv1.Result, payload proto.Message) bool {
 		return result.GetMergeCluster() != nil
 	case *raftlogv1.WorkerAcquire:
 		return result.GetWorkerLease() != nil
+	case *raftlogv1.SeriesEnd, *raftlogv1.SeriesReconcile:
+		return result.GetSeriesNumbers() != nil
 	}
 	return true
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 )
@@ -50,21 +51,21 @@ func seriesMessage(s fsm.NamedSeries) *idnodev1.Series {
 	}
 }
 
-func numberMessage(n series.Number) *idnodev1.SeriesNumber {
+func numberMessage(n *raftlogv1.SeriesNumber) *idnodev1.SeriesNumber {
 	m := &idnodev1.SeriesNumber{
-		Key: n.Key, Text: n.Text, Scope: n.Scope, Number: n.Number, State: idnodev1.NumberState(n.State), Overdue: n.Overdue,
-		Label: n.Label, Reason: n.Reason,
+		Key: n.GetKey(), Text: n.GetText(), Scope: n.GetScope(), Number: n.GetNumber(), State: idnodev1.NumberState(n.GetState()),
+		Overdue: n.GetOverdue(), Label: n.GetLabel(), Reason: n.GetReason(),
 	}
-	if n.Taken != 0 {
-		m.Date, m.Taken = n.Date.String(), timestamppb.New(time.Unix(0, n.Taken))
+	if n.GetTakenUnixNano() != 0 {
+		m.Date, m.Taken = format.Date(n.GetDate()).String(), timestamppb.New(time.Unix(0, n.GetTakenUnixNano()))
 	}
-	if n.Expires != 0 {
-		m.Expires = timestamppb.New(time.Unix(0, n.Expires))
+	if n.GetExpiresUnixNano() != 0 {
+		m.Expires = timestamppb.New(time.Unix(0, n.GetExpiresUnixNano()))
 	}
 	return m
 }
 
-func numberMessages(numbers []series.Number) []*idnodev1.SeriesNumber {
+func numberMessages(numbers []*raftlogv1.SeriesNumber) []*idnodev1.SeriesNumber {
 	list := make([]*idnodev1.SeriesNumber, len(numbers))
 	for i, n := range numbers {
 		list[i] = numberMessage(n)

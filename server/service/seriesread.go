@@ -10,6 +10,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/pause"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 )
 
@@ -144,12 +145,12 @@ func (n *numbers) listNumbers(ctx context.Context, req *idnodev1.ListNumbersRequ
 		return nil, err
 	}
 	defer end()
-	var found []series.Number
+	var found []*raftlogv1.SeriesNumber
 	var next int64
 	var unknown error
 	pieces := piecesOfPage
 	index, err := n.readPieces(ctx, req, withinPage(ctx), func(s *series.Series) bool {
-		var some []series.Number
+		var some []*raftlogv1.SeriesNumber
 		some, next, unknown = s.Numbers(time.Now().UnixNano(), req.GetScope(), state, above, c.size-len(found))
 		found, above = append(found, some...), next
 		pieces--
@@ -215,7 +216,7 @@ func (n *numbers) whoHas(ctx context.Context, req *idnodev1.WhoHasRequest) (*idn
 	if (req.GetKey() == "") == (req.GetText() == "") {
 		return nil, invalid(ReasonInvalidSeries, "key", "give either a key or a text")
 	}
-	var number series.Number
+	var number *raftlogv1.SeriesNumber
 	var found bool
 	var bad error
 	index, err := n.readSeries(ctx, req, func(_ fsm.NamedSeries, s *series.Series) {

@@ -178,7 +178,7 @@ func refusalError(r *raftlogv1.Refusal) *Error {
 		e.Message = "refused by the cluster"
 	}
 	if r.GetSeriesNumber() != nil {
-		e.Number = numberMessage(op.NumberOf(r.GetSeriesNumber()))
+		e.Number = numberMessage(r.GetSeriesNumber())
 	}
 	if reason, ok := reasonOfField[e.Field]; ok && e.Reason == ReasonInvalidRequest {
 		e.Reason = reason

@@ -70,7 +70,7 @@ func TestAuditLog(t *testing.T) {
 // TestSeriesAreCounted in what the state holds.
 func TestSeriesAreCounted(t *testing.T) {
 	w := newWorld(t)
-	define := &raftlogv1.SeriesDefine{Name: "invoices", Definition: op.SeriesDefinition(series.Definition{Format: "{number}"})}
+	define := &raftlogv1.SeriesDefine{Name: "invoices", Definition: series.DefinitionMessage(series.Definition{Format: "{number}"})}
 	w.Must(op.Envelope{Database: "default"}, define)
 	wantJSON(t, send(w.newServer(httpapi.Config{}), get, api+"overview", ""), 200, `{"counts":{"series":1,"series_keys":0}}`)
 }

@@ -80,7 +80,7 @@ func newGenesis(s scenario) *fsm.State {
 // restoredBooks are the operations that restore the books from a backup in which number 1 was
 // released. Nobody has said since whether a document has it.
 func restoredBooks() (operations [][]byte) {
-	d := op.SeriesDefinition(series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses})
+	d := series.DefinitionMessage(series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses})
 	for _, payload := range []proto.Message{
 		&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: books, Definition: d, Version: 1}}},
 		&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
