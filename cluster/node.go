@@ -93,7 +93,7 @@ func newNode(cfg Config, record *member.Record) *Node {
 		Save: cfg.Storage.SaveRecord, Fail: n.lifecycle.fail,
 	})
 	n.table = peers.NewTable(cfg.Registry, n.record)
-	n.hosts = peers.NewHosts(n.lifecycle.ctx, peers.HostsConfig{Dial: cfg.Network.DialContext, Lookup: cfg.LookupHost, Last: record.Hosts})
+	n.hosts = peers.NewHosts(n.lifecycle.ctx, cfg.Network.DialContext, cfg.LookupHost, record.Hosts)
 	n.space = disk.NewSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
 	n.disk = disk.NewWrites(n.log)
 	n.clusterCheck = peers.NewClusterCheck(n.log)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -12,6 +13,29 @@ import (
 	"github.com/idnode/idnode/cluster/raftguard"
 	"github.com/idnode/idnode/internal/pause"
 )
+
+// appliedBytes counts the bytes of the entries applied since the state was last frozen
+// for a snapshot. The Raft library counts entries only. Only the goroutine that
+// applies uses it, but for full.
+type appliedBytes struct {
+	bytes, limit int64
+	// full means that the limit was passed.
+	full atomic.Bool
+}
+
+// applied counts an entry. Each time the limit is passed the count restarts, so that a
+// failed snapshot is tried again.
+func (v *appliedBytes) applied(bytes int) {
+	v.bytes += int64(bytes)
+	if v.bytes < v.limit {
+		return
+	}
+	v.bytes = 0
+	v.full.Store(true)
+}
+
+// frozen says that a snapshot has begun.
+func (v *appliedBytes) frozen() { v.bytes = 0 }
 
 // maxTurn bounds the time between the snapshots of two nodes.
 const maxTurn = 10 * time.Second

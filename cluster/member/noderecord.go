@@ -10,6 +10,14 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
+// Addresses are a node's addresses, as host:port with a name or an IP.
+type Addresses struct {
+	GRPC string
+	Raft string
+	// HTTP is empty if the node has no HTTP port.
+	HTTP string
+}
+
 // NodeRecord is the record of the running node, in memory and in the storage. Readers get a
 // record that is never changed. A record that the node must not go on ends the node. It is
 // safe for concurrent use.

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/hashicorp/raft"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -64,6 +66,16 @@ type Record struct {
 	// Revision is the number of times the record was written.
 	Revision uint64 `json:"revision"`
 }
+
+// NewID returns a random id.
+func NewID() (id nodeid.ID) {
+	_, _ = rand.Read(id[:]) // rand.Read never fails.
+	return id
+}
+
+// ServerID returns the Raft id of the member with these raw id bytes, which may come from a
+// message: a wrong length gives an id that no node has.
+func ServerID(raw []byte) raft.ServerID { return raft.ServerID(hex.EncodeToString(raw)) }
 
 // InCluster reports whether the node belongs to a cluster.
 func (r *Record) InCluster() bool { return len(r.ClusterID) > 0 }

@@ -37,19 +37,13 @@ type Hosts struct {
 	last map[string][]string
 }
 
-// HostsConfig is what hosts need.
-type HostsConfig struct {
-	Dial func(ctx context.Context, address string) (net.Conn, error)
-	// Lookup may be nil: then addresses are dialled as they are.
-	Lookup func(ctx context.Context, host string) ([]string, error)
-	// Last are the addresses by name that the process before knew.
-	Last map[string][]string
-}
-
-// NewHosts returns hosts. ctx ends with the node.
-func NewHosts(ctx context.Context, cfg HostsConfig) *Hosts {
-	h := &Hosts{ctx: ctx, dial: cfg.Dial, lookup: cfg.Lookup, last: map[string][]string{}}
-	maps.Copy(h.last, cfg.Last)
+// NewHosts returns hosts. ctx ends with the node. lookup may be nil: then addresses are dialled as
+// they are. last are the addresses by name that the process before knew.
+func NewHosts(ctx context.Context, dial func(ctx context.Context, address string) (net.Conn, error),
+	lookup func(ctx context.Context, host string) ([]string, error), last map[string][]string,
+) *Hosts {
+	h := &Hosts{ctx: ctx, dial: dial, lookup: lookup, last: map[string][]string{}}
+	maps.Copy(h.last, last)
 	return h
 }
 

@@ -81,7 +81,7 @@ func TestTheLastAddressesOfAName(t *testing.T) {
 				ctx, end := context.WithCancel(t.Context())
 				defer end()
 				s := tt.now
-				h := NewHosts(ctx, HostsConfig{s.dial, s.lookup, tt.last})
+				h := NewHosts(ctx, s.dial, s.lookup, tt.last)
 				if tt.before != nil {
 					s = *tt.before
 					if _, err := h.DialContext(t.Context(), "b:7"); err != nil {
@@ -108,7 +108,7 @@ func TestASlowLookUpIsForTheNextDial(t *testing.T) {
 		s := &nameService{ips: []string{"10.0.0.2"}, takes: 2 * lookupWait}
 		alive, end := context.WithCancel(t.Context())
 		defer end()
-		h := NewHosts(alive, HostsConfig{s.dial, s.lookup, map[string][]string{"b": {"10.0.0.1"}}})
+		h := NewHosts(alive, s.dial, s.lookup, map[string][]string{"b": {"10.0.0.1"}})
 		for range 2 {
 			if _, err := h.DialContext(t.Context(), "b:7"); err != nil {
 				t.Fatal(err)
@@ -127,7 +127,7 @@ func TestADialInAHurryWaitsLessForNames(t *testing.T) {
 		s := &nameService{takes: time.Hour}
 		alive, end := context.WithCancel(t.Context())
 		defer end()
-		h := NewHosts(alive, HostsConfig{s.dial, s.lookup, map[string][]string{"b": {"10.0.0.1"}}})
+		h := NewHosts(alive, s.dial, s.lookup, map[string][]string{"b": {"10.0.0.1"}})
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // As after the loss of a leader.
 		defer cancel()
 		if _, err := h.DialContext(ctx, "b:7"); err != nil {
@@ -140,8 +140,8 @@ func TestADialInAHurryWaitsLessForNames(t *testing.T) {
 func TestNoNameIsLookedUpWithoutNeed(t *testing.T) {
 	s := &nameService{err: errors.New("asked")}
 	for _, h := range []*Hosts{
-		NewHosts(t.Context(), HostsConfig{Dial: s.dial, Lookup: s.lookup}),
-		NewHosts(t.Context(), HostsConfig{Dial: s.dial}),
+		NewHosts(t.Context(), s.dial, s.lookup, nil),
+		NewHosts(t.Context(), s.dial, nil, nil),
 	} {
 		for _, address := range []string{"10.0.0.1:7", "[::1]:7", "name:7"} {
 			_, err := h.DialContext(t.Context(), address)
@@ -154,7 +154,7 @@ func TestNoNameIsLookedUpWithoutNeed(t *testing.T) {
 
 // TestTheRecordHasTheAddressesOfMembers, not of every name that was ever dialled.
 func TestTheRecordHasTheAddressesOfMembers(t *testing.T) {
-	h := NewHosts(t.Context(), HostsConfig{Last: map[string][]string{"b": {"10.0.0.1"}, "gone": {"10.0.0.2"}, "stranger": {"10.0.0.3"}}})
+	h := NewHosts(t.Context(), nil, nil, map[string][]string{"b": {"10.0.0.1"}, "gone": {"10.0.0.2"}, "stranger": {"10.0.0.3"}})
 	got := h.of([]*raftlogv1.Member{
 		{GrpcAddress: "b:7400", RaftAddress: "c:7401"}, {GrpcAddress: "gone:7400", Removed: true}, {GrpcAddress: "10.0.0.9:7400"},
 	})

@@ -8,6 +8,8 @@ package quorum
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -20,7 +22,18 @@ const (
 	pingEvery = 100 * time.Millisecond
 	// PingTimeout is the time a voter has to answer.
 	PingTimeout = 300 * time.Millisecond
+	// Tick is how often the evidence is checked.
+	Tick = 25 * time.Millisecond
+	// minGrace is the lower bound of Grace. A call in flight must learn within 0.6 s that the
+	// quorum is gone, on a busy machine too; the evidence is at most one heartbeat old when a
+	// link is cut.
+	minGrace = 350 * time.Millisecond
 )
+
+// Grace returns how old the newest evidence may be with the given lease of a leader. A
+// leader's own is always one lease old; the rest is the delay that a busy machine may
+// add.
+func Grace(lease time.Duration) time.Duration { return max(minGrace, lease*7/4) }
 
 // Raft is what the library knows.
 type Raft interface {
@@ -107,4 +120,85 @@ func (m *Monitor) ping(ctx context.Context, voters []string) {
 			m.replies.answered(id, sent, err == nil)
 		})
 	}
+}
+
+// evidence decides by its age whether a quorum can be reached. It has no clock and no lock.
+type evidence struct {
+	grace  time.Duration
+	newest time.Time
+	looked time.Time
+}
+
+// look takes the newest evidence and reports whether a quorum counts as in reach. Time
+// without calls of look does not count: then this process hardly ran, and could not see
+// any evidence.
+func (e *evidence) look(now, at time.Time) bool {
+	if away := now.Sub(e.looked) - 4*Tick; !e.looked.IsZero() && away > 0 {
+		e.newest = e.newest.Add(away)
+	}
+	e.looked = now
+	if at.After(e.newest) {
+		e.newest = at
+	}
+	return !e.newest.IsZero() && now.Sub(e.newest) <= e.grace
+}
+
+// replies remembers when each voter last answered a ping, by the time the ping
+// was sent.
+type replies struct {
+	mu     sync.Mutex
+	sent   map[string]time.Time
+	asking map[string]bool
+}
+
+func newReplies() *replies {
+	return &replies{sent: map[string]time.Time{}, asking: map[string]bool{}}
+}
+
+// ask reports whether the voter may be pinged now: one ping at a time.
+func (r *replies) ask(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asking[id] {
+		return false
+	}
+	r.asking[id] = true
+	return true
+}
+
+// answered records the end of a ping that ask allowed.
+func (r *replies) answered(id string, sent time.Time, ok bool) {
+	r.mu.Lock()
+	delete(r.asking, id)
+	r.mu.Unlock()
+	r.heard(id, sent, ok)
+}
+
+// heard records the end of any ping.
+func (r *replies) heard(id string, sent time.Time, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ok && sent.After(r.sent[id]) {
+		r.sent[id] = sent
+	}
+}
+
+// majority returns the newest moment at which a majority of the voters was in
+// reach: self counts as now. The zero time means never.
+func (r *replies) majority(now time.Time, self string, voters []string) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	times := make([]time.Time, 0, len(voters))
+	for _, id := range voters {
+		if id == self {
+			times = append(times, now)
+			continue
+		}
+		times = append(times, r.sent[id])
+	}
+	if len(times) == 0 {
+		return time.Time{}
+	}
+	slices.SortFunc(times, func(x, y time.Time) int { return y.Compare(x) })
+	return times[len(times)/2]
 }

@@ -38,10 +38,12 @@ type Ready struct {
 }
 
 // Local finds read indexes on the leader. It is safe for concurrent use. This node's Reader and
-// the calls of other nodes share a Local, and so its rounds.
+// the calls of other nodes share a Local, and so its rounds. The errors of ReadIndex are
+// *outcome.Error with NotApplied: NotLeader if this node does not lead or is not ready to, NoQuorum
+// if the quorum did not confirm that it does. It tries once, and never asks another node.
 type Local struct {
-	raft   Raft
-	rounds *rounds
+	*rounds
+	raft Raft
 }
 
 // NewLocal starts a Local; Close ends it.
@@ -50,16 +52,6 @@ func NewLocal(raft Raft) *Local {
 	l.rounds = newRounds(maxWaiters, l.find)
 	return l
 }
-
-// ReadIndex returns an index up to which a read that begins now must have
-// applied, found in a round that began after the call. Its errors are
-// *outcome.Error with NotApplied: NotLeader if this node does not lead or is
-// not ready to, NoQuorum if the quorum did not confirm that it does. It tries
-// once, and never asks another node.
-func (l *Local) ReadIndex(ctx context.Context) (uint64, error) { return l.rounds.join(ctx) }
-
-// Close ends the Local: waiters get NotApplied(Stopping).
-func (l *Local) Close() { l.rounds.close() }
 
 // find is one round. Its correctness rests on the order of its steps:
 //

@@ -75,9 +75,9 @@ type Config struct {
 // Reader makes this node's reads linearizable, on the leader and on followers
 // alike. It is safe for concurrent use.
 type Reader struct {
+	*rounds
 	cfg          Config
 	roundTimeout time.Duration
-	rounds       *rounds
 }
 
 // New starts a Reader; Close ends it.
@@ -120,15 +120,6 @@ func (r *Reader) waitApplied(ctx context.Context, index uint64, until time.Time)
 
 // errBehind is the cause when a read index was found and not reached.
 var errBehind = errors.New("this node did not catch up with its leader in time")
-
-// ReadIndex returns an index up to which a read that begins now must have
-// applied.
-func (r *Reader) ReadIndex(ctx context.Context) (uint64, error) {
-	return r.rounds.join(ctx)
-}
-
-// Close ends the Reader: waiters get NotApplied(Stopping).
-func (r *Reader) Close() { r.rounds.close() }
 
 // find is one round: it asks the leader repeatedly, for at most Limit. Retries keep the
 // invariant, because all waiters of the round arrived before its first attempt.

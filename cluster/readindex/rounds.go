@@ -34,7 +34,7 @@ type round struct {
 
 func newRound() *round { return &round{done: make(chan struct{})} }
 
-// newRounds starts the loop; close ends it.
+// newRounds starts the loop; Close ends it.
 func newRounds(most int, run func(ctx context.Context) (uint64, error)) *rounds {
 	r := &rounds{run: run, most: most, next: newRound(), wake: make(chan struct{}, 1), finished: make(chan struct{})}
 	r.halt, r.haltNow = context.WithCancel(context.Background())
@@ -42,8 +42,9 @@ func newRounds(most int, run func(ctx context.Context) (uint64, error)) *rounds 
 	return r
 }
 
-// join waits for a round that has not begun yet.
-func (r *rounds) join(ctx context.Context) (uint64, error) {
+// ReadIndex returns an index up to which a read that begins now must have applied, found in a
+// round that began after the call.
+func (r *rounds) ReadIndex(ctx context.Context) (uint64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, outcome.NewNotApplied(outcome.Deadline, err)
 	}
@@ -114,8 +115,8 @@ func (r *rounds) begin() *round {
 	return mine
 }
 
-// close refuses new callers and ends the loop; waiters are answered.
-func (r *rounds) close() {
+// Close refuses new callers and ends the loop; waiters get NotApplied(Stopping).
+func (r *rounds) Close() {
 	r.mu.Lock()
 	r.stopped = true
 	r.mu.Unlock()
