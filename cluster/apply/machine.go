@@ -30,7 +30,6 @@ type Machine struct {
 	broken atomic.Pointer[error]
 }
 
-// Config is what a Machine needs.
 type Config struct {
 	State State
 	// Freeze is called from the goroutine that applies.
@@ -49,7 +48,6 @@ func NewMachine(ctx context.Context, cfg Config) *Machine {
 	return &Machine{ctx: ctx, cfg: cfg, bytes: &appliedBytes{limit: cfg.SnapshotBytes}}
 }
 
-// States returns the hashes of the newest states.
 func (m *Machine) States() *States { return &m.states }
 
 var _ raft.ConfigurationStore = (*Machine)(nil)
@@ -62,7 +60,6 @@ func (m *Machine) fail(err error) error {
 	return *m.broken.Load()
 }
 
-// Failure returns the first error, or nil.
 func (m *Machine) Failure() error {
 	if p := m.broken.Load(); p != nil {
 		return *p
@@ -87,7 +84,6 @@ func (m *Machine) Apply(entry *raft.Log) any {
 	return results
 }
 
-// StoreConfiguration implements raft.ConfigurationStore.
 func (m *Machine) StoreConfiguration(index uint64, _ raft.Configuration) {
 	if m.Failure() == nil {
 		m.cfg.State.Skip(index)
@@ -119,7 +115,6 @@ func (m *Machine) Restore(snapshot io.ReadCloser) error {
 	return nil
 }
 
-// frozen writes a snapshot of a frozen state.
 type frozen struct {
 	ctx      context.Context
 	snapshot Snapshot

@@ -42,7 +42,6 @@ var (
 	ErrRemoved = errors.New("this node was removed from the cluster")
 )
 
-// tagTaken returns ErrTagTaken with what an operator can do about it.
 func tagTaken(tag string, owner []byte) error {
 	return fmt.Errorf("%w: the cluster knows tag %s under the Raft id %s; if that node lost its data, remove the old member (idnode "+
 		"cluster remove %s) and join under a new tag (idnode serve --join …)",

@@ -79,7 +79,6 @@ func (s FirstStart) Run(ctx context.Context) (Place, error) {
 // errUndecided means that another round may decide.
 var errUndecided = errors.New("not decided")
 
-// helloReply is one peer's answer.
 type helloReply struct {
 	tag      string
 	response *peerv1.HelloResponse
@@ -115,7 +114,6 @@ func (s FirstStart) round(ctx context.Context) ([]helloReply, error) {
 	return answers, joinSorted(problems)
 }
 
-// check returns what prevents forming a cluster with this peer, or nil.
 func (s FirstStart) check(tag string, r *peerv1.HelloResponse) error {
 	_, badID := nodeid.FromBytes(r.GetSelf().GetId())
 	isSelf := bytes.Equal(r.GetSelf().GetId(), s.Self.GetId())

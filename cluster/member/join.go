@@ -73,7 +73,6 @@ func (j Join) Run(ctx context.Context) (Place, error) {
 	}
 }
 
-// final reports whether another request is useless.
 func final(err error) bool {
 	refusal := op.RefusalOf(err)
 	return refusal != nil && lasting(refusal.GetReason()) || errors.Is(err, ErrTagTaken) || errors.Is(err, ErrJoinDenied) ||
@@ -94,7 +93,6 @@ func (j Join) ask(ctx context.Context, address string) (Place, error) {
 	return place, err
 }
 
-// refusal returns what an error means for this node.
 func (j Join) refusal(address string, err error) error {
 	refusal := op.RefusalOf(err)
 	switch {

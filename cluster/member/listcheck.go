@@ -71,7 +71,6 @@ type ListCheck struct {
 	own map[Listed]bool
 }
 
-// listedAnswer is a listed node's answer.
 type listedAnswer struct {
 	cluster []byte
 	// knowsUs means that this node is a present member of that cluster: then it is the same
@@ -131,7 +130,6 @@ func (c ListCheck) isSelf(l Listed) bool {
 	return c.own[l] || l.Tag != "" && l.Tag == self.GetTag() || l.Address == self.GetGrpcAddress()
 }
 
-// isGone reports whether a listed node is a removed member.
 func (c ListCheck) isGone(l Listed) bool {
 	gone := false
 	for _, m := range c.Members() {
@@ -145,7 +143,6 @@ func (c ListCheck) isGone(l Listed) bool {
 	return gone
 }
 
-// isMembers reports whether a listed node has the address of a present member.
 func (c ListCheck) isMembers(l Listed) bool {
 	return slices.ContainsFunc(c.Members(), func(m *raftlogv1.Member) bool {
 		return !m.GetRemoved() && m.GetGrpcAddress() == l.Address
@@ -189,7 +186,6 @@ func (c ListCheck) foreign() []Listed {
 	return slices.DeleteFunc(c.open(), func(l Listed) bool { return len(c.answers[l].cluster) == 0 })
 }
 
-// anyOwn reports whether a node of this cluster has answered.
 func (c ListCheck) anyOwn() bool {
 	for _, a := range c.answers {
 		if bytes.Equal(a.cluster, c.ClusterID) {

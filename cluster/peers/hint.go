@@ -34,7 +34,6 @@ type Hint struct {
 	without time.Time
 }
 
-// heard records what another node says.
 func (h *Hint) heard(now time.Time, leader []byte) {
 	if len(leader) == 0 {
 		return
@@ -74,7 +73,6 @@ func (h *Hint) ask(now time.Time) bool {
 	return true
 }
 
-// lost reports whether Raft here has known no leader for hintAfter.
 func (h *Hint) lost(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -53,7 +53,6 @@ func LookupHost(ctx context.Context, host string) ([]string, error) {
 	return (&net.Resolver{}).LookupHost(ctx, host)
 }
 
-// DialContext connects to host:port.
 func (h *Hosts) DialContext(ctx context.Context, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || h.lookup == nil {
@@ -87,7 +86,6 @@ func (h *Hosts) dialShare(ctx context.Context, addresses int, address string) (n
 	return h.dial(ctx, address)
 }
 
-// lookedUp is the outcome of a look-up.
 type lookedUp struct {
 	ips []string
 	err error
@@ -147,7 +145,6 @@ func (h *Hosts) kept(host string) []string {
 	return h.last[host]
 }
 
-// of returns the addresses that are kept of the members' names.
 func (h *Hosts) of(members []*raftlogv1.Member) map[string][]string {
 	known := map[string][]string{}
 	for _, m := range members {

@@ -28,7 +28,6 @@ const (
 	locatorLogEvery = 30 * time.Second
 )
 
-// LocatorConfig is what a Locator needs.
 type LocatorConfig struct {
 	Listed    []member.Listed
 	Peers     Caller
@@ -65,7 +64,6 @@ type problem struct {
 	logged time.Time
 }
 
-// NewLocator returns a Locator that has not looked yet.
 func NewLocator(cfg LocatorConfig) *Locator {
 	return &Locator{cfg: cfg, problems: map[string]problem{}}
 }
@@ -178,7 +176,6 @@ func (l *Locator) greet(ctx context.Context, m *raftlogv1.Member, at member.List
 	return member.Addresses{GRPC: at.Address, Raft: reply.GetSelf().GetRaftAddress()}, nil
 }
 
-// note records a member's problem, and logs it if it counts now.
 func (l *Locator) note(m *raftlogv1.Member, p problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -34,7 +34,6 @@ const (
 	startPings     = 10 * time.Second
 )
 
-// PingerConfig is what a Pinger needs.
 type PingerConfig struct {
 	Peers         Caller
 	Record        *member.NodeRecord
@@ -97,14 +96,12 @@ type Round struct {
 	Differing map[string]bool
 }
 
-// NewPinger returns a Pinger with no answers yet.
 func NewPinger(cfg PingerConfig) *Pinger {
 	return &Pinger{
 		cfg: cfg, contacts: map[string]Contact{}, began: time.Now(), divergence: apply.NewDivergence(),
 	}
 }
 
-// Duty pings all members.
 func (p *Pinger) Duty() duty.Duty {
 	return duty.Duty{Name: "pings", Pause: p.pause, Check: duty.Always(func(ctx context.Context) error {
 		p.cfg.Space.Check()
@@ -169,7 +166,6 @@ func (p *Pinger) Newest() *Round {
 	return &Round{At: time.Now(), Replies: map[string]*peerv1.PingResponse{string(own.GetId()): own}}
 }
 
-// keep records how a ping ended.
 func (p *Pinger) keep(m *raftlogv1.Member, sent time.Time, reply *peerv1.PingResponse, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -215,7 +211,6 @@ func (p *Pinger) quorumFull() bool {
 // unreachedAfter is for how long no member must have pinged a node that is out of their reach.
 const unreachedAfter = 10 * PingEvery
 
-// WasPinged records that a member has pinged this node.
 func (p *Pinger) WasPinged() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -65,14 +65,12 @@ type View struct {
 	byTag               map[string]*raftlogv1.Member
 }
 
-// NewTable returns the table as it is now.
 func NewTable(registry Registry, record *member.NodeRecord) *Table {
 	t := &Table{registry: registry, record: record, moves: map[string]move{}}
 	t.Refresh()
 	return t
 }
 
-// Refresh reads the table again and returns what it holds.
 func (t *Table) Refresh() *View {
 	t.reading.Lock()
 	defer t.reading.Unlock()
@@ -147,7 +145,6 @@ func combine(replicated, known []*raftlogv1.Member) []*raftlogv1.Member {
 	return members
 }
 
-// learn adds members that another member knows and this node does not.
 func (t *Table) learn(members []*raftlogv1.Member) error {
 	known := t.Refresh()
 	var strangers []*raftlogv1.Member
@@ -174,7 +171,6 @@ func (t *Table) ByID(id []byte) (*raftlogv1.Member, bool) {
 	return m, ok
 }
 
-// SelfRemoved reports whether the table has this node as removed.
 func (t *Table) SelfRemoved() bool {
 	m, ok := t.ByID(t.record.ID())
 	return ok && m.GetRemoved()
@@ -187,7 +183,6 @@ func (t *Table) StartsRaft(configured func() uint64) { t.configured = configured
 // NewestConfiguration returns that index, once Raft runs.
 func (t *Table) NewestConfiguration() uint64 { return t.configured() }
 
-// leaves records that a removed member is out of Raft's configuration for good.
 func (t *Table) leaves(m *raftlogv1.Member) { t.left.Store(string(m.GetId()), nil) }
 
 func (t *Table) hasLeft(m *raftlogv1.Member) bool {

@@ -33,7 +33,6 @@ type WitnessStorage interface {
 	SaveWitness(data []byte) error
 }
 
-// WitnessConfig is what a Witness needs.
 type WitnessConfig struct {
 	Storage WitnessStorage
 	Store   raftguard.Store
@@ -142,7 +141,6 @@ func endOf(s raftguard.Store) (last, term uint64, err error) {
 	return last, term, err
 }
 
-// Started tells that the library runs.
 func (p *Witness) Started(r *raft.Raft) { p.raft.Store(r) }
 
 // Running returns the library, nil before it runs.
@@ -167,7 +165,6 @@ func (p *Witness) Own() witness.DiskState {
 	return now
 }
 
-// Age returns how long this process has run.
 func (p *Witness) Age() time.Duration { return time.Since(p.begun) }
 
 // StatOf returns a number of the library's figures, which it gives as text. Nothing else of

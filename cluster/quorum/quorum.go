@@ -66,7 +66,6 @@ type Monitor struct {
 	pinged   time.Time
 }
 
-// NewMonitor returns a Monitor that has no evidence.
 func NewMonitor(cfg Config) *Monitor {
 	return &Monitor{cfg: cfg, evidence: evidence{grace: Grace(cfg.Lease)}, replies: newReplies()}
 }
@@ -174,7 +173,6 @@ func (r *replies) answered(id string, sent time.Time, ok bool) {
 	r.heard(id, sent, ok)
 }
 
-// heard records the end of any ping.
 func (r *replies) heard(id string, sent time.Time, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,12 +14,10 @@ type State struct {
 	changed chan struct{}
 }
 
-// NewState returns a State without a quorum.
 func NewState() *State {
 	return &State{since: time.Now(), changed: make(chan struct{})}
 }
 
-// set returns whether this is a change.
 func (s *State) set(present bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,7 +30,6 @@ func (s *State) set(present bool) bool {
 	return true
 }
 
-// Present reports whether a quorum is in reach.
 func (s *State) Present() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

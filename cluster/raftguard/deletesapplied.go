@@ -44,7 +44,6 @@ func (s *RaftStore) DeleteRange(first, last uint64) error {
 	}
 }
 
-// takenBack ends the node: the leader has other entries than those that are committed.
 func (s *RaftStore) takenBack(first, last, committed uint64) error {
 	err := fmt.Errorf("%w: entries %d to %d were to be deleted, and %d is committed", member.ErrTakenBack, first, last, committed)
 	s.cfg.Fatal(err)

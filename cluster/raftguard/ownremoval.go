@@ -22,7 +22,6 @@ func WithoutRemoval(id raft.ServerID, entries []*raft.Log, newest uint64) []*raf
 	return entries[:i]
 }
 
-// configures reports whether a configuration in the log has a member.
 func configures(l *raft.Log, id raft.ServerID) bool {
 	return slices.ContainsFunc(raft.DecodeConfiguration(l.Data).Servers, func(s raft.Server) bool { return s.ID == id })
 }

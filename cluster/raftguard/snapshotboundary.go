@@ -55,7 +55,6 @@ func NewBoundaryStore(s Store) (*BoundaryStore, error) {
 	return a, a.move(boundary{metas[0].Index, metas[0].Term})
 }
 
-// move makes the end of a new snapshot the boundary.
 func (s *BoundaryStore) move(to boundary) error {
 	s.moving.Lock()
 	defer s.moving.Unlock()
@@ -136,7 +135,6 @@ func (s boundarySnapshots) Create(version raft.SnapshotVersion, index, term uint
 	return &boundarySink{SnapshotSink: sink, store: s.store, end: boundary{index, term}}, nil
 }
 
-// beyond reports whether the boundary is newer than the end of a snapshot.
 func (s *BoundaryStore) beyond(end boundary) bool {
 	at := s.at.Load()
 	return at != nil && at.newer(end)

@@ -74,7 +74,6 @@ func (u *unstable) waiting() []*raft.Log {
 	return slices.Clone(u.entries)
 }
 
-// wrote records how a write of the oldest n entries ended.
 func (u *unstable) wrote(n int, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -163,8 +162,7 @@ func (s *RaftStore) AwaitStable(ctx context.Context, index uint64) error {
 	return s.unstable.await(ctx, index)
 }
 
-// Flush waits until all of the log is on disk. It fails when ctx ends, and once a write has
-// failed.
+// Flush waits until all of the log is on disk, and fails as AwaitStable does.
 func (s *RaftStore) Flush(ctx context.Context) error { return s.unstable.flush(ctx) }
 
 func (s *RaftStore) FirstIndex() (uint64, error) {

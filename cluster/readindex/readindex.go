@@ -58,7 +58,6 @@ type State interface {
 	WaitApplied(ctx context.Context, index uint64) error
 }
 
-// Config is what a Reader needs.
 type Config struct {
 	// Self is this node's Raft id, as Leaders returns it.
 	Self    string
@@ -141,7 +140,6 @@ func (r *Reader) find(ctx context.Context) (uint64, error) {
 	}
 }
 
-// ask makes one attempt, on this node's Local or at the leader.
 func (r *Reader) ask(ctx context.Context, leader string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.roundTimeout)
 	defer cancel()

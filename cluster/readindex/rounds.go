@@ -61,7 +61,6 @@ func (r *rounds) ReadIndex(ctx context.Context) (uint64, error) {
 	}
 }
 
-// enter joins the next round and triggers it.
 func (r *rounds) enter() (*round, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +105,6 @@ func (r *rounds) loop() {
 	}
 }
 
-// begin takes the round that was to be next.
 func (r *rounds) begin() *round {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -104,7 +104,6 @@ func (e *badGreetingError) Error() string {
 	return text
 }
 
-// serveTLS is the server's side of the TLS handshake, if there is TLS.
 func (s *stream) serveTLS(ctx context.Context, raw net.Conn) (net.Conn, *tls.ConnectionState, error) {
 	if s.cfg.ServerTLS == nil {
 		return raw, nil, nil

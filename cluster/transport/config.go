@@ -57,9 +57,7 @@ type Directory interface {
 // Witness has the state of this node's disk, and the seen states of other members' disks.
 // Its methods must be quick, and safe for concurrent use.
 type Witness interface {
-	// Own returns this node's disk state.
 	Own() witness.DiskState
-	// Seen returns what this node has seen of a member's disk.
 	Seen(id string) witness.Seen
 	// Accept returns nil if a process may be the member: its disk has everything that the
 	// member's disk was seen to have. asked is the seen state when the process was asked,

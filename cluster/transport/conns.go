@@ -145,7 +145,6 @@ func (s *conns) matching(match func(*conn) bool) []*conn {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(s.open)), func(c *conn) bool { return !match(c) })
 }
 
-// closeIf closes the connections that match.
 func (s *conns) closeIf(match func(*conn) bool) {
 	for _, c := range s.matching(match) {
 		_ = c.Close()
@@ -178,7 +177,6 @@ type pending struct {
 	closed bool
 }
 
-// waiting is a connection in a handshake, with the host at its other end.
 type waiting struct {
 	net.Conn
 	host string

@@ -54,7 +54,6 @@ func (s *stream) dial(ctx context.Context, target string, stall time.Duration) (
 	return c, nil
 }
 
-// noteRefusal reports each refusal to OnRefused, and logs it at intervals.
 func (s *stream) noteRefusal(err error) {
 	var refused *RefusedError
 	if !errors.As(err, &refused) {
@@ -141,7 +140,6 @@ func (s *stream) addressOf(peer Peer) string {
 	return peer.Address
 }
 
-// introduce runs both handshakes on the dialling side.
 func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greeting) (net.Conn, greetingReply, error) {
 	conn, err := s.dialTLS(ctx, raw, peer)
 	if err != nil {
@@ -174,7 +172,6 @@ func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greet
 	return conn, a, nil
 }
 
-// dialTLS is the client's side of the TLS handshake, if there is TLS.
 func (s *stream) dialTLS(ctx context.Context, raw net.Conn, peer Peer) (net.Conn, error) {
 	if s.cfg.ClientTLS == nil {
 		return raw, nil

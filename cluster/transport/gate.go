@@ -119,7 +119,6 @@ func (g *gate) mayElect(log func() witness.DiskState) error {
 	return errNotFurthest
 }
 
-// open reports whether this process may take part in elections.
 func (g *gate) open() bool {
 	switch {
 	case g.setBack.Load():

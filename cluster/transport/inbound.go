@@ -120,13 +120,11 @@ func (i *inbound) inspect(rpc raft.RPC) (pass bool) {
 	return true
 }
 
-// termLeader is the leader of a term.
 type termLeader struct {
 	term uint64
 	id   raft.ServerID
 }
 
-// leads records the term and the sender of a leader's request.
 func (i *inbound) leads(term uint64, id []byte) {
 	if known := i.by.Load(); known == nil || term > known.term {
 		i.by.Store(&termLeader{term, raft.ServerID(id)})
@@ -185,7 +183,6 @@ func (i *inbound) ackHeartbeat(rpc raft.RPC) bool {
 	return true
 }
 
-// nextInstall starts the next snapshot unless one is in progress.
 func (i *inbound) nextInstall() {
 	if i.install != nil || len(i.waiting) == 0 {
 		return
@@ -225,7 +222,6 @@ func (i *inbound) contested() bool {
 	})
 }
 
-// answered handles Raft's answer to the question of an install, or to its snapshot.
 func (i *inbound) answered(answer raft.RPCResponse) {
 	s := i.install
 	if log, ok := answer.Response.(*raft.AppendEntriesResponse); ok && answer.Error == nil {

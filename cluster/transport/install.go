@@ -73,7 +73,6 @@ func (s *install) snapshot() raft.RPC {
 	return raft.RPC{Command: s.request, Reader: counting{s.rpc.Reader, &s.read}, RespChan: s.answers}
 }
 
-// counting is a reader that counts the bytes read.
 type counting struct {
 	io.Reader
 	n *atomic.Int64

@@ -46,7 +46,6 @@ func (n *nodes) change(id raft.ServerID, change func(*knownNode)) {
 
 func (n *nodes) accepted(id raft.ServerID) { n.change(id, func(n *knownNode) { n.accepted = true }) }
 
-// tell records a node's disk state.
 func (n *nodes) tell(id raft.ServerID, disk witness.DiskState) {
 	n.change(id, func(n *knownNode) { n.disk = &disk })
 }

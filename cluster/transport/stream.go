@@ -118,7 +118,6 @@ func (s *stream) removed(id string) bool {
 	return ok && peer.Removed
 }
 
-// logRefusal logs a refused connection, once per interval for each host and status.
 func (s *stream) logRefusal(raw net.Conn, err error) {
 	var bad *badGreetingError
 	status := "handshake"
