@@ -39,10 +39,9 @@ type RaftStoreConfig struct {
 	// EnterTerm is called before a newer term is written, and the returned function afterwards.
 	EnterTerm func(term uint64) (entered func())
 	// Replicates reports whether this node leads, and each quorum has another voter: then
-	// entries are sent while they are written. The transport must hold each answer that
-	// acknowledges entries until AwaitStable returns nil for them: the library counts the
-	// leader's own disk at once. Nil means never. WriteFailed is called with the error of
-	// such a write.
+	// entries are sent while they are written, and the transport must hold the answers until
+	// AwaitStable returns nil: see transport.HoldAnswers. Nil means never. WriteFailed is called
+	// with the error of such a write.
 	Replicates  func() bool
 	WriteFailed func(error)
 }

@@ -176,7 +176,7 @@ func (a *answers) enough(since SendSeq, term uint64, voters []raft.ServerID, sel
 func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest,
 	resp *raft.AppendEntriesResponse,
 ) error {
-	if args.Term < t.inbound.led.Load() {
+	if args.Term < t.inbound.led() {
 		return errNewerLeader
 	}
 	if !t.steppedDown.leads(args.Term) {

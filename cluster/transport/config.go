@@ -79,9 +79,7 @@ type Config struct {
 	LocalID   string
 	Directory Directory
 	Witness   Witness
-	// Voters, if set, returns the voters, and delays this process's votes until it and the
-	// voters that have accepted it are a majority. A member that saw more of this node's
-	// disk has then had the chance to refuse it.
+	// Voters, if set, returns the voters, for which this process's votes wait: see gate.
 	Voters func() []raft.ServerID
 	// Configured returns the index of the newest configuration in the log. A member that is
 	// not in that configuration is not sent it.

@@ -24,21 +24,16 @@ type Contact struct {
 
 // Contact returns this process's contact with the leader.
 func (t *Transport) Contact() Contact {
-	term, heard := t.inbound.leader()
-	by := t.inbound.by.Load()
-	if by == nil || by.term != term {
-		return Contact{}
-	}
-	return Contact{Term: term, Leader: by.id, Heard: heard, Connected: t.stream.conns.connected(string(by.id))}
+	c := t.inbound.contact()
+	c.Connected = c.Term > 0 && t.stream.conns.connected(string(c.Leader))
+	return c
 }
 
 // Leader returns the newest term in which a leader's request was seen, and that leader; 0
 // if there was no request. Raft on this node may not have read the request yet.
 func (t *Transport) Leader() (term uint64, id raft.ServerID) {
-	if l := t.inbound.by.Load(); l != nil {
-		return l.term, l.id
-	}
-	return 0, ""
+	c := t.inbound.contact()
+	return c.Term, c.Leader
 }
 
 // Lost returns a channel that gets a value after the last connection from a member was
@@ -67,8 +62,8 @@ func (t *Transport) Installing() bool { return t.inbound.installing.Load() }
 // CanCampaign reports whether this node may campaign at once: enough voters have accepted
 // its process, it has not stepped down, and it is not installing a snapshot.
 func (t *Transport) CanCampaign() bool {
-	led, heard := t.inbound.leader()
-	return t.inbound.gate.mayCampaign() == nil && t.steppedDown.canCampaign(time.Now(), led, heard) && !t.inbound.installing.Load()
+	led := t.inbound.contact()
+	return t.inbound.gate.mayCampaign() == nil && t.steppedDown.canCampaign(time.Now(), led.Term, led.Heard) && !t.inbound.installing.Load()
 }
 
 // Campaign makes this node's Raft campaign at once, as after a TimeoutNow request (raft

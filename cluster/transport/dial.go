@@ -124,13 +124,9 @@ func (s *stream) tryGreet(ctx context.Context, peer Peer, why purpose) (greeted,
 	return greeted{conn: conn, raw: raw, answer: a}, nil
 }
 
-// DialTCP opens connections. It looks the name up at each
-// call: in a cluster of containers the address behind a name changes with each start. It
-// uses its own resolver, so that the lookup does not join an earlier lookup of the same name
-// that hangs since this node was cut off.
+// DialTCP connects to an IP address and a port. Names are looked up before: see peers.Hosts.
 func DialTCP(ctx context.Context, address string) (net.Conn, error) {
-	dialer := net.Dialer{Resolver: &net.Resolver{}}
-	return dialer.DialContext(ctx, "tcp", address)
+	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 }
 
 func (s *stream) addressOf(peer Peer) string {

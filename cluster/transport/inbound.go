@@ -35,13 +35,10 @@ type inbound struct {
 	header raft.RPCHeader
 	// installed is the newest snapshot that Raft has installed, nil if none.
 	installed *raft.InstallSnapshotRequest
-	// led is the newest term of a leader's request that Raft has got or gets next.
-	led atomic.Uint64
-	// by is the sender of the first request of led; nil if there was none.
-	by atomic.Pointer[termLeader]
-	// heard is when the last request of led's leader arrived, as the time since begun.
-	heard atomic.Int64
-	begun time.Time
+	// leader is the leader of the newest term in which Raft has got, or gets next, a leader's
+	// request. Its Connected is not set.
+	mu     sync.Mutex
+	leader Contact
 	// campaigns has the terms after which this node campaigns; campaign is the campaign in
 	// the queue, nil if there is none.
 	campaigns chan uint64
@@ -59,7 +56,7 @@ type inbound struct {
 }
 
 func newInbound(from <-chan raft.RPC, work *sync.WaitGroup, w Witness) *inbound {
-	return &inbound{from: from, toRaft: make(chan raft.RPC), begun: time.Now(), work: work, campaigns: make(chan uint64), witness: w}
+	return &inbound{from: from, toRaft: make(chan raft.RPC), work: work, campaigns: make(chan uint64), witness: w}
 }
 
 func (i *inbound) run(ctx context.Context) {
@@ -120,31 +117,30 @@ func (i *inbound) inspect(rpc raft.RPC) (pass bool) {
 	return true
 }
 
-type termLeader struct {
-	term uint64
-	id   raft.ServerID
-}
-
 func (i *inbound) leads(term uint64, id []byte) {
-	if known := i.by.Load(); known == nil || term > known.term {
-		i.by.Store(&termLeader{term, raft.ServerID(id)})
+	i.mu.Lock()
+	if term > i.leader.Term {
+		i.leader = Contact{Term: term, Leader: raft.ServerID(id)}
 	}
-	if term >= i.led.Load() {
-		i.heard.Store(int64(time.Since(i.begun))) // First, so that no reader sees led without heard.
-		i.led.Store(term)
+	if term == i.leader.Term {
+		i.leader.Heard = time.Now()
 	}
+	i.mu.Unlock()
 	if i.campaign != nil && term >= i.campaign.term {
 		i.dropCampaign() // The leader's heartbeats are answered while Raft writes, so it still leads.
 	}
 	i.newest = max(i.newest, term)
 }
 
-// leader returns the newest term in which a leader's request was seen, and when the last
-// request of that leader arrived.
-func (i *inbound) leader() (term uint64, heard time.Time) {
-	term = i.led.Load()
-	return term, i.begun.Add(time.Duration(i.heard.Load()))
+// contact returns the newest leader, of term 0 if there was none.
+func (i *inbound) contact() Contact {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.leader
 }
+
+// led returns the newest term of a leader, 0 if there was none.
+func (i *inbound) led() uint64 { return i.contact().Term }
 
 // witnessed reports to the Witness what a request proves about the leader's disk: its term
 // and its committed entries. Newer entries may be sent before they are on the leader's disk.
@@ -250,7 +246,7 @@ func (t *Transport) EnterTerm(term uint64, d time.Duration) { t.inbound.preVotes
 // voteLeft reports whether Raft gets a pre-vote. It is refused here if this node votes for
 // another node in its term, or in the term before.
 func (i *inbound) voteLeft(rpc raft.RPC, r *raft.RequestPreVoteRequest) bool {
-	if !i.preVotes.Refuses(r.Term, i.led.Load()) {
+	if !i.preVotes.Refuses(r.Term, i.led()) {
 		return true
 	}
 	rpc.Respond(&raft.RequestPreVoteResponse{RPCHeader: i.header, Term: r.Term}, nil)

@@ -56,8 +56,8 @@ func (r *stepDown) canCampaign(now time.Time, led uint64, heard time.Time) bool 
 func (t *Transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest,
 	resp *raft.RequestPreVoteResponse,
 ) error {
-	led, heard := t.inbound.leader()
-	if !t.steppedDown.canCampaign(time.Now(), led, heard) {
+	led := t.inbound.contact()
+	if !t.steppedDown.canCampaign(time.Now(), led.Term, led.Heard) {
 		return errSteppedDown
 	}
 	if err := t.inbound.gate.mayCampaign(); err != nil {

@@ -90,8 +90,8 @@ func TestWhenALeaderWasHeard(t *testing.T) {
 		} {
 			time.Sleep(time.Second)
 			i.inspect(raft.RPC{Command: tt.command})
-			if led, heard := i.leader(); led != tt.led || heard.Sub(begun) != tt.heard {
-				t.Errorf("after %+v: term %d, heard after %v", tt.command, led, heard.Sub(begun))
+			if c := i.contact(); c.Term != tt.led || c.Heard.Sub(begun) != tt.heard {
+				t.Errorf("after %+v: term %d, heard after %v", tt.command, c.Term, c.Heard.Sub(begun))
 			}
 		}
 	})

@@ -43,7 +43,7 @@ func New(cfg Config) *Transport {
 		NetworkTransport: network, stream: s, answers: newAnswers(), inbound: newInbound(network.Consumer(), &s.work, cfg.Witness),
 		installer: newNetwork(cfg.Logger, installer{s}, 0, cfg.InstallTimeout), catchUps: raftguard.NewCatchUps(),
 	}
-	t.inbound.conns, t.inbound.gate = s.conns, newGate(s, t.inbound.led.Load)
+	t.inbound.conns, t.inbound.gate = s.conns, newGate(s, t.inbound.led)
 	t.inbound.header = raft.RPCHeader{
 		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(cfg.LocalID),
 		Addr: []byte(Address(raft.ServerID(cfg.LocalID))),
@@ -83,8 +83,7 @@ func (byID) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) { return Ad
 // change nothing.
 func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
-// Needed returns the index of the first entry needed by a follower that catches up after a
-// snapshot of this leader; the greatest number if no follower does.
+// Needed is raftguard.CatchUps.Needed.
 func (t *Transport) Needed() uint64 { return t.catchUps.Needed() }
 
 // ListenAddr returns the Raft port's actual address.
