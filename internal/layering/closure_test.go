@@ -36,20 +36,33 @@ var serversModules = []string{
 // TestTheClientNeedsFewModules: the client's module graph has none of Raft, storage, metrics or the
 // command line.
 func TestTheClientNeedsFewModules(t *testing.T) {
-	list := exec.CommandContext(t.Context(), "go", "list", "-m", "all")
-	list.Dir = filepath.Join(root, "client")
+	for _, line := range modulesOf(t, "client", "{{.Path}}") {
+		if line == module || slices.ContainsFunc(serversModules, func(m string) bool { return below(line, m) }) {
+			t.Errorf("an application gets %s with the client", line)
+		}
+	}
+}
+
+// TestTheClientIsTestedAsItIs: its tests run in the servers' module, with the versions that an
+// application gets.
+func TestTheClientIsTestedAsItIs(t *testing.T) {
+	const direct = "{{if not (or .Main .Indirect)}}{{.Path}} {{.Version}}{{end}}"
+	all := modulesOf(t, ".", "{{.Path}} {{.Version}}")
+	for _, needed := range modulesOf(t, "client", direct) {
+		if needed != "" && !slices.Contains(all, needed) {
+			t.Errorf("client/go.mod has %s, and go.mod another version", needed)
+		}
+	}
+}
+
+// modulesOf returns what go list -m all prints of each module in a folder.
+func modulesOf(t *testing.T, folder, format string) []string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", format, "all")
+	list.Dir = filepath.Join(root, folder)
 	out, err := list.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, others, _ := strings.Cut(string(out), "\n")
-	if own != module+"/client" {
-		t.Errorf("the client is in %s", own)
-	}
-	for line := range strings.Lines(others) {
-		name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if name == module || slices.ContainsFunc(serversModules, func(m string) bool { return below(name, m) }) {
-			t.Errorf("an application gets %s with the client", name)
-		}
-	}
+	return strings.Split(string(out), "\n")
 }
