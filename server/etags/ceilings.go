@@ -99,7 +99,6 @@ func (k *Keeper) setBeyond(refused []string, notAsked []*raftlogv1.EtagRaiseTo) 
 	}
 }
 
-// isBeyond reports whether the cluster has no room for a database's ceiling.
 func (k *Keeper) isBeyond(database string) bool {
 	beyond := k.beyond.Load()
 	if beyond == nil {

@@ -18,7 +18,6 @@ const (
 	frameBytes = 32 << 10
 )
 
-// stacks is the deep stack.
 type stacks struct {
 	frames  int
 	release func()
@@ -35,7 +34,6 @@ func RaiseStacks() (release func()) {
 	}
 }
 
-// adjust makes the deep stack fit the number of goroutines.
 func (s *stacks) adjust() {
 	if want := min(runtime.NumGoroutine()/goroutinesPerFrame, maxFrames); want != s.frames {
 		s.release()

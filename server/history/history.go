@@ -38,10 +38,8 @@ type Sample struct {
 	CommitP99 uint32
 }
 
-// Kind is that of an event.
 type Kind string
 
-// The kinds of events.
 const (
 	// Started is the first observation, and Paused a time without observations: the process
 	// stood still.

@@ -85,7 +85,6 @@ func (n *Node) assemble() error {
 	return n.openMetrics()
 }
 
-// events returns what the service is to tell.
 func (n *Node) events() service.Events {
 	events := n.metrics.Service()
 	if n.cfg.HTTP != "" { // Only the page shows names.
@@ -144,7 +143,6 @@ func (n *Node) openCluster() error {
 	return n.certs.check(n.certs.Leaf())
 }
 
-// clusterID is empty before the cluster is known.
 func (n *Node) clusterID() string {
 	if n.cluster == nil {
 		return ""
@@ -200,7 +198,6 @@ func (n *Node) hiloTaken(database, tag string, upTo int64) {
 	}
 }
 
-// reserves returns nil for a node without a reserve.
 func (n *Node) reserves() service.Reserves {
 	if n.reserve == nil {
 		return nil
@@ -279,7 +276,6 @@ func (n *Node) openAudit() (service.Auditor, error) {
 	return log, nil
 }
 
-// callerOf returns the caller of a gRPC call.
 func callerOf(ctx context.Context) service.Caller { return grpcapi.CallerOf(ctx, tlsconf.Principal) }
 
 // ownEtags returns this node's counters and their ceilings in the cluster, for the service.

@@ -110,7 +110,6 @@ func nameOf(principal, address string) string {
 	return address
 }
 
-// senderOf returns the name of a request's caller.
 func senderOf(r *http.Request) string {
 	caller, _ := service.CallerOf(r.Context()) // The server gives each request a caller.
 	return nameOf(caller.Principal, caller.Address)

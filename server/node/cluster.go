@@ -61,7 +61,6 @@ type peerSide struct {
 
 var _ peer.Node = peerSide{}
 
-// HandleJoin implements peer.Node.
 func (p peerSide) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
 	var response *peerv1.JoinResponse
 	newcomer := service.Newcomer{ID: req.GetMember().GetId(), Tag: req.GetMember().GetTag(), Token: req.GetToken()}

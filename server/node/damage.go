@@ -17,11 +17,9 @@ import (
 type DataLossError struct {
 	// Dir is the data directory, Tag the node's tag; empty if unknown.
 	Dir, Tag string
-	// Err is the damage.
-	Err error
+	Err      error
 }
 
-// Error implements error: the damage, and how to rebuild the node.
 func (e *DataLossError) Error() string {
 	return fmt.Sprintf("%s: %s; rebuild this node: idnode cluster remove %s at another node, empty %s, "+
 		"and start it with --join ADDRESS of a member and without its old tag",
@@ -50,8 +48,7 @@ var damage = []error{
 // unchanged.
 func (n *Node) dataLoss(err error) error {
 	isDamage := func(target error) bool { return errors.Is(err, target) }
-	var known *DataLossError
-	if errors.As(err, &known) || !slices.ContainsFunc(damage, isDamage) && !slices.ContainsFunc(fileDamage, isDamage) {
+	if _, known := errors.AsType[*DataLossError](err); known || !slices.ContainsFunc(damage, isDamage) && !slices.ContainsFunc(fileDamage, isDamage) {
 		return err
 	}
 	return &DataLossError{Dir: n.cfg.DataDir, Tag: n.lastTag(err), Err: err}

@@ -25,7 +25,6 @@ type port struct {
 	listener net.Listener
 }
 
-// address returns the port's address; empty without a port.
 func (p *port) address() string {
 	if p.listener == nil {
 		return ""

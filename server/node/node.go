@@ -29,10 +29,8 @@ import (
 // Options are the configuration and dependencies of a node.
 type Options struct {
 	// Config must have been validated by config.Load.
-	Config *config.Config
-	// Logger gets the node's log lines.
-	Logger *slog.Logger
-	// Version is the program's version, shown in the status.
+	Config  *config.Config
+	Logger  *slog.Logger
 	Version string
 	// Tracing traces calls; nil for a node without traces. The node shuts it down.
 	Tracing *tracing.Tracing

@@ -23,10 +23,8 @@ type readiness struct {
 	cluster *cluster.Node
 	state   *fsm.State
 	keeper  *etags.Keeper
-	// audit may be nil.
-	audit *audit.Log
-	// health is the health service of the gRPC port.
-	health *grpcapi.Health
+	audit   *audit.Log
+	health  *grpcapi.Health
 	// started means that the node has been ready once, stopping that it will not be again.
 	started, stopping atomic.Bool
 }
@@ -34,7 +32,6 @@ type readiness struct {
 // readyPause is the interval at which readiness is checked.
 const readyPause = 20 * time.Millisecond
 
-// await implements Node.Ready.
 func (r *readiness) await(ctx context.Context) error {
 	tick := time.NewTicker(readyPause)
 	defer tick.Stop()

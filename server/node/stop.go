@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/idnode/idnode/internal/pause"
 )
 
 const (
@@ -36,16 +38,21 @@ type step struct {
 	do    func(ctx context.Context) error
 }
 
+// quickly is what a step does that neither fails nor waits.
+func quickly(do func()) func(context.Context) error {
+	return func(context.Context) error {
+		do()
+		return nil
+	}
+}
+
 // stop stops the parts in this order, for these reasons.
 func (n *Node) stop() {
 	gone := make(chan struct{})
 	var answered <-chan struct{}
 	takeSteps(n.log, []step{
 		// Load balancers and clients use other nodes from here on.
-		{"not ready", time.Second, func(context.Context) error {
-			n.readiness.stop()
-			return nil
-		}},
+		{"not ready", time.Second, quickly(n.readiness.stop)},
 		// New calls are refused as certainly not applied; calls in flight succeed, because
 		// everything below them still works. Other nodes keep their connections: this node may
 		// lead until it has transferred leadership.
@@ -67,9 +74,7 @@ func (n *Node) stop() {
 		{"etags", keeperLimit, n.keeper.Stop},
 		// No call can ask for a range any more: the reserve is returned.
 		{"reserve of ranges", keeperLimit, func(ctx context.Context) error {
-			if n.reserve != nil {
-				n.reserve.Stop(ctx)
-			}
+			n.reserve.Stop(ctx)
 			return nil
 		}},
 		// The other nodes may be stopping too, and need this node for their etags.
@@ -83,15 +88,9 @@ func (n *Node) stop() {
 			return await(ctx, gone)
 		}},
 		// Nothing calls other nodes any more.
-		{"connections to other nodes", time.Second, func(context.Context) error {
-			n.pool.Close()
-			return nil
-		}},
+		{"connections to other nodes", time.Second, quickly(n.pool.Close)},
 		// Until now it reported that the node is stopping.
-		{"metrics port", time.Second, func(context.Context) error {
-			n.metricsPort.close()
-			return nil
-		}},
+		{"metrics port", time.Second, quickly(n.metricsPort.close)},
 		// No call is left to record.
 		{"audit log", time.Second, func(context.Context) error { return n.audit.Close() }},
 		// The last calls are traced too.
@@ -128,12 +127,7 @@ func (n *Node) stayForOthers(ctx context.Context) error {
 	if len(n.cluster.Status().Members) < 2 {
 		return nil
 	}
-	timer := time.NewTimer(othersLimit)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	pause.For(ctx, othersLimit)
 	return nil
 }
 
@@ -167,9 +161,7 @@ func (n *Node) release() error {
 	if n.keeper != nil {
 		_ = n.keeper.Stop(ctx) // As after a crash, the cluster gets no record.
 	}
-	if n.reserve != nil {
-		n.reserve.Stop(ctx) // Nothing is returned, as after a crash.
-	}
+	n.reserve.Stop(ctx) // Nothing is returned, as after a crash.
 	if n.cluster != nil {
 		errs = append(errs, n.cluster.Shutdown(ctx))
 	}

@@ -106,7 +106,6 @@ func (k knownCredentials) Clone() credentials.TransportCredentials {
 	return knownCredentials{k.TransportCredentials.Clone(), k.all}
 }
 
-// conn is a connection of the server.
 type conn struct {
 	net.Conn
 	// raw is the connection below TLS; without TLS it is the connection itself.
@@ -207,7 +206,6 @@ func (c *conn) note(id []byte) bool {
 	return true
 }
 
-// remote is the address of the other end, and the connection to it.
 type remote struct {
 	net.Addr
 	conn *conn

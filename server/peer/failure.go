@@ -14,7 +14,6 @@ import (
 
 // CallError is a failed call to another node.
 type CallError struct {
-	// Code is the gRPC status code.
 	Code codes.Code
 	// Message is the text of the other node, or of gRPC.
 	Message string
@@ -26,7 +25,6 @@ type CallError struct {
 
 func (e *CallError) Error() string { return e.Code.String() + ": " + e.Message }
 
-// Unwrap returns the *outcome.Error.
 func (e *CallError) Unwrap() error { return e.Outcome }
 
 // Removed reports whether the other node knows the caller as removed.

@@ -37,7 +37,6 @@ func NewGuard(registry Registry, authorize Authorize) *Guard {
 	return &Guard{registry: registry, authorize: authorize}
 }
 
-// Unary is an interceptor for a gRPC server.
 func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if err := g.check(ctx, info.FullMethod); err != nil {
 		return nil, err
@@ -45,7 +44,6 @@ func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 	return handler(ctx, req)
 }
 
-// Stream is an interceptor for a gRPC server.
 func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if err := g.check(stream.Context(), info.FullMethod); err != nil {
 		return err
@@ -83,7 +81,6 @@ func (g *Guard) checkMember(ctx context.Context, caller Introduction, ping bool)
 	return g.checkPresent(ctx, caller, ping)
 }
 
-// checkPresent checks that the caller is a member, and its certificate.
 func (g *Guard) checkPresent(ctx context.Context, caller Introduction, ping bool) error {
 	m, ok := g.registry.Member(caller.ID)
 	switch {

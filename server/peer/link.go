@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -50,7 +51,7 @@ func (l *link) close() {
 	l.mu.Unlock()
 	_ = l.conn.Close() // Close ends all calls; nothing is to be saved.
 	if s != nil {
-		s.end()
+		s.cancel()
 	}
 }
 
@@ -142,9 +143,8 @@ func (s *stream) read(wire grpc.BidiStreamingClient[peerv1.ForwardRequest, peerv
 		response, err := wire.Recv()
 		if err != nil {
 			err = decode(err)
-			var e *CallError
 			// Only the guard ends a stream with NotApplied, before the handler takes a group.
-			s.fail(err, errors.As(err, &e) && e.Outcome.Outcome == outcome.NotApplied)
+			s.fail(err, outcome.Of(err) == outcome.NotApplied)
 			return
 		}
 		s.answered(response)
@@ -220,8 +220,6 @@ func (p *pending) fail(err error) {
 	close(p.done)
 }
 
-func (s *stream) end() { s.cancel() }
-
 func (s *stream) broken() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,11 +264,9 @@ func (s *stream) leave(p *pending, cause error) (raftlog.GroupResult, error) {
 		return p.result, p.err
 	default:
 	}
-	for i, queued := range s.queue {
-		if queued == p {
-			s.queue = append(s.queue[:i], s.queue[i+1:]...)
-			return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.Deadline, cause)
-		}
+	if i := slices.Index(s.queue, p); i >= 0 {
+		s.queue = slices.Delete(s.queue, i, i+1)
+		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.Deadline, cause)
 	}
 	delete(s.sent, p.number)
 	return raftlog.GroupResult{}, outcome.NewUnknown(outcome.Deadline, cause)

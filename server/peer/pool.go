@@ -60,7 +60,6 @@ type Pool struct {
 	closed bool
 }
 
-// target is a node and its address.
 type target struct{ tag, address string }
 
 // NewPool returns a Pool without connections; they are made on use, and again after they
@@ -89,7 +88,6 @@ func (p *Pool) Close() {
 	}
 }
 
-// errClosed is the cause after Close.
 var errClosed = errors.New("the connections to other nodes are closed")
 
 // target returns a node's target, with the override of its address.
@@ -206,7 +204,6 @@ func (p *Pool) introduce(m *raftlogv1.Member) Introduction {
 	return as
 }
 
-// Hello asks a node for its identity.
 func (p *Pool) Hello(ctx context.Context, tag, address string, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
 	return call(ctx, p, p.introduce(req.GetSelf()), tag, address, req, peerv1.PeerServiceClient.Hello)
 }
@@ -216,12 +213,10 @@ func (p *Pool) Join(ctx context.Context, tag, address string, req *peerv1.JoinRe
 	return call(ctx, p, p.introduce(req.GetMember()), tag, address, req, peerv1.PeerServiceClient.Join)
 }
 
-// Transfer asks the leader to transfer leadership.
 func (p *Pool) Transfer(ctx context.Context, tag, address string, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
 	return call(ctx, p, p.cfg.Introduce(), tag, address, req, peerv1.PeerServiceClient.Transfer)
 }
 
-// MayRemove asks the leader whether a member may be removed.
 func (p *Pool) MayRemove(ctx context.Context, tag, address string, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
 	return call(ctx, p, p.cfg.Introduce(), tag, address, req, peerv1.PeerServiceClient.MayRemove)
 }

@@ -36,8 +36,7 @@ type Node interface {
 // Server is the PeerService. It must be served behind a Guard.
 type Server struct {
 	peerv1.UnimplementedPeerServiceServer
-	node Node
-	// trace may be nil.
+	node  Node
 	trace Trace
 	// most is the size of the largest answer, in bytes.
 	most int
@@ -54,10 +53,8 @@ func NewServer(node Node, trace Trace) *Server {
 	return &Server{node: node, trace: trace, most: raftlog.MaxMessageBytes}
 }
 
-// Register adds the service to a gRPC server.
 func (s *Server) Register(r grpc.ServiceRegistrar) { peerv1.RegisterPeerServiceServer(r, s) }
 
-// Hello implements the service.
 func (s *Server) Hello(ctx context.Context, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
 	if err := asIntroduced(ctx, req.GetSelf()); err != nil {
 		return nil, err

@@ -93,7 +93,6 @@ func newUnfinished() *unfinished {
 	return &unfinished{in: frames{preface: prefaceBytes}, messages: map[uint32]message{}}
 }
 
-// message is an incomplete message.
 type message struct {
 	head [messageHead]byte
 	has  int
@@ -165,7 +164,6 @@ func (u *unfinished) beginFrame() {
 	}
 }
 
-// readData reads a part of a stream's messages, and padding.
 func (u *unfinished) readData(b []byte, now time.Time) {
 	left := u.in.left + len(b)
 	if u.padded {

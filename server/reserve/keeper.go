@@ -185,8 +185,11 @@ func (k *Keeper) Discard(database, tag string, upTo int64) {
 
 // Stop ends the keeper and returns the unused numbers, within 2 s and ctx. It must be called
 // while the node can still propose. Numbers that cannot be returned are a gap, and nothing
-// worse. It may be called again.
+// worse. It may be called again, and on the nil Keeper.
 func (k *Keeper) Stop(ctx context.Context) {
+	if k == nil {
+		return
+	}
 	k.cancel()
 	k.mu.Lock()
 	k.stopped = true
@@ -237,7 +240,6 @@ func (k *Keeper) hasOthers() bool {
 	return present > 1
 }
 
-// grant is a range to request.
 type grant struct {
 	*tagState
 	principal *string

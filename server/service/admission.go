@@ -12,13 +12,10 @@ import (
 // admission bounds the calls in flight, and the ids and new names that a caller gets.
 type admission struct {
 	*authorizer
-	// etags knows the databases of this node's server-side ids.
-	etags Etags
-	// caughtUp is Config.CaughtUp.
+	etags    Etags
 	caughtUp func() bool
 	limiter  limiter
 	most     int
-	// inFlight counts the calls that enter has let in.
 	inFlight atomic.Int64
 	// draining is set once, by Drain: enter lets no more calls in.
 	draining atomic.Bool

@@ -40,7 +40,6 @@ type auditing struct {
 
 // change is what a call that is recorded has changed.
 type change struct {
-	// index is the log index of the change; 0 if nothing was changed.
 	index uint64
 	// before and after are what was there and what is there now; nil if nothing is
 	// known of it.

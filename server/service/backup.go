@@ -19,7 +19,6 @@ import (
 // it lasts.
 const maxBackups = 4
 
-// backups writes backups.
 type backups struct {
 	base
 	version string
@@ -111,8 +110,7 @@ func (b *backups) whileServing(ctx context.Context, record func(*raftlogv1.Snaps
 // interrupted translates why a backup was not written to its end: it is the
 // reader that is gone, or the node that stops.
 func interrupted(err error) error {
-	var known *Error
-	if err == nil || errors.As(err, &known) {
+	if _, known := errors.AsType[*Error](err); known || err == nil {
 		return err
 	}
 	return unavailable(ReasonStopping, "the backup was not read to its end", retryBusy, err)

@@ -34,8 +34,7 @@ func CallerOf(ctx context.Context) (c Caller, ok bool) {
 
 // authorizer knows who calls, and what that caller may do.
 type authorizer struct {
-	state State
-	// from, guarded and admins are those of Config.
+	state   State
 	from    func(ctx context.Context) Caller
 	guarded bool
 	admins  []string
@@ -99,7 +98,6 @@ func (a *authorizer) principal(ctx context.Context, keyed bool) *string {
 	return nil
 }
 
-// author returns the caller's name for an operation.
 func (a *authorizer) author(ctx context.Context) *string {
 	who := a.caller(ctx).Principal
 	return &who
@@ -124,7 +122,6 @@ func (a *authorizer) Grants(ctx context.Context, database string) []rights.Grant
 	return grants
 }
 
-// rightsWithin returns what the caller may do with some name of a database.
 func (a *authorizer) rightsWithin(ctx context.Context, database string) (have rights.Right) {
 	for _, g := range a.Grants(ctx, database) {
 		have |= g.Rights

@@ -11,12 +11,10 @@ import (
 type calls struct {
 	*admission
 	*auditing
-	events *Events
-	logger *slog.Logger
-	// timeout is Config.CallTimeout.
+	events  *Events
+	logger  *slog.Logger
 	timeout time.Duration
-	// turns are those of calls that work for long.
-	turns turns
+	turns   turns
 }
 
 // call runs a use case within the time of a call.

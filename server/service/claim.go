@@ -10,7 +10,6 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// claims are the use cases of claimed ids.
 type claims struct {
 	base
 }

@@ -130,14 +130,11 @@ type Status struct {
 	MembershipIndex uint64
 }
 
-// members are the use cases of the cluster and its members.
 type members struct {
 	base
 	cluster Cluster
 	version string
-	// hosts is Config.Hosts.
-	hosts []string
-	// reserve is Config.ReserveTotal.
+	hosts   []string
 	reserve func() *reserve.Total
 	// refusals bounds the lines about nodes that are not let in: a caller with a node's
 	// certificate can ask without end.

@@ -16,7 +16,6 @@ import (
 // databases shows which databases this node knows, and its counters in them.
 type databases struct {
 	base
-	// own is Config.OwnEtags.
 	own func() []OwnEtag
 }
 

@@ -13,7 +13,7 @@ import (
 // Code is the kind of an error: what a caller can do about it. It is gRPC's.
 type Code = codes.Code
 
-// The codes of errors.
+// The codes.
 const (
 	// Internal is a fault of ours; its text is in the log only.
 	Internal = codes.Internal
@@ -41,7 +41,6 @@ const (
 
 // Error is what every use case returns when it fails.
 type Error struct {
-	// Code is the kind.
 	Code Code
 	// Reason is one of the Reason constants.
 	Reason string
@@ -110,11 +109,10 @@ var ErrOverloaded = exhausted(
 
 // ErrorOf returns err as an *Error. Any other error becomes INTERNAL, without its text.
 func ErrorOf(err error) *Error {
-	var known *Error
-	if !errors.As(err, &known) {
-		known = internal(err)
+	if known, ok := errors.AsType[*Error](err); ok {
+		return known
 	}
-	return known
+	return internal(err)
 }
 
 // internal hides cause from the caller.

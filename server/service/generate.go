@@ -91,8 +91,8 @@ func (g *ids) allowTemplate(ctx context.Context, template string, what target, c
 // inTemplate names the template as the field at fault where the state names the
 // part of it that it knows.
 func inTemplate(err error) error {
-	var e *Error
-	if !errors.As(err, &e) || e.Field != "name" && e.Field != "id" {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Field != "name" && e.Field != "id" {
 		return err
 	}
 	renamed := *e

@@ -23,15 +23,12 @@ import (
 // tokenBytes is the length of a range's token.
 const tokenBytes = 8
 
-// ranges are the use cases of HiLo ranges.
 type ranges struct {
 	base
-	// serverPrefix is Config.ServerPrefix.
 	serverPrefix string
 	// reserves may be nil; answered are the calls that it answered.
-	reserves Reserves
-	answered answered
-	// ownReserves is Config.OwnReserves.
+	reserves    Reserves
+	answered    answered
 	ownReserves func() []reserve.Left
 }
 
@@ -229,7 +226,6 @@ func (r *ranges) ReturnRangeByHigh(ctx context.Context, req *idnodev1.ReturnRang
 	return call(ctx, r.calls, "ReturnRange", returnedRange{req, checkReturned(req)}, r.returnRange)
 }
 
-// returnedRange is a range to give back.
 type returnedRange struct {
 	*idnodev1.ReturnRangeRequest
 	// wrong is what is wrong with the numbers of the request.

@@ -12,7 +12,6 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// identities are the use cases of identities.
 type identities struct {
 	base
 }

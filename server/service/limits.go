@@ -25,7 +25,6 @@ type limiter struct {
 	callers map[string]*limited
 }
 
-// limited is a caller with limits.
 type limited struct {
 	limit    rights.Limit
 	inFlight atomic.Int64
@@ -125,7 +124,6 @@ func (c *limited) debit(now time.Time, n int64) {
 	}
 }
 
-// burst is how many ids the caller may be ahead.
 func (c *limited) burst() int64 { return min(max(c.limit.IDsPerSecond, minBurst), maxBurst) }
 
 // giveBack takes ids off what was counted. No caller comes to be further ahead by it
@@ -238,7 +236,6 @@ func (n *newNames) take(now time.Time, all ...target) *Error {
 	return nil
 }
 
-// shown is the name for people.
 func (t target) shown() string {
 	_, key, _ := strings.Cut(t.name, "\x00")
 	return cmp.Or(key, t.name)

@@ -30,7 +30,6 @@ const (
 	maxResumeBytes = docid.MaxNameBytes + 32
 )
 
-// merges are the use cases of a restore.
 type merges struct {
 	base
 }

@@ -125,7 +125,6 @@ func (c cursor) token(last string) string {
 	return base64.RawURLEncoding.EncodeToString(append(b, last...))
 }
 
-// parseToken returns the name a page token leads on behind.
 func (c cursor) parseToken(token string) (string, error) {
 	if token == "" {
 		return "", nil
@@ -165,7 +164,6 @@ func cut[F, T any](c cursor, found []F, index uint64, shown func(F) (name string
 	return page
 }
 
-// checkPrefix judges what the names of a list begin with.
 func checkPrefix(prefix string) error {
 	if len(prefix) > docid.MaxIDBytes || !utf8.ValidString(prefix) {
 		return invalid(ReasonInvalidPrefix, "prefix", "the prefix is not valid UTF-8 of at most %d bytes", docid.MaxIDBytes)

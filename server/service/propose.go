@@ -126,8 +126,7 @@ func (b base) proposeAll(ctx context.Context, operations [][]byte, errs []error)
 // internalCodec returns err, or an *Error in place of an operation that cannot be encoded
 // or a result that cannot be decoded.
 func internalCodec(err error) error {
-	var codec *op.CodecError
-	if errors.As(err, &codec) {
+	if codec, ok := errors.AsType[*op.CodecError](err); ok {
 		return internal(codec)
 	}
 	return err

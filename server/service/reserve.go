@@ -65,8 +65,7 @@ type reserveNow struct {
 	// fits means that there is a reserve, and that the caller can use a range of it: all its
 	// numbers are known. A caller that knows a higher taken number has called a node that is
 	// ahead, or the counter was lost.
-	fits bool
-	// cutOff and tooLong are those of Reserves.CutOff.
+	fits            bool
 	cutOff, tooLong bool
 }
 
@@ -99,8 +98,8 @@ func (r *ranges) tryCluster(ctx context.Context, w *wantedRange, now reserveNow)
 // outOfReach reports whether the reserve may replace the cluster's range. If the cluster issued
 // one nevertheless, its numbers are a gap.
 func outOfReach(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && (e.Reason == ReasonNoQuorum || e.Reason == ReasonOutcomeUnknown)
+	e, ok := errors.AsType[*Error](err)
+	return ok && (e.Reason == ReasonNoQuorum || e.Reason == ReasonOutcomeUnknown)
 }
 
 // fromReserve takes a range from the reserve, or finds the range that the call got before, which
@@ -131,7 +130,6 @@ func (r *ranges) fromReserve(caller string, w *wantedRange) *idnodev1.NextRangeR
 	return res
 }
 
-// took tells the reserve of a range that a caller was given.
 func (r *ranges) took(ctx context.Context, w *wantedRange, got *idnodev1.NextRangeResponse) {
 	r.reserves.Took(w.database, w.next.GetTag(), r.holder(ctx), hilo.Range{Low: got.GetLow(), High: got.GetHigh()})
 	if got.GetFromReserve() {

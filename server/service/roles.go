@@ -20,7 +20,6 @@ type Roles struct {
 	Limits []rights.Limit
 }
 
-// roles are the use cases of roles and limits.
 type roles struct {
 	base
 }
@@ -197,7 +196,6 @@ func (roles Roles) Message() *idnodev1.RoleTable {
 	return m
 }
 
-// apiRight returns the API's value for a single right.
 func apiRight(r rights.Right) idnodev1.Right {
 	n := idnodev1.Right(0)
 	for ; r != 0; r >>= 1 {

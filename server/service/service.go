@@ -121,11 +121,9 @@ type Config struct {
 	// MaxInFlight bounds the calls in flight; further calls are refused at once. 0 means
 	// DefaultMaxInFlight.
 	MaxInFlight int
-	// Version is the program's version, shown in the status.
-	Version string
+	Version     string
 	// Logger logs causes that callers must not see; nil discards them.
 	Logger *slog.Logger
-	// Events are the service's callbacks.
 	Events Events
 }
 
@@ -229,7 +227,6 @@ type State interface {
 	CheckJoinToken(tokenHash []byte, tag string, now time.Time) *raftlogv1.Refusal
 	// Snapshot is the state as it is now; its user closes it.
 	Snapshot() *fsm.Snapshot
-	// PreviewMerge says what a merge would change.
 	PreviewMerge(database string, m *raftlogv1.Merge) ([]fsm.MergeChange, *raftlogv1.MergeResult)
 	// Databases are all that were ever used, in any order.
 	Databases() []string

@@ -13,7 +13,6 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// settings are the use cases of the replicated settings.
 type settings struct {
 	base
 }

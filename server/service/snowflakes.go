@@ -52,11 +52,9 @@ type ownWorker struct {
 	*ownSource
 }
 
-// ownSource is the source of leases of an ownWorker.
 type ownSource struct {
 	*workers
-	pool poolKey
-	// author is the newest caller.
+	pool   poolKey
 	author atomic.Pointer[string]
 }
 
@@ -89,7 +87,6 @@ func (w *workers) nextSnowflakes(ctx context.Context, req *idnodev1.NextSnowflak
 	return &idnodev1.NextSnowflakesResponse{Ids: ids}, snowflakeError(err)
 }
 
-// snowflakeError translates an error of a generator.
 func snowflakeError(err error) error {
 	var known *Error
 	early := (*generator.EarlyError)(nil)
@@ -103,7 +100,6 @@ func snowflakeError(err error) error {
 	}
 }
 
-// Acquire leases a worker for this node.
 func (s *ownSource) Acquire(ctx context.Context, now time.Time) (generator.Lease, error) {
 	tag := s.tag.confirmed()
 	if tag == "" {

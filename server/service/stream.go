@@ -71,7 +71,6 @@ func (g *ids) serverSideStream(ctx context.Context, req *idnodev1.StreamServerSi
 	}, nil
 }
 
-// NodeTag is the tag of the node that gives the ids.
 func (b *ServerSideStream) NodeTag() string { return b.tag }
 
 // Next takes the next block, or returns io.EOF after the last. For the bounds of the node and
@@ -98,7 +97,6 @@ func (b *ServerSideStream) take(ctx context.Context, n int64) (*idnodev1.IdBlock
 	return block, err
 }
 
-// serverSideTag returns the node's tag if it is allowed in ids of the template.
 func (g *ids) serverSideTag(template string) (string, error) {
 	tag, confirmed := g.tag()
 	if !confirmed {

@@ -15,8 +15,8 @@ import (
 // database. field is the field of the request it came in, where that differs
 // from docid's word for it; empty keeps docid's.
 func badForm(err error, field string) *Error {
-	var bad *docid.Error
-	if !errors.As(err, &bad) {
+	bad, ok := errors.AsType[*docid.Error](err)
+	if !ok {
 		return internal(err)
 	}
 	if field == "" {
@@ -32,8 +32,7 @@ func BadForm(err error) *Error { return badForm(err, "") }
 // the same call again is safe although the first may have been applied: it
 // carries a request id, or asks for a HiLo range, where a hole is the worst.
 func proposalError(err error, repeatable bool) *Error {
-	var known *Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*Error](err); ok {
 		return known
 	}
 	if refusal := op.RefusalOf(err); refusal != nil {
@@ -53,7 +52,6 @@ func proposalError(err error, repeatable bool) *Error {
 	return e
 }
 
-// notApplied translates an error that says that certainly nothing happened.
 func notApplied(err error) *Error {
 	switch outcome.ReasonOf(err) {
 	case outcome.Overloaded:
@@ -82,7 +80,6 @@ func readError(err error) *Error {
 	return notApplied(err)
 }
 
-// etagError translates why a server-side etag was not given.
 func etagError(err error) *Error {
 	var starting etag.StartingError
 	switch {

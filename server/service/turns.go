@@ -18,7 +18,6 @@ type turns struct {
 	queue []*line
 }
 
-// line has the calls of a caller.
 type line struct {
 	caller string
 	going  bool
@@ -45,7 +44,6 @@ func (t *turns) wait(ctx context.Context, caller string) (end func(), err error)
 	}
 }
 
-// join adds a call to those of its caller.
 func (t *turns) join(caller string) (*line, chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -24,7 +24,6 @@ import (
 // defaultLayout is the ready-made layout of a pool for which none is named.
 const defaultLayout = "twitter"
 
-// workers are the use cases of pools of workers, which make Snowflake ids.
 type workers struct {
 	base
 	own ownWorkers
@@ -62,7 +61,6 @@ func (w *workers) definePool(ctx context.Context, req *idnodev1.DefinePoolReques
 	return &idnodev1.DefinePoolResponse{LogIndex: result.GetLogIndex()}, err
 }
 
-// layoutOf returns the layout that a request names, or has.
 func layoutOf(req *idnodev1.DefinePoolRequest) (snowflake.Layout, error) {
 	l := req.GetLayout()
 	name := req.GetLayoutName()
@@ -92,7 +90,6 @@ func layoutOf(req *idnodev1.DefinePoolRequest) (snowflake.Layout, error) {
 	}, nil
 }
 
-// layoutMessage returns a layout as the API has it.
 func layoutMessage(l snowflake.Layout) *idnodev1.PoolLayout {
 	return &idnodev1.PoolLayout{
 		Epoch: timestamppb.New(time.UnixMilli(l.Epoch)), Unit: durationpb.New(time.Duration(l.Unit) * time.Millisecond),
@@ -188,7 +185,6 @@ func (w *workers) lease(ctx context.Context, e op.Envelope, acquire *raftlogv1.W
 	return lease, result.GetLogIndex(), nil
 }
 
-// forWindow is a request for a window.
 type forWindow interface {
 	GetWindow() *durationpb.Duration
 	GetNow() *timestamppb.Timestamp
@@ -228,14 +224,12 @@ func (w *workers) renewWorker(ctx context.Context, req *idnodev1.RenewWorkerRequ
 	return &idnodev1.RenewWorkerResponse{Until: result.GetWorkerLease().GetUntil(), LogIndex: result.GetLogIndex()}, nil
 }
 
-// ofLease is a request of a lease's holder.
 type ofLease interface {
 	GetDatabase() string
 	GetPool() string
 	GetToken() []byte
 }
 
-// leaseOf returns the pool and the token of a lease.
 func leaseOf(req ofLease) (pool poolKey, token uint64, err error) {
 	if pool, err = keyOfPool(req.GetDatabase(), req.GetPool(), "pool"); err != nil {
 		return poolKey{}, 0, err
