@@ -20,11 +20,8 @@ import (
 
 // Backup is a backup file that was checked from end to end.
 type Backup struct {
-	// Path is where it is.
 	Path string
-	// Info says what it holds.
 	Info *idnodev1.BackupInfo
-
 	// Series are those of the file, in its order.
 	Series []SeriesName
 

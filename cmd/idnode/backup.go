@@ -15,7 +15,6 @@ import (
 )
 
 func newBackupCommand(a *app) *cobra.Command {
-	var stale bool
 	cmd := &cobra.Command{
 		Use:   "backup FILE|DIR",
 		Short: "Write a backup of the whole cluster into a file",
@@ -35,7 +34,7 @@ may lack the newest ids.`,
   idnode backup /var/backups/idnode --keep 14
   idnode backup inspect today.backup`,
 	}
-	registerStale(cmd.Flags(), &stale)
+	stale := staleFlag(cmd.Flags())
 	keep := cmd.Flags().Int("keep", 0, "the target is a directory, in which the newest N backups of the cluster stay")
 	sure := a.asks(cmd)
 	a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {

@@ -118,7 +118,6 @@ func roleName(r idnodev1.Role) string {
 }
 
 func newClusterMembersCommand(a *app) *cobra.Command {
-	var stale bool
 	cmd := &cobra.Command{
 		Use:   "members",
 		Short: "List the members",
@@ -128,12 +127,12 @@ addresses and its id too.`,
 		Example: "  idnode cluster members --removed\n  idnode cluster members -o wide",
 	}
 	removed := cmd.Flags().Bool("removed", false, "also list removed members, whose tags stay taken")
-	registerStale(cmd.Flags(), &stale)
+	stale := staleFlag(cmd.Flags())
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
-		members, err := allMembers(ctx, s, *removed, stale)
-		if !stale && exitCode(err) == exitUnavailable {
+		members, err := allMembers(ctx, s, *removed, consistency(stale))
+		if !*stale && exitCode(err) == exitUnavailable {
 			// Without a quorum it is asked first. Any node returns its last knowledge.
-			if known, staleErr := allMembers(ctx, s, *removed, true); staleErr == nil {
+			if known, staleErr := allMembers(ctx, s, *removed, idnodev1.Consistency_CONSISTENCY_STALE); staleErr == nil {
 				fmt.Fprintf(a.stderr, "idnode: warning: this is what the node asked knows by itself: %s\n", printable(describe(err)))
 				members, err = known, nil
 			}
@@ -152,10 +151,10 @@ addresses and its id too.`,
 	})
 }
 
-func allMembers(ctx context.Context, s *clusterClient, removed, stale bool) ([]*idnodev1.Member, error) {
+func allMembers(ctx context.Context, s *clusterClient, removed bool, of idnodev1.Consistency) ([]*idnodev1.Member, error) {
 	var all []*idnodev1.Member
 	for token := ""; ; {
-		msg := &idnodev1.ListMembersRequest{IncludeRemoved: removed, PageSize: maxPage, PageToken: token, Consistency: consistency(stale)}
+		msg := &idnodev1.ListMembersRequest{IncludeRemoved: removed, PageSize: maxPage, PageToken: token, Consistency: of}
 		res, err := invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.ListMembers, msg)
 		all = append(all, res.GetMembers()...)
 		if token = res.GetNextPageToken(); err != nil || token == "" {

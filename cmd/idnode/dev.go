@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 const (
@@ -72,16 +72,6 @@ starts again from it. The nodes wait for each other longer than those of 'serve'
 	return cmd
 }
 
-// calmLogger returns the nodes' logger, and a function that says whether they are about to warn of each
-// other's coming and going. With an explicit level all lines are logged.
-func (o *devOptions) calmLogger(log *slog.Logger) (calmed *slog.Logger, expectWarnings func(bool)) {
-	if o.wordy {
-		return log, func(bool) {}
-	}
-	h := newCalm(log.Handler())
-	return slog.New(h), h.expected.Store
-}
-
 // stopAfter returns a context that ends after parent has, and after first has run.
 func stopAfter(parent context.Context, first func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
@@ -107,7 +97,11 @@ func (o *devOptions) run(ctx context.Context, a *app, stdin io.Reader) (err erro
 	// A terminal that is closed ends them as Ctrl-C does.
 	ctx, end := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer end()
-	log, expectWarnings := o.calmLogger(log)
+	expectWarnings := func(bool) {}
+	if !o.wordy { // Nobody asked for warnings of the nodes' own coming and going.
+		calmed := newCalm(log.Handler())
+		log, expectWarnings = slog.New(calmed), calmed.expected.Store
+	}
 	// This runs before the nodes' contexts end, which they do in run.
 	ctx, stop := stopAfter(ctx, func() { expectWarnings(true) })
 	defer stop()
@@ -177,13 +171,9 @@ func (o *devOptions) specs(dir string) ([]devNode, error) {
 // for gRPC, 1 for Raft and 2 for HTTP.
 func layOut(dir string, size int, address func(n, port int) (string, error)) ([]devNode, error) {
 	var specs []devNode
-	tag := ""
 	for n := range size {
+		spec := devNode{tag: devTag(n), dir: filepath.Join(dir, devTag(n))}
 		var err error
-		if tag, err = docid.NextNodeTag(tag); err != nil {
-			return nil, err
-		}
-		spec := devNode{tag: tag, dir: filepath.Join(dir, tag)}
 		for port, addr := range []*string{&spec.grpc, &spec.raft, &spec.http} {
 			if *addr, err = address(n, port); err != nil {
 				return nil, err
@@ -196,19 +186,17 @@ func layOut(dir string, size int, address func(n, port int) (string, error)) ([]
 
 // keptNodes counts the nodes whose data is in dir from an earlier run.
 func keptNodes(dir string) int {
-	tag, n := "", 0
-	for {
-		next, err := docid.NextNodeTag(tag)
-		if err != nil {
-			return n
+	n := 0
+	for ; n < maxDevNodes; n++ {
+		if _, err := os.Stat(filepath.Join(dir, devTag(n))); err != nil {
+			break
 		}
-		if _, err := os.Stat(filepath.Join(dir, next)); err != nil {
-			return n
-		}
-		tag = next
-		n++
 	}
+	return n
 }
+
+// devTag is the tag of the n-th node, from 0 on.
+func devTag(n int) string { return string(rune('A' + n)) }
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
@@ -232,8 +220,11 @@ func checkPorts(specs []devNode) error {
 	for _, n := range specs {
 		for _, addr := range []string{n.grpc, n.raft, n.http} {
 			lis, err := net.Listen("tcp", addr)
+			if op, ok := errors.AsType[*net.OpError](err); ok {
+				err = op.Err // Without the address.
+			}
 			if err != nil {
-				return fmt.Errorf("node %s cannot listen on %s: %w; if another cluster is running, try --base-port", n.tag, addr, cause(err))
+				return fmt.Errorf("node %s cannot listen on %s: %w; if another cluster is running, try --base-port", n.tag, addr, err)
 			}
 			_ = lis.Close()
 		}
@@ -241,17 +232,11 @@ func checkPorts(specs []devNode) error {
 	return nil
 }
 
-// cause strips the address that net puts before the system's own words.
-func cause(err error) error {
-	if op, ok := errors.AsType[*net.OpError](err); ok {
-		return op.Err
-	}
-	return err
-}
-
 func introduce(ctx context.Context, w io.Writer, c *devCluster) error {
 	var rows [][2]string
+	var endpoints []string
 	for i, n := range c.nodes {
+		endpoints = append(endpoints, n.GRPCAddr())
 		rows = append(rows, [2]string{
 			"node " + c.specs[i].tag,
 			fmt.Sprintf("grpc %s  raft %s  http %s", n.GRPCAddr(), n.RaftAddr(), n.HTTPAddr()),
@@ -263,10 +248,6 @@ func introduce(ctx context.Context, w io.Writer, c *devCluster) error {
 			return fmt.Errorf("node %s: %w", c.specs[i].tag, err)
 		}
 	}
-	var endpoints []string
-	for _, n := range c.nodes {
-		endpoints = append(endpoints, n.GRPCAddr())
-	}
 	_, err := fmt.Fprintf(w, `
 page: http://%s/
 try in another terminal:
@@ -276,4 +257,40 @@ and here: kill A
 ready
 `, c.nodes[0].HTTPAddr(), strings.Join(endpoints, ","))
 	return err
+}
+
+// printSamples prints an id of each kind from the node called tag, of a database used only for that.
+// It waits for answers: a serving node can be without a leader again for a moment.
+func printSamples(ctx context.Context, w io.Writer, tag, endpoint string) error {
+	s := &clusterClient{endpoints: []string{endpoint}, database: "samples", timeout: defaultTimeout}
+	defer s.close()
+	var rows [][2]string
+	for _, kind := range [][2]string{{"GUID", ""}, {"server-side", "users/"}, {"identity", "users|"}} {
+		res, err := invoke(ctx, s.untilAnswered, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Generate,
+			&idnodev1.GenerateRequest{Database: s.database, Template: kind[1], Count: 1})
+		if err != nil {
+			return fmt.Errorf("%s: %w", kind[0], err)
+		}
+		rows = append(rows, [2]string{"  " + kind[0], strings.Join(res.GetIds(), " ")})
+	}
+	res, err := invoke(ctx, s.untilAnswered, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.NextRange,
+		&idnodev1.NextRangeRequest{Database: s.database, Tag: "users"})
+	if err != nil {
+		return fmt.Errorf("HiLo range: %w", err)
+	}
+	id, claimed := "users/"+strings.ToLower(tag)+"@example.org", " (claimed)"
+	_, err = invoke(ctx, s.untilAnswered, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Claim,
+		&idnodev1.ClaimRequest{Database: s.database, Id: id})
+	if reasonOf(err) == "ID_CLAIMED" { // By an earlier run, in a kept data folder.
+		claimed, err = " (claimed before)", nil
+	}
+	if err != nil {
+		return fmt.Errorf("semantic: %w", err)
+	}
+	fmt.Fprintf(w, "\nids from %s\n", tag)
+	fields(w, append(rows, [2]string{
+		"  HiLo range",
+		fmt.Sprintf("%[1]s%[2]d-%[4]s to %[1]s%[3]d-%[4]s", res.GetPrefix(), res.GetLow(), res.GetHigh(), res.GetNodeTag()),
+	}, [2]string{"  semantic", id + claimed}))
+	return nil
 }

@@ -235,7 +235,7 @@ func checkEndpoints(given []string) ([]string, error) {
 type listFlags struct {
 	prefix string
 	limit  int64
-	stale  bool
+	stale  *bool
 }
 
 func (l *listFlags) register(f *pflag.FlagSet) {
@@ -246,7 +246,7 @@ func (l *listFlags) register(f *pflag.FlagSet) {
 // registerPages adds the flags of lists that are not of names.
 func (l *listFlags) registerPages(f *pflag.FlagSet) {
 	f.Int64Var(&l.limit, "limit", 0, "at most this many; 0 lists all")
-	registerStale(f, &l.stale)
+	l.stale = staleFlag(f)
 }
 
 func (l *listFlags) check() error {
@@ -256,8 +256,8 @@ func (l *listFlags) check() error {
 	return nil
 }
 
-func registerStale(f *pflag.FlagSet, stale *bool) {
-	f.BoolVar(stale, "stale", false, "what the node asked knows by itself: needs no quorum, may lag behind")
+func staleFlag(f *pflag.FlagSet) *bool {
+	return f.Bool("stale", false, "what the node asked knows by itself: needs no quorum, may lag behind")
 }
 
 // requestFlags are the flags of the commands that take a request id.

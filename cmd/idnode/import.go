@@ -193,7 +193,7 @@ func exportCluster(ctx context.Context, s *clusterClient, path string, form tran
 	if path == standardOutput {
 		dir = "" // The system's, for what is temporary.
 	}
-	draft, err := transfer.Draft(dir, filepath.Base(path), s.backupInto(ctx, a.stderr, consistency(false)))
+	draft, err := transfer.Draft(dir, filepath.Base(path), s.backupInto(ctx, a.stderr, consistency(nil)))
 	if err != nil {
 		return err
 	}

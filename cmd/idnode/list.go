@@ -96,16 +96,15 @@ func (l *listFlags) pages(ctx context.Context, s *clusterClient, show pager) err
 func (a *app) reading(cmd *cobra.Command, client clientCommand,
 	run func(ctx context.Context, s *clusterClient, args []string, of idnodev1.Consistency) error,
 ) *cobra.Command {
-	var stale bool
-	registerStale(cmd.Flags(), &stale)
+	stale := staleFlag(cmd.Flags())
 	return client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		return run(ctx, s, args, consistency(stale))
 	})
 }
 
-// consistency returns what --stale asks for.
-func consistency(stale bool) idnodev1.Consistency {
-	if stale {
+// consistency returns what --stale asks for; nil is without the flag.
+func consistency(stale *bool) idnodev1.Consistency {
+	if stale != nil && *stale {
 		return idnodev1.Consistency_CONSISTENCY_STALE
 	}
 	return idnodev1.Consistency_CONSISTENCY_LINEARIZABLE

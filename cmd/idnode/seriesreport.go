@@ -163,7 +163,6 @@ func countOf(x *idnodev1.ScopeReport, state idnodev1.NumberState) int64 {
 
 func newSeriesWhoHasCommand(a *app) *cobra.Command {
 	var key, text string
-	var stale bool
 	cmd := &cobra.Command{
 		Use:     "who-has NAME --key K | --text T",
 		Short:   "Show the number of a key, or whose a number is",
@@ -171,7 +170,7 @@ func newSeriesWhoHasCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&key, "key", "", "the document's key")
 	cmd.Flags().StringVar(&text, "text", "", "the number in the series' format")
-	registerStale(cmd.Flags(), &stale)
+	stale := staleFlag(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		msg := &idnodev1.WhoHasRequest{Database: s.database, Series: args[0], Consistency: consistency(stale)}
 		switch byKey, byText := cmd.Flags().Changed("key"), cmd.Flags().Changed("text"); {

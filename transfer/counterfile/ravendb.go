@@ -99,13 +99,17 @@ func (r *ravenReader) section(key string) error {
 	}
 }
 
-// array reads an array and calls element at the beginning of each.
-func (r *ravenReader) array(element func() error) error {
+// array reads an array and calls element for each of its elements.
+func (r *ravenReader) array(element func(raw json.RawMessage) error) error {
 	if err := r.expect('['); err != nil {
 		return err
 	}
 	for r.json.More() {
-		if err := element(); err != nil {
+		var raw json.RawMessage
+		if err := r.json.Decode(&raw); err != nil {
+			return err
+		}
+		if err := element(raw); err != nil {
 			return err
 		}
 	}
@@ -155,17 +159,13 @@ func (r *ravenReader) skip() error {
 }
 
 // document reads a document, of which only HiLo's count.
-func (r *ravenReader) document() error {
+func (r *ravenReader) document(raw json.RawMessage) error {
 	var d struct {
 		Max      json.RawMessage
 		Metadata struct {
 			ID         string `json:"@id"`
 			Collection string `json:"@collection"`
 		} `json:"@metadata"`
-	}
-	var raw json.RawMessage
-	if err := r.json.Decode(&raw); err != nil {
-		return err
 	}
 	if !bytes.Contains(bytes.ToLower(raw), []byte("hilo")) { // Its slashes may be written as \/.
 		return nil
@@ -187,14 +187,10 @@ func (r *ravenReader) document() error {
 	return r.each(Counter{Kind: HiLo, Name: id[len(hiloPrefix):], Value: highest})
 }
 
-func (r *ravenReader) identity() error {
+func (r *ravenReader) identity(raw json.RawMessage) error {
 	var i struct {
 		Key   string
 		Value json.RawMessage
-	}
-	var raw json.RawMessage
-	if err := r.json.Decode(&raw); err != nil {
-		return err
 	}
 	if !utf8.Valid(raw) {
 		return badForm("the identity %.200q is not UTF-8", raw)
