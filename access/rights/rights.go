@@ -17,31 +17,18 @@ type Right uint32
 
 // The rights. Their values are in the log: they are never renumbered.
 const (
-	// Generate takes identity values and server-side ids, and makes GUIDs and semantic ids.
-	Generate Right = 1 << iota
-	// Ranges reserves HiLo ranges and gives them back.
-	Ranges
-	// Seed raises an identity or a HiLo counter.
-	Seed
-	// Force goes with Seed, to set any value, and with Delete, to forget.
-	Force
-	// Delete deletes identities.
-	Delete
-	// Claims claims ids and releases them.
-	Claims
-	// Read reads counters and lists.
-	Read
-	// Backup copies the whole state out.
-	Backup
-	// Cluster changes the cluster: members, settings, roles, and the state as a whole.
-	Cluster
-	// Series defines, deletes, closes and resumes series of document numbers, and voids,
-	// releases and reconciles their numbers.
-	Series
-	// Number takes document numbers and confirms them.
-	Number
+	Generate Right = 1 << iota // takes identity values and server-side ids, and makes GUIDs and semantic ids
+	Ranges                     // reserves HiLo ranges and gives them back
+	Seed                       // raises an identity or a HiLo counter
+	Force                      // goes with Seed, to set any value, and with Delete, to forget
+	Delete                     // deletes identities
+	Claims                     // claims ids and releases them
+	Read                       // reads counters and lists
+	Backup                     // copies the whole state out
+	Cluster                    // changes the cluster: members, settings, roles, and the state as a whole
+	Series                     // defines, deletes, closes and resumes series, and voids, releases and reconciles their numbers
+	Number                     // takes document numbers and confirms them
 
-	// All are the rights that there are.
 	All = Number<<1 - 1
 )
 
@@ -76,8 +63,7 @@ func (r Right) String() string {
 // Any means every principal, even without a name, and every database.
 const Any = "*"
 
-// Further, after a name, means all names that begin with it: no name has this
-// byte. It is for lists.
+// Further, after a name, means all names that begin with it, in lists: no name has this byte.
 const Further = "\xff"
 
 // Grant gives rights on what is in a database and has a name, or begins with a prefix.
@@ -111,8 +97,7 @@ func (g Grant) check() error {
 	return nil
 }
 
-// Check refuses what was accepted once, and still counts where it is stored: grants
-// that give less than they say.
+// Check refuses grants that give less than they say: they were accepted once, and still count.
 func (t *Table) Check() error {
 	for _, role := range t.Roles {
 		for i, g := range role.Grants {
@@ -145,8 +130,7 @@ type Limit struct {
 	NewNamesPerHour int64 `json:",omitempty"`
 }
 
-// Table is all roles and limits. It is not changed after New; a nil Table has no
-// roles and no limits.
+// Table is all roles and limits. It is not changed after New. A nil Table has none.
 type Table struct {
 	Roles  []Role
 	Limits []Limit
@@ -184,8 +168,7 @@ func (t *Table) Set() bool { return t != nil && len(t.Roles) > 0 }
 // Empty says that there is neither a role nor a limit.
 func (t *Table) Empty() bool { return t == nil || len(t.Roles) == 0 && len(t.Limits) == 0 }
 
-// Limit returns the bounds of a principal: the first limit that names it, else
-// the first for every principal.
+// Limit returns the first limit that names a principal, else the first for every principal.
 func (t *Table) Limit(principal string) (Limit, bool) {
 	if t == nil || len(t.limits) == 0 {
 		return Limit{}, false
@@ -221,7 +204,6 @@ func Within(t *Table, principal, database string) []Grant {
 	return slices.DeleteFunc(given, func(g Grant) bool { return g.Database != Any && g.Database != database })
 }
 
-// held returns the rights that grants give on a name of a database.
 func held[T ~string | ~[]byte](grants []Grant, database, name T) Right {
 	var have Right
 	for i := range grants {
@@ -244,7 +226,6 @@ func begins[T ~string | ~[]byte](name T, prefix string) bool {
 	return len(name) >= len(prefix) && string(name[:len(prefix)]) == prefix
 }
 
-// shown shortens a text for an error.
 func shown(text string) string { return fmt.Sprintf("%.80q", text) }
 
 // MarshalText implements encoding.TextMarshaler, for records that people read.

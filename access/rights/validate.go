@@ -18,7 +18,6 @@ const (
 	MaxEncodedBytes = 60_000
 )
 
-// validate refuses what means nothing, and what is too much.
 func (t *Table) validate() error {
 	principals, grants := 0, 0
 	names := map[string]bool{}

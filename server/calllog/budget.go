@@ -15,8 +15,7 @@ import (
 // MaxLines is how many lines per second a Budget allows.
 const MaxLines = 5
 
-// Budget allows MaxLines per second. The zero value is ready for use, and safe
-// for concurrent use.
+// Budget allows MaxLines per second. The zero value is ready, and safe for concurrent use.
 type Budget struct {
 	mu     sync.Mutex
 	since  time.Time
@@ -24,8 +23,7 @@ type Budget struct {
 	silent int
 }
 
-// Take says whether a line may be written at now, and how many were not since
-// the last one that was.
+// Take says whether a line may be written at now, and how many were left out before it.
 func (b *Budget) Take(now time.Time) (silent int, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -89,11 +89,9 @@ func checkHostName(name string) error {
 	return nil
 }
 
-// notInHosts are characters that no host has, and addresses given by mistake do.
 const notInHosts = " \t\r\n/@=,"
 
-// CheckAddress returns why an address is not a host, which may be empty, and a port of 1 to 65535,
-// or 0 too.
+// CheckAddress returns why an address is not a host, which may be empty, and a port up to 65535.
 func CheckAddress(address string, zeroPort bool) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

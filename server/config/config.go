@@ -23,8 +23,7 @@ type Config struct {
 
 	// Addresses are as host:port.
 	GRPC, Raft, HTTP, Metrics string
-	// Load fills in those of AdvertiseGRPC, AdvertiseRaft and AdvertiseHTTP that are not
-	// given; see fillAdvertised.
+	// Load fills in those of the advertised addresses that are not given; see fillAdvertised.
 	AdvertiseGRPC, AdvertiseRaft, AdvertiseHTTP string
 
 	HTTPHost []string
@@ -35,9 +34,8 @@ type Config struct {
 	Join []string
 	// ClusterID has 32 hexadecimal digits; it is empty where the cluster does not exist yet.
 	ClusterID string
-	// JoinTokenFile is the file with the token to join by, or - for Stdin; empty for none.
-	// The token itself is in no setting: others on the machine can see what is on a command
-	// line. See JoinToken.
+	// JoinTokenFile may be - for Stdin. The token itself is in no setting: others on the machine can
+	// see what is on a command line.
 	JoinTokenFile string
 	// Stdin is the standard input; no setting.
 	Stdin      io.Reader

@@ -76,7 +76,6 @@ func LoadLists(fs *pflag.FlagSet, environ []string) (peer map[string]string, joi
 }
 
 type source struct {
-	// where names the place in errors.
 	where  string
 	values map[string]any
 }

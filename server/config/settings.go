@@ -15,8 +15,7 @@ import (
 	"github.com/idnode/idnode/internal/bytesize"
 )
 
-// configFlag names the file; it can come from a flag and from the environment,
-// but not from the file.
+// configFlag names the file, as a flag or as a variable.
 const configFlag = "config"
 
 const peerName, joinName = "peer", "join"

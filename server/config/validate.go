@@ -111,8 +111,7 @@ var ErrNoData = errors.New("config: cluster-id: this node's cluster has begun, a
 var ErrUnguarded = errors.New("config: admin: with TLS and without roles, every holder of a certificate of the CA could take members " +
 	"and numbers away: name the operators' certificates with --admin NAME, or say --admin '*'")
 
-// Guarded says whether dangerous calls are kept to Admin as long as there are no roles,
-// be it empty.
+// Guarded says whether dangerous calls are kept to Admin, be it empty, as long as there are no roles.
 func (c *Config) Guarded() bool {
 	return (len(c.Admin) > 0 || c.TLS()) && !c.openToAll()
 }
@@ -269,8 +268,7 @@ func (c *Config) checkBounds(p *problems) {
 		p.add("storage-watchdog", "%v is not above heartbeat-timeout (%v)", c.StorageWatchdog, c.HeartbeatTimeout)
 	}
 	between(p, "max-in-flight", c.MaxInFlight, 1, 1<<24)
-	// The largest message, of 4 MiB, counts twice while its calls begin, and a caller has
-	// half at most.
+	// The largest message, of 4 MiB, counts twice at first, and a caller has half at most.
 	between(p, "max-held-bytes", c.MaxHeldBytes, 16<<20, 1<<40)
 	between(p, "storage-low-mark", c.StorageLowMark, 1, 1<<50)
 	oneOf(p, "log-level", c.LogLevel, "debug", "info", "warn", "error")

@@ -29,8 +29,7 @@ func (s *services) answer(ctx context.Context, call *idnodev1.Call, start time.T
 	return reply
 }
 
-// conclude records a call that ended; its error, if any, becomes the reply, and is returned as
-// a status.
+// conclude records a call that ended. Its error becomes the reply, and is returned as a status.
 func (s *services) conclude(ctx context.Context, reply *idnodev1.Reply, method string, start time.Time, err error) error {
 	err = statusError(err)
 	s.log.done(ctx, method, start, err)

@@ -23,8 +23,7 @@ const (
 	streamBytes = 16 << 10
 )
 
-// connectionOf returns what is counted for the connection that a call came on; nil
-// where nothing is.
+// connectionOf returns what is counted for the connection that a call came on; nil if nothing is.
 func connectionOf(ctx context.Context) *budget.Connection {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -63,9 +62,8 @@ func takeFor(method string, to *budget.Connection, bytes int64) bool {
 	return to.Take(bytes)
 }
 
-// beginCall counts a call in flight of its caller, or refuses it; end ends the count. A health
-// check is not counted: its cost is bounded by its bytes, and a supervisor would end a node that is
-// merely busy.
+// beginCall counts a call in flight of its caller, or refuses it; end ends the count. Health checks
+// are not counted: a supervisor would end a node that is merely busy.
 func (l *requestLog) beginCall(to *budget.Connection, method string) (end func(), err error) {
 	switch {
 	case strings.HasPrefix(method, healthPrefix):
@@ -142,8 +140,7 @@ func (l *requestLog) countedStream(srv any, stream grpc.ServerStream, info *grpc
 	return handler(srv, countedStream{stream, l, to})
 }
 
-// countedStream counts the messages that are sent on a stream. What is encoded already
-// is counted.
+// countedStream counts what is sent on a stream and is not encoded, and so counted, already.
 type countedStream struct {
 	grpc.ServerStream
 	log *requestLog
@@ -165,7 +162,6 @@ func (s countedStream) SendMsg(m any) error {
 	return s.ServerStream.SendMsg(&e)
 }
 
-// answerBytes bounds a large answer to a request before there is one.
 func answerBytes(req any) int64 {
 	const number = 512 // of a series, with all that is known of it
 	switch req := req.(type) {
@@ -200,8 +196,8 @@ func pageBytes(size int32, item int64) int64 {
 	return int64(min(size, service.MaxPageSize)) * item
 }
 
-// textBytes bounds the text of the requested ids. The service refuses more than one answer may
-// hold, so that is not counted.
+// textBytes bounds the text of the requested ids. More than one answer may hold is not counted: the
+// service refuses it.
 func textBytes(req *idnodev1.GenerateRequest) int64 {
 	if req.GetBlocksOnly() || req.GetCount() <= 1 || req.GetCount() > service.MaxIDs {
 		return 0

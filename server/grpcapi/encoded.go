@@ -140,8 +140,7 @@ func (e encoded) free() {
 	}
 }
 
-// codec passes messages that are encoded already through, and leaves all others to
-// the codec it contains.
+// codec passes encoded messages through, and leaves all others to the codec it contains.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }

@@ -64,8 +64,7 @@ type outgoing struct {
 	refusals []encoded
 }
 
-// Exchange answers the calls of a stream, concurrently, until the caller has sent its last call
-// or leaves.
+// Exchange answers the calls of a stream, concurrently, until the caller sent the last or leaves.
 func (s *services) Exchange(stream grpc.BidiStreamingServer[idnodev1.ExchangeRequest, idnodev1.ExchangeResponse]) error {
 	x := &exchange{
 		server: s, stream: stream, to: connectionOf(stream.Context()), underWay: make(map[uint64]int64),
@@ -245,8 +244,7 @@ func (x *exchange) ran(n int) {
 	}
 }
 
-// admit counts a call, for which bytes were taken, among those in flight, or returns
-// the reason why not.
+// admit counts a call, for which bytes were taken, as in flight, or returns the reason why not.
 func (x *exchange) admit(call *idnodev1.Call, bytes int64) *refusal {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -348,8 +346,7 @@ func (x *exchange) takeReady() (out outgoing, ended bool) {
 	return out, ended
 }
 
-// forget lets go of a map that was large: a stream may be silent for long, and maps do not
-// shrink.
+// forget lets go of a map that was large: a stream may be silent for long, and no map shrinks.
 func (x *exchange) forget() {
 	const kept = 512
 	if x.most > kept && len(x.underWay) == 0 {
@@ -364,8 +361,7 @@ func (x *exchange) drop(out outgoing) {
 	x.to.Give(out.bytes)
 }
 
-// sendAll sends refusals and replies, the replies in as few messages as their size allows, and
-// removes what it has sent.
+// sendAll sends refusals and replies in as few messages as their size allows, and removes them.
 func (x *exchange) sendAll(out *outgoing) error {
 	for len(out.refusals) > 0 {
 		r := out.refusals[0]

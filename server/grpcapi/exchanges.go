@@ -17,8 +17,7 @@ type exchanges struct {
 	refusalBytes int
 }
 
-// newExchanges returns the bounds: on the calls of one stream, and on those that run at the same
-// time.
+// newExchanges returns the bounds on the calls of one stream, and on those that run at once.
 func newExchanges(perStream, atOnce int) *exchanges {
 	e := &exchanges{
 		perStream: int64(perStream), atOnce: int64(atOnce),
@@ -42,7 +41,6 @@ func (e *exchanges) enter() bool {
 
 func (e *exchanges) ran(n int) { e.running.Add(-int64(n)) }
 
-// exchangesShare is the part of a node's calls in flight that streams may take: most, but never
-// so many that callers with one call at a time find no place beside streams that could fill the
-// node alone.
+// exchangesShare is the part of a node's calls in flight that streams may take: most, but some places
+// are left for callers with one call at a time.
 func exchangesShare(maxInFlight int) int { return max(1, maxInFlight-maxInFlight/4) }

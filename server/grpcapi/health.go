@@ -38,8 +38,8 @@ func (s healthServer) Check(ctx context.Context, req *healthv1.HealthCheckReques
 	return s.Server.Check(ctx, req)
 }
 
-// NewHealth returns a health service that is not ready. alive returns why the node hangs, or
-// nil, or does not return.
+// NewHealth returns a health service that is not ready. alive returns why the node hangs, or nil, or
+// does not return.
 func NewHealth(alive func() error) *Health {
 	h := &Health{server: healthServer{health.NewServer(), alive}}
 	h.server.SetServingStatus(LiveService, healthv1.HealthCheckResponse_SERVING)

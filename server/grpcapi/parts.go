@@ -45,8 +45,7 @@ func repeats(message protoreflect.MessageDescriptor) bool {
 	return false
 }
 
-// partsOf counts the parts of an encoded message, and theirs, up to the first that cannot
-// be decoded.
+// partsOf counts the parts of an encoded message, and theirs, until one cannot be decoded.
 func partsOf(encoded []byte, message protoreflect.MessageDescriptor) (parts int64) {
 	for num, v := range wire.Fields(encoded) {
 		if num == 0 {

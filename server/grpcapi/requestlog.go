@@ -84,8 +84,7 @@ func (l *requestLog) handled(method string, start time.Time, err error) {
 	}
 }
 
-// refused records calls that did not reach the service, those of a message as one: an overloaded
-// node has very many.
+// refused records calls that did not reach the service; those of a message, often many, at once.
 func (l *requestLog) refused(reason string, calls int) {
 	if l.observer != nil && calls > 0 {
 		l.observer.Refused(reason, calls)

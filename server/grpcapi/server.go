@@ -34,8 +34,7 @@ const (
 	// life, and keepaliveTimeout how long it waits for it.
 	keepaliveTime    = 30 * time.Second
 	keepaliveTimeout = 10 * time.Second
-	// keepaliveMinTime is how often a client may ask: half of the 10 s
-	// that Go clients ask at most.
+	// keepaliveMinTime is how often a client may ask: Go clients ask every 10 s at most.
 	keepaliveMinTime = 5 * time.Second
 )
 

@@ -22,8 +22,7 @@ type services struct {
 	idnodev1.UnsafeClusterServiceServer
 	idnodev1.UnsafeAdminServiceServer
 	*service.Service
-	// log and exchanges are for the calls of streams, which the server's own
-	// interceptors do not see.
+	// log and exchanges are for calls of streams, which the server's interceptors do not see.
 	log       *requestLog
 	exchanges *exchanges
 	startSpan StartSpan

@@ -55,8 +55,7 @@ func (a *api) seedIdentity(w http.ResponseWriter, r *http.Request, p *params) er
 	return nil
 }
 
-// listBytes is what a page of the longest names holds, beside the part of the answer that it
-// becomes.
+// listBytes is what a page of the longest names holds, beside its part of the answer.
 const listBytes = service.MaxPageSize * 2 << 10
 
 // listIdentities writes all identities from start on, or pageSize of them, as

@@ -54,7 +54,6 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// fail keeps the first thing that is wrong.
 func (p *params) fail(format string, args ...any) {
 	if p.err == nil {
 		p.err = &service.Error{

@@ -56,8 +56,7 @@ type Config struct {
 	Accepts func(tls.ConnectionState) bool
 	// Logger gets the log of requests; nil discards it.
 	Logger *slog.Logger
-	// Refused, if set, reports each call that is refused before it comes to the
-	// service, by its reason.
+	// Refused, if set, reports each call that does not come to the service, by its reason.
 	Refused func(reason string, calls int)
 	// Answer, if set, may answer what is refused before a handler has it, in the form of
 	// its own protocol; false says that the request is of none that it knows.
@@ -88,8 +87,7 @@ type Server struct {
 	mux  *http.ServeMux
 }
 
-// NewServer returns a server with RavenDB's calls on it. More may be added
-// before it serves; see Handle.
+// NewServer returns a server with RavenDB's calls on it; Handle adds more.
 func NewServer(cfg Config, svc *service.Service) *Server {
 	cfg = cfg.withDefaults()
 	s := newServer(cfg)
@@ -104,8 +102,7 @@ func NewServer(cfg Config, svc *service.Service) *Server {
 	return s
 }
 
-// NewBareServer returns a server without calls, for what shall have an address
-// of its own; see Handle.
+// NewBareServer returns a server without calls, for what shall have a port of its own.
 func NewBareServer(cfg Config) *Server { return newServer(cfg.withDefaults()) }
 
 func newServer(cfg Config) *Server {
@@ -133,8 +130,7 @@ func (s *Server) Handle(pattern string, handler http.Handler) { s.mux.Handle(pat
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.http.Handler.ServeHTTP(w, r) }
 
-// Serve serves on a listener until Shutdown or Close, and returns nil then. It
-// closes the listener.
+// Serve serves on a listener, which it closes, until Shutdown or Close, and returns nil then.
 func (s *Server) Serve(listener net.Listener) error {
 	serve := s.http.Serve
 	if s.http.TLSConfig != nil {

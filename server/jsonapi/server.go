@@ -69,8 +69,7 @@ var instead = map[string]string{
 	idnodev1.AdminService_Backup_FullMethodName:            "use idnode backup, or gRPC",
 }
 
-// Handle adds all methods, each under its full name, by means of a function such as
-// http.ServeMux.Handle.
+// Handle adds all methods, each under its full name; handle is like http.ServeMux.Handle.
 func (a *API) Handle(handle func(pattern string, handler http.Handler)) {
 	for _, s := range services() {
 		prefix := "/" + s.ServiceName + "/"

@@ -22,8 +22,7 @@ var grpcUnits = map[byte]time.Duration{
 	'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
 }
 
-// withTimeout bounds a call by the timeout in its headers. The service bounds every call
-// in any case.
+// withTimeout bounds a call by the timeout in its headers. The service bounds every call too.
 func withTimeout(r *http.Request) (context.Context, context.CancelFunc, error) {
 	timeout, ok := time.Duration(math.MaxInt64), true
 	if text := r.Header.Get(connectTimeout); text != "" {

@@ -26,31 +26,28 @@ type method struct {
 	handling                    prometheus.Observer
 }
 
-func newCallMetrics(registry *prometheus.Registry) callMetrics {
+func (m *Metrics) newCallMetrics() callMetrics {
 	labels := []string{"grpc_type", "grpc_service", "grpc_method"}
-	c := callMetrics{
-		started: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "grpc_server_started_total", Help: "Calls that began on the server.",
-		}, labels),
-		handled: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "grpc_server_handled_total", Help: "Calls that ended on the server, with any outcome.",
-		}, append(labels, "grpc_code")),
-		received: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "grpc_server_msg_received_total", Help: "Messages that came from callers; one for each unary call.",
-		}, labels),
-		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "grpc_server_msg_sent_total", Help: "Messages that were sent to callers; one for each unary call that ended well.",
-		}, labels),
-		handling: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "grpc_server_handling_seconds", Help: "Time of calls on the server.", Buckets: seconds(),
-		}, labels),
-		exchanged: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Name: "exchange_calls_total",
-			Help: "Calls that came in messages of the Exchange stream and ended, by the method of the same name.",
-		}, []string{"grpc_method", "grpc_code"}),
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		m.registry.MustRegister(c)
+		return c
 	}
-	registry.MustRegister(c.started, c.handled, c.received, c.sent, c.handling, c.exchanged)
-	return c
+	handling := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "grpc_server_handling_seconds", Help: "Time of calls on the server.", Buckets: seconds(),
+	}, labels)
+	m.registry.MustRegister(handling)
+	return callMetrics{
+		started: counter("grpc_server_started_total", "Calls that began on the server.", labels...),
+		handled: counter("grpc_server_handled_total", "Calls that ended on the server, with any outcome.", append(labels, "grpc_code")...),
+		received: counter("grpc_server_msg_received_total",
+			"Messages that came from callers; one for each unary call.", labels...),
+		sent: counter("grpc_server_msg_sent_total",
+			"Messages that were sent to callers; one for each unary call that ended well.", labels...),
+		handling: handling,
+		exchanged: m.counterVec("exchange_calls_total",
+			"Calls that came in messages of the Exchange stream and ended, by the method of the same name.", "grpc_method", "grpc_code"),
+	}
 }
 
 // Methods makes the methods of a server known; others are not counted. It is

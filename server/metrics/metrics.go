@@ -50,7 +50,7 @@ func New(version string) *Metrics {
 	m.refused = m.counterVec("requests_refused_total", "Calls that ended with an error, by its reason.", "reason")
 	m.connectionsRefused = m.counterVec("connections_refused_total", "Connections of callers that were refused, by the reason.", "reason")
 	m.cluster = m.clusterEvents()
-	m.calls = newCallMetrics(m.registry)
+	m.calls = m.newCallMetrics()
 	read := m.counterVec("tls_reloads_total", "Changes of the certificate files, by whether they could be taken over.", "result")
 	m.reloads, m.reloadsFailed = read.WithLabelValues("ok"), read.WithLabelValues("failed")
 	m.backedUp = m.gauge("backup_last_success_timestamp_seconds",

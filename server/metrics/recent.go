@@ -19,8 +19,7 @@ const (
 	recentEvery  = 500 * time.Millisecond
 )
 
-// recent keeps what was counted, as it was at several times, to tell what was counted
-// between them.
+// recent keeps what was counted up to several times, to tell what was counted between them.
 type recent struct {
 	mu sync.Mutex
 	// samples are oldest first: the last before recentWindow began, and those since.
@@ -34,8 +33,7 @@ type sample struct {
 	commits, written *dto.Histogram
 }
 
-// Recent returns what the node did in its last seconds, without the space left. The caller may
-// change it.
+// Recent returns what the node did in its last seconds, without the space left, as a copy.
 func (m *Metrics) Recent() *peerv1.Figures {
 	return proto.CloneOf(m.recentAt(time.Now()))
 }

@@ -15,8 +15,7 @@ import (
 // Manager is the service manager. A nil *Manager hears nothing.
 type Manager struct {
 	socket *net.UnixAddr
-	// watchdog is how long the manager waits for a sign of life before it kills
-	// the process; 0 for no limit.
+	// watchdog is how long the manager waits for a sign of life, or 0, before it kills the process.
 	watchdog time.Duration
 }
 

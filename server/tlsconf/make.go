@@ -50,8 +50,7 @@ type MakeOptions struct {
 	Clients []string
 	// Overwrite replaces certificates and keys of nodes and client; the CA is never replaced.
 	Overwrite bool
-	// RSA makes RSA keys for nodes and clients, in the form PKCS#1, for programs that
-	// read no other.
+	// RSA makes RSA keys for nodes and clients, in PKCS#1, for programs that read no other.
 	RSA bool
 	// PFX also writes each certificate with its key and the CA into one file, as
 	// PKCS#12 with an empty password; also of clients that have certificates already.
@@ -227,7 +226,6 @@ type authority struct {
 	key  crypto.Signer
 }
 
-// openCA returns the CA in dir, and makes one if there is none.
 func openCA(dir string) (*authority, error) {
 	certFile, keyFile := filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key")
 	if !anyExists(certFile, keyFile) {

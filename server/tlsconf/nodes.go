@@ -74,8 +74,7 @@ func (n nodeName) String() string { return NodeURI(n.cluster, n.tag).String() }
 
 const nodeScheme = "idnode"
 
-// NodeURI returns the URI of the node with a tag, of the cluster with an id or, for
-// *, of any.
+// NodeURI returns the URI of the node with a tag, of the cluster with an id or, for *, of any.
 func NodeURI(cluster, tag string) *url.URL {
 	return &url.URL{Scheme: nodeScheme, Host: cluster, Path: "/node/" + tag}
 }

@@ -38,8 +38,7 @@ var (
 type Files struct {
 	// Cert is the certificate, with intermediates after it if there are any.
 	Cert string
-	// Key is the certificate's private key.
-	Key string
+	Key  string
 	// CA holds the certificates of the authorities that sign for the other side.
 	CA string
 }

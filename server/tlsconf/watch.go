@@ -17,11 +17,9 @@ type WatchConfig struct {
 	Every time.Duration
 	// Check refuses a new certificate for a reason of the caller's; nil refuses none.
 	Check func(*x509.Certificate) error
-	// OnReload, if not nil, gets nil for each change that is used, and the reason for
-	// each that is not.
+	// OnReload, if not nil, gets nil for each change that is used, else the reason.
 	OnReload func(error)
-	// Logger gets the same.
-	Logger *slog.Logger
+	Logger   *slog.Logger
 }
 
 // Watch reads the files again whenever their content has changed, until ctx ends.
@@ -46,8 +44,7 @@ func (m *Material) Watch(ctx context.Context, cfg WatchConfig) {
 type watcher struct {
 	material *Material
 	cfg      WatchConfig
-	// taken is the content in use, failed the newest that could not be used, and
-	// said whether that was told.
+	// taken is the content in use, failed the newest that could not be used; said: it was told.
 	taken, failed [sha256.Size]byte
 	said          bool
 }

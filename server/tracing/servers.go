@@ -55,8 +55,7 @@ var nodesFault = []grpccodes.Code{
 	grpccodes.Unknown, grpccodes.DeadlineExceeded, grpccodes.Unimplemented, grpccodes.Internal, grpccodes.Unavailable, grpccodes.DataLoss,
 }
 
-// followed leaves Exchange out, which would be one span of hours: its calls name their callers'
-// spans.
+// followed leaves Exchange out, a span of hours: its calls name their callers' spans.
 func followed(info *stats.RPCTagInfo) bool {
 	return strings.HasPrefix(info.FullMethodName, publicPrefix) && info.FullMethodName != idnodev1.IdsService_Exchange_FullMethodName
 }
@@ -79,8 +78,7 @@ func (t *Tracing) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// followHTTP follows one call. Its span is named by the route, of which there are
-// few, not by the path.
+// followHTTP follows one call. Its span is named by the route: there are few of those.
 func (t *Tracing) followHTTP(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	ctx := t.carry.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, span := t.tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer))

@@ -20,8 +20,7 @@ const (
 	spanPropose = "propose"
 	// spanGroup is a group's way to the leader and back, on the node that its calls came to.
 	spanGroup = "group"
-	// spanEntry is a log entry from its proposal until a majority had it on disk and
-	// the leader had applied it.
+	// spanEntry is a log entry from its proposal until the leader had applied it.
 	spanEntry = "log entry"
 )
 
@@ -112,8 +111,7 @@ func (t *Tracing) startSpan(name string) commit.StartSpan {
 	}
 }
 
-// linked says whether the newest link is to a span: the operations of one call
-// stand side by side.
+// linked looks at the newest link alone: the operations of one call stand side by side.
 func linked(links []trace.Link, to trace.SpanContext) bool {
 	return len(links) > 0 && links[len(links)-1].SpanContext.Equal(to)
 }

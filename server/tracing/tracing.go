@@ -30,8 +30,7 @@ const (
 
 // Config is what the traces of a node say of it.
 type Config struct {
-	// Version is the program's version, Instance what tells the node from others:
-	// its tag, or its address.
+	// Version is the program's version, Instance the node's tag, or its address.
 	Version, Instance string
 	// Getenv reads the environment, as os.Getenv does.
 	Getenv func(string) string
@@ -39,8 +38,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Tracing follows calls. Its methods are safe for concurrent use, and those of a
-// nil *Tracing do nothing.
+// Tracing follows calls. It is safe for concurrent use. A nil *Tracing does nothing.
 type Tracing struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
@@ -66,8 +64,7 @@ func Start(ctx context.Context, cfg Config) (*Tracing, error) {
 		return nil, fmt.Errorf("tracing: %w", err)
 	}
 	if cfg.Logger != nil {
-		// The SDK has one place for its errors in a process, so of several nodes in
-		// one the newest hears them.
+		// The SDK has one place for its errors: of several nodes in a process the newest hears them.
 		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { cfg.Logger.Warn("traces cannot be sent", "error", err) }))
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))

@@ -106,7 +106,6 @@ func refused(s service.Status) string {
 	return "It refuses identities, claims and seeds; server-side ids and GUIDs go on, and HiLo ranges as long as its reserve lasts."
 }
 
-// storageFull is about disks below the low-water mark, and whether that stops the cluster.
 func storageFull(stopped bool, full string) alarm {
 	a := alarm{
 		Name: "IdnodeStorageFull", Critical: stopped, Title: "A disk is nearly full",

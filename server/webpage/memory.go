@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// observeEvery is how often the node looks at itself: a leader or an alarm of less is not
-	// remembered.
+	// observeEvery is how often the node looks at itself. What lasts less is not remembered.
 	observeEvery = time.Second
 	// busiest is how many names are shown, auditLines how many lines of the audit log.
 	busiest    = 10

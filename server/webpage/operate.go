@@ -12,7 +12,6 @@ import (
 
 const noClusterRight = "You have no right to do that: it takes the right cluster."
 
-// noTransfer says why leadership cannot be transferred to a member; empty if it can.
 func noTransfer(m service.Member, s service.Status, have rights.Right) string {
 	switch {
 	case have&rights.Cluster == 0:
@@ -45,8 +44,7 @@ func noRemoval(m service.Member, s service.Status, have rights.Right) string {
 	return ""
 }
 
-// backup answers with a backup file. One that breaks off ends the connection, so that
-// it never looks whole.
+// backup answers with a backup file. One that breaks off ends the connection: it never looks whole.
 func (p *Page) backup(w http.ResponseWriter, r *http.Request) {
 	var req idnodev1.BackupRequest
 	if err := p.cfg.Public.Read(w, r, &req); err != nil {
@@ -68,13 +66,11 @@ func (p *Page) backup(w http.ResponseWriter, r *http.Request) {
 }
 
 const (
-	// pieceBytes is how much of a file is written at once, and pieceTime how long its
-	// reader may take for that.
+	// pieceBytes of a file are written at once, and its reader has pieceTime for them.
 	pieceBytes = 64 << 10
 	pieceTime  = 10 * time.Second
 )
 
-// download is an answer that is a file, written in pieces.
 type download struct {
 	w     http.ResponseWriter
 	begun bool

@@ -46,8 +46,7 @@ type overview struct {
 	You    you               `json:"you"`
 }
 
-// reserve is what the node has in reserve of all tags, and for how long the tag that runs
-// out first has numbers.
+// reserve is what the node has in reserve, and for how long the tag that runs out first has numbers.
 type reserve struct {
 	Tags    int   `json:"tags"`
 	Numbers int64 `json:"numbers"`
@@ -56,8 +55,7 @@ type reserve struct {
 
 type you struct {
 	Name string `json:"name"`
-	// Cluster has the rights on the cluster as a whole, Grants what gives those in the
-	// viewed database.
+	// Cluster has the rights on the whole cluster, Grants what gives those in the viewed database.
 	Cluster string         `json:"cluster"`
 	Grants  []rights.Grant `json:"grants"`
 }

@@ -27,9 +27,8 @@ type Config struct {
 
 // Page answers for the page's files and its calls. It is safe for concurrent use.
 type Page struct {
-	cfg  Config
-	past history.History
-	// began is what the time of the statistics is counted from.
+	cfg   Config
+	past  history.History
 	began time.Time
 }
 
