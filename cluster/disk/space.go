@@ -4,10 +4,13 @@ package disk
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/bytesize"
 )
 
 // Space knows whether the disk is nearly full. Proposals are refused before they are
@@ -60,4 +63,88 @@ func (s *Space) FreeBytes() uint64 { return s.left.Load() }
 // refused is called for each of these; it may be nil.
 func (s *Space) Snapshots(of raft.SnapshotStore, refused func()) raft.SnapshotStore {
 	return boundedSnapshots{of, s.free, s.lowWater, refused}
+}
+
+const (
+	// checkBytes is how much of a snapshot is written between checks of the free space.
+	checkBytes = 1 << 20
+	// smallPart is the part of the free space that a snapshot may always take, even below
+	// the mark: without any snapshot the log would never shrink.
+	smallPart = 8
+)
+
+// boundedSnapshots is a raft.SnapshotStore that keeps lowWater bytes free. A disk
+// that a snapshot fills ends the node: its log can no longer be written.
+type boundedSnapshots struct {
+	raft.SnapshotStore
+	// free returns the free space in bytes, of which lowWater are to stay free.
+	free     func() (uint64, error)
+	lowWater uint64
+	// refused is called for each snapshot that was refused or given up; it may be nil.
+	refused func()
+}
+
+// Create implements raft.SnapshotStore. It assumes that a snapshot is as large as the newest.
+func (s boundedSnapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
+	configurationIndex uint64, network raft.Transport,
+) (raft.SnapshotSink, error) {
+	metas, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	size := uint64(0)
+	if len(metas) > 0 {
+		size = uint64(metas[0].Size)
+	}
+	sink := &boundedSink{snapshots: s}
+	if err := sink.check(size); err != nil {
+		return nil, err
+	}
+	sink.SnapshotSink, err = s.SnapshotStore.Create(version, index, term, configuration, configurationIndex, network)
+	if err != nil {
+		return nil, err
+	}
+	return sink, nil
+}
+
+// boundedSink checks the free space while a snapshot is written. The low-water mark is the
+// node's, and no store knows it.
+type boundedSink struct {
+	raft.SnapshotSink
+	snapshots boundedSnapshots
+	// begin is the free space at the beginning, 0 before that.
+	begin uint64
+	// written is the snapshot's length so far, checked its length at the last check.
+	written, checked uint64
+}
+
+// check fails if that many more bytes would cross the low-water mark. Unknown free
+// space counts as enough.
+func (k *boundedSink) check(more uint64) error {
+	free, err := k.snapshots.free()
+	if err != nil {
+		return nil
+	}
+	if k.begin == 0 {
+		k.begin = free
+	}
+	if k.written+more <= k.begin/smallPart || free >= k.snapshots.lowWater && more <= free-k.snapshots.lowWater {
+		return nil
+	}
+	if k.snapshots.refused != nil {
+		k.snapshots.refused()
+	}
+	return fmt.Errorf("too little space for a snapshot: %s are free, of which %s are to stay free, and about %s more would be written",
+		bytesize.Size(free).Rounded(), bytesize.Size(k.snapshots.lowWater), bytesize.Size(more).Rounded())
+}
+
+// Write implements raft.SnapshotSink. After an error the snapshot is cancelled.
+func (k *boundedSink) Write(b []byte) (int, error) {
+	n, err := k.SnapshotSink.Write(b)
+	k.written += uint64(n)
+	if err != nil || k.written-k.checked < checkBytes {
+		return n, err
+	}
+	k.checked = k.written
+	return n, k.check(0)
 }
