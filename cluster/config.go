@@ -20,12 +20,14 @@ const (
 	DefaultHeartbeat        = 250 * time.Millisecond
 	DefaultSnapshotInterval = 60 * time.Second
 	DefaultSnapshotBytes    = 64 << 20
-	DefaultStallLimit       = 3 * time.Second
-	DefaultLeaderPriority   = 1
-	DefaultPromoteAfter     = 2 * time.Second
-	DefaultTrustWait        = time.Minute
-	DefaultFreeBytes        = 64 << 20
-	DefaultCallLimit        = 2100 * time.Millisecond
+	// DefaultStallLimit is far above a slow fsync and, with an election, below the five seconds
+	// after which a cluster with a hung disk must have a new leader.
+	DefaultStallLimit     = 3 * time.Second
+	DefaultLeaderPriority = 1
+	DefaultPromoteAfter   = 2 * time.Second
+	DefaultTrustWait      = time.Minute
+	DefaultFreeBytes      = 64 << 20
+	DefaultCallLimit      = 2100 * time.Millisecond
 )
 
 const (

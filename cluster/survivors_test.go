@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -142,7 +143,7 @@ func (s *server) store(count int, kind raft.LogType, term uint64) {
 	s.must(err)
 	db, err := store.Open(store.Config{
 		Dir: s.dir, NodeID: record.ID.String(), MustExist: true, Logger: slog.New(slog.DiscardHandler),
-		Watchdog: store.Watchdog{Fatal: func(err error) { s.t.Error(err) }},
+		Watchdog: store.Watchdog{Limit: time.Minute, Fatal: func(err error) { s.t.Error(err) }},
 	})
 	s.must(err)
 	last, err := db.LastIndex()

@@ -3,6 +3,7 @@ package raftguard
 import (
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/idnode/idnode/cluster/store"
 )
@@ -11,7 +12,7 @@ func openTestStore(t *testing.T) Store {
 	t.Helper()
 	s, err := store.Open(store.Config{
 		Dir: t.TempDir(), NodeID: "a", Logger: slog.New(slog.DiscardHandler),
-		Watchdog: store.Watchdog{Fatal: func(err error) { t.Error(err) }},
+		Watchdog: store.Watchdog{Limit: time.Minute, Fatal: func(err error) { t.Error(err) }},
 	})
 	if err != nil {
 		t.Fatal(err)

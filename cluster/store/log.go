@@ -35,7 +35,7 @@ func (s *Store) openLog() error {
 		return errors.Join(fmt.Errorf("%s: %w", logDir, classify(err)), log.Close())
 	}
 	first, last := log.Range()
-	if err := checkReach(first, last, s.snapshots.newestIndex); err != nil {
+	if err := checkReach(first, last, s.snapshots.end.Load()); err != nil {
 		return errors.Join(err, s.closeLog())
 	}
 	s.cfg.Logger.Info("raft log verified", "first", first, "last", last, "took", time.Since(started).String())

@@ -45,15 +45,12 @@ type Snapshots struct {
 	files *raft.FileSnapshotStore
 	dir   string
 	guard *guard
-	// newestIndex is the last log index in the newest snapshot at Open; 0
-	// without one.
-	newestIndex uint64
 
 	// recording is held while record writes a finished snapshot's index into raft.db.
 	// recorded is that of the newest one. checkAgainst sets both.
 	recording disklock.Mutex
 	recorded  uint64
-	// end is the last log index in the newest snapshot now.
+	// end is the last log index in the newest snapshot; 0 without one.
 	end    atomic.Uint64
 	record func(index uint64) error
 }
@@ -78,7 +75,6 @@ func openSnapshots(cfg Config, guard *guard) (*Snapshots, error) {
 		return nil, err
 	}
 	if meta != nil {
-		s.newestIndex = meta.Index
 		s.end.Store(meta.Index)
 	}
 	return s, nil
@@ -135,8 +131,8 @@ func (s *Snapshots) checkAgainst(store *Store) (err error) {
 	if s.recorded, err = store.number(keySnapshot); err != nil {
 		return err
 	}
-	if s.newestIndex < s.recorded {
-		return fmt.Errorf("%w: the newest snapshot reaches up to %d, and one up to %d was written", ErrCorrupt, s.newestIndex, s.recorded)
+	if end := s.end.Load(); end < s.recorded {
+		return fmt.Errorf("%w: the newest snapshot reaches up to %d, and one up to %d was written", ErrCorrupt, end, s.recorded)
 	}
 	return s.finished()
 }

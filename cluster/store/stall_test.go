@@ -77,7 +77,7 @@ func TestASlowWriteIsReported(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var mu sync.Mutex
 				var got []bool
-				w := Watchdog{Limit: DefaultLimit, Slow: 500 * time.Millisecond, Fatal: newFatals().fatal, Slowed: func(slow bool) {
+				w := Watchdog{Limit: 3 * time.Second, Slow: 500 * time.Millisecond, Fatal: newFatals().fatal, Slowed: func(slow bool) {
 					mu.Lock()
 					defer mu.Unlock()
 					got = append(got, slow)

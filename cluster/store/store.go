@@ -37,10 +37,6 @@ var (
 const (
 	// cacheEntries is how many of the newest log entries are kept in memory.
 	cacheEntries = 512
-	// DefaultLimit is how long a write may take unless Config says otherwise.
-	// It is far above a slow fsync and, together with an election, below the
-	// five seconds after which a cluster with a hung disk must have a new leader.
-	DefaultLimit = 3 * time.Second
 	// closeExtra is how much longer than one write Close may take. A write that stalls
 	// has ended the node by then.
 	closeExtra = time.Second
@@ -66,7 +62,7 @@ var (
 
 // Watchdog is what happens when the store can no longer be trusted.
 type Watchdog struct {
-	// Limit is how long one write may take. Zero means DefaultLimit.
+	// Limit is how long one write may take. It is above zero.
 	Limit time.Duration
 	// Slow is how long a write for which Raft waits may be in flight before it is slow.
 	Slow time.Duration
@@ -107,12 +103,6 @@ type Config struct {
 	disk wal.Disk
 }
 
-func (c Config) withDefaults() Config {
-	c.cacheEntries = cmp.Or(c.cacheEntries, cacheEntries)
-	c.Watchdog.Limit = cmp.Or(c.Watchdog.Limit, DefaultLimit)
-	return c
-}
-
 // Store is a raft.LogStore and a raft.StableStore, and has the node's snapshots. It is
 // safe for concurrent use. It ends the node at the first failure of any of its files; the
 // log alone, a wal.Log, does not know the others.
@@ -138,7 +128,7 @@ var (
 // ErrForeign, ErrMissing or ErrCorrupt, wrapped, and may have called Fatal; a
 // node that cannot open its store ends either way.
 func Open(cfg Config) (*Store, error) {
-	cfg = cfg.withDefaults()
+	cfg.cacheEntries = cmp.Or(cfg.cacheEntries, cacheEntries)
 	if err := os.MkdirAll(cfg.Dir, dirMode); err != nil {
 		return nil, err
 	}
@@ -149,7 +139,7 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	// A new log beside existing snapshots means that the old log was lost.
-	cfg.MustExist = cfg.MustExist || snapshots.newestIndex > 0
+	cfg.MustExist = cfg.MustExist || snapshots.end.Load() > 0
 	stable, err := openStable(cfg, guard)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -19,7 +20,7 @@ func TestLogVerify(t *testing.T) {
 	dir := t.TempDir()
 	s, err := store.Open(store.Config{
 		Dir: dir, NodeID: "n", Logger: slog.New(slog.DiscardHandler),
-		Watchdog: store.Watchdog{Fatal: func(err error) { t.Error(err) }},
+		Watchdog: store.Watchdog{Limit: time.Minute, Fatal: func(err error) { t.Error(err) }},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -48,7 +49,7 @@ func put(h hash.Hash, v any) {
 func (p *past) putStore(h hash.Hash, dir, id string) error {
 	s, err := store.Open(store.Config{
 		Dir: dir, NodeID: id, MustExist: true,
-		Watchdog: store.Watchdog{Fatal: func(error) {}}, Logger: slog.New(slog.DiscardHandler),
+		Watchdog: store.Watchdog{Limit: time.Minute, Fatal: func(error) {}}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err
