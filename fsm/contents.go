@@ -48,13 +48,11 @@ func newContents() *contents {
 		etags:      etagStore{byNode: map[nodeid.ID]*etagRecord{}},
 		requests:   newRequestWindow(),
 		joinTokens: newJoinTokens(),
-		series:     newSeriesStore(),
-		pools:      newPoolStore(),
 		settings:   newSettings(),
 	}
 	c.databases.limits = &c.settings
 	c.identities.databases, c.hilos.databases, c.claims.databases = &c.databases, &c.databases, &c.databases
-	c.series.databases, c.pools.databases = &c.databases, &c.databases
+	c.series, c.pools = newSeriesStore(&c.databases), newPoolStore(&c.databases)
 	return c
 }
 

@@ -110,16 +110,10 @@ func hashRequest(share, position uint64, e *requestEntry, result []byte) uint64 
 		Number(e.fingerprint).Number(e.index).Data(result).Hash()
 }
 
-// hashSeries takes the hash of all that the series stores.
-func hashSeries(db uint32, name string, stored uint64) uint64 {
+// hashNamed takes the hash of all that a series or a pool stores.
+func hashNamed(kind statehash.Kind, db uint32, name string, stored uint64) uint64 {
 	var s statehash.Space
-	return s.Begin(recordSeries).Number(uint64(db)).Number(stored).Text(name).Hash()
-}
-
-// hashPool takes the hash of all that the pool stores.
-func hashPool(db uint32, name string, stored uint64) uint64 {
-	var s statehash.Space
-	return s.Begin(recordPool).Number(uint64(db)).Number(stored).Text(name).Hash()
+	return s.Begin(kind).Number(uint64(db)).Number(stored).Text(name).Hash()
 }
 
 func hashSetting(id settingID, value int64) uint64 {

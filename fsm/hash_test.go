@@ -75,11 +75,11 @@ func hashFromScratch(c *contents) uint64 {
 		h.Add(hashRoles(c.roles))
 	}
 	c.series.byName.Scan(func(i *seriesItem) bool {
-		h.Add(hashSeries(i.db, i.name, copied(i.series).Hash()))
+		h.Add(hashNamed(recordSeries, i.db, i.name, copied(i.is).Hash()))
 		return true
 	})
 	c.pools.byName.Scan(func(i *poolItem) bool {
-		h.Add(hashPool(i.db, i.name, copiedPool(i.pool).Hash()))
+		h.Add(hashNamed(recordPool, i.db, i.name, copiedPool(i.is).Hash()))
 		return true
 	})
 	return uint64(h)

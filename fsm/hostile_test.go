@@ -351,7 +351,7 @@ func (w *twins) restart() {
 		w.fail("from the restored state follows %s, not %s", got, want)
 	}
 	next.contents.series.byName.Scan(func(i *seriesItem) bool {
-		if err := i.series.Verify(); err != nil {
+		if err := i.is.Verify(); err != nil {
 			w.fail("series %q: %v", i.name, err)
 		}
 		return true
@@ -365,7 +365,7 @@ func (w *twins) goOn() {
 	var next []*seriesItem
 	w.state.contents.series.byName.Scan(func(i *seriesItem) bool { next = append(next, i); return true })
 	for _, i := range next {
-		d, version := i.series.Definition()
+		d, version := i.is.Definition()
 		d.MaxOpen = 77
 		var values []string
 		if strings.Contains(d.Format, "{branch}") {
@@ -374,7 +374,7 @@ func (w *twins) goOn() {
 		for _, m := range []proto.Message{
 			&raftlogv1.SeriesDefine{Name: i.name, Definition: series.DefinitionMessage(d), ExpectedVersion: version},
 			&raftlogv1.SeriesResume{Name: i.name},
-			&raftlogv1.SeriesTake{Name: i.name, Values: values, Keys: []string{"b", "next"}, Version: version + 1, SinceUnixNano: i.series.Since()},
+			&raftlogv1.SeriesTake{Name: i.name, Values: values, Keys: []string{"b", "next"}, Version: version + 1, SinceUnixNano: i.is.Since()},
 			&raftlogv1.SeriesEnd{Name: i.name, State: uint32(series.Released), Keys: []*raftlogv1.SeriesKey{{Key: "next"}}},
 		} {
 			w.apply(onSeries(m))

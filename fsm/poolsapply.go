@@ -26,12 +26,12 @@ func (c *contents) poolDefine(dst []byte, now moment, o op.Operation, m *raftlog
 	if i == nil {
 		return dst, c.pools.begin(now, o.Database, m, fresh)
 	}
-	if !i.pool.Same(fresh) {
+	if !i.is.Same(fresh) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_DIFFERS, "layout",
 			"pool %.200q has another layout or window", m.GetName())
 	}
 	if m.GetForget() {
-		i.pool.Forget()
+		i.is.Forget()
 		c.pools.changed(i)
 	}
 	return dst, nil
@@ -59,7 +59,7 @@ func (s *poolStore) in(database []byte, name string, change func(*worker.Pool) e
 	if i == nil {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_NOT_FOUND, "pool", "there is no pool %.200q", name)
 	}
-	err := change(i.pool)
+	err := change(i.is)
 	s.changed(i)
 	return refuseWorker(err)
 }
@@ -72,21 +72,14 @@ func (c *contents) workerAcquire(dst []byte, now moment, o op.Operation, m *raft
 	r := requestAt(now, m.GetWantNanos(), m.GetHolderUnixNano())
 	r.NoneNew = full != nil
 	var leased worker.Lease
-	var fresh int
 	refused := c.pools.in(o.Database, m.GetPool(), func(p *worker.Pool) (err error) {
-		fresh = -p.Known()
 		leased, err = p.Acquire(m.GetHolder(), m.GetToken(), r)
-		fresh += p.Known()
 		return err
 	})
 	if full != nil && refused != nil && refused.reason == raftlogv1.RefusalReason_REFUSAL_REASON_POOL_FULL {
 		return dst, full
 	}
-	if refused != nil {
-		return dst, refused
-	}
-	c.pools.countLeases(c.databases.numberOf(o.Database), fresh)
-	return op.AppendAnswer(dst, op.WorkerLease(leased)), nil
+	return op.AppendAnswer(dst, op.WorkerLease(leased)), refused
 }
 
 // requestAt is a request of a holder, at the time of the leader.

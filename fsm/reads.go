@@ -193,13 +193,13 @@ func (s *State) Counts() Counts {
 	counts := Counts{
 		Databases: len(c.databases.names), Identities: c.identities.shown.Len(), HiddenIdentities: c.identities.hidden.Len(),
 		HiLos: c.hilos.counters.Len(), Claims: c.claims.claimed.Len(), NameBytes: c.databases.nameBytes,
-		Series: c.series.byName.Len(), SeriesKeys: c.series.keys,
+		Series: c.series.byName.Len(), SeriesKeys: c.series.parts,
 		Requests: c.requests.size, Sessions: len(c.sessions.byOrigin),
 	}
 	c.pools.byName.Scan(func(i *poolItem) bool {
 		counts.Pools++
-		counts.Workers += i.pool.Layout().Workers()
-		counts.WorkersInUse += i.pool.Leased()
+		counts.Workers += i.is.Layout().Workers()
+		counts.WorkersInUse += i.is.Leased()
 		return true
 	})
 	for _, m := range c.members.byID {

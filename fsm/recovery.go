@@ -10,6 +10,8 @@ import (
 
 	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/worker"
 )
 
 // Recovery is how a cluster continues that has lost its quorum permanently.
@@ -65,8 +67,8 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 		done.Raised = c.identities.skipAhead(by) + c.hilos.skipAhead(by)
 		c.etags.skipAhead(uint64(by))
 	}
-	c.series.suspendAll()
-	c.pools.forgetAll()
+	c.series.changeAll((*series.Series).Suspend) // Others may have given newer numbers, and other leases.
+	c.pools.changeAll((*worker.Pool).Forget)
 	c.floor = floor{names: plus(c.floor.names, r.SkipAhead), epoch: done.Epoch, series: true}
 	c.clusterID = slices.Clone(done.ClusterID)
 	return done, nil

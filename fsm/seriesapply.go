@@ -36,7 +36,7 @@ func (c *seriesCall) in(name string, change func(*series.Series) error) *refusal
 	if i == nil {
 		return noSeries(name)
 	}
-	err := change(i.series)
+	err := change(i.is)
 	c.changed(i)
 	return refuseSeries(err)
 }
@@ -60,13 +60,13 @@ func (c *seriesCall) define(m *raftlogv1.SeriesDefine) ([]byte, *refusal) {
 		return c.begin(m)
 	}
 	d, answer := series.DefinitionOf(m.GetDefinition()), op.AppendValue(c.dst, m.GetExpectedVersion()+1)
-	if i.series.Repeats(d, m.GetExpectedVersion(), m.GetBegins()...) {
+	if i.is.Repeats(d, m.GetExpectedVersion(), m.GetBegins()...) {
 		return answer, nil
 	}
-	if full := c.roomForScopes(c.database, i.series, begun(m.GetBegins())); full != nil {
+	if full := c.roomForScopes(c.database, i.is, begun(m.GetBegins())); full != nil {
 		return nil, full
 	}
-	err := i.series.Redefine(c.now, d, m.GetExpectedVersion(), m.GetBegins()...)
+	err := i.is.Redefine(c.now, d, m.GetExpectedVersion(), m.GetBegins()...)
 	c.changed(i)
 	return answer, refuseSeries(err)
 }
@@ -117,7 +117,7 @@ func (c *seriesCall) delete(m *raftlogv1.SeriesDelete) ([]byte, *refusal) {
 	if i == nil {
 		return nil, noSeries(m.GetName())
 	}
-	if err := i.series.CheckDelete(c.now, m.GetExpectedVersion()); err != nil {
+	if err := i.is.CheckDelete(c.now, m.GetExpectedVersion()); err != nil {
 		return nil, refuseSeries(err)
 	}
 	c.remove(i)

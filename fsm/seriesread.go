@@ -21,9 +21,9 @@ type NamedSeries struct {
 	Keys int64
 }
 
-func (i *seriesItem) named() NamedSeries {
-	n := NamedSeries{Name: i.name, Since: i.series.Since(), Suspended: i.series.Suspended(), Keys: i.keys}
-	n.Definition, n.Version = i.series.Definition()
+func namedSeries(i *seriesItem) NamedSeries {
+	n := NamedSeries{Name: i.name, Since: i.is.Since(), Suspended: i.is.Suspended(), Keys: i.parts}
+	n.Definition, n.Version = i.is.Definition()
 	return n
 }
 
@@ -32,7 +32,7 @@ func (s *State) SeriesList(db, prefix, after string, limit int) []NamedSeries {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	c := s.contents
-	return pageOf(c, db, page{prefix, after, limit}, c.series.ascend, (*seriesItem).place, (*seriesItem).named)
+	return pageOf(c, db, page{prefix, after, limit}, c.series.ascend, (*seriesItem).place, namedSeries)
 }
 
 // ReadSeries calls read with a series, and returns false if it does not exist. Until read returns
@@ -40,16 +40,11 @@ func (s *State) SeriesList(db, prefix, after string, limit int) []NamedSeries {
 func (s *State) ReadSeries(db, name string, read func(NamedSeries, *series.Series)) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	n, ok := s.contents.databases.number(db)
-	if !ok {
-		return false
+	i := s.contents.series.find(s.contents.databases.numberOf([]byte(db)), name)
+	if i != nil {
+		read(namedSeries(i), i.is)
 	}
-	i := s.contents.series.find(n, name)
-	if i == nil {
-		return false
-	}
-	read(i.named(), i.series)
-	return true
+	return i != nil
 }
 
 // SeriesPreview is what the definition of a series would do.
@@ -76,14 +71,14 @@ func (s *seriesStore) preview(database []byte, now int64, m *raftlogv1.SeriesDef
 		return SeriesPreview{Suspended: refused == nil && fresh.Suspended()}, refused
 	}
 	d, begins := series.DefinitionOf(m.GetDefinition()), m.GetBegins()
-	p := SeriesPreview{Suspended: i.series.Suspended()}
-	if i.series.Repeats(d, m.GetExpectedVersion(), begins...) {
+	p := SeriesPreview{Suspended: i.is.Suspended()}
+	if i.is.Repeats(d, m.GetExpectedVersion(), begins...) {
 		return p, nil
 	}
-	if full := s.roomForScopes(database, i.series, begun(begins)); full != nil {
+	if full := s.roomForScopes(database, i.is, begun(begins)); full != nil {
 		return p, full
 	}
-	forgets, err := i.series.Preview(now, d, m.GetExpectedVersion(), begins...)
+	forgets, err := i.is.Preview(now, d, m.GetExpectedVersion(), begins...)
 	p.Forgets = forgets
 	return p, refuseSeries(err)
 }

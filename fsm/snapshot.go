@@ -8,6 +8,8 @@ import (
 	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/worker"
 )
 
 // Snapshot is the state as it was at one log index. It shares memory with the state,
@@ -36,8 +38,8 @@ type Snapshot struct {
 
 	membership uint64
 	joinTokens []*raftlogv1.JoinTokenCreate
-	series     []frozenSeries
-	pools      []frozenPool
+	series     []frozen[series.Frozen]
+	pools      []frozen[worker.Frozen]
 }
 
 // Snapshot returns the state as it is now. It takes some microseconds, whatever the size
@@ -86,8 +88,8 @@ func (c *contents) snapshot() *Snapshot {
 
 		membership: c.members.index,
 		joinTokens: c.joinTokens.records(),
-		series:     c.series.freeze(),
-		pools:      c.pools.freeze(),
+		series:     freezeAll(&c.series.namedStore, (*series.Series).Freeze),
+		pools:      freezeAll(&c.pools.namedStore, (*worker.Pool).Freeze),
 	}
 }
 

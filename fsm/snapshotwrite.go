@@ -12,6 +12,7 @@ import (
 	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/internal/crc32c"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
 )
 
 const (
@@ -133,8 +134,8 @@ func (s *Snapshot) writeNames(out *snapshotWriter) {
 	for i := range s.series {
 		out.series(&s.series[i])
 	}
-	for _, p := range s.pools {
-		p.write(out)
+	for i := range s.pools {
+		out.pool(&s.pools[i])
 	}
 }
 
@@ -180,18 +181,18 @@ func (w *snapshotWriter) released(all table.Frozen[struct{}]) {
 }
 
 // series writes a series, then its numbers, then the keys that lost theirs.
-func (w *snapshotWriter) series(s *frozenSeries) {
-	own, origin := s.Record()
+func (w *snapshotWriter) series(s *frozen[series.Frozen]) {
+	own, origin := s.is.Record()
 	own.Database, own.Name = s.db, s.name
 	w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Series{Series: own}})
 	numbers := &raftlogv1.SnapshotRecord_SeriesNumbers{}
 	record := &raftlogv1.SnapshotRecord{Record: numbers}
-	s.Pieces(func(p *raftlogv1.SeriesNumbersRecord) bool {
+	s.is.Pieces(func(p *raftlogv1.SeriesNumbersRecord) bool {
 		p.Database, p.Name, p.Origin = s.db, s.name, origin
 		numbers.SeriesNumbers = p
 		return w.record(record)
 	})
-	s.Lost(func(lost *raftlogv1.SeriesLostRecord) bool {
+	s.is.Lost(func(lost *raftlogv1.SeriesLostRecord) bool {
 		lost.Database, lost.Name = s.db, s.name
 		return w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesLost{SeriesLost: lost}})
 	})

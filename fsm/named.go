@@ -1,0 +1,123 @@
+package fsm
+
+import (
+	"cmp"
+
+	"github.com/tidwall/btree"
+
+	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/internal/statehash"
+)
+
+// named is a series or a pool, and where it is.
+type named[V any] struct {
+	db   uint32
+	name string
+	is   V
+	// hash and parts are what of it is in the store's sums, names and bytes what is in
+	// the database's use.
+	hash                uint64
+	parts, names, bytes int64
+}
+
+func (i *named[V]) less(j *named[V]) bool {
+	return cmp.Or(cmp.Compare(i.db, j.db), cmp.Compare(i.name, j.name)) < 0
+}
+
+func (i *named[V]) place() (db uint32, name string) { return i.db, i.name }
+
+// namedStore has by name what has parts of its own: series with their keys, pools with their workers.
+//
+// Invariant: hash, parts and the database's use equal the sums over what is present. A caller
+// of a method that can change one must call changed, even after an error.
+type namedStore[V interface{ Hash() uint64 }] struct {
+	// kind is that of its records, and what the word for one.
+	kind statehash.Kind
+	what string
+	// size returns how many parts one has, and how many names it counts as beside its own.
+	size      func(V) (parts, names, bytes int64)
+	byName    *btree.BTreeG[*named[V]]
+	databases *databaseStore
+	hash      statehash.Sum
+	parts     int64
+}
+
+func newNamedStore[V interface{ Hash() uint64 }](
+	kind statehash.Kind, what string, databases *databaseStore, size func(V) (parts, names, bytes int64),
+) namedStore[V] {
+	byName := btree.NewBTreeGOptions((*named[V]).less, btree.Options{NoLocks: true}) // State has one.
+	return namedStore[V]{kind: kind, what: what, size: size, byName: byName, databases: databases}
+}
+
+// find returns nil if there is none.
+func (s *namedStore[V]) find(db uint32, name string) *named[V] {
+	i, _ := s.byName.Get(&named[V]{db: db, name: name})
+	return i
+}
+
+func (s *namedStore[V]) ascend(db uint32, name string, yield func(*named[V]) bool) {
+	s.byName.Ascend(&named[V]{db: db, name: name}, yield)
+}
+
+// add stores what does not exist.
+func (s *namedStore[V]) add(db uint32, name string, is V) *named[V] {
+	i := &named[V]{db: db, name: name, is: is}
+	s.byName.Set(i)
+	s.databases.count(db, name, 1)
+	s.changed(i)
+	return i
+}
+
+func (s *namedStore[V]) remove(i *named[V]) {
+	s.byName.Delete(i)
+	s.hash.Remove(i.hash)
+	s.parts -= i.parts
+	s.databases.grow(i.db, -i.names, -i.bytes)
+	s.databases.count(i.db, i.name, -1)
+}
+
+// changed takes what one is now into the sums.
+func (s *namedStore[V]) changed(i *named[V]) {
+	s.hash.Remove(i.hash)
+	i.hash = hashNamed(s.kind, i.db, i.name, i.is.Hash())
+	s.hash.Add(i.hash)
+	parts, names, bytes := s.size(i.is)
+	s.databases.grow(i.db, names-i.names, bytes-i.bytes)
+	s.parts += parts - i.parts
+	i.parts, i.names, i.bytes = parts, names, bytes
+}
+
+func (s *namedStore[V]) changeAll(change func(V)) {
+	s.byName.Scan(func(i *named[V]) bool {
+		change(i.is)
+		s.changed(i)
+		return true
+	})
+}
+
+// checkRestore refuses a name in a snapshot.
+func (s *namedStore[V]) checkRestore(db uint32, name string) error {
+	if err := s.databases.restoreName(db, s.what, name, docid.MaxNameBytes); err != nil {
+		return err
+	}
+	if s.find(db, name) != nil {
+		return corrupt("%s %q twice", s.what, name)
+	}
+	return nil
+}
+
+// frozen is a series or a pool of a snapshot.
+type frozen[F any] struct {
+	db   uint32
+	name string
+	is   F
+}
+
+func freezeAll[V interface{ Hash() uint64 }, F any](s *namedStore[V], freeze func(V) F) []frozen[F] {
+	all := make([]frozen[F], 0, s.byName.Len())
+	s.byName.Scan(func(i *named[V]) bool {
+		all = append(all, frozen[F]{i.db, i.name, freeze(i.is)})
+		return true
+	})
+	return all
+}
