@@ -144,7 +144,7 @@ func (d *databaseStore) restoreName(db uint32, field, name string, most int) err
 // restoreText refuses a text that the state would never have let in.
 func restoreText(field, text string, most int) error {
 	if err := checkText(field, text, most); err != nil {
-		return corrupt("%s %s", field, err.detail)
+		return corrupt("%s %s", field, err.Detail)
 	}
 	return nil
 }

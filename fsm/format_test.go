@@ -12,7 +12,7 @@ func TestAnOperationOfALaterFormatIsMalformed(t *testing.T) {
 	l := newFormedLog(t)
 	l.state.contents.format = firstFormat - 1
 	r := l.mustRefuse("a later format", opMergeOf(&raftlogv1.Merge{}))
-	if want := invalid("", "%v", op.ErrMalformed); r.GetReason() != want.reason || r.GetDetail() != want.detail {
+	if want := invalid("", "%v", op.ErrMalformed); r.GetReason() != want.Reason || r.GetDetail() != want.Detail {
 		t.Errorf("refused with %v", r)
 	}
 }

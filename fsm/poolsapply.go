@@ -76,7 +76,7 @@ func (c *contents) workerAcquire(dst []byte, now moment, o op.Operation, m *raft
 		leased, err = p.Acquire(m.GetHolder(), m.GetToken(), r)
 		return err
 	})
-	if full != nil && refused != nil && refused.reason == raftlogv1.RefusalReason_REFUSAL_REASON_POOL_FULL {
+	if full != nil && refused != nil && refused.Reason == raftlogv1.RefusalReason_REFUSAL_REASON_POOL_FULL {
 		return dst, full
 	}
 	return op.AppendAnswer(dst, op.WorkerLease(leased)), refused

@@ -10,28 +10,18 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// refusal is why an operation was refused: it changed nothing.
-type refusal struct {
-	reason raftlogv1.RefusalReason
-	field  string // the field at fault, in the public API's words; may be empty
-	detail string
-	// number is what a key of a series has that asked for another.
-	number *raftlogv1.SeriesNumber
-}
+// refusal is why an operation was refused: it changed nothing. Its field is named in the public
+// API's words.
+type refusal raftlogv1.Refusal
 
 // Error implements error, so that what changes a series can return one.
-func (r *refusal) Error() string { return r.detail }
+func (r *refusal) Error() string { return r.Detail }
 
 func refuse(reason raftlogv1.RefusalReason, field, format string, args ...any) *refusal {
-	return &refusal{reason: reason, field: field, detail: fmt.Sprintf(format, args...)}
+	return &refusal{Reason: reason, Field: field, Detail: fmt.Sprintf(format, args...)}
 }
 
-func (r *refusal) message() *raftlogv1.Refusal {
-	if r == nil {
-		return nil
-	}
-	return &raftlogv1.Refusal{Reason: r.reason, Field: r.field, Detail: r.detail, SeriesNumber: r.number}
-}
+func (r *refusal) message() *raftlogv1.Refusal { return (*raftlogv1.Refusal)(r) }
 
 // appendRefused appends the whole result of an operation that was refused.
 func appendRefused(dst []byte, index uint64, r *refusal) []byte {
@@ -48,7 +38,7 @@ func withoutWords(results [][]byte) [][]byte {
 	for i, result := range cut[first:] {
 		var r raftlogv1.Result
 		if op.IsRefusal(result) && proto.Unmarshal(result, &r) == nil {
-			cut[first+i] = appendRefused(nil, r.GetLogIndex(), &refusal{reason: r.GetRefusal().GetReason()})
+			cut[first+i] = appendRefused(nil, r.GetLogIndex(), &refusal{Reason: r.GetRefusal().GetReason()})
 		}
 	}
 	return cut

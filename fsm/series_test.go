@@ -261,18 +261,18 @@ func TestEveryErrorOfASeriesHasAReason(t *testing.T) {
 	for _, err := range []error{
 		&series.Error{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_FULL}, &format.FullError{}, &format.CollisionError{},
 	} {
-		if r := refuseSeries(err); r.reason <= raftlogv1.RefusalReason_REFUSAL_REASON_INVALID ||
-			r.reason == raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID && r.field == "" {
-			t.Errorf("%T is refused with %s, %q", err, r.reason, r.field)
+		if r := refuseSeries(err); r.Reason <= raftlogv1.RefusalReason_REFUSAL_REASON_INVALID ||
+			r.Reason == raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID && r.Field == "" {
+			t.Errorf("%T is refused with %s, %q", err, r.Reason, r.Field)
 		}
 	}
 	inUse := &series.Error{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_IN_USE}
-	if r := refuseSeries(inUse); r.reason != inUse.Reason {
-		t.Errorf("a series in use is refused with %s", r.reason)
+	if r := refuseSeries(inUse); r.Reason != inUse.Reason {
+		t.Errorf("a series in use is refused with %s", r.Reason)
 	}
 	for field, want := range map[string]string{"reset": "definition.reset_by", "keys": "keys"} {
-		if r := refuseSeries(&series.Error{Field: field}); r.field != want {
-			t.Errorf("the field %s is %q to the caller", field, r.field)
+		if r := refuseSeries(&series.Error{Field: field}); r.Field != want {
+			t.Errorf("the field %s is %q to the caller", field, r.Field)
 		}
 	}
 }

@@ -25,21 +25,21 @@ func refuseSeries(err error) *refusal {
 	if r := (*refusal)(nil); errors.As(err, &r) {
 		return r
 	}
-	refused := &refusal{reason: raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID, detail: err.Error()}
+	refused := &refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID, Detail: err.Error()}
 	var known *series.Error
 	var full *format.FullError
 	var collides *format.CollisionError
 	var wrong *format.Error
 	switch {
 	case errors.As(err, &known):
-		refused.reason, refused.field, refused.number = known.Reason, known.Field, known.First
+		refused.Reason, refused.Field, refused.SeriesNumber = known.Reason, known.Field, known.First
 	case errors.As(err, &full):
-		refused.reason, refused.field = raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_FULL, "keys"
+		refused.Reason, refused.Field = raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_FULL, "keys"
 	case errors.As(err, &collides):
-		refused.field = "format"
+		refused.Field = "format"
 	case errors.As(err, &wrong):
-		refused.field = wrong.Field
+		refused.Field = wrong.Field
 	}
-	refused.field = cmp.Or(definitionFields[refused.field], refused.field)
+	refused.Field = cmp.Or(definitionFields[refused.Field], refused.Field)
 	return refused
 }
