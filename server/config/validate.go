@@ -99,15 +99,12 @@ func (c *Config) checkRole(p *problems) {
 	}
 }
 
-// ErrAlone means that no other node is named to a node that has no cluster.
 var ErrAlone = errors.New("config: peer: names no other node: list all first nodes, the same on each of them; or give join with a " +
 	"member's address; or, if this node is to be a cluster by itself, single-node")
 
-// ErrNoData means that the cluster exists, and the data directory has nothing of it.
 var ErrNoData = errors.New("config: cluster-id: this node's cluster has begun, and the data directory has nothing of it; no new cluster " +
 	"is formed, because it would give the same ids again")
 
-// ErrUnguarded means that no setting names the callers that may make dangerous calls.
 var ErrUnguarded = errors.New("config: admin: with TLS and without roles, every holder of a certificate of the CA could take members " +
 	"and numbers away: name the operators' certificates with --admin NAME, or say --admin '*'")
 

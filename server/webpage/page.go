@@ -1,3 +1,10 @@
+// Package webpage is the page at / on a node's HTTP port, for people.
+//
+// It owns the files of the page, which are embedded in the program and refer to nothing outside of
+// it, the headers that bind a browser to them, and the calls below /page/api/. Those have what the
+// public API has not, and are internal to the page; all else the page asks of that API, on the same
+// port (see package jsonapi). The HTTP server refuses what another origin sends (see package
+// httpapi), and this package host names that are not the cluster's.
 package webpage
 
 import (
@@ -18,10 +25,8 @@ type Config struct {
 	// Public is the API that makes the page's other calls. Its errors are the page's.
 	Public *jsonapi.API
 	// Issued returns how many ids the node has handed out since it was started, by strategy.
-	Issued func() map[string]uint64
-	// Recent returns what the node did in its last seconds.
-	Recent func() *peerv1.Figures
-	// Busiest counts the names in use.
+	Issued  func() map[string]uint64
+	Recent  func() *peerv1.Figures
 	Busiest *history.Busiest
 }
 
