@@ -3,8 +3,6 @@ package cluster
 import (
 	"context"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/idnode/idnode/cluster/raftguard"
 	"github.com/idnode/idnode/cluster/readindex"
 )
@@ -34,7 +32,7 @@ func (r leaderReads) Term() uint64 { return r.raft.CurrentTerm() }
 // leader. So the answers are counted here.
 func (r leaderReads) Verify(ctx context.Context) error {
 	term, since := r.raft.CurrentTerm(), r.transport.SendSeq()
-	if err := raftguard.Await(ctx, func() raft.Future { return r.raft.VerifyLeader() }); err != nil {
+	if err := raftguard.Await(ctx, func() error { return r.raft.VerifyLeader().Error() }); err != nil {
 		return err
 	}
 	return r.transport.AwaitMajority(ctx, since, term, r.configuration.VoterNames())

@@ -115,7 +115,7 @@ func (e *engine) stopRaft() error {
 	closed := e.transport.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), raftLimit)
 	defer cancel()
-	ended := raftguard.Await(ctx, func() raft.Future { return future })
+	ended := raftguard.Await(ctx, future.Error)
 	if ended == nil {
 		_ = e.store.Flush(ctx) // The store has logged its failure.
 		ended = ctx.Err()

@@ -48,7 +48,7 @@ const snapshotTick = 250 * time.Millisecond
 func (m *Machine) SnapshotDuty(r *raft.Raft, self raft.ServerID, interval time.Duration) duty.Duty {
 	take := func(ctx context.Context) error {
 		pause.For(ctx, turn(r.GetConfiguration().Configuration().Servers, self, interval))
-		err := raftguard.Await(ctx, func() raft.Future { return r.Snapshot() })
+		err := raftguard.Await(ctx, func() error { return r.Snapshot().Error() })
 		if errors.Is(err, raft.ErrNothingNewToSnapshot) {
 			return nil
 		}

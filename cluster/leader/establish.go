@@ -77,9 +77,9 @@ func (l *Leadership) barrier(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, barrierTimeout)
 	defer cancel()
 	var future raft.Future
-	err := raftguard.Await(ctx, func() raft.Future {
+	err := raftguard.Await(ctx, func() error {
 		future = l.cfg.Raft.Barrier(EnqueueTimeout)
-		return future
+		return future.Error()
 	})
 	if err != nil {
 		return 0, fmt.Errorf("passing a barrier: %w", err)
@@ -155,7 +155,7 @@ func (a recoverySnapshot) take(ctx context.Context) (done bool, err error) {
 	if !only || a.cfg.State.AppliedIndex() <= end {
 		return !only, nil
 	}
-	err = raftguard.Await(ctx, func() raft.Future { return a.cfg.Raft.Snapshot() })
+	err = raftguard.Await(ctx, func() error { return a.cfg.Raft.Snapshot().Error() })
 	if errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		return false, nil
 	}

@@ -258,5 +258,5 @@ func (c configurator) askRaft() error {
 func (c configurator) await(start func() raft.IndexFuture) error {
 	ctx, cancel := context.WithTimeout(c.cfg.Ctx, changeTimeout)
 	defer cancel()
-	return raftguard.Await(ctx, func() raft.Future { return start() })
+	return raftguard.Await(ctx, func() error { return start().Error() })
 }

@@ -95,11 +95,11 @@ func (t *Transfer) run(ctx context.Context, to raft.Server) error {
 	if t.cfg.Disk.Hang() {
 		return errDiskHangs
 	}
-	err := raftguard.Await(ctx, func() raft.Future {
+	err := raftguard.Await(ctx, func() error {
 		if to.ID == "" {
-			return t.cfg.Raft.LeadershipTransfer()
+			return t.cfg.Raft.LeadershipTransfer().Error()
 		}
-		return t.cfg.Raft.LeadershipTransferToServer(to.ID, to.Address)
+		return t.cfg.Raft.LeadershipTransferToServer(to.ID, to.Address).Error()
 	})
 	if ctx.Err() == nil {
 		t.cfg.Stuck.Saw(err) // A transfer that has ended is not stuck, even if it failed.

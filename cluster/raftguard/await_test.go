@@ -6,8 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/hashicorp/raft"
 )
 
 var errFuture = errors.New("it failed")
@@ -17,17 +15,13 @@ func TestAwaitLeavesWhatHangs(t *testing.T) {
 		release := make(chan struct{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err := Await(ctx, func() raft.Future { <-release; return done{} })
+		err := Await(ctx, func() error { <-release; return nil })
 		if err != context.DeadlineExceeded {
 			t.Fatalf("got %v", err)
 		}
 		close(release)
-		if err := Await(t.Context(), func() raft.Future { return done{errFuture} }); err != errFuture {
+		if err := Await(t.Context(), func() error { return errFuture }); err != errFuture {
 			t.Fatalf("got %v", err)
 		}
 	})
 }
-
-type done struct{ err error }
-
-func (d done) Error() error { return d.err }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/raftguard"
 )
 
 // Contact is this process's last contact with the newest leader other than itself.
@@ -87,16 +89,9 @@ func (t *Transport) Campaign(ctx context.Context, term uint64) {
 // for the disk. It is safe at any time: the voter is elected only if its log is as
 // up-to-date as that of a majority. It returns when the voter has started, or ctx has ended.
 func (t *Transport) SendTimeoutNow(ctx context.Context, id raft.ServerID) error {
-	called := make(chan error, 1)
-	go func() {
-		called <- t.TimeoutNow(id, Address(id), &raft.TimeoutNowRequest{RPCHeader: t.inbound.header}, &raft.TimeoutNowResponse{})
-	}()
-	select {
-	case err := <-called:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return raftguard.Await(ctx, func() error {
+		return t.TimeoutNow(id, Address(id), &raft.TimeoutNowRequest{RPCHeader: t.inbound.header}, &raft.TimeoutNowResponse{})
+	})
 }
 
 // campaign is a request to Raft to campaign after a term.
