@@ -8,9 +8,7 @@ import (
 // The reasons for which a node cannot be a member, or not under this identity. All are
 // permanent.
 var (
-	// ErrCorrupt means node.json is damaged.
-	ErrCorrupt = errors.New("node.json is damaged")
-	// ErrOtherVersion means that another version of the program wrote the data directory.
+	ErrCorrupt      = errors.New("node.json is damaged")
 	ErrOtherVersion = errors.New("the data directory has another form")
 	// ErrMismatch means the files of the data directory do not belong together.
 	ErrMismatch = errors.New("the data directory is incomplete")
@@ -20,17 +18,10 @@ var (
 	ErrJoinDenied = errors.New("the cluster does not let this node in")
 	// ErrNotInCluster means the cluster exists and does not know the node.
 	ErrNotInCluster = errors.New("the cluster exists already and does not know this node")
-	// ErrOtherCluster means that the listed nodes belong to another cluster than the data
-	// directory.
 	ErrOtherCluster = errors.New("the nodes listed belong to another cluster")
-	// ErrTooOld means that the cluster writes a log format which the node, or its
-	// configuration, does not know.
-	ErrTooOld = errors.New("the cluster writes a newer log format than this node reads")
-	// ErrTakenBack means that the leader has other entries in place of committed ones.
-	ErrTakenBack = errors.New("the leader's log contradicts what this node knows to be committed: the data of this node or of others was " +
+	ErrTooOld       = errors.New("the cluster writes a newer log format than this node reads")
+	ErrTakenBack    = errors.New("the leader's log contradicts what this node knows to be committed: the data of this node or of others was " +
 		"set back to an older copy (compare the nodes' counters before one is rebuilt)")
-	// ErrDiverged means that the node's state differs from the cluster's, although both
-	// applied the same log.
 	ErrDiverged = errors.New("this node's state differs from the cluster's")
 	// ErrSetBack means that the data directory is an older copy of itself: other nodes, or
 	// the directory's own records, know of data that it has not.
@@ -38,8 +29,7 @@ var (
 	// ErrOtherNode means that the node was started under another tag than the data
 	// directory's.
 	ErrOtherNode = errors.New("a tag belongs to one data directory permanently")
-	// ErrRemoved means the node was removed from its cluster.
-	ErrRemoved = errors.New("this node was removed from the cluster")
+	ErrRemoved   = errors.New("this node was removed from the cluster")
 )
 
 func tagTaken(tag string, owner []byte) error {

@@ -215,8 +215,9 @@ func writeAtomically(dir, name string, data []byte) error {
 // file without the other was partly emptied, and a node without its votes or its identity
 // must not take part. Errors are those of Load, and ErrMismatch.
 func LoadOrCreate(dir, logFile string) (*Record, error) {
-	hasLog, err := exists(filepath.Join(dir, logFile))
-	if err != nil {
+	_, err := os.Stat(filepath.Join(dir, logFile))
+	hasLog := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("member: %w", err)
 	}
 	r, err := Load(dir)
@@ -225,7 +226,8 @@ func LoadOrCreate(dir, logFile string) (*Record, error) {
 		return nil, fmt.Errorf("member: %w: %s has %s but no node.json, which names the node",
 			ErrMismatch, dir, logFile)
 	case errors.Is(err, fs.ErrNotExist):
-		return create(dir)
+		r = &Record{ID: NewID(), Revision: 1}
+		return r, r.Save(dir)
 	case err != nil:
 		return nil, err
 	case r.InCluster() && !hasLog:
@@ -233,19 +235,6 @@ func LoadOrCreate(dir, logFile string) (*Record, error) {
 			ErrMismatch, filepath.Join(dir, FileName), r.ClusterID, logFile)
 	}
 	return r, nil
-}
-
-func create(dir string) (*Record, error) {
-	r := &Record{ID: NewID(), Revision: 1}
-	return r, r.Save(dir)
-}
-
-func exists(path string) (bool, error) {
-	_, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 func SameMembers(a, b []*raftlogv1.Member) bool {

@@ -37,13 +37,13 @@ func (c Configuration) holds(m *raftlogv1.Member) bool {
 // configuration follows the table of members. As long as the one without the member is not
 // committed the leader may be lost, and the others need the member's vote.
 func (c Configuration) HasLeft(m *raftlogv1.Member) bool {
-	if !m.GetRemoved() || c.table.hasLeft(m) {
+	if _, left := c.table.left.Load(string(m.GetId())); left || !m.GetRemoved() {
 		return m.GetRemoved()
 	}
 	if c.holds(m) || c.table.NewestConfiguration() > max(c.raft.CommitIndex(), c.raft.AppliedIndex()) {
 		return false
 	}
-	c.table.leaves(m)
+	c.table.left.Store(string(m.GetId()), nil)
 	return true
 }
 

@@ -183,13 +183,6 @@ func (t *Table) StartsRaft(configured func() uint64) { t.configured = configured
 // NewestConfiguration returns that index, once Raft runs.
 func (t *Table) NewestConfiguration() uint64 { return t.configured() }
 
-func (t *Table) leaves(m *raftlogv1.Member) { t.left.Store(string(m.GetId()), nil) }
-
-func (t *Table) hasLeft(m *raftlogv1.Member) bool {
-	_, left := t.left.Load(string(m.GetId()))
-	return left
-}
-
 func (t *Table) ByServerID(name string) (*raftlogv1.Member, bool) {
 	id, err := nodeid.Parse(name)
 	if err != nil {

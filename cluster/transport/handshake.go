@@ -37,17 +37,12 @@ func (v versionError) Error() string {
 type Status uint8
 
 const (
-	// OK means that messages may follow.
 	OK Status = iota
-	// WrongCluster means that the node dialled is of another cluster.
 	WrongCluster
-	// WrongTarget means that the node dialled is not the wanted node.
 	WrongTarget
 	// NotMember means that the node dialled does not know the dialler, or not yet.
 	NotMember
-	// Removed means that the dialler was removed from the cluster.
 	Removed
-	// WrongCertificate means that the dialler's certificate names another tag.
 	WrongCertificate
 	// Impostor means that another process answers at the dialler's address under
 	// the dialler's id.
