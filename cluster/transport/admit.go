@@ -46,7 +46,7 @@ func (s *stream) admit(raw net.Conn, spoke func()) (admitted net.Conn, g greetin
 		return nil, g, fmt.Errorf("reading the greeting: %w", err)
 	}
 	status, why := s.judge(ctx, g, state)
-	a := greetingReply{Status: status, ID: s.local, Instance: s.instance}
+	a := greetingReply{Status: status, ID: s.local, Process: s.cfg.Process}
 	if status == OK { // Other nodes need not know why.
 		a.Disk = s.cfg.Witness.Own()
 	}
@@ -136,27 +136,27 @@ func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionSta
 	}
 	seen, disk, asked := s.cfg.Witness.Seen(peer.ID), g.Disk, witness.Seen{}
 	id := raft.ServerID(peer.ID)
-	if s.nodes.get(id).process != g.Instance || seen.Contradicts(g.Instance.number(), g.Disk) != nil {
-		if a, ok := s.probe(ctx, peer); ok && a.Instance != g.Instance {
+	if s.nodes.get(id).process != g.Process || seen.Contradicts(g.Process, g.Disk) != nil {
+		if a, ok := s.probe(ctx, peer); ok && a.Process != g.Process {
 			return Impostor, nil
 		} else if ok {
 			disk, asked = a.Disk, seen // Unlike the greeting, the answer is newer than seen.
 		}
 	}
-	if err := s.cfg.Witness.Accept(peer.ID, g.Instance.number(), disk, asked); err != nil {
+	if err := s.cfg.Witness.Accept(peer.ID, g.Process, disk, asked); err != nil {
 		return SetBack, err
 	}
 	s.nodes.tell(id, disk)
-	s.replaced(peer.ID, g.Instance)
+	s.replaced(peer.ID, g.Process)
 	return OK, nil
 }
 
 // replaced closes the connections with former processes of a member. A machine that lost
 // power closes none: until TCP notices, each request on such a connection times out.
-func (s *stream) replaced(id string, process instance) {
+func (s *stream) replaced(id string, process uint64) {
 	s.conns.closeIf(func(c *conn) bool { return c.peer == id && c.process != process })
 	if peer, ok := s.cfg.Directory.Lookup(id); ok {
-		s.cfg.OnProcess(peer, process.number())
+		s.cfg.OnProcess(peer, process)
 	}
 }
 
@@ -183,7 +183,7 @@ func (s *stream) identify(g greeting, state *tls.ConnectionState) (Peer, Status)
 	return peer, OK
 }
 
-// probe asks the process at a member's own address for its instance and its disk state.
+// probe asks the process at a member's own address for its process number and its disk state.
 // Without TLS nothing else distinguishes a copied or forged data directory from the member.
 // A member whose address does not answer is accepted: the network may be cut in one
 // direction, or the address be new.
@@ -195,7 +195,7 @@ func (s *stream) probe(ctx context.Context, peer Peer) (greetingReply, bool) {
 		return greetingReply{}, false
 	}
 	_ = member.raw.Close()
-	s.nodes.change(raft.ServerID(peer.ID), func(n *knownNode) { n.process = member.answer.Instance })
+	s.nodes.change(raft.ServerID(peer.ID), func(n *knownNode) { n.process = member.answer.Process })
 	return member.answer, true
 }
 

@@ -122,6 +122,6 @@ func (c Config) withDefaults() Config {
 	c.InstallTimeout = cmp.Or(c.InstallTimeout, DefaultInstallTimeout)
 	c.AcceptTimeout = cmp.Or(c.AcceptTimeout, DefaultAcceptTimeout)
 	c.MaxPending = cmp.Or(c.MaxPending, DefaultMaxPending)
-	c.Process = cmp.Or(c.Process, newInstance().number())
+	c.Process = cmp.Or(c.Process, newProcess())
 	return c
 }

@@ -52,7 +52,7 @@ type conn struct {
 	raw  net.Conn
 	peer string
 	// process is the member's process at the other end.
-	process instance
+	process uint64
 	// accepted means that the member dialled.
 	accepted bool
 	// stall bounds the time without progress of a snapshot that is sent to the member; 0 on a

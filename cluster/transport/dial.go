@@ -46,7 +46,7 @@ func (s *stream) dial(ctx context.Context, target string, stall time.Duration) (
 		s.noteRefusal(err)
 		return nil, err
 	}
-	c := &conn{Conn: open.conn, raw: open.raw, peer: peer.ID, process: open.answer.Instance, stall: stall}
+	c := &conn{Conn: open.conn, raw: open.raw, peer: peer.ID, process: open.answer.Process, stall: stall}
 	if !s.conns.add(c) || s.removed(peer.ID) {
 		_ = c.Close()
 		return nil, net.ErrClosed
@@ -110,7 +110,7 @@ func (s *stream) tryGreet(ctx context.Context, peer Peer, why purpose) (greeted,
 	setKeepAlive(raw)
 	// A timeout, or the end of the transport, ends every wait below.
 	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
-	conn, a, err := s.introduce(ctx, raw, peer, greeting{why, s.cluster, s.local, target, s.instance, s.cfg.Witness.Own()})
+	conn, a, err := s.introduce(ctx, raw, peer, greeting{why, s.cluster, s.local, target, s.cfg.Process, s.cfg.Witness.Own()})
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -160,11 +160,11 @@ func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greet
 	if g.Purpose == forProbe {
 		return conn, a, nil
 	}
-	if err := s.cfg.Witness.Accept(a.ID.String(), a.Instance.number(), a.Disk, seen); err != nil {
+	if err := s.cfg.Witness.Accept(a.ID.String(), a.Process, a.Disk, seen); err != nil {
 		return nil, a, fmt.Errorf("%s was set back to an older copy of its data directory: %w", peer.Tag, err)
 	}
 	s.nodes.tell(raft.ServerID(peer.ID), a.Disk)
-	s.replaced(peer.ID, a.Instance)
+	s.replaced(peer.ID, a.Process)
 	return conn, a, nil
 }
 

@@ -167,4 +167,4 @@ func (t *Transport) Greet(ctx context.Context, id raft.ServerID) error {
 }
 
 // Process returns this process's random number, which other nodes know it by.
-func (t *Transport) Process() uint64 { return t.stream.instance.number() }
+func (t *Transport) Process() uint64 { return t.stream.cfg.Process }

@@ -76,28 +76,19 @@ func (s Status) String() string {
 // clusterID is a cluster's id, as long as a node's id.
 type clusterID [nodeid.Size]byte
 
-// instance is a random number that distinguishes the processes of one id.
-type instance [8]byte
-
-func newInstance() (i instance) {
-	_, _ = rand.Read(i[:]) // rand.Read never fails.
-	return i
+// newProcess returns a random number, which distinguishes the processes of one id.
+func newProcess() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // rand.Read never fails.
+	return binary.BigEndian.Uint64(b[:])
 }
-
-func instanceOf(number uint64) (i instance) {
-	binary.BigEndian.PutUint64(i[:], number)
-	return i
-}
-
-// number returns the instance as the Witness's process number.
-func (i instance) number() uint64 { return binary.BigEndian.Uint64(i[:]) }
 
 type purpose uint8
 
 const (
 	// forRaft opens a connection for Raft's messages.
 	forRaft purpose = iota
-	// forProbe asks for the node's instance and disk state only; the connection is closed
+	// forProbe asks for the process number and disk state only; the connection is closed
 	// after the answer.
 	forProbe
 	// forAcceptance asks to be accepted after a start; the connection is closed after the
@@ -111,7 +102,7 @@ type greeting struct {
 	Purpose         purpose
 	Cluster         clusterID
 	Dialler, Target nodeid.ID
-	Instance        instance
+	Process         uint64
 	Disk            witness.DiskState
 }
 
@@ -126,9 +117,9 @@ func readGreeting(r io.Reader) (g greeting, err error) {
 
 // greetingReply is the answer of the node dialled.
 type greetingReply struct {
-	Status   Status
-	ID       nodeid.ID
-	Instance instance
+	Status  Status
+	ID      nodeid.ID
+	Process uint64
 	// Disk is empty unless Status is OK.
 	Disk witness.DiskState
 }

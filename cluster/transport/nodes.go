@@ -17,7 +17,7 @@ type nodes struct {
 
 type knownNode struct {
 	// process is the process found at the member's own address.
-	process instance
+	process uint64
 	// accepted means that this process has greeted the node, and the node has accepted it.
 	accepted bool
 	// disk is the node's disk state, from its greeting or answer; nil before that.

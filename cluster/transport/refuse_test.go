@@ -32,7 +32,7 @@ func mustID(t testing.TB, s string) nodeid.ID {
 
 // greetingOf is what the member with one tag says when it dials another.
 func greetingOf(t testing.TB, from, to string) greeting {
-	return greeting{forRaft, clusterID(testCluster), mustID(t, idOf(from)), mustID(t, idOf(to)), newInstance(), trusted}
+	return greeting{forRaft, clusterID(testCluster), mustID(t, idOf(from)), mustID(t, idOf(to)), newProcess(), trusted}
 }
 
 // connect opens a bare connection with a deadline.

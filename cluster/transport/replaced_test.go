@@ -67,9 +67,9 @@ func TestConnectionsWithAFormerProcessAreClosed(t *testing.T) {
 			case <-time.After(10 * time.Second):
 				t.Fatal("the request went to the former process")
 			}
-			if peers := peersOf(other); peers[former.stream.instance] != 0 || peers[third.stream.instance] != 2 {
-				t.Errorf("it has %d connections with the former process and %d with another node, want none and 2", peers[former.stream.instance],
-					peers[third.stream.instance])
+			if peers := peersOf(other); peers[former.stream.cfg.Process] != 0 || peers[third.stream.cfg.Process] != 2 {
+				t.Errorf("it has %d connections with the former process and %d with another node, want none and 2", peers[former.stream.cfg.Process],
+					peers[third.stream.cfg.Process])
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -93,10 +93,10 @@ func grantAll(ctx context.Context, tr *Transport) {
 }
 
 // peersOf counts a transport's connections by the process at the other end.
-func peersOf(tr *Transport) map[instance]int {
+func peersOf(tr *Transport) map[uint64]int {
 	tr.stream.conns.mu.Lock()
 	defer tr.stream.conns.mu.Unlock()
-	of := map[instance]int{}
+	of := map[uint64]int{}
 	for c := range tr.stream.conns.open {
 		of[c.process]++
 	}

@@ -17,12 +17,11 @@ import (
 // stream is the raft.StreamLayer: it gives the library only connections whose other end was
 // checked.
 type stream struct {
-	cfg      Config
-	cluster  clusterID
-	local    nodeid.ID
-	self     raft.ServerID // The text of local.
-	instance instance
-	conns    *conns
+	cfg     Config
+	cluster clusterID
+	local   nodeid.ID
+	self    raft.ServerID // The text of local.
+	conns   *conns
 	// silent are the accepted connections on which no byte has arrived, pending those in a
 	// handshake. They are separate so that silent connections take no slot of a handshake.
 	silent, pending *pending
@@ -48,7 +47,7 @@ func newStream(cfg Config) *stream {
 	ctx, cancel := context.WithCancel(context.Background())
 	local, _ := nodeid.Parse(cfg.LocalID)
 	s := &stream{
-		cfg: cfg, cluster: clusterID(cfg.ClusterID), local: local, self: raft.ServerID(cfg.LocalID), instance: instanceOf(cfg.Process),
+		cfg: cfg, cluster: clusterID(cfg.ClusterID), local: local, self: raft.ServerID(cfg.LocalID),
 		conns:   newConns(),
 		silent:  newPending(cfg.MaxPending),
 		pending: newPending(cfg.MaxPending),
@@ -99,7 +98,7 @@ func (s *stream) handshake(raw net.Conn, spoke func()) {
 		return
 	}
 	setKeepAlive(raw)
-	c := &conn{Conn: admitted, raw: raw, peer: g.Dialler.String(), process: g.Instance, accepted: true}
+	c := &conn{Conn: admitted, raw: raw, peer: g.Dialler.String(), process: g.Process, accepted: true}
 	if !s.conns.add(c) || s.removed(c.peer) {
 		_ = c.Close()
 		return

@@ -93,7 +93,7 @@ func (t *Transport) ListenAddr() net.Addr { return t.stream.cfg.Listener.Addr() 
 // forgets its process. It is called for a member that was removed, or has moved.
 func (t *Transport) Disconnect(id raft.ServerID) {
 	t.stream.nodes.reached(id) // The new address was not dialled yet.
-	t.stream.nodes.change(id, func(n *knownNode) { n.process = instance{} })
+	t.stream.nodes.change(id, func(n *knownNode) { n.process = 0 })
 	t.catchUps.Ended(id)
 	t.stream.conns.closeIf(func(c *conn) bool { return c.peer == string(id) })
 }
