@@ -2,6 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -70,5 +74,13 @@ func TestBenchMeasures(t *testing.T) {
 				t.Fatalf("the load is in database %q", next.GetDatabase())
 			}
 		}
+	}
+}
+
+// TestBenchWithoutATemporaryFolder: a cluster that cannot be started is an error, and no panic.
+func TestBenchWithoutATemporaryFolder(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	if c, err := startBenchCluster(t.Context(), io.Discard, 1, nil); c != nil || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, %v", c, err)
 	}
 }

@@ -74,35 +74,34 @@ func (c *connection) tlsConfig() (*tls.Config, error) {
 // clientFlags are the flags of every command that calls a server.
 type clientFlags struct {
 	connection
-	context  string
-	database string
-	timeout  time.Duration
-	output   string
-	verbose  bool
+	output string
+	// client has the values of the other flags.
+	client clusterClient
 }
 
 // register adds the flags by which all of them find a server to f.
 func (c *clientFlags) register(f *pflag.FlagSet, getenv func(string) string) {
-	f.StringVar(&c.context, "context", getenv("IDNODE_CONTEXT"), "a saved connection: see 'idnode context' (IDNODE_CONTEXT)")
-	f.DurationVar(&c.timeout, "timeout", defaultTimeout, "how long to wait for an answer, over all endpoints")
-	f.BoolVarP(&c.verbose, "verbose", "v", false, "if a call fails, list what each endpoint said")
+	f.StringVar(&c.client.context, "context", getenv("IDNODE_CONTEXT"), "a saved connection: see 'idnode context' (IDNODE_CONTEXT)")
+	f.DurationVar(&c.client.timeout, "timeout", defaultTimeout, "how long to wait for an answer, over all endpoints")
+	f.BoolVarP(&c.client.verbose, "verbose", "v", false, "if a call fails, list what each endpoint said")
 	c.connection.register(f, getenv)
 }
 
 // takeContext takes the context that is asked for or, if nothing says where to go, the one in use.
 // Flags win over its values.
 func (c *clientFlags) takeContext(a *app, f *pflag.FlagSet) error {
-	if c.context == "" && c.saysWhere(f, a.getenv) {
+	name := &c.client.context
+	if *name == "" && c.saysWhere(f, a.getenv) {
 		return nil
 	}
 	all, err := a.contexts()
 	if err != nil {
 		return err
 	}
-	if c.context = cmp.Or(c.context, all.Current); c.context == "" {
+	if *name = cmp.Or(*name, all.Current); *name == "" {
 		return nil
 	}
-	saved, err := all.get(c.context)
+	saved, err := all.get(*name)
 	take := func(flag string, value *string, saved string) {
 		if !f.Changed(flag) {
 			*value = saved
@@ -126,7 +125,7 @@ type clientCommand = func(cmd *cobra.Command, run remote) *cobra.Command
 // client makes cmd a command that calls a server about one database.
 func (a *app) client(cmd *cobra.Command, run remote) *cobra.Command {
 	var flags clientFlags
-	cmd.Flags().StringVar(&flags.database, "database", a.getenv("IDNODE_DATABASE"),
+	cmd.Flags().StringVar(&flags.client.database, "database", a.getenv("IDNODE_DATABASE"),
 		`database whose counters are used; empty means "default" (IDNODE_DATABASE)`)
 	return a.caller(cmd, &flags, run)
 }
@@ -159,33 +158,26 @@ func (a *app) caller(cmd *cobra.Command, flags *clientFlags, run remote) *cobra.
 }
 
 // clusterClient checks the flags and returns a client that has not dialled yet.
-func (c *clientFlags) clusterClient(a *app, f *pflag.FlagSet) (*clusterClient, error) {
+func (c *clientFlags) clusterClient(a *app, f *pflag.FlagSet) (s *clusterClient, err error) {
 	if err := c.takeContext(a, f); err != nil {
 		return nil, err
 	}
-	if c.timeout <= 0 {
-		return nil, fmt.Errorf("--timeout must be above zero, not %s", c.timeout)
+	s = &c.client
+	if s.timeout <= 0 {
+		return nil, fmt.Errorf("--timeout must be above zero, not %s", s.timeout)
 	}
-	if !utf8.ValidString(c.database) {
-		return nil, fmt.Errorf("INVALID_NAME: --database %.100q is not UTF-8", c.database)
+	if !utf8.ValidString(s.database) {
+		return nil, fmt.Errorf("INVALID_NAME: --database %.100q is not UTF-8", s.database)
 	}
-	endpoints, err := checkEndpoints(c.Endpoints)
-	if err != nil {
+	if s.endpoints, err = checkEndpoints(c.Endpoints); err != nil {
 		return nil, err
 	}
-	out, err := newPrinter(a.stdout, c.output)
-	if err != nil {
+	if s.out, err = newPrinter(a.stdout, c.output); err != nil {
 		return nil, err
 	}
-	out.colour = a.mayPaint()
-	tlsConfig, err := c.tlsConfig()
-	if err != nil {
-		return nil, err
-	}
-	return &clusterClient{
-		endpoints: endpoints, context: c.context, database: c.database, timeout: c.timeout, verbose: c.verbose, tls: tlsConfig,
-		out: out, stderr: a.stderr,
-	}, nil
+	s.out.colour, s.stderr = a.mayPaint(), a.stderr
+	s.tls, err = c.tlsConfig()
+	return s, err
 }
 
 // usageApart shows some of a command's flags under a heading of their own.

@@ -102,10 +102,7 @@ func (f *recoverFlags) run(ctx context.Context, a *app) (err error) {
 	if err := f.sure.ask(question); err != nil {
 		return err
 	}
-	out, err := newPrinter(a.stdout, "text")
-	if err != nil {
-		return err
-	}
+	out, _ := newPrinter(a.stdout, "text") // There is this form.
 	done, err := r.Run(ctx, func() { fmt.Fprintf(a.stderr, "reading the data in %s, and rewriting it\n", f.Dir) })
 	if done.ClusterID == nil {
 		return err

@@ -112,10 +112,7 @@ func newSnowflakeWorkersCommand(a *app) *cobra.Command {
 			}
 			for _, worker := range res.GetWorkers() {
 				s.out.result(worker, func(w io.Writer) {
-					state := "in-use"
-					if worker.GetFree() {
-						state = "free"
-					}
+					state := map[bool]string{true: "free", false: "in-use"}[worker.GetFree()]
 					fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", worker.GetWorker(), moment(worker.GetFrom()), moment(worker.GetUntil()), state,
 						docid.Escape(worker.GetHolder()))
 				})
