@@ -48,7 +48,8 @@ var damage = []error{
 // unchanged.
 func (n *Node) dataLoss(err error) error {
 	isDamage := func(target error) bool { return errors.Is(err, target) }
-	if _, known := errors.AsType[*DataLossError](err); known || !slices.ContainsFunc(damage, isDamage) && !slices.ContainsFunc(fileDamage, isDamage) {
+	_, known := errors.AsType[*DataLossError](err)
+	if known || !slices.ContainsFunc(damage, isDamage) && !slices.ContainsFunc(fileDamage, isDamage) {
 		return err
 	}
 	return &DataLossError{Dir: n.cfg.DataDir, Tag: n.lastTag(err), Err: err}
