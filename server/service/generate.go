@@ -46,7 +46,7 @@ func (g *ids) generate(ctx context.Context, req *idnodev1.GenerateRequest) (*idn
 	if err != nil {
 		return nil, badForm(err, "")
 	}
-	count, err := parseCount(req.GetCount())
+	count, err := parseCount(req.GetCount(), identity.MaxCount)
 	if err != nil {
 		return nil, err
 	}

@@ -342,14 +342,10 @@ func (r *ranges) setHiLo(ctx context.Context, req *idnodev1.SetHiLoRequest) (*id
 // allows are refused.
 func hiloKey(database, tag string) (foldedDatabase, foldedTag string, err error) {
 	foldedDatabase, err = databaseKey(database)
-	if err != nil {
-		return "", "", err
+	if err == nil {
+		foldedTag, err = tagKey(tag)
 	}
-	foldedTag, err = tagKey(tag)
-	if err != nil {
-		return "", "", err
-	}
-	return foldedDatabase, foldedTag, nil
+	return foldedDatabase, foldedTag, err
 }
 
 func tagKey(tag string) (folded string, err error) {

@@ -1,7 +1,9 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"strings"
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
@@ -88,7 +90,7 @@ func (i *identities) toTake(ctx context.Context, r *idnodev1.NextIdentityRequest
 	if err != nil {
 		return takeValues{}, badForm(err, "")
 	}
-	count, err := parseCount(r.GetCount())
+	count, err := parseCount(r.GetCount(), identity.MaxCount)
 	if err != nil {
 		return takeValues{}, err
 	}
@@ -192,14 +194,10 @@ func withForce(need rights.Right, force bool) rights.Right {
 
 func identityKey(database, name string) (foldedDatabase, foldedName string, err error) {
 	foldedDatabase, err = databaseKey(database)
-	if err != nil {
-		return "", "", err
+	if err == nil {
+		foldedName, err = nameKey(name)
 	}
-	foldedName, err = nameKey(name)
-	if err != nil {
-		return "", "", err
-	}
-	return foldedDatabase, foldedName, nil
+	return foldedDatabase, foldedName, err
 }
 
 func nameKey(name string) (folded string, err error) {
@@ -228,14 +226,14 @@ func databaseKey(database string) (string, error) {
 	return docid.Fold(database), nil
 }
 
-// parseCount gives 0 its meaning and checks the bound.
-func parseCount(count int64) (int64, error) {
-	switch {
-	case count == 0:
-		return 1, nil
-	case count < 0 || count > identity.MaxCount:
-		return 0, invalid(ReasonInvalidCount, "count", "the count %d is not in 1 to %d", count, identity.MaxCount)
-	default:
-		return count, nil
+// upTo returns a number of a request that is in 1 to most; 0 means otherwise.
+func upTo(most, n, otherwise int64, reason, field string) (int64, error) {
+	if n < 0 || n > most {
+		return 0, invalid(reason, field, "the %s %d is not in 1 to %d", strings.ReplaceAll(field, "_", " "), n, most)
 	}
+	return cmp.Or(n, otherwise), nil
+}
+
+func parseCount(count, most int64) (int64, error) {
+	return upTo(most, count, 1, ReasonInvalidCount, "count")
 }

@@ -86,25 +86,15 @@ func newCursor(what listing, req listRequest) (cursor, error) {
 
 // at returns the cursor with the size and the place of a request.
 func (c cursor) at(size int, token string) (cursor, error) {
-	var err error
-	if c.size, err = parsePageSize(size); err != nil {
+	items, err := upTo(MaxPageSize, int64(size), DefaultPageSize, ReasonInvalidPageSize, "page_size")
+	if err != nil {
 		return cursor{}, err
 	}
+	c.size = int(items)
 	if c.after, err = c.parseToken(token); err != nil {
 		return cursor{}, err
 	}
 	return c, nil
-}
-
-func parsePageSize(size int) (int, error) {
-	switch {
-	case size == 0:
-		return DefaultPageSize, nil
-	case size < 0 || size > MaxPageSize:
-		return 0, invalid(ReasonInvalidPageSize, "page_size", "the page size %d is not in 1 to %d", size, MaxPageSize)
-	default:
-		return size, nil
-	}
 }
 
 // hash binds a page token to its listing, so that a token of another listing is refused instead

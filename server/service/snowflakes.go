@@ -68,11 +68,11 @@ func (w *workers) nextSnowflakes(ctx context.Context, req *idnodev1.NextSnowflak
 	if err != nil {
 		return nil, err
 	}
-	count := max(req.GetCount(), 1)
-	if req.GetCount() < 0 || count > generator.MaxCount {
-		return nil, invalid(ReasonInvalidCount, "count", "the count %d is not in 1 to %d", req.GetCount(), generator.MaxCount)
+	count, err := parseCount(int64(req.GetCount()), generator.MaxCount)
+	if err != nil {
+		return nil, err
 	}
-	if err := w.allow(ctx, rights.Ranges, target{database: pool.database, name: pool.name}, int64(count)); err != nil {
+	if err := w.allow(ctx, rights.Ranges, target{database: pool.database, name: pool.name}, count); err != nil {
 		return nil, err
 	}
 	own := w.own.of(pool, func() *ownWorker {

@@ -1,8 +1,10 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"io"
+	"math"
 
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
@@ -23,9 +25,7 @@ type ServerSideStream struct {
 	template string
 	tag      string
 	size     int64
-	// left counts down unless endless.
-	left    int64
-	endless bool
+	left     int64
 }
 
 // ServerSideStream checks the request. It takes nothing yet.
@@ -46,17 +46,15 @@ func (g *ids) serverSideStream(ctx context.Context, req *idnodev1.StreamServerSi
 	if err != nil {
 		return nil, badForm(err, "")
 	}
-	size := req.GetBlockSize()
-	if size == 0 {
-		size = DefaultBlockSize
-	}
 	switch {
 	case template.Kind != docid.ServerSide:
 		return nil, invalid(ReasonInvalidID, "template", "only a template that ends with the separator gives server-side ids")
 	case req.GetCount() < 0:
 		return nil, invalid(ReasonInvalidCount, "count", "the count %d is negative", req.GetCount())
-	case size < 1 || size > MaxBlockSize:
-		return nil, invalid(ReasonInvalidSize, "block_size", "the block size %d is not in 1 to %d", size, MaxBlockSize)
+	}
+	size, err := upTo(MaxBlockSize, req.GetBlockSize(), DefaultBlockSize, ReasonInvalidSize, "block_size")
+	if err != nil {
+		return nil, err
 	}
 	if err := g.allowTemplate(ctx, req.GetTemplate(), target{targetDatabase, database, ""}, 0); err != nil {
 		return nil, err
@@ -67,7 +65,7 @@ func (g *ids) serverSideStream(ctx context.Context, req *idnodev1.StreamServerSi
 	}
 	return &ServerSideStream{
 		ids: g, database: database, template: req.GetTemplate(), tag: tag,
-		size: size, left: req.GetCount(), endless: req.GetCount() == 0,
+		size: size, left: cmp.Or(req.GetCount(), math.MaxInt64), // Without a count there is no end.
 	}, nil
 }
 
@@ -76,10 +74,7 @@ func (b *ServerSideStream) NodeTag() string { return b.tag }
 // Next takes the next block, or returns io.EOF after the last. For the bounds of the node and
 // for Drain each block is a call, so that a stream delays neither.
 func (b *ServerSideStream) Next(ctx context.Context) (*idnodev1.IdBlock, error) {
-	n := b.size
-	if !b.endless {
-		n = min(n, b.left)
-	}
+	n := min(b.size, b.left)
 	if n == 0 {
 		return nil, io.EOF
 	}
