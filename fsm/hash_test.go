@@ -99,7 +99,7 @@ func copied(s *series.Series) *series.Series {
 	for l := range f.Lost {
 		err = errors.Join(err, again.PutLost(l))
 	}
-	if err = errors.Join(err, again.Verify()); err != nil {
+	if err = errors.Join(err, verified(again)); err != nil {
 		panic(err)
 	}
 	return again

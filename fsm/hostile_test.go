@@ -351,7 +351,7 @@ func (w *twins) restart() {
 		w.fail("from the restored state follows %s, not %s", got, want)
 	}
 	next.contents.series.byName.Scan(func(i *seriesItem) bool {
-		if err := i.is.Verify(); err != nil {
+		if err := verified(i.is); err != nil {
 			w.fail("series %q: %v", i.name, err)
 		}
 		return true

@@ -53,7 +53,7 @@ func (r *seriesRun) restore(imports [][]byte) *series.Series {
 		to.mustApplied(to.raw(o))
 	}
 	restored := (&seriesRun{testLog: to}).series()
-	if err := restored.Verify(); err != nil {
+	if err := verified(restored); err != nil {
 		r.t.Fatal(err)
 	}
 	return restored

@@ -1,6 +1,10 @@
 package series
 
-import raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+import (
+	"math"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
 
 // Confirm, Void and Release are End for each of the states.
 func (s *Series) Confirm(now int64, keys []*raftlogv1.SeriesKey) ([]*raftlogv1.SeriesNumber, error) {
@@ -13,4 +17,44 @@ func (s *Series) Void(now int64, keys []*raftlogv1.SeriesKey, reason string) ([]
 
 func (s *Series) Release(now int64, keys []*raftlogv1.SeriesKey) ([]*raftlogv1.SeriesNumber, error) {
 	return s.End(now, &raftlogv1.SeriesEnd{State: uint32(Released), Keys: keys})
+}
+
+// Verify is VerifySome of the whole series, and counts again.
+func (s *Series) Verify() error {
+	var keys int64
+	for c := range s.scopes.from(0) {
+		n, err := s.verify(c)
+		if err != nil {
+			return err
+		}
+		keys += n
+	}
+	if keys != s.index.len {
+		return &VerifyError{Detail: "does not exist, and a key has it"}
+	}
+	_, _, err := s.verifyLost("", s.lost.Len())
+	return err
+}
+
+// verify checks a scope, and counts its keys.
+func (s *Series) verify(c *scope) (keys int64, err error) {
+	var count [Unknown + 1]int64
+	var deadlines int64
+	for n := c.offset + 1; n <= c.last; n++ {
+		r := c.at(n)
+		if detail := s.wrong(c, n, r); detail != "" {
+			return 0, &VerifyError{Scope: c.values, Number: n, Detail: detail}
+		}
+		count[r.state]++
+		if r.state == Open && r.expires != 0 {
+			deadlines++
+		}
+		if r.owner() != "" {
+			keys++
+		}
+	}
+	if count != c.count || deadlines != c.ended(math.MaxInt64) {
+		return 0, &VerifyError{Scope: c.values, Number: c.last, Detail: "is the last, and the sums of the states are wrong"}
+	}
+	return keys, nil
 }

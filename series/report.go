@@ -3,7 +3,6 @@ package series
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,10 +160,11 @@ func ParseVerifyCursor(s string) (c VerifyCursor, ok bool) {
 	return VerifyCursor{since, int(scope), int64(number), parts[3]}, errors.Join(err, err2, err3) == nil
 }
 
-// VerifySome looks at up to limit numbers and lost keys from a cursor on, as Verify does, and returns
-// where to go on; false at the end. It compares the sums of the states with the scopes'
-// last numbers, and does not count again. The series may change between two calls. One that began
-// anew is verified from its beginning.
+// VerifySome looks at up to limit numbers and lost keys from a cursor on, and returns where to go on;
+// false at the end. It finds the first number that is not in exactly one state, or that its key does
+// not lead to. It compares the sums of the states with the scopes' last numbers, and does not count
+// again. The series may change between two calls. One that began anew is verified from its
+// beginning. The error is *VerifyError.
 func (s *Series) VerifySome(at VerifyCursor, limit int) (next VerifyCursor, more bool, err error) {
 	if at.since != s.since {
 		at = VerifyCursor{since: s.since}
@@ -192,24 +192,6 @@ func (s *Series) VerifySome(at VerifyCursor, limit int) (next VerifyCursor, more
 	return at, more, err
 }
 
-// Verify finds the first number that is not in exactly one state, or that its key does not
-// lead to. The error is *VerifyError.
-func (s *Series) Verify() error {
-	var keys int64
-	for c := range s.scopes.from(0) {
-		n, err := s.verify(c)
-		if err != nil {
-			return err
-		}
-		keys += n
-	}
-	if keys != s.index.len {
-		return &VerifyError{Detail: "does not exist, and a key has it"}
-	}
-	_, _, err := s.verifyLost("", s.lost.Len())
-	return err
-}
-
 // verifyLost finds a key that has a number, and none, among up to limit from one on. It
 // returns the next one, and whether there is one.
 func (s *Series) verifyLost(from string, limit int) (next string, more bool, err error) {
@@ -224,29 +206,6 @@ func (s *Series) verifyLost(from string, limit int) (next string, more bool, err
 		return err == nil
 	})
 	return next, more, err
-}
-
-// verify checks a scope, and counts its keys.
-func (s *Series) verify(c *scope) (keys int64, err error) {
-	var count [Unknown + 1]int64
-	var deadlines int64
-	for n := c.offset + 1; n <= c.last; n++ {
-		r := c.at(n)
-		if detail := s.wrong(c, n, r); detail != "" {
-			return 0, &VerifyError{Scope: c.values, Number: n, Detail: detail}
-		}
-		count[r.state]++
-		if r.state == Open && r.expires != 0 {
-			deadlines++
-		}
-		if r.owner() != "" {
-			keys++
-		}
-	}
-	if count != c.count || deadlines != c.ended(math.MaxInt64) {
-		return 0, &VerifyError{Scope: c.values, Number: c.last, Detail: "is the last, and the sums of the states are wrong"}
-	}
-	return keys, nil
 }
 
 func (s *Series) wrong(c *scope, n int64, r *record) string {

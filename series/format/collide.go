@@ -257,7 +257,7 @@ func (f *Format) periodUnknown() error {
 		first, ok := seen[s]
 		if !ok {
 			seen[s] = d
-		} else if f.periodOf(first.time()) != f.periodOf(t) {
+		} else if f.period(first.time()) != f.period(t) {
 			values := f.anyValues()
 			return &CollisionError{
 				Position: len(f.template), Text: f.text(d, values, 1),

@@ -102,36 +102,18 @@ func (f fiscal) later() int {
 	return 1
 }
 
-// periodOf returns what tells the period of a day from others.
-func (f *Format) periodOf(t time.Time) (p [3]int) {
-	switch f.reset {
-	case ResetYear:
-		p[0] = t.Year()
-	case ResetMonth:
-		p = [3]int{t.Year(), int(t.Month())}
-	case ResetDay:
-		p = [3]int{t.Year(), int(t.Month()), t.Day()}
-	case ResetWeek:
-		p[0], p[1] = t.ISOWeek()
-	case ResetFiscalYear:
-		p[0] = f.fiscal.year(t, f.byEnd)
-	}
-	return p
-}
+// layouts are the names of periods that are parts of a date.
+var layouts = map[Reset]string{ResetYear: "2006", ResetMonth: "2006-01", ResetDay: time.DateOnly}
 
-// period returns the name of the period that a date is in.
-func (f *Format) period(d Date) string {
-	p := f.periodOf(d.time())
+// period returns the name of the period that a day is in.
+func (f *Format) period(t time.Time) string {
 	switch f.reset {
-	case ResetMonth:
-		return fmt.Sprintf("%04d-%02d", p[0], p[1])
-	case ResetDay:
-		return fmt.Sprintf("%04d-%02d-%02d", p[0], p[1], p[2])
 	case ResetWeek:
-		return fmt.Sprintf("%04d-W%02d", p[0], p[1])
+		isoYear, isoWeek := t.ISOWeek()
+		return fmt.Sprintf("%04d-W%02d", isoYear, isoWeek)
 	case ResetFiscalYear:
-		return fmt.Sprintf("FY%04d", p[0])
+		return fmt.Sprintf("FY%04d", f.fiscal.year(t, f.byEnd))
 	default:
-		return fmt.Sprintf("%04d", p[0])
+		return t.Format(layouts[f.reset])
 	}
 }

@@ -48,12 +48,6 @@ func Define(template string, reset Reset) (*Format, error) {
 	return f, nil
 }
 
-// Template returns the text that the format was defined with.
-func (f *Format) Template() string { return f.template }
-
-// Reset says when the numbers begin again.
-func (f *Format) Reset() Reset { return f.reset }
-
 // Names returns the names of the scope values, in the order of the template. The caller
 // does not change them.
 func (f *Format) Names() []string { return f.names }

@@ -26,9 +26,9 @@ func (f *Format) BeginsAgain(after Date) (Date, bool) {
 	if f.reset == ResetNever {
 		return 0, false
 	}
-	this := f.periodOf(after.time())
+	this := f.period(after.time())
 	for d := after + 1; d.Valid(); d++ {
-		if f.periodOf(d.time()) != this {
+		if f.period(d.time()) != this {
 			return d, true
 		}
 	}

@@ -36,8 +36,7 @@ func (f *Format) ParseScope(scope []string) (Date, []string, error) {
 
 // begin returns the first day of a period, if its folded name has the form of one.
 func (f *Format) begin(period string) (Date, bool) {
-	layout := map[Reset]string{ResetYear: "2006", ResetMonth: "2006-01", ResetDay: time.DateOnly}[f.reset]
-	if layout != "" {
+	if layout := layouts[f.reset]; layout != "" {
 		t, err := time.Parse(layout, period)
 		return DateOf(t.Date()), err == nil
 	}

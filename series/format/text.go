@@ -19,7 +19,7 @@ func (f *Format) Scope(d Date, values []string) ([]string, error) {
 func (f *Format) scope(d Date, values []string) []string {
 	scope := make([]string, 0, len(values)+1)
 	if f.reset != ResetNever {
-		scope = append(scope, f.period(d))
+		scope = append(scope, f.period(d.time()))
 	}
 	return append(scope, values...)
 }

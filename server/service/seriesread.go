@@ -21,12 +21,6 @@ type ofSeries interface {
 	GetConsistency() idnodev1.Consistency
 }
 
-// infoOfSeries is a request for a series itself.
-type infoOfSeries struct{ *idnodev1.GetSeriesRequest }
-
-// GetSeries implements ofSeries.
-func (r infoOfSeries) GetSeries() string { return r.GetName() }
-
 // GetSeries reads a series without its numbers.
 func (n *numbers) GetSeries(ctx context.Context, req *idnodev1.GetSeriesRequest) (*idnodev1.GetSeriesResponse, error) {
 	return call(ctx, n.calls, "GetSeries", req, n.getSeries)
@@ -34,7 +28,8 @@ func (n *numbers) GetSeries(ctx context.Context, req *idnodev1.GetSeriesRequest)
 
 func (n *numbers) getSeries(ctx context.Context, req *idnodev1.GetSeriesRequest) (*idnodev1.GetSeriesResponse, error) {
 	var found fsm.NamedSeries
-	index, err := n.readSeries(ctx, infoOfSeries{req}, func(s fsm.NamedSeries, _ *series.Series) { found = s })
+	of := &idnodev1.VerifySeriesRequest{Database: req.GetDatabase(), Series: req.GetName(), Consistency: req.GetConsistency()}
+	index, err := n.readSeries(ctx, of, func(s fsm.NamedSeries, _ *series.Series) { found = s })
 	return &idnodev1.GetSeriesResponse{Series: seriesMessage(found), LogIndex: index}, err
 }
 
