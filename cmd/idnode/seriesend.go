@@ -7,58 +7,34 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
-// endFlags name numbers whose state changes.
-type endFlags struct {
-	flags  *pflag.FlagSet
-	keys   []string
-	number int64
-}
-
-func (e *endFlags) register(f *pflag.FlagSet) {
-	e.flags = f
-	registerKeys(f, &e.keys)
-	f.Int64Var(&e.number, "number", 0, "with one --key: only if this is the key's number in its scope")
-}
-
-// numbers returns the keys, and the expected number of a single key.
-func (e *endFlags) numbers() ([]*idnodev1.NumberOf, error) {
-	if err := needKeys(e.keys); err != nil {
-		return nil, err
-	}
-	if e.flags.Changed("number") {
-		if len(e.keys) != 1 {
-			return nil, usagef("--number needs exactly one --key, not %d", len(e.keys))
-		}
-		if e.number < 1 {
-			return nil, usagef("--number must be above zero, not %d", e.number)
-		}
-	}
-	numbers := make([]*idnodev1.NumberOf, len(e.keys))
-	for i, key := range e.keys {
-		numbers[i] = &idnodev1.NumberOf{Key: key, Number: e.number}
-	}
-	return numbers, nil
-}
-
 // endCommand is a command that changes the state of a series' numbers.
 func (a *app) endCommand(cmd *cobra.Command,
 	do func(ctx context.Context, s *clusterClient, series string, keys []*idnodev1.NumberOf) error,
 ) *cobra.Command {
-	var e endFlags
-	e.register(cmd.Flags())
+	var keys []string
+	var number int64
+	registerKeys(cmd.Flags(), &keys)
+	cmd.Flags().Int64Var(&number, "number", 0, "with one --key: only if this is the key's number in its scope")
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		keys, err := e.numbers()
-		if err != nil {
+		if err := needKeys(keys); err != nil {
 			return err
 		}
-		return do(ctx, s, args[0], keys)
+		if given := cmd.Flags().Changed("number"); given && len(keys) != 1 {
+			return usagef("--number needs exactly one --key, not %d", len(keys))
+		} else if given && number < 1 {
+			return usagef("--number must be above zero, not %d", number)
+		}
+		numbers := make([]*idnodev1.NumberOf, len(keys))
+		for i, key := range keys {
+			numbers[i] = &idnodev1.NumberOf{Key: key, Number: number}
+		}
+		return do(ctx, s, args[0], numbers)
 	})
 }
 
