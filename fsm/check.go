@@ -47,3 +47,11 @@ func validUTF8[T ~string | ~[]byte](text T) bool {
 func invalid(field, format string, args ...any) *refusal {
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, field, format, args...)
 }
+
+// checkVisible refuses an invisible character in the name of a new series or pool.
+func checkVisible(name string) *refusal {
+	if r, found := docid.FirstInvisible(name); found {
+		return invalid("name", "has the character %U, which cannot be seen", r)
+	}
+	return nil
+}

@@ -1,8 +1,11 @@
 package fsm
 
 import (
+	"errors"
 	"time"
+	"unicode/utf8"
 
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/snowflake"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -97,4 +100,129 @@ func (s *State) ReadPool(db, name string, read func(*worker.Pool)) bool {
 		read(i.is)
 	}
 	return i != nil
+}
+
+// poolDefine begins a pool. If the state does not know all names that were used, there may have been
+// one of this name, with leases.
+func (c *contents) poolDefine(dst []byte, now moment, o op.Operation, m *raftlogv1.PoolDefine) ([]byte, *refusal) {
+	if err := checkText("name", m.GetName(), docid.MaxNameBytes); err != nil {
+		return dst, err
+	}
+	fresh, err := worker.NewPool(op.LayoutOf(m.GetLayout()), time.Duration(m.GetWindowNanos()), c.floor.series || m.GetForget())
+	if err != nil {
+		return dst, refuseWorker(err)
+	}
+	i := c.pools.find(c.databases.numberOf(o.Database), m.GetName())
+	if i == nil {
+		return dst, c.pools.begin(now, o.Database, m, fresh)
+	}
+	if !i.is.Same(fresh) {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_DIFFERS, "layout",
+			"pool %.200q has another layout or window", m.GetName())
+	}
+	if m.GetForget() {
+		i.is.Forget()
+		c.pools.changed(i)
+	}
+	return dst, nil
+}
+
+// begin stores a new pool. How long its layout lasts does not matter where it may have had leases.
+func (s *poolStore) begin(now moment, database []byte, m *raftlogv1.PoolDefine, fresh *worker.Pool) *refusal {
+	name := m.GetName()
+	if err := checkVisible(name); err != nil {
+		return err
+	}
+	if err := fresh.Layout().Check(time.Unix(0, now.unixNano)); err != nil && !m.GetForget() {
+		return refuseWorker(err)
+	}
+	if full := s.databases.roomFor(database, 1, len(name)); full != nil {
+		return full
+	}
+	s.databases.use(database)
+	s.add(s.databases.numberOf(database), name, fresh)
+	return nil
+}
+
+func (s *poolStore) in(database []byte, name string, change func(*worker.Pool) error) *refusal {
+	i := s.find(s.databases.numberOf(database), name)
+	if i == nil {
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_NOT_FOUND, "pool", "there is no pool %.200q", name)
+	}
+	err := change(i.is)
+	s.changed(i)
+	return refuseWorker(err)
+}
+
+func (c *contents) workerAcquire(dst []byte, now moment, o op.Operation, m *raftlogv1.WorkerAcquire) ([]byte, *refusal) {
+	if _, found := docid.FirstInvisible(m.GetHolder()); found || !utf8.ValidString(m.GetHolder()) {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_INVALID, "holder", "has an invisible character")
+	}
+	full := c.databases.roomFor(o.Database, 1, worker.MaxHolderBytes)
+	r := requestAt(now, m.GetWantNanos(), m.GetHolderUnixNano())
+	r.NoneNew = full != nil
+	var leased worker.Lease
+	refused := c.pools.in(o.Database, m.GetPool(), func(p *worker.Pool) (err error) {
+		leased, err = p.Acquire(m.GetHolder(), m.GetToken(), r)
+		return err
+	})
+	if full != nil && refused != nil && refused.Reason == raftlogv1.RefusalReason_REFUSAL_REASON_POOL_FULL {
+		return dst, full
+	}
+	return op.AppendAnswer(dst, op.WorkerLease(leased)), refused
+}
+
+// requestAt is a request of a holder, at the time of the leader.
+func requestAt(now moment, want, holder int64) worker.Request {
+	return worker.Request{Want: time.Duration(want), Holder: time.Unix(0, holder), Leader: time.Unix(0, now.unixNano)}
+}
+
+func (c *contents) workerRenew(dst []byte, now moment, o op.Operation, m *raftlogv1.WorkerRenew) ([]byte, *refusal) {
+	var leased worker.Lease
+	refused := c.pools.in(o.Database, m.GetPool(), func(p *worker.Pool) (err error) {
+		leased, err = p.Renew(int(m.GetWorker()), m.GetToken(), requestAt(now, m.GetWantNanos(), m.GetHolderUnixNano()))
+		return err
+	})
+	return op.AppendAnswer(dst, op.WorkerLease(leased)), refused
+}
+
+// workerRelease frees a worker. A repeated release changes nothing.
+func (c *contents) workerRelease(dst []byte, _ moment, o op.Operation, m *raftlogv1.WorkerRelease) ([]byte, *refusal) {
+	return dst, c.pools.in(o.Database, m.GetPool(), func(p *worker.Pool) error {
+		return p.Release(int(m.GetWorker()), m.GetToken(), m.GetNext())
+	})
+}
+
+// workerRefusals has, for each error of a pool without a field of its own, the reason of the
+// refusal, and the invalid field of the request.
+var workerRefusals = []struct {
+	is     func(error) bool
+	reason raftlogv1.RefusalReason
+	field  string
+}{
+	{isError[*worker.SkewError], raftlogv1.RefusalReason_REFUSAL_REASON_CLOCK_SKEW, "now"},
+	{isError[*worker.FullError], raftlogv1.RefusalReason_REFUSAL_REASON_POOL_FULL, "pool"},
+	{isError[*worker.PassedError], raftlogv1.RefusalReason_REFUSAL_REASON_LEASE_PASSED, "worker"},
+	{isError[worker.EndError], raftlogv1.RefusalReason_REFUSAL_REASON_POOL_ENDED, "pool"},
+}
+
+func isError[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}
+
+// refuseWorker translates an error of a pool; nil of nil.
+func refuseWorker(err error) *refusal {
+	if err == nil {
+		return nil
+	}
+	for _, known := range workerRefusals {
+		if known.is(err) {
+			return refuse(known.reason, known.field, "%v", err)
+		}
+	}
+	if wrong := (*snowflake.InvalidError)(nil); errors.As(err, &wrong) {
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_INVALID, wrong.Field, "%s %s", wrong.Field, wrong.Detail)
+	}
+	return invalid("", "%v", err)
 }

@@ -1,7 +1,6 @@
 package fsm
 
 import (
-	"github.com/idnode/idnode/client/docid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 )
@@ -18,13 +17,6 @@ func newSeriesStore(databases *databaseStore) seriesStore {
 		scopes, more := s.Scopes()
 		return keys, keys + scopes, bytes + more
 	})}
-}
-
-func checkSeriesName(name string) *refusal {
-	if r, found := docid.FirstInvisible(name); found {
-		return invalid("name", "has the character %U, which cannot be seen", r)
-	}
-	return nil
 }
 
 // restore takes over a series of a snapshot, still without numbers.

@@ -90,7 +90,7 @@ func (s *seriesStore) fresh(database []byte, m *raftlogv1.SeriesDefine, floor fl
 		return nil, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected_version",
 			"is %d, and there is no series %.200q", m.GetExpectedVersion(), m.GetName())
 	}
-	if err := checkSeriesName(m.GetName()); err != nil {
+	if err := checkVisible(m.GetName()); err != nil {
 		return nil, err
 	}
 	fresh, err := series.New(series.DefinitionOf(m.GetDefinition()), m.GetBegins()...)
@@ -256,7 +256,7 @@ func (c *seriesCall) importSeries(m *raftlogv1.SeriesRecord) *refusal {
 	if c.find(m.GetName()) != nil {
 		return c.in(m.GetName(), func(i *series.Series) error { return i.Merge(m) })
 	}
-	if err := checkSeriesName(m.GetName()); err != nil {
+	if err := checkVisible(m.GetName()); err != nil {
 		return err
 	}
 	restored, err := series.NewFromBackup(m)
