@@ -2,6 +2,7 @@ package member
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,9 +57,6 @@ type FirstStart struct {
 // as a peer that is down or has another list, go to Tell, and are part of the error if ctx
 // ends.
 func (s FirstStart) Run(ctx context.Context) (Place, error) {
-	if s.Pause == 0 {
-		s.Pause = defaultPause
-	}
 	complaints := Complaints{Logger: s.Logger}
 	for {
 		answers, problem := s.round(ctx)
@@ -70,7 +68,7 @@ func (s FirstStart) Run(ctx context.Context) (Place, error) {
 		if s.Tell != nil {
 			s.Tell(err)
 		}
-		if !pause.For(ctx, s.Pause) {
+		if !pause.For(ctx, cmp.Or(s.Pause, defaultPause)) {
 			return Place{}, fmt.Errorf("member: first start: %w: %w", context.Cause(ctx), err)
 		}
 	}

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,10 +50,7 @@ func (j Join) Run(ctx context.Context) (Place, error) {
 	if len(j.Addresses) == 0 {
 		return Place{}, errors.New("member: there is no address to join through")
 	}
-	wait := j.Pause
-	if wait == 0 {
-		wait = defaultPause
-	}
+	wait := cmp.Or(j.Pause, defaultPause)
 	complaints := Complaints{Logger: j.Logger}
 	for i := 0; ; i++ {
 		address := j.Addresses[i%len(j.Addresses)]
