@@ -20,8 +20,7 @@ func TestStopWithAnnouncementNotTakenOver(t *testing.T) {
 	r.crash(d)
 
 	d.setBack(old)
-	var late *run
-	late = start(t, w, d, false, nil)
+	late := start(t, w, d, false, nil)
 	d.closing = func() { late.keeper.Announced(w.announce()) }
 	if err := late.keeper.Stop(context.Background()); err == nil {
 		t.Error("a clean stop was recorded in the cluster though the disk was not compared with it")
