@@ -3,11 +3,13 @@ package service
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
@@ -266,4 +268,41 @@ func seriesKey(database, name, field string) (foldedDatabase, foldedName string,
 
 func seriesNotFound(name string) *Error {
 	return &Error{Code: NotFound, Reason: ReasonSeriesNotFound, Field: "series", Message: "there is no series " + name}
+}
+
+// chosen returns a choice of the API as packages series and format number it: from 0, with the
+// default first, where the API has 0 for the default too. An unknown choice is the greatest
+// value, which is unknown there.
+func chosen[T ~uint8](enum int32) T {
+	if enum < 0 || enum > math.MaxUint8 {
+		return math.MaxUint8
+	}
+	return T(max(enum, 1) - 1)
+}
+
+func definitionOf(m *idnodev1.SeriesDefinition) series.Definition {
+	return series.Definition{
+		Format: m.GetFormat(), Reset: chosen[format.Reset](int32(m.GetResetBy())), Order: chosen[series.Order](int32(m.GetOrder())),
+		OnRelease: chosen[series.OnRelease](int32(m.GetOnRelease())), OnExpiry: chosen[series.OnExpiry](int32(m.GetOnExpiry())),
+		ExpiresIn: m.GetExpiresIn().AsDuration(), MaxOpen: m.GetMaxOpen(), MaxKeys: m.GetMaxKeys(), TimeZone: m.GetTimeZone(),
+		MaxAheadDays: m.GetMaxAheadDays(),
+	}
+}
+
+func definitionMessage(d series.Definition) *idnodev1.SeriesDefinition {
+	m := &idnodev1.SeriesDefinition{
+		Format: d.Format, ResetBy: idnodev1.SeriesReset(d.Reset + 1), Order: idnodev1.SeriesOrder(d.Order + 1),
+		OnRelease: idnodev1.SeriesOnRelease(d.OnRelease + 1), OnExpiry: idnodev1.SeriesOnExpiry(d.OnExpiry + 1),
+		MaxOpen: d.MaxOpen, MaxKeys: d.MaxKeys, TimeZone: d.TimeZone, MaxAheadDays: d.MaxAheadDays,
+	}
+	if d.ExpiresIn > 0 {
+		m.ExpiresIn = durationpb.New(d.ExpiresIn)
+	}
+	return m
+}
+
+func seriesMessage(s fsm.NamedSeries) *idnodev1.Series {
+	return &idnodev1.Series{
+		Name: s.Name, Definition: definitionMessage(s.Definition), Version: s.Version, Suspended: s.Suspended, Keys: s.Keys,
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
@@ -285,4 +286,26 @@ func checkSeriesSize(field string, count, size int) error {
 		return invalid(ReasonInvalidSeries, field, "the keys have %d bytes together, at most %d are allowed", size, MaxSeriesKeyBytes)
 	}
 	return nil
+}
+
+func numberMessage(n *raftlogv1.SeriesNumber) *idnodev1.SeriesNumber {
+	m := &idnodev1.SeriesNumber{
+		Key: n.GetKey(), Text: n.GetText(), Scope: n.GetScope(), Number: n.GetNumber(), State: idnodev1.NumberState(n.GetState()),
+		Overdue: n.GetOverdue(), Label: n.GetLabel(), Reason: n.GetReason(),
+	}
+	if n.GetTakenUnixNano() != 0 {
+		m.Date, m.Taken = format.Date(n.GetDate()).String(), timestamppb.New(time.Unix(0, n.GetTakenUnixNano()))
+	}
+	if n.GetExpiresUnixNano() != 0 {
+		m.Expires = timestamppb.New(time.Unix(0, n.GetExpiresUnixNano()))
+	}
+	return m
+}
+
+func numberMessages(numbers []*raftlogv1.SeriesNumber) []*idnodev1.SeriesNumber {
+	list := make([]*idnodev1.SeriesNumber, len(numbers))
+	for i, n := range numbers {
+		list[i] = numberMessage(n)
+	}
+	return list
 }

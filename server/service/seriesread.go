@@ -12,6 +12,7 @@ import (
 	"github.com/idnode/idnode/internal/pause"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/series/format"
 )
 
 // ofSeries is a request that reads a series.
@@ -296,4 +297,19 @@ func verifiedFrom(req *idnodev1.VerifySeriesRequest) (c cursor, at series.Verify
 		return c, at, errBadPageToken()
 	}
 	return c, at, nil
+}
+
+func scopeMessage(s series.Summary) *idnodev1.ScopeReport {
+	return &idnodev1.ScopeReport{
+		Scope: s.Scope, Last: s.Last, LastDate: lastDate(s.LastDate), Closed: s.Closed, Before: s.Before, Open: s.Open,
+		Overdue: s.Overdue, Confirmed: s.Confirmed, Voided: s.Voided, Released: s.Released, Unknown: s.Unknown,
+	}
+}
+
+// lastDate is empty for a scope that has no number with a date.
+func lastDate(d format.Date) string {
+	if d == format.FirstDate {
+		return ""
+	}
+	return d.String()
 }
