@@ -70,6 +70,7 @@ type Storage interface {
 }
 
 type StoreOptions struct {
+	// NodeID is the Raft id that the store must belong to.
 	NodeID string
 	// MustExist is set for a node that is in a cluster: it has a store already.
 	MustExist bool

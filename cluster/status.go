@@ -157,7 +157,12 @@ func (n *Node) RaftStats() (RaftStats, bool) {
 		Commit: e.raft.CommitIndex(), Applied: e.raft.AppliedIndex(),
 		SnapshotIndex: peers.StatOf(stats, "last_snapshot_index"), Pending: peers.StatOf(stats, "fsm_pending"),
 	}
-	f.Voters = len(e.configuration.VoterNames())
-	f.Nonvoters = len(e.configuration.Servers()) - f.Voters
+	for _, s := range e.configuration.Servers() {
+		if s.Suffrage == raft.Voter {
+			f.Voters++
+		} else {
+			f.Nonvoters++
+		}
+	}
 	return f, true
 }

@@ -86,7 +86,7 @@ type Config struct {
 	// MaxWait bounds how long Next, NextBlock and Started wait for the disk.
 	MaxWait   time.Duration
 	CloseWait time.Duration
-	Logger    *slog.Logger
+	Logger    *slog.Logger // nil discards
 }
 
 func (c Config) withDefaults() (Config, error) {

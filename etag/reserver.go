@@ -186,15 +186,17 @@ func (c *Counters) stop() error {
 // writeStop writes the last etags used of all databases that may be on disk, including
 // databases with a reservation and no used etag. All counters are sealed.
 func (c *Counters) writeStop() error {
+	last := make(map[string]uint64)
 	c.mu.Lock()
 	broken := c.err
+	for database, ctr := range *c.counters.Load() {
+		if ctr.end() > 0 {
+			last[database] = ctr.used()
+		}
+	}
 	c.mu.Unlock()
 	if errors.Is(broken, ErrBroken) {
 		return broken
-	}
-	last := c.values((*counter).end)
-	for database := range last {
-		last[database] = (*c.counters.Load())[database].used()
 	}
 	err := c.store.Stop(last)
 	if err == nil {

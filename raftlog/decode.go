@@ -139,6 +139,7 @@ func walkGroup(data []byte, total *int, operations *[][]byte) (Group, error) {
 	return g, r.Err()
 }
 
+// bounded reads at least one byte.
 func bounded(r *wire.Reader, most int) []byte {
 	v := r.Bytes()
 	if len(v) > most {

@@ -5,7 +5,7 @@
  * The node may be cut off at any time: its messages to the cluster arrive late, or
  * never, and it starts without the cluster's answer.
  *
- * Code: etag/counters.go and reserver.go (blocks), etag/reconcile.go, etag/ceiling.go,
+ * Code: etag/counters.go and reserver.go (blocks), etag/reconcile.go,
  * server/etags (the keeper), fsm/etags.go (the cluster's record).
  *
  * Promise, as an assertion: each etag is above all before it, across every restart. It

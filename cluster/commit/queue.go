@@ -112,8 +112,9 @@ const (
 // after that send was received, or if it never was in a group. Otherwise a late answer
 // would reach the wrong caller.
 type waiter struct {
-	prev, next  *waiter
-	operation   []byte
+	prev, next *waiter
+	operation  []byte
+	// resultBound is the greatest number of bytes of the result: see Config.ResultBound.
 	resultBound int
 	// caller is the context of the caller, for spans of groups.
 	caller context.Context

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/raftguard"
 	"github.com/idnode/idnode/internal/outcome"
@@ -201,4 +203,11 @@ func (t *Transfer) defaultTarget() raft.Server {
 		t.attempts.add(best.server.ID)
 	}
 	return best.server
+}
+
+func transferDuty(name string, every time.Duration, check func(time.Time) duty.Task) duty.Duty {
+	return duty.Duty{
+		Name: name, Every: every, Check: check, Late: true, Transfers: true,
+		Failed: "leadership was not transferred", Level: slog.LevelWarn,
+	}
 }

@@ -19,9 +19,11 @@ var (
 	// ErrNotInCluster means the cluster exists and does not know the node.
 	ErrNotInCluster = errors.New("the cluster exists already and does not know this node")
 	ErrOtherCluster = errors.New("the nodes listed belong to another cluster")
-	ErrTooOld       = errors.New("the cluster writes a newer log format than this node reads")
-	ErrTakenBack    = errors.New("the leader's log contradicts what this node knows to be committed: the data of this node or of others was " +
+	// ErrTooOld also concerns a node whose configuration (max-log-format) holds it at an older one.
+	ErrTooOld    = errors.New("the cluster writes a newer log format than this node reads")
+	ErrTakenBack = errors.New("the leader's log contradicts what this node knows to be committed: the data of this node or of others was " +
 		"set back to an older copy (compare the nodes' counters before one is rebuilt)")
+	// ErrDiverged: both applied the same log.
 	ErrDiverged = errors.New("this node's state differs from the cluster's")
 	// ErrSetBack means that the data directory is an older copy of itself: other nodes, or
 	// the directory's own records, know of data that it has not.

@@ -109,8 +109,8 @@ func (a *answers) match(id raft.ServerID, term, index uint64) {
 	p.matchTerm, p.match, p.matched = term, index, time.Now()
 }
 
-// answered records that a node has answered all entries, even by a refusal.
-func (a *answers) answered(id raft.ServerID) {
+// clear records that a node has answered all entries, even by a refusal.
+func (a *answers) clear(id raft.ServerID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.of(id).unanswered = 0
@@ -191,7 +191,7 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 		return err
 	}
 	if len(args.Entries) > 0 {
-		t.answers.answered(id)
+		t.answers.clear(id)
 	}
 	t.answers.heard(id, sent, args.Term, resp.Term)
 	if moves(resp) {

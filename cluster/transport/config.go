@@ -67,7 +67,8 @@ type Witness interface {
 	Acknowledged(id string, term, match, committed uint64)
 }
 
-// Config is what New needs.
+// Config is what New needs. Its functions are called on any goroutine; all of them are required but
+// Voters, ServerTLS and ClientTLS (and NamesTag without them).
 type Config struct {
 	// Process is the number of this process; 0 means a random one.
 	Process uint64

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/witness"
+	"github.com/idnode/idnode/internal/nodeid"
 )
 
 // errNotGreeted is the answer to an early request for a vote, and the error of this node's
@@ -51,7 +52,7 @@ type gate struct {
 	refusals  *limiter
 }
 
-// newGate returns an open gate without Config.Voters.
+// newGate returns a gate; without Config.Voters it is open unless the node was set back.
 func newGate(s *stream, led func() uint64) *gate {
 	g := &gate{
 		voters: s.cfg.Voters, self: s.self, nodes: s.nodes, setBack: &s.setBack, own: s.cfg.Witness.Own, led: led,
@@ -66,7 +67,9 @@ func newGate(s *stream, led func() uint64) *gate {
 // this process: it compared the answer to its greeting before it sent anything else.
 func (g *gate) pass(rpc raft.RPC) bool {
 	if r, ok := rpc.Command.(raft.WithRPCHeader); ok && !g.opened.Load() {
-		g.nodes.accepted(raft.ServerID(r.GetRPCHeader().ID))
+		if id, err := nodeid.Parse(string(r.GetRPCHeader().ID)); err == nil {
+			g.nodes.accepted(raft.ServerID(id.String()))
+		}
 	}
 	err := errNotGreeted
 	if g.open() {

@@ -2,7 +2,9 @@ package transport
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -14,6 +16,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/witness"
+	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/test/logbuffer"
 )
 
@@ -106,4 +110,33 @@ func TestAnotherVersionOfTheHandshakeIsRefused(t *testing.T) {
 		t.Errorf("it is answered %q, %v", answer, err)
 	}
 	eventually(t, "a line about it in the log", func() bool { return logged("a Raft connection was refused") })
+}
+
+// TestBytesOfTheHandshake: a new field of either message, or of a disk's state, needs a new version,
+// because nodes of both programs must understand each other's refusal.
+func TestBytesOfTheHandshake(t *testing.T) {
+	disk := witness.DiskState{Trusted: true, Starts: 2, Last: 3, LastTerm: 4, Term: 5, Committed: 6, Age: 7}
+	const diskBytes = "01" + "0000000000000002" + "0000000000000003" + "0000000000000004" +
+		"0000000000000005" + "0000000000000006" + "0000000000000007"
+	for name, tt := range map[string]struct {
+		message any
+		want    string
+	}{
+		"greeting": {
+			greeting{
+				Purpose: forAcceptance, Cluster: clusterID{0: 0xc1}, Dialler: nodeid.ID{0: 0xd1}, Target: nodeid.ID{0: 0xe1},
+				Process: 8, Disk: disk,
+			},
+			"02" + "c1000000000000000000000000000000" + "d1000000000000000000000000000000" + "e1000000000000000000000000000000" +
+				"0000000000000008" + diskBytes,
+		},
+		"answer": {
+			greetingReply{Status: Removed, ID: nodeid.ID{0: 0xa1}, Process: 9, Disk: disk},
+			fmt.Sprintf("%02x", byte(Removed)) + "a1000000000000000000000000000000" + "0000000000000009" + diskBytes,
+		},
+	} {
+		if got, want := hex.EncodeToString(encode(tt.message)), hex.EncodeToString([]byte("idnraft\x01"))+tt.want; got != want {
+			t.Errorf("%s: %s, not %s", name, got, want)
+		}
+	}
 }

@@ -29,7 +29,7 @@ func (i installer) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn,
 func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest,
 	resp *raft.InstallSnapshotResponse, data io.Reader,
 ) error {
-	t.answers.answered(id)
+	t.answers.clear(id)
 	t.catchUps.Begun(id, args.LastLogIndex)
 	err := t.installer.InstallSnapshot(id, target, args, resp, data)
 	if err == nil && resp.Success {

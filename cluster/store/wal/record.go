@@ -50,7 +50,8 @@ type record struct {
 	// entries are the positions of its entries in the segment, in order of their index;
 	// the last one's is indexRange.last.
 	entries []extent
-	end     int64
+	// end is the offset behind the record.
+	end int64
 }
 
 type extent struct {

@@ -97,10 +97,3 @@ func (t *Transfer) leaveFullDisk() duty.Duty {
 	}
 	return transferDuty("full disk", fullDiskTick, check)
 }
-
-func transferDuty(name string, every time.Duration, check func(time.Time) duty.Task) duty.Duty {
-	return duty.Duty{
-		Name: name, Every: every, Check: check, Late: true, Transfers: true,
-		Failed: "leadership was not transferred", Level: slog.LevelWarn,
-	}
-}
