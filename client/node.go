@@ -170,14 +170,16 @@ func (n *node) suspected() bool {
 	return until != 0 && int64(time.Since(epoch)) < until
 }
 
-// userAgent returns the name that nodes see, such as idnode-go/1.2.3. The version is that of
-// the client's module in the program; without one, or with a folder in its place, it is "devel".
+// userAgent returns the name that nodes see, such as idnode-go/1.2.3. The version is that of the
+// client's module in the program, in idnode's own programs that of their module; without one, or
+// with a folder in its place, it is "devel".
 func userAgent() string {
-	const module = "github.com/idnode/idnode/client"
+	const program = "github.com/idnode/idnode"
 	version := "devel"
 	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			if number, released := strings.CutPrefix(m.Version, "v"); m.Path == module && m.Replace == nil && released {
+		for _, m := range append(info.Deps, &info.Main) {
+			named := m.Path == program || m.Path == program+"/client" && m.Replace == nil
+			if number, released := strings.CutPrefix(m.Version, "v"); named && released {
 				version = number
 			}
 		}

@@ -27,7 +27,7 @@ type Registry = leader.Registry
 
 // Peers calls other nodes. tag names the node; it is empty if only an address is known.
 // Every call ends soon after its ctx. Calls for proposals return *outcome.Error. The error has
-// a method Refused() *raftlogv1.Refusal if the replicated state refused; Removed() bool if the
+// a method Refused() *raftlogv1.Refusal, not nil if the replicated state refused; Removed() bool if the
 // peer knows the caller as removed; Denied() bool if the peer does not let the caller in.
 type Peers interface {
 	peers.Caller

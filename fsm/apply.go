@@ -55,7 +55,7 @@ func (c *contents) applyOperation(dst []byte, now moment, data []byte) []byte {
 // tryOperation runs an operation, unless it is malformed or its caller has no right to it.
 func (c *contents) tryOperation(dst []byte, now moment, data []byte) ([]byte, *refusal) {
 	o, err := op.Decode(data)
-	if err == nil && c.format < formatOf(&o) {
+	if err == nil && (!handled(o.Kind) || c.format < formatOf(&o)) {
 		err = op.ErrMalformed // Nodes that do not know its format answer the same.
 	}
 	if err != nil {

@@ -17,7 +17,8 @@ type operation struct {
 }
 
 // handler runs an operation, appending its answer to dst. A handler that refuses has changed
-// nothing but the time of a series, or that of a pool's leases, and its dst is ignored.
+// nothing but the time of a series, or, of a pool, that leases which have ended are free and its floor
+// is settled; its dst is ignored.
 type handler func(c *contents, dst []byte, now moment, o op.Operation) ([]byte, *refusal)
 
 // operations are by kind.
@@ -59,6 +60,9 @@ var operations = [...]operation{
 	op.KindRolesSet:        onCluster(rights.Cluster, (*contents).rolesSet),
 	op.KindJoinTokenCreate: onCluster(rights.Cluster, (*contents).joinTokenCreate),
 }
+
+// handled reports whether the state knows what to do with operations of a kind.
+func handled(k op.Kind) bool { return int(k) < len(operations) && operations[k].run != nil }
 
 // message is *M, a message of the log.
 type message[M any] interface {

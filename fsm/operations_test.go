@@ -147,3 +147,24 @@ func TestARangeEndsWhereItsCallerCanCount(t *testing.T) {
 	diff(t, raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED, l.mustRefuse("above the limit", next(limit)).GetReason())
 	l.mustApplied(l.do(next(0)))
 }
+
+// TestEachKindHasAHandlerAndARight: what has no right is what nodes propose by themselves.
+func TestEachKindHasAHandlerAndARight(t *testing.T) {
+	free := map[op.Kind]bool{
+		op.KindBootstrap: true, op.KindMemberAdd: true, op.KindMemberAnnounce: true, op.KindMemberPromote: true, op.KindFormatRaise: true,
+		op.KindEtagRaise: true, op.KindEtagCleanStop: true,
+	}
+	fields := (&raftlogv1.Operation{}).ProtoReflect().Descriptor().Oneofs().ByName("op").Fields()
+	for i := range fields.Len() {
+		kind := op.Kind(fields.Get(i).Number())
+		switch {
+		case !handled(kind):
+			t.Errorf("%s has no handler", fields.Get(i).Name())
+		case (operations[kind].need == 0) != free[kind]:
+			t.Errorf("%s needs the right %d", fields.Get(i).Name(), operations[kind].need)
+		}
+	}
+	if handled(0) || handled(op.Kind(len(operations))) {
+		t.Error("other numbers have handlers")
+	}
+}

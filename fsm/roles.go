@@ -124,7 +124,7 @@ func allows(table *rights.Table, o *op.Operation, need rights.Right, database, n
 }
 
 // needOf returns the rights an operation needs, and the name it is about; none
-// for what nodes propose by themselves.
+// for what nodes propose by themselves. What needs rights.Cluster alone is about no name.
 func needOf(o *op.Operation) (rights.Right, []byte) {
 	need := operations[o.Kind].need
 	switch {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -616,8 +617,33 @@ func TestASnapshotWithAWrongSeries(t *testing.T) {
 	}
 }
 
-// verified finds the first number of a series that is not as it must be.
+// verified finds the first number of a series that is not as it must be, and counts the states
+// again: they are in no hash.
 func verified(s *series.Series) error {
-	_, _, err := s.VerifySome(series.VerifyCursor{}, math.MaxInt)
-	return err
+	if _, _, err := s.VerifySome(series.VerifyCursor{}, math.MaxInt); err != nil {
+		return err
+	}
+	for _, sums := range s.Report(0, 0, math.MaxInt) {
+		counted := series.Summary{
+			Scope: sums.Scope, Last: sums.Last, LastDate: sums.LastDate, Closed: sums.Closed, Before: sums.Before, Overdue: sums.Overdue,
+		}
+		counts := map[series.State]*int64{
+			series.Open: &counted.Open, series.Confirmed: &counted.Confirmed, series.Voided: &counted.Voided,
+			series.Released: &counted.Released, series.Unknown: &counted.Unknown,
+		}
+		for above, more := int64(0), true; more; more = above != 0 {
+			numbers, next, err := s.Numbers(0, sums.Scope, 0, above, 1_000)
+			if err != nil {
+				return err
+			}
+			for _, n := range numbers {
+				*counts[series.State(n.GetState())]++
+			}
+			above = next
+		}
+		if !reflect.DeepEqual(counted, sums) {
+			return fmt.Errorf("counted %+v, the series has %+v", counted, sums)
+		}
+	}
+	return nil
 }

@@ -18,7 +18,7 @@ type SettingInfo struct {
 	Description string
 }
 
-// settingID is a setting's place in settingTable. The order shows nowhere.
+// settingID is a setting's place in settingTable. Snapshots and backups have the settings in this order.
 type settingID int
 
 const (

@@ -139,7 +139,7 @@ func walkGroup(data []byte, total *int, operations *[][]byte) (Group, error) {
 	return g, r.Err()
 }
 
-// bounded reads at least one byte.
+// bounded reads bytes, of which there are between one and most.
 func bounded(r *wire.Reader, most int) []byte {
 	v := r.Bytes()
 	if len(v) > most {

@@ -90,6 +90,7 @@ type Group struct {
 // must not change while the Entry is in use.
 type Entry struct {
 	Header
+	// Groups are applied in order.
 	Groups []Group
 }
 

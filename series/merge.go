@@ -25,13 +25,13 @@ func (s *Series) Merge(b *raftlogv1.SeriesRecord) error {
 	if err != nil {
 		return err
 	}
-	differ := func() error {
+	otherSeries := func() error {
 		return differs("it is another series than that of the backup: here of the format %q, there %q",
 			s.definition.Format, other.definition.Format)
 	}
 	switch {
 	case other.since == s.since && other.definition.renumbers(s.definition):
-		return differ()
+		return otherSeries()
 	case other.since == s.since:
 		if other.version > s.version {
 			s.Suspend()
@@ -40,7 +40,7 @@ func (s *Series) Merge(b *raftlogv1.SeriesRecord) error {
 		s.advance(other.now)
 		return nil
 	case s.final() && b.GetFinal(), !s.replaceable() && (b.GetFinal() || other.since > s.since):
-		return differ()
+		return otherSeries()
 	case !s.final() && (b.GetFinal() || other.since > s.since):
 		s.clear()
 		s.rules, s.format = other.rules, other.format

@@ -1,7 +1,7 @@
 // Package rights judges callers: roles, the rights they give, and the limits of callers.
 //
-// It is pure. The door of a node and the replicated state ask the same table, whose encoding is
-// part of the log. Databases and names are folded; principals have a kind, and are compared as they
+// It is pure. The door of a node and the replicated state ask the same table, so that both decide alike; its
+// encoding is part of the log. Databases and names are folded; principals have a kind, and are compared as they
 // are.
 package rights
 

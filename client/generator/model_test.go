@@ -109,7 +109,7 @@ func (m *model) Return(ctx context.Context, r generator.Range, last int64) error
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.returns = append(m.returns, fmt.Sprintf("%d-%d:%d", r.Low, r.High, last))
-	if !m.counter.takeBack(r.Low, r.High, last) {
+	if !slices.Contains(m.ranges, r) || !m.counter.takeBack(r.Low, r.High, last) { // With its token.
 		m.ignored++
 	}
 	return nil

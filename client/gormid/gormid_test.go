@@ -39,9 +39,10 @@ func withNode(run func() int) int {
 	if out, err := build.CombinedOutput(); err != nil {
 		log.Fatalf("%v: %s", err, out)
 	}
-	endpoint = address()
+	free := addresses(3)
+	endpoint = free[0]
 	node := exec.Command(program, "serve", "--single-node", "--tag", "A", "--data-dir", filepath.Join(dir, "A"),
-		"--grpc", endpoint, "--raft", address(), "--http", address())
+		"--grpc", endpoint, "--raft", free[1], "--http", free[2])
 	if err := node.Start(); err != nil {
 		log.Fatal(err)
 	}
@@ -49,14 +50,20 @@ func withNode(run func() int) int {
 	return run()
 }
 
-// address returns one at which nobody listens.
-func address() string {
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal(err)
+// addresses returns n at which nobody listens, below the ports that Linux gives to outgoing
+// connections.
+func addresses(n int) (free []string) {
+	for port := 19_000; len(free) < n && port < 20_000; port++ {
+		address := fmt.Sprintf("127.0.0.1:%d", port)
+		if lis, err := net.Listen("tcp", address); err == nil {
+			_ = lis.Close()
+			free = append(free, address)
+		}
 	}
-	defer lis.Close()
-	return lis.Addr().String()
+	if len(free) < n {
+		log.Fatal("no port is free")
+	}
+	return free
 }
 
 type User struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
-// printer writes a command's result. Its methods keep the first error for
+// printer writes a command's result. Its methods keep the first error for flush, as bufio does.
 type printer struct {
 	w    *bufio.Writer
 	json bool

@@ -129,7 +129,7 @@ func (o *Operation) Name() (name []byte) {
 }
 
 // Forced reports whether an IdentitySeed is by force, or an IdentityDelete or a PoolDefine is to
-// forget.
+// forget. The state asks for the right to force then.
 func (o *Operation) Forced() bool {
 	var flag wire.Number
 	switch o.Kind {

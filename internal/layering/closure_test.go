@@ -26,6 +26,21 @@ func TestServersAreNoClients(t *testing.T) {
 	}
 }
 
+// clientModules are the modules with packages that the client needs: docs/start/go.md counts them.
+var clientModules = []string{
+	"github.com/gertd/go-pluralize", module + "/client", "golang.org/x/net", "golang.org/x/sys", "golang.org/x/text",
+	"google.golang.org/genproto/googleapis/rpc", "google.golang.org/grpc", "google.golang.org/protobuf",
+}
+
+// TestTheClientNeedsFewModules: none of Raft, storage, metrics or the command line.
+func TestTheClientNeedsFewModules(t *testing.T) {
+	found := list(t, "client", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", ".")
+	slices.Sort(found)
+	if found = slices.Compact(found); !slices.Equal(found, clientModules) {
+		t.Errorf("the client needs %q", found)
+	}
+}
+
 // serversModules are modules that only the servers need, as is the program's own. (gRPC's graph has
 // OpenTelemetry's SDK, of which gRPC itself needs nothing.)
 var serversModules = []string{
@@ -33,12 +48,12 @@ var serversModules = []string{
 	"go.opentelemetry.io/contrib/instrumentation", "go.opentelemetry.io/otel/exporters", "go.yaml.in",
 }
 
-// TestTheClientNeedsFewModules: the client's module graph has none of Raft, storage, metrics or the
-// command line.
-func TestTheClientNeedsFewModules(t *testing.T) {
-	for _, line := range modulesOf(t, "client", "{{.Path}}") {
-		if line == module || slices.ContainsFunc(serversModules, func(m string) bool { return below(line, m) }) {
-			t.Errorf("an application gets %s with the client", line)
+// TestApplicationsGetNoServer: nor has the graph of its modules, which sets the versions of an
+// application's, any of those.
+func TestApplicationsGetNoServer(t *testing.T) {
+	for _, path := range list(t, "client", "-m", "-f", "{{.Path}}", "all") {
+		if path == module || slices.ContainsFunc(serversModules, func(m string) bool { return below(path, m) }) {
+			t.Errorf("an application gets %s with the client", path)
 		}
 	}
 }
@@ -46,23 +61,23 @@ func TestTheClientNeedsFewModules(t *testing.T) {
 // TestTheClientIsTestedAsItIs: its tests run in the servers' module, with the versions that an
 // application gets.
 func TestTheClientIsTestedAsItIs(t *testing.T) {
-	const direct = "{{if not (or .Main .Indirect)}}{{.Path}} {{.Version}}{{end}}"
-	all := modulesOf(t, ".", "{{.Path}} {{.Version}}")
-	for _, needed := range modulesOf(t, "client", direct) {
-		if needed != "" && !slices.Contains(all, needed) {
+	const direct = "{{if not (or .Main .Indirect)}}{{.Path}}@{{.Version}}{{end}}"
+	all := list(t, ".", "-m", "-f", "{{.Path}}@{{.Version}}", "all")
+	for _, needed := range list(t, "client", "-m", "-f", direct, "all") {
+		if !slices.Contains(all, needed) {
 			t.Errorf("client/go.mod has %s, and go.mod another version", needed)
 		}
 	}
 }
 
-// modulesOf returns what go list -m all prints of each module in a folder.
-func modulesOf(t *testing.T, folder, format string) []string {
+// list returns what go list prints in a folder: words.
+func list(t *testing.T, folder string, args ...string) []string {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", format, "all")
-	list.Dir = filepath.Join(root, folder)
-	out, err := list.Output()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...)
+	cmd.Dir = filepath.Join(root, folder)
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Split(string(out), "\n")
+	return strings.Fields(string(out))
 }

@@ -1,6 +1,6 @@
 // Package calllog bounds how much the logs of failed calls write: a node without
 // a quorum refuses some ten thousand calls a second, and its log must stay
-// readable, and its disk free. Each API decides about the content of a line.
+// readable, and its disk free. Each API decides about the content of a line, but of that for a panic.
 package calllog
 
 import (

@@ -250,7 +250,8 @@ func (c *Config) checkTLS(p *problems) {
 	}
 }
 
-// checkBounds refuses 0 for a time: the parts take it for "the default".
+// checkBounds refuses 0 for a time, because the parts take it for "the default"; but for reserve-for
+// it means none.
 func (c *Config) checkBounds(p *problems) {
 	between(p, "heartbeat-timeout", c.HeartbeatTimeout, minHeartbeat, time.Minute)
 	between(p, "leader-priority", c.LeaderPriority, 0, 1000)

@@ -52,7 +52,7 @@ func (a *api) databaseTopology(w http.ResponseWriter, _ *http.Request, p *params
 }
 
 // topologyEtag is the etag of the topology in a status: the log index of the last change of the
-// members, at least 1.
+// members, at least 1. Clients keep the topology with the higher etag, from any node.
 func topologyEtag(status service.Status) int64 { return int64(max(1, status.MembershipIndex)) }
 
 // voters are the members that vote and can be reached over HTTP.

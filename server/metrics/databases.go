@@ -20,7 +20,8 @@ const (
 	OtherDatabases = "other"
 )
 
-// strategies are the labels of the ways to get an id, the kinds of templates first.
+// strategies are the labels of the ways to get an id. The kinds of templates come first: a new one
+// moves those behind Semantic.
 var strategies = [...]string{
 	docid.GUID: "guid", docid.ServerSide: "server_side", docid.Identity: "identity", docid.Semantic: "semantic",
 	strategyHiLo: "hilo", strategySeries: "series",

@@ -55,7 +55,8 @@ type reader struct {
 	metrics *Metrics
 }
 
-// Describe says nothing: what there is depends on the state of the node.
+// Describe says nothing: what there is depends on the state of the node. So a scrape, and not the
+// start, fails if two metrics of one name differ in help or labels.
 func (r *reader) Describe(chan<- *prometheus.Desc) {}
 
 func (r *reader) Collect(out chan<- prometheus.Metric) {

@@ -140,6 +140,11 @@ type newestCredentials struct {
 	config func() *tls.Config
 }
 
+// ServerHandshake implements credentials.TransportCredentials; these are a client's.
+func (c newestCredentials) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errors.New("these credentials are a client's")
+}
+
 func (c newestCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return credentials.NewTLS(c.config()).ClientHandshake(ctx, authority, conn)
 }

@@ -42,7 +42,7 @@ func (d *databases) listDatabases(ctx context.Context, req *idnodev1.ListDatabas
 		return nil, err
 	}
 	// The state limits their number, so that sorting them all is cheap enough.
-	page, err := pageOfAll(ctx, d.base, listDatabases, req, d.state.Databases, func(name string) string { return name })
+	page, err := pageOfAll(ctx, d.base, listDatabases, req.GetPrefix(), req, d.state.Databases, func(name string) string { return name })
 	return &idnodev1.ListDatabasesResponse{Databases: page.Items, NextPageToken: page.NextPageToken, LogIndex: index}, err
 }
 
@@ -52,7 +52,7 @@ func (d *databases) ListOwnEtags(ctx context.Context, req *idnodev1.ListDatabase
 }
 
 func (d *databases) listOwnEtags(ctx context.Context, req *idnodev1.ListDatabasesRequest) (Page[OwnEtag], error) {
-	return pageOfAll(ctx, d.base, listOwnEtags, req, d.own, func(e OwnEtag) string { return e.Database })
+	return pageOfAll(ctx, d.base, listOwnEtags, req.GetPrefix(), req, d.own, func(e OwnEtag) string { return e.Database })
 }
 
 // ListReserves lists what the node asked has in reserve, of all databases.
@@ -61,8 +61,9 @@ func (r *ranges) ListReserves(ctx context.Context, req *idnodev1.ListReservesReq
 }
 
 func (r *ranges) listReserves(ctx context.Context, req *idnodev1.ListReservesRequest) (*idnodev1.ListReservesResponse, error) {
-	of := &idnodev1.ListDatabasesRequest{PageSize: req.GetPageSize(), PageToken: req.GetPageToken()}
-	page, err := pageOfAll(ctx, r.base, listReserves, of, r.ownReserves, func(l reserve.Left) string { return l.Database + "\x00" + l.Tag })
+	page, err := pageOfAll(ctx, r.base, listReserves, "", req, r.ownReserves, func(l reserve.Left) string {
+		return l.Database + "\x00" + l.Tag
+	})
 	res := &idnodev1.ListReservesResponse{NodeTag: r.tag.confirmed(), NextPageToken: page.NextPageToken}
 	for _, own := range page.Items {
 		res.Reserves = append(res.Reserves, &idnodev1.Reserve{
@@ -74,16 +75,16 @@ func (r *ranges) listReserves(ctx context.Context, req *idnodev1.ListReservesReq
 
 // pageOfAll returns a page of what all returns, of every database, in order of their folded names.
 func pageOfAll[T any](
-	ctx context.Context, b base, what listing, req *idnodev1.ListDatabasesRequest, all func() []T, name func(T) string,
+	ctx context.Context, b base, what listing, prefix string, req paged, all func() []T, name func(T) string,
 ) (Page[T], error) {
 	// The names of databases are a matter of the whole cluster.
 	if err := b.authorize(ctx, rights.Read, "", ""); err != nil {
 		return Page[T]{}, err
 	}
-	if err := checkPrefix(req.GetPrefix()); err != nil {
+	if err := checkPrefix(prefix); err != nil {
 		return Page[T]{}, err
 	}
-	c, err := cursor{scope: what, prefix: docid.Fold(req.GetPrefix())}.at(int(req.GetPageSize()), req.GetPageToken())
+	c, err := cursor{scope: what, prefix: docid.Fold(prefix)}.at(int(req.GetPageSize()), req.GetPageToken())
 	if err != nil || all == nil {
 		return Page[T]{}, err
 	}

@@ -9,7 +9,7 @@
 // A Service consists of groups of use cases, such as identities or members. Each has its own
 // data, and embeds base.
 //
-// A use case takes and returns the messages of proto/idnode/v1, which are the same for every
+// A use case takes and returns the messages of proto/idnode/v1 (package idnodev1), which are the same for every
 // API. Further values of another protocol are arguments.
 //
 // The package knows only gRPC's codes, and nothing of HTTP, Raft or the disk: its needs of the

@@ -17,12 +17,17 @@ const (
 	MaxPageSize = 1000
 )
 
-// listRequest is a request of the API for a page of names, tags or ids.
-type listRequest interface {
-	GetDatabase() string
-	GetPrefix() string
+// paged is a request of the API for a page.
+type paged interface {
 	GetPageSize() int32
 	GetPageToken() string
+}
+
+// listRequest is a request of the API for a page of names, tags or ids.
+type listRequest interface {
+	paged
+	GetDatabase() string
+	GetPrefix() string
 	GetConsistency() idnodev1.Consistency
 }
 

@@ -91,7 +91,7 @@ func (b base) propose(ctx context.Context, e op.Envelope, payload proto.Message,
 // operation's type.
 func (b base) once(ctx context.Context, e op.Envelope, payload proto.Message) (*raftlogv1.Result, error) {
 	result, err := e.Propose(ctx, b.proposer, payload)
-	if err == nil && !answers(result, payload) {
+	if err == nil && !isAnswerTo(payload, result) {
 		return nil, wrongResult(payload, result)
 	}
 	return result, internalCodec(err)
@@ -137,9 +137,9 @@ func wrongResult(want any, got *raftlogv1.Result) error {
 	return internal(fmt.Errorf("the result of %T is a %T", want, got.GetResult()))
 }
 
-// answers reports whether a result has what the operation of a payload is answered with, beside the
-// log index.
-func answers(result *raftlogv1.Result, payload proto.Message) bool {
+// isAnswerTo reports whether a result has what the operation of a payload is answered with, beside the
+// log index: most operations with nothing.
+func isAnswerTo(payload proto.Message, result *raftlogv1.Result) bool {
 	switch payload.(type) {
 	case *raftlogv1.IdentitySeed, *raftlogv1.IdentityDelete, *raftlogv1.HiLoSet, *raftlogv1.SettingSet,
 		*raftlogv1.SeriesDefine, *raftlogv1.SeriesCloseScope:
@@ -153,10 +153,13 @@ func answers(result *raftlogv1.Result, payload proto.Message) bool {
 		return result.GetMerge() != nil
 	case *raftlogv1.MergeCluster:
 		return result.GetMergeCluster() != nil
-	case *raftlogv1.WorkerAcquire:
+	case *raftlogv1.WorkerAcquire, *raftlogv1.WorkerRenew:
 		return result.GetWorkerLease() != nil
 	case *raftlogv1.SeriesEnd, *raftlogv1.SeriesReconcile:
 		return result.GetSeriesNumbers() != nil
+	case *raftlogv1.RolesSet:
+		_, ok := result.GetResult().(*raftlogv1.Result_RolesBefore)
+		return ok
 	}
-	return true
+	return result.GetResult() == nil
 }

@@ -29,8 +29,11 @@ func (n *numbers) GetSeries(ctx context.Context, req *idnodev1.GetSeriesRequest)
 
 func (n *numbers) getSeries(ctx context.Context, req *idnodev1.GetSeriesRequest) (*idnodev1.GetSeriesResponse, error) {
 	var found fsm.NamedSeries
-	of := &idnodev1.VerifySeriesRequest{Database: req.GetDatabase(), Series: req.GetName(), Consistency: req.GetConsistency()}
-	index, err := n.readSeries(ctx, of, func(s fsm.NamedSeries, _ *series.Series) { found = s })
+	database, name, err := seriesKey(req.GetDatabase(), req.GetName(), "series")
+	if err != nil {
+		return nil, err
+	}
+	index, err := n.readKeyed(ctx, req.GetConsistency(), database, name, func(s fsm.NamedSeries, _ *series.Series) { found = s })
 	return &idnodev1.GetSeriesResponse{Series: seriesMessage(found), LogIndex: index}, err
 }
 

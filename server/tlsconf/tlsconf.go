@@ -1,7 +1,7 @@
 // Package tlsconf is the one home for TLS: it turns a certificate, a key and a CA from files into
 // the *tls.Config of each listener and each dialler, says which nodes a certificate names, and
 // makes certificates for a new cluster. Between nodes a URI and the node tag are checked, not the
-// host name; see Nodes.
+// host name: a node keeps its identity on any host. See Nodes.
 //
 // Certificates sit behind callbacks, and Watch reads the files again when they change, so that
 // renewing them needs no restart. The package neither listens nor dials.

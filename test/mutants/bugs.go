@@ -46,7 +46,7 @@ var bugs = []bug{
 
 	// Series of document numbers.
 	{name: "key-forgotten-by-restore", quick: true},
-	{name: "released-forgotten-by-restore"},
+	{name: "released-forgotten-by-restore", others: test("fsm", "TestHostileFields")},
 	{name: "key-asked-for-twice"},
 	{name: "voided-given-again"},
 	{name: "confirm-after-reuse", others: test("series", "TestAgainstTheModel")},

@@ -1,5 +1,6 @@
 // Package generator makes Snowflake ids from the windows of a leased worker, without a call for
-// each id. It needs no network: its Source leases.
+// each id. It needs no network: its Source leases. Its tests over the pool of the servers are in
+// worker.
 package generator
 
 import (

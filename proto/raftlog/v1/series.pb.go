@@ -1516,7 +1516,7 @@ func (x *SeriesLostRecord) GetReleased() bool {
 	return false
 }
 
-// SeriesNumbers answers SeriesTake and SeriesEnd.
+// SeriesNumbers answers SeriesTake, SeriesEnd and SeriesReconcile.
 type SeriesNumbers struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order of the keys.
