@@ -21,8 +21,10 @@ type StateMachine interface {
 	leader.StateMachine
 }
 
+// Snapshot is a frozen copy of the state.
 type Snapshot = apply.Snapshot
 
+// Registry is the table of members in the replicated state.
 type Registry = leader.Registry
 
 // Peers calls other nodes. tag names the node; it is empty if only an address is known.
@@ -69,6 +71,7 @@ type Storage interface {
 	SaveWitness(data []byte) error
 }
 
+// StoreOptions is what a Storage needs to open a Store.
 type StoreOptions struct {
 	// NodeID is the Raft id that the store must belong to.
 	NodeID string
@@ -90,4 +93,5 @@ type StoreOptions struct {
 	Wrote func(took time.Duration)
 }
 
+// Store is Raft's log, votes and snapshots.
 type Store = raftguard.Store

@@ -101,6 +101,7 @@ func newNode(cfg Config, record *member.Record) *Node {
 	return n
 }
 
+// PeerSide returns what answers the calls of other nodes.
 func (n *Node) PeerSide() *PeerSide { return &PeerSide{n} }
 
 // engine returns the running engine, or an error that says why there is no engine.

@@ -22,6 +22,7 @@ func (p *PeerSide) ClusterID() []byte { return p.node.ClusterID() }
 // ones too.
 func (p *PeerSide) Member(id []byte) (*raftlogv1.Member, bool) { return p.node.table.ByID(id) }
 
+// HandleHello returns who this node is.
 func (p *PeerSide) HandleHello(_ context.Context, _ *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
 	return &peerv1.HelloResponse{
 		Self: p.node.record.Member(), PeersHash: member.PeersHash(p.node.cfg.PeerList),
@@ -90,6 +91,7 @@ func (p *PeerSide) HandleMayRemove(ctx context.Context, req *peerv1.MayRemoveReq
 	return &peerv1.MayRemoveResponse{MembershipIndex: judged}, nil
 }
 
+// HandleTransfer hands this node's leadership over.
 func (p *PeerSide) HandleTransfer(ctx context.Context, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
 	tag, err := onEngine(p.node, func(e *engine) (string, error) { return e.leadership.Transfer.TransferOwn(ctx, req.GetTag()) })
 	if err != nil {

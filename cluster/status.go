@@ -13,6 +13,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
+// MemberStatus is one member as this node sees it.
 type MemberStatus struct {
 	// Member is what the replicated table says.
 	Member *raftlogv1.Member
@@ -130,6 +131,7 @@ func (n *Node) Warnings() []string {
 	return all
 }
 
+// RaftStats are the Raft library's statistics.
 type RaftStats struct {
 	// State is follower, candidate, leader or shutdown.
 	State string

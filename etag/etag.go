@@ -132,6 +132,7 @@ func (s State) validate() error {
 	return nil
 }
 
+// Reservation is one durable step forward.
 type Reservation struct {
 	// Start is a new start number, or 0 to leave it as it is.
 	Start uint64

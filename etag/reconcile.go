@@ -17,6 +17,7 @@ type ClusterView struct {
 	Databases map[string]ClusterDatabase
 }
 
+// ClusterDatabase is the cluster's record of one counter.
 type ClusterDatabase struct {
 	// Ceiling is the value that the node must not pass without asking.
 	Ceiling uint64
@@ -24,6 +25,7 @@ type ClusterDatabase struct {
 	Last uint64
 }
 
+// Raise is a floor for one counter.
 type Raise struct {
 	Database string
 	// Floor is a lower bound: the next etag must be above it.
@@ -54,6 +56,7 @@ type Decision struct {
 	MissedStarts uint64
 }
 
+// SetBack means that the disk looks like an older copy of itself.
 func (d Decision) SetBack() bool { return len(d.Behind) > 0 || d.MissedStarts > 0 }
 
 // Reconcile decides how the counters continue after a start. disk is the state at Open.

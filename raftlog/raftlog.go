@@ -122,6 +122,7 @@ func AppendEntry(dst []byte, h Header, groups [][]byte) []byte {
 	return wire.AppendRepeated(dst, entryGroups, groups)
 }
 
+// SizeEntry returns the number of bytes that AppendEntry appends.
 func SizeEntry(h Header, groups [][]byte) int {
 	return wire.SizeVarint(entryFormat, uint64(h.Format)) +
 		wire.SizeBytes(entryClusterID, h.ClusterID) +
@@ -129,6 +130,7 @@ func SizeEntry(h Header, groups [][]byte) int {
 		wire.SizeRepeated(entryGroups, groups)
 }
 
+// AppendGroup appends the encoding of g to dst and returns the result.
 func AppendGroup(dst []byte, g Group) []byte {
 	dst = wire.AppendBytes(dst, groupOrigin, g.Origin)
 	dst = wire.AppendVarint(dst, groupSession, g.Session)
@@ -137,6 +139,7 @@ func AppendGroup(dst []byte, g Group) []byte {
 	return wire.AppendRepeated(dst, groupOperations, g.Operations)
 }
 
+// SizeGroup returns the number of bytes that AppendGroup appends.
 func SizeGroup(g Group) int {
 	return wire.SizeBytes(groupOrigin, g.Origin) +
 		wire.SizeVarint(groupSession, g.Session) +

@@ -36,6 +36,7 @@ func (s Status) String() string {
 	}
 }
 
+// GroupResult is the outcome of a group.
 type GroupResult struct {
 	Status Status
 	// Results are the encoded results, one per operation, in order; empty unless the

@@ -38,6 +38,7 @@ type Divergence struct {
 	restores uint64
 }
 
+// NewDivergence returns a Divergence that has compared nothing.
 func NewDivergence() *Divergence {
 	return &Divergence{waiting: map[string]StateAt{}, newest: map[string]Comparison{}}
 }

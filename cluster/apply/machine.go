@@ -30,6 +30,7 @@ type Machine struct {
 	broken atomic.Pointer[error]
 }
 
+// Config is what a Machine needs.
 type Config struct {
 	State State
 	// Freeze is called from the goroutine that applies.
@@ -48,6 +49,7 @@ func NewMachine(ctx context.Context, cfg Config) *Machine {
 	return &Machine{ctx: ctx, cfg: cfg, bytes: &appliedBytes{limit: cfg.SnapshotBytes}}
 }
 
+// States returns the hashes of the newest states.
 func (m *Machine) States() *States { return &m.states }
 
 var _ raft.ConfigurationStore = (*Machine)(nil)
@@ -60,6 +62,7 @@ func (m *Machine) fail(err error) error {
 	return *m.broken.Load()
 }
 
+// Failure returns the first error, or nil.
 func (m *Machine) Failure() error {
 	if p := m.broken.Load(); p != nil {
 		return *p
@@ -84,6 +87,7 @@ func (m *Machine) Apply(entry *raft.Log) any {
 	return results
 }
 
+// StoreConfiguration implements raft.ConfigurationStore.
 func (m *Machine) StoreConfiguration(index uint64, _ raft.Configuration) {
 	if m.Failure() == nil {
 		m.cfg.State.Skip(index)

@@ -33,6 +33,7 @@ type Sender interface {
 	Send(ctx context.Context, leader string, group []byte) (raftlog.GroupResult, error)
 }
 
+// SessionOpener opens sessions.
 type SessionOpener interface {
 	// Open commits an announcement of this node. It returns the session, which is the
 	// announcement's log index, and the origin of its groups, which is this node's Raft

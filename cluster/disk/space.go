@@ -49,6 +49,7 @@ func (s *Space) Check() {
 	}
 }
 
+// Below reports whether this disk is below the low-water mark.
 func (s *Space) Below() bool { return s.isBelow.Load() }
 
 // SetQuorumFull records whether the disks of a quorum are below it.
@@ -57,6 +58,7 @@ func (s *Space) SetQuorumFull(full bool) { s.quorum.Store(full) }
 // Full reports whether this disk, or those of a quorum, are below the low-water mark.
 func (s *Space) Full() bool { return s.isBelow.Load() || s.quorum.Load() }
 
+// FreeBytes returns the free space at the last check; 0 if unknown.
 func (s *Space) FreeBytes() uint64 { return s.left.Load() }
 
 // Snapshots returns the snapshots of a store without those that would leave too little space.

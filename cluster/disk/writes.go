@@ -23,6 +23,7 @@ type Writes struct {
 	until time.Time
 }
 
+// NewWrites returns a Writes without a slow write.
 func NewWrites(log *slog.Logger) *Writes {
 	return &Writes{log: log, wake: make(chan struct{}, 1)}
 }
@@ -50,6 +51,7 @@ func (d *Writes) TakeIn(slow bool) {
 // BecameSlow returns a channel that gets a value when a write becomes slow.
 func (d *Writes) BecameSlow() <-chan struct{} { return d.wake }
 
+// Hang reports whether a write is slow now.
 func (d *Writes) Hang() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -69,6 +69,7 @@ type endedTask struct {
 	err error
 }
 
+// New returns a Loop that has checked nothing.
 func New(log *slog.Logger, all ...Duty) *Loop {
 	l := &Loop{ended: make(chan endedTask, len(all))}
 	for _, d := range all {

@@ -84,6 +84,7 @@ type Leadership struct {
 	ready atomic.Pointer[readindex.Ready]
 }
 
+// NewLeadership returns the work of a node that does not lead yet.
 func NewLeadership(cfg Config) *Leadership {
 	l := &Leadership{cfg: &cfg, Check: VoterCheck{&cfg}}
 	l.Transfer = &Transfer{cfg: l.cfg, check: l.Check}
@@ -217,6 +218,7 @@ type Signal struct {
 	wake  chan struct{}
 }
 
+// NewSignal returns the Signal of a node that does not lead.
 func NewSignal() *Signal {
 	return &Signal{notify: make(chan bool, 1), wake: make(chan struct{}, 1)}
 }

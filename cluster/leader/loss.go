@@ -45,6 +45,7 @@ const (
 	campaignTurn = 100 * time.Millisecond
 )
 
+// LossConfig is what a Loss needs.
 type LossConfig struct {
 	Raft      *raft.Raft
 	Transport *transport.Transport
@@ -83,6 +84,7 @@ type Loss struct {
 	awake atomic.Pointer[time.Time]
 }
 
+// NewLoss returns a Loss of a node that has lost no leader.
 func NewLoss(cfg LossConfig) *Loss { return &Loss{cfg: cfg} }
 
 // Run follows the leader's connections and requests until ctx ends.

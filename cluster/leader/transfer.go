@@ -72,6 +72,7 @@ func (t *Transfer) Leader() (*raftlogv1.Member, bool) {
 	return t.cfg.Table.ByServerID(t.cfg.Gatherer.Leader())
 }
 
+// TransferOwn transfers this node's own leadership.
 func (t *Transfer) TransferOwn(ctx context.Context, tag string) (string, error) {
 	if t.cfg.Raft.State() != raft.Leader {
 		return "", outcome.NewNotApplied(outcome.NotLeader, nil)

@@ -30,6 +30,7 @@ type NodeRecord struct {
 	current  atomic.Pointer[Record]
 }
 
+// NodeRecordConfig is the settings of a node, and the dependencies of a NodeRecord.
 type NodeRecordConfig struct {
 	// Tag is the requested tag; empty if none was requested.
 	Tag       string
@@ -44,6 +45,7 @@ type NodeRecordConfig struct {
 	Fail func(error)
 }
 
+// NewNodeRecord returns the NodeRecord of a stored record.
 func NewNodeRecord(record *Record, cfg NodeRecordConfig) *NodeRecord {
 	r := &NodeRecord{cfg: cfg, changing: disklock.New()}
 	r.current.Store(record)
@@ -76,6 +78,7 @@ func (r *NodeRecord) ID() []byte { return r.Get().ID.Bytes() }
 
 func (r *NodeRecord) Name() string { return r.Get().ID.String() }
 
+// IsSelf reports whether a member is this node.
 func (r *NodeRecord) IsSelf(m *raftlogv1.Member) bool { return string(m.GetId()) == string(r.ID()) }
 
 // TagIn returns the node's tag in a record, or else the requested tag; empty if there is none.

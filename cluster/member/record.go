@@ -67,6 +67,7 @@ type Record struct {
 	Revision uint64 `json:"revision"`
 }
 
+// NewID returns a random id.
 func NewID() (id nodeid.ID) {
 	_, _ = rand.Read(id[:]) // rand.Read never fails.
 	return id
@@ -76,6 +77,7 @@ func NewID() (id nodeid.ID) {
 // message: a wrong length gives an id that no node has.
 func ServerID(raw []byte) raft.ServerID { return raft.ServerID(hex.EncodeToString(raw)) }
 
+// InCluster reports whether the node belongs to a cluster.
 func (r *Record) InCluster() bool { return len(r.ClusterID) > 0 }
 
 func (r *Record) Clone() *Record {
@@ -237,6 +239,7 @@ func LoadOrCreate(dir, logFile string) (*Record, error) {
 	return r, nil
 }
 
+// SameMembers reports whether two tables are equal.
 func SameMembers(a, b []*raftlogv1.Member) bool {
 	return slices.EqualFunc(a, b, func(x, y *raftlogv1.Member) bool { return proto.Equal(x, y) })
 }

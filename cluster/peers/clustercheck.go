@@ -19,8 +19,10 @@ type ClusterCheck struct {
 	log    *slog.Logger
 }
 
+// NewClusterCheck returns the check of a node that knows of no other cluster.
 func NewClusterCheck(log *slog.Logger) *ClusterCheck { return &ClusterCheck{log: log} }
 
+// Begin waits for the listed nodes' answers.
 func (s *ClusterCheck) Begin() { s.pending.Store(true) }
 
 // Confirmed reports whether the node is of its callers' cluster for certain.
@@ -33,6 +35,7 @@ func (s *ClusterCheck) Warnings() []string {
 	return nil
 }
 
+// Report records the answers of the listed nodes.
 func (s *ClusterCheck) Report(own, otherCluster bool) {
 	if own {
 		s.isConfirmed.Store(true)
@@ -55,6 +58,7 @@ var (
 	errNotConfirmed = errors.New("a node listed belongs to another cluster, and none of this one's own has answered")
 )
 
+// Err returns why the node does not serve callers, or nil.
 func (s *ClusterCheck) Err() error {
 	switch {
 	case s.isConfirmed.Load():

@@ -17,6 +17,7 @@ type Configuration struct {
 	table *Table
 }
 
+// NewConfiguration returns the configuration of r, which runs.
 func NewConfiguration(r *raft.Raft, table *Table) Configuration { return Configuration{r, table} }
 
 // Servers returns its servers, which must not be changed.
@@ -24,6 +25,7 @@ func (c Configuration) Servers() []raft.Server {
 	return c.raft.GetConfiguration().Configuration().Servers
 }
 
+// Has reports whether the member with this tag is in it.
 func (c Configuration) Has(tag string) bool {
 	m, ok := c.table.ByTag(tag)
 	return ok && c.holds(m)
@@ -56,6 +58,7 @@ func (c Configuration) Voters() []string {
 	return ids
 }
 
+// VotingMembers returns the voters as members.
 func (c Configuration) VotingMembers() []*raftlogv1.Member {
 	var members []*raftlogv1.Member
 	for _, s := range c.Servers() {
@@ -96,6 +99,7 @@ type directory struct {
 	raft func() *raft.Raft
 }
 
+// NewDirectory returns a directory. raft returns nil before Raft runs.
 func NewDirectory(table *Table, raft func() *raft.Raft) transport.Directory {
 	return directory{table, raft}
 }

@@ -53,6 +53,7 @@ func LookupHost(ctx context.Context, host string) ([]string, error) {
 	return (&net.Resolver{}).LookupHost(ctx, host)
 }
 
+// DialContext connects to host:port.
 func (h *Hosts) DialContext(ctx context.Context, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || h.lookup == nil {

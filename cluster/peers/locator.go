@@ -28,6 +28,7 @@ const (
 	locatorLogEvery = 30 * time.Second
 )
 
+// LocatorConfig is what a Locator needs.
 type LocatorConfig struct {
 	Listed    []member.Listed
 	Peers     Caller
@@ -64,6 +65,7 @@ type problem struct {
 	logged time.Time
 }
 
+// NewLocator returns a Locator that has not looked yet.
 func NewLocator(cfg LocatorConfig) *Locator {
 	return &Locator{cfg: cfg, problems: map[string]problem{}}
 }

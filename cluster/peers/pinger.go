@@ -34,6 +34,7 @@ const (
 	startPings     = 10 * time.Second
 )
 
+// PingerConfig is what a Pinger needs.
 type PingerConfig struct {
 	Peers         Caller
 	Record        *member.NodeRecord
@@ -96,12 +97,14 @@ type Round struct {
 	Differing map[string]bool
 }
 
+// NewPinger returns a Pinger with no answers yet.
 func NewPinger(cfg PingerConfig) *Pinger {
 	return &Pinger{
 		cfg: cfg, contacts: map[string]Contact{}, began: time.Now(), divergence: apply.NewDivergence(),
 	}
 }
 
+// Duty pings all members.
 func (p *Pinger) Duty() duty.Duty {
 	return duty.Duty{Name: "pings", Pause: p.pause, Check: duty.Always(func(ctx context.Context) error {
 		p.cfg.Space.Check()
@@ -211,6 +214,7 @@ func (p *Pinger) quorumFull() bool {
 // unreachedAfter is for how long no member must have pinged a node that is out of their reach.
 const unreachedAfter = 10 * PingEvery
 
+// WasPinged records that a member has pinged this node.
 func (p *Pinger) WasPinged() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

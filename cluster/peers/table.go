@@ -65,12 +65,14 @@ type View struct {
 	byTag               map[string]*raftlogv1.Member
 }
 
+// NewTable returns the table as it is now.
 func NewTable(registry Registry, record *member.NodeRecord) *Table {
 	t := &Table{registry: registry, record: record, moves: map[string]move{}}
 	t.Refresh()
 	return t
 }
 
+// Refresh reads the table again and returns what it holds.
 func (t *Table) Refresh() *View {
 	t.reading.Lock()
 	defer t.reading.Unlock()
@@ -171,6 +173,7 @@ func (t *Table) ByID(id []byte) (*raftlogv1.Member, bool) {
 	return m, ok
 }
 
+// SelfRemoved reports whether the table has this node as removed.
 func (t *Table) SelfRemoved() bool {
 	m, ok := t.ByID(t.record.ID())
 	return ok && m.GetRemoved()

@@ -20,6 +20,7 @@ import (
 // A slightly old copy is harmless.
 const membersTick = 250 * time.Millisecond
 
+// WatchConfig is what a Watch needs.
 type WatchConfig struct {
 	Raft          *raft.Raft
 	Configuration Configuration
@@ -41,10 +42,12 @@ type Watch struct {
 	left map[string]bool
 }
 
+// NewWatch returns a Watch that has seen no member leave.
 func NewWatch(cfg WatchConfig) *Watch {
 	return &Watch{cfg: cfg, left: map[string]bool{}}
 }
 
+// Duty follows the table.
 func (w *Watch) Duty() duty.Duty {
 	return duty.Duty{Name: "members", Every: membersTick, Check: duty.Always(w.follow)}
 }

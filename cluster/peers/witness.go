@@ -33,6 +33,7 @@ type WitnessStorage interface {
 	SaveWitness(data []byte) error
 }
 
+// WitnessConfig is what a Witness needs.
 type WitnessConfig struct {
 	Storage WitnessStorage
 	Store   raftguard.Store
@@ -141,6 +142,7 @@ func endOf(s raftguard.Store) (last, term uint64, err error) {
 	return last, term, err
 }
 
+// Started tells that the library runs.
 func (p *Witness) Started(r *raft.Raft) { p.raft.Store(r) }
 
 // Running returns the library, nil before it runs.
@@ -165,6 +167,7 @@ func (p *Witness) Own() witness.DiskState {
 	return now
 }
 
+// Age returns how long this process has run.
 func (p *Witness) Age() time.Duration { return time.Since(p.begun) }
 
 // StatOf returns a number of the library's figures, which it gives as text. Nothing else of

@@ -66,6 +66,7 @@ type Monitor struct {
 	pinged   time.Time
 }
 
+// NewMonitor returns a Monitor that has no evidence.
 func NewMonitor(cfg Config) *Monitor {
 	return &Monitor{cfg: cfg, evidence: evidence{grace: Grace(cfg.Lease)}, replies: newReplies()}
 }

@@ -14,6 +14,7 @@ type State struct {
 	changed chan struct{}
 }
 
+// NewState returns a State without a quorum.
 func NewState() *State {
 	return &State{since: time.Now(), changed: make(chan struct{})}
 }
@@ -30,6 +31,7 @@ func (s *State) set(present bool) bool {
 	return true
 }
 
+// Present reports whether a quorum is in reach.
 func (s *State) Present() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,6 +17,7 @@ type CatchUps struct {
 	needs map[raft.ServerID]uint64
 }
 
+// NewCatchUps returns CatchUps without a follower.
 func NewCatchUps() *CatchUps { return &CatchUps{needs: map[raft.ServerID]uint64{}} }
 
 // Begun records that a follower gets a snapshot that ends with an entry. The library compares

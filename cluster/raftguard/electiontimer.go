@@ -52,6 +52,7 @@ type voter struct {
 	term uint64
 }
 
+// NewElectionTimeout returns base until a slow write is known.
 func NewElectionTimeout(base time.Duration, refusePreVotes func(term uint64, d time.Duration), log *slog.Logger) *ElectionTimeout {
 	return &ElectionTimeout{base: base, refusePreVotes: refusePreVotes, current: base, voters: map[raft.ServerID]voter{}, log: log}
 }
@@ -107,6 +108,7 @@ func (e *ElectionTimeout) follow() {
 	e.reload()
 }
 
+// Started tells that the library runs.
 func (e *ElectionTimeout) Started(r *raft.Raft) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -23,6 +23,7 @@ type MainWatch struct {
 	misses atomic.Int32
 }
 
+// MainWatchConfig is what a MainWatch needs.
 type MainWatchConfig struct {
 	Raft *raft.Raft
 	// Limit is how long it may not answer: the storage watchdog's, which bounds its writes.
@@ -33,6 +34,7 @@ type MainWatchConfig struct {
 	Installing func() bool
 }
 
+// NewMainWatch returns a MainWatch that has not checked yet.
 func NewMainWatch(cfg MainWatchConfig) *MainWatch { return &MainWatch{cfg: cfg} }
 
 func (w *MainWatch) Duty() duty.Duty {
@@ -69,6 +71,7 @@ func (w *MainWatch) ask() <-chan struct{} {
 	return answered
 }
 
+// Err returns an error if the main goroutine hangs.
 func (w *MainWatch) Err() error {
 	if w.misses.Load() <= maxMisses {
 		return nil

@@ -25,6 +25,7 @@ type RaftStore struct {
 	unstable unstable
 }
 
+// RaftStoreConfig is what a RaftStore needs.
 type RaftStoreConfig struct {
 	// Committed returns the newest index that this node knows to be committed, and
 	// Fatal ends the node.
@@ -66,6 +67,7 @@ func NewRaftStore(s Store, cfg RaftStoreConfig) *RaftStore {
 // that of a later entry until there is a new configuration.
 func (s *RaftStore) Configured() uint64 { return s.configured.Load() }
 
+// Started says that the library runs.
 func (s *RaftStore) Started() { s.running.Store(true) }
 
 // SetUint64 implements raft.StableStore. Nothing of a newer term is on disk, and so nothing is

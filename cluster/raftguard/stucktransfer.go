@@ -32,6 +32,7 @@ type StuckTransfer struct {
 	since, last time.Time
 }
 
+// NewStuckTransfer returns a StuckTransfer that ends the node with fatal.
 func NewStuckTransfer(fatal func(error)) *StuckTransfer { return &StuckTransfer{fatal: fatal} }
 
 // Saw records Raft's answer to a proposal.
@@ -67,6 +68,7 @@ func (w *StuckTransfer) Refuses() bool {
 	return !w.since.IsZero()
 }
 
+// Watch returns a Raft whose answers to proposals are recorded.
 func (w *StuckTransfer) Watch(r *raft.Raft) watchedRaft { return watchedRaft{r, w} }
 
 type watchedRaft struct {

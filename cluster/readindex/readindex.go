@@ -58,6 +58,7 @@ type State interface {
 	WaitApplied(ctx context.Context, index uint64) error
 }
 
+// Config is what a Reader needs: all of it.
 type Config struct {
 	// Self is this node's Raft id, as Leaders returns it.
 	Self    string

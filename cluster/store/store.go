@@ -154,6 +154,7 @@ func Open(cfg Config) (*Store, error) {
 	return s, nil
 }
 
+// Snapshots returns the node's snapshot store.
 func (s *Store) Snapshots() raft.SnapshotStore { return s.snapshots }
 
 // Err returns the error that stopped the store, or nil.

@@ -33,6 +33,7 @@ type document struct {
 // errDamaged means that a record is not what was written.
 var errDamaged = errors.New("witness: the record is damaged")
 
+// Encode returns the record's bytes.
 func (r Record) Encode() []byte {
 	doc := document{ClusterID: hex.EncodeToString(r.ClusterID), Record: r}
 	doc.Checksum = doc.sum()

@@ -86,12 +86,14 @@ type Witness struct {
 	changes uint64
 }
 
+// New returns a witness that knows what was stored.
 func New(stored map[string]Seen) *Witness {
 	w := &Witness{members: map[string]Seen{}}
 	maps.Copy(w.members, stored)
 	return w
 }
 
+// Seen returns what is known of a member.
 func (w *Witness) Seen(id string) Seen {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -47,6 +47,7 @@ var (
 	ErrMissing = errors.New("boltetag: the file is missing")
 )
 
+// Options sets a store up.
 type Options struct {
 	// NodeID is the Raft id of the node, as raw bytes; never empty. It is
 	// recorded in a new file, and must be the one in an old file.

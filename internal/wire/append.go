@@ -2,6 +2,7 @@ package wire
 
 import "google.golang.org/protobuf/encoding/protowire"
 
+// Number is the number of a field.
 type Number = protowire.Number
 
 // AppendVarint appends a number; as in proto3, zero is not written.
@@ -60,6 +61,7 @@ func SizeVarint(num Number, v uint64) int {
 	return protowire.SizeTag(num) + protowire.SizeVarint(v)
 }
 
+// SizeBytes is how many bytes AppendBytes appends.
 func SizeBytes[T string | []byte](num Number, v T) int {
 	if len(v) == 0 {
 		return 0
@@ -67,6 +69,7 @@ func SizeBytes[T string | []byte](num Number, v T) int {
 	return SizeLength(num, len(v)) + len(v)
 }
 
+// SizeRepeated is how many bytes AppendRepeated appends.
 func SizeRepeated(num Number, vs [][]byte) (size int) {
 	for _, v := range vs {
 		size += SizeLength(num, len(v)) + len(v)
@@ -74,6 +77,7 @@ func SizeRepeated(num Number, vs [][]byte) (size int) {
 	return size
 }
 
+// SizeLength is how many bytes AppendLength appends.
 func SizeLength(num Number, length int) int {
 	return protowire.SizeTag(num) + protowire.SizeVarint(uint64(length))
 }

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
+// Value is the value of one field of a message.
 type Value struct {
 	Type   protowire.Type
 	Varint uint64

@@ -39,6 +39,7 @@ func NewReader(message []byte) Reader { return Reader{data: message} }
 // More reports whether there is another field to read. It is false after an error.
 func (r *Reader) More() bool { return r.at < len(r.data) }
 
+// Err returns the first error.
 func (r *Reader) Err() error { return r.err }
 
 // Next reads the number of the next field; 0 on an error.

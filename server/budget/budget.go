@@ -67,6 +67,7 @@ func New(limits Limits) *Budget {
 	return &Budget{limits: limits, callers: map[string]*caller{}, left: map[string]*caller{}}
 }
 
+// Held is how many bytes are held for all callers.
 func (b *Budget) Held() int64 { return b.held.Load() }
 
 // Connection is what is held for one connection of a caller. A nil Connection counts
@@ -163,6 +164,7 @@ func (c *Connection) Begin() bool {
 	return true
 }
 
+// End ends a call that Begin counted.
 func (c *Connection) End() {
 	if c == nil {
 		return

@@ -38,6 +38,7 @@ type Sample struct {
 	CommitP99 uint32
 }
 
+// Kind is that of an event.
 type Kind string
 
 const (

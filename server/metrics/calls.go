@@ -101,18 +101,21 @@ func (m *Metrics) Started(full string) {
 	}
 }
 
+// Received counts a message that came on a stream.
 func (m *Metrics) Received(full string) {
 	if method := m.calls.methods[full]; method != nil {
 		method.received.Inc()
 	}
 }
 
+// Sent counts a message that was sent on a stream.
 func (m *Metrics) Sent(full string) {
 	if method := m.calls.methods[full]; method != nil {
 		method.sent.Inc()
 	}
 }
 
+// Handled counts a call that ended.
 func (m *Metrics) Handled(full string, code codes.Code, took time.Duration) {
 	method := m.calls.methods[full]
 	if method == nil {
@@ -129,6 +132,8 @@ func (m *Metrics) Handled(full string, code codes.Code, took time.Duration) {
 	m.calls.handled.WithLabelValues(method.kind, method.service, method.name, code.String()).Inc()
 }
 
+// Exchanged counts a call in a message of an Exchange, by the full method that
+// it stands for.
 func (m *Metrics) Exchanged(full string, code codes.Code) {
 	m.calls.exchanged.WithLabelValues(full[strings.LastIndexByte(full, '/')+1:], code.String()).Inc()
 }

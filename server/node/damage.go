@@ -20,6 +20,7 @@ type DataLossError struct {
 	Err      error
 }
 
+// Error implements error: the damage, and how to rebuild the node.
 func (e *DataLossError) Error() string {
 	return fmt.Sprintf("%s: %s; rebuild this node: idnode cluster remove %s at another node, empty %s, "+
 		"and start it with --join ADDRESS of a member and without its old tag",

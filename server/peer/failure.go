@@ -25,6 +25,7 @@ type CallError struct {
 
 func (e *CallError) Error() string { return e.Code.String() + ": " + e.Message }
 
+// Unwrap returns the *outcome.Error.
 func (e *CallError) Unwrap() error { return e.Outcome }
 
 // Removed reports whether the other node knows the caller as removed.

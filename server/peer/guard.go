@@ -38,6 +38,7 @@ func NewGuard(registry Registry, authorize Authorize) *Guard {
 	return &Guard{registry: registry, authorize: authorize}
 }
 
+// Unary is an interceptor for a gRPC server.
 func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if err := g.check(ctx, info.FullMethod); err != nil {
 		return nil, err
@@ -45,6 +46,7 @@ func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 	return handler(ctx, req)
 }
 
+// Stream is an interceptor for a gRPC server.
 func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if err := g.check(stream.Context(), info.FullMethod); err != nil {
 		return err

@@ -204,6 +204,7 @@ func (p *Pool) introduce(m *raftlogv1.Member) Introduction {
 	return as
 }
 
+// Hello asks a node for its identity.
 func (p *Pool) Hello(ctx context.Context, tag, address string, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
 	return call(ctx, p, p.introduce(req.GetSelf()), tag, address, req, peerv1.PeerServiceClient.Hello)
 }
@@ -213,10 +214,12 @@ func (p *Pool) Join(ctx context.Context, tag, address string, req *peerv1.JoinRe
 	return call(ctx, p, p.introduce(req.GetMember()), tag, address, req, peerv1.PeerServiceClient.Join)
 }
 
+// Transfer asks the leader to transfer leadership.
 func (p *Pool) Transfer(ctx context.Context, tag, address string, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
 	return call(ctx, p, p.cfg.Introduce(), tag, address, req, peerv1.PeerServiceClient.Transfer)
 }
 
+// MayRemove asks the leader whether a member may be removed.
 func (p *Pool) MayRemove(ctx context.Context, tag, address string, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
 	return call(ctx, p, p.cfg.Introduce(), tag, address, req, peerv1.PeerServiceClient.MayRemove)
 }

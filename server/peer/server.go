@@ -53,8 +53,10 @@ func NewServer(node Node, trace Trace) *Server {
 	return &Server{node: node, trace: trace, most: raftlog.MaxMessageBytes}
 }
 
+// Register adds the service to a gRPC server.
 func (s *Server) Register(r grpc.ServiceRegistrar) { peerv1.RegisterPeerServiceServer(r, s) }
 
+// Hello implements the service.
 func (s *Server) Hello(ctx context.Context, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
 	if err := asIntroduced(ctx, req.GetSelf()); err != nil {
 		return nil, err

@@ -69,6 +69,7 @@ func (g *ids) serverSideStream(ctx context.Context, req *idnodev1.StreamServerSi
 	}, nil
 }
 
+// NodeTag is the tag of the node that gives the ids.
 func (b *ServerSideStream) NodeTag() string { return b.tag }
 
 // Next takes the next block, or returns io.EOF after the last. For the bounds of the node and

@@ -168,6 +168,7 @@ func (m *Material) Accepts(state tls.ConnectionState) bool {
 	})
 }
 
+// HasCA says whether a CA was given.
 func (m *Material) HasCA() bool { return m.now.Load().ca != nil }
 
 // Leaf returns the node's or client's own certificate, or nil.

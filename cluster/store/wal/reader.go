@@ -30,10 +30,13 @@ func OpenReader(dir string) (*Reader, error) {
 // Range, GetLog and Position are those of Log.
 func (r *Reader) Range() (first, last uint64) { return r.log.Range() }
 
+// GetLog reads an entry as Log does.
 func (r *Reader) GetLog(index uint64, log *raft.Log) error { return r.log.GetLog(index, log) }
 
+// Position is that of Log.
 func (r *Reader) Position() uint64 { return r.log.Position() }
 
+// Close closes the files.
 func (r *Reader) Close() error { return r.log.closeFiles() }
 
 // readOnly is a folder whose files are opened for reading.
