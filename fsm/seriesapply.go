@@ -65,7 +65,7 @@ func (c *seriesCall) define(m *raftlogv1.SeriesDefine) ([]byte, *refusal) {
 	if i.is.Repeats(d, m.GetExpectedVersion(), m.GetBegins()...) {
 		return answer, nil
 	}
-	if full := c.roomForScopes(c.database, i.is, begun(m.GetBegins())); full != nil {
+	if full := c.roomForScopes(i.is, begun(m.GetBegins())); full != nil {
 		return nil, full
 	}
 	err := i.is.Redefine(c.now, d, m.GetExpectedVersion(), m.GetBegins()...)
@@ -74,7 +74,7 @@ func (c *seriesCall) define(m *raftlogv1.SeriesDefine) ([]byte, *refusal) {
 }
 
 func (c *seriesCall) begin(m *raftlogv1.SeriesDefine) ([]byte, *refusal) {
-	fresh, refused := c.fresh(c.database, m, c.floor)
+	fresh, refused := c.fresh(m)
 	if refused != nil {
 		return nil, refused
 	}
@@ -87,7 +87,7 @@ func (c *seriesCall) begin(m *raftlogv1.SeriesDefine) ([]byte, *refusal) {
 
 // fresh returns a new series. If the state does not know all names that were used, a series of
 // this name may have given numbers: the new series begins suspended.
-func (s *seriesStore) fresh(database []byte, m *raftlogv1.SeriesDefine, floor floor) (*series.Series, *refusal) {
+func (c *seriesCall) fresh(m *raftlogv1.SeriesDefine) (*series.Series, *refusal) {
 	if m.GetExpectedVersion() != 0 {
 		return nil, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected_version",
 			"is %d, and there is no series %.200q", m.GetExpectedVersion(), m.GetName())
@@ -100,10 +100,10 @@ func (s *seriesStore) fresh(database []byte, m *raftlogv1.SeriesDefine, floor fl
 		return nil, refuseSeries(err)
 	}
 	scopes, bytes := fresh.Scopes()
-	if full := s.databases.roomFor(database, 1+int(scopes), len(m.GetName())+int(bytes)); full != nil {
+	if full := c.databases.roomFor(c.database, 1+int(scopes), len(m.GetName())+int(bytes)); full != nil {
 		return nil, full
 	}
-	if floor.series {
+	if c.floor.series {
 		fresh.Suspend()
 	}
 	return fresh, nil
@@ -172,9 +172,9 @@ func begun(begins []*raftlogv1.SeriesBegin) (scopes [][]string) {
 }
 
 // roomForScopes refuses scopes that a series does not have, if a limit of names is reached.
-func (s *seriesStore) roomForScopes(database []byte, i *series.Series, scopes [][]string) *refusal {
+func (c *seriesCall) roomForScopes(i *series.Series, scopes [][]string) *refusal {
 	names, bytes := i.NewScopes(scopes)
-	return s.databases.roomFor(database, int(names), int(bytes))
+	return c.databases.roomFor(c.database, int(names), int(bytes))
 }
 
 // end gives open numbers their last state.
@@ -200,7 +200,7 @@ func (c *seriesCall) resume(m *raftlogv1.SeriesResume) ([]byte, *refusal) {
 		scopes[i] = b.GetScope()
 	}
 	return c.dst, c.in(m.GetName(), func(i *series.Series) error {
-		if full := c.roomForScopes(c.database, i, scopes); full != nil {
+		if full := c.roomForScopes(i, scopes); full != nil {
 			return full
 		}
 		return i.Resume(c.now, m.GetBooks(), m.GetMore())

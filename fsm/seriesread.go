@@ -60,14 +60,16 @@ type SeriesPreview struct {
 func (s *State) PreviewSeries(db string, now time.Time, m *raftlogv1.SeriesDefine) (SeriesPreview, *raftlogv1.Refusal) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	preview, refused := s.contents.series.preview([]byte(db), now.UnixNano(), m, s.contents.floor)
+	c := s.contents
+	call := seriesCall{seriesStore: &c.series, database: []byte(db), now: now.UnixNano(), floor: c.floor}
+	preview, refused := call.preview(m)
 	return preview, refused.message()
 }
 
-func (s *seriesStore) preview(database []byte, now int64, m *raftlogv1.SeriesDefine, floor floor) (SeriesPreview, *refusal) {
-	i := s.find(s.databases.numberOf(database), m.GetName())
+func (c *seriesCall) preview(m *raftlogv1.SeriesDefine) (SeriesPreview, *refusal) {
+	i := c.find(m.GetName())
 	if i == nil {
-		fresh, refused := s.fresh(database, m, floor)
+		fresh, refused := c.fresh(m)
 		return SeriesPreview{Suspended: refused == nil && fresh.Suspended()}, refused
 	}
 	d, begins := series.DefinitionOf(m.GetDefinition()), m.GetBegins()
@@ -75,10 +77,10 @@ func (s *seriesStore) preview(database []byte, now int64, m *raftlogv1.SeriesDef
 	if i.is.Repeats(d, m.GetExpectedVersion(), begins...) {
 		return p, nil
 	}
-	if full := s.roomForScopes(database, i.is, begun(begins)); full != nil {
+	if full := c.roomForScopes(i.is, begun(begins)); full != nil {
 		return p, full
 	}
-	forgets, err := i.is.Preview(now, d, m.GetExpectedVersion(), begins...)
+	forgets, err := i.is.Preview(c.now, d, m.GetExpectedVersion(), begins...)
 	p.Forgets = forgets
 	return p, refuseSeries(err)
 }

@@ -37,8 +37,8 @@ func (s *Series) wrongBegin(b *raftlogv1.SeriesBegin) (detail string, known bool
 	if b.GetFirst() < 1 || b.GetFirst() > s.most() {
 		return "have a number that is none of the format", false
 	}
-	c, err := s.find(b.GetScope())
-	if err != nil {
+	c := s.lookUp(b.GetScope())
+	if c == nil {
 		if _, _, err := s.format.ParseScope(b.GetScope()); err != nil {
 			return "have a scope that is not one of the format", false
 		}
@@ -71,7 +71,7 @@ func (s *Series) moveTo(begins []*raftlogv1.SeriesBegin) {
 // begun reports whether scopes begin where they are asked to.
 func (s *Series) begun(begins []*raftlogv1.SeriesBegin) bool {
 	return !slices.ContainsFunc(begins, func(b *raftlogv1.SeriesBegin) bool {
-		c, err := s.find(b.GetScope())
-		return err == nil && c.offset != b.GetFirst()-1 || err != nil && b.GetFirst() != 1
+		c := s.lookUp(b.GetScope())
+		return c != nil && c.offset != b.GetFirst()-1 || c == nil && b.GetFirst() != 1
 	})
 }

@@ -77,10 +77,11 @@ func DefinitionMessage(d Definition) *raftlogv1.SeriesDefinition {
 	}
 }
 
-// DefinitionOf returns the definition in the log. A choice that does not fit is the greatest, which
-// none has.
+// small returns a choice of the log. One that does not fit is the greatest, which none has.
+func small(v uint32) uint8 { return uint8(min(v, math.MaxUint8)) }
+
+// DefinitionOf returns the definition in the log.
 func DefinitionOf(m *raftlogv1.SeriesDefinition) Definition {
-	small := func(v uint32) uint8 { return uint8(min(v, math.MaxUint8)) }
 	return Definition{
 		Format: m.GetFormat(), Reset: format.Reset(small(m.GetResetBy())), Order: Order(small(m.GetOrder())),
 		OnRelease: OnRelease(small(m.GetOnRelease())), OnExpiry: OnExpiry(small(m.GetOnExpiry())),

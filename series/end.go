@@ -1,8 +1,6 @@
 package series
 
 import (
-	"math"
-
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -18,7 +16,7 @@ import (
 // Another key may get a released number, or it is voided, as the policy says. Unknown numbers are
 // voided.
 func (s *Series) End(now int64, m *raftlogv1.SeriesEnd) ([]*raftlogv1.SeriesNumber, error) {
-	e := ending{state: State(min(m.GetState(), math.MaxUint8))}
+	e := ending{state: State(small(m.GetState()))}
 	switch e.state {
 	case Confirmed:
 	case Voided:
@@ -151,9 +149,17 @@ func (s *Series) CloseScope(now int64, values []string) (int64, error) {
 
 // find returns a scope, to read it. The error is *Error.
 func (s *Series) find(values []string) (*scope, error) {
+	if c := s.lookUp(values); c != nil {
+		return c, nil
+	}
+	return nil, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SCOPE_NOT_FOUND, "scope", "%s has no numbers", name(values))
+}
+
+// lookUp returns a scope, to read it; nil if there is none.
+func (s *Series) lookUp(values []string) *scope {
 	i, ok := s.byName[scopeName(values)]
 	if !ok || len(s.scopes.at(i).values) != len(values) { // A value with a slash could have the same name.
-		return nil, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SCOPE_NOT_FOUND, "scope", "%s has no numbers", name(values))
+		return nil
 	}
-	return s.scopes.at(i), nil
+	return s.scopes.at(i)
 }

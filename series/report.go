@@ -56,7 +56,7 @@ func (s *Series) Before(numbers []*raftlogv1.SeriesNumber) (last *raftlogv1.Seri
 	var newest int32
 	for _, n := range numbers {
 		if c == nil || !slices.Equal(c.values, n.GetScope()) {
-			c, _ = s.find(n.GetScope())
+			c = s.lookUp(n.GetScope())
 		}
 		if c == nil || n.GetNumber() != c.offset+1 || last != nil && n.GetDate() < newest {
 			continue
@@ -123,8 +123,8 @@ func (s *Series) Find(now int64, text string) (*raftlogv1.SeriesNumber, bool, er
 	if err != nil {
 		return nil, false, err
 	}
-	c, err := s.find(values)
-	if err != nil || parsed.Number <= c.offset || parsed.Number > c.last {
+	c := s.lookUp(values)
+	if c == nil || parsed.Number <= c.offset || parsed.Number > c.last {
 		return nil, false, nil
 	}
 	n := s.number(c, parsed.Number, max(now, s.now))

@@ -1,7 +1,6 @@
 package series
 
 import (
-	"math"
 	"slices"
 
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -105,7 +104,7 @@ func (s *Series) recordsOf(c *scope, p *raftlogv1.SeriesNumbersRecord) ([]record
 
 // scopeOf returns the scope with some values; a new one is not begun yet.
 func (s *Series) scopeOf(values []string) (*scope, error) {
-	if c, err := s.find(values); err == nil {
+	if c := s.lookUp(values); c != nil {
 		return c, nil
 	}
 	if s.scopes.len >= MaxScopes {
@@ -176,7 +175,7 @@ func (r *record) fill(n *raftlogv1.SeriesStored) {
 // checkStored finds what no series would have stored. It adds the key to keys, which has those of
 // the numbers before.
 func checkStored(n *raftlogv1.SeriesStored, keys map[string]bool) error {
-	key, state := n.GetKey(), State(min(n.GetState(), math.MaxUint8))
+	key, state := n.GetKey(), State(small(n.GetState()))
 	switch {
 	case state < Open || state > Unknown:
 		return invalid("numbers", "have one without a state")

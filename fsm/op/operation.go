@@ -152,12 +152,15 @@ func (o *Operation) Forced() bool {
 
 // Confirms reports whether a SeriesEnd confirms numbers.
 func (o *Operation) Confirms() (confirms bool) {
+	if o.Kind != KindSeriesEnd {
+		return false
+	}
 	for num, v := range wire.Fields(o.Payload) {
 		if num == seriesEndState {
 			confirms = v.Varint == uint64(series.Confirmed)
 		}
 	}
-	return confirms && o.Kind == KindSeriesEnd
+	return confirms
 }
 
 // DecodePayload decodes the payload into the message of the operation's kind. Unknown
