@@ -80,8 +80,10 @@ func (c Config) withDefaults() Config {
 // Server is the gRPC server of a node. What is made over HTTP goes through it too: see Unary.
 type Server struct {
 	*grpc.Server
-	unary map[string]unary
-	log   *requestLog
+	// public has the handlers of unary, the public unary methods by their full names.
+	public *services
+	unary  map[string]grpc.MethodDesc
+	log    *requestLog
 }
 
 // NewServer returns a server with the public services, health and reflection on it. More services
@@ -90,11 +92,15 @@ type Server struct {
 func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.Service, health *Health) *Server {
 	cfg = cfg.withDefaults()
 	log := &requestLog{logger: cfg.Logger, observer: cfg.Observer}
-	server := &Server{Server: grpc.NewServer(append(cfg.options(creds, log), cfg.Options...)...), unary: map[string]unary{}, log: log}
-	public, all := publicServices{server}, &services{
+	all := &services{
 		Service: svc, log: log, startSpan: cfg.StartSpan,
 		exchanges: newExchanges(cfg.MaxExchangeCalls, exchangesShare(svc.MaxInFlight())),
 	}
+	server := &Server{
+		Server: grpc.NewServer(append(cfg.options(creds, log), cfg.Options...)...),
+		public: all, unary: map[string]grpc.MethodDesc{}, log: log,
+	}
+	public := publicServices{server}
 	idnodev1.RegisterIdsServiceServer(public, all)
 	idnodev1.RegisterSeriesServiceServer(public, all)
 	idnodev1.RegisterWorkersServiceServer(public, all)

@@ -10,12 +10,6 @@ import (
 	"github.com/idnode/idnode/server/budget"
 )
 
-// unary is the handler of a public unary method.
-type unary struct {
-	server any
-	desc   grpc.MethodDesc
-}
-
 // publicServices registers services whose calls may come over HTTP too.
 type publicServices struct{ server *Server }
 
@@ -24,7 +18,7 @@ func (p publicServices) RegisterService(desc *grpc.ServiceDesc, server any) {
 	overGRPC.Methods = slices.Clone(desc.Methods)
 	for i, method := range desc.Methods {
 		name := "/" + desc.ServiceName + "/" + method.MethodName
-		p.server.unary[name] = unary{server, method}
+		p.server.unary[name] = method
 		if request := requestOf(desc, method.MethodName); repeats(request) {
 			overGRPC.Methods[i].Handler = p.server.log.inParts(name, request, method.Handler)
 		}
@@ -41,14 +35,13 @@ func (p publicServices) RegisterService(desc *grpc.ServiceDesc, server any) {
 func (s *Server) Unary(ctx context.Context, method string, to *budget.Connection, decode func(any) error,
 	encode func(proto.Message) ([]byte, error),
 ) ([]byte, error) {
-	m := s.unary[method]
 	decodable := func(request any) error {
 		if err := decode(request); err != nil {
 			return s.Refuse(err)
 		}
 		return nil
 	}
-	answer, err := m.desc.Handler(m.server, ctx, decodable,
+	answer, err := s.unary[method].Handler(s.public, ctx, decodable,
 		func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (answer any, err error) {
 			start := s.log.begin(method)
 			defer func() { s.log.handled(method, start, err) }()

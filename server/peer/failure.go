@@ -91,7 +91,6 @@ func decode(err error) error {
 		}
 		if e.refusal = f.GetRefusal(); e.refusal != nil {
 			e.Outcome = outcome.NewNotApplied(outcome.Invalid, nil)
-			return e
 		}
 	}
 	return e

@@ -107,7 +107,7 @@ func (a *admission) limitsOf(ctx context.Context) *limited {
 	if roles.Table == nil || len(roles.Table.Limits) == 0 {
 		return nil
 	}
-	return a.limiter.of(roles, a.caller(ctx).Principal)
+	return a.limiter.of(roles, a.Principal(ctx))
 }
 
 // drainPause is the time between two looks at the calls in flight. They end within

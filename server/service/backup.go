@@ -46,7 +46,7 @@ func (b *backups) backup(ctx context.Context, consistency idnodev1.Consistency, 
 	if err := b.authorize(ctx, rights.Backup, "", ""); err != nil {
 		return err
 	}
-	if who := b.caller(ctx).Principal; who != "" {
+	if who := b.Principal(ctx); who != "" {
 		if _, another := b.of.LoadOrStore(who, nil); another {
 			return exhausted(ReasonOverloaded, "this node is writing a backup for this caller already", retryQuorum, nil)
 		}

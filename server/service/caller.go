@@ -60,7 +60,7 @@ func (a *authorizer) authorize(ctx context.Context, need rights.Right, database,
 	if !roles.Set() {
 		return a.authorizeGuarded(ctx, need)
 	}
-	who := a.caller(ctx).Principal
+	who := a.Principal(ctx)
 	if rights.Allows(roles, who, need, database, name) {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (a *authorizer) authorizeGuarded(ctx context.Context, need rights.Right) er
 	if !a.guarded || need&rights.Guarded == 0 {
 		return nil
 	}
-	who := a.caller(ctx).Principal
+	who := a.Principal(ctx)
 	if rights.Lists(a.admins, who) {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (a *authorizer) principal(ctx context.Context, keyed bool) *string {
 }
 
 func (a *authorizer) author(ctx context.Context) *string {
-	who := a.caller(ctx).Principal
+	who := a.Principal(ctx)
 	return &who
 }
 

@@ -12,7 +12,6 @@ type calls struct {
 	*admission
 	*auditing
 	events  *Events
-	logger  *slog.Logger
 	timeout time.Duration
 	turns   turns
 }
@@ -28,7 +27,7 @@ func call[Request, Response any](
 
 // turn waits until it is the turn of a call that works for long, and returns what ends it.
 func (c *calls) turn(ctx context.Context) (end func(), err error) {
-	end, err = c.turns.wait(ctx, c.caller(ctx).Principal)
+	end, err = c.turns.wait(ctx, c.Principal(ctx))
 	if err != nil {
 		return nil, unavailable(ReasonOverloaded, "the time of the call ended while others of its kind went on", retryBusy, err)
 	}

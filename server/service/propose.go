@@ -97,15 +97,6 @@ func (b base) once(ctx context.Context, e op.Envelope, payload proto.Message) (*
 	return result, internalCodec(err)
 }
 
-// answer takes an operation through the log and returns its encoded result.
-func (b base) answer(ctx context.Context, e op.Envelope, payload proto.Message) ([]byte, error) {
-	operation, err := e.Encode(payload)
-	if err != nil {
-		return nil, internalCodec(err)
-	}
-	return b.proposer.Propose(ctx, operation)
-}
-
 // proposeAll takes encoded operations through the log in one proposal and returns their answers.
 // Operations whose err is set are left out; the errors it sets are the proposer's.
 func (b base) proposeAll(ctx context.Context, operations [][]byte, errs []error) [][]byte {

@@ -29,7 +29,7 @@ func (r *ranges) takeRange(ctx context.Context, w *wantedRange) (*idnodev1.NextR
 	if r.reserves == nil {
 		return r.fromCluster(ctx, w)
 	}
-	caller := r.caller(ctx).Principal
+	caller := r.Principal(ctx)
 	if before, err := r.answered.again(caller, w); before != nil || err != nil {
 		return before, err
 	}

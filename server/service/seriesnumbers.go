@@ -102,7 +102,11 @@ func (n *numbers) newIn(database string, take *raftlogv1.SeriesTake) (fresh []ta
 // proposeNumbers makes a change that is repeatable, answers with numbers, and is not audited.
 func (n *numbers) proposeNumbers(ctx context.Context, database string, payload proto.Message) (given *op.Numbers, err error) {
 	err = n.named(ctx, false, true, func(principal *string) error {
-		answer, err := n.answer(ctx, op.Envelope{Database: database, Principal: principal}, payload)
+		operation, err := op.Envelope{Database: database, Principal: principal}.Encode(payload)
+		if err != nil {
+			return internalCodec(err)
+		}
+		answer, err := n.proposer.Propose(ctx, operation)
 		if err == nil {
 			given, err = op.DecodeNumbers(answer)
 		}

@@ -76,8 +76,7 @@ func (n *numbers) listSeries(ctx context.Context, req *idnodev1.ListSeriesReques
 // pagedSeries is a request for a page of a series.
 type pagedSeries interface {
 	ofSeries
-	GetPageSize() int32
-	GetPageToken() string
+	paged
 }
 
 // pageOf returns where a page of a series, or of a part of it, begins: above a number.

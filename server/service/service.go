@@ -186,7 +186,7 @@ func New(cfg Config) *Service {
 	}
 	calls := &calls{
 		admission: &admission{authorizer: auth, etags: cfg.Etags, caughtUp: cfg.CaughtUp, most: cfg.MaxInFlight},
-		auditing:  audit, events: &cfg.Events, logger: cfg.Logger, timeout: cfg.CallTimeout,
+		auditing:  audit, events: &cfg.Events, timeout: cfg.CallTimeout,
 	}
 	base := base{calls: calls, proposer: untimed{cfg.Proposer}, linearizer: cfg.Linearizer}
 	identities, claims := &identities{base}, &claims{base}
