@@ -76,11 +76,7 @@ func TestALaterNodeAmongThoseThatMove(t *testing.T) {
 	n.servers = append(n.servers, c)
 	c.start()
 	c.eventuallyNext("users")
-	eventually(t, "C to vote", func() bool {
-		return slices.ContainsFunc(n.servers[0].node.Status().Members, func(m cluster.MemberStatus) bool {
-			return m.Member.GetTag() == "C" && m.Votes
-		})
-	})
+	eventually(t, "C to vote", func() bool { return votes(n.servers[0], "C") })
 	n.stopAll()
 	for _, s := range n.servers {
 		s.grpc, s.raft = freeport.For(t), freeport.For(t)

@@ -86,10 +86,8 @@ type Leadership struct {
 
 // NewLeadership returns the work of a node that does not lead yet.
 func NewLeadership(cfg Config) *Leadership {
-	l := &Leadership{cfg: &cfg, Check: VoterCheck{&cfg}}
-	l.Transfer = &Transfer{cfg: l.cfg, check: l.Check}
-	l.Membership = &Membership{l.cfg, l.Check, l.Transfer}
-	return l
+	transfer := &Transfer{cfg: &cfg}
+	return &Leadership{Check: VoterCheck{&cfg}, Transfer: transfer, Membership: &Membership{&cfg, transfer}, cfg: &cfg}
 }
 
 // Ready returns from where on this node's reads are linearizable, if it leads and has

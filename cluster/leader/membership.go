@@ -26,7 +26,6 @@ const (
 // Membership changes the replicated table of members.
 type Membership struct {
 	cfg      *Config
-	check    VoterCheck
 	transfer *Transfer
 }
 
@@ -148,7 +147,7 @@ func (m *Membership) askMayRemove(ctx context.Context, tag string) (uint64, erro
 	case !ok:
 		return 0, outcome.NewNotApplied(outcome.NoQuorum, nil)
 	case m.cfg.Record.IsSelf(leader):
-		return m.check.MayRemove(ctx, tag)
+		return VoterCheck{m.cfg}.MayRemove(ctx, tag)
 	}
 	reply, err := m.cfg.Peers.MayRemove(ctx, leader.GetTag(), leader.GetGrpcAddress(), &peerv1.MayRemoveRequest{Tag: tag})
 	return reply.GetMembershipIndex(), err

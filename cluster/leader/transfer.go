@@ -33,7 +33,6 @@ type Caller interface {
 // Transfer transfers leadership to other voters, as in raft thesis 3.10.
 type Transfer struct {
 	cfg      *Config
-	check    VoterCheck
 	attempts transferAttempts
 	// priorityTransfers and toldIn belong to the current leadership's work. toldIn is the
 	// term in which a voter was last told to campaign because of this node's slow disk; 0
@@ -145,7 +144,7 @@ func (t *Transfer) unfit(m *raftlogv1.Member) string {
 }
 
 func (t *Transfer) checkAnswers(ctx context.Context, m *raftlogv1.Member) error {
-	silent, err := t.check.silent(ctx, []*raftlogv1.Member{m})
+	silent, err := VoterCheck{t.cfg}.silent(ctx, []*raftlogv1.Member{m})
 	if err == nil && len(silent) > 0 {
 		err = refusal(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_UNREACHABLE, "member "+m.GetTag()+" does not answer the leader")
 	}

@@ -202,9 +202,7 @@ func (p *Pinger) Contact(id []byte) Contact {
 func (p *Pinger) quorumFull() bool {
 	full, voters := 0, p.cfg.Configuration.Voters()
 	for _, id := range voters {
-		if id == string(p.cfg.Record.ID()) && p.cfg.Space.Below() {
-			full++
-		} else if p.Contact([]byte(id)).Reply.GetStorageFull() {
+		if id == string(p.cfg.Record.ID()) && p.cfg.Space.Below() || p.Contact([]byte(id)).Reply.GetStorageFull() {
 			full++
 		}
 	}

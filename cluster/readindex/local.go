@@ -49,7 +49,7 @@ type Local struct {
 // NewLocal starts a Local; Close ends it.
 func NewLocal(raft Raft) *Local {
 	l := &Local{raft: raft}
-	l.rounds = newRounds(maxWaiters, l.find)
+	l.rounds = newRounds(l.find)
 	return l
 }
 

@@ -83,7 +83,7 @@ type Reader struct {
 // New starts a Reader; Close ends it.
 func New(cfg Config) *Reader {
 	r := &Reader{cfg: cfg, roundTimeout: defaultRoundTimeout}
-	r.rounds = newRounds(maxWaiters, r.find)
+	r.rounds = newRounds(r.find)
 	return r
 }
 

@@ -35,8 +35,8 @@ type round struct {
 func newRound() *round { return &round{done: make(chan struct{})} }
 
 // newRounds starts the loop; Close ends it.
-func newRounds(most int, run func(ctx context.Context) (uint64, error)) *rounds {
-	r := &rounds{run: run, most: most, next: newRound(), wake: make(chan struct{}, 1), finished: make(chan struct{})}
+func newRounds(run func(ctx context.Context) (uint64, error)) *rounds {
+	r := &rounds{run: run, most: maxWaiters, next: newRound(), wake: make(chan struct{}, 1), finished: make(chan struct{})}
 	r.halt, r.haltNow = context.WithCancel(context.Background())
 	go r.loop()
 	return r

@@ -123,20 +123,16 @@ func (s *conns) accepts(peer string) bool {
 	return false
 }
 
-// add tracks a connection. If the transport is closed, add closes the connection and
-// returns false.
+// add tracks a connection. It returns false if the transport is closed: the caller closes the
+// connection.
 func (s *conns) add(c *conn) bool {
 	c.all = s
 	s.mu.Lock()
-	closed := s.closed
-	if !closed {
+	defer s.mu.Unlock()
+	if !s.closed {
 		s.open[c] = struct{}{}
 	}
-	s.mu.Unlock()
-	if closed {
-		_ = c.raw.Close()
-	}
-	return !closed
+	return !s.closed
 }
 
 func (s *conns) matching(match func(*conn) bool) []*conn {
