@@ -70,7 +70,7 @@ func newBackupInspectCommand(a *app) *cobra.Command {
 		if err != nil {
 			return &usageError{err}
 		}
-		return withInput(args[0], cmd.InOrStdin(), func(path string) error {
+		return withInput(args[0], a.stdin, func(path string) error {
 			b, err := transfer.Open(path)
 			if err != nil {
 				return err

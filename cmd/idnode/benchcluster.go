@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -104,7 +103,7 @@ func (c *benchCluster) end() {
 	}
 	for _, p := range c.processes {
 		timer := time.AfterFunc(benchStop, func() { _ = p.Process.Kill() })
-		if err := p.Wait(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		if err := p.Wait(); err != nil && !is[*exec.ExitError](err) {
 			_ = p.Process.Kill()
 		}
 		timer.Stop()

@@ -23,7 +23,7 @@ type confirmation struct {
 
 // asks adds --yes to a command, and returns how it asks.
 func (a *app) asks(cmd *cobra.Command) *confirmation {
-	c := &confirmation{in: a.stdin, err: a.stderr, person: isTerminal(a.stdin)}
+	c := &confirmation{in: a.stdin, err: a.stderr, person: a.fromTerminal}
 	cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "do not ask")
 	return c
 }
@@ -31,9 +31,6 @@ func (a *app) asks(cmd *cobra.Command) *confirmation {
 // isTerminal reports whether a person may be at the other end. A pipe, a file or another device,
 // such as /dev/null, is no terminal.
 func isTerminal(stream any) bool {
-	if in, ok := stream.(*input); ok {
-		stream = in.Reader
-	}
 	file, ok := stream.(*os.File)
 	return ok && isatty.IsTerminal(file.Fd())
 }

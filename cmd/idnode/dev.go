@@ -67,7 +67,7 @@ starts again from it. The nodes wait for each other longer than those of 'serve'
 			return err
 		}
 		o.wordy = f.Changed("log-level")
-		return o.run(cmd.Context(), a, cmd.InOrStdin())
+		return o.run(cmd.Context(), a)
 	})
 	return cmd
 }
@@ -86,7 +86,7 @@ func stopAfter(parent context.Context, first func()) (context.Context, context.C
 }
 
 // run runs the cluster until ctx ends or a node ends by itself.
-func (o *devOptions) run(ctx context.Context, a *app, stdin io.Reader) (err error) {
+func (o *devOptions) run(ctx context.Context, a *app) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (o *devOptions) run(ctx context.Context, a *app, stdin io.Reader) (err erro
 		return err
 	}
 	readInBackground()
-	c.told, c.expectWarnings = linesOf(ctx, stdin), expectWarnings
+	c.told, c.expectWarnings = linesOf(ctx, a.stdin), expectWarnings
 	c.say = func(text string) { fmt.Fprintln(a.stdout, text) }
 	return c.run(ctx, func(ctx context.Context) error {
 		expectWarnings(false)

@@ -60,7 +60,7 @@ be changed, and changes nothing.`,
 			return err
 		}
 		var counters []counterfile.Counter
-		err = withInput(args[0], cmd.InOrStdin(), func(path string) (err error) {
+		err = withInput(args[0], a.stdin, func(path string) (err error) {
 			counters, err = transfer.ReadCounters(path, form, s.database)
 			return err
 		})
@@ -174,7 +174,7 @@ the standard output, and what was written is told on the standard error.`,
 			return err
 		}
 		if *from != "" {
-			return withInput(*from, cmd.InOrStdin(), func(from string) error { return exportBackup(s, from, args[0], form, a) })
+			return withInput(*from, a.stdin, func(from string) error { return exportBackup(s, from, args[0], form, a) })
 		}
 		return exportCluster(ctx, s, args[0], form, a)
 	})
@@ -193,7 +193,7 @@ func exportCluster(ctx context.Context, s *clusterClient, path string, form tran
 	if path == standardOutput {
 		dir = "" // The system's, for what is temporary.
 	}
-	draft, err := transfer.Draft(dir, filepath.Base(path), s.backupInto(ctx, a.stderr, consistency(nil)))
+	draft, err := transfer.Draft(dir, filepath.Base(path), s.backupInto(ctx, a.stderr, idnodev1.Consistency_CONSISTENCY_LINEARIZABLE))
 	if err != nil {
 		return err
 	}

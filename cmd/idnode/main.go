@@ -45,7 +45,7 @@ func main() {
 // run executes one command line and returns the exit code. It ends when the
 // command is done, or soon after ctx ended. env has the form of os.Environ.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
-	a := &app{stdout: stdout, stderr: stderr, env: env, newServer: newNode, toTerminal: isTerminal(stdout)}
+	a := &app{stdout: stdout, stderr: stderr, env: env, newServer: newNode, toTerminal: isTerminal(stdout), fromTerminal: isTerminal(stdin)}
 	return a.run(ctx, args, stdin)
 }
 
@@ -54,7 +54,6 @@ func (a *app) run(ctx context.Context, args []string, stdin io.Reader) int {
 	a.stdin = &input{ctx, stdin}
 	root := newRootCommand(a)
 	root.SetArgs(args)
-	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -94,10 +93,10 @@ func (in *input) Read(p []byte) (int, error) {
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	// toTerminal says that a person may read stdout.
-	toTerminal bool
-	env        []string
-	newServer  newServer
+	// toTerminal says that a person may read stdout, fromTerminal that one may answer on stdin.
+	toTerminal, fromTerminal bool
+	env                      []string
+	newServer                newServer
 	// entered says that cobra accepted the command line.
 	entered bool
 	// log is what stderr has become in a command that runs nodes; nil in others.

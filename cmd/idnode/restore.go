@@ -74,7 +74,7 @@ gone for good, restore with --share-tags, before it gives server-side ids.`,
 		if r.skip < 0 {
 			return usagef("--skip-ahead must not be negative")
 		}
-		return withInput(args[0], cmd.InOrStdin(), func(path string) error { return r.run(ctx, s, path) })
+		return withInput(args[0], a.stdin, func(path string) error { return r.run(ctx, s, path) })
 	})
 }
 

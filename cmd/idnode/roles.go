@@ -209,7 +209,7 @@ roles from its own caller is refused.
 		"only if the present roles were set at this log index, 0 for none (default: the present ones)")
 	sure := a.asks(cmd)
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		table, err := readRoles(cmd.InOrStdin(), args[0])
+		table, err := readRoles(a.stdin, args[0])
 		if err != nil {
 			return err
 		}

@@ -25,9 +25,10 @@ func (a *app) endCommand(cmd *cobra.Command,
 		if err := needKeys(keys); err != nil {
 			return err
 		}
-		if given := cmd.Flags().Changed("number"); given && len(keys) != 1 {
+		switch given := cmd.Flags().Changed("number"); {
+		case given && len(keys) != 1:
 			return usagef("--number needs exactly one --key, not %d", len(keys))
-		} else if given && number < 1 {
+		case given && number < 1:
 			return usagef("--number must be above zero, not %d", number)
 		}
 		numbers := make([]*idnodev1.NumberOf, len(keys))

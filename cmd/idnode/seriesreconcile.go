@@ -56,7 +56,7 @@ counts whole or not at all.`,
 		if err != nil {
 			return err
 		}
-		numbers, err := r.read(cmd.InOrStdin())
+		numbers, err := r.read(a.stdin)
 		if err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ values are given by repeating the flag, or with commas between them.`,
 		if err != nil {
 			return &usageError{err}
 		}
-		cfg.Stdin = cmd.InOrStdin()
+		cfg.Stdin = a.stdin
 		if *printConfig {
 			return cfg.Print(a.stdout)
 		}
