@@ -2,13 +2,15 @@ module github.com/idnode/idnode/examples/invoicing
 
 go 1.26.0
 
-require modernc.org/sqlite v1.62.0
+require (
+	github.com/idnode/idnode/client v0.0.0
+	modernc.org/sqlite v1.62.0
+)
 
 require (
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/gertd/go-pluralize v0.2.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
-	github.com/idnode/idnode/client v0.0.0
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect

@@ -85,7 +85,7 @@ var parts = []part{
 	{
 		folder: "fsm/op", floor: 0, pure: true,
 		beside: []string{
-			"client/snowflake", "identity", "internal/outcome", "internal/wire", "proto/raftlog/v1", "series", "series/format", "worker",
+			"client/snowflake", "identity", "internal/outcome", "internal/wire", "proto/raftlog/v1", "series", "worker",
 		},
 		modules: []string{protobuf},
 	},

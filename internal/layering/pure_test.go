@@ -31,7 +31,7 @@ func TestStateIsAFunctionOfTheLog(t *testing.T) {
 			return
 		}
 		files := token.NewFileSet()
-		f, err := parser.ParseFile(files, filepath.Join(root, file), nil, parser.ParseComments)
+		f, err := parser.ParseFile(files, filepath.Join(root, file), nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

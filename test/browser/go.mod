@@ -6,13 +6,13 @@ require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/idnode/idnode v0.0.0
+	github.com/idnode/idnode/client v0.0.0
 )
 
 require (
 	github.com/anishathalye/porcupine v1.3.1 // indirect
 	github.com/gertd/go-pluralize v0.2.1 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
-	github.com/idnode/idnode/client v0.0.0
 	github.com/tidwall/btree v1.8.2 // indirect
 	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
