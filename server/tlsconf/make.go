@@ -6,7 +6,6 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -105,12 +104,12 @@ func (a *authority) issueFiles(base string, t *x509.Certificate, opts MakeOption
 	if !opts.PFX || stays && anyExists(base+".pfx") {
 		return nil
 	}
-	pair, err := loadPair(base+".crt", base+".key")
+	files, err := Files{Cert: base + ".crt", Key: base + ".key"}.load()
 	if err != nil {
 		return err
 	}
 	// Not pkcs12.Modern, which will become what Java and OpenSSL of today do not read.
-	pfx, err := pkcs12.Modern2023.Encode(pair.PrivateKey, pair.Leaf, []*x509.Certificate{a.cert}, "")
+	pfx, err := pkcs12.Modern2023.Encode(files.cert.PrivateKey, files.cert.Leaf, []*x509.Certificate{a.cert}, "")
 	if err != nil {
 		return fmt.Errorf("tlsconf: encode %s.pfx: %w", base, err)
 	}
@@ -231,15 +230,15 @@ func openCA(dir string) (*authority, error) {
 	if !anyExists(certFile, keyFile) {
 		return makeCA(filepath.Join(dir, "ca"))
 	}
-	pair, err := loadPair(certFile, keyFile)
+	files, err := Files{Cert: certFile, Key: keyFile}.load()
 	if err != nil {
 		return nil, err
 	}
-	key, ok := pair.PrivateKey.(crypto.Signer)
-	if !ok || !pair.Leaf.IsCA || time.Now().After(pair.Leaf.NotAfter) {
+	key, ok := files.cert.PrivateKey.(crypto.Signer)
+	if !ok || !files.cert.Leaf.IsCA || time.Now().After(files.cert.Leaf.NotAfter) {
 		return nil, fmt.Errorf("tlsconf: %s is no CA that can still sign", certFile)
 	}
-	return &authority{cert: pair.Leaf, key: key}, nil
+	return &authority{cert: files.cert.Leaf, key: key}, nil
 }
 
 func makeCA(base string) (*authority, error) {
@@ -247,11 +246,7 @@ func makeCA(base string) (*authority, error) {
 	t.IsCA = true
 	t.MaxPathLenZero = true
 	t.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
-	pair, err := issue(base, t, nil, false)
-	if err != nil {
-		return nil, err
-	}
-	return &authority{cert: pair.Leaf, key: pair.PrivateKey.(crypto.Signer)}, nil
+	return issue(base, t, nil, false)
 }
 
 func makeKey(ofRSA bool) (crypto.Signer, *pem.Block, error) {
@@ -272,7 +267,7 @@ func makeKey(ofRSA bool) (crypto.Signer, *pem.Block, error) {
 
 // issue makes a key, has its certificate signed by a, or by itself where a is nil, and
 // writes both beside each other, as base.key and base.crt.
-func issue(base string, t *x509.Certificate, a *authority, ofRSA bool) (*tls.Certificate, error) {
+func issue(base string, t *x509.Certificate, a *authority, ofRSA bool) (*authority, error) {
 	key, block, err := makeKey(ofRSA)
 	if err != nil {
 		return nil, fmt.Errorf("tlsconf: make a key: %w", err)
@@ -295,7 +290,7 @@ func issue(base string, t *x509.Certificate, a *authority, ofRSA bool) (*tls.Cer
 		return nil, err
 	}
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return &tls.Certificate{PrivateKey: key, Leaf: leaf}, writeFile(base+".crt", certificate, 0o644)
+	return &authority{cert: leaf, key: key}, writeFile(base+".crt", certificate, 0o644)
 }
 
 // writeFile puts the file in place under its name at once and complete, with

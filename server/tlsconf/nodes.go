@@ -22,16 +22,11 @@ type Nodes struct {
 	Cluster func() string
 }
 
-var (
-	errUsages  = errors.New("it is not for server and client authentication, both by name")
-	errUnproof = errors.New("no certificate was verified")
-)
-
 // Peer checks that the other side of a connection has shown the certificate of the
 // node with a tag, and that the certificate was verified; any node's if tag is empty.
 func (n Nodes) Peer(state tls.ConnectionState, tag string) error {
 	if len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
-		return errUnproof
+		return errors.New("no certificate was verified")
 	}
 	return n.Check(state.VerifiedChains[0][0], tag)
 }
@@ -43,7 +38,7 @@ func (n Nodes) Check(cert *x509.Certificate, tag string) error {
 		return err
 	}
 	if !slices.Contains(cert.ExtKeyUsage, x509.ExtKeyUsageServerAuth) || !slices.Contains(cert.ExtKeyUsage, x509.ExtKeyUsageClientAuth) {
-		return errUsages
+		return errors.New("it is not for server and client authentication, both by name")
 	}
 	return nil
 }

@@ -8,7 +8,6 @@
 package tlsconf
 
 import (
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/asn1"
@@ -43,18 +42,17 @@ type Files struct {
 	CA string
 }
 
-// Empty says that no file is given: TLS is not wanted.
-func (f Files) Empty() bool { return f == Files{} }
-
 // Material is what was read from Files, the newest that was good. It is safe for concurrent use.
 type Material struct {
 	files Files
 	now   atomic.Pointer[loaded]
-	// first is the content of the files just before they were read.
-	first [sha256.Size]byte
 }
 
+// text is what is in Files; empty for a file that is not given.
+type text struct{ cert, key, ca string }
+
 type loaded struct {
+	text text
 	// cert is nil for a client that only checks the server.
 	cert *tls.Certificate
 	// ca is nil without one; caUntil is then zero, else the first time at which one
@@ -70,71 +68,71 @@ func LoadServer(f Files) (*Material, error) {
 	if f.Cert == "" {
 		return nil, fmt.Errorf("%w: no certificate is given", ErrHalfGiven)
 	}
-	return load(f)
+	return LoadClient(f)
 }
 
 // LoadClient reads the files of an application or a command: each of a pair of
 // certificate and key, and a CA, may be missing. Without a CA the system's
 // roots decide about the server. Errors name the file at fault.
-func LoadClient(f Files) (*Material, error) { return load(f) }
-
-func load(f Files) (*Material, error) {
+func LoadClient(f Files) (*Material, error) {
 	if (f.Cert == "") != (f.Key == "") {
 		return nil, fmt.Errorf("%w: certificate %q, key %q", ErrHalfGiven, f.Cert, f.Key)
 	}
-	sum, _ := f.sum() // What cannot be read is told by read.
-	l, err := f.read()
+	l, err := f.load()
 	if err != nil {
 		return nil, err
 	}
-	m := &Material{files: f, first: sum}
+	m := &Material{files: f}
 	m.now.Store(l)
 	return m, nil
 }
 
-func (f Files) read() (*loaded, error) {
-	l := &loaded{}
-	if f.Cert != "" {
-		cert, err := loadPair(f.Cert, f.Key)
-		if err != nil {
-			return nil, err
+func (f Files) load() (*loaded, error) {
+	t, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	return f.parse(t)
+}
+
+// read reads the files. With an error the text has those that could be read.
+func (f Files) read() (t text, err error) {
+	read := func(what, file string) string {
+		if file == "" {
+			return ""
 		}
-		l.cert = cert
+		data, failed := os.ReadFile(file)
+		if failed != nil && err == nil {
+			err = fmt.Errorf("tlsconf: %s: %w", what, failed)
+		}
+		return string(data)
+	}
+	t = text{cert: read("certificate", f.Cert), key: read("key", f.Key), ca: read("CA", f.CA)}
+	return t, err
+}
+
+func (f Files) parse(t text) (*loaded, error) {
+	l := &loaded{text: t}
+	if f.Cert != "" {
+		cert, err := tls.X509KeyPair([]byte(t.cert), []byte(t.key))
+		if err != nil {
+			return nil, fmt.Errorf("tlsconf: certificate %s with key %s: %w", f.Cert, f.Key, err)
+		}
+		l.cert = &cert
 	}
 	if f.CA != "" {
-		if err := l.loadPool(f.CA); err != nil {
+		if err := l.parsePool(f.CA); err != nil {
 			return nil, err
 		}
 	}
 	return l, nil
 }
 
-// loadPair reads the two files one after the other, so that an error can name the right one.
-func loadPair(certFile, keyFile string) (*tls.Certificate, error) {
-	certPEM, err := os.ReadFile(certFile)
-	if err != nil {
-		return nil, fmt.Errorf("tlsconf: certificate: %w", err)
-	}
-	keyPEM, err := os.ReadFile(keyFile)
-	if err != nil {
-		return nil, fmt.Errorf("tlsconf: key: %w", err)
-	}
-	cert, err := tls.X509KeyPair(certPEM, keyPEM)
-	if err != nil {
-		return nil, fmt.Errorf("tlsconf: certificate %s with key %s: %w", certFile, keyFile, err)
-	}
-	return &cert, nil
-}
-
-// loadPool reads a CA's certificates. Blocks of other kinds are passed over; a certificate that
+// parsePool takes a CA's certificates. Blocks of other kinds are passed over; a certificate that
 // cannot be read is an error, since those it has signed would be refused.
-func (l *loaded) loadPool(file string) error {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return fmt.Errorf("tlsconf: CA: %w", err)
-	}
+func (l *loaded) parsePool(file string) error {
 	l.ca = x509.NewCertPool()
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+	for block, rest := pem.Decode([]byte(l.text.ca)); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
 			continue
 		}
@@ -205,7 +203,8 @@ func (m *Material) Server(protocols ...string) *tls.Config {
 // resumes one would not be asked for its certificate again, also if the CA is gone by then.
 func (m *Material) server(version uint16, protocols []string) *tls.Config {
 	cfg := &tls.Config{
-		MinVersion: version, CipherSuites: suites(), GetCertificate: m.getCertificate, NextProtos: protocols, SessionTicketsDisabled: true,
+		MinVersion: version, CipherSuites: suites(), NextProtos: protocols, SessionTicketsDisabled: true,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return m.now.Load().cert, nil },
 	}
 	if ca := m.now.Load().ca; ca != nil {
 		cfg.ClientAuth = tls.RequireAndVerifyClientCert
@@ -250,13 +249,6 @@ func (m *Material) PeerClient(tag string) (*tls.Config, error) {
 	cfg := m.Client(tag)
 	cfg.MinVersion = tls.VersionTLS13
 	return cfg, nil
-}
-
-func (m *Material) getCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if cert := m.now.Load().cert; cert != nil {
-		return cert, nil
-	}
-	return nil, ErrHalfGiven
 }
 
 // getClientCertificate answers a server that asks for a certificate. The empty

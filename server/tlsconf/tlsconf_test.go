@@ -232,9 +232,6 @@ func TestErrorsNameTheFile(t *testing.T) {
 	if _, err := tlsconf.LoadClient(tlsconf.Files{Key: good.Key}); !errors.Is(err, tlsconf.ErrHalfGiven) {
 		t.Errorf("a client's key alone: %v", err)
 	}
-	if !(tlsconf.Files{}).Empty() || good.Empty() {
-		t.Error("Empty")
-	}
 }
 
 func TestMakeCertsAgain(t *testing.T) {
