@@ -14,47 +14,38 @@ import (
 // could take a port between its being found free and its being listened on.
 const (
 	lowest = 20_000
-	count  = 12_000
-	// size is how many ports a block has. Its first one is listened on for as long as
-	// the process lives, and makes the others that process's own: test programs run
-	// side by side.
-	size = 100
-	// most is how many blocks a process takes: its first ports are long free again then.
-	most = 10
+	// blocks is how many blocks there are, and size how many ports each has. A process has one
+	// block: test programs run side by side. It listens on the first port for as long as it
+	// lives, so that no other process takes the block.
+	blocks = 24
+	size   = 500
 )
 
 var errNone = errors.New("freeport: no port is free")
 
-// ports are the blocks of a process. A port is given again when each of the others has
-// been. It is safe for concurrent use.
+// ports are those of a process. A port is given again when each of the others has been.
 type ports struct {
 	mu     sync.Mutex
-	blocks []block
-	// current is the block in use, used how many of its ports have been.
-	current, used int
-}
-
-// block is the ports that follow the one that holds it.
-type block struct {
 	holder net.Listener
-	first  int
+	// first is the first port of the block, and used how many have been given since it began.
+	first, used int
 }
 
 var own ports
 
 // Loopback returns a loopback address, host:port, without a listener. No other process
-// gets it, and this one gets it again only after 990 others. It is safe for concurrent use.
+// gets it, and this one gets it again only after all others. It is safe for concurrent use.
 func Loopback() (string, error) {
 	base, err := Base(1)
 	return address(base), err
 }
 
 // Base returns the first of n ports, one after the other, to which the same applies. n
-// is less than a hundred.
+// is less than 500.
 func Base(n int) (int, error) {
 	own.mu.Lock()
 	defer own.mu.Unlock()
-	for range count {
+	for range size {
 		base, err := own.next(n)
 		if err != nil {
 			return 0, err
@@ -66,36 +57,26 @@ func Base(n int) (int, error) {
 	return 0, errNone
 }
 
-// next returns the next n ports of a block, whether they are free or not.
+// next returns the next n ports of the block, whether they are free or not.
 func (p *ports) next(n int) (int, error) {
-	if n >= size {
+	if n >= size || p.holder == nil && !p.hold() {
 		return 0, errNone
 	}
-	if len(p.blocks) == 0 || p.used+n > size {
-		p.current, p.used = p.current+1, 1
-		if p.current >= len(p.blocks) && !p.hold() {
-			p.current = 0
-		}
-		if len(p.blocks) == 0 {
-			return 0, errNone
-		}
+	if p.used+n > size {
+		p.used = 1
 	}
-	base := p.blocks[p.current].first + p.used
+	base := p.first + p.used
 	p.used += n
 	return base, nil
 }
 
-// hold takes one more block, which no other process has, and says whether it could.
+// hold takes a block that no other process has, and says whether it could.
 func (p *ports) hold() bool {
-	if len(p.blocks) == most {
-		return false
-	}
-	begin := int(time.Now().UnixNano() % count)
-	for i := range count / size {
-		first := lowest + (begin/size+i)*size%count
+	begin := int(time.Now().UnixNano() % blocks)
+	for i := range blocks {
+		first := lowest + (begin+i)%blocks*size
 		if l, err := net.Listen("tcp", address(first)); err == nil {
-			p.blocks = append(p.blocks, block{l, first})
-			p.current = len(p.blocks) - 1
+			p.holder, p.first, p.used = l, first, 1
 			return true
 		}
 	}
