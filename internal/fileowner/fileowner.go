@@ -19,34 +19,26 @@ func KeepIn(dir string) error {
 	if err != nil {
 		return err
 	}
-	owner, err := statOf(dir)
-	if err != nil || int(owner.Uid) == os.Geteuid() {
-		return err
-	}
-	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		return give(path, entry.IsDir(), owner)
+		return KeepOf(path, dir)
 	})
 }
 
-// KeepOf gives one file that this user made to the owner of another file or directory.
-func KeepOf(file, other string) error {
+// KeepOf gives what this user made to the owner of another file or directory.
+func KeepOf(path, other string) error {
 	owner, err := statOf(other)
 	if err != nil || int(owner.Uid) == os.Geteuid() {
 		return err
 	}
-	return give(file, false, owner)
-}
-
-func give(path string, isDir bool, owner *syscall.Stat_t) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err
 	}
 	now, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || int(now.Uid) != os.Geteuid() || !isDir && (!info.Mode().IsRegular() || now.Nlink > 1) {
+	if !ok || int(now.Uid) != os.Geteuid() || !info.IsDir() && (!info.Mode().IsRegular() || now.Nlink > 1) {
 		return nil
 	}
 	return os.Lchown(path, int(owner.Uid), int(owner.Gid))
