@@ -29,14 +29,8 @@ type method struct {
 func (m *Metrics) newCallMetrics() callMetrics {
 	labels := []string{"grpc_type", "grpc_service", "grpc_method"}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-		m.registry.MustRegister(c)
-		return c
+		return m.factory.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
-	handling := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "grpc_server_handling_seconds", Help: "Time of calls on the server.", Buckets: seconds(),
-	}, labels)
-	m.registry.MustRegister(handling)
 	return callMetrics{
 		started: counter("grpc_server_started_total", "Calls that began on the server.", labels...),
 		handled: counter("grpc_server_handled_total", "Calls that ended on the server, with any outcome.", append(labels, "grpc_code")...),
@@ -44,7 +38,9 @@ func (m *Metrics) newCallMetrics() callMetrics {
 			"Messages that came from callers; one for each unary call.", labels...),
 		sent: counter("grpc_server_msg_sent_total",
 			"Messages that were sent to callers; one for each unary call that ended well.", labels...),
-		handling: handling,
+		handling: m.factory.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "grpc_server_handling_seconds", Help: "Time of calls on the server.", Buckets: seconds(),
+		}, labels),
 		exchanged: m.counterVec("exchange_calls_total",
 			"Calls that came in messages of the Exchange stream and ended, by the method of the same name.", "grpc_method", "grpc_code"),
 	}

@@ -79,7 +79,6 @@ func (d *databases) make(label string) *database {
 	return made
 }
 
-// of returns the counters of a folded database.
 func (d *databases) of(name string) *database {
 	if found, ok := d.known.Load(name); ok {
 		return found.(*database)
@@ -140,12 +139,12 @@ func (m *Metrics) Issued() map[string]uint64 {
 	return total
 }
 
-func read(c prometheus.Counter) uint64 {
+func read(c prometheus.Counter) uint64 { return uint64(written(c).GetCounter().GetValue()) }
+
+func written(metric prometheus.Metric) *dto.Metric {
 	var m dto.Metric
-	if err := c.Write(&m); err != nil {
-		return 0 // A counter on its own has no labels that could be wrong.
-	}
-	return uint64(m.GetCounter().GetValue())
+	_ = metric.Write(&m) // A metric on its own has no labels that could be wrong.
+	return &m
 }
 
 // Refused counts calls that ended with an error, by its reason.

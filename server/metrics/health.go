@@ -36,11 +36,11 @@ func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), name
 			return
 		}
 		defer scraping.Delete(who)
+		answer := hidden
 		if names(r) {
-			named.ServeHTTP(w, r)
-			return
+			answer = named
 		}
-		hidden.ServeHTTP(w, r)
+		answer.ServeHTTP(w, r)
 	}))
 	handle("GET /livez", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		// A node must not be restarted because it has no quorum.

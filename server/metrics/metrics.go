@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/idnode/idnode/cluster"
@@ -28,7 +29,9 @@ const (
 // Metrics are the metrics of one node. Its methods are safe for concurrent use,
 // except Observe and Methods, which are called before anything is served.
 type Metrics struct {
-	registry  *prometheus.Registry
+	registry *prometheus.Registry
+	// factory makes metrics and registers them.
+	factory   promauto.Factory
 	databases *databases
 	// refused and connectionsRefused are by reason.
 	refused, connectionsRefused *prometheus.CounterVec
@@ -46,9 +49,12 @@ type Metrics struct {
 
 // New returns the metrics of a node that runs this version of the program.
 func New(version string) *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.registry.MustRegister(buildInfo(version))
+	registry := prometheus.NewRegistry()
+	m := &Metrics{registry: registry, factory: promauto.With(registry)}
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.factory.NewGaugeVec(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "build_info", Help: "Which program this is; always 1.",
+	}, []string{"version", "revision", "go_version"}).WithLabelValues(version, revision(), runtime.Version()).Set(1)
 	m.databases = m.newDatabases()
 	m.refused = m.counterVec("requests_refused_total", "Calls that ended with an error, by its reason.", "reason")
 	m.connectionsRefused = m.counterVec("connections_refused_total", "Connections of callers that were refused, by the reason.", "reason")
@@ -68,14 +74,6 @@ func handler(of prometheus.Gatherer) http.Handler {
 	return promhttp.HandlerFor(of, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout})
 }
 
-func buildInfo(version string) prometheus.Collector {
-	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Namespace: namespace, Name: "build_info", Help: "Which program this is; always 1.",
-	}, []string{"version", "revision", "go_version"})
-	info.WithLabelValues(version, revision(), runtime.Version()).Set(1)
-	return info
-}
-
 // revision is the commit that the program was built from, or "".
 func revision() string {
 	info, _ := debug.ReadBuildInfo()
@@ -91,27 +89,19 @@ func revision() string {
 }
 
 func (m *Metrics) counter(name, help string) prometheus.Counter {
-	c := prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help})
-	m.registry.MustRegister(c)
-	return c
+	return m.factory.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help})
 }
 
 func (m *Metrics) counterVec(name, help string, labels ...string) *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
-	m.registry.MustRegister(c)
-	return c
+	return m.factory.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
 }
 
 func (m *Metrics) gauge(name, help string) prometheus.Gauge {
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help})
-	m.registry.MustRegister(g)
-	return g
+	return m.factory.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help})
 }
 
 func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
-	h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets})
-	m.registry.MustRegister(h)
-	return h
+	return m.factory.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets})
 }
 
 // CertificatesRead counts a change of the certificate files; err is the reason why it
@@ -132,11 +122,11 @@ func (m *Metrics) Certificates(validUntil func() (own, ca time.Time)) {
 }
 
 func (m *Metrics) daysLeft(certificate string, until func() time.Time) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	m.factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: namespace, Name: "tls_certificate_days_left",
 		Help:        "For how many days a certificate is still valid; below zero once it is not.",
 		ConstLabels: prometheus.Labels{"certificate": certificate},
-	}, func() float64 { return time.Until(until()).Hours() / 24 }))
+	}, func() float64 { return time.Until(until()).Hours() / 24 })
 }
 
 // seconds are the buckets of what a disk or a network takes: 0.1 ms to 3.3 s.

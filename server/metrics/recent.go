@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/proto"
 
@@ -54,7 +53,7 @@ func (m *Metrics) recentAt(now time.Time) *peerv1.Figures {
 }
 
 func (m *Metrics) sampleAt(now time.Time) sample {
-	s := sample{at: now, commits: histogramOf(m.groupTook), written: histogramOf(m.logWrite)}
+	s := sample{at: now, commits: written(m.groupTook).GetHistogram(), written: written(m.logWrite).GetHistogram()}
 	for strategy, n := range m.Issued() {
 		s.ids += n
 		if strategy == strategies[docid.Identity] {
@@ -62,14 +61,6 @@ func (m *Metrics) sampleAt(now time.Time) sample {
 		}
 	}
 	return s
-}
-
-func histogramOf(h prometheus.Histogram) *dto.Histogram {
-	var m dto.Metric
-	if err := h.Write(&m); err != nil {
-		return nil // A histogram on its own has no labels that could be wrong.
-	}
-	return m.GetHistogram()
 }
 
 func between(from, to sample) *peerv1.Figures {

@@ -71,7 +71,6 @@ func (s *space) look(ctx context.Context, names Names) {
 	}
 }
 
-// greatest returns the greatest value of a list that comes in pages.
 func greatest[T any](ctx context.Context, page func(after string) []T, read func(T) (name string, value int64)) int64 {
 	var most int64
 	after := ""

@@ -63,8 +63,7 @@ func (r *reader) Collect(out chan<- prometheus.Metric) {
 	g := gauges(out)
 	g.set("held_bytes", "What is held for callers: requests, and answers that were not read.", float64(r.sources.HeldBytes()))
 	r.reserve(g)
-	r.quorum(g)
-	r.members(g)
+	r.cluster(g)
 	r.state(g)
 	r.etags(g)
 	r.raft(g)
@@ -100,13 +99,10 @@ func (r *reader) reserve(g gauges) {
 	g.set("hilo_reserve_for_seconds", "For how long a reserve should last at least; 0 if the node keeps none.", total.For.Seconds())
 }
 
-func (r *reader) quorum(g gauges) {
+func (r *reader) cluster(g gauges) {
 	g.flag("quorum_present", "1 if a quorum is in reach, else 0.", r.sources.Cluster.HasQuorum())
 	g.set("quorum_missing_seconds", "For how long no quorum has been in reach; 0 if one is.",
 		r.sources.Cluster.QuorumMissing().Seconds())
-}
-
-func (r *reader) members(g gauges) {
 	status := r.sources.Cluster.Status()
 	g.flag("storage_full", "1 if free space is below the low-water mark on this node or on a quorum, so that nothing is proposed.",
 		status.StorageFull)
