@@ -38,8 +38,8 @@ func FromEnv(getenv func(string) string) (*Manager, error) {
 		return nil, fmt.Errorf("NOTIFY_SOCKET is %q, and only sockets in the file system and abstract ones are known", path)
 	}
 	m := &Manager{socket: &net.UnixAddr{Name: path, Net: "unixgram"}}
-	text := getenv("WATCHDOG_USEC")
-	if text == "" || !forThisProcess(getenv("WATCHDOG_PID")) {
+	text, pid := getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID")
+	if text == "" || pid != "" && pid != strconv.Itoa(os.Getpid()) { // What a parent left in the environment is for the parent.
 		return m, nil
 	}
 	microseconds, err := strconv.ParseInt(text, 10, 64)
@@ -49,10 +49,6 @@ func FromEnv(getenv func(string) string) (*Manager, error) {
 	m.watchdog = time.Duration(microseconds) * time.Microsecond
 	return m, nil
 }
-
-// forThisProcess says whether pid, if it is given, is this process: a variable
-// that a parent left in the environment is for the parent.
-func forThisProcess(pid string) bool { return pid == "" || pid == strconv.Itoa(os.Getpid()) }
 
 func (m *Manager) tell(message string) error {
 	conn, err := net.DialUnix(m.socket.Net, nil, m.socket)

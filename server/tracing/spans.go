@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -63,17 +64,8 @@ func (p proposer) Propose(ctx context.Context, operation []byte) ([]byte, error)
 func (p proposer) ProposeAll(ctx context.Context, ops [][]byte) ([][]byte, []error) {
 	ctx, span := p.tracing.tracer.Start(ctx, spanPropose, trace.WithAttributes(operations(len(ops))))
 	results, errs := p.next.ProposeAll(ctx, ops)
-	end(span, firstOf(errs))
+	end(span, cmp.Or(errs...))
 	return results, errs
-}
-
-func firstOf(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Cluster returns events that also follow groups and entries.
