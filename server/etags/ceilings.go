@@ -85,12 +85,12 @@ func (k *Keeper) setBeyond(refused []string, notAsked []*raftlogv1.EtagRaiseTo) 
 		k.beyond.Store(nil)
 		return
 	}
-	beyond := make(map[string]struct{}, len(refused)+len(notAsked))
+	beyond := make(map[string]bool, len(refused)+len(notAsked))
 	for _, database := range refused {
-		beyond[database] = struct{}{}
+		beyond[database] = true
 	}
 	for _, to := range notAsked {
-		beyond[to.GetDatabase()] = struct{}{}
+		beyond[to.GetDatabase()] = true
 	}
 	k.beyond.Store(&beyond)
 	if before == nil {
@@ -101,11 +101,7 @@ func (k *Keeper) setBeyond(refused []string, notAsked []*raftlogv1.EtagRaiseTo) 
 
 func (k *Keeper) isBeyond(database string) bool {
 	beyond := k.beyond.Load()
-	if beyond == nil {
-		return false
-	}
-	_, is := (*beyond)[database]
-	return is
+	return beyond != nil && (*beyond)[database]
 }
 
 // raise asks for the ceilings of a batch, and returns the databases for which there is no
@@ -134,7 +130,7 @@ func (k *Keeper) tellCleanStop(ctx context.Context, last map[string]uint64) erro
 	if start == 0 {
 		return errors.New("the cluster never answered an announcement")
 	}
-	ctx, cancel := context.WithTimeout(ctx, k.cfg.StopTimeout)
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	for databases := slices.Sorted(maps.Keys(last)); ; {
 		stop := &raftlogv1.EtagCleanStop{Node: k.cfg.NodeID, Start: start}

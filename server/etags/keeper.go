@@ -3,6 +3,7 @@
 package etags
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,17 +17,13 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Defaults of Config.
 const (
-	// DefaultStartWait is longer than an election under load, so that a node that starts
+	// defaultStartWait is longer than an election under load, so that a node that starts
 	// beside a healthy cluster gets its answer.
-	DefaultStartWait = 5 * time.Second
-	// DefaultStopTimeout bounds the proposals at a stop. If they fail, the next start leaves
-	// a gap.
-	DefaultStopTimeout = 2 * time.Second
-)
-
-const (
+	defaultStartWait = 5 * time.Second
+	// stopTimeout bounds the report of a clean stop to the cluster. If it fails, the next start
+	// leaves a gap.
+	stopTimeout = 2 * time.Second
 	// raiseTimeout bounds one raise of ceilings. It is longer than the cluster's wait for a leader
 	// (2 s).
 	raiseTimeout = 5 * time.Second
@@ -42,31 +39,13 @@ type Config struct {
 	// NodeID is this node's Raft id, 16 bytes.
 	NodeID []byte
 	// StartWait is how long a start waits for the cluster before the counters continue from
-	// the disk alone. 0 means the default, less than 0 no wait.
+	// the disk alone. 0 means 5 s, less than 0 no wait.
 	StartWait time.Duration
-	// StopTimeout bounds the report of a clean stop to the cluster.
-	StopTimeout time.Duration
-	// ClusterCheck, if set, returns why the node serves no callers yet: it may be in the
+	// ClusterCheck returns why the node serves no callers yet, or nil: it may be in the
 	// place of another cluster's node.
 	ClusterCheck func() error
 	// Logger logs a disk that was set back, and failures.
 	Logger *slog.Logger
-}
-
-func (c Config) withDefaults() Config {
-	if c.StartWait == 0 {
-		c.StartWait = DefaultStartWait
-	}
-	if c.StopTimeout <= 0 {
-		c.StopTimeout = DefaultStopTimeout
-	}
-	if c.ClusterCheck == nil {
-		c.ClusterCheck = func() error { return nil }
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	return c
 }
 
 // phase is a keeper's phase. It only rises.
@@ -90,13 +69,11 @@ type Keeper struct {
 	cfg   Config
 	phase atomic.Int32
 
-	// first is closed at the first announcement.
-	first chan struct{}
 	// announced holds a value if there is a new announcement for the loop.
 	announced chan struct{}
 	// beyond are the databases for which the cluster keeps no ceiling, because they are
 	// beyond its limit; nil if there are none. The loop replaces the map.
-	beyond atomic.Pointer[map[string]struct{}]
+	beyond atomic.Pointer[map[string]bool]
 
 	// cancel ends the loop; done is closed when it has ended.
 	cancel context.CancelFunc
@@ -125,10 +102,10 @@ type Keeper struct {
 // NewKeeper returns a keeper whose loop is running. The owner must call Stop, which also
 // closes the counters.
 func NewKeeper(cfg Config) *Keeper {
+	cfg.StartWait = cmp.Or(cfg.StartWait, defaultStartWait)
 	ctx, cancel := context.WithCancel(context.Background())
 	k := &Keeper{
-		cfg:       cfg.withDefaults(),
-		first:     make(chan struct{}),
+		cfg:       cfg,
 		announced: make(chan struct{}, 1),
 		cancel:    cancel,
 		done:      make(chan struct{}),
@@ -174,7 +151,6 @@ func (k *Keeper) Announced(state *raftlogv1.EtagState) {
 	k.start = max(k.start, state.GetStart())
 	if k.view == nil {
 		k.view = viewOf(state)
-		close(k.first)
 	}
 	select {
 	case k.announced <- struct{}{}:
@@ -249,22 +225,18 @@ func (k *Keeper) awaitCluster(ctx context.Context) {
 	timer := time.NewTimer(max(k.cfg.StartWait, 0))
 	defer timer.Stop()
 	select {
-	case <-k.first:
-		return
+	case <-k.announced:
 	case <-ctx.Done():
 	case <-timer.C:
-	}
-	select {
-	case <-k.first:
-	default:
-		if ctx.Err() == nil {
+		select {
+		case <-k.announced:
+		default:
 			k.cfg.Logger.Warn("no cluster has answered yet: a node that has its tag gives server-side ids from its disk alone",
 				"waited", k.cfg.StartWait)
 		}
 	}
 }
 
-// work applies announcements, then raises ceilings.
 func (k *Keeper) work(ctx context.Context) error {
 	if !k.takeOver() {
 		return nil
@@ -330,8 +302,8 @@ func (k *Keeper) startNumber() uint64 {
 }
 
 // Stop ends the keeper: it hands out no more etags, and writes their exact values to the
-// disk, and then, within StopTimeout and ctx, to the cluster. It takes at most twice
-// StopTimeout and the time to close the counters. It must be called while the node can still
+// disk, and then, within 2 s and ctx, to the cluster. It takes at most 4 s and the time to
+// close the counters. It must be called while the node can still
 // propose, so before leadership is transferred. An error means that the next start will leave
 // a gap, and nothing worse. Further calls return the same error.
 func (k *Keeper) Stop(ctx context.Context) error {
@@ -365,7 +337,7 @@ var errNotCompared = errors.New("the etags on disk were not compared with what t
 // the cluster. A loop that is blocked by the disk, or by a proposer that ignores its context,
 // counts as one that has not; closing the counters concurrently is safe.
 func (k *Keeper) awaitLoop(ctx context.Context) (compared bool) {
-	ctx, cancel := context.WithTimeout(ctx, k.cfg.StopTimeout)
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	select {
 	case <-k.done:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -90,7 +91,7 @@ func start(t *testing.T, w *world, d *disk, announced bool, change func(*Config)
 	}
 	r := &run{t: t, counters: counters, log: &logbuffer.Buffer{}}
 	cfg := Config{
-		Counters: counters, Proposer: w, NodeID: nodeA, StartWait: time.Minute,
+		Counters: counters, Proposer: w, NodeID: nodeA, StartWait: time.Minute, ClusterCheck: func() error { return nil },
 		Logger: slog.New(slog.NewTextHandler(r.log, nil)),
 	}
 	if change != nil {
@@ -363,16 +364,22 @@ func TestStopWithoutCluster(t *testing.T) {
 
 // TestStopIsBounded: a cluster that does not answer, or never has, does not delay a stop.
 func TestStopIsBounded(t *testing.T) {
-	w, d := newWorld(t), &disk{}
-	r := start(t, w, d, true, func(c *Config) { c.StopTimeout = 10 * time.Millisecond })
-	w.set(func(w *world) { w.block = make(chan struct{}) })
-	r.take(5)
-	if err := r.keeper.Stop(context.Background()); err == nil {
-		t.Error("a clean stop that the cluster never recorded")
-	}
-	r = start(t, w, &disk{}, false, nil)
-	if err := r.keeper.Stop(context.Background()); err == nil {
-		t.Error("a clean stop before the first announcement")
-	}
-	r.keeper.Announced(&raftlogv1.EtagState{})
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newWorld(t), &disk{}
+		r := start(t, w, d, true, nil)
+		w.set(func(w *world) { w.block = make(chan struct{}) })
+		r.take(5)
+		began := time.Now()
+		if err := r.keeper.Stop(context.Background()); err == nil {
+			t.Error("a clean stop that the cluster never recorded")
+		}
+		if took := time.Since(began); took > 2*stopTimeout {
+			t.Errorf("the stop took %s", took)
+		}
+		r = start(t, w, &disk{}, false, nil)
+		if err := r.keeper.Stop(context.Background()); err == nil {
+			t.Error("a clean stop before the first announcement")
+		}
+		r.keeper.Announced(&raftlogv1.EtagState{})
+	})
 }

@@ -65,8 +65,7 @@ type Config struct {
 	// at most 24 h.
 	For time.Duration
 	// Tag returns the node's tag, and whether the cluster has confirmed it.
-	Tag func() (tag string, confirmed bool)
-	// Logger logs failures; nil discards them.
+	Tag    func() (tag string, confirmed bool)
 	Logger *slog.Logger
 }
 
@@ -92,9 +91,6 @@ type Keeper struct {
 
 // NewKeeper returns a keeper whose loop is running. The owner must call Stop.
 func NewKeeper(cfg Config) *Keeper {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	k := &Keeper{cfg: cfg, cancel: cancel, done: make(chan struct{}), tags: map[key]*list.Element{}, recent: list.New()}
 	go k.run(ctx)
@@ -165,8 +161,11 @@ func (k *Keeper) Take(database, tag string, size int64) (hilo.Range, bool) {
 
 // Discard gives up the numbers of a tag up to upTo, because they were taken otherwise; an
 // empty tag means all tags. The greatest integer discards all present numbers. It does not
-// block: the state calls it.
+// block: the state calls it. It may be called on the nil Keeper.
 func (k *Keeper) Discard(database, tag string, upTo int64) {
+	if k == nil {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if tag != "" {
@@ -276,7 +275,6 @@ func (k *Keeper) refill(ctx context.Context) {
 	}
 }
 
-// askAll requests grants concurrently, and returns the log's failures.
 func (k *Keeper) askAll(ctx context.Context, grants []grant) error {
 	errs := make([]error, len(grants))
 	var wg sync.WaitGroup

@@ -42,7 +42,6 @@ type tagState struct {
 	pieces []piece
 }
 
-// count counts a range that was taken.
 func (h *tagState) count(now time.Time, window time.Duration, numbers int64) {
 	h.roll(now, window)
 	h.last = now
@@ -74,12 +73,10 @@ func (h *tagState) use(now time.Time, window time.Duration) int64 {
 	return max(use, hilo.MinSize)
 }
 
-// need returns the count of numbers that the reserve should have.
 func (h *tagState) need(now time.Time, window time.Duration) int64 {
 	return min(h.use(now, window), MaxNumbers/2)
 }
 
-// left returns the count of numbers that can be given.
 func (h *tagState) left() (n int64) {
 	for _, p := range h.pieces {
 		n += p.left()
@@ -98,7 +95,6 @@ func (h *tagState) take(size int64) hilo.Range {
 	return r
 }
 
-// discard gives up the numbers up to upTo.
 func (h *tagState) discard(upTo int64) {
 	kept := h.pieces[:0]
 	for _, p := range h.pieces {

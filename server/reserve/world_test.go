@@ -2,6 +2,7 @@ package reserve
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -119,7 +120,8 @@ type node struct {
 // newNode makes a node, whose keeper ends with the test.
 func (w *world) newNode(length time.Duration) *node {
 	n := &node{world: w}
-	n.keeper = NewKeeper(Config{Cluster: n, For: length, Tag: func() (string, bool) { return "A", true }})
+	tag := func() (string, bool) { return "A", true }
+	n.keeper = NewKeeper(Config{Cluster: n, For: length, Tag: tag, Logger: slog.New(slog.DiscardHandler)})
 	w.mu.Lock()
 	w.nodes = append(w.nodes, n)
 	w.mu.Unlock()
