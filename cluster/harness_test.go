@@ -44,7 +44,6 @@ var (
 	_ cluster.Registry     = (*fsm.State)(nil)
 	_ cluster.Peers        = (*peer.Pool)(nil)
 	_ peer.Node            = peerSide{}
-	_ peer.Registry        = (*cluster.PeerSide)(nil)
 )
 
 // peerSide adds every node that asks: who may join is not the cluster's to say.
@@ -154,9 +153,9 @@ func (s *server) open(change func(*cluster.Config)) {
 		s.t.Fatalf("%s: %v", s.tag, err)
 	}
 	s.node = node
-	guard := peer.NewGuard(node.PeerSide(), nil)
-	s.api = grpc.NewServer(grpc.UnaryInterceptor(guard.Unary), grpc.StreamInterceptor(guard.Stream))
-	peer.NewServer(peerSide{node.PeerSide()}, nil).Register(s.api)
+	peers := peer.NewServer(peerSide{node.PeerSide()}, nil, nil)
+	s.api = grpc.NewServer(grpc.UnaryInterceptor(peers.Unary), grpc.StreamInterceptor(peers.Stream))
+	peers.Register(s.api)
 	s.serve()
 }
 

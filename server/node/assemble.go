@@ -44,7 +44,8 @@ func (n *Node) assemble() error {
 	n.callers = newCallers(n.cfg, n.metrics, n.log)
 	n.state = fsm.New(fsm.Config{
 		Logger: n.log, MaxFormat: n.cfg.Tuning.LogFormat, AnsweredAgain: n.metrics.AnsweredAgain,
-		EtagFloors: n.etagFloors, HiLoTaken: n.hiloTaken,
+		EtagFloors: n.etagFloors,
+		HiLoTaken:  func(database, tag string, upTo int64) { n.reserve.Discard(database, tag, upTo) },
 	})
 	if err := n.openCluster(); err != nil {
 		return err
@@ -58,8 +59,10 @@ func (n *Node) assemble() error {
 	if err := n.openEtags(); err != nil {
 		return err
 	}
+	var reserves service.Reserves
 	if n.cfg.ReserveFor > 0 {
 		n.reserve = reserve.NewKeeper(reserve.Config{Cluster: n.cluster, For: n.cfg.ReserveFor, Tag: n.cluster.Tag, Logger: n.log})
+		reserves = n.reserve
 	}
 	n.readiness = &readiness{cfg: n.cfg, cluster: n.cluster, state: n.state, keeper: n.keeper, health: grpcapi.NewHealth(n.Alive)}
 	auditor, err := n.openAudit()
@@ -67,7 +70,7 @@ func (n *Node) assemble() error {
 		return err
 	}
 	n.service = service.New(service.Config{
-		Reserves: n.reserves(), Proposer: n.opts.Tracing.Proposer(n.cluster), Linearizer: n.cluster, State: n.state, Etags: n.keeper,
+		Reserves: reserves, Proposer: n.opts.Tracing.Proposer(n.cluster), Linearizer: n.cluster, State: n.state, Etags: n.keeper,
 		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, CaughtUp: n.readiness.started.Load, OwnEtags: n.ownEtags,
 		OwnReserves: n.reserve.Left, ReserveTotal: n.reserve.Total,
 		ServerPrefix: n.cfg.ServerPrefix, CallTimeout: n.cfg.CallTimeout, MaxInFlight: n.cfg.MaxInFlight,
@@ -113,6 +116,10 @@ func (n *Node) openCluster() error {
 		},
 		Traceparent: n.opts.Tracing.Traceparent(), Logger: n.log,
 	})
+	var machine cluster.StateMachine = n.state
+	if n.opts.Watch != nil {
+		machine = n.opts.Watch(n.state)
+	}
 	c, tuned := n.cfg, n.cfg.Tuning
 	var err error
 	n.cluster, err = cluster.Open(cluster.Config{
@@ -127,7 +134,7 @@ func (n *Node) openCluster() error {
 		TrailingLogs: tuned.TrailingLogs,
 		Now:          n.opts.Now, LeaderWait: tuned.LeaderWait, StallLimit: c.StorageWatchdog, LeaderPriority: new(uint32(c.LeaderPriority)),
 		MinFreeBytes: uint64(c.StorageLowMark),
-		StateMachine: n.stateMachine(), TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
+		StateMachine: machine, TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
 		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, OnRemoved: n.disconnect, CallLimit: c.CallTimeout,
 		Events: n.opts.Tracing.Cluster(n.metrics.Cluster()),
 	})
@@ -150,13 +157,6 @@ func (n *Node) clusterID() string {
 	return hex.EncodeToString(n.cluster.ClusterID())
 }
 
-func (n *Node) stateMachine() cluster.StateMachine {
-	if n.opts.Watch == nil {
-		return n.state
-	}
-	return n.opts.Watch(n.state)
-}
-
 // introduce returns this node's identity for calls to other nodes, which are made only after
 // openCluster.
 func (n *Node) introduce() peer.Introduction {
@@ -176,7 +176,6 @@ func (n *Node) announced(m *raftlogv1.MemberResult) {
 	n.keeper.Announced(known)
 }
 
-// disconnect closes the gRPC port's connections with a removed member.
 func (n *Node) disconnect(m *raftlogv1.Member) {
 	n.callers.grpc.Disconnect(m.GetId())
 	n.pool.Disconnect(m.GetTag())
@@ -188,21 +187,6 @@ func (n *Node) etagFloors(nodeID []byte, state *raftlogv1.EtagState) {
 	if bytes.Equal(nodeID, n.cluster.ID().Bytes()) {
 		n.keeper.Floors(state)
 	}
-}
-
-// hiloTaken passes on that numbers of a tag were taken other than by a range. Before Start
-// there is no reserve.
-func (n *Node) hiloTaken(database, tag string, upTo int64) {
-	if n.reserve != nil {
-		n.reserve.Discard(database, tag, upTo)
-	}
-}
-
-func (n *Node) reserves() service.Reserves {
-	if n.reserve == nil {
-		return nil
-	}
-	return n.reserve
 }
 
 func (n *Node) openEtags() error {
@@ -249,14 +233,14 @@ func (n *Node) openServer() {
 		creds, authorize = credentials.NewTLS(n.certs.Server()), n.certs.namesMember
 	}
 	creds = n.callers.grpc.Credentials(creds)
-	guard := peer.NewGuard(n.cluster.PeerSide(), authorize)
+	peers := peer.NewServer(peerSide{n.cluster.PeerSide(), n.service}, authorize, n.opts.Tracing.Peer())
 	n.server = grpcapi.NewServer(grpcapi.Config{
 		MaxSendBytes: raftlog.MaxMessageBytes, // Callers' answers are bounded where they are made.
 		MaxStreams:   uint32(max(grpcapi.DefaultMaxStreams, n.cfg.MaxInFlight)), Logger: n.log, Observer: n.metrics,
 		StartSpan: n.opts.Tracing.Exchange(),
-		Options:   append(n.opts.Tracing.ServerOptions(), grpc.ChainUnaryInterceptor(guard.Unary), grpc.ChainStreamInterceptor(guard.Stream)),
+		Options:   append(n.opts.Tracing.ServerOptions(), grpc.ChainUnaryInterceptor(peers.Unary), grpc.ChainStreamInterceptor(peers.Stream)),
 	}, creds, n.service, n.readiness.health)
-	peer.NewServer(peerSide{n.cluster.PeerSide(), n.service}, n.opts.Tracing.Peer()).Register(n.server)
+	peers.Register(n.server)
 }
 
 // openAudit returns nil for a node without an audit log.
@@ -293,8 +277,6 @@ func (n *Node) ownEtags() []service.OwnEtag {
 	return etags
 }
 
-// maxDatabases returns the number of databases for which the cluster keeps ceilings of this
-// node.
 func (n *Node) maxDatabases() int {
 	limit, _ := n.state.Setting("max-databases")
 	return int(limit.Value)

@@ -59,7 +59,6 @@ func (c *certificates) check(leaf *x509.Certificate) error {
 	return nil
 }
 
-// nodes returns the check that a certificate is a node's.
 func (c *certificates) nodes() tlsconf.Nodes {
 	return tlsconf.Nodes{Cluster: c.clusterID}
 }
@@ -89,8 +88,7 @@ func (c *certificates) ends() func() time.Time {
 	}
 }
 
-// namesMember returns nil if the certificate of a call's connection names the member with
-// this tag.
+// namesMember is a peer.Authorize.
 func (c *certificates) namesMember(ctx context.Context, tag string) error {
 	p, ok := grpcpeer.FromContext(ctx)
 	if !ok {
@@ -119,14 +117,8 @@ func (c *certificates) peerCredentials() func(tag string) credentials.TransportC
 }
 
 func (c *certificates) peerConfig(tag string) *tls.Config {
-	cfg := c.Client("")
+	cfg := c.Client(tag)
 	cfg.MinVersion = tls.VersionTLS13
-	if tag != "" {
-		// Only an invalid tag or a missing CA fails: neither gets here.
-		if named, err := c.PeerClient(tag); err == nil {
-			cfg = named
-		}
-	}
 	cfg.VerifyConnection = func(state tls.ConnectionState) error { return c.nodes().Peer(state, tag) }
 	return cfg
 }
@@ -140,18 +132,12 @@ type newestCredentials struct {
 	config func() *tls.Config
 }
 
-// ServerHandshake implements credentials.TransportCredentials; these are a client's.
-func (c newestCredentials) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return nil, nil, errors.New("these credentials are a client's")
-}
-
 func (c newestCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return credentials.NewTLS(c.config()).ClientHandshake(ctx, authority, conn)
 }
 
 func (c newestCredentials) Clone() credentials.TransportCredentials { return c }
 
-// raftTLS returns the TLS configurations for both directions of the Raft port.
 func (c *certificates) raftTLS() *cluster.TLS {
 	if c == nil {
 		return nil

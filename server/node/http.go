@@ -45,7 +45,6 @@ func (p *port) finish() <-chan struct{} {
 	return gone
 }
 
-// close closes the port and all its connections.
 func (p *port) close() {
 	if p.server != nil {
 		_ = p.server.Close()
@@ -108,17 +107,18 @@ func (n *Node) openMetrics() (err error) {
 	return nil
 }
 
-// serve serves on all ports. The returned channel gets the error of a port that fails.
+// serve serves on all ports, and returns a channel for the error of a port that fails.
 func (n *Node) serve() <-chan error {
 	served := make(chan error, 3)
-	go func() { served <- fmt.Errorf("the gRPC port: %w", n.server.Serve(n.listener)) }()
+	start := func(name string, serve func(net.Listener) error, on net.Listener) {
+		go func() { served <- fmt.Errorf("the %s port: %w", name, serve(on)) }()
+	}
+	start("gRPC", n.server.Serve, n.listener)
 	if n.http.server != nil {
-		go func() { served <- fmt.Errorf("the HTTP port: %w", n.http.server.Serve(n.http.listener)) }()
+		start("HTTP", n.http.server.Serve, n.http.listener)
 	}
 	if n.metricsPort.server != nil {
-		go func() {
-			served <- fmt.Errorf("the metrics port: %w", n.metricsPort.server.Serve(n.metricsPort.listener))
-		}()
+		start("metrics", n.metricsPort.server.Serve, n.metricsPort.listener)
 	}
 	return served
 }

@@ -161,7 +161,6 @@ func (n *Node) followHealth(ctx context.Context, unguarded chan<- error) {
 	}
 }
 
-// survey looks for the fullest counters once the state is there, and then periodically.
 func (n *Node) survey(ctx context.Context) {
 	if n.Ready(ctx) == nil {
 		n.metrics.Survey(ctx, n.state)

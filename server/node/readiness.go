@@ -29,7 +29,6 @@ type readiness struct {
 	started, stopping atomic.Bool
 }
 
-// readyPause is the interval at which readiness is checked.
 const readyPause = 20 * time.Millisecond
 
 func (r *readiness) await(ctx context.Context) error {
@@ -126,7 +125,6 @@ const fullWarning = "storage is full, here or on a majority: identities, ranges 
 const slowWarning = "storage is slow: a write to the log took longer than a sixth of storage-watchdog, and this node does not get " +
 	"leadership for some seconds"
 
-// warnings returns the warnings for an operator, whether the node is ready or not.
 func (r *readiness) warnings() []string {
 	warnings := r.cluster.Warnings()
 	if r.cluster.StorageFull() {

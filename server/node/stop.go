@@ -169,18 +169,13 @@ func (n *Node) release() error {
 		n.pool.Close()
 	}
 	errs = append(errs, n.audit.Close())
-	n.abandonTraces()
-	return errors.Join(errs...)
-}
-
-// abandonTraces ends the tracing of a node that cannot go on: the newest traces may show the
-// cause, so they get a short time.
-func (n *Node) abandonTraces() {
-	ctx, cancel := context.WithTimeout(context.Background(), abandonLimit/2)
+	// The newest traces may show why the node cannot go on, so they get a short time.
+	ctx, cancel = context.WithTimeout(context.Background(), abandonLimit/2)
 	defer cancel()
 	if err := n.opts.Tracing.Shutdown(ctx); err != nil {
 		n.log.Warn("the newest traces were not sent", "error", err)
 	}
+	return errors.Join(errs...)
 }
 
 // takeSteps takes the steps in their order, each within its own limit, even if earlier steps

@@ -29,10 +29,7 @@ type Connections struct {
 // info, or else for the address at the other end. nil means that the caller has too many.
 type Count func(conn net.Conn, info credentials.AuthInfo) *budget.Connection
 
-// errTooMany ends a connection; the other end sees only the end.
-var errTooMany = errors.New("the caller has too many connections")
-
-// NewConnections returns empty Connections. count may be nil.
+// NewConnections returns empty Connections.
 func NewConnections(count Count) *Connections {
 	return &Connections{count: count, open: map[*conn]struct{}{}}
 }
@@ -64,7 +61,7 @@ func (c *Connections) Keep(accepted func(credentials.AuthInfo) bool) {
 // wholeTime.
 func (c *Connections) EndStalled(now time.Time) {
 	c.end(func(conn *conn) bool {
-		return conn.held.Stalled(now) || conn.unfinished != nil && conn.unfinished.overdue(now) && !conn.isMembers()
+		return conn.held.Stalled(now) || conn.unfinished.overdue(now) && !conn.isMembers()
 	})
 }
 
@@ -89,13 +86,11 @@ func (k knownCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.A
 	if err != nil {
 		return secured, info, err
 	}
-	known := &conn{Conn: secured, raw: raw, info: info, all: k.all}
-	if k.all.count != nil {
-		if known.held = k.all.count(raw, info); known.held == nil {
-			return secured, info, errTooMany
-		}
-		known.unfinished = newUnfinished()
+	held := k.all.count(raw, info)
+	if held == nil {
+		return secured, info, errors.New("the caller has too many connections") // The other end sees only the end.
 	}
+	known := &conn{Conn: secured, raw: raw, info: info, all: k.all, held: held, unfinished: newUnfinished()}
 	k.all.mu.Lock()
 	k.all.open[known] = struct{}{}
 	k.all.mu.Unlock()
@@ -113,9 +108,8 @@ type conn struct {
 	// info has the certificate of the other end, if there is TLS.
 	info credentials.AuthInfo
 	all  *Connections
-	// held is the caller's account in the budget; nil if there is no budget.
-	held *budget.Connection
-	// unfinished is nil if held is nil.
+	// held is the caller's account in the budget.
+	held       *budget.Connection
 	unfinished *unfinished
 
 	mu sync.Mutex
@@ -139,9 +133,6 @@ var (
 // count resets. A member's connection stays.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if c.held == nil {
-		return n, err
-	}
 	now := time.Now()
 	more, held, resets := c.unfinished.read(b[:n], now)
 	if !c.held.Resets(now, resets) && !c.isMembers() {
@@ -160,10 +151,8 @@ func (c *conn) Read(b []byte) (int, error) {
 }
 
 func (c *conn) Write(b []byte) (int, error) {
-	if c.held != nil {
-		if less := c.unfinished.wrote(b); less > 0 {
-			c.held.Sent(less)
-		}
+	if less := c.unfinished.wrote(b); less > 0 {
+		c.held.Sent(less)
 	}
 	return c.Conn.Write(b)
 }
@@ -211,7 +200,7 @@ type remote struct {
 	conn *conn
 }
 
-// Budget returns the caller's account in the budget; nil if there is no budget.
+// Budget returns the caller's account in the budget.
 func (r remote) Budget() *budget.Connection { return r.conn.held }
 
 // callsAs records the member that makes the call of ctx, and reports whether the member is

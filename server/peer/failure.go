@@ -55,19 +55,15 @@ func encode(err error) error {
 	case errors.As(err, &refused) && refused.Refused() != nil:
 		return fail(codes.FailedPrecondition, err.Error(), &peerv1.Failure{Refusal: refused.Refused()})
 	case errors.As(err, &known):
-		return fail(codeOf(known), err.Error(), &peerv1.Failure{Outcome: uint32(known.Outcome), Reason: uint32(known.Reason)})
+		code := codes.Aborted // No caller retries a proposal that may have been applied.
+		if known.Outcome == outcome.NotApplied {
+			code = codes.Unavailable
+		}
+		return fail(code, err.Error(), &peerv1.Failure{Outcome: uint32(known.Outcome), Reason: uint32(known.Reason)})
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return status.FromContextError(err).Err()
 	}
 	return status.Error(codes.Internal, err.Error())
-}
-
-// codeOf returns a code with which no caller retries a proposal that may have been applied.
-func codeOf(e *outcome.Error) codes.Code {
-	if e.Outcome == outcome.NotApplied {
-		return codes.Unavailable
-	}
-	return codes.Aborted
 }
 
 // decode returns a gRPC status as the error that was encoded: its code, outcome and refusal.

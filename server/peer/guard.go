@@ -11,44 +11,23 @@ import (
 
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
-	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
-
-// Registry is the guard's view of the members. *cluster.PeerSide implements it.
-type Registry interface {
-	// ClusterID returns the id of this node's cluster; empty before it has one.
-	ClusterID() []byte
-	// Member returns the member with this raw Raft id, even a removed one.
-	Member(id []byte) (*raftlogv1.Member, bool)
-}
 
 // Authorize returns nil if the certificate of ctx's caller names the member with this tag.
 type Authorize func(ctx context.Context, tag string) error
 
-// Guard decides which callers may use the PeerService. Its interceptors pass the calls of
-// all other services.
-type Guard struct {
-	registry  Registry
-	authorize Authorize
-}
-
-// NewGuard returns a Guard. authorize is nil without TLS: then a caller's introduction is
-// not verified.
-func NewGuard(registry Registry, authorize Authorize) *Guard {
-	return &Guard{registry: registry, authorize: authorize}
-}
-
-// Unary is an interceptor for a gRPC server.
-func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if err := g.check(ctx, info.FullMethod); err != nil {
+// Unary is an interceptor for the gRPC server: it decides which callers may use the service, and
+// passes the calls of all other services.
+func (s *Server) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if err := s.check(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
 	return handler(ctx, req)
 }
 
-// Stream is an interceptor for a gRPC server.
-func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if err := g.check(stream.Context(), info.FullMethod); err != nil {
+// Stream is Unary for streams.
+func (s *Server) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if err := s.check(stream.Context(), info.FullMethod); err != nil {
 		return err
 	}
 	return handler(srv, stream)
@@ -56,7 +35,7 @@ func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 
 // check returns nil if the caller may make the call. Its errors mean that the call has had
 // no effect.
-func (g *Guard) check(ctx context.Context, method string) error {
+func (s *Server) check(ctx context.Context, method string) error {
 	if !strings.HasPrefix(method, "/"+peerv1.PeerService_ServiceDesc.ServiceName+"/") {
 		return nil
 	}
@@ -64,28 +43,28 @@ func (g *Guard) check(ctx context.Context, method string) error {
 	switch method {
 	case peerv1.PeerService_Hello_FullMethodName, peerv1.PeerService_Join_FullMethodName:
 		// The caller, or this node, has no cluster yet.
-		return g.certified(ctx, caller.Tag)
+		return s.certified(ctx, caller.Tag)
 	}
-	return g.checkMember(ctx, caller, method == peerv1.PeerService_Ping_FullMethodName)
+	return s.checkMember(ctx, caller, method == peerv1.PeerService_Ping_FullMethodName)
 }
 
 // checkMember accepts present members. A removed member may ping: the answer tells it.
-func (g *Guard) checkMember(ctx context.Context, caller Introduction, ping bool) error {
-	own := g.registry.ClusterID()
+func (s *Server) checkMember(ctx context.Context, caller Introduction, ping bool) error {
+	own := s.node.ClusterID()
 	if len(own) == 0 {
 		return fail(codes.Unavailable, "this node has no cluster yet", notApplied(outcome.Starting))
 	}
 	if !bytes.Equal(own, caller.ClusterID) {
 		return denied("the caller belongs to another cluster")
 	}
-	if err := g.checkPresent(ctx, caller, ping); err != nil || ping || !callsAs(ctx, caller.ID) {
+	if err := s.checkPresent(ctx, caller, ping); err != nil || ping || !callsAs(ctx, caller.ID) {
 		return err
 	}
-	return g.checkPresent(ctx, caller, ping)
+	return s.checkPresent(ctx, caller, ping)
 }
 
-func (g *Guard) checkPresent(ctx context.Context, caller Introduction, ping bool) error {
-	m, ok := g.registry.Member(caller.ID)
+func (s *Server) checkPresent(ctx context.Context, caller Introduction, ping bool) error {
+	m, ok := s.node.Member(caller.ID)
 	switch {
 	case !ok:
 		return denied("the caller is no member that this node knows")
@@ -94,17 +73,17 @@ func (g *Guard) checkPresent(ctx context.Context, caller Introduction, ping bool
 		failure.Removed = true
 		return fail(codes.PermissionDenied, "the caller was removed from the cluster", failure)
 	}
-	return g.certified(ctx, m.GetTag())
+	return s.certified(ctx, m.GetTag())
 }
 
-func (g *Guard) certified(ctx context.Context, tag string) error {
-	if g.authorize == nil {
+func (s *Server) certified(ctx context.Context, tag string) error {
+	if s.authorize == nil {
 		return nil
 	}
 	if tag == "" {
 		return denied("with TLS a node must say its tag, which its certificate names")
 	}
-	if err := g.authorize(ctx, tag); err != nil {
+	if err := s.authorize(ctx, tag); err != nil {
 		return denied("the caller's certificate does not name " + tag + ": " + err.Error())
 	}
 	return nil
@@ -135,7 +114,6 @@ type Introduction struct {
 	Tag string
 }
 
-// outgoing adds the introduction to the calls made with ctx.
 func (i Introduction) outgoing(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, keyNodeID, string(i.ID), keyClusterID, string(i.ClusterID), keyTag, i.Tag)
 }

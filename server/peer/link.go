@@ -55,7 +55,6 @@ func (l *link) close() {
 	}
 }
 
-// forward sends a group over the stream and returns its result.
 func (l *link) forward(ctx context.Context, group []byte, traceparent string) (raftlog.GroupResult, error) {
 	s, err := l.openStream()
 	if err != nil {
@@ -136,7 +135,6 @@ func (s *stream) run(client peerv1.PeerServiceClient) {
 	}
 }
 
-// read receives answers until the stream ends.
 func (s *stream) read(wire grpc.BidiStreamingClient[peerv1.ForwardRequest, peerv1.ForwardResponse]) {
 	defer s.cancel()
 	for {
@@ -226,7 +224,6 @@ func (s *stream) broken() bool {
 	return s.err != nil || s.ctx.Err() != nil
 }
 
-// forward sends a group and waits for its answer, or for ctx to end.
 func (s *stream) forward(ctx context.Context, p *pending) (raftlog.GroupResult, error) {
 	if err := s.enqueue(p); err != nil {
 		return raftlog.GroupResult{}, err

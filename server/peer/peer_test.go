@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
@@ -20,6 +22,7 @@ import (
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
+	"github.com/idnode/idnode/server/budget"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -109,14 +112,14 @@ type pair struct {
 
 func newPair(t *testing.T, authorize Authorize) *pair {
 	t.Helper()
+	b := budget.New(budget.Limits{Bytes: 1 << 30, Connections: 100})
 	p := &pair{
-		connections: NewConnections(nil),
+		connections: NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return b.Open("peers") }),
 		node:        &fakeNode{cluster: clusterOne}, self: Introduction{ClusterID: clusterOne, ID: idA, Tag: "A"},
 	}
-	guard := NewGuard(p.node, authorize)
-	p.server = grpc.NewServer(grpc.Creds(p.connections.Credentials(nil)), grpc.UnaryInterceptor(guard.Unary),
-		grpc.StreamInterceptor(guard.Stream))
-	p.peers = NewServer(p.node, withTraceparent)
+	p.peers = NewServer(p.node, authorize, withTraceparent)
+	p.server = grpc.NewServer(grpc.Creds(p.connections.Credentials(nil)), grpc.UnaryInterceptor(p.peers.Unary),
+		grpc.StreamInterceptor(p.peers.Stream))
 	p.peers.Register(p.server)
 	listener := bufconn.Listen(1 << 20)
 	served := make(chan struct{})
@@ -125,6 +128,7 @@ func newPair(t *testing.T, authorize Authorize) *pair {
 		_ = p.server.Serve(listener)
 	}()
 	p.pool = NewPool(PoolConfig{
+		Logger:    slog.New(slog.DiscardHandler),
 		Introduce: func() Introduction { return p.self }, Traceparent: traceparentOf,
 		DialContext: func(ctx context.Context, _ string) (net.Conn, error) {
 			conn, err := listener.DialContext(ctx)
@@ -296,6 +300,7 @@ func TestBrokenStream(t *testing.T) {
 // TestForwardToNobody cannot send anything: certainly not applied.
 func TestForwardToNobody(t *testing.T) {
 	pool := NewPool(PoolConfig{
+		Logger:      slog.New(slog.DiscardHandler),
 		Introduce:   func() Introduction { return Introduction{} },
 		DialContext: func(context.Context, string) (net.Conn, error) { return nil, errors.New("nobody there") },
 	})
@@ -330,6 +335,7 @@ func TestBlackHole(t *testing.T) {
 	var mu sync.Mutex
 	var far []net.Conn
 	pool := NewPool(PoolConfig{
+		Logger:    slog.New(slog.DiscardHandler),
 		Introduce: func() Introduction { return Introduction{} },
 		DialContext: func(context.Context, string) (net.Conn, error) {
 			near, hole := net.Pipe()
@@ -564,8 +570,8 @@ func TestSpeaksForAnother(t *testing.T) {
 
 // TestGuardLeavesOthersAlone lets calls of other services through.
 func TestGuardLeavesOthersAlone(t *testing.T) {
-	g := NewGuard(&fakeNode{}, func(context.Context, string) error { return errors.New("no") })
-	if err := g.check(t.Context(), "/idnode.v1.IdService/NextIdentity"); err != nil {
+	s := NewServer(&fakeNode{}, func(context.Context, string) error { return errors.New("no") }, nil)
+	if err := s.check(t.Context(), "/idnode.v1.IdService/NextIdentity"); err != nil {
 		t.Errorf("error %v for another service", err)
 	}
 }

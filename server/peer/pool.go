@@ -44,7 +44,7 @@ type PoolConfig struct {
 	Credentials func(tag string) credentials.TransportCredentials
 	// Dial overrides the addresses of nodes, by tag.
 	Dial map[string]string
-	// DialContext opens connections; nil means TCP.
+	// DialContext opens connections.
 	DialContext func(ctx context.Context, address string) (net.Conn, error)
 	// Traceparent returns the W3C traceparent of the trace in ctx, which is sent with a
 	// group; empty if there is none. Nil means never.
@@ -65,14 +65,6 @@ type target struct{ tag, address string }
 // NewPool returns a Pool without connections; they are made on use, and again after they
 // broke.
 func NewPool(cfg PoolConfig) *Pool {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
-	if cfg.DialContext == nil {
-		cfg.DialContext = func(ctx context.Context, address string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", address)
-		}
-	}
 	return &Pool{cfg: cfg, links: map[target]*link{}}
 }
 
@@ -90,7 +82,6 @@ func (p *Pool) Close() {
 
 var errClosed = errors.New("the connections to other nodes are closed")
 
-// target returns a node's target, with the override of its address.
 func (p *Pool) target(tag, address string) target {
 	if override, ok := p.cfg.Dial[tag]; ok && tag != "" {
 		address = override
@@ -116,10 +107,7 @@ func (p *Pool) link(tag, address string) (*link, error) {
 	return l, nil
 }
 
-// drop closes a broken connection; the next call makes a new one.
-func (p *Pool) drop(l *link) { p.dropIf(func(_ string, have *link) bool { return have == l }) }
-
-// Disconnect closes the connections to a node; the next call makes a new one.
+// Disconnect closes the connections to a node.
 func (p *Pool) Disconnect(tag string) {
 	p.dropIf(func(of string, _ *link) bool { return of == tag })
 }
@@ -133,7 +121,8 @@ func (p *Pool) Restarted(tag string, process uint64) {
 	})
 }
 
-// dropIf closes the connections for which match, given the node's tag, returns true.
+// dropIf closes the connections for which match, given the node's tag, returns true; the next
+// call makes a new one.
 func (p *Pool) dropIf(match func(tag string, l *link) bool) {
 	p.mu.Lock()
 	var dropped []*link
@@ -244,7 +233,7 @@ func (p *Pool) Ping(ctx context.Context, tag, address string, req *peerv1.PingRe
 	response, err := l.client.Ping(p.cfg.Introduce().outgoing(ctx), req)
 	if l.pinged(errors.Is(ctx.Err(), context.DeadlineExceeded) && time.Since(started) >= leastPing) >= maxMissedPings {
 		p.cfg.Logger.Info("giving up a connection on which nothing comes back", "tag", tag, "address", address)
-		p.drop(l)
+		p.dropIf(func(_ string, have *link) bool { return have == l })
 	}
 	if err == nil {
 		l.process.Store(response.GetProcess())

@@ -23,7 +23,10 @@ const maxStreamGroups = 64
 // Node answers the calls. *cluster.PeerSide implements it except for Join: the service
 // decides which node may become a member.
 type Node interface {
-	Registry
+	// ClusterID returns the id of this node's cluster; empty before it has one.
+	ClusterID() []byte
+	// Member returns the member with this raw Raft id, even a removed one.
+	Member(id []byte) (*raftlogv1.Member, bool)
 	HandleHello(ctx context.Context, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error)
 	HandleForward(ctx context.Context, group []byte) (raftlog.GroupResult, error)
 	HandleReadIndex(ctx context.Context) (uint64, error)
@@ -33,11 +36,12 @@ type Node interface {
 	HandleMayRemove(ctx context.Context, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error)
 }
 
-// Server is the PeerService. It must be served behind a Guard.
+// Server is the PeerService. It must be served behind its interceptors.
 type Server struct {
 	peerv1.UnimplementedPeerServiceServer
-	node  Node
-	trace Trace
+	node      Node
+	authorize Authorize
+	trace     Trace
 	// most is the size of the largest answer, in bytes.
 	most int
 }
@@ -48,9 +52,10 @@ type Trace func(ctx context.Context, traceparent string) context.Context
 
 var _ peerv1.PeerServiceServer = (*Server)(nil)
 
-// NewServer returns a Server for the node. trace may be nil.
-func NewServer(node Node, trace Trace) *Server {
-	return &Server{node: node, trace: trace, most: raftlog.MaxMessageBytes}
+// NewServer returns a Server for the node. authorize is nil without TLS: then a caller's
+// introduction is not verified. trace may be nil.
+func NewServer(node Node, authorize Authorize, trace Trace) *Server {
+	return &Server{node: node, authorize: authorize, trace: trace, most: raftlog.MaxMessageBytes}
 }
 
 // Register adds the service to a gRPC server.
@@ -138,19 +143,13 @@ func (s *Server) Forward(stream grpc.BidiStreamingServer[peerv1.ForwardRequest, 
 	}
 }
 
-// errNoMember means that the caller was removed after its stream was taken.
-var errNoMember = errors.New("the caller is no member any more")
-
-// errTooLarge means that the group was applied, but its results cannot be sent.
-var errTooLarge = errors.New("the results are too large to be sent")
-
 // forward handles one group. The guard has checked only the stream's start, so membership is
 // checked for each group.
 func (s *Server) forward(ctx context.Context, caller []byte, req *peerv1.ForwardRequest) *peerv1.ForwardResponse {
 	response := &peerv1.ForwardResponse{Correlation: req.GetCorrelation()}
 	if m, ok := s.node.Member(caller); !ok || m.GetRemoved() {
 		response.Status = peerv1.ForwardResponse_STATUS_NOT_APPLIED
-		response.Reason, response.Detail = uint32(outcome.NotLeader), errNoMember.Error()
+		response.Reason, response.Detail = uint32(outcome.NotLeader), "the caller is no member any more"
 		return response
 	}
 	if s.trace != nil && req.GetTraceparent() != "" {
@@ -165,7 +164,7 @@ func (s *Server) forward(ctx context.Context, caller []byte, req *peerv1.Forward
 		}
 		// It would end the stream, and every group on it. Groups are cut so that no answer is too
 		// large.
-		response.Result, err = nil, outcome.NewUnknown(outcome.TooLarge, errTooLarge)
+		response.Result, err = nil, outcome.NewUnknown(outcome.TooLarge, errors.New("the results are too large to be sent"))
 	}
 	response.Status = peerv1.ForwardResponse_STATUS_UNKNOWN
 	if outcome.Of(err) == outcome.NotApplied {

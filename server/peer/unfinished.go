@@ -140,7 +140,6 @@ func (u *unfinished) wrote(b []byte) (less int64) {
 	return less
 }
 
-// overdue reports whether a message has been incomplete for longer than wholeTime.
 func (u *unfinished) overdue(now time.Time) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -209,7 +208,6 @@ func (u *unfinished) add(m message, more int64) message {
 	return m
 }
 
-// forget forgets a stream, and returns the bytes held for it.
 func (u *unfinished) forget(stream uint32) int64 {
 	held := u.messages[stream].held
 	u.held -= held
