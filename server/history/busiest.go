@@ -26,14 +26,16 @@ const (
 // Name is something that ids are given of.
 type Name struct {
 	// Kind is identity, hilo, server-side or series.
-	Kind, Database, Name string
+	Kind     string `json:"kind"`
+	Database string `json:"database"`
+	Name     string `json:"name"`
 }
 
 // Rate is how many ids a name was asked for.
 type Rate struct {
 	Name
 	// PerSecond is at least so many, about: it is a guess when calls are sampled.
-	PerSecond float64
+	PerSecond float64 `json:"ids_per_second"`
 }
 
 // Busiest finds the names that the most ids are given of, in bounded memory, by the

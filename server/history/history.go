@@ -3,7 +3,7 @@
 //
 // It is in memory only and bounded, whatever names and events there are: some hundred kB. It
 // reads no clock. Times are durations since the process began, by the monotonic clock, so that
-// a clock that is set changes nothing.
+// a clock that is set changes nothing. Samples and events have them in milliseconds.
 package history
 
 import (
@@ -29,37 +29,21 @@ const (
 // Strategies are what Sample.Rates has, in this order: the labels of idnode_ids_issued_total.
 var Strategies = [...]string{"identity", "hilo", "server_side", "guid", "semantic", "series"}
 
-// Sample is what the node did in the Every before At.
+// Sample is what the node did in the Every before Millis.
 type Sample struct {
-	At time.Duration
+	Millis int64 `json:"millis"`
 	// Rates are ids a second.
-	Rates [len(Strategies)]float32
+	Rates [len(Strategies)]float32 `json:"ids_per_second"`
 	// CommitP99 is in microseconds; 0 if nothing was committed.
-	CommitP99 uint32
+	CommitP99 uint32 `json:"commit_p99_micros"`
 }
-
-// Kind is that of an event.
-type Kind string
-
-const (
-	// Started is the first observation, and Paused a time without observations: the process
-	// stood still.
-	Started Kind = "started"
-	Paused  Kind = "paused"
-	// Leader is a change of the leader that the node knows.
-	Leader Kind = "leader"
-	// Joined and Removed are those of members.
-	Joined  Kind = "joined"
-	Removed Kind = "removed"
-	// Raised is an alarm that begins, Over one that ends.
-	Raised Kind = "alarm"
-	Over   Kind = "over"
-)
 
 // Event is something that was seen at a time.
 type Event struct {
-	At   time.Duration `json:"-"`
-	Kind Kind          `json:"kind"`
+	Millis int64 `json:"millis"`
+	// Kind is started, paused, leader, joined, removed, alarm or over. Over ends an alarm; paused
+	// ends a time without observations: the process stood still.
+	Kind string `json:"kind"`
 	// Text is of what it is: the tag of a leader, empty for none, or of a member, the title of an
 	// alarm, or how long a pause was.
 	Text     string `json:"text"`
@@ -109,12 +93,12 @@ func (h *History) Observe(now time.Duration, o Observation) {
 	switch {
 	case len(h.events) == 0:
 		h.alarms = map[string]alarm{}
-		h.note(Event{At: now, Kind: Started})
+		h.note(now, Event{Kind: "started"})
 		h.counted, h.countedAt = o.Issued, now
 	case now <= h.seenAt:
 		return
 	case now-h.seenAt >= Every:
-		h.note(Event{At: now, Kind: Paused, Text: (now - h.seenAt).Round(time.Second).String()})
+		h.note(now, Event{Kind: "paused", Text: (now - h.seenAt).Round(time.Second).String()})
 		h.counted, h.countedAt = o.Issued, now
 	case now-h.countedAt >= Every:
 		h.sample(now, o)
@@ -124,7 +108,7 @@ func (h *History) Observe(now time.Duration, o Observation) {
 }
 
 func (h *History) sample(now time.Duration, o Observation) {
-	s := Sample{At: now, CommitP99: uint32(min(o.CommitP99, 1<<32-1))}
+	s := Sample{Millis: now.Milliseconds(), CommitP99: uint32(min(o.CommitP99, 1<<32-1))}
 	for i, strategy := range Strategies {
 		s.Rates[i] = float32(float64(o.Issued[strategy]-h.counted[strategy]) / (now - h.countedAt).Seconds())
 	}
@@ -135,16 +119,16 @@ func (h *History) sample(now time.Duration, o Observation) {
 // compare notes what is other than it was.
 func (h *History) compare(now time.Duration, o Observation) {
 	if o.Leader != h.seen.Leader {
-		h.note(Event{At: now, Kind: Leader, Text: o.Leader})
+		h.note(now, Event{Kind: "leader", Text: o.Leader})
 	}
 	for _, tag := range o.Members {
 		if len(h.seen.Members) > 0 && !slices.Contains(h.seen.Members, tag) { // At first none was known.
-			h.note(Event{At: now, Kind: Joined, Text: tag})
+			h.note(now, Event{Kind: "joined", Text: tag})
 		}
 	}
 	for _, tag := range h.seen.Members {
 		if !slices.Contains(o.Members, tag) {
-			h.note(Event{At: now, Kind: Removed, Text: tag})
+			h.note(now, Event{Kind: "removed", Text: tag})
 		}
 	}
 	h.noteAlarms(now, o.Alarms)
@@ -156,7 +140,7 @@ func (h *History) noteAlarms(now time.Duration, open map[string]Alarm) {
 	for _, title := range slices.Sorted(maps.Keys(open)) {
 		if known := h.alarms[title]; !known.open && known.may(now) {
 			h.alarms[title] = known.changed(now, open[title], true)
-			h.note(Event{At: now, Kind: Raised, Text: open[title].Text, Critical: open[title].Critical})
+			h.note(now, Event{Kind: "alarm", Text: open[title].Text, Critical: open[title].Critical})
 		}
 	}
 	for _, title := range slices.Sorted(maps.Keys(h.alarms)) {
@@ -167,7 +151,7 @@ func (h *History) noteAlarms(now time.Duration, open map[string]Alarm) {
 		switch {
 		case known.open && known.may(now):
 			h.alarms[title] = known.changed(now, known.Alarm, false)
-			h.note(Event{At: now, Kind: Over, Text: known.Text})
+			h.note(now, Event{Kind: "over", Text: known.Text})
 		case !known.open && now-known.since >= flapping:
 			delete(h.alarms, title)
 		}
@@ -191,30 +175,26 @@ func (a alarm) changed(now time.Duration, as Alarm, open bool) alarm {
 	return alarm{as, open, a.since, a.changes + 1}
 }
 
-func (h *History) note(e Event) {
+func (h *History) note(now time.Duration, e Event) {
+	e.Millis = now.Milliseconds()
 	e.Text = e.Text[:min(len(e.Text), maxText)]
 	h.events = newest(append(h.events, e), MaxEvents)
 }
 
 // newest returns the newest n of all, in the same memory, which append then makes no larger
 // than twice that.
-func newest[T any](all []T, n int) []T {
-	if len(all) <= n {
-		return all
-	}
-	return all[:copy(all, all[len(all)-n:])]
-}
+func newest[T any](all []T, n int) []T { return slices.Delete(all, 0, max(0, len(all)-n)) }
 
-// Samples returns the samples, oldest first.
+// Samples returns the samples, oldest first; never nil.
 func (h *History) Samples() []Sample {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clone(h.samples)
+	return append([]Sample{}, h.samples...)
 }
 
-// Events returns the events, oldest first.
+// Events returns the events, oldest first; never nil.
 func (h *History) Events() []Event {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clone(h.events)
+	return append([]Event{}, h.events...)
 }

@@ -23,17 +23,19 @@ func (h *History) observe(from, to int, see func(int) Observation) {
 	}
 }
 
+const hour = 3_600_000
+
 // TestSamples: each ten seconds a sample; the newest two hours are kept.
 func TestSamples(t *testing.T) {
 	var h History
 	h.observe(0, 35, at)
 	got := h.Samples()
-	if len(got) != 3 || got[2].At != 30*time.Second || got[2].Rates[0] != 10 || got[2].Rates[1] != 0 || got[2].CommitP99 != 700 {
+	if len(got) != 3 || got[2].Millis != 30_000 || got[2].Rates[0] != 10 || got[2].Rates[1] != 0 || got[2].CommitP99 != 700 {
 		t.Errorf("got %+v", got)
 	}
 	h.observe(36, 4*3600, at)
-	if got = h.Samples(); len(got) != MaxSamples || got[len(got)-1].At != 4*time.Hour || got[0].At != 2*time.Hour+Every {
-		t.Errorf("%d samples from %s to %s", len(got), got[0].At, got[len(got)-1].At)
+	if got = h.Samples(); len(got) != MaxSamples || got[len(got)-1].Millis != 4*hour || got[0].Millis != 2*hour+Every.Milliseconds() {
+		t.Errorf("%d samples from %d to %d", len(got), got[0].Millis, got[len(got)-1].Millis)
 	}
 }
 
@@ -43,14 +45,14 @@ func TestAPauseLeavesAGap(t *testing.T) {
 	var h History
 	h.observe(0, 20, at)
 	h.observe(100, 110, at)
-	var ends []time.Duration
+	var ends []int64
 	for _, s := range h.Samples() {
-		ends = append(ends, s.At/time.Second)
+		ends = append(ends, s.Millis/1000)
 		if s.Rates[0] != 10 {
 			t.Errorf("%+v", s)
 		}
 	}
-	if d := cmp.Diff([]time.Duration{10, 20, 110}, ends); d != "" {
+	if d := cmp.Diff([]int64{10, 20, 110}, ends); d != "" {
 		t.Error(d)
 	}
 	wantEvents(t, &h, "0 started ", "0 leader A", "100 paused 1m20s")
@@ -87,7 +89,7 @@ func wantEvents(t *testing.T, h *History, want ...string) {
 	t.Helper()
 	var got []string
 	for _, e := range h.Events() {
-		text := fmt.Sprintf("%d %s %s", e.At/time.Second, e.Kind, e.Text)
+		text := fmt.Sprintf("%d %s %s", e.Millis/1000, e.Kind, e.Text)
 		if e.Critical {
 			text += "!"
 		}
@@ -115,7 +117,7 @@ func TestFlapping(t *testing.T) {
 	}
 	h.observe(300, 400, func(int) Observation { return Observation{Leader: "A"} })
 	events = h.Events()
-	if last := events[len(events)-1]; last.Kind != Over || len(h.alarms) != 0 {
+	if last := events[len(events)-1]; last.Kind != "over" || len(h.alarms) != 0 {
 		t.Errorf("%+v is the last; %v", last, h.alarms)
 	}
 }

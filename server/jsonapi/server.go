@@ -145,7 +145,7 @@ func (a *API) call(method string) func(w http.ResponseWriter, r *http.Request) (
 		if err != nil {
 			return nil, a.cfg.Calls.Refuse(err)
 		}
-		return a.cfg.Calls.Unary(ctx, method, to, func(request any) error { return decode(body, request.(proto.Message)) }, encode)
+		return a.cfg.Calls.Unary(ctx, method, to, func(request any) error { return decode(body, request.(proto.Message)) }, Encode)
 	}
 }
 
@@ -233,8 +233,8 @@ func decode(body []byte, m proto.Message) error {
 
 const maxMessage = 200
 
-// encode returns the JSON form of a message. Fields are there also if they are zero or
+// Encode returns the JSON form of a message. Fields are there also if they are zero or
 // empty, for programs that know nothing of the proto files.
-func encode(m proto.Message) ([]byte, error) {
+func Encode(m proto.Message) ([]byte, error) {
 	return protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
 }

@@ -143,7 +143,11 @@ type members struct {
 
 // GetStatus is Status for the API.
 func (m *members) GetStatus(context.Context, *idnodev1.GetStatusRequest) (*idnodev1.GetStatusResponse, error) {
-	st := m.Status()
+	return m.Status().Message(), nil
+}
+
+// Message returns the status as the API has it.
+func (st Status) Message() *idnodev1.GetStatusResponse {
 	c := st.Counts
 	res := &idnodev1.GetStatusResponse{
 		ClusterId: st.ClusterID, Self: st.Self.message(), LeaderTag: st.LeaderTag, Term: st.Term,
@@ -159,7 +163,7 @@ func (m *members) GetStatus(context.Context, *idnodev1.GetStatusRequest) (*idnod
 	for _, member := range st.Members {
 		res.Members = append(res.Members, member.message())
 	}
-	return res, nil
+	return res
 }
 
 // Status shows the cluster as this node sees it. It needs no quorum, takes no

@@ -19,16 +19,17 @@ type databases struct {
 	own func() []OwnEtag
 }
 
-// OwnEtag is how far this node's etag counter of one database has come.
+// OwnEtag is how far this node's etag counter of one database has come. In JSON numbers are
+// text: a browser's are exact to 2^53.
 type OwnEtag struct {
 	// Database is folded.
-	Database string
+	Database string `json:"name"`
 	// Last is the newest etag that was given; 0 if none was.
-	Last uint64
+	Last uint64 `json:"last,string"`
 	// Reserved is the end of the block that is reserved on disk.
-	Reserved uint64
+	Reserved uint64 `json:"reserved,string"`
 	// Ceiling is the cluster's ceiling for the counter; 0 if there is none yet.
-	Ceiling uint64
+	Ceiling uint64 `json:"ceiling,string"`
 }
 
 // ListDatabases lists the databases that the cluster has ever used.

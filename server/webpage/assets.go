@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"io/fs"
 	"net/http"
 	"path"
 	"time"
@@ -37,23 +36,21 @@ func setHeaders(h http.Header) {
 }
 
 func (p *Page) handleAssets(handle func(pattern string, handler http.Handler)) {
-	err := fs.WalkDir(assets, "assets", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
+	files, err := assets.ReadDir("assets")
+	if err != nil {
+		panic(err) // The files are part of the program.
+	}
+	for _, file := range files {
+		name := "assets/" + file.Name()
 		content, err := assets.ReadFile(name)
 		if err != nil {
-			return err
+			panic(err)
 		}
 		pattern := "GET /page/" + name
 		if name == "assets/index.html" {
 			pattern = "GET /{$}"
 		}
 		handle(pattern, asset(path.Ext(name), content))
-		return nil
-	})
-	if err != nil {
-		panic(err) // The files are part of the program.
 	}
 }
 

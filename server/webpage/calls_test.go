@@ -53,8 +53,9 @@ func TestCalls(t *testing.T) {
 		{get, "etags?pageSize=x", "", 200, `{"nextPageToken":""}`},
 		{get, "etags?pageSize=1001", "", 400, `{"reason":"INVALID_PAGE_SIZE","field":"page_size"}`},
 		{get, "etags?pageToken=x", "", 400, `{"reason":"INVALID_PAGE_TOKEN","field":"page_token"}`},
-		{get, "overview", "", 200, `{"version":"v1","leader":"A","term":3,"has_quorum":true,"voters":3,"quorum":2,"reachable":2,
-			"issued":{"guid":7},"counts":{"identities":1,"hidden_identities":0,"hilos":0,"claims":0},"self":{"tag":"A","self":true,"role":"leader"}}`},
+		{get, "overview", "", 200, `{"voters":3,"quorum":2,"reachable":2,"issued":{"guid":7},"hidden_identities":0,"furthest_index":2,
+			"status":{"version":"v1","leaderTag":"A","term":"3","hasQuorum":true,"counts":{"identities":"1","hilos":"0","claims":"0"},
+			"self":{"tag":"A","role":"ROLE_LEADER"}}}`},
 	})
 }
 
@@ -62,20 +63,10 @@ func TestCalls(t *testing.T) {
 func TestMembers(t *testing.T) {
 	w := newWorld(t)
 	w.seed("a", 1)
-	answer := send(w.newServer(httpapi.Config{}), get, api+"overview", "")
-	var o struct{ Members []member }
-	decodeJSON(t, answer, &o)
-	want := []member{
-		{Tag: "A", Role: "leader", Self: true, Reachable: true, Applied: 2},
-		{Tag: "B", Role: "follower", Reachable: true, Applied: 1, Behind: 1},
-		{Tag: "C", Role: "follower"},
-	}
-	for i, m := range o.Members {
-		got := member{Tag: m.Tag, Role: m.Role, Self: m.Self, Reachable: m.Reachable, Applied: m.Applied, Behind: m.Behind}
-		if len(o.Members) != len(want) || got != want[i] {
-			t.Errorf("member %d of %d is %+v, want %+v", i, len(o.Members), got, want[i])
-		}
-	}
+	wantJSON(t, send(w.newServer(httpapi.Config{}), get, api+"overview", ""), 200, `{"status":{"members":[
+		{"tag":"A","role":"ROLE_LEADER","reachable":true,"appliedIndex":"2","behind":"0"},
+		{"tag":"B","role":"ROLE_FOLLOWER","reachable":true,"appliedIndex":"1","behind":"1"},
+		{"tag":"C","role":"ROLE_FOLLOWER","reachable":false,"appliedIndex":"0","behind":"0"}]},"members":[{},{},{}]}`)
 }
 
 // TestExplain: what a template would become, before it does.
@@ -103,7 +94,7 @@ func TestWithoutQuorum(t *testing.T) {
 	w.seed("a", 1)
 	w.loseQuorum()
 	walk(t, w.newServer(httpapi.Config{}), []step{
-		{get, "overview", "", 200, `{"has_quorum":false,"alarms":[{"name":"IdnodeNoQuorum","critical":true,"millis":90000}],"leader":""}`},
+		{get, "overview", "", 200, `{"alarms":[{"name":"IdnodeNoQuorum","critical":true,"millis":90000}],"status":{"hasQuorum":false,"leaderTag":""}}`},
 		{get, "etags?prefix=d", "", 200, `{"etags":[{"name":"default"}]}`},
 	})
 }

@@ -14,31 +14,17 @@ import (
 
 func database(q url.Values) string { return cmp.Or(q.Get("database"), docid.DefaultDatabase) }
 
-// databasesRequest reads the parameters of a list, which have the names of the public API's.
-func databasesRequest(r *http.Request) *idnodev1.ListDatabasesRequest {
+// etags lists this node's counters. The parameters have the names of the public API's.
+func (p *Page) etags(r *http.Request) (any, error) {
 	q := r.URL.Query()
 	size, _ := strconv.ParseInt(q.Get("pageSize"), 10, 32) // Any other text means the default.
-	return &idnodev1.ListDatabasesRequest{Prefix: q.Get("prefix"), PageSize: int32(size), PageToken: q.Get("pageToken")}
-}
-
-// etag is this node's counter of one database. Numbers are text: a browser's are exact to 2^53.
-type etag struct {
-	Name     string `json:"name"`
-	Last     uint64 `json:"last,string"`
-	Reserved uint64 `json:"reserved,string"`
-	Ceiling  uint64 `json:"ceiling,string"`
-}
-
-func (p *Page) etags(r *http.Request) (any, error) {
-	res, err := p.cfg.Service.ListOwnEtags(r.Context(), databasesRequest(r))
-	etags := make([]etag, len(res.Items))
-	for i, e := range res.Items {
-		etags[i] = etag{Name: e.Database, Last: e.Last, Reserved: e.Reserved, Ceiling: e.Ceiling}
-	}
+	res, err := p.cfg.Service.ListOwnEtags(r.Context(), &idnodev1.ListDatabasesRequest{
+		Prefix: q.Get("prefix"), PageSize: int32(size), PageToken: q.Get("pageToken"),
+	})
 	return struct {
-		Etags []etag `json:"etags"`
-		Next  string `json:"nextPageToken"`
-	}{etags, res.NextPageToken}, err
+		Etags []service.OwnEtag `json:"etags"`
+		Next  string            `json:"nextPageToken"`
+	}{append([]service.OwnEtag{}, res.Items...), res.NextPageToken}, err
 }
 
 type strategy struct {

@@ -54,66 +54,27 @@ func (p *Page) observe(now time.Duration) {
 	p.cfg.Busiest.Turn(now)
 }
 
-// past is what the node remembers. Columns have one value for each sample.
+// past is what the node remembers.
 type past struct {
 	Millis int64 `json:"millis"`
 	Every  int64 `json:"every_millis"`
-	// At is when samples ended, by the time of Millis.
-	At        []int64              `json:"at_millis"`
-	Rates     map[string][]float32 `json:"ids_per_second"`
-	CommitP99 []uint32             `json:"commit_p99_micros"`
-	Events    []event              `json:"events"`
+	// Strategies are those of the samples' rates.
+	Strategies []string         `json:"strategies"`
+	Samples    []history.Sample `json:"samples"`
+	Events     []history.Event  `json:"events"`
 	// Busiest are names that the viewer may read.
-	Busiest []busy `json:"busiest"`
-}
-
-type event struct {
-	history.Event
-	At int64 `json:"millis"`
-}
-
-// busy is a name and its ids a second over the last one to two minutes.
-type busy struct {
-	Kind     string  `json:"kind"`
-	Database string  `json:"database"`
-	Name     string  `json:"name"`
-	Rate     float64 `json:"ids_per_second"`
+	Busiest []history.Rate `json:"busiest"`
 }
 
 func (p *Page) history(r *http.Request) (any, error) {
 	now := time.Since(p.began)
-	samples, events := p.past.Samples(), p.past.Events()
-	answer := past{
-		Millis: now.Milliseconds(), Every: history.Every.Milliseconds(), At: make([]int64, len(samples)),
-		Rates: map[string][]float32{}, CommitP99: make([]uint32, len(samples)), Events: make([]event, len(events)),
-		Busiest: p.busy(r, now),
-	}
-	for of, strategy := range history.Strategies {
-		rates := make([]float32, len(samples))
-		for i, s := range samples {
-			rates[i] = s.Rates[of]
-		}
-		answer.Rates[strategy] = rates
-	}
-	for i, s := range samples {
-		answer.At[i], answer.CommitP99[i] = s.At.Milliseconds(), s.CommitP99
-	}
-	for i, e := range events {
-		answer.Events[i] = event{e, e.At.Milliseconds()}
-	}
-	return answer, nil
-}
-
-func (p *Page) busy(r *http.Request, now time.Duration) []busy {
 	shown := func(n history.Name) bool {
 		return p.cfg.Service.Rights(r.Context(), n.Database, n.Name)&rights.Read != 0
 	}
-	top := p.cfg.Busiest.Top(now, busiest, shown)
-	names := make([]busy, len(top))
-	for i, t := range top {
-		names[i] = busy{t.Kind, t.Database, t.Name.Name, t.PerSecond}
-	}
-	return names
+	return past{
+		Millis: now.Milliseconds(), Every: history.Every.Milliseconds(), Strategies: history.Strategies[:],
+		Samples: p.past.Samples(), Events: p.past.Events(), Busiest: p.cfg.Busiest.Top(now, busiest, shown),
+	}, nil
 }
 
 // audit answers with the newest lines of the node's audit log, oldest first; null if it keeps none.

@@ -15,7 +15,7 @@ import (
 func TestHistory(t *testing.T) {
 	w := newWorld(t)
 	s := w.newServer(httpapi.Config{})
-	walk(t, s, []step{{get, "history", "", 200, `{"every_millis":10000,"at_millis":[],"events":[],"busiest":[]}`}})
+	walk(t, s, []step{{get, "history", "", 200, `{"every_millis":10000,"samples":[],"events":[],"busiest":[]}`}})
 	second := 0
 	watch := func(seconds int) {
 		for range seconds {
@@ -28,8 +28,9 @@ func TestHistory(t *testing.T) {
 	watch(10)
 	w.busiest.Count("identity", "default", "<b>", 60)
 	walk(t, s, []step{{get, "history", "", 200, `{
-		"at_millis":[10000,20000],"commit_p99_micros":[900,900],
-		"ids_per_second":{"guid":[0,0],"series":[0,0]},
+		"strategies":["identity","hilo","server_side","guid","semantic","series"],
+		"samples":[{"millis":10000,"commit_p99_micros":900,"ids_per_second":[0,0,0,0,0,0]},
+			{"millis":20000,"commit_p99_micros":900,"ids_per_second":[0,0,0,0,0,0]}],
 		"events":[{"millis":0,"kind":"started"},{"kind":"leader","text":"A"},
 			{"millis":11000,"kind":"leader","text":""},
 			{"millis":11000,"kind":"alarm","text":"No quorum.","critical":true}],
@@ -72,5 +73,5 @@ func TestSeriesAreCounted(t *testing.T) {
 	w := newWorld(t)
 	define := &raftlogv1.SeriesDefine{Name: "invoices", Definition: series.DefinitionMessage(series.Definition{Format: "{number}"})}
 	w.Must(op.Envelope{Database: "default"}, define)
-	wantJSON(t, send(w.newServer(httpapi.Config{}), get, api+"overview", ""), 200, `{"counts":{"series":1,"series_keys":0}}`)
+	wantJSON(t, send(w.newServer(httpapi.Config{}), get, api+"overview", ""), 200, `{"status":{"counts":{"series":"1","seriesKeys":"0"}}}`)
 }

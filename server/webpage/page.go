@@ -43,15 +43,7 @@ func New(cfg Config) *Page { return &Page{cfg: cfg, began: time.Now()} }
 // Handle adds the page by handle, which takes patterns of http.ServeMux.
 func (p *Page) Handle(handle func(pattern string, handler http.Handler)) {
 	p.handleAssets(handle)
-	p.handleCalls(handle)
-}
-
-const api = "/page/api/"
-
-type read func(r *http.Request) (any, error)
-
-func (p *Page) handleCalls(handle func(pattern string, handler http.Handler)) {
-	for name, call := range map[string]read{
+	for name, call := range map[string]func(*http.Request) (any, error){
 		"overview": p.overview, "history": p.history, "explain": p.explain, "etags": p.etags, "audit": p.audit,
 	} {
 		handle("GET "+api+name, p.handler(call))
@@ -59,8 +51,10 @@ func (p *Page) handleCalls(handle func(pattern string, handler http.Handler)) {
 	handle("POST "+api+"backup", p.guarded(p.backup))
 }
 
+const api = "/page/api/"
+
 // handler answers a call with JSON, also if it fails.
-func (p *Page) handler(call read) http.Handler {
+func (p *Page) handler(call func(*http.Request) (any, error)) http.Handler {
 	return p.guarded(func(w http.ResponseWriter, r *http.Request) {
 		answer, err := call(r)
 		if err != nil {

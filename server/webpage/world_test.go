@@ -248,13 +248,6 @@ func asLists(got, want any) (list, wanted []any) {
 	return list, wanted
 }
 
-func decodeJSON(t *testing.T, w *httptest.ResponseRecorder, v any) {
-	t.Helper()
-	if err := json.Unmarshal(w.Body.Bytes(), v); err != nil || w.Code != http.StatusOK {
-		t.Fatalf("%d %v: %s", w.Code, err, w.Body)
-	}
-}
-
 // membersAt are members with these HTTP addresses.
 func membersAt(addresses ...string) (all []*raftlogv1.Member) {
 	for _, address := range addresses {

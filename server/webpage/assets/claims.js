@@ -3,7 +3,7 @@
 import { change, ofIds } from "./api.js";
 import { ask, say } from "./dialog.js";
 import { el, field } from "./dom.js";
-import { hold } from "./gate.js";
+import { judged } from "./gate.js";
 import { list } from "./list.js";
 
 export function claims(database) {
@@ -12,11 +12,9 @@ export function claims(database) {
     actions: [{ text: "Release", needs: ["claims"], class: "danger quiet", run: (item) => release(database, item.name, all.refresh) }],
     tools: [{ text: "Claim an id", needs: ["claims"], run: () => claim(database, all.refresh) }],
     empty: "Nothing is claimed.",
+    lead: "Finished ids that a caller has claimed: the first claim wins, and identities step over them.",
   });
-  return {
-    element: el("div", {}, el("p", { class: "lead" }, "Finished ids that a caller has claimed: the first claim wins, and identities step over them."), all.element),
-    update: all.update, close: all.close,
-  };
+  return all;
 }
 
 function claim(database, done) {
@@ -29,9 +27,7 @@ function claim(database, done) {
       done();
     },
   });
-  const judge = () => hold(submit, id.input.value ? "" : "Name the id first.");
-  id.input.addEventListener("input", judge);
-  judge();
+  judged(submit, [id.input], () => id.input.value ? "" : "Name the id first.");
 }
 
 function release(database, id, done) {

@@ -29,23 +29,16 @@ export function ask({ title, content, does, danger = false, act }) {
   );
   const dialog = el("dialog", { "aria-labelledby": id }, form);
   const back = document.activeElement;
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    if (form.getAttribute("aria-busy") === "true") {
-      return;
-    }
-    write(failure, "");
-    form.setAttribute("aria-busy", "true");
+  submitting(form, failure, async () => {
     try {
       await act(closed.signal);
       dialog.close();
     } catch (error) {
-      if (error !== closed.signal.reason) { // What could still be stopped was.
-        write(failure, explain(error));
-        closed.signal.aborted && say(explain(error));
+      if (error === closed.signal.reason) {
+        return; // What could still be stopped was.
       }
-    } finally {
-      form.removeAttribute("aria-busy");
+      closed.signal.aborted && say(explain(error));
+      throw error;
     }
   });
   dialog.addEventListener("close", () => {
@@ -59,6 +52,25 @@ export function ask({ title, content, does, danger = false, act }) {
   // Enter must not do what cannot be taken back.
   (form.querySelector("input:not([type=checkbox])") ?? cancel).focus();
   return submit;
+}
+
+// submitting does what a form is for, one time after the other, and writes why that failed.
+export function submitting(form, failure, act) {
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (form.getAttribute("aria-busy") === "true") {
+      return;
+    }
+    form.setAttribute("aria-busy", "true");
+    write(failure, "");
+    try {
+      await act();
+    } catch (error) {
+      write(failure, explain(error));
+    } finally {
+      form.removeAttribute("aria-busy");
+    }
+  });
 }
 
 // explain says what a failure means for the author of the change.

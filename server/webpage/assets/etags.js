@@ -6,6 +6,7 @@ import { list } from "./list.js";
 import { number } from "./text.js";
 
 export function etags() {
+  const who = el("span");
   const all = list({
     call: ({ prefix, pageSize, pageToken }) => get("etags", { prefix, pageSize, pageToken }), items: ({ etags }) => etags, noun: "Database", label: "Etags of this node by database",
     columns: [
@@ -13,11 +14,10 @@ export function etags() {
       { head: "Reserved to", key: "reserved", text: (item) => number(item.reserved) },
       { head: "Ceiling", key: "ceiling", text: (item) => item.ceiling === "0" ? "none yet" : number(item.ceiling) },
     ],
-    empty: "This node has given no server-side id yet.",
+    empty: "This node has given no server-side id yet.", lead: who,
   });
-  const who = el("p", { class: "lead" });
   return {
-    element: el("div", {}, who, all.element), close: all.close,
+    ...all,
     update: ({ overview: o }) => write(who, `The counters of node ${o.self.tag || "?"} alone, one for each database, for its server-side ids. ` +
       "They only rise. A block is reserved on this node's disk before it is used, and the cluster keeps a ceiling above it, " +
       "so that a disk that was set back is noticed."),

@@ -5,6 +5,7 @@ import { explain } from "./dialog.js";
 import { el, keyed, write } from "./dom.js";
 import { repeat } from "./live.js";
 import { follow, told } from "./past.js";
+import { heads } from "./sort.js";
 import { dated } from "./text.js";
 
 const pause = 10_000;
@@ -53,12 +54,12 @@ export function events() {
 }
 
 // lines is a table whose rows have keys.
-function lines(title, about, heads) {
+function lines(title, about, names) {
   const body = el("tbody");
   const rows = keyed(body, ([, cells]) => ({
-    element: el("tr", {}, ...cells.map((cell, i) => el("td", { "data-head": heads[i] }, cell))), update: () => {},
+    element: el("tr", {}, ...cells.map((cell, i) => el("td", { "data-head": names[i] }, cell))), update: () => {},
   }));
-  const table = el("table", { class: `rows lines${heads.length}`, hidden: true }, el("caption", { class: "unseen" }, title), el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", { scope: "col" }, head)))), body);
+  const table = el("table", { class: `rows lines${names.length}`, hidden: true }, el("caption", { class: "unseen" }, title), heads(names.map((head) => ({ head }))), body);
   const note = el("p", { class: "note", role: "status" });
   return {
     element: el("section", { class: "card list" }, el("div", { class: "head" }, el("div", {}, el("h2", {}, title), el("p", { class: "hint" }, about))), table, note),

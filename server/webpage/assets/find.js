@@ -99,7 +99,7 @@ async function etagOf({ database, text }) {
   const { self, members } = live.overview;
   const member = members.find(({ tag }) => tag === suffix);
   if (suffix !== self.tag) {
-    return { link: member?.http && pageOf(member) + location.hash, words: `It has the form of a server-side id of node ${suffix}, whose own counter only its page knows.` };
+    return { link: member?.httpAddress && pageOf(member) + location.hash, words: `It has the form of a server-side id of node ${suffix}, whose own counter only its page knows.` };
   }
   const { etags } = await get("etags", { prefix: database, pageSize: 1 });
   const last = same(etags[0]?.name, database) ? etags[0].last : "0";

@@ -17,10 +17,10 @@ export function obstacle(needs, { may, name, writes = true } = {}) {
   if (missing) {
     return missing;
   }
-  if (writes && !o.has_quorum) {
+  if (writes && !o.hasQuorum) {
     return "There is no quorum.";
   }
-  return writes && o.storage_full ? "Storage is full: nothing is written until there is room." : "";
+  return writes && o.storageFull ? "Storage is full: nothing is written until there is room." : "";
 }
 
 // rightsOn are those that the viewer's grants give on a name, which is folded as they are; on
@@ -47,6 +47,17 @@ export function hold(button, why) {
     button.removeAttribute("aria-disabled");
     button.removeAttribute("title");
   }
+}
+
+// judged holds a button for what why says, now and whenever an input changes.
+export function judged(button, inputs, why) {
+  watched(inputs, () => hold(button, why()));
+}
+
+// watched calls judge now and whenever an input changes.
+export function watched(inputs, judge) {
+  inputs.forEach((input) => input.addEventListener("input", judge));
+  judge();
 }
 
 // Enter in a form clicks its button too, so this is the one place to look.

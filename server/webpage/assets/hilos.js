@@ -3,7 +3,7 @@
 import { Failure, change, known, ofIds } from "./api.js";
 import { ask, say } from "./dialog.js";
 import { el, field, write } from "./dom.js";
-import { hold } from "./gate.js";
+import { hold, watched } from "./gate.js";
 import { list } from "./list.js";
 import { integer, number } from "./text.js";
 
@@ -14,11 +14,9 @@ export function hilos(database) {
     actions: [{ text: "Raise", needs: ["seed"], run: (item) => raise(database, item, all.refresh) }],
     tools: [{ text: "Start a counter", needs: ["seed"], run: () => raise(database, undefined, all.refresh) }],
     empty: "No HiLo counter yet. The first comes with the first range.",
+    lead: "Max is the highest number that was reserved for a client; the next range begins above it.",
   });
-  return {
-    element: el("div", {}, el("p", { class: "lead" }, "Max is the highest number that was reserved for a client; the next range begins above it."), all.element),
-    update: all.update, close: all.close,
-  };
+  return all;
 }
 
 // raise sets a higher Max, if no other caller is faster. A new tag begins at 0.
@@ -77,11 +75,8 @@ function raise(database, counter, done) {
   if (!counter) {
     tag.input.addEventListener("input", find);
   }
-  for (const input of [tag.input, max.input]) {
-    input.addEventListener("input", judge);
-  }
   max.input.select();
-  judge();
+  watched([tag.input, max.input], judge);
 }
 
 // valueOf is a counter's Max; 0 for one that does not exist.

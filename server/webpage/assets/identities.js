@@ -3,7 +3,7 @@
 import { change, known, ofIds } from "./api.js";
 import { ask, say } from "./dialog.js";
 import { check, el, field, write } from "./dom.js";
-import { hold, lacking, rightsOn } from "./gate.js";
+import { hold, lacking, rightsOn, watched } from "./gate.js";
 import { list } from "./list.js";
 import { integer, number } from "./text.js";
 
@@ -17,8 +17,9 @@ export function identities(database) {
     ],
     tools: [{ text: "Seed an identity", needs: ["seed"], run: () => seed(database, undefined, all.refresh) }],
     empty: "No identity yet. The first comes with the first id, or with a seed.",
+    lead: "Counters that the cluster agrees on. The next id is the last used value and one.",
   });
-  return { element: el("div", {}, el("p", { class: "lead" }, "Counters that the cluster agrees on. The next id is the last used value and one."), all.element), update: all.update, close: all.close };
+  return all;
 }
 
 // seed sets what was used last; without an identity, one is named.
@@ -79,11 +80,8 @@ function seed(database, identity, done) {
   if (!identity) {
     name.input.addEventListener("input", find);
   }
-  for (const input of [value.input, sure.input, name.input]) {
-    input.addEventListener("input", judge);
-  }
   value.input.select();
-  judge();
+  watched([value.input, sure.input, name.input], judge);
 }
 
 function remove(database, identity, done) {

@@ -18,8 +18,8 @@ const longest = 10_000;
 // in the items, if they can be sorted by that number, and what makes a cell's text of an item.
 // actions are what can be done with an item, tools what can be done without one: each has a
 // text, the rights that it takes, and what does it; one that reads only takes no quorum, and
-// one that not every item allows says why.
-export function list({ call, items: itemsOf, noun, label, columns, actions = [], tools = [], empty }) {
+// one that not every item allows says why. lead says what is listed.
+export function list({ call, items: itemsOf, noun, label, columns, actions = [], tools = [], empty, lead }) {
   const filter = field("Filter", { type: "search", placeholder: "begins with …", maxlength: "2025", class: "filter" });
   const body = el("tbody");
   const rows = keyed(body, (item) => row(item, columns, actions));
@@ -38,9 +38,12 @@ export function list({ call, items: itemsOf, noun, label, columns, actions = [],
   const table = el("table", { class: "rows" }, el("caption", { class: "unseen" }, label), head, body);
   const pager = el("nav", { class: "pager", "aria-label": "Pages" }, back, where, on);
   const element = el(
-    "section", { class: "card list" },
-    el("div", { class: "head" }, filter.element, el("div", { class: "tools" }, ...begin)),
-    table, note, pager,
+    "div", {}, el("p", { class: "lead" }, lead),
+    el(
+      "section", { class: "card list" },
+      el("div", { class: "head" }, filter.element, el("div", { class: "tools" }, ...begin)),
+      table, note, pager,
+    ),
   );
 
   // items are those seen, and order how they are sorted.

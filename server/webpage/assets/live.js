@@ -3,6 +3,7 @@
 
 import { get } from "./api.js";
 import { place } from "./place.js";
+import { millis } from "./text.js";
 
 const pause = 1000;
 // soon is when a node that hangs counts as one that is gone: it answers this call
@@ -58,7 +59,21 @@ export async function look() {
   }
 }
 
-function take(overview) {
+// noFigures has those that an answer leaves out.
+const noFigures = { identities_per_second: 0, ids_per_second: 0, commit_p99_micros: 0, write_p99_micros: 0, free_bytes: 0 };
+
+// joined is the status of the public API with what it has not.
+function joined({ status, members, ...rest }) {
+  const whole = status.members.map((m, i) => ({
+    ...m, ...members[i], figures: members[i].figures && { ...noFigures, ...members[i].figures },
+    self: m.id === status.self.id, role: m.role.replace("ROLE_", "").toLowerCase(),
+    appliedIndex: Number(m.appliedIndex), behind: Number(m.behind), silentMillis: millis(m.unreachableFor),
+  }));
+  return { ...status, ...rest, members: whole, self: whole.find((m) => m.self) ?? status.self };
+}
+
+function take(answer) {
+  const overview = joined(answer);
   const last = live.samples.at(-1);
   if (last && overview.millis < last.millis) {
     live.samples = []; // The node was started again, and counts from the beginning.

@@ -1,10 +1,10 @@
 // The view that makes ids, and says by which strategy and why.
 
 import { change, get, ofIds } from "./api.js";
-import { explain, say } from "./dialog.js";
+import { explain, say, submitting } from "./dialog.js";
 import { copyButton } from "./copy.js";
 import { button, check, el, field, write } from "./dom.js";
-import { hold, obstacle } from "./gate.js";
+import { hold, obstacle, watched } from "./gate.js";
 import { number, within } from "./text.js";
 
 const names = { guid: "GUID", "server-side": "Server-side id", identity: "Identity", semantic: "Semantic id", HiLo: "HiLo range" };
@@ -113,9 +113,7 @@ function fromTemplate(database, show) {
   });
   count.input.addEventListener("input", judge);
   claim.input.addEventListener("input", judge);
-  template.input.addEventListener("input", tell);
-  separator.input.addEventListener("input", tell);
-  tell();
+  watched([template.input, separator.input], tell);
   return { element: form, update: judge };
 }
 
@@ -134,9 +132,7 @@ function fromTag(database, show) {
     hold(submit, why || (!tag.input.value ? "Name the tag first." : size.value() === undefined ? "Give a size, or none." : ""));
     write(reason, why);
   };
-  tag.input.addEventListener("input", judge);
-  size.input.addEventListener("input", judge);
-  judge();
+  watched([tag.input, size.input], judge);
   submitting(form, failure, async () => {
     const answer = await change("NextRange", { database, tag: tag.input.value, size: size.value() });
     const suffix = answer.nodeTag && `-${answer.nodeTag}`;
@@ -162,24 +158,6 @@ function giveBack(database, tag, { low, high, token }) {
     }
   });
   return back;
-}
-
-function submitting(form, failure, act) {
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    if (form.getAttribute("aria-busy") === "true") {
-      return;
-    }
-    form.setAttribute("aria-busy", "true");
-    write(failure, "");
-    try {
-      await act();
-    } catch (error) {
-      write(failure, explain(error));
-    } finally {
-      form.removeAttribute("aria-busy");
-    }
-  });
 }
 
 // entry is what one click made.

@@ -5,7 +5,7 @@ import { Failure, get, ofCluster } from "./api.js";
 import { copyButton } from "./copy.js";
 import { ask, say } from "./dialog.js";
 import { button, el, field, keyed, write } from "./dom.js";
-import { hold, obstacle } from "./gate.js";
+import { hold, judged, obstacle } from "./gate.js";
 import { before } from "./live.js";
 import { heads } from "./sort.js";
 import { duration, elapsed, entries, number, rate, size } from "./text.js";
@@ -37,14 +37,14 @@ const columns = [
   {
     head: "Disk", key: "disk", number: true, value: (m) => figure(m, (f) => f.free_bytes),
     show: (m) => ({
-      text: m.storage_full ? "nearly full" : figure(m, (f) => f.free_bytes && `${size(f.free_bytes)} free`),
+      text: m.storageFull ? "nearly full" : figure(m, (f) => f.free_bytes && `${size(f.free_bytes)} free`),
       note: figure(m, (f) => f.write_p99_micros && `write\u00a0p99 ${duration(f.write_p99_micros)}`),
-      mark: m.storage_full || figure(m, (f) => f.write_p99_micros > slow.write),
+      mark: m.storageFull || figure(m, (f) => f.write_p99_micros > slow.write),
     }),
   },
   {
-    head: "Certificate", key: "certificate", number: true, value: (m) => m.certificate_days ?? Infinity,
-    show: (m) => m.certificate_days === null ? {} : { text: `${number(m.certificate_days)} days`, mark: m.certificate_days < soon },
+    head: "Certificate", key: "certificate", number: true, value: (m) => m.certificateDays ?? Infinity,
+    show: (m) => m.certificateDays === undefined ? {} : { text: `${number(m.certificateDays)} days`, mark: m.certificateDays < soon },
   },
 ];
 
@@ -69,7 +69,7 @@ export function nodes() {
     el("section", { class: "card list" }, el("table", { class: "nodes" }, el("caption", { class: "unseen" }, "All nodes"), head, body), moment),
     el(
       "details", { class: "card places" }, el("summary", {}, "Addresses and ids"),
-      el("table", { class: "rows", "aria-label": "Addresses and ids" }, el("thead", {}, el("tr", {}, ...["Node", "gRPC", "HTTP", "Raft", "Id"].map((h) => el("th", { scope: "col" }, h)))), places),
+      el("table", { class: "rows", "aria-label": "Addresses and ids" }, heads(["Node", "gRPC", "HTTP", "Raft", "Id"].map((head) => ({ head }))), places),
     ),
   );
   function update(o) {
@@ -136,7 +136,7 @@ function row() {
 
 // name makes a link to the member's own page of its tag.
 function name(link, m) {
-  if (m.self || !m.http) {
+  if (m.self || !m.httpAddress) {
     link.removeAttribute("href");
     link.removeAttribute("aria-label");
     link.title = m.self ? "" : "It has no HTTP port.";
@@ -149,19 +149,19 @@ function name(link, m) {
 
 // pageOf is the address of a member's own page.
 export function pageOf(m) {
-  return `${location.protocol}//${m.http}/`;
+  return `${location.protocol}//${m.httpAddress}/`;
 }
 
 // state says how a member is, in a kind and in words. Members hear of a commit one
 // after the other: one that is as far as the furthest was a round before is up to date.
 function state(m, o) {
   if (!m.reachable) {
-    return { kind: "bad", text: "no answer", note: m.silent_millis ? `for ${elapsed(m.silent_millis)}` : "" };
+    return { kind: "bad", text: "no answer", note: m.silentMillis ? `for ${elapsed(m.silentMillis)}` : "" };
   }
-  if (m.self && !o.has_quorum) {
+  if (m.self && !o.hasQuorum) {
     return { kind: "bad", text: "cut off" };
   }
-  const late = m.behind && m.applied_index < (before() ?? Infinity);
+  const late = m.behind && m.appliedIndex < (before() ?? Infinity);
   return { kind: late ? "late" : "good", text: late ? "behind" : "up to date", note: `${entries(m.behind)} behind` };
 }
 
@@ -176,7 +176,7 @@ function place() {
   const update = (m) => {
     element.dataset.tag = m.tag;
     write(tag, m.tag);
-    [m.grpc, m.http, m.raft, m.id].forEach((text, i) => {
+    [m.grpcAddress, m.httpAddress, m.raftAddress, m.id].forEach((text, i) => {
       write(cells[i].text, text);
       cells[i].copy.hidden = !text;
       cells[i].copy.setAttribute("aria-label", `Copy ${cells[i].element.dataset.head} of ${m.tag}`);
@@ -202,12 +202,12 @@ function removal(m) {
   const submit = ask({
     title: `Remove member ${m.tag}?`, does: "Remove for good", danger: true,
     content: [
-      el("p", {}, `It has not answered for ${elapsed(m.silent_millis)}. Its tag is never given again, and its data directory is worth nothing any more: ` +
+      el("p", {}, `It has not answered for ${elapsed(m.silentMillis)}. Its tag is never given again, and its data directory is worth nothing any more: ` +
         "a node in its place joins under a new tag. A member that will be back needs nothing done."),
       tag.element,
     ],
     act: async (closed) => {
-      const { members } = await get("overview");
+      const { status: { members } } = await get("overview");
       closed.throwIfAborted();
       if (members.some(({ tag, reachable }) => tag === m.tag && reachable)) {
         throw new Failure("INVALID_REQUEST", `Member ${m.tag} answers; the page removes only what is gone.`, { field: "tag" });
@@ -216,7 +216,5 @@ function removal(m) {
       say(`Member ${m.tag} is removed.`);
     },
   });
-  const judge = () => hold(submit, tag.input.value.trim().toUpperCase() === m.tag ? "" : `Type ${m.tag} first.`);
-  tag.input.addEventListener("input", judge);
-  judge();
+  judged(submit, [tag.input], () => tag.input.value.trim().toUpperCase() === m.tag ? "" : `Type ${m.tag} first.`);
 }

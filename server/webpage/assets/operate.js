@@ -3,8 +3,9 @@
 import { download, known, ofCluster } from "./api.js";
 import { ask, explain, say } from "./dialog.js";
 import { button, el, field, write } from "./dom.js";
-import { hold, obstacle } from "./gate.js";
-import { live } from "./live.js";
+import { hold, judged, obstacle } from "./gate.js";
+import { live, repeat } from "./live.js";
+import { heads } from "./sort.js";
 import { integer, number, size } from "./text.js";
 
 // pause is between two looks at settings and roles, which change rarely.
@@ -23,9 +24,7 @@ export function operate() {
     settings.element.querySelectorAll(".change").forEach((each) => hold(each, obstacle(["cluster"], { may: o.you.cluster })));
   };
   const look = () => Promise.all([settings.look(), roles.look()]);
-  const timer = setInterval(() => document.hidden || look(), pause);
-  look();
-  return { element, update, close: () => clearInterval(timer) };
+  return { element, update, close: repeat(look, pause) };
 }
 
 function backups() {
@@ -37,8 +36,8 @@ function backups() {
     section.setAttribute("aria-busy", "true");
     hold(take, "A backup is in progress.");
     try {
-      const file = await download("backup", o.has_quorum ? {} : known);
-      save(file, `idnode-${o.cluster_id.slice(0, 8)}-${new Date().toISOString().slice(0, 19).replaceAll(":", "")}.backup`);
+      const file = await download("backup", o.hasQuorum ? {} : known);
+      save(file, `idnode-${o.clusterId.slice(0, 8)}-${new Date().toISOString().slice(0, 19).replaceAll(":", "")}.backup`);
       say(`The backup has ${size(file.size)}.`);
     } catch (error) {
       write(failure, explain(error));
@@ -57,7 +56,7 @@ function backups() {
     if (section.getAttribute("aria-busy") !== "true") {
       hold(take, why);
     }
-    write(hint, why || (o.has_quorum ? "" : "There is no quorum: the backup has what this node knows, and may lack the newest ids."));
+    write(hint, why || (o.hasQuorum ? "" : "There is no quorum: the backup has what this node knows, and may lack the newest ids."));
   };
   return { element: section, update };
 }
@@ -97,13 +96,13 @@ function section(title, method, about, show) {
   return { element, look };
 }
 
-function table(label, heads, rows) {
+function table(label, columns, rows) {
   return el(
     "table", { class: "rows" }, el("caption", { class: "unseen" }, label),
-    el("thead", {}, el("tr", {}, ...heads.map(([head, kind]) => el("th", { scope: "col", class: kind }, head)))),
+    heads(columns.map(([head, kind]) => ({ head, class: kind }))),
     el("tbody", {}, ...rows.map(([name, ...cells]) => el(
       "tr", { "data-name": name }, el("th", { scope: "row" }, name),
-      ...cells.map((cell, i) => el("td", { class: heads[i + 1][1], "data-head": heads[i + 1][0] }, cell)),
+      ...cells.map((cell, i) => el("td", { class: columns[i + 1][1], "data-head": columns[i + 1][0] }, cell)),
     ))),
   );
 }
@@ -125,10 +124,8 @@ function change({ key, value, defaultValue, description }, done) {
       done();
     },
   });
-  const judge = () => hold(submit, integer(wanted.input.value) === undefined ? "Give a whole number." : "");
-  wanted.input.addEventListener("input", judge);
   wanted.input.select();
-  judge();
+  judged(submit, [wanted.input], () => integer(wanted.input.value) === undefined ? "Give a whole number." : "");
 }
 
 // namesOf says which names a grant is for.

@@ -6,7 +6,8 @@ import { live } from "./live.js";
 import { nodes } from "./nodes.js";
 import { follow } from "./past.js";
 import { address } from "./place.js";
-import { about, duration, elapsed, number, rate, size } from "./text.js";
+import { heads } from "./sort.js";
+import { about, duration, elapsed, millis, number, rate, size } from "./text.js";
 
 const strategies = [
   ["identity", "Identities", "agreed by the cluster"],
@@ -41,7 +42,7 @@ export function overview() {
   const rows = keyed(body, busyRow);
   const table = el(
     "table", { class: "rows busiest" }, el("caption", { class: "unseen" }, "Busiest names"),
-    el("thead", {}, el("tr", {}, ...["Name", "Kind", "Database"].map((head) => el("th", { scope: "col" }, head)), el("th", { scope: "col", class: "number" }, "Ids/s"))), body,
+    heads([{ head: "Name" }, { head: "Kind" }, { head: "Database" }, { head: "Ids/s", class: "number" }]), body,
   );
   const none = el("p", { class: "note" }, "No name that you may read was in use, or none stands out.");
   const element = el(
@@ -88,29 +89,30 @@ export function overview() {
   const update = ({ overview: o }) => {
     facts.update([
       [o.alarms.length || "none", o.alarms.length ? "open, see above" : "that this node knows of"],
-      [o.has_quorum ? `${o.reachable} of ${o.voters} voters` : "missing", o.voters ? `${o.quorum} needed` : "no cluster yet"],
-      [o.leader || "none", o.leader === o.self.tag ? "this node" : o.leader && `heard ${elapsed(o.last_contact_millis)} ago`],
+      [o.hasQuorum ? `${o.reachable} of ${o.voters} voters` : "missing", o.voters ? `${o.quorum} needed` : "no cluster yet"],
+      [o.leaderTag || "none", o.leaderTag === o.self.tag ? "this node" : o.leaderTag && `heard ${elapsed(millis(o.lastContact))} ago`],
       [number(o.term), ""],
       [number(o.furthest_index), "entries applied"],
-      o.reserve ? [number(o.reserve.numbers), o.reserve.tags ? `of this node, for ${elapsed(o.reserve.lasts_millis)}` : "no tag in steady use"] : ["none", "this node keeps none"],
+      o.reserve ? [number(o.reserve.Numbers), o.reserve.Tags ? `of this node, for ${elapsed(o.reserve.Lasts / 1e6)}` : "no tag in steady use"] : ["none", "this node keeps none"],
     ]);
     all.update(o);
     draw();
     counts.update([
-      [number(o.counts.identities), o.counts.hidden_identities ? `and ${number(o.counts.hidden_identities)} deleted` : ""],
+      [number(o.counts.identities - o.hidden_identities), o.hidden_identities ? `and ${number(o.hidden_identities)} deleted` : ""],
       [number(o.counts.hilos), ""], [number(o.counts.claims), ""],
-      [number(o.counts.series), o.counts.series_keys ? `with ${number(o.counts.series_keys)} keys` : ""], [number(o.counts.databases), ""],
-      [number(o.counts.request_ids), ""], [size(o.counts.name_bytes), ""],
+      [number(o.counts.series), o.counts.seriesKeys === "0" ? "" : `with ${number(o.counts.seriesKeys)} keys`], [number(o.counts.databases), ""],
+      [number(o.counts.requestIds), ""], [size(o.counts.bytes), ""],
     ]);
   };
   return { element, update, close };
 }
 
 // remembered are the points of what the node remembers.
-function remembered({ at_millis: at, every_millis: every, ids_per_second: rates, commit_p99_micros: commits }) {
+function remembered({ samples, every_millis: every, strategies }) {
+  const value = (sample, key) => key === "commit" ? sample.commit_p99_micros : sample.ids_per_second[strategies.indexOf(key)];
   return {
-    first: (at[0] ?? Infinity) - every, step: 2 * every, each: every,
-    of: (key) => (key === "commit" ? commits : rates[key]).map((value, i) => ({ at: at[i], value })),
+    first: (samples[0]?.millis ?? Infinity) - every, step: 2 * every, each: every,
+    of: (key) => samples.map((sample) => ({ at: sample.millis, value: value(sample, key) })),
   };
 }
 

@@ -90,14 +90,14 @@ function frame({ overview: o, lostAt }) {
   const self = o.self;
   document.getElementById("where").replaceChildren(
     el("span", { class: "tag" }, self.tag || "?"),
-    el("span", { class: `state ${lostAt ? "lost" : o.has_quorum ? "good" : "bad"}` }, lostAt ? "no answer" : o.has_quorum ? "quorum" : "no quorum"),
+    el("span", { class: `state ${lostAt ? "lost" : o.hasQuorum ? "good" : "bad"}` }, lostAt ? "no answer" : o.hasQuorum ? "quorum" : "no quorum"),
   );
   const alarms = document.getElementById("alarms");
   alarms.href = address("overview");
   alarms.hidden = !o.alarms.length || Boolean(lostAt);
   alarms.className = `state ${o.alarms.some((alarm) => alarm.critical) ? "bad" : "late"}`;
   write(alarms, o.alarms.length === 1 ? "1 alarm" : `${o.alarms.length} alarms`);
-  write(document.getElementById("foot"), `idnode ${o.version} · node ${self.id.slice(0, 8)}${o.cluster_id ? ` · cluster ${o.cluster_id.slice(0, 8)}` : ""}`);
+  write(document.getElementById("foot"), `idnode ${o.version} · node ${self.id.slice(0, 8)}${o.clusterId ? ` · cluster ${o.clusterId.slice(0, 8)}` : ""}`);
 }
 
 // What is wrong: all alarms on the view of the cluster, on others what stops them.
@@ -119,7 +119,7 @@ function trouble(o, lostAt) {
 
 // unreached leads to the nodes that may answer.
 function unreached(o, lostAt) {
-  const others = (o?.members ?? []).filter((m) => !m.self && m.http);
+  const others = (o?.members ?? []).filter((m) => !m.self && m.httpAddress);
   return {
     critical: true, kind: "unreached", title: "This node does not answer.", millis: Date.now() - lostAt,
     name: "", text: o ? "What you see is what it last said. The page goes on trying." : "The page goes on trying.",

@@ -1,11 +1,12 @@
 // The view of pools of workers, which make Snowflake ids: the list, defining one, its workers, and an
 // id of it.
 
-import { Failure, known, ofWorkers } from "./api.js";
+import { known, ofWorkers } from "./api.js";
 import { ask, say } from "./dialog.js";
 import { choice, el, field } from "./dom.js";
-import { hold } from "./gate.js";
+import { judged } from "./gate.js";
 import { list } from "./list.js";
+import { heads } from "./sort.js";
 import { dated, number } from "./text.js";
 
 // most is how many workers a dialog shows.
@@ -24,11 +25,9 @@ export function pools(database) {
     ],
     tools: [{ text: "Define a pool", needs: ["seed"], run: () => define(database, all.refresh) }],
     empty: "No pool yet. Programs that make Snowflake ids lease the workers of one.",
+    lead: "Workers make 64-bit ids that sort by time. Each is leased for a window of time, and the windows of one worker never overlap.",
   });
-  return {
-    element: el("div", {}, el("p", { class: "lead" }, "Workers make 64-bit ids that sort by time. Each is leased for a window of time, and the windows of one worker never overlap."), all.element),
-    update: all.update, close: all.close,
-  };
+  return all;
 }
 
 async function next(database, pool) {
@@ -49,7 +48,7 @@ async function workers(database, pool) {
     return;
   }
   const lines = shown.map((w) => el("tr", {}, el("td", {}, String(w.worker)), el("td", {}, w.free ? "free" : dated(Date.parse(w.until))), el("td", { class: "id" }, w.holder)));
-  const head = el("thead", {}, el("tr", {}, ...["Worker", "Window ends", "Holder"].map((text) => el("th", {}, text))));
+  const head = heads(["Worker", "Window ends", "Holder"].map((head) => ({ head })));
   ask({
     title: `Workers of ${pool}`, does: "Close", act: async () => {},
     content: [lines.length ? el("table", {}, head, el("tbody", {}, ...lines)) : el("p", {}, "No worker was leased yet.")],
@@ -67,15 +66,10 @@ function define(database, done) {
   const submit = ask({
     title: "Define a pool", does: "Define", content: [name.element, layout.element, el("p", {}, "The layout of a pool stays.")],
     act: async () => {
-      if (!name.input.value) {
-        throw new Failure("", "Name the pool first.");
-      }
       await ofWorkers("DefinePool", { database, name: name.input.value, layoutName: layout.input.value });
       say(`${name.input.value} is defined.`);
       done();
     },
   });
-  const judge = () => hold(submit, name.input.value ? "" : "Name the pool first.");
-  name.input.addEventListener("input", judge);
-  judge();
+  judged(submit, [name.input], () => name.input.value ? "" : "Name the pool first.");
 }

@@ -4,7 +4,7 @@
 import { known, ofSeries } from "./api.js";
 import { ask, explain, say } from "./dialog.js";
 import { el, field } from "./dom.js";
-import { hold } from "./gate.js";
+import { judged } from "./gate.js";
 import { list } from "./list.js";
 import { reconcile, resume, told } from "./seriesbooks.js";
 import { define } from "./seriesdefine.js";
@@ -28,11 +28,9 @@ export function series(database) {
     ],
     tools: [{ text: "Define a series", needs: ["series"], run: () => define(database, all.refresh) }],
     empty: "No series yet.",
+    lead: "Each gives numbers without holes to the keys of documents. A suspended one gives none until somebody resumes it. Unknown numbers are those that a restore or a recovery left open.",
   });
-  return {
-    element: el("div", {}, el("p", { class: "lead" }, "Each gives numbers without holes to the keys of documents. A suspended one gives none until somebody resumes it. Unknown numbers are those that a restore or a recovery left open."), all.element),
-    update: all.update, close: all.close,
-  };
+  return all;
 }
 
 // readFirst opens a dialog on a series as the cluster knows it, or says why it cannot.
@@ -65,9 +63,7 @@ async function look(database, { name, definition }) {
     content: [el("p", { class: "id" }, definition.format), lines, of.element],
     act: async () => say(told(await find(database, name, of.input.value))),
   });
-  const judge = () => hold(submit, of.input.value ? "" : "Give a key or a number first.");
-  of.input.addEventListener("input", judge);
-  judge();
+  judged(submit, [of.input], () => of.input.value ? "" : "Give a key or a number first.");
   try {
     const { scopes, nextPageToken } = await ofSeries("ReportSeries", { database, series: name, pageSize: 20, ...known });
     lines.replaceChildren(...scopes.map(line), nextPageToken ? el("li", {}, "There are more: idnode series report lists them.") : "");

@@ -4,7 +4,7 @@
 import { ofSeries } from "./api.js";
 import { ask, explain, say } from "./dialog.js";
 import { button, check, el, field } from "./dom.js";
-import { hold } from "./gate.js";
+import { judged } from "./gate.js";
 import { count, number, scopeOf } from "./text.js";
 
 // resume asks for the last number of each scope, with the date where dates have an order.
@@ -32,9 +32,7 @@ export async function resume(database, { name, definition }, done) {
       done();
     },
   });
-  const judge = () => hold(submit, looked.input.checked ? "" : "Look into the books first.");
-  looked.input.addEventListener("change", judge);
-  judge();
+  judged(submit, [looked.input], () => looked.input.checked ? "" : "Look into the books first.");
 }
 
 // inBooks has the fields of a scope: of one that the series knows, or of another. What it
@@ -86,13 +84,10 @@ export async function reconcile(database, { name }, done) {
       setTimeout(() => reconcile(database, { name }, done)); // When this dialog has closed.
     },
   });
-  const judge = () => {
+  none.input.addEventListener("input", () => {
     key.input.disabled = none.input.checked;
-    hold(submit, none.input.checked || key.input.value ? "" : "Give the key, or say that no document has the number.");
-  };
-  key.input.addEventListener("input", judge);
-  none.input.addEventListener("change", judge);
-  judge();
+  });
+  judged(submit, [key.input, none.input], () => none.input.checked || key.input.value ? "" : "Give the key, or say that no document has the number.");
 }
 
 // firstUnknown is the first unknown number of the first scope that has one, with how many

@@ -4,7 +4,7 @@
 import { ofSeries } from "./api.js";
 import { ask, explain, say } from "./dialog.js";
 import { choice, el, field, write } from "./dom.js";
-import { hold } from "./gate.js";
+import { hold, watched } from "./gate.js";
 import { count, number, scopeOf } from "./text.js";
 
 // define begins a series, or changes was, and shows what that means while one types.
@@ -53,10 +53,7 @@ export function define(database, done, was) {
       hold(submit, why);
     }
   }
-  for (const { input } of [name, ...Object.values(parts), scope, first]) {
-    input.addEventListener("input", judge);
-  }
-  judge();
+  watched([name, ...Object.values(parts), scope, first].map(({ input }) => input), judge);
 }
 
 // partsOf has a field for each part of a definition. The value of one is as the public API

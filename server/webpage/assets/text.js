@@ -43,6 +43,11 @@ export function dated(millis) {
   return new Date(millis).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
 }
 
+// millis reads a duration of the public API, as 1.5s; 0 for none.
+export function millis(duration = "0s") {
+  return parseFloat(duration) * 1000;
+}
+
 // entries writes a number of log entries.
 export function entries(count) {
   return count === 1 ? "1 log entry" : `${number(count)} log entries`;
