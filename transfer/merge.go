@@ -17,25 +17,11 @@ const (
 	mergeBytes = 32_000
 )
 
-// Call makes a call to a cluster until it is answered. The call may be made any number
-// of times, so that long work goes on through elections.
-type Call func(ctx context.Context, call func(context.Context, grpc.ClientConnInterface) error) error
-
-// invoke makes one call of a service's client, and returns its answer.
-func invoke[C, Req, Res any](ctx context.Context, call Call, client func(grpc.ClientConnInterface) C,
-	method func(C, context.Context, Req, ...grpc.CallOption) (Res, error), req Req,
-) (res Res, err error) {
-	err = call(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-		res, err = method(client(conn), ctx, req)
-		return err
-	})
-	return res, err
-}
-
 // Merger merges counters into a cluster, in batches of which each is of one database.
 // Values only rise. It is used by one goroutine.
 type Merger struct {
-	Call Call
+	// Conn makes each call until it is answered, so that long work goes on through elections.
+	Conn grpc.ClientConnInterface
 	// DryRun changes nothing, and Changed gets each change that would be made.
 	DryRun  bool
 	Changed func(database string, c *idnodev1.CounterChange)
@@ -127,7 +113,7 @@ func (m *Merger) send(ctx context.Context) error {
 		return nil
 	}
 	batch := m.batch
-	res, err := invoke(ctx, m.Call, idnodev1.NewAdminServiceClient, idnodev1.AdminServiceClient.MergeCounters, batch)
+	res, err := idnodev1.NewAdminServiceClient(m.Conn).MergeCounters(ctx, batch)
 	if err != nil {
 		return err
 	}

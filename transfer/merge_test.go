@@ -37,10 +37,6 @@ func (r *recorder) Invoke(_ context.Context, _ string, req, res any, _ ...grpc.C
 	return nil
 }
 
-func (r *recorder) call(ctx context.Context, call func(context.Context, grpc.ClientConnInterface) error) error {
-	return call(ctx, r)
-}
-
 // TestABatchIsOfOneDatabase, and has at most so many names. Claims come first.
 func TestABatchIsOfOneDatabase(t *testing.T) {
 	var r recorder
@@ -51,7 +47,7 @@ func TestABatchIsOfOneDatabase(t *testing.T) {
 	counters = append(counters, counterfile.Counter{Database: "b", Kind: counterfile.HiLo, Name: "h", Value: 5},
 		counterfile.Counter{Database: "b", Kind: counterfile.Claim, Name: "c"})
 	var told []int64
-	m := Merger{Call: r.call, Merged: func(names int64) { told = append(told, names) }}
+	m := Merger{Conn: &r, Merged: func(names int64) { told = append(told, names) }}
 	total, err := m.Merge(t.Context(), counters)
 	if err != nil || total.GetCreated() != 4 || total.GetLogIndex() != 4 {
 		t.Errorf("%v, %v", total, err)
@@ -76,7 +72,7 @@ func TestABatchIsMeasuredAsTheServerDoes(t *testing.T) {
 	for i := range 60 {
 		counters = append(counters, counterfile.Counter{Database: "a", Kind: counterfile.Identity, Name: fmt.Sprint(i, strings.Repeat("Ⱥ", 660))})
 	}
-	m := Merger{Call: r.call}
+	m := Merger{Conn: &r}
 	if _, err := m.Merge(t.Context(), counters); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +144,7 @@ func aBackup(t *testing.T) *Backup {
 func TestRestore(t *testing.T) {
 	var r recorder
 	restore := Restore{
-		Backup: aBackup(t), Call: r.call, SkipAhead: 100, ShareTags: true, Settings: true,
+		Backup: aBackup(t), Conn: &r, SkipAhead: 100, ShareTags: true, Settings: true,
 		Floors: []counterfile.Counter{{Database: "shop", Kind: counterfile.Identity, Name: "i", Value: 3}},
 	}
 	if _, err := restore.Run(t.Context()); err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -20,7 +21,8 @@ import (
 // restoring twice is restoring once.
 type Restore struct {
 	Backup *Backup
-	Call   Call
+	// Conn is as that of Merger.
+	Conn grpc.ClientConnInterface
 	// SkipAhead is how many values each counter may have given since the backup was
 	// taken. It is not negative.
 	SkipAhead int64
@@ -47,7 +49,7 @@ func (r *Restore) Run(ctx context.Context) (done Restored, err error) {
 	if done.Cluster, err = r.mergeCluster(ctx); err != nil {
 		return Restored{}, err
 	}
-	m := &Merger{Call: r.Call, Merged: r.Merged, skip: r.SkipAhead}
+	m := &Merger{Conn: r.Conn, Merged: r.Merged, skip: r.SkipAhead}
 	if err := m.merge(ctx, r.Backup.Counters); err != nil {
 		return Restored{}, err
 	}
@@ -73,7 +75,7 @@ func (r *Restore) mergeCluster(ctx context.Context) (*idnodev1.MergeClusterRespo
 	for len(requests) > 0 {
 		req := requests[0]
 		requests = requests[1:]
-		res, err := invoke(ctx, r.Call, idnodev1.NewAdminServiceClient, idnodev1.AdminServiceClient.MergeCluster, req)
+		res, err := idnodev1.NewAdminServiceClient(r.Conn).MergeCluster(ctx, req)
 		if err != nil {
 			return nil, err
 		}
@@ -155,7 +157,7 @@ func (r *Restore) mergeSettings(ctx context.Context) error {
 	}
 	for _, setting := range r.Backup.settings {
 		req := &idnodev1.UpdateSettingRequest{Key: setting.GetKey(), Value: setting.GetValue()}
-		if _, err := invoke(ctx, r.Call, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.UpdateSetting, req); err != nil {
+		if _, err := idnodev1.NewClusterServiceClient(r.Conn).UpdateSetting(ctx, req); err != nil {
 			return err
 		}
 	}
@@ -175,7 +177,7 @@ func (r *Restore) definePools(ctx context.Context) error {
 				TimeBits: l.GetTimeBits(), WorkerBits: l.GetWorkerBits(), SequenceBits: l.GetSequenceBits(),
 			},
 		}
-		if _, err := invoke(ctx, r.Call, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.DefinePool, req); err != nil {
+		if _, err := idnodev1.NewWorkersServiceClient(r.Conn).DefinePool(ctx, req); err != nil {
 			return fmt.Errorf("pool %.200q of database %q: %w", p.GetName(), req.GetDatabase(), err)
 		}
 	}

@@ -19,7 +19,7 @@ func TestPoolsAreRestored(t *testing.T) {
 		&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_WorkerLease{WorkerLease: &raftlogv1.WorkerLease{Holder: "a", Until: 5}}},
 	)
 	var cluster recorder
-	if _, err := (&Restore{Backup: b, Call: cluster.call}).Run(t.Context()); err != nil {
+	if _, err := (&Restore{Backup: b, Conn: &cluster}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range cluster.requests {

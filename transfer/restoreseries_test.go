@@ -46,10 +46,6 @@ func (j *judge) Invoke(ctx context.Context, method string, req, res any, opts ..
 	return nil
 }
 
-func (j *judge) call(ctx context.Context, call func(context.Context, grpc.ClientConnInterface) error) error {
-	return call(ctx, j)
-}
-
 // manySeries is a backup of three series in two databases.
 func manySeries(t *testing.T) *Backup {
 	t.Helper()
@@ -85,7 +81,7 @@ func TestARefusedSeriesDoesNotStopTheRest(t *testing.T) {
 		return nil
 	}}
 	floors := []counterfile.Counter{{Database: "shop", Kind: counterfile.Identity, Name: "i", Value: 9000}}
-	done, err := (&Restore{Backup: manySeries(t), Call: cluster.call, Floors: floors}).Run(t.Context())
+	done, err := (&Restore{Backup: manySeries(t), Conn: cluster, Floors: floors}).Run(t.Context())
 	if err != nil || len(done.Refused) != 1 || done.Refused[0].SeriesName != (SeriesName{"default", "bills"}) ||
 		status.Code(done.Refused[0].Reason) != codes.FailedPrecondition {
 		t.Fatalf("%+v, %v", done.Refused, err)
@@ -116,7 +112,7 @@ func TestWhatIsNoRefusalStopsARestore(t *testing.T) {
 		codes.DeadlineExceeded, codes.ResourceExhausted,
 	} {
 		cluster := &judge{refuse: func(string, string, bool) error { return status.Error(code, "no") }}
-		if _, err := (&Restore{Backup: manySeries(t), Call: cluster.call}).Run(t.Context()); status.Code(err) != code {
+		if _, err := (&Restore{Backup: manySeries(t), Conn: cluster}).Run(t.Context()); status.Code(err) != code {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
@@ -128,7 +124,7 @@ func TestSeriesHere(t *testing.T) {
 	cluster := &judge{series: map[string]map[string]bool{
 		"default": {"aaa": true, "bills": false, "zzz": true}, "shop": {"aaa": false, "orders": true},
 	}}
-	here, err := (&Restore{Backup: manySeries(t), Call: cluster.call}).SeriesHere(t.Context())
+	here, err := (&Restore{Backup: manySeries(t), Conn: cluster}).SeriesHere(t.Context())
 	want := SeriesOfBackup{
 		New: []SeriesName{{"shop", "bills"}}, Active: []SeriesName{{"default", "bills"}},
 		Suspended: []SeriesName{{"shop", "orders"}},

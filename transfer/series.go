@@ -92,7 +92,7 @@ func (r *Restore) importRecord(ctx context.Context, database string, record *raf
 		return fmt.Errorf("%s: %w", r.Backup.Path, err)
 	}
 	req := &idnodev1.ImportSeriesRequest{Database: database, Record: data}
-	_, err = invoke(ctx, r.Call, idnodev1.NewAdminServiceClient, idnodev1.AdminServiceClient.ImportSeries, req)
+	_, err = idnodev1.NewAdminServiceClient(r.Conn).ImportSeries(ctx, req)
 	return err
 }
 
@@ -189,7 +189,7 @@ func (r *Restore) SeriesHere(ctx context.Context) (here SeriesOfBackup, err erro
 func (r *Restore) listSeries(ctx context.Context, database string, suspended map[SeriesName]bool) error {
 	req := &idnodev1.ListSeriesRequest{Database: database, PageSize: 1000}
 	for {
-		page, err := invoke(ctx, r.Call, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ListSeries, req)
+		page, err := idnodev1.NewSeriesServiceClient(r.Conn).ListSeries(ctx, req)
 		if err != nil {
 			return err
 		}

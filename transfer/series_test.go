@@ -44,7 +44,7 @@ func TestSeriesAreCounted(t *testing.T) {
 		t.Errorf("%v", b.Info)
 	}
 	var r recorder
-	if _, err := (&Restore{Backup: b, Call: r.call}).Run(t.Context()); err != nil {
+	if _, err := (&Restore{Backup: b, Conn: &r}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var got, want []*raftlogv1.SeriesImport
@@ -83,7 +83,7 @@ func TestTheLargestRecordIsCut(t *testing.T) {
 	}
 	b := open(t, append(records, &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesNumbers{SeriesNumbers: numbers}})...)
 	var r recorder
-	if _, err := (&Restore{Backup: b, Call: r.call}).Run(t.Context()); err != nil {
+	if _, err := (&Restore{Backup: b, Conn: &r}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	next := int64(257)

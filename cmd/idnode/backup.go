@@ -34,7 +34,7 @@ may lack the newest ids.`,
   idnode backup /var/backups/idnode --keep 14
   idnode backup inspect today.backup`,
 	}
-	stale := staleFlag(cmd.Flags())
+	staleFlag(cmd.Flags())
 	keep := cmd.Flags().Int("keep", 0, "the target is a directory, in which the newest N backups of the cluster stay")
 	sure := a.asks(cmd)
 	a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
@@ -42,9 +42,9 @@ may lack the newest ids.`,
 			if a.toTerminal {
 				return usagef("a backup is nothing to read: write it into a file, or send it on")
 			}
-			return streamBackup(ctx, s, a.stdout, newProgress(a.stderr), consistency(stale))
+			return streamBackup(ctx, s, a.stdout)
 		}
-		write := s.backupInto(ctx, a.stderr, consistency(stale))
+		write := s.backupInto(ctx)
 		if cmd.Flags().Changed("keep") {
 			return addBackup(s.out, args[0], *keep, write)
 		}

@@ -127,12 +127,12 @@ addresses and its id too.`,
 		Example: "  idnode cluster members --removed\n  idnode cluster members -o wide",
 	}
 	removed := cmd.Flags().Bool("removed", false, "also list removed members, whose tags stay taken")
-	stale := staleFlag(cmd.Flags())
-	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
-		members, err := allMembers(ctx, s, *removed, consistency(stale))
-		if !*stale && exitCode(err) == exitUnavailable {
+	return a.clusterWide(reading(cmd), func(ctx context.Context, s *clusterClient, _ []string) error {
+		members, err := allMembers(ctx, s, *removed)
+		if s.consistency != idnodev1.Consistency_CONSISTENCY_STALE && exitCode(err) == exitUnavailable {
 			// Without a quorum it is asked first. Any node returns its last knowledge.
-			if known, staleErr := allMembers(ctx, s, *removed, idnodev1.Consistency_CONSISTENCY_STALE); staleErr == nil {
+			s.consistency = idnodev1.Consistency_CONSISTENCY_STALE
+			if known, staleErr := allMembers(ctx, s, *removed); staleErr == nil {
 				fmt.Fprintf(a.stderr, "idnode: warning: this is what the node asked knows by itself: %s\n", printable(describe(err)))
 				members, err = known, nil
 			}
@@ -151,13 +151,12 @@ addresses and its id too.`,
 	})
 }
 
-func allMembers(ctx context.Context, s *clusterClient, removed bool, of idnodev1.Consistency) ([]*idnodev1.Member, error) {
-	var all []*idnodev1.Member
-	for token := ""; ; {
-		msg := &idnodev1.ListMembersRequest{IncludeRemoved: removed, PageSize: maxPage, PageToken: token, Consistency: of}
-		res, err := invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.ListMembers, msg)
+func allMembers(ctx context.Context, s *clusterClient, removed bool) (all []*idnodev1.Member, err error) {
+	msg := &idnodev1.ListMembersRequest{IncludeRemoved: removed, PageSize: maxPage, Consistency: s.consistency}
+	for {
+		res, err := clusterVia(s.ask).ListMembers(ctx, msg)
 		all = append(all, res.GetMembers()...)
-		if token = res.GetNextPageToken(); err != nil || token == "" {
+		if msg.PageToken = res.GetNextPageToken(); msg.GetPageToken() == "" {
 			return all, err
 		}
 	}
@@ -186,8 +185,7 @@ if they do not. Bring them back, or remove those first that are gone for good.`,
 		if err := s.confirm(ctx, sure, question); err != nil {
 			return err
 		}
-		msg := &idnodev1.RemoveMemberRequest{Tag: args[0], Force: *force}
-		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.RemoveMember, msg)
+		res, err := clusterVia(s.change).RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: args[0], Force: *force})
 		return s.out.value(err, res, args[0]+" removed")
 	})
 }
@@ -198,20 +196,18 @@ func newClusterTransferCommand(a *app) *cobra.Command {
 		Short:   "Hand leadership to another voter and print the new leader",
 		Example: "  idnode cluster transfer B",
 	}, func(ctx context.Context, s *clusterClient, args []string) error {
-		msg := &idnodev1.TransferLeadershipRequest{Tag: strings.Join(args, "")}
-		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.TransferLeadership, msg)
+		res, err := clusterVia(s.change).TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: strings.Join(args, "")})
 		return s.out.value(err, res, res.GetLeaderTag())
 	})
 }
 
 func newClusterSettingsCommand(a *app) *cobra.Command {
-	return a.reading(&cobra.Command{
+	return a.clusterWide(reading(&cobra.Command{
 		Use:     "settings",
 		Short:   "List the settings that the whole cluster shares",
 		Example: "  idnode cluster settings",
-	}, a.clusterWide, func(ctx context.Context, s *clusterClient, _ []string, of idnodev1.Consistency) error {
-		res, err := invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.ListSettings,
-			&idnodev1.ListSettingsRequest{Consistency: of})
+	}), func(ctx context.Context, s *clusterClient, _ []string) error {
+		res, err := clusterVia(s.ask).ListSettings(ctx, &idnodev1.ListSettingsRequest{Consistency: s.consistency})
 		if err != nil {
 			return err
 		}
@@ -244,8 +240,7 @@ func newClusterSetCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.UpdateSetting,
-			&idnodev1.UpdateSettingRequest{Key: args[0], Value: value})
+		res, err := clusterVia(s.change).UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: args[0], Value: value})
 		set := res.GetSetting()
 		return s.out.value(err, set, set.GetKey()+"\t"+settingText(set.GetKey(), set.GetValue()))
 	})

@@ -26,7 +26,9 @@ type clusterClient struct {
 	context  string
 	told     bool
 	database string
-	timeout  time.Duration
+	// consistency is that of reads.
+	consistency idnodev1.Consistency
+	timeout     time.Duration
 	// verbose lists what each endpoint said when a call fails.
 	verbose bool
 	// tls is nil for plain connections.
@@ -113,22 +115,38 @@ func callErrorIn(err error) *callError {
 // attempt is one try of a call at one endpoint.
 type attempt = func(ctx context.Context, conn grpc.ClientConnInterface) error
 
-// sending is how a call is sent: ask, keyed, change, or what once returns.
+// sending is how the calls of a service's client are sent: ask, keyed, change, or what once returns.
 type sending func(ctx context.Context, call attempt) error
 
-// invoke sends a request as one call of a service's client, and returns its answer. A request
-// that cannot be encoded is refused here: gRPC's own error leaves open whether it was sent.
-func invoke[C any, Req proto.Message, Res any](ctx context.Context, send sending, client func(grpc.ClientConnInterface) C,
-	method func(C, context.Context, Req, ...grpc.CallOption) (Res, error), req Req,
-) (res Res, err error) {
-	if _, err := proto.Marshal(req); err != nil {
-		return res, usagef("INVALID_NAME: a text of this call is not UTF-8")
+// Invoke implements grpc.ClientConnInterface. A request that cannot be encoded is refused here:
+// gRPC's own error leaves open whether it was sent.
+func (send sending) Invoke(ctx context.Context, method string, req, res any, opts ...grpc.CallOption) error {
+	if _, err := proto.Marshal(req.(proto.Message)); err != nil {
+		return usagef("INVALID_NAME: a text of this call is not UTF-8")
 	}
-	err = send(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-		res, err = method(client(conn), ctx, req)
-		return err
+	return send(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		return conn.Invoke(ctx, method, req, res, opts...)
 	})
-	return res, err
+}
+
+// NewStream implements grpc.ClientConnInterface. A stream cannot be sent again.
+func (sending) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, errors.ErrUnsupported
+}
+
+// The clients of the services, by how their calls are sent.
+func idsVia(send sending) idnodev1.IdsServiceClient { return idnodev1.NewIdsServiceClient(send) }
+
+func clusterVia(send sending) idnodev1.ClusterServiceClient {
+	return idnodev1.NewClusterServiceClient(send)
+}
+
+func seriesVia(send sending) idnodev1.SeriesServiceClient {
+	return idnodev1.NewSeriesServiceClient(send)
+}
+
+func workersVia(send sending) idnodev1.WorkersServiceClient {
+	return idnodev1.NewWorkersServiceClient(send)
 }
 
 // ask sends a call that changes nothing, or of which a repeat only skips a number.
@@ -191,6 +209,9 @@ func (s *clusterClient) confirm(ctx context.Context, sure *confirmation, questio
 // the first, so that a node which no longer remembers the first refuses the repeat.
 func (s *clusterClient) once(r *request, id **idnodev1.RequestId) sending {
 	return func(ctx context.Context, call attempt) error {
+		if err := r.check(); err != nil {
+			return err
+		}
 		err := s.try(ctx, repeatable, func(ctx context.Context, conn grpc.ClientConnInterface) error {
 			r.look(ctx, conn)
 			*id = r.next()
@@ -198,21 +219,8 @@ func (s *clusterClient) once(r *request, id **idnodev1.RequestId) sending {
 		})
 		if failed := callErrorIn(err); failed != nil {
 			failed.request = r
-			// Without a request id it was a call whose repeat harms nothing.
-			failed.unknown = failed.unknown && r != nil
 		}
 		return err
-	}
-}
-
-// onceFrom is once with the request id from the flags, or a random one.
-func (s *clusterClient) onceFrom(flags *requestFlags, id **idnodev1.RequestId) sending {
-	return func(ctx context.Context, call attempt) error {
-		r, err := flags.request()
-		if err != nil {
-			return err
-		}
-		return s.once(r, id)(ctx, call)
 	}
 }
 

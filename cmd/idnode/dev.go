@@ -266,21 +266,18 @@ func printSamples(ctx context.Context, w io.Writer, tag, endpoint string) error 
 	defer s.close()
 	var rows [][2]string
 	for _, kind := range [][2]string{{"GUID", ""}, {"server-side", "users/"}, {"identity", "users|"}} {
-		res, err := invoke(ctx, s.untilAnswered, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Generate,
-			&idnodev1.GenerateRequest{Database: s.database, Template: kind[1], Count: 1})
+		res, err := idsVia(s.untilAnswered).Generate(ctx, &idnodev1.GenerateRequest{Database: s.database, Template: kind[1], Count: 1})
 		if err != nil {
 			return fmt.Errorf("%s: %w", kind[0], err)
 		}
 		rows = append(rows, [2]string{"  " + kind[0], strings.Join(res.GetIds(), " ")})
 	}
-	res, err := invoke(ctx, s.untilAnswered, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.NextRange,
-		&idnodev1.NextRangeRequest{Database: s.database, Tag: "users"})
+	res, err := idsVia(s.untilAnswered).NextRange(ctx, &idnodev1.NextRangeRequest{Database: s.database, Tag: "users"})
 	if err != nil {
 		return fmt.Errorf("HiLo range: %w", err)
 	}
 	id, claimed := "users/"+strings.ToLower(tag)+"@example.org", " (claimed)"
-	_, err = invoke(ctx, s.untilAnswered, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Claim,
-		&idnodev1.ClaimRequest{Database: s.database, Id: id})
+	_, err = idsVia(s.untilAnswered).Claim(ctx, &idnodev1.ClaimRequest{Database: s.database, Id: id})
 	if reasonOf(err) == "ID_CLAIMED" { // By an earlier run, in a kept data folder.
 		claimed, err = " (claimed before)", nil
 	}

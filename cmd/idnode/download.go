@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/idnode/idnode/backup"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/bytesize"
@@ -16,9 +18,9 @@ import (
 )
 
 // backupInto returns what writes the cluster's backup into a file.
-func (s *clusterClient) backupInto(ctx context.Context, stderr io.Writer, consistency idnodev1.Consistency) transfer.Write {
+func (s *clusterClient) backupInto(ctx context.Context) transfer.Write {
 	return func(file *os.File) error {
-		return s.download(ctx, file, newProgress(stderr), consistency, func(error) error {
+		return s.download(ctx, file, func(error) error {
 			_, err := file.Seek(0, io.SeekStart)
 			return errors.Join(err, file.Truncate(0))
 		})
@@ -27,7 +29,7 @@ func (s *clusterClient) backupInto(ctx context.Context, stderr io.Writer, consis
 
 // streamBackup writes a backup to the standard output as it comes, and checks it on the way. What was
 // written cannot be taken back: another endpoint is asked only as long as nothing was.
-func streamBackup(ctx context.Context, s *clusterClient, out io.Writer, p *progress, consistency idnodev1.Consistency) error {
+func streamBackup(ctx context.Context, s *clusterClient, out io.Writer) error {
 	unchecked, tee := io.Pipe()
 	checked := make(chan error, 1)
 	go func() {
@@ -36,7 +38,7 @@ func streamBackup(ctx context.Context, s *clusterClient, out io.Writer, p *progr
 		checked <- err
 	}()
 	to := &backup.Counted{Writer: io.MultiWriter(out, tee)}
-	err := s.download(ctx, to, p, consistency, func(failed error) error {
+	err := s.download(ctx, to, func(failed error) error {
 		if to.Bytes > 0 {
 			return failed
 		}
@@ -50,15 +52,13 @@ func streamBackup(ctx context.Context, s *clusterClient, out io.Writer, p *progr
 }
 
 // download writes a backup, from the first endpoint that gives all of it. Before it asks another
-// endpoint, rewind removes what was written, or returns why it cannot. The timeout is for each
-// piece: the whole may take long.
-func (s *clusterClient) download(ctx context.Context, to io.Writer, p *progress, consistency idnodev1.Consistency,
-	rewind func(failed error) error,
-) error {
-	defer p.end()
+// endpoint, rewind removes what was written, or returns why it cannot.
+func (s *clusterClient) download(ctx context.Context, to io.Writer, rewind func(failed error) error) error {
+	shown := newProgress(s.stderr)
+	defer shown.end()
 	failed := &callError{verbose: s.verbose}
 	for _, endpoint := range s.endpoints {
-		err := s.downloadFrom(ctx, endpoint, to, p, consistency)
+		err := s.downloadFrom(ctx, endpoint, to, shown)
 		if err == nil {
 			return nil
 		}
@@ -76,52 +76,43 @@ func (s *clusterClient) download(ctx context.Context, to io.Writer, p *progress,
 	return failed
 }
 
-func (s *clusterClient) downloadFrom(ctx context.Context, endpoint string, to io.Writer, p *progress,
-	consistency idnodev1.Consistency,
-) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	silence := time.AfterFunc(s.timeout, func() { cancel(context.DeadlineExceeded) })
-	defer silence.Stop()
-	size, err := s.receive(ctx, endpoint, to, consistency, func(size int64) {
-		silence.Reset(s.timeout)
-		p.say("%s received", bytesize.Size(size).Rounded())
-	})
-	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		return fmt.Errorf("%s fell silent after %s: %w", endpoint, bytesize.Size(size).Rounded(), context.DeadlineExceeded)
-	}
-	return err
-}
-
 // unwrittenError is a backup that was received and could not be written.
 type unwrittenError struct{ error }
 
 func (e *unwrittenError) Error() string { return "cannot write the backup: " + e.error.Error() }
 func (e *unwrittenError) Unwrap() error { return e.error }
 
-// receive writes what a node sends; got gets the size after each piece.
-func (s *clusterClient) receive(ctx context.Context, endpoint string, w io.Writer, consistency idnodev1.Consistency,
-	got func(size int64),
-) (size int64, err error) {
+// downloadFrom writes what a node sends. The timeout is for each piece: the whole may take long.
+func (s *clusterClient) downloadFrom(ctx context.Context, endpoint string, to io.Writer, shown *progress) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := time.AfterFunc(s.timeout, func() { cancel(context.DeadlineExceeded) })
+	defer silence.Stop()
+	var stream grpc.ServerStreamingClient[idnodev1.BackupResponse]
 	conn, err := s.connect(ctx, endpoint)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		stream, err = idnodev1.NewAdminServiceClient(conn).Backup(ctx, &idnodev1.BackupRequest{Consistency: s.consistency})
 	}
-	stream, err := idnodev1.NewAdminServiceClient(conn).Backup(ctx, &idnodev1.BackupRequest{Consistency: consistency})
+	size := bytesize.Size(0)
 	for err == nil {
 		var piece *idnodev1.BackupResponse
-		if piece, err = stream.Recv(); err == nil {
-			if _, err := w.Write(piece.GetData()); err != nil {
-				return size, &unwrittenError{err}
-			}
-			size += int64(len(piece.GetData()))
-			got(size)
+		if piece, err = stream.Recv(); err != nil {
+			break
 		}
+		if _, err := to.Write(piece.GetData()); err != nil {
+			return &unwrittenError{err}
+		}
+		size += bytesize.Size(len(piece.GetData()))
+		silence.Reset(s.timeout)
+		shown.say("%s received", size.Rounded())
 	}
-	if errors.Is(err, io.EOF) {
-		return size, nil
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		return fmt.Errorf("%s fell silent after %s: %w", endpoint, size.Rounded(), context.DeadlineExceeded)
 	}
-	return size, err
+	return err
 }
 
 // progressPause is between two lines of progress.

@@ -164,8 +164,8 @@ func describeCall(e *callError) string {
 	if e.keyed {
 		return text + "; repeat the same command: it counts once"
 	}
-	if again := e.request.flags(); again != "" {
-		text += "; repeat the same command with " + again + " and it counts once"
+	if e.request != nil {
+		text += "; repeat the same command with " + e.request.again() + " and it counts once"
 	}
 	return text
 }

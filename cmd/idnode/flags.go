@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/nearest"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/tlsconf"
@@ -176,6 +177,10 @@ func (c *clientFlags) clusterClient(a *app, f *pflag.FlagSet) (s *clusterClient,
 		return nil, err
 	}
 	s.out.colour, s.stderr = a.mayPaint(), a.stderr
+	s.consistency = idnodev1.Consistency_CONSISTENCY_LINEARIZABLE
+	if stale, _ := f.GetBool("stale"); stale { // Few commands have it.
+		s.consistency = idnodev1.Consistency_CONSISTENCY_STALE
+	}
 	s.tls, err = c.tlsConfig()
 	return s, err
 }
@@ -227,7 +232,6 @@ func checkEndpoints(given []string) ([]string, error) {
 type listFlags struct {
 	prefix string
 	limit  int64
-	stale  *bool
 }
 
 func (l *listFlags) register(f *pflag.FlagSet) {
@@ -238,7 +242,7 @@ func (l *listFlags) register(f *pflag.FlagSet) {
 // registerPages adds the flags of lists that are not of names.
 func (l *listFlags) registerPages(f *pflag.FlagSet) {
 	f.Int64Var(&l.limit, "limit", 0, "at most this many; 0 lists all")
-	l.stale = staleFlag(f)
+	staleFlag(f)
 }
 
 func (l *listFlags) check() error {
@@ -248,45 +252,12 @@ func (l *listFlags) check() error {
 	return nil
 }
 
-func staleFlag(f *pflag.FlagSet) *bool {
-	return f.Bool("stale", false, "what the node asked knows by itself: needs no quorum, may lag behind")
+func staleFlag(f *pflag.FlagSet) {
+	f.Bool("stale", false, "what the node asked knows by itself: needs no quorum, may lag behind")
 }
 
-// requestFlags are the flags of the commands that take a request id.
-type requestFlags struct {
-	id    string
-	since uint64
-	flags *pflag.FlagSet
-}
-
-func newRequestFlags(f *pflag.FlagSet) *requestFlags {
-	r := &requestFlags{flags: f}
-	f.StringVar(&r.id, "request-id", "",
-		"the call counts once per request id, however often it is repeated; 1 to 64 bytes; random unless given")
-	f.Uint64Var(&r.since, "retry-since", 0,
-		"on a retry: the newest log index seen before the first try; refuses the retry if the first try may have been forgotten")
-	return r
-}
-
-// request returns the request id to send with a call that goes through the log.
-func (r *requestFlags) request() (*request, error) {
-	if r.flags.Changed("request-id") && (r.id == "" || len(r.id) > 64 || !utf8.ValidString(r.id)) {
-		return nil, usagef("--request-id must have 1 to 64 bytes of UTF-8, not %.100q", r.id)
-	}
-	if !r.flags.Changed("retry-since") {
-		return newRequest(r.id, nil), nil
-	}
-	if r.id == "" {
-		return nil, usagef("--retry-since needs the --request-id of the first try")
-	}
-	return newRequest(r.id, &r.since), nil
-}
-
-// given returns the request id only if the caller named one: for calls that need none.
-func (r *requestFlags) given() (*request, error) {
-	req, err := r.request()
-	if r.id == "" {
-		return nil, err
-	}
-	return req, err
+// reading adds --stale to a command.
+func reading(cmd *cobra.Command) *cobra.Command {
+	staleFlag(cmd.Flags())
+	return cmd
 }

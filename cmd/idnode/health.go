@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
@@ -26,11 +25,11 @@ the node's own TLS files by the same environment variables.`,
 	}
 	service := cmd.Flags().String("service", "", "service to ask about; empty is the node as a whole")
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
-		return health(ctx, s, *service, a.stderr)
+		return health(ctx, s, *service)
 	})
 }
 
-func health(ctx context.Context, s *clusterClient, service string, stderr io.Writer) error {
+func health(ctx context.Context, s *clusterClient, service string) error {
 	var res *healthpb.HealthCheckResponse
 	full := false
 	err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
@@ -46,7 +45,7 @@ func health(ctx context.Context, s *clusterClient, service string, stderr io.Wri
 		return err
 	}
 	if full {
-		fmt.Fprintln(stderr, "idnode: storage is full, here or on a majority: "+fullMeans)
+		fmt.Fprintln(s.stderr, "idnode: storage is full, here or on a majority: "+fullMeans)
 	}
 	if res.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 		return &unavailableError{errors.New("the node does not serve: " + res.GetStatus().String())}

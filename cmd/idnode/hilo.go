@@ -43,14 +43,14 @@ is no node-tag). Tell about the last range, and busy clients get larger ones.`,
 	lastRangeAt := f.String("last-range-at", "", "when the last range came, RFC 3339; the range-at of its answer")
 	f.StringVar(&msg.Separator, "separator", "", `separator of the ids to come (default "/")`)
 	f.StringVar(&msg.Label, "label", "", "what you call yourself, at most 64 bytes; hilo who-holds shows it")
-	req := newRequestFlags(f)
+	req := newRequest(f)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		at, err := parseTime(*lastRangeAt)
 		if err != nil {
 			return err
 		}
 		msg.Database, msg.Tag, msg.LastRangeAt = s.database, args[0], at
-		res, err := invoke(ctx, s.onceFrom(req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.NextRange, &msg)
+		res, err := idsVia(s.once(req, &msg.RequestId)).NextRange(ctx, &msg)
 		return s.out.answer(err, res, func(w io.Writer) { printRange(w, res) })
 	})
 }
@@ -79,13 +79,12 @@ func printRange(w io.Writer, r *idnodev1.NextRangeResponse) {
 }
 
 func newHiloGetCommand(a *app) *cobra.Command {
-	return a.reading(&cobra.Command{
+	return a.client(reading(&cobra.Command{
 		Use:     "get TAG",
 		Short:   "Print the highest number reserved for a tag",
 		Example: "  idnode hilo get users",
-	}, a.client, func(ctx context.Context, s *clusterClient, args []string, of idnodev1.Consistency) error {
-		msg := &idnodev1.GetHiLoRequest{Database: s.database, Tag: args[0], Consistency: of}
-		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.GetHiLo, msg)
+	}), func(ctx context.Context, s *clusterClient, args []string) error {
+		res, err := idsVia(s.ask).GetHiLo(ctx, &idnodev1.GetHiLoRequest{Database: s.database, Tag: args[0], Consistency: s.consistency})
 		return s.out.value(err, res.GetHilo(), res.GetHilo().GetMax())
 	})
 }
@@ -99,7 +98,7 @@ that run the whole HiLo algorithm themselves. Fails with CONCURRENCY if someone 
 		Example: "  idnode hilo set users 64 --expected 32",
 	}
 	expected := cmd.Flags().Int64("expected", 0, "the value read before; 0 for a tag not used yet (required)")
-	req := newRequestFlags(cmd.Flags())
+	req := newRequest(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		limit, err := parseNumber("MAX", args[1])
 		if err != nil {
@@ -109,7 +108,7 @@ that run the whole HiLo algorithm themselves. Fails with CONCURRENCY if someone 
 			return usagef("--expected is required: it guards against setting over someone else's change")
 		}
 		msg := &idnodev1.SetHiLoRequest{Database: s.database, Tag: args[0], Max: limit, Expected: *expected}
-		res, err := invoke(ctx, s.onceFrom(req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.SetHiLo, msg)
+		res, err := idsVia(s.once(req, &msg.RequestId)).SetHiLo(ctx, msg)
 		return s.out.value(err, res, res.GetMax())
 	})
 }
@@ -131,7 +130,7 @@ the name in this certificate: then be sure that no program still uses it.`,
 	f.Int64Var(&msg.High, "high", 0, "the range's last number (required)")
 	f.Int64Var(&msg.Last, "last", 0, "the last number used; low-1 if none was (required)")
 	token := f.String("token", "", "the token that came with the range, in hex; hilo next shows it")
-	req := newRequestFlags(f)
+	req := newRequest(f)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) (err error) {
 		for _, name := range []string{"low", "high", "last"} {
 			if !f.Changed(name) {
@@ -143,7 +142,7 @@ the name in this certificate: then be sure that no program still uses it.`,
 		}
 		msg.WithoutToken = *token == ""
 		msg.Database, msg.Tag = s.database, args[0]
-		res, err := invoke(ctx, s.onceFrom(req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ReturnRange, &msg)
+		res, err := idsVia(s.once(req, &msg.RequestId)).ReturnRange(ctx, &msg)
 		text := fmt.Sprintf("returned, max is now %d", res.GetMax())
 		if !res.GetReturned() {
 			text = fmt.Sprintf("not returned, max stays %d: late, repeated, foreign, or not the newest range", res.GetMax())
@@ -153,7 +152,7 @@ the name in this certificate: then be sure that no program still uses it.`,
 }
 
 func newHiloWhoHoldsCommand(a *app) *cobra.Command {
-	return a.reading(&cobra.Command{
+	return a.client(reading(&cobra.Command{
 		Use:   "who-holds TAG NUMBER",
 		Short: "Show who got the range that a number is in",
 		Long: `Shows the range of a number, and who got it: label, principal, the node that served it, and
@@ -161,13 +160,12 @@ when. The cluster remembers the newest four ranges of a tag that can still be gi
 back. The state is outstanding, reserved (a node has it for callers to come),
 not-remembered (it is taken) or not-issued (nobody has it).`,
 		Example: "  idnode hilo who-holds users 65",
-	}, a.client, func(ctx context.Context, s *clusterClient, args []string, of idnodev1.Consistency) error {
+	}), func(ctx context.Context, s *clusterClient, args []string) error {
 		number, err := parseNumber("NUMBER", args[1])
 		if err != nil {
 			return err
 		}
-		msg := &idnodev1.WhoHoldsRequest{Database: s.database, Tag: args[0], Number: number, Consistency: of}
-		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.WhoHolds, msg)
+		res, err := idsVia(s.ask).WhoHolds(ctx, &idnodev1.WhoHoldsRequest{Database: s.database, Tag: args[0], Number: number, Consistency: s.consistency})
 		return s.out.answer(err, res, func(w io.Writer) { printRangeHolder(w, res) })
 	})
 }
@@ -194,8 +192,8 @@ func newHiloListCommand(a *app) *cobra.Command {
 		Short:   "List the counters: tag and highest number reserved",
 		Example: "  idnode hilo list --prefix us",
 	}, a.client, "TAG MAX", func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
-		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ListHiLo, &idnodev1.ListHiLoRequest{
-			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
+		res, err := idsVia(s.ask).ListHiLo(ctx, &idnodev1.ListHiLoRequest{
+			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: s.consistency,
 		})
 		for _, h := range res.GetHilos() {
 			s.out.result(h, func(w io.Writer) { fmt.Fprintf(w, "%s\t%d\n", docid.Escape(h.GetTag()), h.GetMax()) })
@@ -225,7 +223,7 @@ A node knows its own alone: every --endpoint is asked.`,
 func printReserves(ctx context.Context, s *clusterClient) error {
 	req := &idnodev1.ListReservesRequest{PageSize: maxPage}
 	for {
-		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ListReserves, req)
+		res, err := idsVia(s.ask).ListReserves(ctx, req)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.endpoints[0], err)
 		}

@@ -26,8 +26,8 @@ func newIdentityListCommand(a *app) *cobra.Command {
 		Short:   "List the identities: name and last used value",
 		Example: "  idnode identity list --prefix us --limit 10",
 	}, a.client, "NAME VALUE", func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
-		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ListIdentities, &idnodev1.ListIdentitiesRequest{
-			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
+		res, err := idsVia(s.ask).ListIdentities(ctx, &idnodev1.ListIdentitiesRequest{
+			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: s.consistency,
 		})
 		for _, i := range res.GetIdentities() {
 			s.out.result(i, func(w io.Writer) { fmt.Fprintf(w, "%s\t%d\n", docid.Escape(i.GetName()), i.GetValue()) })
@@ -37,13 +37,12 @@ func newIdentityListCommand(a *app) *cobra.Command {
 }
 
 func newIdentityGetCommand(a *app) *cobra.Command {
-	return a.reading(&cobra.Command{
+	return a.client(reading(&cobra.Command{
 		Use:     "get NAME",
 		Short:   "Print the last used value",
 		Example: "  idnode identity get users",
-	}, a.client, func(ctx context.Context, s *clusterClient, args []string, of idnodev1.Consistency) error {
-		msg := &idnodev1.GetIdentityRequest{Database: s.database, Name: args[0], Consistency: of}
-		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.GetIdentity, msg)
+	}), func(ctx context.Context, s *clusterClient, args []string) error {
+		res, err := idsVia(s.ask).GetIdentity(ctx, &idnodev1.GetIdentityRequest{Database: s.database, Name: args[0], Consistency: s.consistency})
 		return s.out.value(err, res.GetIdentity(), res.GetIdentity().GetValue())
 	})
 }
@@ -63,7 +62,7 @@ values come twice, which is asked about.`,
 	f := cmd.Flags()
 	f.BoolVar(&msg.Force, "force", false, "set exactly VALUE, also a lower one")
 	expected := f.Int64("expected", 0, "only if this is the current value")
-	req := newRequestFlags(f)
+	req := newRequest(f)
 	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) (err error) {
 		if msg.Value, err = parseNumber("VALUE", args[1]); err != nil {
@@ -76,7 +75,7 @@ values come twice, which is asked about.`,
 		if err := askToLower(ctx, s, sure, &msg); err != nil {
 			return err
 		}
-		res, err := invoke(ctx, s.onceFrom(req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.SeedIdentity, &msg)
+		res, err := idsVia(s.once(req, &msg.RequestId)).SeedIdentity(ctx, &msg)
 		if err == nil && res.GetValue() > msg.GetValue() {
 			fmt.Fprintf(a.stderr, "idnode: nothing changed: the value is above %d already, and only --force lowers it\n", msg.GetValue())
 		}
@@ -90,8 +89,7 @@ func askToLower(ctx context.Context, s *clusterClient, sure *confirmation, msg *
 	if !msg.GetForce() || sure.yes {
 		return nil
 	}
-	now, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.GetIdentity,
-		&idnodev1.GetIdentityRequest{Database: msg.GetDatabase(), Name: msg.GetName()})
+	now, err := idsVia(s.ask).GetIdentity(ctx, &idnodev1.GetIdentityRequest{Database: msg.GetDatabase(), Name: msg.GetName()})
 	value := now.GetIdentity().GetValue()
 	if err == nil && msg.GetValue() >= value {
 		return nil
@@ -114,7 +112,7 @@ again, and values come twice, which is asked about.`,
 		Example: "  idnode identity delete users",
 	}
 	forget := cmd.Flags().Bool("forget", false, "remove the last used value too")
-	req := newRequestFlags(cmd.Flags())
+	req := newRequest(cmd.Flags())
 	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		if *forget {
@@ -124,7 +122,7 @@ again, and values come twice, which is asked about.`,
 			}
 		}
 		msg := &idnodev1.DeleteIdentityRequest{Database: s.database, Name: args[0], Forget: *forget}
-		res, err := invoke(ctx, s.onceFrom(req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.DeleteIdentity, msg)
+		res, err := idsVia(s.once(req, &msg.RequestId)).DeleteIdentity(ctx, msg)
 		return s.out.value(err, res, res.GetValue())
 	})
 }
@@ -138,10 +136,10 @@ letters, is refused, and identities step over it.`,
 		Example: "  idnode claim users/ayende@example.org",
 	}
 	separator := cmd.Flags().String("separator", "", `separator of the id's parts (default "/")`)
-	req := newRequestFlags(cmd.Flags())
+	req := newRequest(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		msg := &idnodev1.ClaimRequest{Database: s.database, Id: args[0], Separator: *separator}
-		res, err := invoke(ctx, s.onceFrom(req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Claim, msg)
+		res, err := idsVia(s.once(req, &msg.RequestId)).Claim(ctx, msg)
 		return s.out.value(err, res, docid.Escape(res.GetId()))
 	})
 }
@@ -152,10 +150,10 @@ func newReleaseCommand(a *app) *cobra.Command {
 		Short:   "Give a claimed id free again",
 		Example: "  idnode release users/ayende@example.org",
 	}
-	req := newRequestFlags(cmd.Flags())
+	req := newRequest(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		msg := &idnodev1.ReleaseRequest{Database: s.database, Id: args[0]}
-		res, err := invoke(ctx, s.onceFrom(req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Release, msg)
+		res, err := idsVia(s.once(req, &msg.RequestId)).Release(ctx, msg)
 		return s.out.value(err, res, docid.Escape(args[0]))
 	})
 }
@@ -166,8 +164,8 @@ func newClaimsCommand(a *app) *cobra.Command {
 		Short:   "List the claimed ids",
 		Example: "  idnode claims --prefix users/",
 	}, a.client, "ID", func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
-		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ListClaims, &idnodev1.ListClaimsRequest{
-			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
+		res, err := idsVia(s.ask).ListClaims(ctx, &idnodev1.ListClaimsRequest{
+			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: s.consistency,
 		})
 		for _, id := range res.GetIds() {
 			s.out.alone("id", id)

@@ -79,19 +79,20 @@ be changed, and changes nothing.`,
 				return err
 			}
 		}
-		return importAll(ctx, s, newProgress(a.stderr), counters, *dryRun)
+		return importAll(ctx, s, counters, *dryRun)
 	})
 }
 
-func importAll(ctx context.Context, s *clusterClient, p *progress, counters []counterfile.Counter, dryRun bool) error {
+func importAll(ctx context.Context, s *clusterClient, counters []counterfile.Counter, dryRun bool) error {
+	merging := newProgress(s.stderr)
 	show, end := changePrinter(s.out)
-	call := s.untilAnswered
+	send := sending(s.untilAnswered)
 	if dryRun {
-		call = s.askUntilAnswered
+		send = s.askUntilAnswered
 	}
-	m := transfer.Merger{Call: call, DryRun: dryRun, Changed: show, Merged: p.merged(int64(len(counters)))}
+	m := transfer.Merger{Conn: send, DryRun: dryRun, Changed: show, Merged: merging.merged(int64(len(counters)))}
 	total, err := m.Merge(ctx, counters)
-	p.end()
+	merging.end()
 	if err != nil {
 		return err
 	}
@@ -193,7 +194,7 @@ func exportCluster(ctx context.Context, s *clusterClient, path string, form tran
 	if path == standardOutput {
 		dir = "" // The system's, for what is temporary.
 	}
-	draft, err := transfer.Draft(dir, filepath.Base(path), s.backupInto(ctx, a.stderr, idnodev1.Consistency_CONSISTENCY_LINEARIZABLE))
+	draft, err := transfer.Draft(dir, filepath.Base(path), s.backupInto(ctx))
 	if err != nil {
 		return err
 	}

@@ -23,10 +23,9 @@ import (
 const maxPage = 1_000
 
 type page struct {
-	prefix      string
-	size        int32
-	token       string
-	consistency idnodev1.Consistency
+	prefix string
+	size   int32
+	token  string
 }
 
 // pager prints one page and returns the token of the next and the number of printed entries.
@@ -77,7 +76,7 @@ func (l *listFlags) table(ctx context.Context, s *clusterClient, heads string, s
 }
 
 func (l *listFlags) pages(ctx context.Context, s *clusterClient, show pager) error {
-	p := page{prefix: l.prefix, consistency: consistency(l.stale)}
+	p := page{prefix: l.prefix}
 	for left := l.limit; ; {
 		p.size = maxPage
 		if l.limit > 0 {
@@ -90,24 +89,6 @@ func (l *listFlags) pages(ctx context.Context, s *clusterClient, show pager) err
 		}
 		p.token = next
 	}
-}
-
-// reading makes cmd a command that reads with the consistency that --stale asks for.
-func (a *app) reading(cmd *cobra.Command, client clientCommand,
-	run func(ctx context.Context, s *clusterClient, args []string, of idnodev1.Consistency) error,
-) *cobra.Command {
-	stale := staleFlag(cmd.Flags())
-	return client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		return run(ctx, s, args, consistency(stale))
-	})
-}
-
-// consistency returns what --stale asks for; nil is without the flag.
-func consistency(stale *bool) idnodev1.Consistency {
-	if stale != nil && *stale {
-		return idnodev1.Consistency_CONSISTENCY_STALE
-	}
-	return idnodev1.Consistency_CONSISTENCY_LINEARIZABLE
 }
 
 // fields prints names and values in two columns; without a value, no line.
@@ -147,10 +128,9 @@ func newDatabaseListCommand(a *app) *cobra.Command {
 		Short:   "List the databases that were ever used",
 		Example: "  idnode database list",
 	}, a.clusterWide, "DATABASE", func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
-		res, err := invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.ListDatabases,
-			&idnodev1.ListDatabasesRequest{
-				Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
-			})
+		res, err := clusterVia(s.ask).ListDatabases(ctx, &idnodev1.ListDatabasesRequest{
+			Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: s.consistency,
+		})
 		for _, name := range res.GetDatabases() {
 			s.out.alone("database", name)
 		}

@@ -99,7 +99,7 @@ needs no right, it needs no token either.`,
 	validFor := cmd.Flags().Duration("for", time.Hour, "how long the token can be used, 30 days (720h) at most")
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		msg.ValidFor = durationpb.New(*validFor)
-		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.CreateJoinToken, &msg)
+		res, err := clusterVia(s.change).CreateJoinToken(ctx, &msg)
 		return s.out.value(err, res, res.GetToken())
 	})
 }

@@ -25,16 +25,8 @@ const (
 	guidCount = 10_000
 )
 
-type nextOptions struct {
-	count       int64
-	separator   string
-	claim       bool
-	timeOrdered bool
-	request     *requestFlags
-}
-
 func newNextCommand(a *app) *cobra.Command {
-	var o nextOptions
+	var msg idnodev1.GenerateRequest
 	cmd := &cobra.Command{
 		Use:   "next TEMPLATE",
 		Short: "Make ids from a template",
@@ -54,37 +46,46 @@ the ids themselves.`,
   idnode next 'orders|' --request-id invoice-4711`,
 	}
 	f := cmd.Flags()
-	f.Int64Var(&o.count, "count", 1, "how many ids, 1 to 1,000,000")
-	f.StringVar(&o.separator, "separator", "", `separator between the parts of an id (default "/")`)
-	f.BoolVar(&o.claim, "claim", false, "record the id in the cluster as taken; for a semantic id")
-	f.BoolVar(&o.timeOrdered, "time-ordered", false, "GUIDs in order of time (UUIDs of version 7)")
-	o.request = newRequestFlags(f)
+	f.Int64Var(&msg.Count, "count", 1, "how many ids, 1 to 1,000,000")
+	f.StringVar(&msg.Separator, "separator", "", `separator between the parts of an id (default "/")`)
+	f.BoolVar(&msg.Claim, "claim", false, "record the id in the cluster as taken; for a semantic id")
+	f.BoolVar(&msg.TimeOrdered, "time-ordered", false, "GUIDs in order of time (UUIDs of version 7)")
+	req := newRequest(f)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		return o.run(ctx, s, args[0], a.stderr)
+		msg.Database, msg.Template = s.database, args[0]
+		return generate(ctx, s, req, &msg)
 	})
 }
 
-func (o *nextOptions) run(ctx context.Context, s *clusterClient, template string, stderr io.Writer) error {
-	if o.count < 1 || o.count > maxCount {
-		return usagef("--count must be 1 to 1,000,000, not %d", o.count)
+// generate makes as many ids as msg counts, in several calls if they do not fit into one.
+func generate(ctx context.Context, s *clusterClient, req *request, msg *idnodev1.GenerateRequest) error {
+	left := msg.GetCount()
+	if left < 1 || left > maxCount {
+		return usagef("--count must be 1 to 1,000,000, not %d", left)
 	}
-	parsed, err := docid.Parse(template, o.separator)
+	parsed, err := docid.Parse(msg.GetTemplate(), msg.GetSeparator())
 	if err != nil {
 		return badTemplate(err)
 	}
-	if parsed.Kind == docid.Semantic && !o.claim && !strings.Contains(template, cmp.Or(o.separator, "/")) {
-		fmt.Fprintf(stderr, "idnode: this id is %s itself, as given; ask for %s to get a number\n", quote(template), quote(template+"|"))
+	kind := parsed.Kind
+	if kind == docid.Semantic && !msg.GetClaim() && !strings.Contains(msg.GetTemplate(), cmp.Or(msg.GetSeparator(), "/")) {
+		fmt.Fprintf(s.stderr, "idnode: this id is %s itself, as given; ask for %s to get a number\n",
+			quote(msg.GetTemplate()), quote(msg.GetTemplate()+"|"))
 	}
-	req, err := o.requestFor(parsed.Kind)
-	if err != nil {
-		return err
+	// What the cluster counts has a request id, so that a repetition at another endpoint takes nothing
+	// again. The other kinds refuse request ids: theirs is sent only if the caller gave one.
+	send := sending(s.ask)
+	if kind == docid.Identity || msg.GetClaim() || req.given() {
+		send = s.once(req, &msg.RequestId)
 	}
+	msg.BlocksOnly = left > textCount && (kind == docid.Identity || kind == docid.ServerSide)
 	atOnce := int64(maxCount)
-	if parsed.Kind == docid.GUID {
+	if kind == docid.GUID {
 		atOnce = guidCount
 	}
-	for left := o.count; left > 0; left -= atOnce {
-		res, err := o.generate(ctx, s, template, min(left, atOnce), req, parsed.Kind)
+	for ; left > 0; left -= atOnce {
+		msg.Count = min(left, atOnce)
+		res, err := idsVia(send).Generate(ctx, msg)
 		if err != nil {
 			return err
 		}
@@ -99,27 +100,6 @@ func badTemplate(err error) error {
 		return usagef("%s: %w", bad.Reason, err)
 	}
 	return &usageError{err}
-}
-
-// requestFor returns the request id of a call: a random one for the kinds that the cluster counts,
-// so that a repetition at another endpoint takes nothing again. The other kinds refuse request
-// ids, so theirs is sent only if the caller gave one.
-func (o *nextOptions) requestFor(kind docid.Kind) (*request, error) {
-	if kind == docid.Identity || o.claim {
-		return o.request.request()
-	}
-	return o.request.given()
-}
-
-func (o *nextOptions) generate(ctx context.Context, s *clusterClient, template string, count int64, r *request,
-	kind docid.Kind,
-) (*idnodev1.GenerateResponse, error) {
-	blocks := count > textCount && (kind == docid.Identity || kind == docid.ServerSide)
-	msg := &idnodev1.GenerateRequest{
-		Database: s.database, Template: template, Separator: o.separator, Count: count,
-		Claim: o.claim, BlocksOnly: blocks, TimeOrdered: o.timeOrdered,
-	}
-	return invoke(ctx, s.once(r, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Generate, msg)
 }
 
 func printIDs(ctx context.Context, p *printer, res *idnodev1.GenerateResponse) {

@@ -1,68 +1,86 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"strconv"
+	"unicode/utf8"
 
+	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
-// request is the request id of a command; nil means no request id.
+// request is the request id of a command, and the flags that say it.
 type request struct {
-	id string
-	// since is the log index known before the first try; nil if it is not.
-	since *uint64
+	flags *pflag.FlagSet
+	id    string
+	// since is the log index known before the first try, if one is known.
+	since uint64
+	known bool
 	// looked says that since needs no looking up; sent that a try was made, maybe in an earlier run.
 	looked, sent bool
 }
 
-// newRequest returns a request with a random id, or with the caller's. since is the caller's own
-// --retry-since, nil for a first try.
-func newRequest(id string, since *uint64) *request {
-	if id == "" {
-		id = "cli-" + rand.Text()
+// newRequest adds the flags of the commands that take a request id.
+func newRequest(f *pflag.FlagSet) *request {
+	r := &request{flags: f}
+	f.StringVar(&r.id, "request-id", "",
+		"the call counts once per request id, however often it is repeated; 1 to 64 bytes; random unless given")
+	f.Uint64Var(&r.since, "retry-since", 0,
+		"on a retry: the newest log index seen before the first try; refuses the retry if the first try may have been forgotten")
+	return r
+}
+
+// given says whether the caller said something of the request id.
+func (r *request) given() bool {
+	return r.flags.Changed("request-id") || r.flags.Changed("retry-since")
+}
+
+// check checks the flags. Without an id of the caller it takes a random one.
+func (r *request) check() error {
+	if r.flags.Changed("request-id") && (r.id == "" || len(r.id) > 64 || !utf8.ValidString(r.id)) {
+		return usagef("--request-id must have 1 to 64 bytes of UTF-8, not %.100q", r.id)
 	}
-	return &request{id: id, since: since, looked: since != nil, sent: since != nil}
+	if r.flags.Changed("retry-since") {
+		if r.id == "" {
+			return usagef("--retry-since needs the --request-id of the first try")
+		}
+		r.known, r.looked, r.sent = true, true, true
+	}
+	r.id = cmp.Or(r.id, "cli-"+rand.Text())
+	return nil
 }
 
 // look notes what the node's log had reached before the first try. A failure
 // is no failure of the call: repeats then just carry no index.
 func (r *request) look(ctx context.Context, conn grpc.ClientConnInterface) {
-	if r == nil || r.looked {
+	if r.looked {
 		return
 	}
 	r.looked = true
 	res, err := idnodev1.NewClusterServiceClient(conn).GetStatus(ctx, &idnodev1.GetStatusRequest{})
-	if err == nil {
-		index := res.GetAppliedIndex()
-		r.since = &index
-	}
+	r.since, r.known = res.GetAppliedIndex(), err == nil
 }
 
-// next returns the request id for the next attempt; nil for a call without.
+// next returns the request id for the next attempt.
 func (r *request) next() *idnodev1.RequestId {
-	if r == nil {
-		return nil
-	}
 	id := &idnodev1.RequestId{Id: r.id}
-	if r.sent {
-		id.RetrySince = r.since
+	if r.sent && r.known {
+		id.RetrySince = proto.Uint64(r.since)
 	}
 	r.sent = true
 	return id
 }
 
-// flags returns the flags that repeat the request safely.
-func (r *request) flags() string {
-	if r == nil {
-		return ""
-	}
+// again returns the flags that repeat the request safely.
+func (r *request) again() string {
 	text := "--request-id " + r.id
-	if r.since != nil {
-		text += " --retry-since " + strconv.FormatUint(*r.since, 10)
+	if r.known {
+		text += " --retry-since " + strconv.FormatUint(r.since, 10)
 	}
 	return text
 }

@@ -110,7 +110,7 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 	c := r.backup.Info.GetCounts()
 	merging := newProgress(s.stderr)
 	merge := transfer.Restore{
-		Backup: r.backup, Call: s.untilAnswered, SkipAhead: r.skip, Floors: floors, ShareTags: r.shareTags, Settings: r.settings,
+		Backup: r.backup, Conn: sending(s.untilAnswered), SkipAhead: r.skip, Floors: floors, ShareTags: r.shareTags, Settings: r.settings,
 		Merged: merging.merged(c.GetIdentities() + c.GetHilos() + c.GetClaims() + int64(len(floors))),
 	}
 	before, err := seriesHere(ctx, &merge)
@@ -139,7 +139,7 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 
 // clusterOf asks the first node that answers for its status.
 func clusterOf(ctx context.Context, s *clusterClient) (*idnodev1.GetStatusResponse, error) {
-	return invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.GetStatus, &idnodev1.GetStatusRequest{})
+	return clusterVia(s.ask).GetStatus(ctx, &idnodev1.GetStatusRequest{})
 }
 
 // check refuses what could go back.

@@ -154,12 +154,12 @@ func printRoles(w io.Writer, table *idnodev1.RoleTable) error {
 }
 
 func newClusterRolesCommand(a *app) *cobra.Command {
-	return a.reading(&cobra.Command{
+	return a.clusterWide(reading(&cobra.Command{
 		Use:     "roles",
 		Short:   "Show all roles and limits, as a file that sets them again",
 		Example: "  idnode cluster roles > roles.yaml",
-	}, a.clusterWide, func(ctx context.Context, s *clusterClient, _ []string, of idnodev1.Consistency) error {
-		res, err := getRoles(ctx, s, of)
+	}), func(ctx context.Context, s *clusterClient, _ []string) error {
+		res, err := getRoles(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -173,9 +173,8 @@ func newClusterRolesCommand(a *app) *cobra.Command {
 	})
 }
 
-func getRoles(ctx context.Context, s *clusterClient, of idnodev1.Consistency) (*idnodev1.GetRolesResponse, error) {
-	return invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.GetRoles,
-		&idnodev1.GetRolesRequest{Consistency: of})
+func getRoles(ctx context.Context, s *clusterClient) (*idnodev1.GetRolesResponse, error) {
+	return clusterVia(s.ask).GetRoles(ctx, &idnodev1.GetRolesRequest{Consistency: s.consistency})
 }
 
 func newClusterSetRolesCommand(a *app) *cobra.Command {
@@ -222,13 +221,13 @@ roles from its own caller is refused.
 		msg := &idnodev1.SetRolesRequest{Table: table, Expected: proto.Uint64(*expected)}
 		if !cmd.Flags().Changed("expected") {
 			// With what is there now expected, setting them twice is harmless.
-			now, err := getRoles(ctx, s, idnodev1.Consistency_CONSISTENCY_LINEARIZABLE)
+			now, err := getRoles(ctx, s)
 			if err != nil {
 				return err
 			}
 			msg.Expected = proto.Uint64(now.GetSetAt())
 		}
-		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.SetRoles, msg)
+		res, err := clusterVia(s.change).SetRoles(ctx, msg)
 		return s.out.value(err, res,
 			fmt.Sprintf("%d roles and %d limits set at log index %d", len(table.GetRoles()), len(table.GetLimits()), res.GetLogIndex()))
 	})

@@ -35,8 +35,8 @@ func newSeriesListCommand(a *app) *cobra.Command {
 		Short:   "List the series: name, keys, active or suspended, format",
 		Example: "  idnode series list --prefix inv",
 	}, a.client, "NAME KEYS STATE FORMAT", func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
-		res, err := invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ListSeries, &idnodev1.ListSeriesRequest{
-			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
+		res, err := seriesVia(s.ask).ListSeries(ctx, &idnodev1.ListSeriesRequest{
+			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: s.consistency,
 		})
 		for _, x := range res.GetSeries() {
 			s.out.result(x, func(w io.Writer) {
@@ -55,30 +55,29 @@ func activity(x *idnodev1.Series) string {
 }
 
 func newSeriesShowCommand(a *app) *cobra.Command {
-	return a.reading(&cobra.Command{
+	return a.client(reading(&cobra.Command{
 		Use:     "show NAME",
 		Short:   "Show what a series is, and how many keys it knows",
 		Example: "  idnode series show invoices",
-	}, a.client, func(ctx context.Context, s *clusterClient, args []string, of idnodev1.Consistency) error {
-		msg := &idnodev1.GetSeriesRequest{Database: s.database, Name: args[0], Consistency: of}
-		res, err := invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.GetSeries, msg)
+	}), func(ctx context.Context, s *clusterClient, args []string) error {
+		res, err := seriesVia(s.ask).GetSeries(ctx, &idnodev1.GetSeriesRequest{Database: s.database, Name: args[0], Consistency: s.consistency})
 		return s.out.answer(err, res.GetSeries(), func(w io.Writer) { printSeries(w, res.GetSeries()) })
 	})
 }
 
 func newSeriesVerifyCommand(a *app) *cobra.Command {
-	return a.reading(&cobra.Command{
+	return a.client(reading(&cobra.Command{
 		Use:   "verify NAME",
 		Short: "Check that every number is in exactly one state",
 		Long: `Reads the whole series, and prints ok if every number is in exactly one state, and its
 key leads to it. If not, it fails, and names the first number that is wrong.`,
 		Example: "  idnode series verify invoices",
-	}, a.client, func(ctx context.Context, s *clusterClient, args []string, of idnodev1.Consistency) error {
+	}), func(ctx context.Context, s *clusterClient, args []string) error {
 		res, send := &idnodev1.VerifySeriesResponse{}, s.ask
 		for more := true; more; more = res.GetNextPageToken() != "" {
 			var err error
-			res, err = invoke(ctx, send, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.VerifySeries, &idnodev1.VerifySeriesRequest{
-				Database: s.database, Series: args[0], Consistency: of, PageToken: res.GetNextPageToken(),
+			res, err = seriesVia(send).VerifySeries(ctx, &idnodev1.VerifySeriesRequest{
+				Database: s.database, Series: args[0], Consistency: s.consistency, PageToken: res.GetNextPageToken(),
 			})
 			if err != nil {
 				return err
@@ -164,8 +163,7 @@ as 'series report' shows it.`,
 			quote(args[0]))); err != nil {
 			return err
 		}
-		msg := &idnodev1.CloseScopeRequest{Database: s.database, Series: args[0], Scope: scope}
-		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.CloseScope, msg)
+		res, err := seriesVia(s.keyed).CloseScope(ctx, &idnodev1.CloseScopeRequest{Database: s.database, Series: args[0], Scope: scope})
 		return s.out.value(err, res, res.GetLast())
 	})
 }
@@ -196,7 +194,7 @@ series stays, and so does its name: close its scopes if it is to give no more nu
 			}
 		}
 		msg := &idnodev1.DeleteSeriesRequest{Database: s.database, Name: args[0], ExpectedVersion: expected}
-		res, err := invoke(ctx, s.change, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.DeleteSeries, msg)
+		res, err := seriesVia(s.change).DeleteSeries(ctx, msg)
 		return s.out.value(err, res, docid.Escape(args[0])+" deleted")
 	})
 }

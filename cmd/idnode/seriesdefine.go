@@ -64,7 +64,7 @@ was.`,
 		msg := &idnodev1.DefineSeriesRequest{
 			Database: s.database, Name: args[0], Definition: definition, ExpectedVersion: expected, Begins: begins, DryRun: d.dryRun,
 		}
-		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.DefineSeries, msg)
+		res, err := seriesVia(s.keyed).DefineSeries(ctx, msg)
 		if res.GetSuspended() {
 			is := map[bool]string{false: "is", true: "would be"}[d.dryRun]
 			fmt.Fprintf(a.stderr,

@@ -47,8 +47,7 @@ func newSeriesConfirmCommand(a *app) *cobra.Command {
 date, reason. What is confirmed stays so.`,
 		Example: "  idnode series confirm invoices --key 4711\n  idnode series confirm orders --key 4711 --number 12",
 	}, func(ctx context.Context, s *clusterClient, series string, keys []*idnodev1.NumberOf) error {
-		msg := &idnodev1.ConfirmNumbersRequest{Database: s.database, Series: series, Keys: keys}
-		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ConfirmNumbers, msg)
+		res, err := seriesVia(s.keyed).ConfirmNumbers(ctx, &idnodev1.ConfirmNumbersRequest{Database: s.database, Series: series, Keys: keys})
 		return s.out.numbers(err, res)
 	})
 }
@@ -68,7 +67,7 @@ reason. What is voided stays so, and the first reason stays.`,
 			return usagef("--reason is required")
 		}
 		msg := &idnodev1.VoidNumbersRequest{Database: s.database, Series: series, Keys: keys, Reason: reason}
-		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.VoidNumbers, msg)
+		res, err := seriesVia(s.keyed).VoidNumbers(ctx, msg)
 		return s.out.numbers(err, res)
 	})
 }
@@ -81,8 +80,7 @@ func newSeriesReleaseCommand(a *app) *cobra.Command {
 reason. Another key may get them, or they are voided, as the series says.`,
 		Example: "  idnode series release orders --key 4711",
 	}, func(ctx context.Context, s *clusterClient, series string, keys []*idnodev1.NumberOf) error {
-		msg := &idnodev1.ReleaseNumbersRequest{Database: s.database, Series: series, Keys: keys}
-		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ReleaseNumbers, msg)
+		res, err := seriesVia(s.keyed).ReleaseNumbers(ctx, &idnodev1.ReleaseNumbersRequest{Database: s.database, Series: series, Keys: keys})
 		return s.out.numbers(err, res)
 	})
 }

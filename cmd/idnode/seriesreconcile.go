@@ -114,7 +114,7 @@ func (r *seriesReconcile) send(ctx context.Context, s *clusterClient, msg *idnod
 	done := 0
 	for _, part := range partsOf(numbers) {
 		msg.Numbers = part
-		res, err := invoke(ctx, send, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ReconcileNumbers, msg)
+		res, err := seriesVia(send).ReconcileNumbers(ctx, msg)
 		if err != nil && done > 0 {
 			fmt.Fprintf(r.stderr, "%d numbers were reconciled before this: the same command again is safe\n", done)
 		}

@@ -58,8 +58,8 @@ last key that is known.`,
 
 // page asks for a page of scopes.
 func (r *seriesReport) page(ctx context.Context, s *clusterClient, p page) (*idnodev1.ReportSeriesResponse, error) {
-	return invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ReportSeries, &idnodev1.ReportSeriesRequest{
-		Database: s.database, Series: r.series, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
+	return seriesVia(s.ask).ReportSeries(ctx, &idnodev1.ReportSeriesRequest{
+		Database: s.database, Series: r.series, PageSize: p.size, PageToken: p.token, Consistency: s.consistency,
 	})
 }
 
@@ -107,8 +107,7 @@ func printScopes(w io.Writer, scopes []*idnodev1.ScopeReport, first bool) {
 // numbers prints the numbers of one state, scope after scope. Scopes without such numbers are not
 // listed: a series can have a scope for each day.
 func (r *seriesReport) numbers(ctx context.Context, s *clusterClient) error {
-	all := listFlags{stale: r.stale}
-	return all.pages(ctx, s, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
+	return new(listFlags).pages(ctx, s, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
 		res, err := r.page(ctx, s, p)
 		if err != nil {
 			return "", 0, err
@@ -134,8 +133,8 @@ func (r *seriesReport) numbersOf(ctx context.Context, s *clusterClient, scope []
 		rest.limit -= r.printed
 	}
 	return rest.pages(ctx, s, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
-		res, err := invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ListNumbers, &idnodev1.ListNumbersRequest{
-			Database: s.database, Series: r.series, Scope: scope, State: r.state, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
+		res, err := seriesVia(s.ask).ListNumbers(ctx, &idnodev1.ListNumbersRequest{
+			Database: s.database, Series: r.series, Scope: scope, State: r.state, PageSize: p.size, PageToken: p.token, Consistency: s.consistency,
 		})
 		for _, n := range res.GetNumbers() {
 			s.out.result(n, func(w io.Writer) { printNumber(w, n) })
@@ -170,9 +169,8 @@ func newSeriesWhoHasCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&key, "key", "", "the document's key")
 	cmd.Flags().StringVar(&text, "text", "", "the number in the series' format")
-	stale := staleFlag(cmd.Flags())
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		msg := &idnodev1.WhoHasRequest{Database: s.database, Series: args[0], Consistency: consistency(stale)}
+	return a.client(reading(cmd), func(ctx context.Context, s *clusterClient, args []string) error {
+		msg := &idnodev1.WhoHasRequest{Database: s.database, Series: args[0], Consistency: s.consistency}
 		switch byKey, byText := cmd.Flags().Changed("key"), cmd.Flags().Changed("text"); {
 		case byKey == byText:
 			return usagef("exactly one of --key and --text is required")
@@ -181,7 +179,7 @@ func newSeriesWhoHasCommand(a *app) *cobra.Command {
 		default:
 			msg.By = &idnodev1.WhoHasRequest_Text{Text: text}
 		}
-		res, err := invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.WhoHas, msg)
+		res, err := seriesVia(s.ask).WhoHas(ctx, msg)
 		return s.out.answer(err, res.GetNumber(), func(w io.Writer) { printHolder(w, res.GetNumber()) })
 	})
 }

@@ -78,7 +78,7 @@ func (r *seriesResume) run(ctx context.Context, s *clusterClient) error {
 		if msg.GetMore() {
 			send = s.keyed
 		}
-		res, err := invoke(ctx, send, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ResumeSeries, msg)
+		res, err := seriesVia(send).ResumeSeries(ctx, msg)
 		if err != nil {
 			return withoutDate(err)
 		}

@@ -39,7 +39,7 @@ command fails after it printed them: such a number belongs to no document.`,
 			return err
 		}
 		t.msg.Database, t.msg.Series = s.database, args[0]
-		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.TakeNumbers, &t.msg)
+		res, err := seriesVia(s.keyed).TakeNumbers(ctx, &t.msg)
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ javascript (38 of 10 ms, 7, 8: 53 bits in all). The API has layouts of one's own
 	window := cmd.Flags().Duration("window", 0, "the longest window of a worker, 10s to 24h (default 10m)")
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		msg := &idnodev1.DefinePoolRequest{Database: s.database, Name: args[0], LayoutName: *layout, Window: asDuration(*window)}
-		res, err := invoke(ctx, s.askUntilAnswered, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.DefinePool, msg)
+		res, err := workersVia(s.askUntilAnswered).DefinePool(ctx, msg)
 		return s.out.value(err, res, docid.Escape(args[0])+" defined")
 	})
 }
@@ -66,7 +66,7 @@ func newSnowflakeNextCommand(a *app) *cobra.Command {
 			return usagef("--count must be above zero, not %d", *count)
 		}
 		msg := &idnodev1.NextSnowflakesRequest{Database: s.database, Pool: args[0], Count: *count}
-		res, err := invoke(ctx, s.askUntilAnswered, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.NextSnowflakes, msg)
+		res, err := workersVia(s.askUntilAnswered).NextSnowflakes(ctx, msg)
 		return s.out.answer(err, res, func(w io.Writer) {
 			for _, id := range res.GetIds() {
 				fmt.Fprintln(w, id)
@@ -81,8 +81,8 @@ func newSnowflakePoolsCommand(a *app) *cobra.Command {
 		Short:   "List the pools: name, workers in use, workers in all, longest window, end of the first window",
 		Example: "  idnode snowflake pools",
 	}, a.client, "POOL IN-USE WORKERS WINDOW FIRST-END", func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
-		res, err := invoke(ctx, s.ask, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.ListPools, &idnodev1.ListPoolsRequest{
-			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
+		res, err := workersVia(s.ask).ListPools(ctx, &idnodev1.ListPoolsRequest{
+			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: s.consistency,
 		})
 		for _, pool := range res.GetPools() {
 			s.out.result(pool, func(w io.Writer) {
@@ -99,14 +99,14 @@ func newSnowflakePoolsCommand(a *app) *cobra.Command {
 }
 
 func newSnowflakeWorkersCommand(a *app) *cobra.Command {
-	return a.reading(&cobra.Command{
+	return a.client(reading(&cobra.Command{
 		Use:     "workers POOL",
 		Short:   "List the workers that ever had a holder: number, window, whether free, holder",
 		Example: "  idnode snowflake workers orders",
-	}, a.client, func(ctx context.Context, s *clusterClient, args []string, of idnodev1.Consistency) error {
-		msg := &idnodev1.ListWorkersRequest{Database: s.database, Pool: args[0], PageSize: 1000, Consistency: of}
+	}), func(ctx context.Context, s *clusterClient, args []string) error {
+		msg := &idnodev1.ListWorkersRequest{Database: s.database, Pool: args[0], PageSize: 1000, Consistency: s.consistency}
 		for {
-			res, err := invoke(ctx, s.ask, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.ListWorkers, msg)
+			res, err := workersVia(s.ask).ListWorkers(ctx, msg)
 			if err != nil {
 				return err
 			}
@@ -133,13 +133,13 @@ its epoch, are the holder's own. Renew it in time; a lease that has passed is ac
 		Example: "  idnode snowflake acquire orders web-1",
 	}
 	window := cmd.Flags().Duration("window", 0, "the length of the window (default the pool's longest)")
-	req := newRequestFlags(cmd.Flags())
+	req := newRequest(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		msg := &idnodev1.AcquireWorkerRequest{
 			Database: s.database, Pool: args[0], Holder: args[1], Window: asDuration(*window), Now: timestamppb.Now(),
 		}
-		send := s.onceFrom(req, &msg.RequestId)
-		res, err := invoke(ctx, send, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.AcquireWorker, msg)
+		send := s.once(req, &msg.RequestId)
+		res, err := workersVia(send).AcquireWorker(ctx, msg)
 		return s.out.answer(err, res, func(w io.Writer) {
 			fields(w, [][2]string{
 				{"worker", strconv.Itoa(int(res.GetWorker()))},
@@ -186,7 +186,7 @@ func newSnowflakeRenewCommand(a *app) *cobra.Command {
 		msg := &idnodev1.RenewWorkerRequest{
 			Database: s.database, Pool: args[0], Worker: worker, Token: token, Window: asDuration(*window), Now: timestamppb.Now(),
 		}
-		res, err := invoke(ctx, s.askUntilAnswered, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.RenewWorker, msg)
+		res, err := workersVia(s.askUntilAnswered).RenewWorker(ctx, msg)
 		return s.out.value(err, res, res.GetUntil())
 	})
 }
@@ -208,7 +208,7 @@ func newSnowflakeReleaseCommand(a *app) *cobra.Command {
 			return usagef("--next is required")
 		}
 		msg := &idnodev1.ReleaseWorkerRequest{Database: s.database, Pool: args[0], Worker: worker, Token: token, Next: *next}
-		res, err := invoke(ctx, s.askUntilAnswered, idnodev1.NewWorkersServiceClient, idnodev1.WorkersServiceClient.ReleaseWorker, msg)
+		res, err := workersVia(s.askUntilAnswered).ReleaseWorker(ctx, msg)
 		return s.out.value(err, res, "released")
 	})
 }

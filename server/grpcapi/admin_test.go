@@ -96,10 +96,7 @@ func TestManyDatabasesAreBackedUpAndRestored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := func(ctx context.Context, call func(context.Context, grpc.ClientConnInterface) error) error {
-		return call(ctx, to.conn)
-	}
-	restored, err := (&transfer.Restore{Backup: b, Call: call, SkipAhead: skip, ShareTags: true, Settings: true}).Run(t.Context())
+	restored, err := (&transfer.Restore{Backup: b, Conn: to.conn, SkipAhead: skip, ShareTags: true, Settings: true}).Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
