@@ -114,7 +114,7 @@ func roleName(r idnodev1.Role) string {
 	if r == idnodev1.Role_ROLE_UNSPECIFIED {
 		return "unknown"
 	}
-	return strings.ToLower(strings.TrimPrefix(r.String(), "ROLE_"))
+	return word(r)
 }
 
 func newClusterMembersCommand(a *app) *cobra.Command {

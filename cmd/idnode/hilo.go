@@ -171,7 +171,7 @@ not-remembered (it is taken) or not-issued (nobody has it).`,
 }
 
 func printRangeHolder(w io.Writer, r *idnodev1.WhoHoldsResponse) {
-	list := [][2]string{{"state", word(r.GetState().String(), "RANGE_STATE_")}}
+	list := [][2]string{{"state", word(r.GetState())}}
 	if r.GetHigh() > 0 {
 		list = append(list, [2]string{"low", fmt.Sprint(r.GetLow())}, [2]string{"high", fmt.Sprint(r.GetHigh())})
 	}

@@ -137,7 +137,7 @@ func changePrinter(p *printer) (print func(database string, c *idnodev1.CounterC
 		if c.GetKind() == idnodev1.CounterKind_COUNTER_KIND_CLAIM {
 			after = "claimed"
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", database, word(c.GetKind().String(), "COUNTER_KIND_"), docid.Escape(c.GetName()), before, after)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", database, word(c.GetKind()), docid.Escape(c.GetName()), before, after)
 	}
 	return print, func() { _ = tw.Flush() }
 }

@@ -273,10 +273,8 @@ func (a *app) complete(cmd *cobra.Command) {
 	for name, values := range map[string][]string{
 		"output": {"text", "wide", "json"}, "form": {"ravendb", "csv"}, "log-level": {"debug", "info", "warn", "error"},
 		"op": bench.Ops(), "via": bench.Vias(),
-		"reset-by": words("SERIES_RESET_", idnodev1.SeriesReset_value), "order": words("SERIES_ORDER_", idnodev1.SeriesOrder_value),
-		"on-release": words("SERIES_ON_RELEASE_", idnodev1.SeriesOnRelease_value),
-		"on-expiry":  words("SERIES_ON_EXPIRY_", idnodev1.SeriesOnExpiry_value),
-		"state":      words("NUMBER_STATE_", idnodev1.NumberState_value),
+		"reset-by": words[idnodev1.SeriesReset](), "order": words[idnodev1.SeriesOrder](), "state": words[idnodev1.NumberState](),
+		"on-release": words[idnodev1.SeriesOnRelease](), "on-expiry": words[idnodev1.SeriesOnExpiry](),
 	} {
 		if cmd.Flags().Lookup(name) != nil {
 			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // The flag is there.

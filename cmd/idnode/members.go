@@ -24,11 +24,8 @@ const fullMeans = "identities, ranges and claims are refused with STORAGE_FULL u
 func printMembers(w io.Writer, members []*idnodev1.Member, wide bool) {
 	rows := [][]string{strings.Fields("TAG ROLE ANSWERS BEHIND STORAGE CERTIFICATE VERSION GRPC PRIORITY RAFT HTTP ID")}
 	for _, m := range members {
-		c := conditionOf(m)
-		rows = append(rows, []string{
-			m.GetTag(), roleName(m.GetRole()), c.answers, c.behind, c.storage, c.certificate, c.version, m.GetGrpcAddress(),
-			c.priority, m.GetRaftAddress(), cmp.Or(m.GetHttpAddress(), "-"), m.GetId(),
-		})
+		row := append([]string{m.GetTag(), roleName(m.GetRole())}, conditionOf(m)...)
+		rows = append(rows, append(row, m.GetRaftAddress(), cmp.Or(m.GetHttpAddress(), "-"), m.GetId()))
 	}
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, row := range rows {
@@ -51,36 +48,31 @@ func printPlaces(w io.Writer, members []*idnodev1.Member) {
 	_ = tw.Flush()
 }
 
-// condition is how a member is, in words; "-" for what is not known.
-type condition struct{ answers, behind, storage, priority, certificate, version string }
-
-func conditionOf(m *idnodev1.Member) condition {
-	c := condition{answers: "no", behind: "-", storage: "-", priority: "-", certificate: "-", version: "-"}
+// conditionOf is how a member is, in the columns from ANSWERS to PRIORITY; "-" for what is not known.
+func conditionOf(m *idnodev1.Member) []string {
+	answers, behind, storage, certificate, version, priority := "no", "-", "-", "-", "-", "-"
 	switch {
 	case m.GetRole() == idnodev1.Role_ROLE_REMOVED:
-		c.answers = "-"
-		return c
-	case !m.GetReachable():
-		if d := m.GetUnreachableFor().AsDuration(); d > 0 {
-			c.answers = "no, " + d.Round(time.Second).String()
+		answers = "-"
+	case m.GetReachable():
+		answers, behind, storage, version = "yes", fmt.Sprint(m.GetBehind()), "ok", cmp.Or(m.GetVersion(), "-")
+		if m.GetStorageFull() {
+			storage = "full"
+		} else if m.GetStorageSlow() {
+			storage = "slow"
 		}
-		return c
+		if m.LeaderPriority != nil {
+			priority = fmt.Sprint(m.GetLeaderPriority())
+		}
+		if m.CertificateDays != nil {
+			certificate = fmt.Sprintf("%dd", m.GetCertificateDays())
+		}
+	default:
+		if d := m.GetUnreachableFor().AsDuration(); d > 0 {
+			answers = "no, " + d.Round(time.Second).String()
+		}
 	}
-	c.answers, c.behind, c.storage = "yes", fmt.Sprint(m.GetBehind()), "ok"
-	switch {
-	case m.GetStorageFull():
-		c.storage = "full"
-	case m.GetStorageSlow():
-		c.storage = "slow"
-	}
-	if m.LeaderPriority != nil {
-		c.priority = fmt.Sprint(m.GetLeaderPriority())
-	}
-	if m.CertificateDays != nil {
-		c.certificate = fmt.Sprintf("%dd", m.GetCertificateDays())
-	}
-	c.version = cmp.Or(m.GetVersion(), "-")
-	return c
+	return []string{answers, behind, storage, certificate, version, m.GetGrpcAddress(), priority}
 }
 
 func newClusterJoinTokenCommand(a *app) *cobra.Command {

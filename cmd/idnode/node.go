@@ -30,12 +30,7 @@ func newNode(cfg *config.Config, log *slog.Logger) (server, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := node.New(node.Options{Config: cfg, Logger: log, Version: versionText(), Tracing: traces, Now: failpoint.Now})
-	if err != nil {
-		// A nil *Node in the interface would not be nil.
-		return nil, err
-	}
-	return n, nil
+	return node.New(node.Options{Config: cfg, Logger: log, Version: versionText(), Tracing: traces, Now: failpoint.Now})
 }
 
 // refusals are the errors of a node that its cluster does not take, or not any

@@ -52,11 +52,11 @@ func (p *printer) flush() error {
 
 // result prints m as one line of JSON, or by text.
 func (p *printer) result(m proto.Message, text func(w io.Writer)) {
-	if !p.json {
+	if p.json {
+		p.object(m)
+	} else {
 		text(p.w)
-		return
 	}
-	p.object(m)
 }
 
 // answer is result, unless the call that gave m failed.
@@ -81,21 +81,14 @@ func (p *printer) object(m proto.Message) {
 		return
 	}
 	var line bytes.Buffer
-	if err := json.Compact(&line, raw); err != nil {
-		p.fail(err)
-		return
-	}
+	_ = json.Compact(&line, raw) // It is JSON.
 	p.line(line.String())
 }
 
 // alone prints a value that the API has no message for: as JSON, an object with this field.
 func (p *printer) alone(field, text string) {
 	if p.json {
-		object, err := json.Marshal(map[string]string{field: text})
-		if err != nil {
-			p.fail(err)
-			return
-		}
+		object, _ := json.Marshal(map[string]string{field: text}) // Texts always have a form.
 		text = string(object)
 	}
 	p.line(text)

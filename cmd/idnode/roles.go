@@ -131,7 +131,7 @@ func printRoles(w io.Writer, table *idnodev1.RoleTable) error {
 				grant.Boundary = proto.Bool(g.GetBoundary())
 			}
 			for _, right := range g.GetRights() {
-				grant.Rights = append(grant.Rights, strings.ToLower(strings.TrimPrefix(right.String(), "RIGHT_")))
+				grant.Rights = append(grant.Rights, word(right))
 			}
 			role.Grants = append(role.Grants, grant)
 		}

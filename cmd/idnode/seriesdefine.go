@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/idnode/idnode/client/docid"
@@ -141,19 +141,14 @@ func (d *definitionFlags) message() (*idnodev1.SeriesDefinition, error) {
 	if d.definition.GetFormat() == "" {
 		return nil, usagef("--format is required")
 	}
-	var err error
-	pick := func(flag, text, prefix string, values map[string]int32) int32 {
-		value, wrong := choice(flag, text, prefix, values)
-		err = cmp.Or(err, wrong)
-		return value
-	}
-	d.definition.ResetBy = idnodev1.SeriesReset(pick("--reset-by", d.reset, "SERIES_RESET_", idnodev1.SeriesReset_value))
-	d.definition.Order = idnodev1.SeriesOrder(pick("--order", d.order, "SERIES_ORDER_", idnodev1.SeriesOrder_value))
-	d.definition.OnRelease = idnodev1.SeriesOnRelease(pick("--on-release", d.onRelease, "SERIES_ON_RELEASE_", idnodev1.SeriesOnRelease_value))
-	d.definition.OnExpiry = idnodev1.SeriesOnExpiry(pick("--on-expiry", d.onExpiry, "SERIES_ON_EXPIRY_", idnodev1.SeriesOnExpiry_value))
-	in, wrong := expiresIn(d.flags, d.expiresIn)
+	in, err := expiresIn(d.flags, d.expiresIn)
 	d.definition.ExpiresIn = in
-	return &d.definition, cmp.Or(err, wrong)
+	return &d.definition, cmp.Or(
+		choose(&d.definition.ResetBy, "--reset-by", d.reset),
+		choose(&d.definition.Order, "--order", d.order),
+		choose(&d.definition.OnRelease, "--on-release", d.onRelease),
+		choose(&d.definition.OnExpiry, "--on-expiry", d.onExpiry),
+		err)
 }
 
 func registerExpiresIn(f *pflag.FlagSet, in *time.Duration, usage string) {
@@ -171,28 +166,36 @@ func expiresIn(f *pflag.FlagSet, in time.Duration) (*durationpb.Duration, error)
 	return durationpb.New(in), nil
 }
 
+// enum is an enum of the API, with the values 0 for unspecified, 1, 2 and so on.
+type enum interface {
+	~int32
+	protoreflect.Enum
+	fmt.Stringer
+}
+
 // word is how people write a value of an enum: reuse-lowest for SERIES_ON_RELEASE_REUSE_LOWEST.
-func word(name, prefix string) string {
-	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, prefix), "_", "-"))
+func word[E enum](value E) string {
+	prefix := strings.TrimSuffix(E(0).String(), "UNSPECIFIED")
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(value.String(), prefix), "_", "-"))
 }
 
 // words returns the values of an enum as people write them, in order, without the unspecified one.
-func words(prefix string, values map[string]int32) []string {
-	names := slices.SortedFunc(maps.Keys(values), func(a, b string) int { return int(values[a] - values[b]) })[1:]
-	for i, name := range names {
-		names[i] = word(name, prefix)
+func words[E enum]() (all []string) {
+	for i := range E(0).Descriptor().Values().Len() - 1 {
+		all = append(all, word(E(i+1)))
 	}
-	return names
+	return all
 }
 
-// choice returns the value of an enum that a flag names.
-func choice(flag, text, prefix string, values map[string]int32) (int32, error) {
-	allowed := words(prefix, values)
-	if slices.Contains(allowed, text) {
-		return values[prefix+strings.ToUpper(strings.ReplaceAll(text, "-", "_"))], nil
+// choose sets an enum to the value that a flag names.
+func choose[E enum](to *E, flag, text string) error {
+	allowed := words[E]()
+	if i := slices.Index(allowed, text); i >= 0 {
+		*to = E(i + 1)
+		return nil
 	}
 	last := len(allowed) - 1
-	return 0, usagef("%s must be %s or %s, not %q", flag, strings.Join(allowed[:last], ", "), allowed[last], text)
+	return usagef("%s must be %s or %s, not %q", flag, strings.Join(allowed[:last], ", "), allowed[last], text)
 }
 
 // maxAhead returns, in words, how many days a date may be after today.
@@ -225,10 +228,10 @@ func printSeries(w io.Writer, x *idnodev1.Series) {
 		{"keys", fmt.Sprint(x.GetKeys())},
 		{"version", fmt.Sprint(x.GetVersion())},
 		{"format", d.GetFormat()},
-		{"reset-by", word(d.GetResetBy().String(), "SERIES_RESET_")},
-		{"order", word(d.GetOrder().String(), "SERIES_ORDER_")},
-		{"on-release", word(d.GetOnRelease().String(), "SERIES_ON_RELEASE_")},
-		{"on-expiry", word(d.GetOnExpiry().String(), "SERIES_ON_EXPIRY_")},
+		{"reset-by", word(d.GetResetBy())},
+		{"order", word(d.GetOrder())},
+		{"on-release", word(d.GetOnRelease())},
+		{"on-expiry", word(d.GetOnExpiry())},
 		{"expires-in", expires},
 		{"max-open", limit(d.GetMaxOpen())},
 		{"max-keys", limit(d.GetMaxKeys())},

@@ -106,7 +106,7 @@ func printNumber(w io.Writer, n *idnodev1.SeriesNumber) {
 }
 
 func numberState(n *idnodev1.SeriesNumber) string {
-	state := word(n.GetState().String(), "NUMBER_STATE_")
+	state := word(n.GetState())
 	if n.GetOverdue() {
 		state += ", overdue"
 	}

@@ -47,11 +47,9 @@ last key that is known.`,
 		if !cmd.Flags().Changed("state") {
 			return r.pages(ctx, s, r.scopes)
 		}
-		value, err := choice("--state", state, "NUMBER_STATE_", idnodev1.NumberState_value)
-		if err != nil {
+		if err := choose(&r.state, "--state", state); err != nil {
 			return err
 		}
-		r.state = idnodev1.NumberState(value)
 		return r.numbers(ctx, s)
 	})
 }
