@@ -27,7 +27,6 @@ type Reader struct {
 	header  *raftlogv1.BackupHeader
 	body    bytes.Buffer
 	records uint64
-	err     error
 }
 
 // NewReader reads the beginning of a backup. The error wraps ErrCorrupt or ErrNewer, or is r's.
@@ -77,17 +76,8 @@ func decode(body []byte, m proto.Message, what string) error {
 func (r *Reader) Header() *raftlogv1.BackupHeader { return r.header }
 
 // Next returns the next record, and io.EOF once all were read and the file was found to be whole. Any
-// other error wraps ErrCorrupt or ErrNewer, or is the underlying reader's; it stays.
+// other error wraps ErrCorrupt or ErrNewer, or is the underlying reader's. There is no call after an error.
 func (r *Reader) Next() (*raftlogv1.SnapshotRecord, error) {
-	if r.err != nil {
-		return nil, r.err
-	}
-	m, err := r.next()
-	r.err = err
-	return m, err
-}
-
-func (r *Reader) next() (*raftlogv1.SnapshotRecord, error) {
 	body, err := r.frame()
 	if err != nil {
 		return nil, err

@@ -21,17 +21,13 @@ import (
 // Backup is a backup file that was checked from end to end.
 type Backup struct {
 	Path string
+	// Info's databases are by their numbers in the file.
 	Info *idnodev1.BackupInfo
 	// Series are those of the file, in its order.
 	Series []SeriesName
 
-	// databases are by number.
-	databases []string
-	members   []*raftlogv1.Member
-	etags     map[string][]*raftlogv1.EtagCeiling // by the node's raw id
-	settings  []*raftlogv1.SettingRecord
-	floor     *raftlogv1.FloorRecord
-	pools     []*raftlogv1.PoolRecord
+	etags map[string][]*raftlogv1.EtagCeiling // by the node's id, as Info has it
+	pools []*raftlogv1.PoolRecord
 
 	// RangesOf is the HiLo counter that its clients move furthest if each that holds one of
 	// its ranges takes one more, and NextRanges by how much.
@@ -50,8 +46,7 @@ func Open(path string) (*Backup, error) {
 		return nil, err
 	}
 	b.Info.Size = size.Size()
-	b.Info.Counts.Databases = int64(len(b.databases))
-	b.Info.Floor, b.Info.Epoch = b.floor.GetNames(), b.floor.GetEpoch()
+	b.Info.Counts.Databases = int64(len(b.Info.Databases))
 	return b, nil
 }
 
@@ -103,26 +98,27 @@ func (b *Backup) takeHeader(h *raftlogv1.BackupHeader) {
 func (b *Backup) count(m *raftlogv1.SnapshotRecord) error {
 	switch r := m.GetRecord().(type) {
 	case *raftlogv1.SnapshotRecord_Database:
-		b.databases = append(b.databases, r.Database)
 		b.Info.Databases = append(b.Info.Databases, &idnodev1.DatabaseCounts{Database: r.Database})
 	case *raftlogv1.SnapshotRecord_Setting:
-		b.settings = append(b.settings, r.Setting)
 		b.Info.Settings = append(b.Info.Settings, &idnodev1.Setting{Key: r.Setting.GetKey(), Value: r.Setting.GetValue()})
 	case *raftlogv1.SnapshotRecord_Member:
-		b.members = append(b.members, r.Member)
 		b.Info.Members = append(b.Info.Members, memberInfo(r.Member))
 	case *raftlogv1.SnapshotRecord_Etag:
-		node := string(r.Etag.GetNode())
+		node := hex.EncodeToString(r.Etag.GetNode())
 		b.etags[node] = append(b.etags[node], r.Etag.GetCeilings()...)
 	case *raftlogv1.SnapshotRecord_Floor:
-		b.floor = r.Floor
+		b.Info.Floor, b.Info.Epoch = r.Floor.GetNames(), r.Floor.GetEpoch()
 	case *raftlogv1.SnapshotRecord_Request:
 		b.Info.Counts.RequestIds++
 	case *raftlogv1.SnapshotRecord_Hilo:
 		b.countRanges(r.Hilo)
 		return b.countName(m)
 	case *raftlogv1.SnapshotRecord_Pool:
-		return b.addPool(r.Pool)
+		database, all := r.Pool.GetDatabase(), len(b.Info.Databases)
+		if int(database) >= all {
+			return fmt.Errorf("%s: %w: a pool is in database %d of %d", b.Path, backup.ErrCorrupt, database, all)
+		}
+		b.pools = append(b.pools, r.Pool) // Its leases are of no use: the cluster gave others since.
 	case *raftlogv1.SnapshotRecord_Roles, *raftlogv1.SnapshotRecord_WorkerLease:
 	case *raftlogv1.SnapshotRecord_Series, *raftlogv1.SnapshotRecord_SeriesNumbers, *raftlogv1.SnapshotRecord_SeriesLost:
 		return b.countSeries(m)
@@ -145,13 +141,13 @@ func (b *Backup) countRanges(h *raftlogv1.HiLoRecord) {
 
 func (b *Backup) countSeries(m *raftlogv1.SnapshotRecord) error {
 	database, record := seriesRecord(m)
-	if int(database) >= len(b.databases) {
-		return fmt.Errorf("%s: %w: a series is in database %d of %d", b.Path, backup.ErrCorrupt, database, len(b.databases))
+	if int(database) >= len(b.Info.Databases) {
+		return fmt.Errorf("%s: %w: a series is in database %d of %d", b.Path, backup.ErrCorrupt, database, len(b.Info.Databases))
 	}
 	in := b.Info.Databases[database]
 	switch r := record.GetRecord().(type) {
 	case *raftlogv1.SeriesImport_Series:
-		b.Series = append(b.Series, SeriesName{b.databases[database], r.Series.GetName()})
+		b.Series = append(b.Series, SeriesName{in.GetDatabase(), r.Series.GetName()})
 		in.Series++
 		b.Info.Counts.Series++
 	case *raftlogv1.SeriesImport_Numbers:
@@ -173,8 +169,7 @@ func (b *Backup) countKey(key string) {
 	}
 }
 
-// seriesRecord returns a record of a series as a cluster imports it, and the number of its
-// database; nil for a record of another kind.
+// seriesRecord returns a record of a series as a cluster imports it, and its database; nil for another kind.
 func seriesRecord(m *raftlogv1.SnapshotRecord) (database uint32, record *raftlogv1.SeriesImport) {
 	switch r := m.GetRecord().(type) {
 	case *raftlogv1.SnapshotRecord_Series:
@@ -233,25 +228,16 @@ func (b *Backup) counter(m *raftlogv1.SnapshotRecord) (c counterfile.Counter, ok
 		return c, false, nil
 	}
 	number := numberOf(m)
-	if number >= len(b.databases) {
-		return c, false, fmt.Errorf("%s: %w: %s %q is in database %d of %d", b.Path, backup.ErrCorrupt, c.Kind, c.Name, number, len(b.databases))
+	if all := len(b.Info.Databases); number >= all {
+		return c, false, fmt.Errorf("%s: %w: %s %q is in database %d of %d", b.Path, backup.ErrCorrupt, c.Kind, c.Name, number, all)
 	}
-	c.Database = b.databases[number]
+	c.Database = b.Info.Databases[number].GetDatabase()
 	return c, true, nil
 }
 
 // numberOf returns the number of the database that a named record is in.
 func numberOf(m *raftlogv1.SnapshotRecord) int {
 	return int(cmp.Or(m.GetIdentity().GetDatabase(), m.GetHilo().GetDatabase(), m.GetClaim().GetDatabase()))
-}
-
-// addPool notes a pool of workers. Its leases are of no use: the cluster gave others since.
-func (b *Backup) addPool(p *raftlogv1.PoolRecord) error {
-	if int(p.GetDatabase()) >= len(b.databases) {
-		return fmt.Errorf("%s: %w: a pool is in database %d of %d", b.Path, backup.ErrCorrupt, p.GetDatabase(), len(b.databases))
-	}
-	b.pools = append(b.pools, p)
-	return nil
 }
 
 // Counters calls each for the counters of the file, in its order.

@@ -47,11 +47,6 @@ func ReadCounters(path string, form Form, database string) (all []counterfile.Co
 	return all, nil
 }
 
-type counterWriter interface {
-	Write(c counterfile.Counter) error
-	Close() error
-}
-
 // Export writes the counters of one database, or with CSV of all if none is named; with
 // SeriesCSV the numbers of series in their place. The form RavenDB may be packed, and has no
 // claims. It returns how many lines were written, and how many claims were left out.
@@ -65,7 +60,10 @@ func (b *Backup) Export(to io.Writer, form Form, database string, packed bool) (
 		if err != nil {
 			return 0, 0, err
 		}
-		written, err = b.exportKinds(w, docid.Fold(database), func(counterfile.Kind) bool { return true })
+		err = b.countersOf(docid.Fold(database), func(c counterfile.Counter) error {
+			written++
+			return w.Write(c)
+		})
 		return written, 0, errors.Join(err, w.Close())
 	}
 	database = docid.Fold(cmp.Or(database, docid.DefaultDatabase))
@@ -77,30 +75,29 @@ func (b *Backup) Export(to io.Writer, form Form, database string, packed bool) (
 	w := counterfile.NewRavenDBWriter(to)
 	// Its form has HiLo counters before identities.
 	for _, hilos := range []bool{true, false} {
-		n, failed := b.exportKinds(w, database, func(k counterfile.Kind) bool {
-			return k != counterfile.Claim && hilos == (k == counterfile.HiLo)
+		left = 0
+		err = b.countersOf(database, func(c counterfile.Counter) error {
+			if c.Kind == counterfile.Claim {
+				left++
+			} else if hilos == (c.Kind == counterfile.HiLo) {
+				written++
+				return w.Write(c)
+			}
+			return nil
 		})
-		if written += n; failed != nil {
-			return written, 0, failed
+		if err != nil {
+			return written, 0, err
 		}
 	}
-	err = b.Counters(func(c counterfile.Counter) error {
-		if c.Database == database && c.Kind == counterfile.Claim {
-			left++
-		}
-		return nil
-	})
-	return written, left, errors.Join(err, w.Close())
+	return written, left, w.Close()
 }
 
-// exportKinds writes some kinds of counters of a database, or of all if it is empty.
-func (b *Backup) exportKinds(w counterWriter, database string, kinds func(counterfile.Kind) bool) (written int, err error) {
-	err = b.Counters(func(c counterfile.Counter) error {
-		if database != "" && c.Database != database || !kinds(c.Kind) {
+// countersOf calls each for the counters of a database, or of all if it is empty.
+func (b *Backup) countersOf(database string, each counterfile.Each) error {
+	return b.Counters(func(c counterfile.Counter) error {
+		if database != "" && c.Database != database {
 			return nil
 		}
-		written++
-		return w.Write(c)
+		return each(c)
 	})
-	return written, err
 }

@@ -20,8 +20,7 @@ import (
 // Write fills a new file. What it wrote before an error does not count.
 type Write func(file *os.File) error
 
-// SaveBackup writes a backup beside path, checks what is on the disk, and then moves it
-// to path, where it replaces what is there.
+// SaveBackup writes a backup beside path, checks what is on the disk, and moves it to path.
 func SaveBackup(path string, write Write) (*idnodev1.BackupInfo, error) {
 	draft, info, err := draftBackup(filepath.Dir(path), filepath.Base(path), write)
 	if err != nil {
@@ -39,8 +38,7 @@ func WriteFile(path string, write Write) error {
 	return publish(draft, path)
 }
 
-// Draft writes a new file in dir, which its owner alone can read, and returns its path.
-// An empty dir is the system's for temporary files.
+// Draft writes a new file in dir, for its owner alone, and returns its path; an empty dir is the system's temporary one.
 func Draft(dir, name string, write Write) (path string, err error) {
 	file, err := os.CreateTemp(dir, name+".part-*")
 	if err != nil {
@@ -78,20 +76,15 @@ func publish(draft, path string) error {
 		err = errors.Join(os.Chmod(draft, replaced.Mode().Perm()), fileowner.KeepOf(draft, path))
 	}
 	if err == nil {
-		err = move(draft, path)
+		err = os.Rename(draft, path)
+	}
+	if err == nil {
+		err = syncdir.Sync(filepath.Dir(path))
 	}
 	if err != nil {
 		_ = os.Remove(draft) // It is gone if it was moved.
 	}
 	return err
-}
-
-// move gives a file its name; both are durable when it returns.
-func move(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	return syncdir.Sync(filepath.Dir(to))
 }
 
 const (
@@ -104,8 +97,7 @@ const (
 	staleDraft = 24 * time.Hour
 )
 
-// AddBackup writes a backup into a directory, under a name made of its time, its log
-// index and its cluster's id.
+// AddBackup writes a backup into a directory, under a name made of its time, log index and cluster.
 func AddBackup(dir string, write Write) (path string, info *idnodev1.BackupInfo, err error) {
 	draft, info, err := draftBackup(dir, draftName, write)
 	if err != nil {
@@ -113,10 +105,7 @@ func AddBackup(dir string, write Write) (path string, info *idnodev1.BackupInfo,
 	}
 	path = filepath.Join(dir,
 		fmt.Sprintf(backupName, info.GetTime().AsTime().Format("20060102T150405Z"), info.GetLogIndex(), info.GetClusterId()))
-	if err := move(draft, path); err != nil {
-		return "", nil, errors.Join(err, remove(draft))
-	}
-	return path, info, nil
+	return path, info, publish(draft, path)
 }
 
 // DeleteOlder deletes, of what is older than a backup that AddBackup added, all but the newest keep

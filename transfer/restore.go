@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
@@ -23,8 +22,7 @@ type Restore struct {
 	Backup *Backup
 	// Conn is as that of Merger.
 	Conn grpc.ClientConnInterface
-	// SkipAhead is how many values each counter may have given since the backup was
-	// taken. It is not negative.
+	// SkipAhead is how many values each counter may have given since the backup; not negative.
 	SkipAhead int64
 	// Floors are further values that are taken.
 	Floors []counterfile.Counter
@@ -98,9 +96,8 @@ func (r *Restore) mergeCluster(ctx context.Context) (*idnodev1.MergeClusterRespo
 	return total, nil
 }
 
-// clusterRequests are the requests for floor and tags. The first one has the floor
-// and names all tags, so that one which is taken is refused before anything was changed; more
-// follow for etags that do not fit.
+// clusterRequests are the requests for floor and tags. The first has the floor and all tags, so that a tag that is taken
+// is refused before anything was changed; more follow for etags that do not fit.
 func (r *Restore) clusterRequests() []*idnodev1.MergeClusterRequest {
 	next := func() *idnodev1.MergeClusterRequest {
 		return &idnodev1.MergeClusterRequest{
@@ -109,7 +106,7 @@ func (r *Restore) clusterRequests() []*idnodev1.MergeClusterRequest {
 		}
 	}
 	requests := []*idnodev1.MergeClusterRequest{next()}
-	requests[0].Floor = plus(r.Backup.floor.GetNames(), r.SkipAhead)
+	requests[0].Floor = plus(r.Backup.Info.GetFloor(), r.SkipAhead)
 	size := 0
 	add := func(tag *idnodev1.GivenTag, bytes int) {
 		last := requests[len(requests)-1]
@@ -120,17 +117,17 @@ func (r *Restore) clusterRequests() []*idnodev1.MergeClusterRequest {
 		last.Tags = append(last.Tags, tag)
 		size += bytes
 	}
-	for _, m := range r.Backup.members {
-		add(&idnodev1.GivenTag{Tag: m.GetTag(), Id: hex.EncodeToString(m.GetId())}, tagBytes)
+	for _, m := range r.Backup.Info.GetMembers() {
+		add(&idnodev1.GivenTag{Tag: m.GetTag(), Id: m.GetId()}, tagBytes)
 	}
 	if !r.ShareTags {
 		return requests
 	}
-	for _, m := range r.Backup.members {
-		for _, e := range r.Backup.etags[string(m.GetId())] {
+	for _, m := range r.Backup.Info.GetMembers() {
+		for _, e := range r.Backup.etags[m.GetId()] {
 			tags, bytes := requests[len(requests)-1].GetTags(), tagBytes+len(e.GetDatabase())
 			if tags[len(tags)-1].GetTag() != m.GetTag() || size+bytes > mergeBytes {
-				add(&idnodev1.GivenTag{Tag: m.GetTag(), Id: hex.EncodeToString(m.GetId())}, tagBytes)
+				add(&idnodev1.GivenTag{Tag: m.GetTag(), Id: m.GetId()}, tagBytes)
 				tags = requests[len(requests)-1].GetTags()
 			}
 			// The state merges all etags of a tag at once.
@@ -155,7 +152,7 @@ func (r *Restore) mergeSettings(ctx context.Context) error {
 	if !r.Settings {
 		return nil
 	}
-	for _, setting := range r.Backup.settings {
+	for _, setting := range r.Backup.Info.GetSettings() {
 		req := &idnodev1.UpdateSettingRequest{Key: setting.GetKey(), Value: setting.GetValue()}
 		if _, err := idnodev1.NewClusterServiceClient(r.Conn).UpdateSetting(ctx, req); err != nil {
 			return err
@@ -170,7 +167,7 @@ func (r *Restore) definePools(ctx context.Context) error {
 		l := p.GetLayout()
 		unit := time.Duration(l.GetUnitMilli()) * time.Millisecond
 		req := &idnodev1.DefinePoolRequest{
-			Database: r.Backup.databases[p.GetDatabase()], Name: p.GetName(), ForgetLeases: true,
+			Database: r.Backup.Info.Databases[p.GetDatabase()].GetDatabase(), Name: p.GetName(), ForgetLeases: true,
 			Window: durationpb.New(time.Duration(p.GetWindow()) * unit),
 			Layout: &idnodev1.PoolLayout{
 				Epoch: timestamppb.New(time.UnixMilli(l.GetEpochUnixMilli())), Unit: durationpb.New(unit),

@@ -38,11 +38,15 @@ func (b *Backup) exportSeries(to io.Writer, database string) (written int, err e
 	if err == nil {
 		err = b.each(func(m *raftlogv1.SnapshotRecord) error {
 			r, ok := m.GetRecord().(*raftlogv1.SnapshotRecord_SeriesNumbers)
-			if !ok || database != "" && b.databases[r.SeriesNumbers.GetDatabase()] != database {
+			if !ok {
+				return nil
+			}
+			name := b.Info.Databases[r.SeriesNumbers.GetDatabase()].GetDatabase()
+			if database != "" && name != database {
 				return nil
 			}
 			written += len(r.SeriesNumbers.GetNumbers())
-			return writeNumbers(w, b.databases[r.SeriesNumbers.GetDatabase()], r.SeriesNumbers)
+			return writeNumbers(w, name, r.SeriesNumbers)
 		})
 	}
 	w.Flush()
@@ -122,7 +126,7 @@ func (r *Restore) importSeries(ctx context.Context) (refused []RefusedSeries, er
 		if record == nil {
 			return nil
 		}
-		name := SeriesName{Database: r.Backup.databases[number], Name: nameIn(record)}
+		name := SeriesName{Database: r.Backup.Info.Databases[number].GetDatabase(), Name: nameIn(record)}
 		for _, part := range parts(record) {
 			if leave[name] {
 				return nil
@@ -162,19 +166,16 @@ func refusal(err error) bool {
 
 // SeriesHere returns what the cluster has of the backup's series. It needs the right to read them.
 func (r *Restore) SeriesHere(ctx context.Context) (here SeriesOfBackup, err error) {
-	suspended := map[SeriesName]bool{}
-	asked := map[string]bool{}
+	listed := map[string]map[string]bool{}
 	for _, name := range r.Backup.Series {
-		if asked[name.Database] {
-			continue
+		suspended, done := listed[name.Database]
+		if !done {
+			if suspended, err = r.listSeries(ctx, name.Database); err != nil {
+				return SeriesOfBackup{}, err
+			}
+			listed[name.Database] = suspended
 		}
-		asked[name.Database] = true
-		if err := r.listSeries(ctx, name.Database, suspended); err != nil {
-			return SeriesOfBackup{}, err
-		}
-	}
-	for _, name := range r.Backup.Series {
-		switch isSuspended, known := suspended[name]; {
+		switch isSuspended, known := suspended[name.Name]; {
 		case !known:
 			here.New = append(here.New, name)
 		case isSuspended:
@@ -186,18 +187,20 @@ func (r *Restore) SeriesHere(ctx context.Context) (here SeriesOfBackup, err erro
 	return here, nil
 }
 
-func (r *Restore) listSeries(ctx context.Context, database string, suspended map[SeriesName]bool) error {
+// listSeries returns the series of a database, and of each whether it is suspended.
+func (r *Restore) listSeries(ctx context.Context, database string) (map[string]bool, error) {
+	suspended := map[string]bool{}
 	req := &idnodev1.ListSeriesRequest{Database: database, PageSize: 1000}
 	for {
 		page, err := idnodev1.NewSeriesServiceClient(r.Conn).ListSeries(ctx, req)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, s := range page.GetSeries() {
-			suspended[SeriesName{database, s.GetName()}] = s.GetSuspended()
+			suspended[s.GetName()] = s.GetSuspended()
 		}
 		if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" {
-			return nil
+			return suspended, nil
 		}
 	}
 }

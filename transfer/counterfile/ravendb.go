@@ -39,7 +39,6 @@ func ReadRavenDB(r io.Reader, each Each) error {
 	return nil
 }
 
-// unzipped returns what r reads, unpacked if it is packed.
 func unzipped(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	begin, err := in.Peek(2)
@@ -53,7 +52,6 @@ func unzipped(r io.Reader) (io.Reader, error) {
 	return plain, nil
 }
 
-// readError tells what is wrong with the file from what each said.
 func readError(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -220,16 +218,13 @@ func wholeNumber(raw json.RawMessage) (int64, error) {
 }
 
 // RavenDBWriter writes an export of one database as RavenDB imports it. HiLo counters come before
-// identities; claims, which RavenDB does not have, are refused.
+// identities, and there are no claims, which RavenDB does not have.
 type RavenDBWriter struct {
 	w          *bufio.Writer
 	identities bool // the array Identities has begun
 	any        bool // the present array has an element
 	err        error
 }
-
-// ErrOrder means that a HiLo counter came after an identity, or a kind that RavenDB does not have.
-var ErrOrder = errors.New("the export takes HiLo counters, then identities")
 
 // buildVersion is the version of RavenDB whose form it is.
 const buildVersion = "54000"
@@ -242,18 +237,15 @@ func NewRavenDBWriter(w io.Writer) *RavenDBWriter {
 }
 
 func (w *RavenDBWriter) Write(c Counter) error {
-	switch {
-	case c.Kind == HiLo && !w.identities:
+	if c.Kind == HiLo {
 		w.element(map[string]any{
 			"Max":       c.Value,
 			"@metadata": map[string]any{"@collection": hiloCollection, "@id": "Raven/Hilo/" + c.Name},
 		})
-	case c.Kind == Identity || c.Kind == DeletedIdentity:
-		w.beginIdentities()
-		w.element(map[string]any{"Key": c.Name + "|", "Value": strconv.FormatInt(c.Value, 10)})
-	default:
-		return ErrOrder
+		return w.err
 	}
+	w.beginIdentities()
+	w.element(map[string]any{"Key": c.Name + "|", "Value": strconv.FormatInt(c.Value, 10)})
 	return w.err
 }
 
