@@ -34,27 +34,22 @@ func (c Config) takers(ctx context.Context) (takers []taker, end func(), err err
 	}
 	if c.Via == ViaClient {
 		client := viaClient{c.Client}
-		if c.Op == Series {
-			return []taker{c.series(client.TakeNumbers)}, end, nil
-		}
-		return []taker{c.through(client)}, end, nil
+		return []taker{c.through(client, client.TakeNumbers)}, end, nil
 	}
 	for _, conn := range c.Conns {
 		ids := idnodev1.NewIdsServiceClient(conn)
 		switch {
 		case c.Op == Echo:
 			takers = append(takers, echo(healthv1.NewHealthClient(conn)))
-		case c.Op == Series:
-			takers = append(takers, c.series(idnodev1.NewSeriesServiceClient(conn).TakeNumbers))
 		case c.Via == Unary:
-			takers = append(takers, c.through(ids))
+			takers = append(takers, c.through(ids, idnodev1.NewSeriesServiceClient(conn).TakeNumbers))
 		default:
 			x, err := newExchange(context.WithoutCancel(ctx), ids)
 			if err != nil {
 				end()
 				return nil, nil, err
 			}
-			ends, takers = append(ends, x.close), append(takers, c.through(x))
+			ends, takers = append(ends, x.close), append(takers, c.through(x, nil))
 		}
 	}
 	return takers, end, nil
@@ -67,9 +62,10 @@ type calls interface {
 	NextRange(ctx context.Context, req *idnodev1.NextRangeRequest, _ ...grpc.CallOption) (*idnodev1.NextRangeResponse, error)
 }
 
-// through returns the taker of the operation.
-func (c Config) through(via calls) taker {
+func (c Config) through(via calls, take takeNumbers) taker {
 	switch c.Op {
+	case Series:
+		return c.series(take)
 	case Identity:
 		return c.identities(via)
 	case Range:
@@ -97,7 +93,6 @@ func (c Config) identities(via calls) taker {
 	}
 }
 
-// blocks returns blocks of one counter.
 func blocks[B interface {
 	GetFirst() int64
 	GetLast() int64
@@ -154,8 +149,7 @@ func echo(health healthv1.HealthClient) taker {
 	}
 }
 
-// viaClient makes the calls through idnode's Go client: routed to the leader,
-// with a request id each, and sharing messages.
+// viaClient makes the calls through idnode's Go client, which routes them to the leader and shares messages.
 type viaClient struct{ c *client.Client }
 
 func (v viaClient) Generate(ctx context.Context, req *idnodev1.GenerateRequest, _ ...grpc.CallOption) (*idnodev1.GenerateResponse, error) {
@@ -203,8 +197,7 @@ func (v viaClient) TakeNumbers(
 }
 
 const (
-	// defineWithin bounds the wait for the series: a cluster that was just formed may have no
-	// leader yet.
+	// defineWithin bounds the wait for the series: a new cluster may have no leader yet.
 	defineWithin = 10 * time.Second
 	definePause  = 50 * time.Millisecond
 )

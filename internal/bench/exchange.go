@@ -19,15 +19,15 @@ const exchangeBatch = 1024
 type exchange struct {
 	stream grpc.BidiStreamingClient[idnodev1.ExchangeRequest, idnodev1.ExchangeResponse]
 	cancel context.CancelFunc
-	wake   chan struct{}
 	loops  sync.WaitGroup
+	calls  chan *idnodev1.Call
+	// ended is closed when the stream has ended, with err.
+	ended chan struct{}
+	err   error
 
 	mu      sync.Mutex
 	last    uint64
-	queue   []*idnodev1.Call
 	waiting map[uint64]chan *idnodev1.Reply
-	// err is why the stream ended.
-	err error
 }
 
 func newExchange(ctx context.Context, ids idnodev1.IdsServiceClient) (*exchange, error) {
@@ -37,7 +37,10 @@ func newExchange(ctx context.Context, ids idnodev1.IdsServiceClient) (*exchange,
 		cancel()
 		return nil, err
 	}
-	x := &exchange{stream: stream, cancel: cancel, wake: make(chan struct{}, 1), waiting: map[uint64]chan *idnodev1.Reply{}}
+	x := &exchange{
+		stream: stream, cancel: cancel, calls: make(chan *idnodev1.Call, exchangeBatch), ended: make(chan struct{}),
+		waiting: map[uint64]chan *idnodev1.Reply{},
+	}
 	x.loops.Go(x.write)
 	x.loops.Go(x.read)
 	return x, nil
@@ -52,37 +55,26 @@ func (x *exchange) close() {
 func (x *exchange) write() {
 	for {
 		select {
-		case <-x.wake:
-		case <-x.stream.Context().Done():
-			return
-		}
-		for {
-			calls := x.next()
-			if len(calls) == 0 {
-				break
+		case call := <-x.calls:
+			message := &idnodev1.ExchangeRequest{Calls: []*idnodev1.Call{call}}
+			for len(x.calls) > 0 && len(message.Calls) < exchangeBatch {
+				message.Calls = append(message.Calls, <-x.calls)
 			}
-			if err := x.stream.Send(&idnodev1.ExchangeRequest{Calls: calls}); err != nil {
+			if err := x.stream.Send(message); err != nil {
 				return // The reader hears why.
 			}
+		case <-x.ended:
+			return
 		}
 	}
 }
 
-// next takes the calls of one message.
-func (x *exchange) next() []*idnodev1.Call {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	n := min(len(x.queue), exchangeBatch)
-	calls := x.queue[:n:n]
-	x.queue = x.queue[n:]
-	return calls
-}
-
 func (x *exchange) read() {
+	defer close(x.ended)
 	for {
 		message, err := x.stream.Recv()
 		if err != nil {
-			x.fail(err)
+			x.err = err
 			return
 		}
 		x.mu.Lock()
@@ -96,58 +88,29 @@ func (x *exchange) read() {
 	}
 }
 
-func (x *exchange) fail(err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.err = err
-	for _, answer := range x.waiting {
-		close(answer)
-	}
-	x.waiting = nil
-}
-
-// call sends one call and waits for its reply.
 func (x *exchange) call(ctx context.Context, c *idnodev1.Call) (*idnodev1.Reply, error) {
-	answer, err := x.enqueue(c)
-	if err != nil {
-		return nil, err
+	answer := make(chan *idnodev1.Reply, 1)
+	x.mu.Lock()
+	x.last++
+	c.Correlation = x.last
+	x.waiting[c.Correlation] = answer
+	x.mu.Unlock()
+	select {
+	case x.calls <- c:
+	case <-x.ended:
+	case <-ctx.Done():
 	}
 	select {
-	case reply, ok := <-answer:
-		if !ok {
-			return nil, x.ended()
-		}
+	case reply := <-answer:
 		if e := reply.GetError(); e != nil {
 			return nil, status.ErrorProto(&spb.Status{Code: e.Code, Message: e.Message, Details: e.Details})
 		}
 		return reply, nil
+	case <-x.ended:
+		return nil, errors.Join(errors.New("the stream ended"), x.err)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-}
-
-func (x *exchange) enqueue(c *idnodev1.Call) (<-chan *idnodev1.Reply, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.err != nil {
-		return nil, x.err
-	}
-	x.last++
-	c.Correlation = x.last
-	answer := make(chan *idnodev1.Reply, 1)
-	x.waiting[c.Correlation] = answer
-	x.queue = append(x.queue, c)
-	select {
-	case x.wake <- struct{}{}:
-	default:
-	}
-	return answer, nil
-}
-
-func (x *exchange) ended() error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return errors.Join(errors.New("the stream ended"), x.err)
 }
 
 func (x *exchange) Generate(ctx context.Context, req *idnodev1.GenerateRequest, _ ...grpc.CallOption) (*idnodev1.GenerateResponse, error) {

@@ -47,7 +47,6 @@ func newStats() *stats {
 	return &stats{latency: hdrhistogram.New(leastLatency, mostLatency, latencyDigits), errors: map[string]int64{}}
 }
 
-// answered notes an answered call.
 func (s *stats) answered(took time.Duration, taken []block) {
 	_ = s.latency.RecordValue(min(max(took.Microseconds(), leastLatency), mostLatency)) // It is within the bounds.
 	for _, b := range taken {
@@ -56,7 +55,6 @@ func (s *stats) answered(took time.Duration, taken []block) {
 	s.taken = append(s.taken, taken...)
 }
 
-// add adds another caller's statistics.
 func (s *stats) add(other *stats) {
 	s.latency.Merge(other.latency)
 	s.ids += other.ids

@@ -29,12 +29,14 @@ func (p *Progress) Counts() (calls, ids, failed int64) {
 	return p.calls.Load(), p.ids.Load(), p.failed.Load()
 }
 
-// Run puts the load on and returns what was measured. An error means that the
-// run could not be made, or that an id came twice; calls that failed are in the
-// report. When ctx ends, the run ends early and counts.
+// Run puts the load on, until ctx ends at the latest, and returns what was measured. An error means that the run could
+// not be made, or that an id came twice; calls that failed are in the report.
 func Run(ctx context.Context, c Config, progress *Progress) (Report, error) {
 	if err := c.Validate(); err != nil {
 		return Report{}, err
+	}
+	if c.Via == ViaClient && c.Client == nil || (c.Via != ViaClient || c.Op == Series) && len(c.Conns) == 0 {
+		return Report{}, errors.New("there is no endpoint")
 	}
 	takers, end, err := c.takers(ctx)
 	if err != nil {
@@ -66,8 +68,7 @@ func measure(ctx context.Context, callers int, takers []taker, progress *Progres
 	return total
 }
 
-// call makes one call after the other. It waits for a call in flight when ctx ends:
-// the call's ids and its time count.
+// call makes one call after the other. One in flight when ctx ends counts, with its ids and its time.
 func (s *stats) call(ctx context.Context, take taker, caller int, progress *Progress) {
 	for i := 0; ctx.Err() == nil; i++ {
 		callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
