@@ -66,8 +66,7 @@ func (a *app) run(ctx context.Context, args []string, stdin io.Reader) int {
 	return code
 }
 
-// input is the standard input until ctx ends, so that a command that waits for a person or another
-// program ends with ctx.
+// input is the standard input until ctx ends, so that no command waits for a person any longer.
 type input struct {
 	ctx context.Context
 	io.Reader
@@ -163,21 +162,15 @@ func (a *app) enter(b body) body {
 	}
 }
 
-// warnOfVariables warns of environment variables that look like idnode's and have no meaning: a
-// misspelled variable may lead to another cluster.
+// warnOfVariables warns of variables that look like idnode's: a misspelt one may lead to another cluster.
 func (a *app) warnOfVariables() {
 	unknown := config.UnknownVariables(a.env)
 	for _, name := range slices.Sorted(maps.Keys(unknown)) {
-		meant := ""
-		if unknown[name] != "" {
-			meant = "; " + unknown[name] + " is one"
-		}
-		fmt.Fprintf(a.stderr, "idnode: warning: %s in the environment is no variable of idnode%s\n", printable(name), meant)
+		fmt.Fprintf(a.stderr, "idnode: warning: %s in the environment is no variable of idnode%s\n", printable(name), unknown[name])
 	}
 }
 
-// group makes cmd a command that only holds others. Without this cobra would
-// print the help and succeed for `idnode hilo nxt`.
+// group makes cmd a command that only holds others. Cobra alone would succeed for `idnode hilo nxt`.
 func (a *app) group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(children...)
 	cmd.Args = cobra.ArbitraryArgs
@@ -213,7 +206,6 @@ func grandchild(cmd *cobra.Command, name string) (found *cobra.Command) {
 	return found
 }
 
-// getenv returns the value of the environment variable key, or "".
 func (a *app) getenv(key string) string {
 	for i := len(a.env) - 1; i >= 0; i-- {
 		if k, v, ok := strings.Cut(a.env[i], "="); ok && k == key {
@@ -264,8 +256,7 @@ func argsOf(use string) cobra.PositionalArgs {
 	}
 }
 
-// complete completes a command and its subcommands: how many arguments it takes, and the values of
-// flags that have few, for shells.
+// complete completes a command and those below it: how many arguments it takes, and values of flags, for shells.
 func (a *app) complete(cmd *cobra.Command) {
 	if cmd.Args == nil {
 		cmd.Args = argsOf(cmd.Use)

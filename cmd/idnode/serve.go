@@ -25,8 +25,7 @@ import (
 // server is a node, as serve and dev run it.
 type server interface {
 	sdnotify.Node
-	// Run serves until ctx ends, then stops in bounded time and returns nil; or
-	// it returns the error that ended the node.
+	// Run serves until ctx ends and stops in bounded time; or it returns the error that ended the node.
 	Run(ctx context.Context) error
 	RaftAddr() string
 	HTTPAddr() string
@@ -64,9 +63,9 @@ values are given by repeating the flag, or with commas between them.`,
   idnode cluster join-token --tag D | idnode serve --config D.yaml --join-token-file -
   idnode serve --config /etc/idnode.yaml --print-config`,
 	}
-	config.AddFlags(cmd.Flags())
+	groups := config.AddFlags(cmd.Flags())
 	printConfig := cmd.Flags().Bool("print-config", false, "print the resulting configuration as YAML, and end")
-	cmd.SetUsageFunc(serveUsage)
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return serveUsage(cmd, groups) })
 	cmd.RunE = a.enter(func(cmd *cobra.Command, _ []string) error {
 		cfg, err := config.Load(cmd.Flags(), a.env)
 		if err != nil {
@@ -94,26 +93,19 @@ func mayRunNodes(command string) error {
 }
 
 // serveUsage shows the flags under headings: a list of forty hides the four that a node needs.
-func serveUsage(cmd *cobra.Command) error {
+func serveUsage(cmd *cobra.Command, groups []config.FlagGroup) error {
+	other := pflag.NewFlagSet("", pflag.ContinueOnError)
+	other.SortFlags = false
+	for _, name := range []string{"config", "print-config", "help"} {
+		other.AddFlag(cmd.Flags().Lookup(name))
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
-	rest := pflag.NewFlagSet("", pflag.ContinueOnError)
-	rest.AddFlagSet(cmd.Flags())
-	for _, g := range config.FlagGroups() {
-		fmt.Fprintf(&b, "\n%s:\n%s", g.Title, flagUsages(rest, g.Names))
+	for _, g := range append(groups, config.FlagGroup{Title: "Other", Flags: other}) {
+		fmt.Fprintf(&b, "\n%s:\n%s", g.Title, g.Flags.FlagUsages())
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStderr(), "%s\nOther:\n%s", b.String(), flagUsages(rest, []string{"config", "print-config", "help"}))
+	_, err := io.WriteString(cmd.OutOrStderr(), b.String())
 	return err
-}
-
-// flagUsages describes the flags called names, in that order.
-func flagUsages(all *pflag.FlagSet, names []string) string {
-	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
-	shown.SortFlags = false
-	for _, name := range names {
-		shown.AddFlag(all.Lookup(name))
-	}
-	return shown.FlagUsages()
 }
 
 func serve(ctx context.Context, a *app, cfg *config.Config) error {
@@ -140,8 +132,7 @@ func serve(ctx context.Context, a *app, cfg *config.Config) error {
 // longer. The steps of a stop have bounds of their own, but what hangs may overrun them.
 const stopLimit = 24 * time.Second
 
-// runServer runs a node until ctx ends or it ends by itself. Each of hangups has it read
-// again what can be read again.
+// runServer runs a node until ctx ends or it ends by itself. With each of hangups it reloads.
 func runServer(ctx context.Context, newServer newServer, cfg *config.Config, log *slog.Logger, manager *sdnotify.Manager,
 	hangups <-chan os.Signal,
 ) error {
@@ -188,8 +179,7 @@ func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	return slog.New(slog.NewTextHandler(w, &opts)), nil
 }
 
-// escaped writes lines of JSON with what package json leaves to confuse a terminal.
-// The text handler quotes it by itself.
+// escaped writes lines of JSON, escaped for terminals. The text handler quotes by itself.
 type escaped struct{ to io.Writer }
 
 func (e escaped) Write(line []byte) (int, error) {

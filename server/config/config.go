@@ -13,9 +13,8 @@ import (
 	"github.com/idnode/idnode/internal/failpoint"
 )
 
-// Config is the configuration of one node. The usage of a setting, in settings.go, says what
-// it is; a comment here adds to that. Durations are bounded below and against each other by
-// Validate.
+// Config is the configuration of one node. The usage of a setting, in settings.go, says what it is; a comment here
+// adds to that. Validate bounds durations below and against each other.
 type Config struct {
 	Tag string
 	// DataDir is the folder that belongs to this node permanently.

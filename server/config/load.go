@@ -22,27 +22,19 @@ import (
 // os.Environ gives it, the file that either names, and the defaults, the first of which wins, and
 // validates it. The error names every setting at fault, each on a line of its own.
 func Load(fs *pflag.FlagSet, environ []string) (*Config, error) {
-	c, err := load(fs, environ)
-	if err != nil {
-		return nil, fmt.Errorf("config: %w", err)
-	}
-	return c, nil
-}
-
-func load(fs *pflag.FlagSet, environ []string) (*Config, error) {
-	from, err := sources(fs, environ)
-	if err != nil {
-		return nil, err
-	}
 	c := Default()
 	c.Tuning = failpoint.Tuned()
-	if err := c.apply(settings(&c), from); err != nil {
-		return nil, err
+	from, err := sources(fs, environ)
+	if err == nil {
+		err = c.apply(settings(&c), from)
 	}
-	c.fillAdvertised()
-	c.chooseWay()
-	if err := c.Validate(); err != nil {
-		return nil, err
+	if err == nil {
+		c.fillAdvertised()
+		c.chooseWay()
+		err = c.Validate()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
 	}
 	return &c, nil
 }
@@ -53,9 +45,9 @@ func sources(fs *pflag.FlagSet, environ []string) ([]source, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := filePath(fs, variables)
-	if err != nil {
-		return nil, err
+	path, _ := variables.values[configFlag].(string)
+	if flag := fs.Lookup(configFlag); flag.Changed {
+		path = flag.Value.String()
 	}
 	inFile, err := fromFile(path)
 	return []source{fromFlags(fs), variables, inFile}, err
@@ -76,12 +68,14 @@ func LoadLists(fs *pflag.FlagSet, environ []string) (peer map[string]string, joi
 }
 
 type source struct {
-	where  string
+	where string
+	// label is how the source writes the name of a setting.
+	label  func(name string) string
 	values map[string]any
 }
 
 func fromFlags(fs *pflag.FlagSet) source {
-	s := source{where: "flag", values: map[string]any{}}
+	s := source{where: "flag", label: func(name string) string { return "--" + name }, values: map[string]any{}}
 	fs.Visit(func(f *pflag.Flag) {
 		s.values[f.Name] = f.Value.String()
 		if list, ok := f.Value.(pflag.SliceValue); ok {
@@ -93,7 +87,7 @@ func fromFlags(fs *pflag.FlagSet) source {
 
 // fromEnvironment reads every IDNODE_ variable but those of the client.
 func fromEnvironment(environ []string) (source, error) {
-	s := source{where: "environment", values: map[string]any{}}
+	s := source{where: "environment", label: EnvName, values: map[string]any{}}
 	known := variables()
 	for _, entry := range environ {
 		variable, value, _ := strings.Cut(entry, "=")
@@ -104,7 +98,7 @@ func fromEnvironment(environ []string) (source, error) {
 	var problems []error
 	unknown := UnknownVariables(environ)
 	for _, variable := range slices.Sorted(maps.Keys(unknown)) {
-		problems = append(problems, fmt.Errorf("%s: unknown variable %s%s", s.where, variable, isOne(unknown[variable])))
+		problems = append(problems, fmt.Errorf("%s: unknown variable %s%s", s.where, variable, unknown[variable]))
 	}
 	return s, errors.Join(problems...)
 }
@@ -126,7 +120,7 @@ func variables() map[string]string {
 var serviceLink = regexp.MustCompile(`^IDNODE_([A-Z0-9_]+_)?(SERVICE_HOST=|SERVICE_PORT(_[A-Z0-9_]+)?=|PORT=[a-z]+://|PORT_[0-9]+_(TCP|UDP|SCTP)(_ADDR|_PORT|_PROTO)?=)`)
 
 // UnknownVariables returns the variables of an environment, as os.Environ gives it, that
-// look like ours and are not: each with the one that it may be a slip of, or "".
+// look like ours and are not, each with words about the one that it may be a slip of.
 func UnknownVariables(environ []string) map[string]string {
 	known, unknown := variables(), map[string]string{}
 	for _, entry := range environ {
@@ -134,7 +128,7 @@ func UnknownVariables(environ []string) map[string]string {
 		if _, ok := known[name]; ok || !strings.HasPrefix(name, envPrefix) || serviceLink.MatchString(entry) {
 			continue
 		}
-		unknown[name] = nearest.Of(name, slices.Collect(maps.Keys(known)))
+		unknown[name] = isOne(nearest.Of(name, slices.Collect(maps.Keys(known))))
 	}
 	return unknown
 }
@@ -146,20 +140,12 @@ func isOne(near string) string {
 	return "; " + near + " is one"
 }
 
-func filePath(fs *pflag.FlagSet, variables source) (string, error) {
-	if fs.Changed(configFlag) {
-		return fs.GetString(configFlag)
-	}
-	path, _ := variables.values[configFlag].(string)
-	return path, nil
-}
-
 // fromFile reads a YAML file; no path is an empty one.
 func fromFile(path string) (source, error) {
 	if path == "" {
 		return source{}, nil
 	}
-	s := source{where: "file " + path}
+	s := source{where: "file " + path, label: func(name string) string { return name }}
 	data, err := os.ReadFile(path)
 	if err == nil {
 		err = yaml.Unmarshal(data, &s.values)
@@ -179,8 +165,7 @@ func fromFile(path string) (source, error) {
 	return s, errors.Join(problems...)
 }
 
-// flatten turns a YAML value into what a flag would give: a text, or a list of
-// texts. A mapping becomes a list of KEY=VALUE.
+// flatten turns a YAML value into what a flag would give: a text, or texts; of a mapping, KEY=VALUE each.
 func flatten(value any) (any, error) {
 	switch value := value.(type) {
 	case nil:
@@ -243,7 +228,7 @@ func (c *Config) apply(all []setting, sources []source) error {
 				continue
 			}
 			if err := s.set(value); err != nil {
-				problems = append(problems, fmt.Errorf("%s: %s: %w", from.where, s.label(from.where), err))
+				problems = append(problems, fmt.Errorf("%s: %s: %w", from.where, from.label(s.name), err))
 			}
 			break
 		}
@@ -251,20 +236,8 @@ func (c *Config) apply(all []setting, sources []source) error {
 	return errors.Join(problems...)
 }
 
-func (s setting) label(where string) string {
-	switch {
-	case where == "environment":
-		return EnvName(s.name)
-	case strings.HasPrefix(where, "file"):
-		return s.name
-	default:
-		return "--" + s.name
-	}
-}
-
-// chooseWay settles how a node comes into its cluster that was given both the
-// first nodes and members to join: the first nodes find each other, and all others
-// join. So one configuration serves nodes of both kinds.
+// chooseWay settles how a node comes in that was given both first nodes and members to join: the first nodes find
+// each other, and all others join. So one configuration serves both kinds.
 func (c *Config) chooseWay() {
 	if len(c.Peer) == 0 || len(c.Join) == 0 {
 		return

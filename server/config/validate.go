@@ -38,8 +38,7 @@ func between[T cmp.Ordered](p *problems, name string, value, low, high T) {
 	}
 }
 
-// Validate checks every setting and the relations between them. The error names
-// each setting at fault, on a line of its own.
+// Validate checks every setting, and the relations between them. The error has a line for each at fault.
 func (c *Config) Validate() error {
 	p := &problems{}
 	c.checkIdentity(p)
@@ -189,8 +188,7 @@ func (c *Config) checkAddresses(p *problems) {
 	}
 }
 
-// checkListener checks one address to listen on against those in bound, and adds
-// it to them. It returns false for what is no address.
+// checkListener checks an address to listen on, also against bound, and adds it there; false for no address.
 func (c *Config) checkListener(p *problems, name, listen string, bound map[string]string) bool {
 	if err := CheckAddress(listen, true); err != nil {
 		p.check(name, err)
@@ -206,8 +204,7 @@ func (c *Config) checkListener(p *problems, name, listen string, bound map[strin
 	return true
 }
 
-// checkAdvertised lets port 0 pass where the node listens on port 0: the
-// address is known only when it does.
+// checkAdvertised lets port 0 pass where the node listens on port 0, as the address is not known yet.
 func (c *Config) checkAdvertised(p *problems, l listener) {
 	name := "advertise-" + l.name
 	switch {
@@ -250,8 +247,7 @@ func (c *Config) checkTLS(p *problems) {
 	}
 }
 
-// checkBounds refuses 0 for a time, because the parts take it for "the default"; but for reserve-for
-// it means none.
+// checkBounds refuses 0 for a time, which the parts take for "the default"; reserve-for has it for none.
 func (c *Config) checkBounds(p *problems) {
 	between(p, "heartbeat-timeout", c.HeartbeatTimeout, minHeartbeat, time.Minute)
 	between(p, "leader-priority", c.LeaderPriority, 0, 1000)
