@@ -82,8 +82,7 @@ func newBackupInspectCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// addBackup writes a backup into a directory, and then deletes what is older than the
-// newest so many there.
+// addBackup writes a backup into a directory, in which only the newest so many stay.
 func addBackup(out *printer, dir string, keep int, write transfer.Write) error {
 	if keep < 1 {
 		return usagef("--keep must be at least 1, not %d", keep)
@@ -115,8 +114,7 @@ func openInput(path string, stdin io.Reader) (io.ReadCloser, error) {
 	return os.Open(path)
 }
 
-// withInput calls use with a file that can be read more than once: of the standard input, a
-// copy that goes with the call.
+// withInput calls use with a file that can be read again: of the standard input, with a copy.
 func withInput(path string, stdin io.Reader, use func(path string) error) error {
 	if path != standardInput {
 		return use(path)

@@ -3,26 +3,24 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
 
 	"github.com/idnode/idnode/client"
 	"github.com/idnode/idnode/internal/bench"
 )
 
 type benchOptions struct {
-	cfg     bench.Config
-	cluster int
-	// serveFlags go to each process of the cluster.
+	cfg        bench.Config
+	cluster    int
 	serveFlags []string
 }
 
@@ -62,6 +60,8 @@ folder is started first, and ended afterwards.
 		switch {
 		case f.Changed("cluster") && (o.cluster < 1 || o.cluster > maxDevNodes):
 			return usagef("--cluster must be 1 to %d, not %d", maxDevNodes, o.cluster)
+		case len(o.serveFlags) > 0 && o.cluster == 0:
+			return usagef("--serve-flag goes only with --cluster")
 		case f.Changed("cluster") && f.Changed("endpoint"):
 			return usagef("--cluster starts a cluster of its own: leave out --endpoint")
 		}
@@ -76,7 +76,7 @@ folder is started first, and ended afterwards.
 func (o *benchOptions) run(ctx context.Context, a *app, s *clusterClient) error {
 	o.cfg.Database = s.database
 	o.cfg.Prefix = "bench-" + uuid.NewString() + "-"
-	if err := o.check(); err != nil {
+	if err := o.cfg.Validate(); err != nil {
 		return &usageError{err}
 	}
 	if o.cluster != 0 {
@@ -85,7 +85,7 @@ func (o *benchOptions) run(ctx context.Context, a *app, s *clusterClient) error 
 			return err
 		}
 		defer c.end()
-		s.endpoints, s.tls = c.endpoints, nil
+		s.Endpoints, s.tls = c.endpoints, nil
 	} else {
 		s.nameContext()
 	}
@@ -93,7 +93,7 @@ func (o *benchOptions) run(ctx context.Context, a *app, s *clusterClient) error 
 		return err
 	}
 	if o.cfg.Via == bench.ViaClient {
-		c, err := client.New(ctx, client.Config{Endpoints: s.endpoints, Database: s.database, TLS: s.tls})
+		c, err := client.New(ctx, client.Config{Endpoints: s.Endpoints, Database: s.database, TLS: s.tls})
 		if err != nil {
 			return &unavailableError{err}
 		}
@@ -105,21 +105,11 @@ func (o *benchOptions) run(ctx context.Context, a *app, s *clusterClient) error 
 	return err
 }
 
-// check refuses nonsense before anything is started or dialled.
-func (o *benchOptions) check() error {
-	if len(o.serveFlags) > 0 && o.cluster == 0 {
-		return errors.New("--serve-flag goes only with --cluster")
-	}
-	cfg := o.cfg
-	cfg.Conns, cfg.Client = make([]grpc.ClientConnInterface, 1), new(client.Client)
-	return cfg.Validate()
-}
-
 func (o *benchOptions) connect(ctx context.Context, s *clusterClient) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	o.cfg.Conns = nil
-	for _, endpoint := range s.endpoints {
+	for _, endpoint := range s.Endpoints {
 		conn, err := s.connect(ctx, endpoint)
 		if err != nil {
 			return &unavailableError{err}
@@ -132,15 +122,12 @@ func (o *benchOptions) connect(ctx context.Context, s *clusterClient) error {
 // measure runs the load and shows each second how far it is.
 func (o *benchOptions) measure(ctx context.Context, progress io.Writer) (bench.Report, error) {
 	var p bench.Progress
+	var showing sync.WaitGroup
 	done := make(chan struct{})
-	shown := make(chan struct{})
-	go func() {
-		defer close(shown)
-		showProgress(progress, &p, done)
-	}()
+	showing.Go(func() { showProgress(progress, &p, done) })
 	report, err := bench.Run(ctx, o.cfg, &p)
 	close(done)
-	<-shown
+	showing.Wait()
 	return report, err
 }
 
@@ -162,9 +149,7 @@ func showProgress(w io.Writer, p *bench.Progress, done <-chan struct{}) {
 
 func printReport(out *printer, r bench.Report, unique bool) {
 	if out.json {
-		if err := json.NewEncoder(out.w).Encode(r); err != nil {
-			out.err = err
-		}
+		out.fail(json.NewEncoder(out.w).Encode(r))
 		return
 	}
 	rows := [][2]string{

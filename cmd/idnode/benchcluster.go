@@ -32,8 +32,7 @@ type benchCluster struct {
 	endpoints []string
 }
 
-// startBenchCluster starts size processes on loopback, with data in a temporary
-// folder, and waits until all of them serve. Each gets the given flags, too.
+// startBenchCluster starts size processes on loopback, each with the flags too, and waits until all serve.
 func startBenchCluster(ctx context.Context, stderr io.Writer, size int, flags []string) (_ *benchCluster, err error) {
 	program, err := os.Executable()
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/bytesize"
@@ -117,51 +120,6 @@ func roleName(r idnodev1.Role) string {
 	return word(r)
 }
 
-func newClusterMembersCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "members",
-		Short: "List the members",
-		Long: `Lists the members, and how each is. Without a quorum it lists what the node asked
-knows by itself, with a warning. With -o wide it has each member's priority, all its
-addresses and its id too.`,
-		Example: "  idnode cluster members --removed\n  idnode cluster members -o wide",
-	}
-	removed := cmd.Flags().Bool("removed", false, "also list removed members, whose tags stay taken")
-	return a.clusterWide(reading(cmd), func(ctx context.Context, s *clusterClient, _ []string) error {
-		members, err := allMembers(ctx, s, *removed)
-		if s.consistency != idnodev1.Consistency_CONSISTENCY_STALE && exitCode(err) == exitUnavailable {
-			// Without a quorum it is asked first. Any node returns its last knowledge.
-			s.consistency = idnodev1.Consistency_CONSISTENCY_STALE
-			if known, staleErr := allMembers(ctx, s, *removed); staleErr == nil {
-				fmt.Fprintf(a.stderr, "idnode: warning: this is what the node asked knows by itself: %s\n", printable(describe(err)))
-				members, err = known, nil
-			}
-		}
-		if err != nil {
-			return err
-		}
-		if !s.out.json {
-			s.out.painted(func(w io.Writer) { printMembers(w, members, s.out.wide) })
-			return nil
-		}
-		for _, m := range members {
-			s.out.object(m)
-		}
-		return nil
-	})
-}
-
-func allMembers(ctx context.Context, s *clusterClient, removed bool) (all []*idnodev1.Member, err error) {
-	msg := &idnodev1.ListMembersRequest{IncludeRemoved: removed, PageSize: maxPage, Consistency: s.consistency}
-	for {
-		res, err := clusterVia(s.ask).ListMembers(ctx, msg)
-		all = append(all, res.GetMembers()...)
-		if msg.PageToken = res.GetNextPageToken(); msg.GetPageToken() == "" {
-			return all, err
-		}
-	}
-}
-
 func newClusterRemoveCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove TAG",
@@ -211,23 +169,18 @@ func newClusterSettingsCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		printSettings(s.out, res.GetSettings())
-		return nil
+		tw := tabwriter.NewWriter(s.out.w, 0, 8, 2, ' ', 0)
+		if !s.out.json {
+			fmt.Fprintln(tw, "KEY\tVALUE\tDEFAULT\tLIMITS")
+		}
+		for _, v := range res.GetSettings() {
+			s.out.result(v, func(io.Writer) {
+				fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", v.GetKey(), settingText(v.GetKey(), v.GetValue()),
+					settingText(v.GetKey(), v.GetDefaultValue()), v.GetDescription())
+			})
+		}
+		return tw.Flush()
 	})
-}
-
-func printSettings(p *printer, settings []*idnodev1.Setting) {
-	tw := tabwriter.NewWriter(p.w, 0, 8, 2, ' ', 0)
-	if !p.json {
-		fmt.Fprintln(tw, "KEY\tVALUE\tDEFAULT\tLIMITS")
-	}
-	for _, v := range settings {
-		p.result(v, func(io.Writer) {
-			fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", v.GetKey(), settingText(v.GetKey(), v.GetValue()),
-				settingText(v.GetKey(), v.GetDefaultValue()), v.GetDescription())
-		})
-	}
-	_ = tw.Flush()
 }
 
 func newClusterSetCommand(a *app) *cobra.Command {
@@ -265,4 +218,41 @@ func parseSetting(key, text string) (int64, error) {
 		return 0, usagef("VALUE: %w", err)
 	}
 	return int64(size), nil
+}
+
+func newHealthCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "Say whether a node serves: exit code 0 yes, 3 no, 1 anything else",
+		Long: `Asks a node for its health. By default a healthy node is ready: it serves with a quorum. The
+service idnode.live is healthy as long as the process lives and Raft does not hang. A node whose storage is full
+serves all the same; the standard error says so. Inside a container the command finds
+the node's own TLS files by the same environment variables.`,
+		Example: `  idnode health
+  idnode health --service idnode.live`,
+	}
+	service := cmd.Flags().String("service", "", "service to ask about; empty is the node as a whole")
+	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
+		var res *healthpb.HealthCheckResponse
+		full := false
+		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+			res, err = healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{Service: *service})
+			if err == nil {
+				// What is not known does not make it less healthy.
+				status, _ := idnodev1.NewClusterServiceClient(conn).GetStatus(ctx, &idnodev1.GetStatusRequest{})
+				full = status.GetStorageFull()
+			}
+			return err
+		})
+		if err := s.out.value(err, res, res.GetStatus()); err != nil {
+			return err
+		}
+		if full {
+			fmt.Fprintln(s.stderr, "idnode: storage is full, here or on a majority: "+fullMeans)
+		}
+		if res.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+			return &unavailableError{errors.New("the node does not serve: " + res.GetStatus().String())}
+		}
+		return nil
+	})
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/idnode/idnode/internal/pause"
 )
 
-// clusterClient is one command's way to the cluster: several endpoints, asked in
-// order. It is used by one goroutine.
+// clusterClient is one command's way to the cluster. It is used by one goroutine.
 type clusterClient struct {
-	endpoints []string
+	connection
+	output string // of --output
 	// context is the saved connection that was taken; empty for none. told says that it was named.
 	context  string
 	told     bool
@@ -45,33 +45,22 @@ func (s *clusterClient) close() {
 	}
 }
 
-// safety says what may be done about a call whose answer was lost.
-type safety bool
-
-const (
-	// onceOnly calls must not be sent again unless nothing can have happened.
-	onceOnly safety = false
-	// repeatable calls may be sent again after any outcome of the first try.
-	repeatable safety = true
-)
+// What may be done about a call whose answer was lost: repeatable calls may be sent again after any
+// outcome of the first try, onceOnly calls only if nothing can have happened.
+const repeatable, onceOnly = true, false
 
 // callError is a call that failed at every endpoint it was tried at.
 type callError struct {
 	// err says most about why.
-	err error
-	// tried has the endpoints asked, in order.
-	tried []endpointError
-	// verbose says that all of them are to be listed.
+	err     error
+	tried   []endpointError
 	verbose bool
 	// unknown says that the call may have changed something.
 	unknown bool
-	// request repeats the call safely; nil if it had no request id.
-	request *request
-	// keyed says that the call itself repeats safely, without a request id.
-	keyed bool
+	// again says how the call is repeated safely; empty if it cannot be.
+	again string
 }
 
-// endpointError is why an endpoint did not do it.
 type endpointError struct {
 	endpoint string
 	err      error
@@ -171,7 +160,7 @@ func changedNothing(err error) error {
 func (s *clusterClient) keyed(ctx context.Context, call attempt) error {
 	err := s.try(ctx, repeatable, call)
 	if failed := callErrorIn(err); failed != nil {
-		failed.keyed = true
+		failed.again = "repeat the same command: it counts once"
 	}
 	return err
 }
@@ -187,7 +176,7 @@ func (s *clusterClient) change(ctx context.Context, call attempt) error {
 func (s *clusterClient) nameContext() {
 	if s.context != "" && !s.told {
 		s.told = true
-		fmt.Fprintf(s.stderr, "idnode: in context %s: %s\n", s.context, strings.Join(s.endpoints, ", "))
+		fmt.Fprintf(s.stderr, "idnode: in context %s: %s\n", s.context, strings.Join(s.Endpoints, ", "))
 	}
 }
 
@@ -218,34 +207,33 @@ func (s *clusterClient) once(r *request, id **idnodev1.RequestId) sending {
 			return call(ctx, conn)
 		})
 		if failed := callErrorIn(err); failed != nil {
-			failed.request = r
+			failed.again = "repeat the same command with " + r.again() + " and it counts once"
 		}
 		return err
 	}
 }
 
 // try calls each endpoint in order until one gives a final answer. The timeout covers all of
-// them. An endpoint that may have done something is followed by the next only if safe allows it.
-func (s *clusterClient) try(ctx context.Context, safe safety, call attempt) error {
+// them. An endpoint that may have done something is followed by the next only if it may be repeated.
+func (s *clusterClient) try(ctx context.Context, mayRepeat bool, call attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	failed := &callError{verbose: s.verbose}
-	for i, endpoint := range s.endpoints {
-		err := s.tryOne(ctx, endpoint, len(s.endpoints)-i, safe, call)
+	for i, endpoint := range s.Endpoints {
+		err := s.tryOne(ctx, endpoint, len(s.Endpoints)-i, mayRepeat, call)
 		if err == nil {
 			return nil
 		}
 		failed.failedAt(endpoint, err)
 		effect := effectOf(err)
 		failed.unknown = failed.unknown || effect == effectUnknown
-		if effect == effectRefused || ctx.Err() != nil || effect == effectUnknown && safe == onceOnly {
+		if effect == effectRefused || ctx.Err() != nil || effect == effectUnknown && !mayRepeat {
 			return failed
 		}
 	}
 	return failed
 }
 
-// Long work outlives a cluster that is without a leader for some time.
 const (
 	answerFor   = time.Minute
 	answerPause = 200 * time.Millisecond
@@ -271,7 +259,7 @@ func mayPass(err error) bool {
 
 // tryOne makes one attempt. With left endpoints still to go it may use that share of the
 // remaining time; a call that must not be repeated gets all of it once it was sent.
-func (s *clusterClient) tryOne(ctx context.Context, endpoint string, left int, safe safety, call attempt) error {
+func (s *clusterClient) tryOne(ctx context.Context, endpoint string, left int, mayRepeat bool, call attempt) error {
 	deadline, _ := ctx.Deadline() // It is try's.
 	share, cancel := context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
 	defer cancel()
@@ -279,7 +267,7 @@ func (s *clusterClient) tryOne(ctx context.Context, endpoint string, left int, s
 	if err != nil {
 		return err
 	}
-	if safe == onceOnly {
+	if !mayRepeat {
 		share = ctx
 	}
 	return call(share, conn)

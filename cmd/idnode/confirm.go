@@ -28,14 +28,12 @@ func (a *app) asks(cmd *cobra.Command) *confirmation {
 	return c
 }
 
-// isTerminal reports whether a person may be at the other end. A pipe, a file or another device,
-// such as /dev/null, is no terminal.
+// isTerminal reports whether a person may be at the other end: not of a pipe, a file or another device.
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	return ok && isatty.IsTerminal(file.Fd())
 }
 
-// errNotConfirmed ends a command whose question was not answered with yes.
 var errNotConfirmed = errors.New("nothing was done: it was not confirmed; answer yes, or use --yes")
 
 // ask returns nil if the answer is yes, or was given beforehand. What is on a pipe or

@@ -17,8 +17,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
-// maxAnswerBytes is the largest answer the command line takes: a page of 1,000
-// names of 2,000 bytes, several times over.
+// maxAnswerBytes is several times the largest answer, a page of 1,000 names of 2,000 bytes.
 const maxAnswerBytes = 32 << 20
 
 // unreachableError is an endpoint no connection could be made to.
@@ -42,12 +41,8 @@ func (s *clusterClient) connect(ctx context.Context, endpoint string) (*grpc.Cli
 	if err != nil {
 		return nil, &unreachableError{endpoint: endpoint, cause: err.Error()}
 	}
-	for {
-		state := conn.GetState()
-		switch state {
-		case connectivity.Ready:
-			return conn, nil
-		case connectivity.TransientFailure, connectivity.Shutdown:
+	for state := conn.GetState(); state != connectivity.Ready; state = conn.GetState() {
+		if state == connectivity.TransientFailure || state == connectivity.Shutdown {
 			return nil, &unreachableError{endpoint: endpoint, cause: whyNot(ctx, conn)}
 		}
 		conn.Connect()
@@ -55,6 +50,7 @@ func (s *clusterClient) connect(ctx context.Context, endpoint string) (*grpc.Cli
 			return nil, &unreachableError{endpoint: endpoint, cause: "no connection in time"}
 		}
 	}
+	return conn, nil
 }
 
 // conn returns the endpoint's connection, which may not be up yet.
@@ -62,8 +58,12 @@ func (s *clusterClient) conn(endpoint string) (*grpc.ClientConn, error) {
 	if conn := s.conns[endpoint]; conn != nil {
 		return conn, nil
 	}
+	security := insecure.NewCredentials()
+	if s.tls != nil {
+		security = credentials.NewTLS(s.tls)
+	}
 	conn, err := grpc.NewClient("dns:///"+endpoint,
-		grpc.WithTransportCredentials(s.credentials()),
+		grpc.WithTransportCredentials(security),
 		grpc.WithDisableServiceConfig(),
 		// A cluster is not reached through a web proxy.
 		grpc.WithNoProxy(),
@@ -76,13 +76,6 @@ func (s *clusterClient) conn(endpoint string) (*grpc.ClientConn, error) {
 	}
 	s.conns[endpoint] = conn
 	return conn, nil
-}
-
-func (s *clusterClient) credentials() credentials.TransportCredentials {
-	if s.tls == nil {
-		return insecure.NewCredentials()
-	}
-	return credentials.NewTLS(s.tls)
 }
 
 // whyNot asks a broken connection for its last error: a call that does not wait fails with it at once.

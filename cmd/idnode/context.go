@@ -63,8 +63,7 @@ keys, and no key.`,
 		}))
 }
 
-// contextCommand makes a command about the context that its argument names, if it takes one. run
-// returns what is printed.
+// contextCommand makes a command about the context that its argument may name. run returns what is printed.
 func (a *app) contextCommand(use, short string, run func(c *contexts, name string) (string, error)) *cobra.Command {
 	name, _, takes := strings.Cut(use, " ")
 	cmd := &cobra.Command{Use: use, Short: short, Example: "  idnode context " + name}
@@ -112,7 +111,7 @@ func newContextSaveCommand(a *app) *cobra.Command {
 		if !given.saysWhere(cmd.Flags(), a.getenv) {
 			return usagef("--endpoint is required: where the cluster is")
 		}
-		if given.Endpoints, err = checkEndpoints(given.Endpoints); err == nil {
+		if err = given.checkEndpoints(); err == nil {
 			_, err = given.tlsConfig()
 		}
 		for _, file := range []*string{&given.CA, &given.Cert, &given.Key} {

@@ -127,7 +127,7 @@ func TestContextFile(t *testing.T) {
 func TestConfirmNamesTheCluster(t *testing.T) {
 	node := newFakeNode(t, answer(&idnodev1.GetStatusResponse{ClusterId: "c1d2", Self: &idnodev1.Member{Tag: "A"}}))
 	var asked strings.Builder
-	s := &clusterClient{endpoints: []string{node.addr}, timeout: defaultTimeout, context: "prod", stderr: &asked}
+	s := &clusterClient{connection: connection{Endpoints: []string{node.addr}}, timeout: defaultTimeout, context: "prod", stderr: &asked}
 	defer s.close()
 	sure := &confirmation{person: true, in: strings.NewReader("yes\n"), err: &asked}
 	if err := s.confirm(context.Background(), sure, "Removes C."); err != nil {

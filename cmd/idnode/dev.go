@@ -72,19 +72,6 @@ starts again from it. The nodes wait for each other longer than those of 'serve'
 	return cmd
 }
 
-// stopAfter returns a context that ends after parent has, and after first has run.
-func stopAfter(parent context.Context, first func()) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
-	forget := context.AfterFunc(parent, func() {
-		first()
-		cancel()
-	})
-	return ctx, func() {
-		forget()
-		cancel()
-	}
-}
-
 // run runs the cluster until ctx ends or a node ends by itself.
 func (o *devOptions) run(ctx context.Context, a *app) (err error) {
 	if err := o.check(); err != nil {
@@ -102,9 +89,6 @@ func (o *devOptions) run(ctx context.Context, a *app) (err error) {
 		calmed := newCalm(log.Handler())
 		log, expectWarnings = slog.New(calmed), calmed.expected.Store
 	}
-	// This runs before the nodes' contexts end, which they do in run.
-	ctx, stop := stopAfter(ctx, func() { expectWarnings(true) })
-	defer stop()
 	dir, remove, err := o.folder()
 	if err != nil {
 		return err
@@ -195,7 +179,6 @@ func keptNodes(dir string) int {
 	return n
 }
 
-// devTag is the tag of the n-th node, from 0 on.
 func devTag(n int) string { return string(rune('A' + n)) }
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
@@ -262,7 +245,7 @@ ready
 // printSamples prints an id of each kind from the node called tag, of a database used only for that.
 // It waits for answers: a serving node can be without a leader again for a moment.
 func printSamples(ctx context.Context, w io.Writer, tag, endpoint string) error {
-	s := &clusterClient{endpoints: []string{endpoint}, database: "samples", timeout: defaultTimeout}
+	s := &clusterClient{connection: connection{Endpoints: []string{endpoint}}, database: "samples", timeout: defaultTimeout}
 	defer s.close()
 	var rows [][2]string
 	for _, kind := range [][2]string{{"GUID", ""}, {"server-side", "users/"}, {"identity", "users|"}} {

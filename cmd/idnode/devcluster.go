@@ -44,7 +44,7 @@ func newDevCluster(newServer newServer, specs []devNode, log *slog.Logger) (*dev
 	if err := checkPorts(specs); err != nil {
 		return nil, err
 	}
-	c := &devCluster{newServer: newServer, log: log, specs: specs, news: make(chan func() string)}
+	c := &devCluster{newServer: newServer, log: log, specs: specs, expectWarnings: func(bool) {}, news: make(chan func() string)}
 	for i, spec := range specs {
 		n, err := c.assemble(i)
 		if err != nil {
@@ -78,8 +78,15 @@ func (c *devCluster) close() error {
 // run runs all nodes, calls introduce once all of them serve, obeys the console, and ends them all
 // when ctx ends, when introduce fails, or when a node ended by itself.
 func (c *devCluster) run(ctx context.Context, introduce func(context.Context) error) error {
-	running, stop := context.WithCancelCause(ctx)
+	running, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
+	if ctx.Err() != nil {
+		stop(nil)
+	}
+	defer context.AfterFunc(ctx, func() {
+		c.expectWarnings(true) // Before the nodes' contexts end.
+		stop(nil)
+	})()
 	for i := range c.nodes {
 		c.launch(running, stop, i)
 	}

@@ -63,6 +63,5 @@ func lockFolder(dir string) (*os.File, error) {
 	return lock, nil
 }
 
-// readInBackground lets a read of the terminal fail while the process is in its background. It would
-// stop the process.
+// readInBackground lets a read of the terminal fail in the background, where it would stop the process.
 func readInBackground() { signal.Ignore(syscall.SIGTTIN) }

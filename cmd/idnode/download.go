@@ -17,7 +17,6 @@ import (
 	"github.com/idnode/idnode/transfer"
 )
 
-// backupInto returns what writes the cluster's backup into a file.
 func (s *clusterClient) backupInto(ctx context.Context) transfer.Write {
 	return func(file *os.File) error {
 		return s.download(ctx, file, func(error) error {
@@ -57,7 +56,7 @@ func (s *clusterClient) download(ctx context.Context, to io.Writer, rewind func(
 	shown := newProgress(s.stderr)
 	defer shown.end()
 	failed := &callError{verbose: s.verbose}
-	for _, endpoint := range s.endpoints {
+	for _, endpoint := range s.Endpoints {
 		err := s.downloadFrom(ctx, endpoint, to, shown)
 		if err == nil {
 			return nil
@@ -115,7 +114,6 @@ func (s *clusterClient) downloadFrom(ctx context.Context, endpoint string, to io
 	return err
 }
 
-// progressPause is between two lines of progress.
 const progressPause = 2 * time.Second
 
 // progress says on stderr how far long work has come: on a terminal in one line that changes, else a
@@ -147,13 +145,10 @@ func (p *progress) say(format string, args ...any) {
 
 func (p *progress) end() { fmt.Fprint(p.w, p.clear) }
 
-// merged returns what says how many names of all were merged.
 func (p *progress) merged(all int64) func(names int64) {
-	return func(names int64) { p.say("%s %d of %d names merged", bar(names, all), names, all) }
-}
-
-func bar(part, whole int64) string {
 	const width = 20
-	full := int(width * part / max(whole, 1))
-	return "[" + strings.Repeat("#", full) + strings.Repeat(".", width-full) + "]"
+	return func(names int64) {
+		full := int(width * names / max(all, 1))
+		p.say("[%s%s] %d of %d names merged", strings.Repeat("#", full), strings.Repeat(".", width-full), names, all)
+	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -118,8 +117,7 @@ func exitCode(err error) int {
 	}
 }
 
-// describe turns err into the words a person reads: reason, message, and what
-// to do where that is known.
+// describe turns err into the words a person reads: reason, message and, where that is known, what to do.
 func describe(err error) string {
 	failed := callErrorIn(err)
 	switch {
@@ -161,11 +159,8 @@ func describeCall(e *callError) string {
 	if reasonOf(e.err) != reasonUnknown {
 		text = reasonUnknown + ": " + text + "; whether it took effect is not known"
 	}
-	if e.keyed {
-		return text + "; repeat the same command: it counts once"
-	}
-	if e.request != nil {
-		text += "; repeat the same command with " + e.request.again() + " and it counts once"
+	if e.again != "" {
+		text += "; " + e.again
 	}
 	return text
 }
@@ -230,11 +225,8 @@ var hints = map[string]string{
 
 // statusOf returns the gRPC status in err.
 func statusOf(err error) (*status.Status, bool) {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return status.New(codes.DeadlineExceeded, err.Error()), true
-	}
-	if errors.Is(err, context.Canceled) {
-		return status.New(codes.Canceled, err.Error()), true
+	if s := status.FromContextError(err); s.Code() != codes.Unknown {
+		return s, err != nil
 	}
 	var withStatus interface{ GRPCStatus() *status.Status }
 	if !errors.As(err, &withStatus) {
@@ -296,8 +288,7 @@ var (
 	yamlIntro = regexp.MustCompile(`^yaml: (unmarshal errors:\s*)?`)
 )
 
-// plainly says what is wrong with a command line, or a file, without the words of the
-// libraries that found it.
+// plainly says what is wrong without the words of the libraries that found it.
 func plainly(text string) string {
 	if m := negative.FindStringSubmatch(text); m != nil {
 		return m[1] + " is taken for a flag: put -- before the arguments, as in '... -- users " + m[1] + "'"

@@ -72,48 +72,39 @@ func (c *connection) tlsConfig() (*tls.Config, error) {
 	return material.Client(c.ServerName), nil
 }
 
-// clientFlags are the flags of every command that calls a server.
-type clientFlags struct {
-	connection
-	output string
-	// client has the values of the other flags.
-	client clusterClient
-}
-
-// register adds the flags by which all of them find a server to f.
-func (c *clientFlags) register(f *pflag.FlagSet, getenv func(string) string) {
-	f.StringVar(&c.client.context, "context", getenv("IDNODE_CONTEXT"), "a saved connection: see 'idnode context' (IDNODE_CONTEXT)")
-	f.DurationVar(&c.client.timeout, "timeout", defaultTimeout, "how long to wait for an answer, over all endpoints")
-	f.BoolVarP(&c.client.verbose, "verbose", "v", false, "if a call fails, list what each endpoint said")
-	c.connection.register(f, getenv)
+// register adds the flags by which all commands find a server to f.
+func (s *clusterClient) register(f *pflag.FlagSet, getenv func(string) string) {
+	f.StringVar(&s.context, "context", getenv("IDNODE_CONTEXT"), "a saved connection: see 'idnode context' (IDNODE_CONTEXT)")
+	f.DurationVar(&s.timeout, "timeout", defaultTimeout, "how long to wait for an answer, over all endpoints")
+	f.BoolVarP(&s.verbose, "verbose", "v", false, "if a call fails, list what each endpoint said")
+	s.connection.register(f, getenv)
 }
 
 // takeContext takes the context that is asked for or, if nothing says where to go, the one in use.
 // Flags win over its values.
-func (c *clientFlags) takeContext(a *app, f *pflag.FlagSet) error {
-	name := &c.client.context
-	if *name == "" && c.saysWhere(f, a.getenv) {
+func (s *clusterClient) takeContext(a *app, f *pflag.FlagSet) error {
+	if s.context == "" && s.saysWhere(f, a.getenv) {
 		return nil
 	}
 	all, err := a.contexts()
 	if err != nil {
 		return err
 	}
-	if *name = cmp.Or(*name, all.Current); *name == "" {
+	if s.context = cmp.Or(s.context, all.Current); s.context == "" {
 		return nil
 	}
-	saved, err := all.get(*name)
+	saved, err := all.get(s.context)
 	take := func(flag string, value *string, saved string) {
 		if !f.Changed(flag) {
 			*value = saved
 		}
 	}
-	take("tls-ca", &c.CA, saved.CA)
-	take("tls-cert", &c.Cert, saved.Cert)
-	take("tls-key", &c.Key, saved.Key)
-	take("tls-server-name", &c.ServerName, saved.ServerName)
+	take("tls-ca", &s.CA, saved.CA)
+	take("tls-cert", &s.Cert, saved.Cert)
+	take("tls-key", &s.Key, saved.Key)
+	take("tls-server-name", &s.ServerName, saved.ServerName)
 	if !f.Changed("endpoint") {
-		c.Endpoints = saved.Endpoints
+		s.Endpoints = saved.Endpoints
 	}
 	return err
 }
@@ -125,21 +116,21 @@ type clientCommand = func(cmd *cobra.Command, run remote) *cobra.Command
 
 // client makes cmd a command that calls a server about one database.
 func (a *app) client(cmd *cobra.Command, run remote) *cobra.Command {
-	var flags clientFlags
-	cmd.Flags().StringVar(&flags.client.database, "database", a.getenv("IDNODE_DATABASE"),
+	s := new(clusterClient)
+	cmd.Flags().StringVar(&s.database, "database", a.getenv("IDNODE_DATABASE"),
 		`database whose counters are used; empty means "default" (IDNODE_DATABASE)`)
-	return a.caller(cmd, &flags, run)
+	return a.caller(cmd, s, run)
 }
 
 // clusterWide makes cmd a command that calls a server about the whole cluster.
 func (a *app) clusterWide(cmd *cobra.Command, run remote) *cobra.Command {
-	return a.caller(cmd, new(clientFlags), run)
+	return a.caller(cmd, new(clusterClient), run)
 }
 
-func (a *app) caller(cmd *cobra.Command, flags *clientFlags, run remote) *cobra.Command {
-	cmd.Flags().StringVarP(&flags.output, "output", "o", "text", "text; wide: all columns of a table; or json: one object a line")
+func (a *app) caller(cmd *cobra.Command, s *clusterClient, run remote) *cobra.Command {
+	cmd.Flags().StringVarP(&s.output, "output", "o", "text", "text; wide: all columns of a table; or json: one object a line")
 	connection := pflag.NewFlagSet("", pflag.ContinueOnError)
-	flags.register(connection, a.getenv)
+	s.register(connection, a.getenv)
 	cmd.Flags().AddFlagSet(connection)
 	cmd.SetUsageFunc(func(shown *cobra.Command) error {
 		if shown != cmd {
@@ -148,8 +139,7 @@ func (a *app) caller(cmd *cobra.Command, flags *clientFlags, run remote) *cobra.
 		return usageApart(cmd, "Connection", connection)
 	})
 	cmd.RunE = a.enter(func(cmd *cobra.Command, args []string) error {
-		s, err := flags.clusterClient(a, cmd.Flags())
-		if err != nil {
+		if err := s.prepare(a, cmd.Flags()); err != nil {
 			return &usageError{err}
 		}
 		defer s.close()
@@ -158,31 +148,30 @@ func (a *app) caller(cmd *cobra.Command, flags *clientFlags, run remote) *cobra.
 	return cmd
 }
 
-// clusterClient checks the flags and returns a client that has not dialled yet.
-func (c *clientFlags) clusterClient(a *app, f *pflag.FlagSet) (s *clusterClient, err error) {
-	if err := c.takeContext(a, f); err != nil {
-		return nil, err
+// prepare checks the flags. Nothing is dialled yet.
+func (s *clusterClient) prepare(a *app, f *pflag.FlagSet) (err error) {
+	if err := s.takeContext(a, f); err != nil {
+		return err
 	}
-	s = &c.client
 	if s.timeout <= 0 {
-		return nil, fmt.Errorf("--timeout must be above zero, not %s", s.timeout)
+		return fmt.Errorf("--timeout must be above zero, not %s", s.timeout)
 	}
 	if !utf8.ValidString(s.database) {
-		return nil, fmt.Errorf("INVALID_NAME: --database %.100q is not UTF-8", s.database)
+		return fmt.Errorf("INVALID_NAME: --database %.100q is not UTF-8", s.database)
 	}
-	if s.endpoints, err = checkEndpoints(c.Endpoints); err != nil {
-		return nil, err
+	if err := s.checkEndpoints(); err != nil {
+		return err
 	}
-	if s.out, err = newPrinter(a.stdout, c.output); err != nil {
-		return nil, err
+	if s.out, err = newPrinter(a.stdout, s.output); err != nil {
+		return err
 	}
 	s.out.colour, s.stderr = a.mayPaint(), a.stderr
 	s.consistency = idnodev1.Consistency_CONSISTENCY_LINEARIZABLE
 	if stale, _ := f.GetBool("stale"); stale { // Few commands have it.
 		s.consistency = idnodev1.Consistency_CONSISTENCY_STALE
 	}
-	s.tls, err = c.tlsConfig()
-	return s, err
+	s.tls, err = s.tlsConfig()
+	return err
 }
 
 // usageApart shows some of a command's flags under a heading of their own.
@@ -214,19 +203,17 @@ func badFlag(cmd *cobra.Command, err error) error {
 }
 
 // checkEndpoints refuses what is no HOST:PORT.
-func checkEndpoints(given []string) ([]string, error) {
-	var endpoints []string
-	for _, e := range given {
-		e = strings.TrimSpace(e)
-		if err := config.CheckAddress(e, false); err != nil {
-			return nil, fmt.Errorf("--endpoint (IDNODE_ENDPOINTS): %w", err)
+func (c *connection) checkEndpoints() error {
+	for i, e := range c.Endpoints {
+		c.Endpoints[i] = strings.TrimSpace(e)
+		if err := config.CheckAddress(c.Endpoints[i], false); err != nil {
+			return fmt.Errorf("--endpoint (IDNODE_ENDPOINTS): %w", err)
 		}
-		endpoints = append(endpoints, e)
 	}
-	if len(endpoints) == 0 {
-		return nil, errors.New("--endpoint must not be empty")
+	if len(c.Endpoints) == 0 {
+		return errors.New("--endpoint must not be empty")
 	}
-	return endpoints, nil
+	return nil
 }
 
 type listFlags struct {

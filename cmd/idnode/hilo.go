@@ -45,25 +45,17 @@ is no node-tag). Tell about the last range, and busy clients get larger ones.`,
 	f.StringVar(&msg.Label, "label", "", "what you call yourself, at most 64 bytes; hilo who-holds shows it")
 	req := newRequest(f)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		at, err := parseTime(*lastRangeAt)
-		if err != nil {
-			return err
+		if *lastRangeAt != "" {
+			at, err := time.Parse(time.RFC3339Nano, *lastRangeAt)
+			if err != nil {
+				return usagef("--last-range-at must be a time like 2024-05-01T12:00:00Z, not %q", *lastRangeAt)
+			}
+			msg.LastRangeAt = timestamppb.New(at)
 		}
-		msg.Database, msg.Tag, msg.LastRangeAt = s.database, args[0], at
+		msg.Database, msg.Tag = s.database, args[0]
 		res, err := idsVia(s.once(req, &msg.RequestId)).NextRange(ctx, &msg)
 		return s.out.answer(err, res, func(w io.Writer) { printRange(w, res) })
 	})
-}
-
-func parseTime(text string) (*timestamppb.Timestamp, error) {
-	if text == "" {
-		return nil, nil
-	}
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return nil, usagef("--last-range-at must be a time like 2024-05-01T12:00:00Z, not %q", text)
-	}
-	return timestamppb.New(at), nil
 }
 
 func printRange(w io.Writer, r *idnodev1.NextRangeResponse) {
@@ -211,9 +203,9 @@ A node knows its own alone: every --endpoint is asked.`,
 		Example: "  idnode hilo reserves --endpoint 10.0.0.1:7400,10.0.0.2:7400",
 	}, func(ctx context.Context, s *clusterClient, _ []string) error {
 		var failed []error
-		for _, endpoint := range s.endpoints {
+		for _, endpoint := range s.Endpoints {
 			node := *s
-			node.endpoints = []string{endpoint}
+			node.Endpoints = []string{endpoint}
 			failed = append(failed, printReserves(ctx, &node))
 		}
 		return errors.Join(failed...)
@@ -225,7 +217,7 @@ func printReserves(ctx context.Context, s *clusterClient) error {
 	for {
 		res, err := idsVia(s.ask).ListReserves(ctx, req)
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.endpoints[0], err)
+			return fmt.Errorf("%s: %w", s.Endpoints[0], err)
 		}
 		s.out.result(res, func(w io.Writer) {
 			for _, r := range res.GetReserves() {

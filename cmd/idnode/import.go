@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -19,13 +20,13 @@ import (
 	"github.com/idnode/idnode/transfer/counterfile"
 )
 
-// formOf returns the form of a file, by the flag or its name.
-func formOf(given, path, forms string) (transfer.Form, error) {
-	switch form := transfer.Form(given); {
-	case form == transfer.RavenDB || form == transfer.CSV:
-		return form, nil
+// formOf returns the form of a file, which is one of these, by the flag or its name.
+func formOf(given, path string, forms ...string) (transfer.Form, error) {
+	switch {
+	case slices.Contains(forms, given):
+		return transfer.Form(given), nil
 	case given != "":
-		return "", usagef("--form must be %s, not %q", forms, given)
+		return "", usagef("--form must be %s, not %q", anyOf(forms), given)
 	case strings.EqualFold(filepath.Ext(path), ".csv"):
 		return transfer.CSV, nil
 	}
@@ -55,7 +56,7 @@ be changed, and changes nothing.`,
 	dryRun := cmd.Flags().Bool("dry-run", false, "only show what would be changed")
 	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		form, err := formOf(*form, args[0], "ravendb or csv")
+		form, err := formOf(*form, args[0], "ravendb", "csv")
 		if err != nil {
 			return err
 		}
@@ -167,7 +168,7 @@ the standard output, and what was written is told on the standard error.`,
 	from := cmd.Flags().String("from", "", "a backup to take the counters from")
 	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		form, err := exportForm(*form, args[0])
+		form, err := formOf(*form, args[0], "ravendb", "csv", "series")
 		if err != nil {
 			return err
 		}
@@ -179,13 +180,6 @@ the standard output, and what was written is told on the standard error.`,
 		}
 		return exportCluster(ctx, s, args[0], form, a)
 	})
-}
-
-func exportForm(given, path string) (transfer.Form, error) {
-	if transfer.Form(given) == transfer.SeriesCSV {
-		return transfer.SeriesCSV, nil
-	}
-	return formOf(given, path, "ravendb, csv or series")
 }
 
 // exportCluster takes a temporary backup and exports it: the counters are then of one moment.
@@ -228,11 +222,7 @@ func exportBackup(s *clusterClient, from, path string, form transfer.Form, a *ap
 	if err := transfer.WriteFile(path, func(file *os.File) error { return export(file) }); err != nil {
 		return err
 	}
-	if !s.out.json {
-		sayExported(s.out.w, b, path, form, written, left)
-		return nil
-	}
-	s.out.object(b.Info)
+	s.out.result(b.Info, func(w io.Writer) { sayExported(w, b, path, form, written, left) })
 	return nil
 }
 

@@ -16,11 +16,55 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
+func newClusterMembersCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "members",
+		Short: "List the members",
+		Long: `Lists the members, and how each is. Without a quorum it lists what the node asked
+knows by itself, with a warning. With -o wide it has each member's priority, all its
+addresses and its id too.`,
+		Example: "  idnode cluster members --removed\n  idnode cluster members -o wide",
+	}
+	removed := cmd.Flags().Bool("removed", false, "also list removed members, whose tags stay taken")
+	return a.clusterWide(reading(cmd), func(ctx context.Context, s *clusterClient, _ []string) error {
+		members, err := allMembers(ctx, s, *removed)
+		if s.consistency != idnodev1.Consistency_CONSISTENCY_STALE && exitCode(err) == exitUnavailable {
+			// Without a quorum it is asked first. Any node returns its last knowledge.
+			s.consistency = idnodev1.Consistency_CONSISTENCY_STALE
+			if known, staleErr := allMembers(ctx, s, *removed); staleErr == nil {
+				fmt.Fprintf(a.stderr, "idnode: warning: this is what the node asked knows by itself: %s\n", printable(describe(err)))
+				members, err = known, nil
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if !s.out.json {
+			s.out.painted(func(w io.Writer) { printMembers(w, members, s.out.wide) })
+			return nil
+		}
+		for _, m := range members {
+			s.out.object(m)
+		}
+		return nil
+	})
+}
+
+func allMembers(ctx context.Context, s *clusterClient, removed bool) (all []*idnodev1.Member, err error) {
+	msg := &idnodev1.ListMembersRequest{IncludeRemoved: removed, PageSize: maxPage, Consistency: s.consistency}
+	for {
+		res, err := clusterVia(s.ask).ListMembers(ctx, msg)
+		all = append(all, res.GetMembers()...)
+		if msg.PageToken = res.GetNextPageToken(); msg.GetPageToken() == "" {
+			return all, err
+		}
+	}
+}
+
 // fullMeans says what a node without room does.
 const fullMeans = "identities, ranges and claims are refused with STORAGE_FULL until there is room"
 
-// printMembers prints a line for each member: how it is as the node asked heard it
-// last, and where it is. Wide lines have all that is known of it.
+// printMembers prints how each member is, as the node asked heard it last, and where it is; wide, all of it.
 func printMembers(w io.Writer, members []*idnodev1.Member, wide bool) {
 	rows := [][]string{strings.Fields("TAG ROLE ANSWERS BEHIND STORAGE CERTIFICATE VERSION GRPC PRIORITY RAFT HTTP ID")}
 	for _, m := range members {

@@ -17,11 +17,9 @@ import (
 const (
 	// maxCount is the largest --count of next; the server's own limit of one call.
 	maxCount = 1_000_000
-	// textCount is the largest count asked for as finished ids. Above it the
-	// server sends blocks, and the ids are built here.
+	// textCount is the largest count asked for as finished ids. Above it the server sends blocks.
 	textCount = 1_000
-	// guidCount is the number of GUIDs requested in one call: they have no blocks, and this
-	// many stay well within one answer.
+	// guidCount is how many GUIDs one call requests: they have no blocks, and so many fit into one answer.
 	guidCount = 10_000
 )
 
@@ -64,8 +62,10 @@ func generate(ctx context.Context, s *clusterClient, req *request, msg *idnodev1
 		return usagef("--count must be 1 to 1,000,000, not %d", left)
 	}
 	parsed, err := docid.Parse(msg.GetTemplate(), msg.GetSeparator())
-	if err != nil {
-		return badTemplate(err)
+	if bad, ok := errors.AsType[*docid.Error](err); ok {
+		return usagef("%s: %w", bad.Reason, err) // As the server words it.
+	} else if err != nil {
+		return &usageError{err}
 	}
 	kind := parsed.Kind
 	if kind == docid.Semantic && !msg.GetClaim() && !strings.Contains(msg.GetTemplate(), cmp.Or(msg.GetSeparator(), "/")) {
@@ -89,25 +89,14 @@ func generate(ctx context.Context, s *clusterClient, req *request, msg *idnodev1
 		if err != nil {
 			return err
 		}
-		s.out.result(res, func(io.Writer) { printIDs(ctx, s.out, res) })
+		s.out.result(res, func(io.Writer) {
+			for _, id := range res.GetIds() {
+				s.out.line(id)
+			}
+			if len(res.GetIds()) == 0 {
+				s.out.blocks(ctx, res.GetBlocks())
+			}
+		})
 	}
 	return nil
-}
-
-// badTemplate words a refusal as the server words its own.
-func badTemplate(err error) error {
-	if bad, ok := errors.AsType[*docid.Error](err); ok {
-		return usagef("%s: %w", bad.Reason, err)
-	}
-	return &usageError{err}
-}
-
-func printIDs(ctx context.Context, p *printer, res *idnodev1.GenerateResponse) {
-	if len(res.GetIds()) == 0 {
-		p.blocks(ctx, res.GetBlocks())
-		return
-	}
-	for _, id := range res.GetIds() {
-		p.line(id)
-	}
 }

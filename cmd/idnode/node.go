@@ -33,8 +33,7 @@ func newNode(cfg *config.Config, log *slog.Logger) (server, error) {
 	return node.New(node.Options{Config: cfg, Logger: log, Version: versionText(), Tracing: traces, Now: failpoint.Now})
 }
 
-// refusals are the errors of a node that its cluster does not take, or not any
-// more: none goes away by waiting.
+// refusals are the errors of a node that its cluster does not take: none goes away by waiting.
 var refusals = []error{
 	member.ErrRemoved, member.ErrTagTaken, member.ErrNotInCluster, member.ErrOtherCluster, member.ErrJoinDenied, member.ErrTooOld,
 	member.ErrOtherVersion, fsm.ErrWrongCluster,
@@ -75,10 +74,8 @@ func (a *app) nodeLogger(level, format string) (*slog.Logger, error) {
 	return newLogger(a.stderr, level, format)
 }
 
-// calm is a log handler that drops warnings while the nodes of dev start and stop. A node that
-// starts before the others, or stops after them, rightly warns of what is missing; if all of
-// them do so on purpose, that only hides the warnings that matter. Errors pass, but not the Raft
-// library's own lines of any level: a node logs the consequences itself.
+// calm is a log handler that drops warnings while the nodes of dev start and stop: they rightly warn of those that are
+// missing. Errors pass, but not the Raft library's own lines of any level: a node logs the consequences itself.
 type calm struct {
 	slog.Handler
 	// expected means that warnings are expected; all handlers derived from one share it.

@@ -3,12 +3,12 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -29,7 +29,6 @@ type printer struct {
 	err    error
 }
 
-// newPrinter returns a printer for the value of --output.
 func newPrinter(w io.Writer, format string) (*printer, error) {
 	switch format {
 	case "text", "wide", "json":
@@ -39,7 +38,6 @@ func newPrinter(w io.Writer, format string) (*printer, error) {
 	}
 }
 
-// flush writes out what is buffered.
 func (p *printer) flush() error {
 	if p.err != nil {
 		return p.err
@@ -97,39 +95,24 @@ func (p *printer) alone(field, text string) {
 // line prints a line for terminals; JSON has the same value as before.
 func (p *printer) line(text string) { fmt.Fprintln(p.w, docid.Escape(text)) }
 
-func (p *printer) fail(err error) {
-	if p.err == nil {
-		p.err = err
-	}
-}
+// fail keeps err, if it is the first that is not nil.
+func (p *printer) fail(err error) { p.err = cmp.Or(p.err, err) }
 
 // blocks prints every id of the blocks, one a line, until ctx ends.
 func (p *printer) blocks(ctx context.Context, blocks []*idnodev1.IdBlock) {
-	var line []byte
 	for _, b := range blocks {
 		for n := b.GetFirst(); n <= b.GetLast(); n++ {
 			if err := ctx.Err(); err != nil {
 				p.fail(err)
 				return
 			}
-			line = appendID(line[:0], b, n)
-			p.line(string(line))
+			p.line(fmt.Sprintf("%s%0*d%s", b.GetPrefix(), int(b.GetWidth()), n, b.GetSuffix()))
 			if n == b.GetLast() {
 				// n++ would overflow at the end of int64.
 				break
 			}
 		}
 	}
-}
-
-func appendID(dst []byte, b *idnodev1.IdBlock, n int64) []byte {
-	dst = append(dst, b.GetPrefix()...)
-	number := strconv.AppendInt(nil, n, 10)
-	for i := len(number); i < int(b.GetWidth()); i++ {
-		dst = append(dst, '0')
-	}
-	dst = append(dst, number...)
-	return append(dst, b.GetSuffix()...)
 }
 
 // paints are what stands out in tables and lists of fields, and the colours of it.

@@ -85,7 +85,7 @@ func (f *recoverFlags) run(ctx context.Context, a *app) (err error) {
 		return &usageError{err}
 	}
 	found, err := r.Probe(ctx, func(ctx context.Context, address string) (*idnodev1.GetStatusResponse, error) {
-		s := &clusterClient{timeout: recovery.ProbeLimit, tls: tlsConfig, endpoints: []string{address}}
+		s := &clusterClient{timeout: recovery.ProbeLimit, tls: tlsConfig, connection: connection{Endpoints: []string{address}}}
 		defer s.close()
 		return clusterOf(ctx, s)
 	})

@@ -15,19 +15,14 @@ import (
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/transfer"
-	"github.com/idnode/idnode/transfer/counterfile"
 )
 
-// restore is one restore: its flags, and what it found.
 type restore struct {
-	flags     *pflag.FlagSet
-	skip      int64
-	floor     string
-	shareTags bool
-	settings  bool
-	sure      *confirmation
-	backup    *transfer.Backup
-	status    *idnodev1.GetStatusResponse
+	flags  *pflag.FlagSet
+	floor  string
+	sure   *confirmation
+	merge  transfer.Restore
+	status *idnodev1.GetStatusResponse
 }
 
 func newRestoreCommand(a *app) *cobra.Command {
@@ -71,7 +66,7 @@ gone for good, restore with --share-tags, before it gives server-side ids.`,
 	r.register(cmd.Flags())
 	r.sure = a.asks(cmd)
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		if r.skip < 0 {
+		if r.merge.SkipAhead < 0 {
 			return usagef("--skip-ahead must not be negative")
 		}
 		return withInput(args[0], a.stdin, func(path string) error { return r.run(ctx, s, path) })
@@ -80,19 +75,18 @@ gone for good, restore with --share-tags, before it gives server-side ids.`,
 
 func (r *restore) register(f *pflag.FlagSet) {
 	r.flags = f
-	f.Int64Var(&r.skip, "skip-ahead", 0, "how many values each counter may have given since the backup was taken; 0 says none")
+	f.Int64Var(&r.merge.SkipAhead, "skip-ahead", 0, "how many values each counter may have given since the backup was taken; 0 says none")
 	f.StringVar(&r.floor, "floor", "", "CSV (database,kind,name,value) of values that are taken")
-	f.BoolVar(&r.shareTags, "share-tags", false, "members go on under tags of the backup's nodes, which are gone; needs --skip-ahead")
-	f.BoolVar(&r.settings, "settings", false, "take over the backup's settings too")
+	f.BoolVar(&r.merge.ShareTags, "share-tags", false, "members go on under tags of the backup's nodes, which are gone; needs --skip-ahead")
+	f.BoolVar(&r.merge.Settings, "settings", false, "take over the backup's settings too")
 }
 
 func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err error) {
-	if r.backup, err = transfer.Open(path); err != nil {
+	if r.merge.Backup, err = transfer.Open(path); err != nil {
 		return err
 	}
-	var floors []counterfile.Counter
 	if r.floor != "" {
-		if floors, err = transfer.ReadCounters(r.floor, transfer.CSV, ""); err != nil {
+		if r.merge.Floors, err = transfer.ReadCounters(r.floor, transfer.CSV, ""); err != nil {
 			return err
 		}
 	}
@@ -102,30 +96,32 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 	if err := r.check(); err != nil {
 		return err
 	}
-	if r.skip > 0 && r.skip < r.backup.NextRanges {
+	if r.merge.SkipAhead > 0 && r.merge.SkipAhead < r.merge.Backup.NextRanges {
 		fmt.Fprintf(s.stderr,
 			"warning: --skip-ahead %d is too little: the counter %s moves by %d if each client that the backup knows takes one more range\n",
-			r.skip, quote(r.backup.RangesOf), r.backup.NextRanges)
+			r.merge.SkipAhead, quote(r.merge.Backup.RangesOf), r.merge.Backup.NextRanges)
 	}
-	c := r.backup.Info.GetCounts()
+	c := r.merge.Backup.Info.GetCounts()
 	merging := newProgress(s.stderr)
-	merge := transfer.Restore{
-		Backup: r.backup, Conn: sending(s.untilAnswered), SkipAhead: r.skip, Floors: floors, ShareTags: r.shareTags, Settings: r.settings,
-		Merged: merging.merged(c.GetIdentities() + c.GetHilos() + c.GetClaims() + int64(len(floors))),
-	}
-	before, err := seriesHere(ctx, &merge)
+	r.merge.Conn = sending(s.untilAnswered)
+	r.merge.Merged = merging.merged(c.GetIdentities() + c.GetHilos() + c.GetClaims() + int64(len(r.merge.Floors)))
+	before, err := seriesHere(ctx, &r.merge)
 	if err != nil {
 		return err
 	}
-	if err := s.confirm(ctx, r.sure, r.question()+seriesQuestion(before)+r.laterSeries()); err != nil {
+	question := r.question() + seriesQuestion(before)
+	if r.merge.SkipAhead != 0 || r.floor != "" {
+		question += " Every series that is defined later begins suspended too."
+	}
+	if err := s.confirm(ctx, r.sure, question); err != nil {
 		return err
 	}
-	done, err := merge.Run(ctx)
+	done, err := r.merge.Run(ctx)
 	merging.end()
 	if err != nil {
 		return err
 	}
-	after, err := seriesHere(ctx, &merge)
+	after, err := seriesHere(ctx, &r.merge)
 	if err != nil {
 		return err
 	}
@@ -145,23 +141,23 @@ func clusterOf(ctx context.Context, s *clusterClient) (*idnodev1.GetStatusRespon
 // check refuses what could go back.
 func (r *restore) check() error {
 	said := r.flags.Changed("skip-ahead")
-	switch from := r.backup.Info.GetClusterId(); {
+	switch from := r.merge.Backup.Info.GetClusterId(); {
 	case from != r.status.GetClusterId() && !said && r.floor == "":
 		return usagef("the backup is of another cluster (%s), whose later ids are not in it: say with --skip-ahead N or --floor FILE how far "+
 			"it may have come; see 'idnode restore --help'", from)
-	case r.shareTags && !said:
+	case r.merge.ShareTags && !said:
 		return usagef("--share-tags needs --skip-ahead: how many server-side ids the other nodes may have given since")
 	}
 	return nil
 }
 
 func (r *restore) question() string {
-	c := r.backup.Info.GetCounts()
+	c := r.merge.Backup.Info.GetCounts()
 	text := fmt.Sprintf("Merges %d identities, %d HiLo counters, %d claims and %d series of %s into cluster %s. Counters only rise, and "+
 		"that cannot be undone.",
-		c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), r.backup.Path, r.status.GetClusterId())
-	if r.skip > 0 {
-		text += fmt.Sprintf(" Each counter goes on %d above the backup's.", r.skip)
+		c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), r.merge.Backup.Path, r.status.GetClusterId())
+	if r.merge.SkipAhead > 0 {
+		text += fmt.Sprintf(" Each counter goes on %d above the backup's.", r.merge.SkipAhead)
 	}
 	return text
 }
@@ -169,13 +165,12 @@ func (r *restore) question() string {
 func (r *restore) print(w io.Writer, done transfer.Restored) {
 	shared := cmp.Or(strings.Join(done.Cluster.GetShared(), ", "), "none")
 	fields(w, [][2]string{
-		{"restored", fmt.Sprintf("%s of log index %d into cluster %s", r.backup.Path, r.backup.Info.GetLogIndex(), r.status.GetClusterId())},
+		{"restored", fmt.Sprintf("%s of log index %d into cluster %s", r.merge.Backup.Path, r.merge.Backup.Info.GetLogIndex(), r.status.GetClusterId())},
 		{"tags", fmt.Sprintf("%d newly known as given; shared: %s", done.Cluster.GetGiven(), shared)},
 		{"floor", fmt.Sprintf("unknown names begin above %d", done.Cluster.GetFloor())},
 	})
 }
 
-// shownSeries is how many series a question or a result names.
 const shownSeries = 5
 
 // seriesHere returns what the cluster has of a backup's series; nil if the caller must not read them.
@@ -189,7 +184,6 @@ func seriesHere(ctx context.Context, r *transfer.Restore) (*transfer.SeriesOfBac
 
 const whileSuspended = " A suspended series gives no numbers until somebody looks into the books, and calls 'idnode series resume'."
 
-// seriesQuestion says which series a restore may suspend.
 func seriesQuestion(here *transfer.SeriesOfBackup) (text string) {
 	if here == nil {
 		return " Series that are new, or lack something of the backup, are suspended." + whileSuspended
@@ -207,15 +201,6 @@ func seriesQuestion(here *transfer.SeriesOfBackup) (text string) {
 	return text
 }
 
-// laterSeries describes the state of series that are defined after the restore.
-func (r *restore) laterSeries() string {
-	if r.skip == 0 && r.floor == "" {
-		return ""
-	}
-	return " Every series that is defined later begins suspended too."
-}
-
-// printRestoredSeries says which series are suspended, and since when.
 func printRestoredSeries(w io.Writer, before, after *transfer.SeriesOfBackup) {
 	if before == nil || after == nil {
 		fields(w, [][2]string{{"suspended", "series that were new, or lacked something; 'idnode series list' has them, for who may read them"}})
@@ -270,5 +255,5 @@ func (r *restore) refused(s *clusterClient, refused []transfer.RefusedSeries) er
 		fmt.Fprintf(s.stderr, "not merged: %s: %s\n", printable(seriesName(x.SeriesName)), printable(describe(x.Reason)))
 	}
 	return fmt.Errorf("%d of %d series were not merged, or not all of them; all else was, and to restore again changes nothing of that",
-		len(refused), len(r.backup.Series))
+		len(refused), len(r.merge.Backup.Series))
 }

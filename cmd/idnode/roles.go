@@ -160,16 +160,10 @@ func newClusterRolesCommand(a *app) *cobra.Command {
 		Example: "  idnode cluster roles > roles.yaml",
 	}), func(ctx context.Context, s *clusterClient, _ []string) error {
 		res, err := getRoles(ctx, s)
-		if err != nil {
-			return err
-		}
-		s.out.result(res, func(w io.Writer) {
+		return s.out.answer(err, res, func(w io.Writer) {
 			fmt.Fprintf(w, "# set at log index %d\n", res.GetSetAt())
-			if err := printRoles(w, res.GetTable()); err != nil {
-				s.out.fail(err)
-			}
+			s.out.fail(printRoles(w, res.GetTable()))
 		})
-		return nil
 	})
 }
 

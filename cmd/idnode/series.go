@@ -96,8 +96,7 @@ key leads to it. If not, it fails, and names the first number that is wrong.`,
 	})
 }
 
-// noScope is the scope of a series that has neither periods nor values. No period and no
-// value is like it.
+// noScope is the scope of a series that has neither periods nor values.
 const noScope = "-"
 
 // scopeText is a scope as parseScope reads it: its parts have no commas.
@@ -118,7 +117,6 @@ func cutScope(flag, form, text string) (scope []string, rest string, err error) 
 	return scope, rest, err
 }
 
-// parseNumberOf reads a number of a scope that a flag has.
 func parseNumberOf(flag, text string) (int64, error) {
 	n, err := parseNumber("the number of "+flag, text)
 	if err == nil && n < 1 {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,13 +17,11 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
-// definitionFlags say what a series is to be, and where its scopes begin.
 type definitionFlags struct {
 	begins                            []string
 	dryRun                            bool
 	flags                             *pflag.FlagSet
 	reset, order, onRelease, onExpiry string
-	expiresIn                         time.Duration
 	definition                        idnodev1.SeriesDefinition
 }
 
@@ -83,7 +80,6 @@ was.`,
 	})
 }
 
-// printPreview says what a definition means.
 func printPreview(w io.Writer, p *idnodev1.SeriesPreview) {
 	if p == nil {
 		return
@@ -125,7 +121,7 @@ func (d *definitionFlags) register(f *pflag.FlagSet) {
 		"of documents by their dates: any, dates-do-not-go-back, or one-open, with one open number at a time")
 	f.StringVar(&d.onRelease, "on-release", "void", "what becomes of a released number: void or reuse-lowest")
 	f.StringVar(&d.onExpiry, "on-expiry", "report", "what becomes of an open number whose time has ended: report, void or reuse-lowest")
-	registerExpiresIn(f, &d.expiresIn, "how long a number stays open, at most 87600h (default: without end)")
+	f.Duration("expires-in", 0, "how long a number stays open, at most 87600h (default: without end)")
 	f.Int64Var(&d.definition.MaxOpen, "max-open", 0, "how many numbers of a scope may be open; 0 is without limit")
 	f.Int64Var(&d.definition.MaxKeys, "max-keys", 0, "how many keys the series may know; 0 is without limit")
 	f.Int32Var(&d.definition.MaxAheadDays, "max-ahead-days", 0,
@@ -136,12 +132,11 @@ func (d *definitionFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&d.definition.TimeZone, "time-zone", "", "IANA name of the zone of dates that callers do not give (default: UTC)")
 }
 
-// message returns the definition that the flags name.
 func (d *definitionFlags) message() (*idnodev1.SeriesDefinition, error) {
 	if d.definition.GetFormat() == "" {
 		return nil, usagef("--format is required")
 	}
-	in, err := expiresIn(d.flags, d.expiresIn)
+	in, err := expiresIn(d.flags)
 	d.definition.ExpiresIn = in
 	return &d.definition, cmp.Or(
 		choose(&d.definition.ResetBy, "--reset-by", d.reset),
@@ -151,19 +146,16 @@ func (d *definitionFlags) message() (*idnodev1.SeriesDefinition, error) {
 		err)
 }
 
-func registerExpiresIn(f *pflag.FlagSet, in *time.Duration, usage string) {
-	f.DurationVar(in, "expires-in", 0, usage)
-}
-
-// expiresIn returns nil unless the flag is given. 0 is refused: it could mean never or at once.
-func expiresIn(f *pflag.FlagSet, in time.Duration) (*durationpb.Duration, error) {
+// expiresIn returns nil unless --expires-in is given. 0 is refused: it could mean never or at once.
+func expiresIn(f *pflag.FlagSet) (*durationpb.Duration, error) {
 	if !f.Changed("expires-in") {
 		return nil, nil
 	}
-	if in <= 0 {
-		return nil, usagef("--expires-in must be above zero, not %s", in)
+	in, err := f.GetDuration("expires-in")
+	if in <= 0 && err == nil {
+		err = usagef("--expires-in must be above zero, not %s", in)
 	}
-	return durationpb.New(in), nil
+	return durationpb.New(in), err
 }
 
 // enum is an enum of the API, with the values 0 for unspecified, 1, 2 and so on.
@@ -194,8 +186,13 @@ func choose[E enum](to *E, flag, text string) error {
 		*to = E(i + 1)
 		return nil
 	}
-	last := len(allowed) - 1
-	return usagef("%s must be %s or %s, not %q", flag, strings.Join(allowed[:last], ", "), allowed[last], text)
+	return usagef("%s must be %s, not %q", flag, anyOf(allowed), text)
+}
+
+// anyOf lists words: a, b or c.
+func anyOf(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // maxAhead returns, in words, how many days a date may be after today.

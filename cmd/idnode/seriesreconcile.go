@@ -22,16 +22,8 @@ const (
 	reconciledBytes  = 32_000
 )
 
-// seriesReconcile is what the books have of unknown numbers.
-type seriesReconcile struct {
-	numbers      []string
-	file, reason string
-	// stderr gets the progress of a command that failed.
-	stderr io.Writer
-}
-
 func newSeriesReconcileCommand(a *app) *cobra.Command {
-	r := seriesReconcile{stderr: a.stderr}
+	var msg idnodev1.ReconcileNumbersRequest
 	cmd := &cobra.Command{
 		Use:   "reconcile NAME SCOPE",
 		Short: "Say what the books have of unknown numbers",
@@ -48,32 +40,35 @@ counts whole or not at all.`,
   idnode series reconcile orders - --file books.csv --reason 'not in the books of 31 March'`,
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&r.numbers, "number", nil, "NUMBER=KEY: the document that has a number; NUMBER= if none has it; one flag for each")
-	f.StringVar(&r.file, "file", "", "CSV (number,key) of what the books have; - is the standard input")
-	f.StringVar(&r.reason, "reason", "", `why numbers without a document are voided, at most 128 bytes (default "not in the books")`)
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		scope, err := parseScope(args[1])
+	numbers := f.StringArray("number", nil, "NUMBER=KEY: the document that has a number; NUMBER= if none has it; one flag for each")
+	file := f.String("file", "", "CSV (number,key) of what the books have; - is the standard input")
+	f.StringVar(&msg.Reason, "reason", "", `why numbers without a document are voided, at most 128 bytes (default "not in the books")`)
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) (err error) {
+		msg.Database, msg.Series = s.database, args[0]
+		if msg.Scope, err = parseScope(args[1]); err != nil {
+			return err
+		}
+		switch {
+		case (len(*numbers) == 0) == (*file == ""):
+			return usagef("exactly one of --number and --file is required")
+		case *file != "":
+			books, err := readBooks(*file, a.stdin)
+			if err != nil {
+				return err
+			}
+			return reconcile(ctx, s, s.untilAnswered, &msg, books)
+		}
+		books, err := parseReconciled(*numbers)
 		if err != nil {
 			return err
 		}
-		numbers, err := r.read(a.stdin)
-		if err != nil {
-			return err
-		}
-		msg := &idnodev1.ReconcileNumbersRequest{Database: s.database, Series: args[0], Scope: scope, Reason: r.reason}
-		return r.send(ctx, s, msg, numbers)
+		return reconcile(ctx, s, s.keyed, &msg, books)
 	})
 }
 
-// read returns what the flags or the file say.
-func (r *seriesReconcile) read(in io.Reader) (numbers []*idnodev1.ReconciledNumber, err error) {
-	if (len(r.numbers) == 0) == (r.file == "") {
-		return nil, usagef("exactly one of --number and --file is required")
-	}
-	if r.file != "" {
-		return readBooks(r.file, in)
-	}
-	for _, text := range r.numbers {
+// parseReconciled parses the numbers of --number.
+func parseReconciled(texts []string) (numbers []*idnodev1.ReconciledNumber, err error) {
+	for _, text := range texts {
 		number, key, ok := strings.Cut(text, "=")
 		if !ok {
 			return nil, usagef("--number must be NUMBER=KEY, or NUMBER= if no document has it, not %q", text)
@@ -103,20 +98,16 @@ func readBooks(path string, in io.Reader) ([]*idnodev1.ReconciledNumber, error) 
 	return numbers, nil
 }
 
-// send makes the calls in sequence and prints the numbers' new states.
-func (r *seriesReconcile) send(ctx context.Context, s *clusterClient, msg *idnodev1.ReconcileNumbersRequest,
+// reconcile makes the calls in sequence and prints the numbers' new states.
+func reconcile(ctx context.Context, s *clusterClient, send sending, msg *idnodev1.ReconcileNumbersRequest,
 	numbers []*idnodev1.ReconciledNumber,
 ) error {
-	send := s.keyed
-	if r.file != "" {
-		send = s.untilAnswered
-	}
 	done := 0
 	for _, part := range partsOf(numbers) {
 		msg.Numbers = part
 		res, err := seriesVia(send).ReconcileNumbers(ctx, msg)
 		if err != nil && done > 0 {
-			fmt.Fprintf(r.stderr, "%d numbers were reconciled before this: the same command again is safe\n", done)
+			fmt.Fprintf(s.stderr, "%d numbers were reconciled before this: the same command again is safe\n", done)
 		}
 		if err := s.out.numbers(err, res); err != nil {
 			return err

@@ -15,7 +15,6 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
-// seriesReport is one report.
 type seriesReport struct {
 	listFlags
 	series string
@@ -54,14 +53,12 @@ last key that is known.`,
 	})
 }
 
-// page asks for a page of scopes.
 func (r *seriesReport) page(ctx context.Context, s *clusterClient, p page) (*idnodev1.ReportSeriesResponse, error) {
 	return seriesVia(s.ask).ReportSeries(ctx, &idnodev1.ReportSeriesRequest{
 		Database: s.database, Series: r.series, PageSize: p.size, PageToken: p.token, Consistency: s.consistency,
 	})
 }
 
-// scopesOf returns all scopes of a series.
 func scopesOf(ctx context.Context, s *clusterClient, name string) (all []*idnodev1.ScopeReport, err error) {
 	report := seriesReport{series: name}
 	err = report.pages(ctx, s, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
@@ -72,7 +69,6 @@ func scopesOf(ctx context.Context, s *clusterClient, name string) (all []*idnode
 	return all, err
 }
 
-// scopes prints a page of scopes.
 func (r *seriesReport) scopes(ctx context.Context, s *clusterClient, p page) (string, int, error) {
 	res, err := r.page(ctx, s, p)
 	if err != nil {

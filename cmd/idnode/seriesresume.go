@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,16 +21,15 @@ const (
 	scopesAtOnce   = 300
 )
 
-// shownScopes is how many scopes the question lists.
 const shownScopes = 50
 
-// seriesResume is one resume.
 type seriesResume struct {
 	name          string
 	lasts, closed []string
 	sure          *confirmation
-	// known caches the scopes of the series.
+	// known caches the scopes of the series, and last has their last numbers.
 	known []*idnodev1.ScopeReport
+	last  map[string]int64
 }
 
 func newSeriesResumeCommand(a *app) *cobra.Command {
@@ -161,8 +161,13 @@ func (r *seriesResume) question() string {
 
 // read asks for the scopes of the series, once.
 func (r *seriesResume) read(ctx context.Context, s *clusterClient) (err error) {
-	if r.known == nil {
-		r.known, err = scopesOf(ctx, s, r.name)
+	if r.last != nil {
+		return nil
+	}
+	r.known, err = scopesOf(ctx, s, r.name)
+	r.last = map[string]int64{}
+	for _, x := range r.known {
+		r.last[scopeKey(x.GetScope())] = x.GetLast()
 	}
 	return err
 }
@@ -177,7 +182,7 @@ func (r *seriesResume) complete(ctx context.Context, s *clusterClient, books []*
 			return nil, err
 		}
 		if b.GetLast() == 0 {
-			if b.Last = r.knownOf(b.GetScope()); b.GetLast() == 0 {
+			if b.Last = r.last[scopeKey(b.GetScope())]; b.GetLast() == 0 {
 				return nil, usagef("the series knows no scope %s: say its last number with --last", quote(scopeText(b.GetScope())))
 			}
 		}
@@ -185,23 +190,10 @@ func (r *seriesResume) complete(ctx context.Context, s *clusterClient, books []*
 	return books, nil
 }
 
-// knownOf returns the last number of a scope that the series knows.
-func (r *seriesResume) knownOf(scope []string) int64 {
-	for _, x := range r.known {
-		if scopeKey(x.GetScope()) == scopeKey(scope) {
-			return x.GetLast()
-		}
-	}
-	return 0
-}
-
-// calls splits the books into calls that the cluster accepts: at least one call, with each scope
-// once.
+// calls splits the books into calls that the cluster accepts, at least one, each with a scope once.
 func (r *seriesResume) calls(books []*idnodev1.ScopeInBooks) (calls []*idnodev1.ResumeSeriesRequest) {
 	reached := map[string]int64{}
-	for _, b := range books {
-		reached[scopeKey(b.GetScope())] = r.knownOf(b.GetScope())
-	}
+	maps.Copy(reached, r.last)
 	for len(calls) == 0 || len(books) > 0 {
 		call, unknown := &idnodev1.ResumeSeriesRequest{}, int64(0)
 		calls = append(calls, call)

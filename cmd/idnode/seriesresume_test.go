@@ -145,7 +145,7 @@ func TestResumeShowsWhatTheSeriesHas(t *testing.T) {
 	node := knownScopes(t)
 	var shown strings.Builder
 	r := seriesResume{name: "bills", sure: &confirmation{person: true, in: strings.NewReader("no\n"), err: &shown}}
-	s := &clusterClient{endpoints: []string{node.addr}, timeout: defaultTimeout}
+	s := &clusterClient{connection: connection{Endpoints: []string{node.addr}}, timeout: defaultTimeout}
 	defer s.close()
 	if err := r.run(t.Context(), s); err == nil || len(resumes(node)) > 0 {
 		t.Errorf("%v, %d calls", err, len(resumes(node)))

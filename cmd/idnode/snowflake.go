@@ -153,12 +153,10 @@ its epoch, are the holder's own. Renew it in time; a lease that has passed is ac
 	})
 }
 
-// tokenFlag adds --token to a command about a lease.
 func tokenFlag(cmd *cobra.Command) *string {
 	return cmd.Flags().String("token", "", "the token of the lease, in hex; snowflake acquire shows it (required)")
 }
 
-// leaseOf parses the arguments that name a lease.
 func leaseOf(number, hexToken string) (worker int32, token []byte, err error) {
 	n, err := strconv.ParseInt(number, 10, 32)
 	if err != nil || n < 0 {

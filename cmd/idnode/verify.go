@@ -105,10 +105,15 @@ runs.`,
 	cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {
 		var each func(store.LogEntry) error
 		if *entries {
-			each = func(e store.LogEntry) error { return printEntry(a.stdout, e) }
+			each = func(e store.LogEntry) error {
+				_, err := fmt.Fprintf(a.stdout, "%d  term %d  %s  %d bytes  %s\n", e.Index, e.Term, e.Kind, e.Bytes,
+					e.AppendedAt.Format(time.RFC3339Nano))
+				return err
+			}
 		}
 		found, err := store.VerifyLog(args[0], each)
-		if errors.Is(err, store.ErrMissing) && !isDataDir(args[0]) {
+		// A path with a typing error must not lead to the removal of a node.
+		if _, none := os.Stat(filepath.Join(args[0], member.FileName)); errors.Is(err, store.ErrMissing) && none != nil {
 			return fmt.Errorf("%s is no data directory: it has neither %s nor a log", args[0], member.FileName)
 		}
 		if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrMissing) {
@@ -120,18 +125,6 @@ runs.`,
 		return printLog(a.stdout, found)
 	})
 	return cmd
-}
-
-// isDataDir reports whether a node has written its record into a directory. A path with a
-// typing error must not lead to the removal of a node.
-func isDataDir(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, member.FileName))
-	return err == nil
-}
-
-func printEntry(w io.Writer, e store.LogEntry) error {
-	_, err := fmt.Fprintf(w, "%d  term %d  %s  %d bytes  %s\n", e.Index, e.Term, e.Kind, e.Bytes, e.AppendedAt.Format(time.RFC3339Nano))
-	return err
 }
 
 func printLog(w io.Writer, f store.LogReport) error {

@@ -5,13 +5,95 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
 )
+
+func newSeriesTakeCommand(a *app) *cobra.Command {
+	var msg idnodev1.TakeNumbersRequest
+	cmd := &cobra.Command{
+		Use:   "take NAME --key K",
+		Short: "Give documents their numbers, and print these",
+		Long: `Gives each key a number, or none of them, and prints the texts, one a line in the order
+of the keys. A key that has a number keeps it. If one of the numbers is voided the
+command fails after it printed them: such a number belongs to no document.`,
+		Example: `  idnode series take invoices --key 4711
+  idnode series take invoices --key 4711 --key 4712 --date 2026-12-31 --scope branch=BERLIN
+  idnode series take till --key till3-1 --key till3-2 --label till3 --expires-in 72h`,
+	}
+	f := cmd.Flags()
+	registerKeys(f, &msg.Keys)
+	f.StringVar(&msg.Date, "date", "", "the document's date, as 2026-12-31 (default: the present day in the series' zone)")
+	values := f.StringArray("scope", nil, "a value of the format, as in branch=BERLIN; one flag for each")
+	f.StringVar(&msg.Label, "label", "", "what is stored with each new number, at most 64 bytes")
+	f.Duration("expires-in", 0, "how long the numbers stay open, at most 87600h (default: as the series says)")
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) (err error) {
+		if err := needKeys(msg.GetKeys()); err != nil {
+			return err
+		}
+		if msg.ExpiresIn, err = expiresIn(f); err != nil {
+			return err
+		}
+		if msg.Values, err = parseValues(*values); err != nil {
+			return err
+		}
+		msg.Database, msg.Series = s.database, args[0]
+		res, err := seriesVia(s.keyed).TakeNumbers(ctx, &msg)
+		if err != nil {
+			return err
+		}
+		s.out.result(res, func(io.Writer) {
+			for _, n := range res.GetNumbers() {
+				s.out.line(n.GetText())
+			}
+		})
+		return refuseVoided(res.GetNumbers())
+	})
+}
+
+func parseValues(given []string) (map[string]string, error) {
+	values := map[string]string{}
+	for _, text := range given {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, usagef("--scope must be NAME=VALUE, not %q", text)
+		}
+		if _, twice := values[name]; twice {
+			// The last one would win, and the number would be of the wrong branch.
+			return nil, usagef("--scope has %s twice", quote(name))
+		}
+		values[name] = value
+	}
+	return values, nil
+}
+
+// refuseVoided fails if a number was voided: a script would put it on a document.
+func refuseVoided(numbers []*idnodev1.SeriesNumber) error {
+	for _, n := range numbers {
+		if n.GetState() == idnodev1.NumberState_NUMBER_STATE_VOIDED {
+			return fmt.Errorf("number %s of key %s is voided: %s", n.GetText(), quote(n.GetKey()), n.GetReason())
+		}
+	}
+	return nil
+}
+
+// registerKeys adds --key. A key may have commas, so each key has a flag of its own.
+func registerKeys(f *pflag.FlagSet, keys *[]string) {
+	f.StringArrayVar(keys, "key", nil, "the document's own id, 1 to 128 bytes; one flag for each (required)")
+}
+
+func needKeys(keys []string) error {
+	if len(keys) == 0 {
+		return usagef("--key is required")
+	}
+	return nil
+}
 
 // endCommand is a command that changes the state of a series' numbers.
 func (a *app) endCommand(cmd *cobra.Command,
@@ -85,8 +167,7 @@ reason. Another key may get them, or they are voided, as the series says.`,
 	})
 }
 
-// numbers prints an answer as JSON, or a line for each of its numbers, unless the call
-// failed.
+// numbers prints an answer as JSON, or a line for each of its numbers, unless the call failed.
 func (p *printer) numbers(failed error, res interface {
 	proto.Message
 	GetNumbers() []*idnodev1.SeriesNumber
