@@ -157,7 +157,8 @@ not-remembered (it is taken) or not-issued (nobody has it).`,
 		if err != nil {
 			return err
 		}
-		res, err := idsVia(s.ask).WhoHolds(ctx, &idnodev1.WhoHoldsRequest{Database: s.database, Tag: args[0], Number: number, Consistency: s.consistency})
+		msg := &idnodev1.WhoHoldsRequest{Database: s.database, Tag: args[0], Number: number, Consistency: s.consistency}
+		res, err := idsVia(s.ask).WhoHolds(ctx, msg)
 		return s.out.answer(err, res, func(w io.Writer) { printRangeHolder(w, res) })
 	})
 }

@@ -163,9 +163,10 @@ func (r *restore) question() string {
 }
 
 func (r *restore) print(w io.Writer, done transfer.Restored) {
+	from := r.merge.Backup
 	shared := cmp.Or(strings.Join(done.Cluster.GetShared(), ", "), "none")
 	fields(w, [][2]string{
-		{"restored", fmt.Sprintf("%s of log index %d into cluster %s", r.merge.Backup.Path, r.merge.Backup.Info.GetLogIndex(), r.status.GetClusterId())},
+		{"restored", fmt.Sprintf("%s of log index %d into cluster %s", from.Path, from.Info.GetLogIndex(), r.status.GetClusterId())},
 		{"tags", fmt.Sprintf("%d newly known as given; shared: %s", done.Cluster.GetGiven(), shared)},
 		{"floor", fmt.Sprintf("unknown names begin above %d", done.Cluster.GetFloor())},
 	})
