@@ -11,37 +11,35 @@ import (
 // reading is the position of one way to read a text: the part that took the last byte, how
 // many bytes it took, and the first of them.
 type reading struct {
-	part, length int
+	part, length int16
 	first        byte
 }
 
-// automaton reads the texts of a format. A text may take it to several states, the
-// readings: then it can be read in several ways.
-type automaton struct {
-	// readings are numbered: 0 has taken nothing. There is one for each byte of the longest
-	// text, and another for a number with a leading zero, so a byte counts them.
-	readings []reading
-	letters  []byte
-	// moves are by reading and letter.
-	moves [][]move
-	// expected has, by reading, the letters that lead elsewhere than the first ones do.
-	expected [][]int
+// number returns a number that no other reading has.
+func (r reading) number() uint32 {
+	return uint32(r.part+1)<<16 | uint32(r.length)<<8 | uint32(r.first)
 }
 
-// move is where a letter leads from a reading: to one of the same part, and to one of the
-// next; 0 is nowhere.
-type move [2]uint8
-
-// two is two ways to read the same bytes, by their numbers.
-type two struct {
-	one, other uint8
+// pair is two ways to read the same bytes.
+type pair struct {
+	one, other reading
 	// differ means that a byte was taken by different parts, or at different places.
 	differ bool
 }
 
-// step is how a two was reached first: by a byte from another step.
+// number returns a number that no other pair has. Two ways that change places are the same.
+func (p pair) number() uint64 {
+	one, other := p.one.number(), p.other.number()
+	n := uint64(min(one, other))<<32 | uint64(max(one, other))
+	if p.differ {
+		return ^n
+	}
+	return n
+}
+
+// step is how a pair was reached first: by a byte from another step.
 type step struct {
-	two
+	pair
 	c    byte
 	from uint16
 }
@@ -68,24 +66,27 @@ func (f *Format) folded() *Format {
 }
 
 // search finds a text that can be read in two ways, and tells of it by the format that was
-// not folded. It goes breadth-first through the product of the automaton with itself, which
-// is the usual test for an ambiguous automaton. Two ways that change places are the same, so
-// there are some 11,000 pairs at most, each looked at once.
+// not folded. It goes breadth-first through the product of the automaton that reads the texts
+// with itself, which is the usual test for an ambiguous automaton. There are some 11,000 pairs
+// at most, each looked at once, with one byte of each kind that parts tell apart there. A 1
+// comes first, because it is a month, a day and a week where it is repeated.
 func (f *Format) search(spelled *Format) error {
-	a := f.automaton()
-	reached := make([]bool, 2*len(a.readings)*len(a.readings))
-	steps := make([]step, 1, 4*len(a.readings))
+	start := reading{part: -1}
+	reached, steps := map[uint64]bool{}, []step{{pair: pair{one: start, other: start}}}
+	var ones, others []reading
 	for i := 0; i < len(steps); i++ {
-		at := steps[i].two
-		if at.differ && f.complete(a.readings[at.one]) && f.complete(a.readings[at.other]) {
-			return f.collision(spelled, a, steps, i)
+		at := steps[i].pair
+		if at.differ && f.complete(at.one) && f.complete(at.other) {
+			return f.collision(spelled, steps, i)
 		}
-		for _, letters := range [][]int{{0, 1, 2}, a.expected[at.one], a.expected[at.other]} {
-			for _, letter := range letters {
-				for _, next := range a.both(at, letter) {
-					if place := a.place(next); next.one > 0 && !reached[place] {
-						reached[place] = true
-						steps = append(steps, step{next, a.letters[letter], uint16(i)})
+		for _, c := range [...]byte{'1', 'A', '0', f.expected(at.one), f.expected(at.other)} {
+			ones, others = f.after(ones[:0], at.one, c), f.after(others[:0], at.other, c)
+			for _, one := range ones {
+				for _, other := range others {
+					next := pair{one, other, at.differ || one != other}
+					if number := next.number(); !reached[number] {
+						reached[number] = true
+						steps = append(steps, step{next, c, uint16(i)})
 					}
 				}
 			}
@@ -94,95 +95,33 @@ func (f *Format) search(spelled *Format) error {
 	return nil
 }
 
-// automaton returns what reads the format's texts.
-func (f *Format) automaton() *automaton {
-	a := &automaton{readings: []reading{{part: -1}}, letters: f.letters()}
-	numbers := map[reading]int{}
-	var all []reading
-	for i := 0; i < len(a.readings); i++ {
-		moves, expected := make([]move, len(a.letters)), []int(nil)
-		for letter, c := range a.letters {
-			if letter >= anyLetters && f.expects(a.readings[i], c) {
-				expected = append(expected, letter)
-			}
-			all = f.after(all[:0], a.readings[i], c)
-			for j, next := range all {
-				if numbers[next] == 0 {
-					numbers[next] = len(a.readings)
-					a.readings = append(a.readings, next)
-				}
-				moves[letter][j] = uint8(numbers[next])
-			}
-		}
-		a.moves, a.expected = append(a.moves, moves), append(a.expected, expected)
-	}
-	return a
-}
-
-// both returns the positions of two ways after one more letter; those of which one is 0 do
-// not exist.
-func (a *automaton) both(at two, letter int) (all [4]two) {
-	for i, to := range a.moves[at.one][letter] {
-		for j, too := range a.moves[at.other][letter] {
-			if to > 0 && too > 0 {
-				all[2*i+j] = two{to, too, at.differ || to != too}
-			}
+// expected returns the byte by which a literal text goes on, or begins; 0 if none does. No two
+// literal texts follow each other.
+func (f *Format) expected(r reading) byte {
+	if r.part >= 0 {
+		if p := &f.parts[r.part]; p.kind == literal && int(r.length) < len(p.text) {
+			return p.text[r.length]
 		}
 	}
-	return all
-}
-
-// place is the place of two ways, in either order, among all pairs.
-func (a *automaton) place(t two) int {
-	place := 2 * (int(min(t.one, t.other))*len(a.readings) + int(max(t.one, t.other)))
-	if t.differ {
-		place++
+	if next := int(r.part) + 1; next < len(f.parts) && f.parts[next].kind == literal {
+		return f.parts[next].text[0]
 	}
-	return place
-}
-
-// anyLetters is the number of letters that represent all letters in no literal text.
-const anyLetters = 3
-
-// expects reports whether a byte may go on with a literal text.
-func (f *Format) expects(r reading, c byte) bool {
-	if r.part >= 0 && f.parts[r.part].is(r.length, c) {
-		return true
-	}
-	return r.part+1 < len(f.parts) && f.parts[r.part+1].is(0, c)
-}
-
-// is reports whether a part is a literal text with a byte at an index.
-func (p *part) is(index int, c byte) bool {
-	return p.kind == literal && index < len(p.text) && p.text[index] == c
-}
-
-// letters returns one of each kind of byte that parts tell apart. A 1 comes first, because
-// it is a month, a day and a week where it is repeated.
-func (f *Format) letters() []byte {
-	letters := []byte{'1', 'A', '0'}
-	for i := range f.parts {
-		if p := &f.parts[i]; p.kind == literal {
-			letters = append(letters, p.text...)
-		}
-	}
-	slices.Sort(letters[anyLetters:])
-	return slices.Compact(letters)
+	return 0
 }
 
 // after appends the possible positions of a reading after one more byte.
 func (f *Format) after(all []reading, r reading, c byte) []reading {
 	if r.part >= 0 {
 		p := &f.parts[r.part]
-		if r.length < p.longest(r.first) && p.allows(r.length, c) {
+		if length := int(r.length); length < p.longest(r.first) && p.allows(length, c) {
 			all = append(all, reading{r.part, r.length + 1, r.first})
 		}
-		if r.length < p.least {
+		if int(r.length) < p.least {
 			return all
 		}
 	}
-	if next := r.part + 1; next < len(f.parts) && f.parts[next].allows(0, c) {
-		all = append(all, reading{next, 1, f.parts[next].remember(c)})
+	if next := int(r.part) + 1; next < len(f.parts) && f.parts[next].allows(0, c) {
+		all = append(all, reading{r.part + 1, 1, f.parts[next].remember(c)})
 	}
 	return all
 }
@@ -196,17 +135,17 @@ func (p *part) remember(c byte) byte {
 }
 
 func (f *Format) complete(r reading) bool {
-	return r.part == len(f.parts)-1 && r.length >= f.parts[r.part].least
+	return int(r.part) == len(f.parts)-1 && int(r.length) >= f.parts[r.part].least
 }
 
 // collision tells of the two ways to read a text.
-func (f *Format) collision(spelled *Format, a *automaton, steps []step, at int) error {
+func (f *Format) collision(spelled *Format, steps []step, at int) error {
 	var text []byte
 	one, other := make([]int, len(f.parts)), make([]int, len(f.parts))
 	found := &CollisionError{}
 	for ; at > 0; at = int(steps[at].from) {
 		text = append(text, steps[at].c)
-		here, there := a.readings[steps[at].one].part, a.readings[steps[at].other].part
+		here, there := steps[at].one.part, steps[at].other.part
 		one[here]++
 		other[there]++
 		if steps[at].differ {
@@ -250,8 +189,8 @@ func (f *Format) periodUnknown() error {
 		var s shown
 		t := d.time()
 		for i := range f.parts {
-			if k := f.parts[i].kind.whole(); k.ofDate() {
-				s[k] = int16(f.numeral(k, t)) // At most 9999.
+			if k := f.parts[i].kind.told(); k.ofDate() {
+				s[k] = int16(f.whole(k, t)) // At most 9999.
 			}
 		}
 		first, ok := seen[s]
@@ -261,30 +200,27 @@ func (f *Format) periodUnknown() error {
 			values := f.anyValues()
 			return &CollisionError{
 				Position: len(f.template), Text: f.text(d, values, 1),
-				One: Numbered{first, values, 1}, Other: Numbered{d, values, 1},
+				One: Numbered{Date: first, Values: values, Number: 1}, Other: Numbered{Date: d, Values: values, Number: 1},
 			}
 		}
 	}
 	return nil
 }
 
-// showsPeriod reports whether the tokens of the date name the period by themselves, as
-// nearly always.
+// showsPeriod reports whether the tokens of the date name the period, as nearly always.
 func (f *Format) showsPeriod() bool {
 	name := map[Reset][]kind{
 		ResetYear: {year}, ResetMonth: {year, month}, ResetDay: {year, month, day}, ResetWeek: {weekYear, week}, ResetFiscalYear: {fiscalYear},
 	}[f.reset]
 	return !slices.ContainsFunc(name, func(k kind) bool {
-		return !slices.ContainsFunc(f.parts, func(p part) bool { return p.kind.whole() == k })
+		return !slices.ContainsFunc(f.parts, func(p part) bool { return p.kind.told() == k })
 	})
 }
 
 // anyValues returns values for an example.
 func (f *Format) anyValues() (values []string) {
-	for i := range f.parts {
-		if p := &f.parts[i]; p.kind == value {
-			values = append(values, strings.Repeat("A", p.least))
-		}
+	for i := range f.values {
+		values = append(values, strings.Repeat("A", f.values[i].least))
 	}
 	return values
 }

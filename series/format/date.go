@@ -17,8 +17,7 @@ var (
 	LastDate  = DateOf(9999, time.December, 31)
 )
 
-// DateOf returns the day of a year, month and day; a day beyond the month's end is one of
-// the next month.
+// DateOf returns the day of a year, month and day; a day beyond the month's end is one of the next.
 func DateOf(year int, month time.Month, day int) Date {
 	return Date(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay)
 }
@@ -35,15 +34,7 @@ func ParseDate(s string) (Date, error) {
 // DateAt returns the day of a time in nanoseconds since 1970 UTC, where clocks are ahead of
 // UTC by so many seconds.
 func DateAt(unixNano int64, ahead int32) Date {
-	return Date(floorDiv(floorDiv(unixNano, int64(time.Second))+int64(ahead), secondsPerDay))
-}
-
-// floorDiv rounds down, also below 0.
-func floorDiv(a, b int64) int64 {
-	if a%b < 0 {
-		return a/b - 1
-	}
-	return a / b
+	return DateOf(time.Unix(int64(ahead), unixNano).UTC().Date())
 }
 
 // String returns the date in the form 2026-12-31.

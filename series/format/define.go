@@ -16,8 +16,10 @@ type Format struct {
 	template string
 	reset    Reset
 	parts    []part
-	names    []string
-	fiscal   fiscal
+	// values are the parts that show scope values, which have these names.
+	values []part
+	names  []string
+	fiscal fiscal
 	// byEnd means that fiscal years are named after the year in which they end.
 	byEnd bool
 	check check
@@ -26,15 +28,14 @@ type Format struct {
 
 // dateTokens has the tokens of the date, and their widths.
 var dateTokens = map[string]part{
-	"year": {kind: year, least: 4}, "yy": {kind: yy, least: 2}, "month": {kind: month, least: 2}, "day": {kind: day, least: 2},
+	"year": {kind: year, least: 4}, "yy": {kind: year, least: 2}, "month": {kind: month, least: 2}, "day": {kind: day, least: 2},
 	"week": {kind: week, least: 2}, "week-year": {kind: weekYear, least: 4},
 	"fiscal-year": {kind: fiscalYear, least: 4}, "fiscal-year-end": {kind: fiscalYearEnd, least: 4},
-	"fiscal-yy": {kind: fiscalYY, least: 2}, "fiscal-yy-end": {kind: fiscalYYEnd, least: 2},
+	"fiscal-yy": {kind: fiscalYear, least: 2}, "fiscal-yy-end": {kind: fiscalYearEnd, least: 2},
 }
 
-// Define reads a template, of a series whose numbers begin again as told. The errors are
-// a *Error with the position, and a *CollisionError with two numbers that would have one
-// text.
+// Define reads a template, of a series whose numbers begin again as told. The errors are a *Error
+// with the position, and a *CollisionError with two numbers that would have one text.
 func Define(template string, reset Reset) (*Format, error) {
 	if reset > ResetFiscalYear {
 		return nil, &Error{Field: "reset", Detail: "is unknown"}
@@ -48,8 +49,7 @@ func Define(template string, reset Reset) (*Format, error) {
 	return f, nil
 }
 
-// Names returns the names of the scope values, in the order of the template. The caller
-// does not change them.
+// Names returns the scope values' names, in the order of the template, to be read only.
 func (f *Format) Names() []string { return f.names }
 
 // Most returns the greatest number that has a text.
@@ -92,10 +92,15 @@ func (f *Format) read() error {
 		if !ok {
 			return wrong(at, "has a brace that is not closed")
 		}
-		p, err := f.token(at, token)
+		name, option, hasOption := strings.Cut(token, ":")
+		if slices.ContainsFunc(f.parts, func(p part) bool { return p.kind != literal && p.text == name }) {
+			return wrong(at, "has {%s} twice", name)
+		}
+		p, err := f.token(at, name, option, hasOption)
 		if err != nil {
 			return err
 		}
+		p.at, p.text = at, name
 		f.parts = append(f.parts, p)
 		at += len(token) + 2
 	}
@@ -103,13 +108,9 @@ func (f *Format) read() error {
 }
 
 // token reads what is between braces.
-func (f *Format) token(at int, token string) (part, error) {
-	name, option, hasOption := strings.Cut(token, ":")
+func (f *Format) token(at int, name, option string, hasOption bool) (part, error) {
 	p, known := dateTokens[name]
-	p.at, p.most = at, p.least
-	if slices.ContainsFunc(f.parts, func(q part) bool { return q.kind == p.kind && known }) {
-		return p, wrong(at, "has {%s} twice", name)
-	}
+	p.most = p.least
 	switch {
 	case p.kind.ofFiscal():
 		return p, f.fiscalOption(at, name, option)
@@ -152,19 +153,16 @@ func width(s string, most int) (int, bool) {
 }
 
 func (f *Format) numberToken(at int, option string, hasOption bool) (part, error) {
-	if f.has(number) {
-		return part{}, wrong(at, "has {number} twice")
-	}
 	f.most = maxNumber
 	if !hasOption {
-		return part{kind: number, at: at, least: 1, most: MaxDigits}, nil
+		return part{kind: number, least: 1, most: MaxDigits}, nil
 	}
 	digits, grows := strings.CutSuffix(option, "+")
 	n, ok := width(digits, MaxDigits)
 	if !ok {
 		return part{}, wrong(at, "needs a width from 1 to %d, as in {number:6} or {number:6+}", MaxDigits)
 	}
-	p := part{kind: number, at: at, least: n, most: n}
+	p := part{kind: number, least: n, most: n}
 	if grows {
 		p.most = MaxDigits
 		return p, nil
@@ -178,13 +176,10 @@ func (f *Format) numberToken(at int, option string, hasOption bool) (part, error
 }
 
 func (f *Format) checkToken(at int, option string) (part, error) {
-	if f.has(checkDigits) {
-		return part{}, wrong(at, "has {check} twice")
-	}
 	for _, c := range checks {
 		if c.name == option {
 			f.check = c
-			return part{kind: checkDigits, at: at, least: c.width, most: c.width}, nil
+			return part{kind: checkDigits, least: c.width, most: c.width}, nil
 		}
 	}
 	return part{}, wrong(at, "needs one of the checks luhn, damm, verhoeff, mod11-10 and mod97-10, as in {check:damm}")
@@ -202,11 +197,7 @@ func (f *Format) valueToken(at int, name, option string, hasOption bool) (part, 
 	if name == "" || len(name) > MaxValueBytes {
 		return part{}, wrong(at, "has a name that is not of 1 to %d characters", MaxValueBytes)
 	}
-	if slices.Contains(f.names, name) {
-		return part{}, wrong(at, "has {%s} twice", name)
-	}
-	f.names = append(f.names, name)
-	p := part{kind: value, at: at, text: name, least: 1, most: MaxValueBytes}
+	p := part{kind: value, text: name, least: 1, most: MaxValueBytes}
 	if hasOption {
 		n, ok := width(option, MaxValueBytes)
 		if !ok {
@@ -214,6 +205,7 @@ func (f *Format) valueToken(at int, name, option string, hasOption bool) (part, 
 		}
 		p.least, p.most = n, n
 	}
+	f.values, f.names = append(f.values, p), append(f.names, name)
 	return p, nil
 }
 
@@ -224,7 +216,7 @@ func (f *Format) rules() error {
 	if f.reset == ResetFiscalYear && f.fiscal == (fiscal{}) {
 		return wrong(len(f.template), "has no {fiscal-year} or {fiscal-yy}, by which the numbers begin again")
 	}
-	f.byEnd = !f.has(fiscalYear) && !f.has(fiscalYY)
+	f.byEnd = !f.has(fiscalYear)
 	length, counted, checked := 0, false, false
 	for i := range f.parts {
 		p := &f.parts[i]

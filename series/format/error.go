@@ -4,8 +4,7 @@ import "fmt"
 
 // Error is a problem with a template, a date, a value, a number or a text.
 type Error struct {
-	// Field is what is wrong: "format", "reset", "date", "scope", "number" or
-	// "text".
+	// Field is what is wrong: "format", "reset", "date", "scope", "number" or "text".
 	Field string
 	// Position is the byte of the template at which the problem is.
 	Position int
@@ -26,6 +25,8 @@ type Numbered struct {
 	Date Date
 	// Values are the scope values, in the order of Format.Names.
 	Values []string
+	// Scope is what Format.Scope returns for them; only Parse sets it.
+	Scope []string
 	// Number is the number within its scope.
 	Number int64
 }

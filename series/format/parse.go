@@ -27,7 +27,9 @@ func (f *Format) Parse(text string) (Numbered, error) {
 	if f.text(n.Date, n.Values, n.Number) != text {
 		return wrong("has the wrong check digit")
 	}
-	return n, nil
+	var err error
+	n.Scope, err = f.Scope(n.Date, n.Values)
+	return n, err
 }
 
 // split finds where the parts of a text end. failed has the places, as part and byte, from
@@ -56,7 +58,7 @@ func (f *Format) split(text string, ends []int, i, at int, failed map[[2]int]boo
 
 // dated is what a token of the date shows.
 type dated struct {
-	kind    kind
+	*part
 	numeral int
 }
 
@@ -74,7 +76,7 @@ func (f *Format) assemble(text string, ends []int) (n Numbered, dates []dated) {
 			n.Number, _ = strconv.ParseInt(s, 10, 64) // At most 18 digits.
 		default:
 			numeral, _ := strconv.Atoi(s) // At most four digits.
-			dates = append(dates, dated{p.kind, numeral})
+			dates = append(dates, dated{p, numeral})
 		}
 	}
 	return n, dates
@@ -93,10 +95,10 @@ func (f *Format) dateOf(dates []dated) (Date, bool) {
 			continue
 		}
 		from = d.numeral
-		if d.kind.ofTwoDigits() {
+		if d.ofTwoDigits() {
 			from += 2000
 		}
-		if to = from; d.kind != year && d.kind != yy {
+		if to = from; d.kind != year {
 			from, to = from-1, to+1
 		}
 	}
@@ -111,7 +113,7 @@ func (f *Format) dateOf(dates []dated) (Date, bool) {
 func (f *Format) shows(d Date, dates []dated) bool {
 	t := d.time()
 	for _, x := range dates {
-		if f.numeral(x.kind, t) != x.numeral || !f.hasYear(x.kind, t) {
+		if f.numeral(x.part, t) != x.numeral || !f.hasYear(x.part, t) {
 			return false
 		}
 	}

@@ -6,65 +6,47 @@ type kind uint8
 const (
 	literal kind = iota
 	year
-	yy
 	month
 	day
 	week
 	weekYear
 	fiscalYear
 	fiscalYearEnd
-	fiscalYY
-	fiscalYYEnd
 	number
 	checkDigits
 	value
 )
 
 // ofDate reports whether a part shows something of the date.
-func (k kind) ofDate() bool { return k >= year && k <= fiscalYYEnd }
+func (k kind) ofDate() bool { return k >= year && k <= fiscalYearEnd }
 
-// whole returns the kind of four digits that tells, within a century, what this one tells.
-func (k kind) whole() kind {
-	switch {
-	case k == yy:
-		return year
-	case k.ofFiscal():
+// told returns the kind that tells the same as this one.
+func (k kind) told() kind {
+	if k == fiscalYearEnd {
 		return fiscalYear
 	}
 	return k
 }
 
-func (k kind) ofFiscal() bool { return k >= fiscalYear && k <= fiscalYYEnd }
+func (k kind) ofFiscal() bool { return k.told() == fiscalYear }
 
-// ofEnd reports whether a part shows the year in which a fiscal year ends.
-func (k kind) ofEnd() bool { return k == fiscalYearEnd || k == fiscalYYEnd }
-
-// ofTwoDigits reports whether a part shows a year of 2000 to 2099 by its last two digits.
-func (k kind) ofTwoDigits() bool { return k == yy || k == fiscalYY || k == fiscalYYEnd }
-
-func (k kind) ofYear() bool { return k == year || k == yy || k == weekYear || k.ofFiscal() }
-
-func (k kind) name() string {
-	for name, p := range dateTokens {
-		if p.kind == k {
-			return name
-		}
-	}
-	return ""
-}
+func (k kind) ofYear() bool { return k == year || k == weekYear || k.ofFiscal() }
 
 // part is a literal text or a token.
 type part struct {
 	kind kind
 	// at is the byte of the template at which the part begins.
 	at int
-	// text is the literal's text, or the name of a scope value.
+	// text is the literal's text, or the token's name.
 	text string
 	// least and most bound the length of the part's text.
 	least, most int
 }
 
 func (p *part) varies() bool { return p.least != p.most }
+
+// ofTwoDigits reports whether a part shows a year of 2000 to 2099 by its last two digits.
+func (p *part) ofTwoDigits() bool { return p.kind.ofYear() && p.least == 2 }
 
 // allows reports whether a text of the part may have a byte at an index.
 func (p *part) allows(index int, c byte) bool {

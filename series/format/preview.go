@@ -6,11 +6,7 @@ import "strings"
 // letters, as long as the format wants it.
 func (f *Format) Samples() []string {
 	var all []string
-	for i := range f.parts {
-		p := &f.parts[i]
-		if p.kind != value {
-			continue
-		}
+	for _, p := range f.values {
 		sample := strings.ToUpper(strings.ReplaceAll(p.text, "-", ""))
 		if !p.varies() {
 			sample = strings.Repeat(sample, p.most)[:p.most]
@@ -20,8 +16,7 @@ func (f *Format) Samples() []string {
 	return all
 }
 
-// BeginsAgain returns the first day of the period after that of a date; false if there is
-// none.
+// BeginsAgain returns the first day of the period after that of a date; false if there is none.
 func (f *Format) BeginsAgain(after Date) (Date, bool) {
 	if f.reset == ResetNever {
 		return 0, false

@@ -61,14 +61,14 @@ func (f *Format) begin(period string) (Date, bool) {
 func (f *Format) first() Date {
 	first := FirstDate
 	for i := range f.parts {
-		k, least := f.parts[i].kind, 1
-		if k.ofTwoDigits() {
+		p, least := &f.parts[i], 1
+		if p.ofTwoDigits() {
 			least = 2000
 		}
 		switch {
-		case k.ofFiscal():
-			first = max(first, f.fiscal.begin(least, k.ofEnd()))
-		case k.ofYear():
+		case p.kind.ofFiscal():
+			first = max(first, f.fiscal.begin(least, p.kind == fiscalYearEnd))
+		case p.kind.ofYear():
 			first = max(first, DateOf(least, time.January, 1))
 		}
 	}

@@ -13,15 +13,11 @@ func (f *Format) Scope(d Date, values []string) ([]string, error) {
 	if err := f.checkScope(d, values); err != nil {
 		return nil, err
 	}
-	return f.scope(d, values), nil
-}
-
-func (f *Format) scope(d Date, values []string) []string {
 	scope := make([]string, 0, len(values)+1)
 	if f.reset != ResetNever {
 		scope = append(scope, f.period(d.time()))
 	}
-	return append(scope, values...)
+	return append(scope, values...), nil
 }
 
 func (f *Format) checkScope(d Date, values []string) error {
@@ -31,13 +27,9 @@ func (f *Format) checkScope(d Date, values []string) error {
 	if len(values) != len(f.names) {
 		return &Error{Field: "scope", Detail: fmt.Sprintf("has %d values, the format has %d", len(values), len(f.names))}
 	}
-	n := 0
-	for i := range f.parts {
-		if p := &f.parts[i]; p.kind == value {
-			if err := p.checkValue(values[n]); err != nil {
-				return err
-			}
-			n++
+	for i := range f.values {
+		if err := f.values[i].checkValue(values[i]); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -50,11 +42,11 @@ func (f *Format) checkDate(d Date) error {
 	}
 	t := d.time()
 	for i := range f.parts {
-		k := f.parts[i].kind
+		p := &f.parts[i]
 		switch {
-		case f.hasYear(k, t):
-		case k.ofTwoDigits():
-			return &Error{Field: "date", Detail: "is of a year outside 2000 to 2099, of which {" + k.name() + "} is the end"}
+		case f.hasYear(p, t):
+		case p.ofTwoDigits():
+			return &Error{Field: "date", Detail: "is of a year outside 2000 to 2099, of which {" + p.text + "} is the end"}
 		default:
 			return &Error{Field: "date", Detail: "is in a week or fiscal year that has no name of four digits"}
 		}
@@ -63,12 +55,12 @@ func (f *Format) checkDate(d Date) error {
 }
 
 // hasYear reports whether a part can show its year of a date.
-func (f *Format) hasYear(k kind, t time.Time) bool {
-	if !k.ofYear() {
+func (f *Format) hasYear(p *part, t time.Time) bool {
+	if !p.kind.ofYear() {
 		return true
 	}
-	y := f.yearOf(k, t)
-	if k.ofTwoDigits() {
+	y := f.whole(p.kind, t)
+	if p.ofTwoDigits() {
 		return y >= 2000 && y <= 2099
 	}
 	return y >= 1 && y <= 9999
@@ -116,7 +108,7 @@ func (f *Format) text(d Date, values []string, n int64) string {
 		case checkDigits:
 			b.WriteString(f.check.digits(b.String()))
 		default:
-			pad(&b, int64(f.numeral(p.kind, t)), p.least)
+			pad(&b, int64(f.numeral(p, t)), p.least)
 		}
 	}
 	return b.String()
@@ -131,29 +123,30 @@ func pad(b *strings.Builder, n int64, least int) {
 }
 
 // numeral returns what a token of the date shows.
-func (f *Format) numeral(k kind, t time.Time) int {
-	switch {
-	case k.ofTwoDigits():
-		return f.yearOf(k, t) % 100
-	case k.ofYear():
-		return f.yearOf(k, t)
-	case k == month:
-		return int(t.Month())
-	case k == day:
-		return t.Day()
+func (f *Format) numeral(p *part, t time.Time) int {
+	n := f.whole(p.kind, t)
+	if p.ofTwoDigits() {
+		return n % 100
 	}
-	_, isoWeek := t.ISOWeek()
-	return isoWeek
+	return n
 }
 
-// yearOf returns the year of a date that a token is about.
-func (f *Format) yearOf(k kind, t time.Time) int {
-	switch {
-	case k.ofFiscal():
-		return f.fiscal.year(t, k.ofEnd())
-	case k == weekYear:
+// whole returns what a kind of token shows, with all digits of a year.
+func (f *Format) whole(k kind, t time.Time) int {
+	switch k {
+	case month:
+		return int(t.Month())
+	case day:
+		return t.Day()
+	case week:
+		_, isoWeek := t.ISOWeek()
+		return isoWeek
+	case weekYear:
 		isoYear, _ := t.ISOWeek()
 		return isoYear
+	case fiscalYear, fiscalYearEnd:
+		return f.fiscal.year(t, k == fiscalYearEnd)
+	default:
+		return t.Year()
 	}
-	return t.Year()
 }
