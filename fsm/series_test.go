@@ -168,7 +168,7 @@ func (r *seriesRun) define(now int64) {
 // delete deletes the series, if it may, and begins another of its name.
 func (r *seriesRun) delete(now int64) {
 	d, version := r.beside.Definition()
-	err := r.beside.CheckDelete(now, version)
+	err := r.beside.At(now).CheckDelete(version)
 	r.same(&raftlogv1.SeriesDelete{Name: "s", ExpectedVersion: version}, nil, err)
 	if err != nil {
 		return
@@ -184,21 +184,16 @@ func (r *seriesRun) delete(now int64) {
 }
 
 func (r *seriesRun) take(now int64, keys []string) {
-	q := series.Request{
-		Values: []string{[]string{"A", "B", "C"}[r.IntN(3)]}, Keys: keys, Date: format.DateAt(now, 3600),
-		Today: format.DateAt(now, 3600),
-	}
 	_, version := r.beside.Definition()
 	m := &raftlogv1.SeriesTake{
-		Name: "s", Values: q.Values, Keys: keys, UtcOffsetSeconds: 3600, Version: version, SinceUnixNano: r.beside.Since(),
+		Name: "s", Values: []string{[]string{"A", "B", "C"}[r.IntN(3)]}, Keys: keys, UtcOffsetSeconds: 3600,
+		Version: version, SinceUnixNano: r.beside.Since(),
 	}
 	if r.IntN(2) == 0 {
-		q.DateGiven, q.Date = true, format.DateOf(2026, 1, 2)
-		m.Date = proto.Int32(int32(q.Date))
+		m.Date = proto.Int32(int32(format.DateOf(2026, 1, 2)))
 	}
 	if r.IntN(4) == 0 {
-		q.ExpiresIn, q.Label = time.Minute, "till"
-		m.ExpiresInNanos, m.Label = int64(q.ExpiresIn), q.Label
+		m.ExpiresInNanos, m.Label = int64(time.Minute), "till"
 	}
 	if r.IntN(8) == 0 { // The node that took the call knew another definition.
 		m.Version, m.SinceUnixNano = version+r.Int64N(2), r.beside.Since()-r.Int64N(2)
@@ -207,7 +202,7 @@ func (r *seriesRun) take(now int64, keys []string) {
 		r.same(m, nil, err)
 		return
 	}
-	numbers, err := r.beside.Take(now, q)
+	numbers, err := r.beside.Take(now, m)
 	r.same(m, numbers, err)
 }
 
@@ -581,7 +576,7 @@ func TestScopesThatBeginAreNames(t *testing.T) {
 		Name: "s", Definition: series.DefinitionMessage(reusing), ExpectedVersion: 2,
 		Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"C"}, First: 7}},
 	}
-	if _, r := l.state.PreviewSeries("db", l.now, m); r.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA {
+	if _, _, r := l.state.PreviewSeries("db", l.now, m); r.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA {
 		t.Errorf("the preview at the limit: %v", r)
 	}
 	// There is room for the name of a series, and not for that of its scope.
@@ -623,7 +618,7 @@ func verified(s *series.Series) error {
 	if _, _, err := s.VerifySome(series.VerifyCursor{}, math.MaxInt); err != nil {
 		return err
 	}
-	for _, sums := range s.Report(0, 0, math.MaxInt) {
+	for _, sums := range s.Report(0, math.MaxInt) {
 		counted := series.Summary{
 			Scope: sums.Scope, Last: sums.Last, LastDate: sums.LastDate, Closed: sums.Closed, Before: sums.Before, Overdue: sums.Overdue,
 		}
@@ -632,7 +627,7 @@ func verified(s *series.Series) error {
 			series.Released: &counted.Released, series.Unknown: &counted.Unknown,
 		}
 		for above, more := int64(0), true; more; more = above != 0 {
-			numbers, next, err := s.Numbers(0, sums.Scope, 0, above, 1_000)
+			numbers, next, err := s.Numbers(sums.Scope, 0, above, 1_000)
 			if err != nil {
 				return err
 			}

@@ -3,7 +3,6 @@ package fsm
 import (
 	"cmp"
 	"errors"
-	"time"
 
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/fsm/op"
@@ -65,7 +64,7 @@ func (c *seriesCall) define(m *raftlogv1.SeriesDefine) ([]byte, *refusal) {
 	if i.is.Repeats(d, m.GetExpectedVersion(), m.GetBegins()...) {
 		return answer, nil
 	}
-	if full := c.roomForScopes(i.is, begun(m.GetBegins())); full != nil {
+	if full := c.roomFor(i.is, nil, begun(m.GetBegins())); full != nil {
 		return nil, full
 	}
 	err := i.is.Redefine(c.now, d, m.GetExpectedVersion(), m.GetBegins()...)
@@ -119,7 +118,7 @@ func (c *seriesCall) delete(m *raftlogv1.SeriesDelete) ([]byte, *refusal) {
 	if i == nil {
 		return nil, noSeries(m.GetName())
 	}
-	if err := i.is.CheckDelete(c.now, m.GetExpectedVersion()); err != nil {
+	if err := i.is.At(c.now).CheckDelete(m.GetExpectedVersion()); err != nil {
 		return nil, refuseSeries(err)
 	}
 	c.remove(i)
@@ -130,34 +129,22 @@ func (c *seriesCall) take(m *raftlogv1.SeriesTake) ([]byte, *refusal) {
 	if offset := m.GetUtcOffsetSeconds(); offset < -maxUTCOffset || offset > maxUTCOffset {
 		return nil, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID, "date", "the offset from UTC is %d seconds", offset)
 	}
-	q := series.Request{
-		Values: m.GetValues(), Date: format.Date(m.GetDate()), DateGiven: m.Date != nil,
-		Today: format.DateAt(c.now, m.GetUtcOffsetSeconds()),
-		Keys:  m.GetKeys(), Label: m.GetLabel(), ExpiresIn: time.Duration(m.GetExpiresInNanos()),
-	}
-	if !q.DateGiven {
-		q.Date = q.Today
-	}
 	return c.numbers(m.GetName(), func(i *series.Series, answer *raftlogv1.SeriesNumbers) (err error) {
 		if err := i.CheckPresent(m.GetVersion(), m.GetSinceUnixNano()); err != nil {
 			return err
 		}
-		if full := c.roomForNew(i, q.Keys, i.Begins(c.now, q)); full != nil {
+		if full := c.roomFor(i, m.GetKeys(), i.Begins(c.now, m)); full != nil {
 			return full
 		}
-		answer.Numbers, err = i.Take(c.now, q)
+		answer.Numbers, err = i.Take(c.now, m)
 		answer.Before = i.Before(answer.GetNumbers())
 		return err
 	})
 }
 
-// roomForNew refuses keys that a series does not know, and a scope that begins, if a limit of
-// names is reached. The scope is "" if none begins.
-func (c *seriesCall) roomForNew(i *series.Series, keys []string, scope string) *refusal {
-	names, bytes := i.Unknown(keys)
-	if scope != "" {
-		names, bytes = names+1, bytes+int64(len(scope))
-	}
+// roomFor refuses keys and scopes that a series does not have, if a limit of names is reached.
+func (c *seriesCall) roomFor(i *series.Series, keys []string, scopes [][]string) *refusal {
+	names, bytes := i.NewNames(keys, scopes)
 	return c.databases.roomFor(c.database, int(names), int(bytes))
 }
 
@@ -169,12 +156,6 @@ func begun(begins []*raftlogv1.SeriesBegin) (scopes [][]string) {
 		}
 	}
 	return scopes
-}
-
-// roomForScopes refuses scopes that a series does not have, if a limit of names is reached.
-func (c *seriesCall) roomForScopes(i *series.Series, scopes [][]string) *refusal {
-	names, bytes := i.NewScopes(scopes)
-	return c.databases.roomFor(c.database, int(names), int(bytes))
 }
 
 // end gives open numbers their last state.
@@ -200,7 +181,7 @@ func (c *seriesCall) resume(m *raftlogv1.SeriesResume) ([]byte, *refusal) {
 		scopes[i] = b.GetScope()
 	}
 	return c.dst, c.in(m.GetName(), func(i *series.Series) error {
-		if full := c.roomForScopes(i, scopes); full != nil {
+		if full := c.roomFor(i, nil, scopes); full != nil {
 			return full
 		}
 		return i.Resume(c.now, m.GetBooks(), m.GetMore())
@@ -209,14 +190,8 @@ func (c *seriesCall) resume(m *raftlogv1.SeriesResume) ([]byte, *refusal) {
 
 // reconcile says what the books have of unknown numbers.
 func (c *seriesCall) reconcile(m *raftlogv1.SeriesReconcile) ([]byte, *refusal) {
-	var keys []string
-	for _, b := range m.GetNumbers() {
-		if b.GetKey() != "" {
-			keys = append(keys, b.GetKey())
-		}
-	}
 	return c.numbers(m.GetName(), func(i *series.Series, answer *raftlogv1.SeriesNumbers) (err error) {
-		if full := c.roomForNew(i, keys, ""); full != nil {
+		if full := c.roomFor(i, series.KeysInBooks(m.GetNumbers()), nil); full != nil {
 			return full
 		}
 		answer.Numbers, err = i.Reconcile(c.now, m.GetScope(), m.GetNumbers(), m.GetReason())
@@ -227,8 +202,7 @@ func (c *seriesCall) reconcile(m *raftlogv1.SeriesReconcile) ([]byte, *refusal) 
 // importRecord puts a record of a backup into a series. It may be repeated. No limit of names
 // refuses it: what a cluster had, another can have again.
 //
-// Invariant: a series that a record changes is suspended. The backup may lack the newest
-// numbers, or the series did.
+// Invariant: a series that a record changes is suspended: it or the backup may lack the newest numbers.
 func (c *seriesCall) importRecord(m *raftlogv1.SeriesImport) ([]byte, *refusal) {
 	switch r := m.GetRecord().(type) {
 	case *raftlogv1.SeriesImport_Series:
@@ -293,7 +267,7 @@ func refuseSeries(err error) *refusal {
 	var wrong *format.Error
 	switch {
 	case errors.As(err, &known):
-		refused.Reason, refused.Field, refused.SeriesNumber = known.Reason, known.Field, known.First
+		refused = (*refusal)(known)
 	case errors.As(err, &full):
 		refused.Reason, refused.Field = raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_FULL, "keys"
 	case errors.As(err, &collides):

@@ -11,8 +11,7 @@ import (
 type NamedSeries struct {
 	// Name is the folded name.
 	Name string
-	// Definition is what it was last asked to be, Version how often, and Since when its numbers
-	// began.
+	// Definition is what it was last asked to be, Version how often, Since when its numbers began.
 	Definition     series.Definition
 	Version, Since int64
 	// Suspended means that it gives no numbers.
@@ -47,40 +46,28 @@ func (s *State) ReadSeries(db, name string, read func(NamedSeries, *series.Serie
 	return i != nil
 }
 
-// SeriesPreview is what the definition of a series would do.
-type SeriesPreview struct {
-	// Forgets is how many open numbers would be forgotten.
-	Forgets int64
-	// Suspended means that the series would give no numbers.
-	Suspended bool
-}
-
-// PreviewSeries says what the definition of a series would do, or why it would be refused.
-// Nothing changes.
-func (s *State) PreviewSeries(db string, now time.Time, m *raftlogv1.SeriesDefine) (SeriesPreview, *raftlogv1.Refusal) {
+// PreviewSeries says what the definition of a series would do, or why it would be refused: how many
+// open numbers would be forgotten, and whether the series would give no numbers. Nothing changes.
+func (s *State) PreviewSeries(db string, now time.Time, m *raftlogv1.SeriesDefine) (
+	forgets int64, suspended bool, refused *raftlogv1.Refusal,
+) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	c := s.contents
 	call := seriesCall{seriesStore: &c.series, database: []byte(db), now: now.UnixNano(), floor: c.floor}
-	preview, refused := call.preview(m)
-	return preview, refused.message()
-}
-
-func (c *seriesCall) preview(m *raftlogv1.SeriesDefine) (SeriesPreview, *refusal) {
-	i := c.find(m.GetName())
+	i := call.find(m.GetName())
 	if i == nil {
-		fresh, refused := c.fresh(m)
-		return SeriesPreview{Suspended: refused == nil && fresh.Suspended()}, refused
+		fresh, why := call.fresh(m)
+		return 0, why == nil && fresh.Suspended(), why.message()
 	}
+	suspended = i.is.Suspended()
 	d, begins := series.DefinitionOf(m.GetDefinition()), m.GetBegins()
-	p := SeriesPreview{Suspended: i.is.Suspended()}
 	if i.is.Repeats(d, m.GetExpectedVersion(), begins...) {
-		return p, nil
+		return 0, suspended, nil
 	}
-	if full := c.roomForScopes(i.is, begun(begins)); full != nil {
-		return p, full
+	if full := call.roomFor(i.is, nil, begun(begins)); full != nil {
+		return 0, suspended, full.message()
 	}
-	forgets, err := i.is.Preview(c.now, d, m.GetExpectedVersion(), begins...)
-	p.Forgets = forgets
-	return p, refuseSeries(err)
+	forgets, err := i.is.At(call.now).Preview(d, m.GetExpectedVersion(), begins...)
+	return forgets, suspended, refuseSeries(err).message()
 }

@@ -150,8 +150,8 @@ func (p *transcript) readSeries(db string, l line) string {
 		return strings.Join(all, "; ")
 	}
 	found := p.state.ReadSeries(db, l.name(0), func(_ NamedSeries, s *series.Series) {
-		for _, scope := range s.Report(p.now.UnixNano(), 0, 100) {
-			numbers, _, err := s.Numbers(p.now.UnixNano(), scope.Scope, 0, 0, 100)
+		for _, scope := range s.At(p.now.UnixNano()).Report(0, 100) {
+			numbers, _, err := s.At(p.now.UnixNano()).Numbers(scope.Scope, 0, 0, 100)
 			if err != nil {
 				p.t.Error(err)
 			}

@@ -18,7 +18,7 @@ func fill(tb testing.TB, s *series.Series, from, to int) {
 		for n := i; n < i+100; n++ {
 			q.Keys = append(q.Keys, fmt.Sprintf("invoice-%08d", n))
 		}
-		if _, err := s.Take(int64(i+1), q); err != nil {
+		if _, err := s.TakeFor(int64(i+1), q); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -77,7 +77,7 @@ func takeEach(b *testing.B, s *series.Series, count int) (took []time.Duration) 
 	for i := range count {
 		q := series.Request{Date: today, Today: today, Keys: []string{fmt.Sprintf("document-%d", i)}}
 		begin := time.Now()
-		if _, err := s.Take(1, q); err != nil {
+		if _, err := s.TakeFor(1, q); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(begin))
@@ -98,7 +98,7 @@ func BenchmarkTake(b *testing.B) {
 				i := 0
 				for b.Loop() {
 					key := fmt.Sprintf("document-%d", i)
-					if _, err := s.Take(1, series.Request{Date: today, Today: today, Keys: []string{key}}); err != nil {
+					if _, err := s.TakeFor(1, series.Request{Date: today, Today: today, Keys: []string{key}}); err != nil {
 						b.Fatal(err)
 					}
 					if _, err := s.Confirm(1, []*raftlogv1.SeriesKey{{Key: key}}); err != nil {
@@ -123,7 +123,7 @@ func BenchmarkExpired(b *testing.B) {
 					fill(b, s, 0, keys)
 					b.StartTimer()
 					begin := time.Now()
-					if _, err := s.Take(int64(2*time.Hour), series.Request{Date: today, Today: today, Keys: []string{"late"}}); err != nil {
+					if _, err := s.TakeFor(int64(2*time.Hour), series.Request{Date: today, Today: today, Keys: []string{"late"}}); err != nil {
 						b.Fatal(err)
 					}
 					longest = max(longest, time.Since(begin))
@@ -142,7 +142,7 @@ func BenchmarkFreeze(b *testing.B) {
 			s := newSeries(b, series.Definition{Format: "{branch}-{number}"})
 			for i := range scopes {
 				q := series.Request{Date: today, Today: today, Keys: []string{fmt.Sprintf("%016d", i)}, Values: []string{fmt.Sprintf("%07d", i)}}
-				if _, err := s.Take(1, q); err != nil {
+				if _, err := s.TakeFor(1, q); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -161,7 +161,7 @@ func BenchmarkTooManyOpen(b *testing.B) {
 		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
 			s := newSeries(b, series.Definition{Format: "{number}", OnExpiry: series.ExpiryReuses, MaxOpen: 101})
 			take := func(now int64, key string, in time.Duration) {
-				if _, err := s.Take(now, series.Request{Keys: []string{key}, Date: today, Today: today, ExpiresIn: in}); err != nil {
+				if _, err := s.TakeFor(now, series.Request{Keys: []string{key}, Date: today, Today: today, ExpiresIn: in}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -179,7 +179,7 @@ func BenchmarkTooManyOpen(b *testing.B) {
 			for b.Loop() {
 				now += 2 * int64(time.Minute)
 				take(now, "x", time.Minute)
-				if _, err := s.Take(now+int64(time.Minute), series.Request{Keys: []string{"a", "b"}, Date: today, Today: today}); err == nil {
+				if _, err := s.TakeFor(now+int64(time.Minute), series.Request{Keys: []string{"a", "b"}, Date: today, Today: today}); err == nil {
 					b.Fatal("taken")
 				}
 			}

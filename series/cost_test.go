@@ -100,7 +100,7 @@ func TestTooManyOpenDoesNotGrow(t *testing.T) {
 		fill(t, s, count, count+100)
 		mustTake(t, s, late, series.Request{Keys: []string{"y"}, Date: today, Today: today, ExpiresIn: time.Minute})
 		return func() {
-			_, err := s.Take(late+int64(time.Minute), series.Request{Keys: []string{"a", "b"}, Date: today, Today: today})
+			_, err := s.TakeFor(late+int64(time.Minute), series.Request{Keys: []string{"a", "b"}, Date: today, Today: today})
 			if kind(err) != "too many open" {
 				t.Errorf("taken: %v", err)
 			}

@@ -8,8 +8,7 @@ import (
 	"github.com/idnode/idnode/series/format"
 )
 
-// Order is the order in which a scope's numbers are taken. Each value is stricter than the
-// previous.
+// Order is the order in which a scope's numbers are taken. Each value is stricter than the previous.
 type Order uint8
 
 const (
@@ -31,8 +30,7 @@ const (
 	ReleaseReuses
 )
 
-// OnExpiry is the state of an open number when its time has ended. Each value is stricter than the
-// next.
+// OnExpiry is the state of an open number whose time has ended. Each value is stricter than the next.
 type OnExpiry uint8
 
 const (
@@ -63,8 +61,7 @@ type Definition struct {
 	// dates have an order, because a later date would end the scope, and else 366.
 	MaxAheadDays int32
 
-	// TimeZone is the zone of dates that callers do not give, by its IANA name; "" is UTC.
-	// The series stores it and uses nothing of it.
+	// TimeZone is the zone of dates that callers do not give, by its IANA name; "" is UTC. It is stored alone.
 	TimeZone string
 }
 
@@ -137,8 +134,7 @@ func (d Definition) follows(old Definition) *Error {
 	return nil
 }
 
-// renumbers reports whether a definition has other texts, or other periods, than an old
-// definition.
+// renumbers reports whether a definition has other texts or periods than an old one.
 func (d Definition) renumbers(old Definition) bool {
 	return d.Format != old.Format || d.Reset != old.Reset
 }

@@ -8,17 +8,9 @@ import (
 	"github.com/idnode/idnode/series/format"
 )
 
-// Error is why a call was refused.
-type Error struct {
-	// Reason is the one that callers see.
-	Reason raftlogv1.RefusalReason
-	// Field is the field of the request, or of the definition, that is at fault.
-	Field string
-	// Detail is the text for people.
-	Detail string
-	// First is the number of a key that asked for another one, where that is the reason.
-	First *raftlogv1.SeriesNumber
-}
+// Error is why a call was refused. Field is the field of the request, or of the definition, that is
+// at fault.
+type Error raftlogv1.Refusal
 
 func (e *Error) Error() string { return e.Detail }
 
@@ -52,7 +44,7 @@ func differs(detail string, args ...any) *Error {
 func conflict(first *raftlogv1.SeriesNumber) *Error {
 	e := refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_KEY_CONFLICT, "keys", "key %q has number %d of %s, of %s",
 		first.GetKey(), first.GetNumber(), name(first.GetScope()), format.Date(first.GetDate()))
-	e.First = first
+	e.SeriesNumber = first
 	return e
 }
 

@@ -2,9 +2,34 @@ package series
 
 import (
 	"math"
+	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series/format"
 )
+
+// Request asks for numbers on a day, whatever the time is.
+type Request struct {
+	Values    []string
+	Date      format.Date
+	DateGiven bool
+	Today     format.Date
+	Keys      []string
+	Label     string
+	ExpiresIn time.Duration
+}
+
+// TakeFor is Take for a request.
+func (s *Series) TakeFor(now int64, q Request) ([]*raftlogv1.SeriesNumber, error) {
+	m := &raftlogv1.SeriesTake{Values: q.Values, Keys: q.Keys, Label: q.Label, ExpiresInNanos: int64(q.ExpiresIn)}
+	m.UtcOffsetSeconds = int32(max(math.MinInt32, int64(q.Today-format.DateAt(now, 0))*24*60*60))
+	if date, _ := datesOf(now, m); q.DateGiven || q.Date != date {
+		m.Date = proto.Int32(int32(q.Date))
+	}
+	return s.Take(now, m)
+}
 
 // Confirm, Void and Release are End for each of the states.
 func (s *Series) Confirm(now int64, keys []*raftlogv1.SeriesKey) ([]*raftlogv1.SeriesNumber, error) {

@@ -1,10 +1,13 @@
 package series
 
-import "math"
+import (
+	"math"
+
+	"github.com/idnode/idnode/series/format"
+)
 
 const (
-	// leafSize is how many numbers a leaf of a finder has, and fan how many spans the one
-	// above them has.
+	// leafSize is how many numbers a leaf of a finder has, and fan how many spans are below another.
 	leafSize = 64
 	fan      = 16
 )
@@ -17,16 +20,19 @@ func (r *record) ended(now int64) bool { return r.expires != 0 && r.expires <= n
 type span struct {
 	first, last             int64
 	endless, released, kept int32
-	day                     day
+	date                    format.Date
 }
 
-// nothing is the span of numbers of which none is open or released.
-var nothing = span{first: math.MaxInt64, last: math.MinInt64}
+// nothing is the span of numbers of which all are voided.
+var nothing = span{first: math.MaxInt64, last: math.MinInt64, date: noDate}
+
+// noDate is before every date.
+var noDate = format.FirstDate - 1
 
 func spanOf(r *record) span {
 	s := nothing
 	if r.state != Voided && r.state != 0 {
-		s.day = dayOf(r.date)
+		s.date = r.date
 	}
 	switch {
 	case r.state == Open && r.expires == 0:
@@ -45,20 +51,20 @@ func spanOf(r *record) span {
 func (a span) join(b span) span {
 	return span{
 		first: min(a.first, b.first), last: max(a.last, b.last), endless: a.endless + b.endless, released: a.released + b.released,
-		kept: a.kept + b.kept, day: max(a.day, b.day),
+		kept: a.kept + b.kept, date: max(a.date, b.date),
 	}
 }
 
 // loses reports whether the ends or the date of a span may be others because a part of it has changed.
 func (a span) loses(old, now span) bool {
-	return old.first == a.first && now.first > old.first || old.last == a.last && now.last < old.last || old.day == a.day && now.day < old.day
+	return old.first == a.first && now.first > old.first || old.last == a.last && now.last < old.last ||
+		old.date == a.date && now.date < old.date
 }
 
 // wanted is what a search looks for: numbers of any of three kinds.
 type wanted struct {
 	released bool
-	// ended are open numbers whose time has ended at a time, lasting those whose time ends
-	// later than a time, if it ends.
+	// ended are open numbers whose time has ended at a time, lasting all other open ones.
 	ended, lasting bool
 	at             int64
 }
@@ -132,7 +138,7 @@ func (f *finder) change(i int, old, now span, leaf func(i int) span) {
 		was := *s
 		s.endless, s.released, s.kept = s.endless+now.endless-old.endless, s.released+now.released-old.released, s.kept+now.kept-old.kept
 		if !was.loses(old, now) {
-			s.first, s.last, s.day = min(s.first, now.first), max(s.last, now.last), max(s.day, now.day)
+			s.first, s.last, s.date = min(s.first, now.first), max(s.last, now.last), max(s.date, now.date)
 		} else if level == 0 {
 			*s = leaf(i)
 		} else {

@@ -25,7 +25,7 @@ func TestTheFinderFindsWhatASearchFinds(t *testing.T) {
 		return keys
 	}
 	for i := 0; i < numbers; i += 100 {
-		if _, err := s.Take(1, Request{Keys: keys(i), Date: format.DateOf(2026, 1, 1), Today: format.DateOf(2026, 1, 1)}); err != nil {
+		if _, err := s.TakeFor(1, Request{Keys: keys(i), Date: format.DateOf(2026, 1, 1), Today: format.DateOf(2026, 1, 1)}); err != nil {
 			t.Fatal(err)
 		}
 	}

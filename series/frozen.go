@@ -9,14 +9,14 @@ import (
 // Frozen is a series as it was. Any goroutine may read it while the series changes.
 type Frozen struct {
 	rules
-	pages []page
-	lost  *btree.Map[string, lostKey]
+	all  *btree.Map[int32, *scope]
+	lost *btree.Map[string, lostKey]
 }
 
-// Freeze returns the series as it is now. It takes time for each 256 scopes, and copies
-// none: the series copies those that change afterwards, and of their numbers 256 at a time.
+// Freeze returns the series as it is now. It copies nothing: the series copies the scopes that
+// change afterwards, and of their numbers 256 at a time.
 func (s *Series) Freeze() Frozen {
-	return Frozen{rules: s.rules, pages: s.scopes.freeze(), lost: s.lost.Copy()}
+	return Frozen{rules: s.rules, all: s.scopes.freeze(), lost: s.lost.Copy()}
 }
 
 // Record returns the series without its numbers and its name, and what its numbers say of
@@ -39,7 +39,7 @@ func (f Frozen) final() bool {
 	for c := range f.scopes {
 		for _, slab := range c.slabs {
 			for i := range slab.records {
-				if state, _ := f.stateOf(&slab.records[i], f.now); state == Confirmed || state == Voided {
+				if state, _ := f.stateOf(&slab.records[i]); state == Confirmed || state == Voided {
 					return true
 				}
 			}
@@ -79,13 +79,7 @@ func (f Frozen) Pieces(yield func(*raftlogv1.SeriesNumbersRecord) bool) {
 
 // scopes yields all scopes.
 func (f Frozen) scopes(yield func(*scope) bool) {
-	for _, p := range f.pages {
-		for _, c := range p.scopes {
-			if !yield(c) {
-				return
-			}
-		}
-	}
+	f.all.Scan(func(_ int32, c *scope) bool { return yield(c) })
 }
 
 // Lost yields the keys whose numbers were given to others, in their order.

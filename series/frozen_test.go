@@ -221,7 +221,7 @@ func TestAPieceIsTakenAsAWhole(t *testing.T) {
 		if got := kind(s.PutNumbers(p)); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
-		if _, ok := s.WhoHas(1, "y"); ok || s.Hash() != hash || len(s.Report(1, 0, 100)) != 0 {
+		if _, ok := s.At(1).WhoHas("y"); ok || s.Hash() != hash || len(s.At(1).Report(0, 100)) != 0 {
 			t.Errorf("%s: the series has changed", name)
 		}
 	}
@@ -244,7 +244,7 @@ func TestASuspendedSeries(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Suspend()
-	if _, err := s.Take(2, request("c")); kind(err) != "suspended" {
+	if _, err := s.TakeFor(2, request("c")); kind(err) != "suspended" {
 		t.Fatalf("a suspended series gave a number: %v", err)
 	}
 	if _, err := s.Confirm(2, []*raftlogv1.SeriesKey{{Key: "a"}}); err != nil {
@@ -277,11 +277,11 @@ func TestASuspendedSeries(t *testing.T) {
 	if n := mustTake(t, s, 4, request("c"))[0]; n.Number != 5 {
 		t.Errorf("went on with %d, want 5", n.Number)
 	}
-	unknown, _, err := s.Numbers(4, []string{"2026", "BERLIN"}, series.Unknown, 0, 10)
+	unknown, _, err := s.At(4).Numbers([]string{"2026", "BERLIN"}, series.Unknown, 0, 10)
 	if err != nil || len(unknown) != 2 || unknown[1].Number != 4 || unknown[1].Key != "" {
 		t.Errorf("%+v, %v", unknown, err)
 	}
-	ulm, _, err := s.Numbers(4, []string{"2027", "ULM"}, 0, 0, 10)
+	ulm, _, err := s.At(4).Numbers([]string{"2027", "ULM"}, 0, 0, 10)
 	if err != nil || len(ulm) != 1 || !strings.HasPrefix(ulm[0].Text, "INV-ULM-2027-000001") {
 		t.Errorf("%+v, %v", ulm, err)
 	}
@@ -348,12 +348,12 @@ func TestALapsedNumberOfAnEarlierPeriod(t *testing.T) {
 	s := newSeries(t, series.Definition{OnExpiry: series.ExpiryReuses, ExpiresIn: 10})
 	first := mustTake(t, s, 1, request("a"))
 	q := request("a")
-	q.Date += 365
+	q.Date, q.Today = q.Date+365, q.Today+365
 	again := mustTake(t, s, 20, q)
 	if again[0].Text != first[0].Text || again[0].Overdue {
 		t.Errorf("got %+v, want %+v", again, first)
 	}
-	if sums := s.Report(20, 0, 100); len(sums) != 1 || sums[0].LastDate != today {
+	if sums := s.At(20).Report(0, 100); len(sums) != 1 || sums[0].LastDate != today {
 		t.Errorf("a retry began a scope, or moved its date: %+v", sums)
 	}
 }
@@ -363,7 +363,7 @@ func TestNumbersAboveAll(t *testing.T) {
 	s := newSeries(t, series.Definition{})
 	mustTake(t, s, 1, request("a"))
 	for _, above := range []int64{1, 2, 1<<63 - 1} {
-		if all, _, err := s.Numbers(1, []string{"2026", "BERLIN"}, 0, above, 10); err != nil || len(all) != 0 {
+		if all, _, err := s.At(1).Numbers([]string{"2026", "BERLIN"}, 0, above, 10); err != nil || len(all) != 0 {
 			t.Errorf("above %d: %v, %v", above, all, err)
 		}
 	}

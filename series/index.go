@@ -15,9 +15,9 @@ const (
 // maxNumber is the greatest number of a scope.
 const maxNumber = 1<<numberBits - 1
 
-func refOf(scope int, number int64) ref { return ref(scope)<<numberBits | ref(number) }
+func refOf(scope int32, number int64) ref { return ref(scope)<<numberBits | ref(number) }
 
-func (r ref) scope() int    { return int(r >> numberBits) }
+func (r ref) scope() int32  { return int32(r >> numberBits) }
 func (r ref) number() int64 { return int64(r & (1<<numberBits - 1)) }
 
 // shardBits decides how many tables an index has. Each grows by itself, so that no call
@@ -109,8 +109,7 @@ func (x *index) grow(s *shard) {
 	}
 }
 
-// drop forgets a key that is there. The entries behind it move up, so that no search ends
-// at the hole.
+// drop forgets a key that is there. The entries behind it move up: no search ends at the hole.
 func (x *index) drop(key string) {
 	s, h := x.shardOf(key)
 	mask := len(s.slots) - 1

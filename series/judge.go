@@ -2,31 +2,30 @@ package series
 
 import raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 
-// What a policy makes of a number is not stored when the number's time ends: a million may
-// end at once. A number is judged when it is looked at, and settle stores a part of what is
-// judged so already. So nothing but memory depends on when it is stored.
+// What a policy makes of a number is not stored when the number's time ends: a million may end at
+// once. A number is judged when it is looked at. Only memory depends on when settle stores that.
 
 // voidedBy returns until when the time of a number that is voided for it has ended.
-func (s *rules) voidedBy(now int64) int64 {
+func (s *rules) voidedBy() int64 {
 	if s.definition.OnExpiry == ExpiryVoids {
-		return now
+		return s.now
 	}
 	return s.voidedUntil
 }
 
 // goneBy returns until when the time of a number that counts as open no more has ended: it
 // is voided, or waits for another key.
-func (s *rules) goneBy(now int64) int64 {
+func (s *rules) goneBy() int64 {
 	if s.definition.OnExpiry == ExpiryReuses {
-		return now
+		return s.now
 	}
-	return s.voidedBy(now)
+	return s.voidedBy()
 }
 
-// stateOf returns the state of a number at a time, and the reason of a voided one.
-func (s *rules) stateOf(r *record, now int64) (State, string) {
+// stateOf returns the state of a number, and the reason of a voided one.
+func (s *rules) stateOf(r *record) (State, string) {
 	switch {
-	case r.state == Open && r.ended(s.voidedBy(now)):
+	case r.state == Open && r.ended(s.voidedBy()):
 		return Voided, ReasonExpired
 	case r.state == Released && s.definition.OnRelease == ReleaseVoids:
 		return Voided, ReasonReleased
@@ -35,27 +34,26 @@ func (s *rules) stateOf(r *record, now int64) (State, string) {
 }
 
 // lapsed reports whether a number is open, its time has ended, and another key may get it.
-func (s *rules) lapsed(r *record, now int64) bool {
-	return r.state == Open && s.definition.OnExpiry == ExpiryReuses && r.ended(now) && !r.ended(s.voidedUntil)
+func (s *rules) lapsed(r *record) bool {
+	return r.state == Open && s.definition.OnExpiry == ExpiryReuses && r.ended(s.now) && !r.ended(s.voidedUntil)
 }
 
-// count returns how many numbers of a scope are in each state at a time, and how many of the
-// open ones are overdue.
-func (s *Series) count(c *scope, now int64) (count [Unknown + 1]int64, overdue int64) {
+// count returns how many numbers of a scope are in each state, and how many open ones are overdue.
+func (s *rules) count(c *scope) (count [Unknown + 1]int64, overdue int64) {
 	count = c.count
-	voided := c.ended(s.voidedBy(now))
+	voided := c.ended(s.voidedBy())
 	count[Open] -= voided
 	count[Voided] += voided
 	if s.definition.OnRelease == ReleaseVoids {
 		count[Voided] += count[Released]
 		count[Released] = 0
 	}
-	return count, c.ended(now) - voided
+	return count, c.ended(s.now) - voided
 }
 
 // settle stores that some numbers of a scope are voided.
-func (s *Series) settle(c *scope, now int64, limit int) {
-	for ; limit > 0 && c.ends(s.voidedBy(now)); limit-- {
+func (s *rules) settle(c *scope, limit int) {
+	for ; limit > 0 && c.ends(s.voidedBy()); limit-- {
 		d, _ := c.deadlines.Min()
 		c.end(d.number, Voided, ReasonExpired)
 	}
@@ -69,8 +67,8 @@ func (s *Series) settle(c *scope, now int64, limit int) {
 const settledByKey = 2
 
 // free is what another key may get.
-func (s *rules) free(now int64) wanted {
-	return wanted{released: s.definition.OnRelease == ReleaseReuses, ended: s.definition.OnExpiry == ExpiryReuses, at: now}
+func (s *rules) free() wanted {
+	return wanted{released: s.definition.OnRelease == ReleaseReuses, ended: s.definition.OnExpiry == ExpiryReuses, at: s.now}
 }
 
 // maxLooked is how many free numbers one call looks at: it holds up all others.
@@ -79,9 +77,9 @@ const maxLooked = 1_000
 // run returns the first of the lowest count consecutive numbers that can be given: free
 // ones, but for those kept, and numbers that were never given. If the first maxLooked free
 // ones have no such run, these are the latter.
-func (s *Series) run(c *scope, now, count int64, kept map[ref]bool) int64 {
-	free := s.free(now)
-	if c.count[Released] == 0 && !(free.ended && c.ends(now)) {
+func (s *rules) run(c *scope, count int64, kept map[ref]bool) int64 {
+	free := s.free()
+	if c.count[Released] == 0 && !(free.ended && c.ends(s.now)) {
 		return c.last + 1
 	}
 	var first, next int64
@@ -105,24 +103,20 @@ func (s *Series) run(c *scope, now, count int64, kept map[ref]bool) int64 {
 	return c.last + 1
 }
 
-func (s *Series) oldest(c *scope, now int64) string {
-	if n := c.next(0, wanted{lasting: true, at: s.goneBy(now)}); n != 0 {
+func (s *rules) oldest(c *scope) string {
+	if n := c.next(0, wanted{lasting: true, at: s.goneBy()}); n != 0 {
 		return c.at(n).key()
 	}
 	return ""
 }
 
-// keepsKeys reports whether no other key can get an open number, now or after a change of
-// the definition. A series without final numbers may be redefined in every part.
-func (s *rules) keepsKeys(final func() bool) bool {
-	return s.definition.OnRelease == ReleaseVoids && s.definition.OnExpiry != ExpiryReuses && final()
-}
-
 // origin is what the numbers say of themselves where they are merged. final reports whether a
-// number is confirmed or voided.
+// number is confirmed or voided: a series without one may be redefined in every part, so that
+// other keys can get open numbers later.
 func (s *rules) origin(final func() bool) *raftlogv1.SeriesOrigin {
+	released := s.definition.OnRelease == ReleaseVoids
 	return &raftlogv1.SeriesOrigin{
-		SinceUnixNano: s.since, Version: s.version, VoidedByUnixNano: s.voidedBy(s.now),
-		ReleasedVoided: s.definition.OnRelease == ReleaseVoids, KeysStay: s.keepsKeys(final),
+		SinceUnixNano: s.since, Version: s.version, VoidedByUnixNano: s.voidedBy(), ReleasedVoided: released,
+		KeysStay: released && s.definition.OnExpiry != ExpiryReuses && final(),
 	}
 }

@@ -47,7 +47,7 @@ func TestAVoidedDateDoesNotBindTheOrder(t *testing.T) {
 				}
 			}
 			mustTake(t, s, 1, of(today+3650, "wrong"))
-			_, err := s.Take(2, of(today, "next"))
+			_, err := s.TakeFor(2, of(today, "next"))
 			if kind(err) != "date back" || !strings.Contains(err.Error(), "before "+(today+3650).String()) {
 				t.Fatalf("%s: the order of dates is broken: %v", name, err)
 			}
@@ -56,10 +56,10 @@ func TestAVoidedDateDoesNotBindTheOrder(t *testing.T) {
 			}
 			now := int64(time.Hour)
 			for _, same := range []*series.Series{s, restored(t, s.Freeze())} {
-				if sum := same.Report(now, 0, 1)[0]; sum.LastDate != last {
+				if sum := same.At(now).Report(0, 1)[0]; sum.LastDate != last {
 					t.Errorf("%s: the last date is %s, want %s", name, sum.LastDate, last)
 				}
-				if _, err := same.Take(now, of(last-1, "next")); kind(err) != "date back" {
+				if _, err := same.TakeFor(now, of(last-1, "next")); kind(err) != "date back" {
 					t.Errorf("%s: a date before the last of those that are left: %v", name, err)
 				}
 				if n := mustTake(t, same, now, of(last, "next"))[0]; n.Number != int64(before+2) {
@@ -88,7 +88,7 @@ func TestADateIsAtMostSoFarAhead(t *testing.T) {
 	} {
 		tt.d.Format = "{number}"
 		s := newSeries(t, tt.d)
-		_, err := s.Take(1, of(today+tt.most+1, "a"))
+		_, err := s.TakeFor(1, of(today+tt.most+1, "a"))
 		want := fmt.Sprintf("date %s is after %s, and today is %s", today+tt.most+1, today+tt.most, today)
 		if wrongField(err) != "date" || err.Error() != want {
 			t.Errorf("%+v: %v, want that %s", tt.d, err, want)
@@ -122,7 +122,7 @@ func TestACallersEnd(t *testing.T) {
 		for _, in := range []time.Duration{1, tt.least - 1, tt.most + 1} {
 			q := of(today, "a")
 			q.ExpiresIn = in
-			_, err := s.Take(1, q)
+			_, err := s.TakeFor(1, q)
 			if wrongField(err) != "expires_in" {
 				t.Errorf("%v where the definition has %v: %v", in, tt.defined, err)
 			}

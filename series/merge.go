@@ -2,8 +2,7 @@ package series
 
 import raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 
-// NewFromBackup returns the series of a backup, suspended and still without numbers. The errors
-// are those of Restore.
+// NewFromBackup returns the series of a backup, suspended and without numbers. Its errors are Restore's.
 func NewFromBackup(b *raftlogv1.SeriesRecord) (*Series, error) {
 	if b.GetVersion() >= maxVersion {
 		return nil, invalid("version", "is out of range")
@@ -13,8 +12,7 @@ func NewFromBackup(b *raftlogv1.SeriesRecord) (*Series, error) {
 	return restore(r)
 }
 
-// Merge merges a series of a backup into this one; its numbers follow. The newest definition
-// wins.
+// Merge merges a series of a backup into this one; its numbers follow. The newest definition wins.
 //
 // Of two series of one name that began at different times, such as before and after a
 // definition that forgot all numbers, the one with final numbers stays, or else the newer
@@ -42,16 +40,15 @@ func (s *Series) Merge(b *raftlogv1.SeriesRecord) error {
 	case s.final() && b.GetFinal(), !s.replaceable() && (b.GetFinal() || other.since > s.since):
 		return otherSeries()
 	case !s.final() && (b.GetFinal() || other.since > s.since):
-		s.clear()
-		s.rules, s.format = other.rules, other.format
+		*s = *other
 	}
 	return nil
 }
 
 // final reports whether a number is confirmed or voided.
-func (s *Series) final() bool {
-	for c := range s.scopes.from(0) {
-		if count, _ := s.count(c, s.now); count[Confirmed]+count[Voided] > 0 {
+func (v *View) final() bool {
+	for c := range v.scopes.from(0) {
+		if count, _ := v.count(c); count[Confirmed]+count[Voided] > 0 {
 			return true
 		}
 	}
@@ -59,11 +56,11 @@ func (s *Series) final() bool {
 }
 
 // replaceable reports whether the series has given nothing since it was restored.
-func (s *Series) replaceable() bool {
-	if s.suspended {
+func (v *View) replaceable() bool {
+	if v.suspended {
 		return true
 	}
-	for c := range s.scopes.from(0) {
+	for c := range v.scopes.from(0) {
 		if !c.empty() {
 			return false
 		}
@@ -99,7 +96,7 @@ func (s *Series) MergeNumbers(p *raftlogv1.SeriesNumbersRecord) error {
 	if err != nil {
 		return err
 	}
-	m := &merging{series: s, scope: c, piece: p}
+	m := &merging{Series: s, scope: c, piece: p}
 	numbers, err := s.recordsOf(c, p)
 	if err != nil {
 		return err
@@ -115,9 +112,9 @@ func (s *Series) MergeNumbers(p *raftlogv1.SeriesNumbersRecord) error {
 
 // merging is a piece of a backup that is merged.
 type merging struct {
-	series *Series
-	scope  *scope // As it is before.
-	piece  *raftlogv1.SeriesNumbersRecord
+	*Series
+	scope *scope // As it is before.
+	piece *raftlogv1.SeriesNumbersRecord
 	// own is the series' origin, once it is needed.
 	own *raftlogv1.SeriesOrigin
 	// taken has the numbers that change, and what they become.
@@ -131,8 +128,8 @@ type mergedNumber struct {
 
 // offset returns the last number from before the scope, as it will be.
 func (m *merging) offset() int64 {
-	c, s := m.scope, m.series
-	if !c.empty() || len(m.piece.GetNumbers()) == 0 && c.index < s.scopes.len && m.piece.GetOrigin().GetVersion() < s.version {
+	c := m.scope
+	if !c.empty() || len(m.piece.GetNumbers()) == 0 && m.scopes.has(c) && m.piece.GetOrigin().GetVersion() < m.version {
 		return c.offset
 	}
 	return offsetOf(m.piece)
@@ -176,7 +173,7 @@ func (m *merging) mine(r *record) record {
 		return *r
 	}
 	if m.own == nil {
-		m.own = m.series.origin(m.series.final)
+		m.own = m.origin(m.final)
 	}
 	return left(m.own, *r)
 }
@@ -187,11 +184,12 @@ func (m *merging) elsewhere(number int64, n *record) bool {
 	if n.owner() == "" {
 		return false
 	}
-	at := m.series.index.find(n.key())
+	at := m.index.find(n.key())
 	if at == 0 || at == refOf(m.scope.index, number) {
 		return false
 	}
-	other := m.mine(m.series.scopes.at(at.scope()).at(at.number()))
+	_, r := m.record(at)
+	other := m.mine(r)
 	return other.owner() != "" && (other.state != Unknown || other.taken > n.taken)
 }
 
@@ -239,19 +237,18 @@ func newest(a, b *record) known {
 
 func (m *merging) changes() bool {
 	c := m.scope
-	return len(m.taken) > 0 || m.piece.GetClosed() && !c.closed || c.index == m.series.scopes.len || c.offset != m.offset()
+	return len(m.taken) > 0 || m.piece.GetClosed() && !c.closed || !m.scopes.has(c) || c.offset != m.offset()
 }
 
 func (m *merging) carryOut() {
-	s, offset := m.series, m.offset()
-	s.Suspend()
-	s.begin(m.scope)
-	c := s.scopes.own(m.scope.index)
+	offset := m.offset()
+	m.Suspend()
+	c := m.scopes.begin(m.scope)
 	if c.empty() {
 		c.moveTo(offset)
 	}
 	for i := range m.taken {
-		s.replace(c, m.taken[i].number, &m.taken[i].record)
+		m.replace(c, m.taken[i].number, &m.taken[i].record)
 	}
 	if m.piece.GetClosed() {
 		c.close()
@@ -260,15 +257,15 @@ func (m *merging) carryOut() {
 
 // replace gives a number another state, or adds it behind the last one. Another number of its key
 // has no certain owner any more.
-func (s *Series) replace(c *scope, number int64, r *record) {
-	if at := s.index.find(r.owner()); at != 0 && at != refOf(c.index, number) {
-		s.index.drop(r.owner())
-		s.scopes.own(at.scope()).change(at.number(), func(r *record) { r.shared = true })
+func (m *merging) replace(c *scope, number int64, r *record) {
+	if at := m.index.find(r.owner()); at != 0 && at != refOf(c.index, number) {
+		m.index.drop(r.owner())
+		m.scopes.own(at.scope()).change(at.number(), func(r *record) { r.shared = true })
 	}
 	if number > c.last {
 		number = c.add()
 	} else if own := c.at(number).owner(); own != "" {
-		s.index.drop(own)
+		m.index.drop(own)
 	}
-	s.store(c, number, r)
+	m.store(c, number, r)
 }

@@ -211,7 +211,7 @@ func TestAnUnknownNumberTakesTheKeyOfABackup(t *testing.T) {
 		"k1": series.Confirmed, "k2": series.Unknown, "k3": series.Confirmed,
 		"k4": series.Unknown,
 	} {
-		if n, ok := restored.WhoHas(1<<60, key); !ok || series.State(n.GetState()) != want {
+		if n, ok := restored.At(1 << 60).WhoHas(key); !ok || series.State(n.GetState()) != want {
 			t.Errorf("%s has %+v, %t, want it %s", key, n, ok, want)
 		}
 	}
@@ -234,7 +234,7 @@ func TestAKeyThatTookAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	older := s.Freeze()
-	scope := s.Report(3, 0, 1)[0].Scope
+	scope := s.At(3).Report(0, 1)[0].Scope
 	if _, err := s.Reconcile(4, scope, []*raftlogv1.SeriesKey{{Number: 2}}, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestAKeyThatTookAgain(t *testing.T) {
 		"older first": fromBackups(t, older, newer),
 		"newer first": fromBackups(t, newer, older),
 	} {
-		if n, ok := got.WhoHas(6, "b"); !ok || n.Number != 3 || got.Hash() != want.Hash() {
+		if n, ok := got.At(6).WhoHas("b"); !ok || n.Number != 3 || got.Hash() != want.Hash() {
 			t.Errorf("%s: b has %+v\n%s\nthe newer one:\n%s", name, n, sorted(got), sorted(want))
 		}
 	}

@@ -600,9 +600,12 @@ func (h *history) take() {
 		Today:     format.DateOf(2026, 12, 29) + format.Date(h.IntN(4)),
 		DateGiven: h.IntN(2) == 0, Keys: h.keys(), ExpiresIn: time.Duration(h.one(0, 0, 7) * tick), Label: []string{"", "till 7"}[h.IntN(2)],
 	}
+	if !q.DateGiven {
+		q.Date = q.Today
+	}
 	want, why := h.m.take(h.now, q)
 	h.log = append(h.log, fmt.Sprintf("%d: take %+v: %v %s", h.now, q, want, why))
-	got, err := h.s.Take(h.now, q)
+	got, err := h.s.TakeFor(h.now, q)
 	if kind(err) != why {
 		h.fail("got %v, want %q", err, why)
 	}
@@ -761,7 +764,7 @@ func (h *history) redefine() {
 	}
 	field := h.m.wrongField(h.now, next, begins)
 	h.log = append(h.log, fmt.Sprintf("%d: redefine %+v, %+v: %s", h.now, next, begins, field))
-	forgets, preview := h.s.Preview(h.now, next, version, begins...)
+	forgets, preview := h.s.At(h.now).Preview(next, version, begins...)
 	err := h.s.Redefine(h.now, next, version, begins...)
 	if kind(err) != kind(preview) {
 		h.fail("the preview said %v, and then it was %v", preview, err)
@@ -792,7 +795,7 @@ func (h *history) delete() {
 	}
 	d, begins := h.definition(), h.begins()
 	h.log = append(h.log, fmt.Sprintf("%d: delete, define %+v, %+v: %s", h.now, d, begins, why))
-	if err := h.s.CheckDelete(h.now, version); kind(err) != why {
+	if err := h.s.At(h.now).CheckDelete(version); kind(err) != why {
 		h.fail("got %v, want %q", err, why)
 	}
 	if why == "" {
@@ -887,7 +890,7 @@ func (h *history) compare() {
 		h.fail("%d keys of %d bytes, want %d of %d", gotKeys, gotBytes, keys, bytes)
 	}
 	later := h.now + h.one(0, 6)*tick
-	sums := h.s.Report(later, 0, 100)
+	sums := h.s.At(later).Report(0, 100)
 	if len(sums) != len(h.m.scopes) {
 		h.fail("%d scopes, want %d", len(sums), len(h.m.scopes))
 	}
@@ -896,7 +899,7 @@ func (h *history) compare() {
 		if x.Scope[1] != c.branch {
 			h.fail("%v is spelled as %s", x.Scope, c.branch)
 		}
-		numbers, next, err := h.s.Numbers(later, x.Scope, 0, 0, 1000)
+		numbers, next, err := h.s.At(later).Numbers(x.Scope, 0, 0, 1000)
 		if paged := h.pages(later, x.Scope, 0); next != 0 ||
 			!slices.EqualFunc(paged, numbers, func(a, b *raftlogv1.SeriesNumber) bool { return a.Text == b.Text }) {
 			h.fail("%v in pages is %+v, and %+v at once", x.Scope, paged, numbers)
@@ -919,7 +922,7 @@ func (h *history) compare() {
 				h.fail("the text is %s, want %s", n.Text, text)
 			}
 			text := []string{n.Text, strings.ToLower(n.Text), strings.ToUpper(n.Text)}[h.IntN(3)]
-			if found, ok, err := h.s.Find(later, text); err != nil || !ok || found.Key != n.Key || found.Number != n.Number {
+			if found, ok, err := h.s.At(later).Find(text); err != nil || !ok || found.Key != n.Key || found.Number != n.Number {
 				h.fail("%s is %+v, %t, %v", n.Text, found, ok, err)
 			}
 			*map[series.State]*int64{
@@ -943,7 +946,7 @@ func (h *history) compare() {
 // pages lists the numbers of a scope two at a time.
 func (h *history) pages(now int64, scope []string, state series.State) (all []*raftlogv1.SeriesNumber) {
 	for above := int64(0); ; {
-		page, next, err := h.s.Numbers(now, scope, state, above, 2)
+		page, next, err := h.s.At(now).Numbers(scope, state, above, 2)
 		if err != nil || len(page) > 2 {
 			h.fail("%+v, %v", page, err)
 		}

@@ -8,8 +8,7 @@ import (
 
 // Reconcile says what the books have of unknown numbers of a scope, of all or none. One with
 // a key is confirmed for it. One without a key is voided: no document has it. The reason is
-// ReasonNotInBooks unless another one is given. A number that is what is said already stays
-// as it is.
+// ReasonNotInBooks unless another one is given. A number that is what is said already stays.
 //
 // A number that its key has kept is confirmed for no other one, for no other key can have
 // got it. The error is *Error.
@@ -21,13 +20,13 @@ func (s *Series) Reconcile(now int64, values []string, books []*raftlogv1.Series
 	if err := checkReconciled(books); err != nil {
 		return nil, err
 	}
-	c, err := s.find(values)
+	c, err := s.scopes.find(values)
 	if err != nil {
 		return nil, err
 	}
-	now = s.advance(now)
+	s.advance(now)
 	for _, b := range books {
-		if err := s.judgeReconciled(now, c, b); err != nil {
+		if err := s.judgeReconciled(c, b); err != nil {
 			return nil, err
 		}
 	}
@@ -35,9 +34,9 @@ func (s *Series) Reconcile(now int64, values []string, books []*raftlogv1.Series
 	numbers := make([]*raftlogv1.SeriesNumber, len(books))
 	for i, b := range books {
 		if c.at(b.GetNumber()).state == Unknown {
-			s.reconcile(now, c, b, reason)
+			s.reconcile(c, b, reason)
 		}
-		numbers[i] = s.number(c, b.GetNumber(), now)
+		numbers[i] = s.number(c, b.GetNumber())
 	}
 	return numbers, nil
 }
@@ -48,36 +47,42 @@ func checkReconciled(books []*raftlogv1.SeriesKey) error {
 		return invalid("numbers", "are not 1 to 1000")
 	}
 	seen := make(map[int64]bool, len(books))
-	keys := make([]string, 0, len(books))
 	for _, b := range books {
 		if seen[b.GetNumber()] {
 			return invalid("numbers", "have one twice")
 		}
 		seen[b.GetNumber()] = true
+	}
+	if keys := KeysInBooks(books); len(keys) > 0 {
+		return checkKeys(keys)
+	}
+	return nil
+}
+
+// KeysInBooks returns the keys of numbers that have documents.
+func KeysInBooks(books []*raftlogv1.SeriesKey) (keys []string) {
+	for _, b := range books {
 		if b.GetKey() != "" {
 			keys = append(keys, b.GetKey())
 		}
 	}
-	if len(keys) == 0 {
-		return nil
-	}
-	return checkKeys(keys)
+	return keys
 }
 
 // judgeReconciled refuses what cannot be said of a number.
-func (s *Series) judgeReconciled(now int64, c *scope, b *raftlogv1.SeriesKey) error {
+func (v *View) judgeReconciled(c *scope, b *raftlogv1.SeriesKey) error {
 	if b.GetNumber() <= c.offset || b.GetNumber() > c.last {
 		return invalid("numbers", "have one that is none of the scope")
 	}
 	r := c.at(b.GetNumber())
 	if b.GetKey() != "" {
-		if other, ok := s.keptBy(b.GetKey(), now); ok && other != refOf(c.index, b.GetNumber()) {
-			return conflict(s.number(s.scopes.at(other.scope()), other.number(), now))
+		if other := v.keptBy(b.GetKey()); other != 0 && other != refOf(c.index, b.GetNumber()) {
+			return conflict(v.number(v.scopes.at(other.scope()), other.number()))
 		}
 	}
-	switch state, reason := s.stateOf(r, now); {
+	switch state, reason := v.stateOf(r); {
 	case state == Unknown && r.owner() != "" && b.GetKey() != "" && b.GetKey() != r.key():
-		return conflict(s.number(c, b.GetNumber(), now))
+		return conflict(v.number(c, b.GetNumber()))
 	case state == Unknown, state == Confirmed && b.GetKey() == r.key(), state == Voided && b.GetKey() == "" && r.key() == "":
 		return nil
 	default:
@@ -85,18 +90,21 @@ func (s *Series) judgeReconciled(now int64, c *scope, b *raftlogv1.SeriesKey) er
 	}
 }
 
-// keptBy returns the number of a key; false if it has none, or has released it.
-func (s *Series) keptBy(key string, now int64) (ref, bool) {
-	at := s.index.find(key)
+// keptBy returns the number of a key; 0 if it has none, or has released it.
+func (v *View) keptBy(key string) ref {
+	at := v.index.find(key)
 	if at == 0 {
-		return 0, false
+		return 0
 	}
-	state, _ := s.stateOf(s.scopes.at(at.scope()).at(at.number()), now)
-	return at, state != Released
+	_, r := v.record(at)
+	if state, _ := v.stateOf(r); state == Released {
+		return 0
+	}
+	return at
 }
 
 // reconcile ends an unknown number.
-func (s *Series) reconcile(now int64, c *scope, b *raftlogv1.SeriesKey, reason string) {
+func (s *Series) reconcile(c *scope, b *raftlogv1.SeriesKey, reason string) {
 	r := c.at(b.GetNumber())
 	switch own := r.owner(); {
 	case own != "" && own == b.GetKey():
@@ -115,7 +123,7 @@ func (s *Series) reconcile(now int64, c *scope, b *raftlogv1.SeriesKey, reason s
 	s.detach(b.GetKey())
 	c.change(b.GetNumber(), func(r *record) {
 		if r.key() != b.GetKey() {
-			r.taken = max(now, r.taken+1)
+			r.taken = max(s.now, r.taken+1)
 			r.write(b.GetKey(), "", "")
 		}
 		r.state, r.shared = Confirmed, false

@@ -75,14 +75,14 @@ func TestWhoKeepsANumber(t *testing.T) {
 		case "expire":
 			other := request("in another scope")
 			other.Values = []string{"ULM"}
-			_, err = s.Take(int64(time.Hour), other)
+			_, err = s.TakeFor(int64(time.Hour), other)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.Suspend()
 		name := fmt.Sprintf("on release %d, on expiry %d, %s", tt.onRelease, tt.onExpiry, tt.end)
-		if n, keeps := s.WhoHas(2, "stays"); keeps != tt.keeps || keeps && n.State != uint32(series.Unknown) || s.Verify() != nil {
+		if n, keeps := s.At(2).WhoHas("stays"); keeps != tt.keeps || keeps && n.State != uint32(series.Unknown) || s.Verify() != nil {
 			t.Errorf("%s: %+v, %t, %v", name, n, keeps, s.Verify())
 		}
 		if err := s.Resume(2, nil, false); err != nil {

@@ -14,7 +14,7 @@ func TestADefinitionIsUndone(t *testing.T) {
 	mustTake(t, s, 1, series.Request{Values: []string{"x"}, Date: today, Today: today, Keys: []string{"a", "b", "c"}})
 	d := series.Definition{Format: "INV-{number:4}", OnRelease: series.ReleaseReuses, OnExpiry: series.ExpiryReuses}
 	begin := &raftlogv1.SeriesBegin{First: 100}
-	if forgets, err := s.Preview(2, d, 1, begin); forgets != 3 || err != nil {
+	if forgets, err := s.At(2).Preview(d, 1, begin); forgets != 3 || err != nil {
 		t.Errorf("%d numbers would be forgotten, %v", forgets, err)
 	}
 	if err := s.Redefine(2, d, 1, begin); err != nil || !s.Repeats(d, 1, begin) {
@@ -30,14 +30,14 @@ func TestADefinitionIsUndone(t *testing.T) {
 	d.MaxOpen = 1
 	for _, d.OnRelease = range []series.OnRelease{series.ReleaseVoids, series.ReleaseReuses} {
 		_, version := s.Definition()
-		if forgets, err := s.Preview(4, d, version); forgets != 0 || err != nil {
+		if forgets, err := s.At(4).Preview(d, version); forgets != 0 || err != nil {
 			t.Errorf("%d numbers would be forgotten, %v", forgets, err)
 		}
 		if err := s.Redefine(4, d, version); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n, ok := s.WhoHas(4, "c"); !ok || n.Number != 100 {
+	if n, ok := s.At(4).WhoHas("c"); !ok || n.Number != 100 {
 		t.Errorf("%+v", n)
 	}
 }
@@ -73,15 +73,15 @@ func TestADefinitionThatIsInTheBooks(t *testing.T) {
 			t.Fatal(err)
 		}
 		hash := s.Hash()
-		if err := s.CheckDelete(2, 1); kind(err) != tt.why {
+		if err := s.At(2).CheckDelete(1); kind(err) != tt.why {
 			t.Errorf("%s: deleted: %v", name, err)
 		}
-		if err := s.CheckDelete(2, 2); says(err) != "the definition has version 1, not 2" {
+		if err := s.At(2).CheckDelete(2); says(err) != "the definition has version 1, not 2" {
 			t.Errorf("%s: an old version is deleted: %v", name, err)
 		}
 		d, _ := s.Definition()
 		d.Format = "X-" + d.Format
-		_, err := s.Preview(2, d, 1)
+		_, err := s.At(2).Preview(d, 1)
 		if s.Hash() != hash {
 			t.Errorf("%s: a preview changed the series", name)
 		}

@@ -1,8 +1,6 @@
 package series
 
 import (
-	"slices"
-
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series/format"
 )
@@ -52,9 +50,7 @@ func (s *Series) PutNumbers(p *raftlogv1.SeriesNumbersRecord) error {
 	if err := s.checkNext(c, p, numbers); err != nil {
 		return err
 	}
-	s.begin(c)
-	c = s.scopes.own(c.index)
-	if c.empty() {
+	if c = s.scopes.begin(c); c.empty() {
 		c.moveTo(offsetOf(p))
 	}
 	for i := range numbers {
@@ -69,12 +65,11 @@ func (s *Series) PutNumbers(p *raftlogv1.SeriesNumbersRecord) error {
 // offsetOf returns the last number from before the scope of a piece.
 func offsetOf(p *raftlogv1.SeriesNumbersRecord) int64 { return max(p.GetBegin(), 1) - 1 }
 
-// recordsOf returns the numbers of a piece. It refuses what no piece of a series has, in a scope of
-// it.
-func (s *Series) recordsOf(c *scope, p *raftlogv1.SeriesNumbersRecord) ([]record, error) {
-	first, count := p.GetFirst(), int64(len(p.GetNumbers()))
+// recordsOf returns the numbers of a piece. It refuses what no piece of a scope has.
+func (x *contents) recordsOf(c *scope, p *raftlogv1.SeriesNumbersRecord) ([]record, error) {
+	first, count, most := p.GetFirst(), int64(len(p.GetNumbers())), x.most()
 	switch {
-	case p.GetBegin() < 0 || p.GetBegin() > s.most():
+	case p.GetBegin() < 0 || p.GetBegin() > most:
 		return nil, invalid("begin", "is none of the format")
 	case count > slabSize:
 		return nil, invalid("numbers", "are more than 256")
@@ -82,7 +77,7 @@ func (s *Series) recordsOf(c *scope, p *raftlogv1.SeriesNumbersRecord) ([]record
 		return nil, invalid("numbers", "are empty")
 	case first <= offsetOf(p):
 		return nil, invalid("numbers", "do not follow those before them")
-	case first > s.most() || first+count-1 > s.most():
+	case first > most || first+count-1 > most:
 		return nil, invalid("numbers", "are more than the format has")
 	}
 	keys, checked := make(map[string]bool, count), format.LastDate+1
@@ -90,7 +85,7 @@ func (s *Series) recordsOf(c *scope, p *raftlogv1.SeriesNumbersRecord) ([]record
 	for i, n := range p.GetNumbers() {
 		// Neighbours mostly have one date, and a date costs more than all the rest.
 		date := format.Date(n.GetDate())
-		if date != checked && !s.dated(c, date) {
+		if date != checked && !x.dated(c, date) {
 			return nil, invalid("numbers", "have one with a wrong date")
 		}
 		checked = date
@@ -102,22 +97,6 @@ func (s *Series) recordsOf(c *scope, p *raftlogv1.SeriesNumbersRecord) ([]record
 	return records, nil
 }
 
-// scopeOf returns the scope with some values; a new one is not begun yet.
-func (s *Series) scopeOf(values []string) (*scope, error) {
-	if c := s.lookUp(values); c != nil {
-		return c, nil
-	}
-	if s.scopes.len >= MaxScopes {
-		return nil, invalid("scope", "is one too many")
-	}
-	date, given, err := s.format.ParseScope(values)
-	if err != nil {
-		return nil, err
-	}
-	values, err = s.format.Scope(date, given)
-	return s.newScope(values), err
-}
-
 // checkNext finds what does not come next.
 func (s *Series) checkNext(c *scope, p *raftlogv1.SeriesNumbersRecord, numbers []record) error {
 	last := c.last
@@ -127,32 +106,25 @@ func (s *Series) checkNext(c *scope, p *raftlogv1.SeriesNumbersRecord, numbers [
 	switch {
 	case !c.empty() && c.offset != offsetOf(p):
 		return invalid("begin", "is another one than before")
-	case p.GetFirst() != last+1 || c.index < s.scopes.len && len(numbers) == 0:
+	case p.GetFirst() != last+1 || s.scopes.has(c) && len(numbers) == 0:
 		return invalid("numbers", "do not follow those before them")
 	}
 	for i := range numbers {
 		switch r := &numbers[i]; {
 		case s.suspended && (r.state == Open || r.state == Released):
 			return invalid("numbers", "have one that is open or released, and the series is suspended")
-		case r.owner() != "" && s.knows(r.owner()):
+		case r.owner() != "" && s.Knows(r.owner()):
 			return invalid("keys", "are known already")
 		}
 	}
 	return nil
 }
 
-func (s *Series) most() int64 { return min(s.format.Most(), maxNumber) }
-
-func (s *Series) dated(c *scope, d format.Date) bool {
-	values, err := s.format.Scope(d, c.given())
-	return err == nil && slices.Equal(values, c.values)
-}
-
 // store gives a number of a scope a record. No other key has the number.
-func (s *Series) store(c *scope, number int64, stored *record) {
+func (t *keyTable) store(c *scope, number int64, stored *record) {
 	c.change(number, func(r *record) { *r = *stored })
 	if key := stored.owner(); key != "" {
-		s.index.set(key, refOf(c.index, number))
+		t.index.set(key, refOf(c.index, number))
 	}
 }
 
@@ -172,8 +144,7 @@ func (r *record) fill(n *raftlogv1.SeriesStored) {
 	n.TakenUnixNano, n.ExpiresUnixNano, n.Reason = r.taken, r.expires, r.reason()
 }
 
-// checkStored finds what no series would have stored. It adds the key to keys, which has those of
-// the numbers before.
+// checkStored finds what no series would have stored. keys are those of the numbers before.
 func checkStored(n *raftlogv1.SeriesStored, keys map[string]bool) error {
 	key, state := n.GetKey(), State(small(n.GetState()))
 	switch {
@@ -195,13 +166,7 @@ func checkStored(n *raftlogv1.SeriesStored, keys map[string]bool) error {
 		return invalid("keys", "are known already")
 	}
 	keys[key] = keys[key] || !n.GetShared()
-	return checkKeys([]string{key})
-}
-
-// knows reports whether a key has a number, or had one that another got.
-func (s *Series) knows(key string) bool {
-	_, lost := s.lost.Get(key)
-	return lost || s.index.find(key) != 0
+	return checkKey(key)
 }
 
 // PutLost adds a key of a frozen series whose number was given to another, unless the
@@ -210,10 +175,10 @@ func (s *Series) PutLost(m *raftlogv1.SeriesLostRecord) error {
 	if m.GetNumber() < 1 || m.GetNumber() > s.most() {
 		return invalid("number", "is out of range")
 	}
-	if err := checkKeys([]string{m.GetKey()}); err != nil {
+	if err := checkKey(m.GetKey()); err != nil {
 		return err
 	}
-	if !s.knows(m.GetKey()) {
+	if !s.Knows(m.GetKey()) {
 		s.lose(m.GetKey(), lostKey{number: m.GetNumber(), released: m.GetReleased()})
 	}
 	return nil

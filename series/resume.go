@@ -5,10 +5,6 @@ import (
 	"github.com/idnode/idnode/series/format"
 )
 
-// Suspended reports whether the series gives no numbers. What it has can be confirmed,
-// voided and released.
-func (s *Series) Suspended() bool { return s.suspended }
-
 // Suspend has the series give no numbers until Resume, because it may lack the newest ones.
 //
 // Every number that is open, or that waits for another key, becomes Unknown: it may be on a
@@ -22,38 +18,28 @@ func (s *Series) Suspend() {
 	s.suspended, s.voidedUntil = true, 0 // No number is open.
 }
 
+// forgetAll makes the numbers that have no last state what is left of them.
 func (s *Series) forgetAll() {
-	keep := s.keepsKeys(s.final)
-	for i := range s.scopes.len {
+	o := s.origin(s.final)
+	for i := range int32(s.scopes.len()) {
 		if c := s.scopes.at(i); c.count[Open]+c.count[Released] > 0 {
-			s.forget(s.scopes.own(i), keep)
+			s.forget(s.scopes.own(i), o)
 		}
 	}
-	s.lost.Scan(func(key string, l lostKey) bool {
-		s.hash.Remove(l.hash(key))
-		return true
-	})
-	s.lost, s.lostBytes = newLost(), 0
+	s.regainAll()
 }
 
-// forget makes the numbers of a scope unknown that have no last state.
-func (s *Series) forget(c *scope, keep bool) {
-	left := c.count[Open] + c.count[Released]
-	for n := c.last; left > 0; n-- {
+func (s *Series) forget(c *scope, o *raftlogv1.SeriesOrigin) {
+	for n := c.last; c.count[Open]+c.count[Released] > 0; n-- {
 		r := c.at(n)
 		if r.state != Open && r.state != Released {
 			continue
 		}
-		left--
-		if state, reason := s.stateOf(r, s.now); state == Voided {
-			c.end(n, Voided, reason)
-			continue
+		known := left(o, *r)
+		if owner := r.owner(); owner != "" && known.owner() == "" {
+			s.index.drop(owner)
 		}
-		shared := !keep || r.key() == ""
-		if shared && r.key() != "" {
-			s.index.drop(r.key())
-		}
-		c.change(n, func(r *record) { r.state, r.expires, r.shared = Unknown, 0, shared })
+		c.change(n, func(r *record) { *r = known })
 	}
 }
 
@@ -81,12 +67,10 @@ func (s *Series) Resume(now int64, books []*raftlogv1.SeriesInBooks, more bool) 
 	return nil
 }
 
-// extend adds the numbers of the books that a scope does not know. They have no time at
-// which a key got them.
+// extend adds the numbers of the books that a scope does not know. No key got them at a known time.
 func (s *Series) extend(c *scope, b *raftlogv1.SeriesInBooks) {
-	s.begin(c)
-	c = s.scopes.own(c.index)
-	date := max(c.begins, s.lastDate(c, s.now))
+	c = s.scopes.begin(c)
+	date := max(c.begins, s.lastDate(c))
 	if b.LastDate != nil {
 		date = format.Date(b.GetLastDate())
 	}
@@ -100,52 +84,52 @@ func (s *Series) extend(c *scope, b *raftlogv1.SeriesInBooks) {
 }
 
 // checkBooks refuses numbers, dates and scopes that cannot be.
-func (s *Series) checkBooks(books []*raftlogv1.SeriesInBooks) error {
+func (v *View) checkBooks(books []*raftlogv1.SeriesInBooks) error {
 	invalid := func(detail string) error { return invalid("books", detail) }
 	seen, begins, unknown := map[string]bool{}, 0, int64(0)
 	for _, b := range books {
-		if seen[scopeName(b.GetScope())] {
+		if seen[ScopeName(b.GetScope())] {
 			return invalid("have a scope twice")
 		}
-		seen[scopeName(b.GetScope())] = true
-		c, err := s.scopeOf(b.GetScope())
+		seen[ScopeName(b.GetScope())] = true
+		c, err := v.scopeOf(b.GetScope())
 		if err != nil {
 			return err
 		}
-		if detail := s.wrongBooks(c, b); detail != "" {
+		if detail := v.wrongBooks(c, b); detail != "" {
 			return invalid(detail)
 		}
 		unknown += max(0, b.GetLast()-c.last)
-		if c.index == s.scopes.len {
+		if !v.scopes.has(c) {
 			begins++
 		}
 	}
 	switch {
 	case unknown > MaxUnknownAtOnce:
 		return invalid("are together more than 1,000,000 beyond the numbers that are known")
-	case s.scopes.len+begins > MaxScopes:
+	case v.scopes.len()+begins > MaxScopes:
 		return invalid("have too many scopes")
 	}
 	return nil
 }
 
 // wrongBooks says what the books cannot have of a scope.
-func (s *Series) wrongBooks(c *scope, b *raftlogv1.SeriesInBooks) string {
-	beyond, ordered := b.GetLast() > c.last, s.definition.Order != OrderAny
+func (v *View) wrongBooks(c *scope, b *raftlogv1.SeriesInBooks) string {
+	beyond, ordered := b.GetLast() > c.last, v.definition.Order != OrderAny
 	switch {
-	case b.GetLast() < 1 || b.GetLast() > s.most():
+	case b.GetLast() < 1 || b.GetLast() > v.most():
 		return "have a number that is none of the format"
-	case !s.suspended && beyond:
+	case !v.suspended && beyond:
 		return "are beyond the numbers of a series that is not suspended"
-	case !s.suspended && b.GetClosed() && !c.closed:
+	case !v.suspended && b.GetClosed() && !c.closed:
 		return "close a scope of a series that is not suspended"
 	case b.GetLast()-c.last > MaxUnknown:
 		return "are more than 100,000 beyond a number that is known"
-	case b.LastDate != nil && !s.dated(c, format.Date(b.GetLastDate())):
+	case b.LastDate != nil && !v.dated(c, format.Date(b.GetLastDate())):
 		return "have a last date that is not in the scope"
 	case beyond && ordered && b.LastDate == nil:
 		return "have numbers beyond those that are known, and no last date"
-	case beyond && ordered && format.Date(b.GetLastDate()) < s.lastDate(c, s.now):
+	case beyond && ordered && format.Date(b.GetLastDate()) < v.lastDate(c):
 		return "have a last date before that of a number that is known"
 	}
 	return ""

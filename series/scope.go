@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/internal/statehash"
 	"github.com/idnode/idnode/series/format"
 )
 
@@ -44,8 +45,7 @@ type record struct {
 	date             format.Date
 	keyLen, labelLen uint8
 	state            State
-	// shared means that the number is unknown, and that another key may have got it: its own
-	// key is a hint for people.
+	// shared means that another key may have got the unknown number: its own is a hint for people.
 	shared bool
 }
 
@@ -63,12 +63,8 @@ func (r *record) reason() string { return r.text[int(r.keyLen)+int(r.labelLen):]
 
 // write stores the texts, in memory of their own.
 func (r *record) write(key, label, reason string) {
-	var b strings.Builder
-	b.Grow(len(key) + len(label) + len(reason))
-	b.WriteString(key)
-	b.WriteString(label)
-	b.WriteString(reason)
-	r.text, r.keyLen, r.labelLen = b.String(), uint8(len(key)), uint8(len(label))
+	r.text = strings.Join([]string{key, label, reason}, "")
+	r.keyLen, r.labelLen = uint8(len(key)), uint8(len(label))
 }
 
 // slabSize is how many records are allocated, and copied when they change, at once.
@@ -77,7 +73,7 @@ const slabSize = 256
 // slab is some consecutive records.
 type slab struct {
 	records []record
-	epoch   uint64
+	epoch   uint32
 }
 
 // deadline is when an open number's time ends.
@@ -91,23 +87,23 @@ func (d deadline) before(e deadline) bool { return d.at < e.at || d.at == e.at &
 // scope is the numbers that count together: those of a branch in a year. Its records
 // change in change and add alone, which keep the hash and all that is derived.
 //
-// Invariant: every number above offset, up to last, has a record, and its state is one of
-// five.
+// Invariant: every number above offset, up to last, has a record with a state.
 type scope struct {
-	series *Series
-	index  int
-	epoch  uint64
+	index  int32
+	epoch  uint32
 	values []string // As Format.Scope gives them, in the spelling of the first number.
+	period uint8    // How many of them are a period: 0 or 1.
+	closed bool
 	// begins is the first date of the period.
 	begins format.Date
 	// offset is the last number from before this series, and 0 without one: the scope's
 	// first is the next. It changes in moveTo, while there are no numbers.
 	offset int64
-	closed bool
 	last   int64
 	slabs  []slab
-	// name is a hash of the values.
+	// name is a hash of the values, and hash the sum that has the scope's.
 	name uint64
+	hash *statehash.Sum
 
 	// What follows is derived from the records; a frozen copy reads count alone. It is how
 	// many numbers are in each state, and deadlines has the open ones whose time ends; it is
@@ -118,58 +114,25 @@ type scope struct {
 	finder finder
 }
 
-func (s *Series) newScope(values []string) *scope {
-	return &scope{
-		series: s, index: s.scopes.len, epoch: s.scopes.epoch, values: together(values),
-		name: hashScopeName(values),
-	}
-}
-
 // given returns the values of callers, without the period.
-func (c *scope) given() []string {
-	if c.series.definition.Reset == format.ResetNever {
-		return c.values
-	}
-	return c.values[1:]
-}
+func (c *scope) given() []string { return c.values[c.period:] }
 
 // before orders scopes by the values of callers, and then by time.
 func (c *scope) before(d *scope) bool {
-	return cmp.Or(slices.CompareFunc(c.given(), d.given(), compareFolded), cmp.Compare(c.begins, d.begins)) < 0
+	folded := func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
+	return cmp.Or(slices.CompareFunc(c.given(), d.given(), folded), cmp.Compare(c.begins, d.begins)) < 0
 }
 
-// scopeName joins values, none of which has a slash. A scope's spellings have one name.
-func scopeName(values []string) string { return docid.Fold(strings.Join(values, "/")) }
+// ScopeName joins values, none of which has a slash. A scope's spellings have one name.
+func ScopeName(values []string) string { return docid.Fold(strings.Join(values, "/")) }
 
 // together returns values in one piece of memory of their own.
 func together(values []string) []string {
-	all := strings.Join(values, "")
-	own := make([]string, len(values))
-	for i, v := range values {
-		own[i], all = all[:len(v)], all[len(v):]
-	}
-	return own
+	return strings.FieldsFunc(strings.Clone(strings.Join(values, "/")), func(r rune) bool { return r == '/' })
 }
 
-// compareFolded orders values as their folded forms: they have ASCII letters and digits.
-func compareFolded(a, b string) int {
-	for i := range min(len(a), len(b)) {
-		if c := cmp.Compare(lower(a[i]), lower(b[i])); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-func lower(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
-}
-
-// sameValues reports whether values are a spelling of others.
-func sameValues(a, b []string) bool { return slices.CompareFunc(a, b, compareFolded) == 0 }
+// sameValues reports whether values, which have ASCII letters and digits, are a spelling of others.
+func sameValues(a, b []string) bool { return slices.EqualFunc(a, b, strings.EqualFold) }
 
 // place returns a number's place, from 0.
 func (c *scope) place(number int64) int { return int(number - c.offset - 1) }
@@ -188,9 +151,9 @@ func (c *scope) change(number int64, f func(r *record)) {
 	}
 	r := &s.records[i%slabSize]
 	old := *r
-	c.series.hash.Remove(c.hashRecord(number, r))
+	c.hash.Remove(c.hashRecord(number, r))
 	f(r)
-	c.series.hash.Add(c.hashRecord(number, r))
+	c.hash.Add(c.hashRecord(number, r))
 	c.derive(number, &old, r)
 }
 
@@ -278,17 +241,17 @@ func (c *scope) add() (number int64) {
 
 // moveTo has the first number be the one behind offset. There are no numbers yet.
 func (c *scope) moveTo(offset int64) {
-	c.series.hash.Remove(c.hashHeader())
+	c.hash.Remove(c.hashHeader())
 	c.offset, c.last = offset, offset
-	c.series.hash.Add(c.hashHeader())
+	c.hash.Add(c.hashHeader())
 }
 
 func (c *scope) empty() bool { return c.last == c.offset }
 
 func (c *scope) close() {
-	c.series.hash.Remove(c.hashHeader())
+	c.hash.Remove(c.hashHeader())
 	c.closed = true
-	c.series.hash.Add(c.hashHeader())
+	c.hash.Add(c.hashHeader())
 }
 
 // end gives a number its last state. The reason is that of a voided one.

@@ -3,30 +3,17 @@ package series
 import (
 	"slices"
 
-	"github.com/tidwall/btree"
-
-	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series/format"
 )
 
-// Series is a series of document numbers.
-type Series struct {
+// Series is a series of document numbers, and a View at the newest time that a call had.
+type Series struct{ View }
+
+// View is a series at a time. It reads the series, and ends with the series' next change.
+type View struct {
 	rules
-	format *format.Format
-	scopes list
-	byName map[string]int
-	// scopeBytes is how many bytes the names of the scopes have.
-	scopeBytes int64
-	// periods has the scopes by their values, and then by time.
-	periods *btree.BTreeG[int]
-	index   index
-	// lost has the keys whose numbers were given to others.
-	lost *btree.Map[string, lostKey]
-	// lostBytes is how many bytes these keys have.
-	lostBytes int64
-	// hash is the sum of the hashes of all records, scopes and lost keys.
-	hash statehash.Sum
+	*contents
 }
 
 // rules are what a series is without its scopes, numbers and keys.
@@ -35,7 +22,7 @@ type rules struct {
 	version    int64
 	// since is when the numbers began, or began anew. It tells series of one name apart.
 	since int64
-	// now is the newest time that a call had.
+	// now is the newest time that a call had, or the time of a view.
 	now int64
 	// suspended means that it gives no numbers: a restored one may lack the newest.
 	suspended bool
@@ -44,11 +31,17 @@ type rules struct {
 	voidedUntil int64
 }
 
-// lostKey is what a key had.
-type lostKey struct {
-	number int64
-	// released means that the caller gave it back.
-	released bool
+// contents are the scopes, numbers and keys of a series, whose texts have a format.
+type contents struct {
+	format *format.Format
+	scopes scopeTable
+	keyTable
+}
+
+func newContents(f *format.Format) *contents {
+	x := &contents{format: f, scopes: newScopeTable()}
+	x.keyTable = newKeyTable(func(r ref) string { return x.scopes.at(r.scope()).at(r.number()).key() })
+	return x
 }
 
 // New returns an empty series, of version 1, with scopes that begin above 1. The errors are *Error
@@ -61,8 +54,7 @@ func New(d Definition, begins ...*raftlogv1.SeriesBegin) (*Series, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	s := &Series{rules: rules{definition: d, version: 1}, format: f}
-	s.clear()
+	s := &Series{View{rules{definition: d, version: 1}, newContents(f)}}
 	if err := s.checkBegins(begins); err != nil {
 		return nil, err
 	}
@@ -70,114 +62,88 @@ func New(d Definition, begins ...*raftlogv1.SeriesBegin) (*Series, error) {
 	return s, nil
 }
 
-func newLost() *btree.Map[string, lostKey] { return &btree.Map[string, lostKey]{} }
-
-// clear forgets all scopes, numbers and keys. Frozen copies keep theirs.
-func (s *Series) clear() {
-	s.scopes, s.byName, s.scopeBytes, s.hash = list{}, map[string]int{}, 0, 0
-	s.lost, s.lostBytes = newLost(), 0
-	s.periods = btree.NewBTreeGOptions(func(i, j int) bool { return s.scopes.at(i).before(s.scopes.at(j)) }, btree.Options{NoLocks: true})
-	s.index = newIndex(func(r ref) string { return s.scopes.at(r.scope()).at(r.number()).key() })
-}
-
 // BeginAt says when the series begins, of which a series of that name may be another one.
 func (s *Series) BeginAt(now int64) { s.since = s.advance(now) }
 
+// At returns the series at a time, or at the newest one that a call had.
+func (s *Series) At(now int64) *View {
+	v := s.View
+	v.advance(now)
+	return &v
+}
+
 // Definition returns what the series was last asked to be, and how often.
-func (s *Series) Definition() (Definition, int64) { return s.definition, s.version }
+func (s *rules) Definition() (Definition, int64) { return s.definition, s.version }
 
 // Since returns when the numbers began, or began anew. Two definitions of a name that have the
 // same version differ in it, unless the leader's clock was set back to the very nanosecond.
-func (s *Series) Since() int64 { return s.since }
+func (s *rules) Since() int64 { return s.since }
 
-// CheckPresent refuses what was made by another definition than the present one. The error is
-// *Error.
-func (s *Series) CheckPresent(version, since int64) error {
+// Suspended reports whether the series gives no numbers. What it has can be confirmed,
+// voided and released.
+func (s *rules) Suspended() bool { return s.suspended }
+
+// CheckPresent refuses what another definition than the present one made. The error is *Error.
+func (s *rules) CheckPresent(version, since int64) error {
 	if version != s.version || since != s.since {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "series", "the series was defined anew while the call went on")
 	}
 	return nil
 }
 
-// Format returns the format of the series' texts.
-func (s *Series) Format() *format.Format { return s.format }
-
 // advance returns the time of a call: it never goes back.
-func (s *Series) advance(now int64) int64 {
+func (s *rules) advance(now int64) int64 {
 	s.now = max(s.now, now)
 	return s.now
 }
 
-// number returns what is known of a number at a time.
-func (s *Series) number(c *scope, number, now int64) *raftlogv1.SeriesNumber {
-	r := c.at(number)
-	state, reason := s.stateOf(r, now)
-	// The date and the values were checked when the number was given.
-	text, _ := s.format.Format(r.date, c.given(), number)
-	return &raftlogv1.SeriesNumber{
-		Key: r.key(), Label: r.label(), Scope: c.values, Number: number, Text: text, State: uint32(state),
-		Overdue: state == Open && r.ended(now), Date: int32(r.date), TakenUnixNano: r.taken, ExpiresUnixNano: r.expires, Reason: reason,
+// Format returns the format of the series' texts.
+func (x *contents) Format() *format.Format { return x.format }
+
+// most returns the greatest number of a scope.
+func (x *contents) most() int64 { return min(x.format.Most(), maxNumber) }
+
+// dated reports whether a date is in a scope.
+func (x *contents) dated(c *scope, d format.Date) bool {
+	values, err := x.format.Scope(d, c.given())
+	return err == nil && slices.Equal(values, c.values)
+}
+
+// scopeOf returns the scope with some values; a new one is not begun yet.
+func (x *contents) scopeOf(values []string) (*scope, error) {
+	if c := x.scopes.lookUp(values); c != nil {
+		return c, nil
 	}
-}
-
-// WhoHas returns what is known of a key's number.
-func (s *Series) WhoHas(now int64, key string) (*raftlogv1.SeriesNumber, bool) {
-	r := s.index.find(key)
-	if r == 0 {
-		return nil, false
+	if x.scopes.len() >= MaxScopes {
+		return nil, invalid("scope", "is one too many")
 	}
-	return s.number(s.scopes.at(r.scope()), r.number(), max(now, s.now)), true
-}
-
-// Keys returns how many keys the series knows, also those whose numbers others got, and
-// how many bytes these have.
-func (s *Series) Keys() (count, bytes int64) {
-	return s.index.len + int64(s.lost.Len()), s.index.bytes + s.lostBytes
-}
-
-// Scopes returns how many scopes the series has, and how many bytes their names have.
-func (s *Series) Scopes() (count, bytes int64) { return int64(s.scopes.len), s.scopeBytes }
-
-// Begins returns the name of the scope that a request begins; "" if it begins none.
-func (s *Series) Begins(now int64, q Request) string {
-	values, err := s.format.Scope(q.Date, q.Values)
+	begins, given, err := x.format.ParseScope(values)
 	if err != nil {
-		return ""
+		return nil, err
 	}
-	name := scopeName(values)
-	fresh := func(key string) bool {
-		_, kept := s.keptBy(key, max(now, s.now))
-		return !kept
-	}
-	if s.has(name) || !slices.ContainsFunc(q.Keys, fresh) {
-		return ""
-	}
-	return name
+	values, err = x.format.Scope(begins, given)
+	return x.scopes.fresh(values, len(given), begins), err
 }
 
-// NewScopes returns how many of some scopes the series does not have, and how many bytes
-// their names have.
-func (s *Series) NewScopes(scopes [][]string) (count, bytes int64) {
+// NewNames returns how many of some keys and scopes the series does not have, and how many bytes
+// the keys and the names of the scopes have.
+func (x *contents) NewNames(keys []string, scopes [][]string) (count, bytes int64) {
+	for _, key := range keys {
+		if !x.Knows(key) {
+			count, bytes = count+1, bytes+int64(len(key))
+		}
+	}
 	for _, values := range scopes {
-		if name := scopeName(values); !s.has(name) {
+		name := ScopeName(values)
+		if _, known := x.scopes.byName[name]; !known {
 			count, bytes = count+1, bytes+int64(len(name))
 		}
 	}
 	return count, bytes
 }
 
-func (s *Series) has(scope string) bool {
-	_, ok := s.byName[scope]
-	return ok
-}
-
-// Unknown returns how many of some keys the series does not know, and how many bytes these
-// have.
-func (s *Series) Unknown(keys []string) (count, bytes int64) {
-	for _, key := range keys {
-		if !s.knows(key) {
-			count, bytes = count+1, bytes+int64(len(key))
-		}
-	}
-	return count, bytes
+// record returns the scope of a number, and what is stored of it, to read them.
+func (x *contents) record(at ref) (*scope, *record) {
+	c := x.scopes.at(at.scope())
+	return c, c.at(at.number())
 }

@@ -35,7 +35,7 @@ func request(keys ...string) series.Request {
 
 func mustTake(t *testing.T, s *series.Series, now int64, q series.Request) []*raftlogv1.SeriesNumber {
 	t.Helper()
-	numbers, err := s.Take(now, q)
+	numbers, err := s.TakeFor(now, q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestARetryHasTheSameNumber(t *testing.T) {
 	if _, err := s.CloseScope(150, []string{"2026", "BERLIN"}); err != nil {
 		t.Fatal(err)
 	}
-	q.Date += 60
+	q.Date, q.Today = q.Date+60, q.Today+60
 	for i, n := range mustTake(t, s, 200, q) {
 		want := first[i]
 		if n.Text != want.Text || n.TakenUnixNano != 100 || n.Date != int32(today) || n.Label != "till 7" || n.Key != q.Keys[i] {
@@ -95,14 +95,14 @@ func TestARetryHasTheSameNumber(t *testing.T) {
 		}
 	}
 	q.DateGiven = true
-	_, err := s.Take(300, q)
-	if conflict := (*series.Error)(nil); !errors.As(err, &conflict) || conflict.First.Text != first[0].Text {
+	_, err := s.TakeFor(300, q)
+	if conflict := (*series.Error)(nil); !errors.As(err, &conflict) || conflict.SeriesNumber.Text != first[0].Text {
 		t.Errorf("another date of the caller: %v", err)
 	}
 	q = request("order-2")
 	q.Values = []string{"PARIS"}
-	_, err = s.Take(300, q)
-	if conflict := (*series.Error)(nil); !errors.As(err, &conflict) || conflict.First.Number != 2 {
+	_, err = s.TakeFor(300, q)
+	if conflict := (*series.Error)(nil); !errors.As(err, &conflict) || conflict.SeriesNumber.Number != 2 {
 		t.Errorf("another scope: %v", err)
 	}
 }
@@ -111,7 +111,7 @@ func TestARetryHasTheSameNumber(t *testing.T) {
 func TestAllOrNothing(t *testing.T) {
 	s := newSeries(t, series.Definition{MaxOpen: 3, MaxKeys: 4})
 	mustTake(t, s, 1, request("a", "b"))
-	_, err := s.Take(2, request("c", "d"))
+	_, err := s.TakeFor(2, request("c", "d"))
 	if says(err) != `2 numbers are open, and at most 3 may be; the lowest is that of key "a"` {
 		t.Fatalf("got %v", err)
 	}
@@ -119,13 +119,13 @@ func TestAllOrNothing(t *testing.T) {
 	if says(err) != `key "c" has no number` {
 		t.Fatalf("got %v", err)
 	}
-	if sum := s.Report(3, 0, 100)[0]; sum.Last != 2 || sum.Open != 2 {
+	if sum := s.At(3).Report(0, 100)[0]; sum.Last != 2 || sum.Open != 2 {
 		t.Fatalf("got %+v", sum)
 	}
 	if _, err := s.Confirm(4, []*raftlogv1.SeriesKey{{Key: "a", Number: 1}, {Key: "b"}}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Take(5, request("c", "d", "e"))
+	_, err = s.TakeFor(5, request("c", "d", "e"))
 	if says(err) != "the series may have 4 keys" {
 		t.Fatalf("got %v", err)
 	}
@@ -139,7 +139,7 @@ func TestAllOrNothing(t *testing.T) {
 func TestALateConfirm(t *testing.T) {
 	s := newSeries(t, series.Definition{OnExpiry: series.ExpiryReuses, ExpiresIn: 10})
 	mustTake(t, s, 100, request("a", "b"))
-	if sum := s.Report(110, 0, 100)[0]; sum.Overdue != 2 || sum.Open != 2 {
+	if sum := s.At(110).Report(0, 100)[0]; sum.Overdue != 2 || sum.Open != 2 {
 		t.Fatalf("got %+v", sum)
 	}
 	if _, err := s.Confirm(200, []*raftlogv1.SeriesKey{{Key: "b"}}); err != nil {
@@ -244,7 +244,7 @@ func TestBadInput(t *testing.T) {
 	} {
 		q := request(tt.keys...)
 		q.Label, q.ExpiresIn = tt.label, tt.in
-		_, err := s.Take(1, q)
+		_, err := s.TakeFor(1, q)
 		if wrongField(err) != tt.field {
 			t.Errorf("%+v: %v", tt, err)
 		}
@@ -255,7 +255,7 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("the reason %q: %v", reason, err)
 		}
 	}
-	if len(s.Report(1, 0, 100)) != 0 {
+	if len(s.At(1).Report(0, 100)) != 0 {
 		t.Error("bad input made a scope")
 	}
 }
@@ -291,7 +291,7 @@ func TestManyKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range all {
-		n, ok := s.WhoHas(4, fmt.Sprintf("key-%d", i))
+		n, ok := s.At(4).WhoHas(fmt.Sprintf("key-%d", i))
 		if ok != (i >= all/2) || ok && n.Number != int64(i+1) {
 			t.Fatalf("key %d has %+v, %v", i, n, ok)
 		}
@@ -343,7 +343,7 @@ func reportTime(t *testing.T, overdue int) time.Duration {
 	for range 5 {
 		used := cputime.Thread()
 		for range 200 {
-			if all := s.Report(1<<40, 0, 10); all[0].Overdue != int64(overdue) || all[0].Open != int64(overdue) {
+			if all := s.At(1<<40).Report(0, 10); all[0].Overdue != int64(overdue) || all[0].Open != int64(overdue) {
 				t.Fatalf("%+v", all)
 			}
 		}
@@ -383,7 +383,7 @@ func TestAListLooksAtSoManyNumbers(t *testing.T) {
 	}
 	var places []int64
 	for above := int64(0); ; {
-		found, next, err := s.Numbers(1, nil, series.Voided, above, 10)
+		found, next, err := s.At(1).Numbers(nil, series.Voided, above, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -399,11 +399,11 @@ func TestAListLooksAtSoManyNumbers(t *testing.T) {
 		t.Errorf("went on above %v", places)
 	}
 	for text, want := range map[string]bool{"2500": true, "2501": false} {
-		if n, ok, err := s.Find(1, text); err != nil || ok != want || ok && n.Reason != "torn" {
+		if n, ok, err := s.At(1).Find(text); err != nil || ok != want || ok && n.Reason != "torn" {
 			t.Errorf("%s is %+v, %t, %v", text, n, ok, err)
 		}
 	}
-	if _, _, err := s.Find(1, "x"); kind(err) != "text is not of the format" {
+	if _, _, err := s.At(1).Find("x"); kind(err) != "text is not of the format" {
 		t.Errorf("x is found: %v", err)
 	}
 }

@@ -15,30 +15,14 @@ import (
 	"github.com/idnode/idnode/series/format"
 )
 
-// Request asks for numbers.
-type Request struct {
-	// Values are the scope values, in the order of Format.Names.
-	Values []string
-	// Date is the document's date. It decides text and period.
-	Date format.Date
-	// DateGiven means that the date is the caller's own, and not the present one. Only
-	// then a key that has a number of another date is refused: a retry on the next day is
-	// the same call.
-	DateGiven bool
-	// Today is the present day. Dates of new numbers are bounded by it.
-	Today format.Date
-	// Keys are the documents, each once.
-	Keys []string
-	// Label is stored with each number.
-	Label string
-	// ExpiresIn replaces that of the definition, which is its bound; 0 is the definition's.
-	ExpiresIn time.Duration
-}
-
 // taking is a request that is judged and not yet done.
 type taking struct {
-	*Request
-	now   int64
+	*Series
+	request *raftlogv1.SeriesTake
+	// date is the document's date. It decides text and period.
+	date format.Date
+	// today is the present day. Dates of new numbers are bounded by it.
+	today format.Date
 	scope *scope // nil if it does not exist yet.
 	// fresh are the keys that get new numbers, kept the lapsed numbers that their keys take
 	// again: without a date of the caller also those of earlier periods.
@@ -46,49 +30,77 @@ type taking struct {
 	kept  map[ref]bool
 }
 
+// datesOf returns the document's date of a request at a time, and the present day.
+func datesOf(now int64, m *raftlogv1.SeriesTake) (date, today format.Date) {
+	today = format.DateAt(now, m.GetUtcOffsetSeconds())
+	if m.Date == nil {
+		return today, today
+	}
+	return format.Date(m.GetDate()), today
+}
+
 // Take gives each key a number, or none. A key that has a number keeps it; look at its
 // state, for a number can be voided. The others get consecutive numbers in the order of
 // the keys.
 //
+// Only where the caller gives a date, a key that has a number of another date is refused: a retry
+// on the next day is the same call.
+//
 // The errors are *Error, *format.Error and *format.FullError.
-func (s *Series) Take(now int64, q Request) ([]*raftlogv1.SeriesNumber, error) {
-	if err := q.check(); err != nil {
+func (s *Series) Take(now int64, m *raftlogv1.SeriesTake) ([]*raftlogv1.SeriesNumber, error) {
+	if err := checkTake(m); err != nil {
 		return nil, err
 	}
-	values, err := s.format.Scope(q.Date, q.Values)
+	date, today := datesOf(now, m)
+	values, err := s.format.Scope(date, m.GetValues())
 	if err != nil {
 		return nil, err
 	}
 	if s.suspended {
 		return nil, suspended()
 	}
-	t := &taking{Request: &q, now: s.advance(now)}
-	if i, ok := s.byName[scopeName(values)]; ok {
-		t.scope = s.scopes.own(i)
+	s.advance(now)
+	t := &taking{Series: s, request: m, date: date, today: today}
+	if c := s.scopes.lookUp(values); c != nil {
+		t.scope = s.scopes.own(c.index)
 	}
-	if err := s.sort(t); err != nil {
+	if err := t.sort(); err != nil {
 		return nil, err
 	}
 	if len(t.fresh)+len(t.kept) > 0 {
-		if err := s.give(t, values); err != nil {
+		if err := t.give(values); err != nil {
 			return nil, err
 		}
 	}
-	numbers := make([]*raftlogv1.SeriesNumber, len(q.Keys))
-	for i, key := range q.Keys {
-		numbers[i], _ = s.WhoHas(t.now, key)
+	numbers := make([]*raftlogv1.SeriesNumber, len(m.GetKeys()))
+	for i, key := range m.GetKeys() {
+		numbers[i], _ = s.WhoHas(key)
 	}
 	return numbers, nil
 }
 
-func (q *Request) check() error {
-	if len(q.Label) > MaxLabelBytes || !visible(q.Label) {
+// Begins returns the scope that a request begins, if it begins one.
+func (s *Series) Begins(now int64, m *raftlogv1.SeriesTake) (scopes [][]string) {
+	date, _ := datesOf(now, m)
+	values, err := s.format.Scope(date, m.GetValues())
+	if err != nil || s.scopes.lookUp(values) != nil {
+		return nil
+	}
+	v := s.At(now)
+	if !slices.ContainsFunc(m.GetKeys(), func(key string) bool { return v.keptBy(key) == 0 }) {
+		return nil
+	}
+	return [][]string{values}
+}
+
+func checkTake(m *raftlogv1.SeriesTake) error {
+	if len(m.GetLabel()) > MaxLabelBytes || !visible(m.GetLabel()) {
 		return invalid("label", "is longer than 64 bytes, or has invisible characters")
 	}
-	if q.ExpiresIn < 0 || q.ExpiresIn > MaxExpiresIn {
+	if in := time.Duration(m.GetExpiresInNanos()); in < 0 || in > MaxExpiresIn {
 		return invalid("expires_in", "is not from 0 to 3650 days")
 	}
-	return checkKeys(q.Keys)
+	return checkKeys(m.GetKeys())
 }
 
 func checkKeys(keys []string) error {
@@ -100,19 +112,27 @@ func checkKeys(keys []string) error {
 		seen = make(map[string]bool, len(keys))
 	}
 	for _, key := range keys {
-		switch {
-		case key == "":
-			return invalid("keys", "has an empty key")
-		case len(key) > MaxKeyBytes:
-			return invalid("keys", "has a key of more than 128 bytes")
-		case !visible(key):
-			return invalid("keys", "has a key with invisible characters, or that is not UTF-8")
-		case seen[key]:
+		if err := checkKey(key); err != nil {
+			return err
+		}
+		if seen[key] {
 			return invalid("keys", "has a key twice")
 		}
 		if seen != nil {
 			seen[key] = true
 		}
+	}
+	return nil
+}
+
+func checkKey(key string) error {
+	switch {
+	case key == "":
+		return invalid("keys", "has an empty key")
+	case len(key) > MaxKeyBytes:
+		return invalid("keys", "has a key of more than 128 bytes")
+	case !visible(key):
+		return invalid("keys", "has a key with invisible characters, or that is not UTF-8")
 	}
 	return nil
 }
@@ -124,23 +144,22 @@ func visible(s string) bool {
 }
 
 // sort finds the keys that have no number, and those that may not have this one.
-func (s *Series) sort(t *taking) error {
-	for _, key := range t.Keys {
-		at := s.index.find(key)
+func (t *taking) sort() error {
+	for _, key := range t.request.GetKeys() {
+		at := t.index.find(key)
 		if at == 0 {
 			t.fresh = append(t.fresh, key)
 			continue
 		}
-		c := s.scopes.at(at.scope())
-		r := c.at(at.number())
-		if state, _ := s.stateOf(r, t.now); state == Released {
+		c, r := t.record(at)
+		if state, _ := t.stateOf(r); state == Released {
 			t.fresh = append(t.fresh, key)
 			continue
 		}
-		if t.DateGiven && (t.Date != r.date || c != t.scope) || !sameValues(c.given(), t.Values) {
-			return conflict(s.number(c, at.number(), t.now))
+		if t.request.Date != nil && (t.date != r.date || c != t.scope) || !sameValues(c.given(), t.request.GetValues()) {
+			return conflict(t.number(c, at.number()))
 		}
-		if s.lapsed(r, t.now) {
+		if t.lapsed(r) {
 			if t.kept == nil {
 				t.kept = map[ref]bool{}
 			}
@@ -151,65 +170,52 @@ func (s *Series) sort(t *taking) error {
 }
 
 // give gives the keys their numbers, if all can have them.
-func (s *Series) give(t *taking, values []string) error {
+func (t *taking) give(values []string) error {
 	c := t.scope
 	if c == nil {
-		c = s.newScope(values)
+		begins, given, err := t.format.ParseScope(values)
+		if err != nil {
+			return err
+		}
+		c = t.scopes.fresh(values, len(given), begins)
 	}
-	if err := s.refuseEnd(t.ExpiresIn); err != nil {
+	if err := t.refuseEnd(); err != nil {
 		return err
 	}
-	first := s.run(c, t.now, int64(len(t.fresh)), t.kept)
-	if err := s.refuse(t, c, first); err != nil {
+	first := t.run(c, int64(len(t.fresh)), t.kept)
+	if err := t.refuse(c, first); err != nil {
 		return err
 	}
-	expires := t.expires(&s.definition)
+	expires := t.expires()
 	for at := range t.kept {
-		s.scopes.own(at.scope()).change(at.number(), func(r *record) { r.expires = expires })
+		t.scopes.own(at.scope()).change(at.number(), func(r *record) { r.expires = expires })
 	}
 	if len(t.fresh) == 0 {
 		return nil
 	}
-	s.begin(c)
+	c = t.scopes.begin(c)
 	for i, key := range t.fresh {
-		s.bind(t, c, key, first+int64(i), expires)
+		t.bind(c, key, first+int64(i), expires)
 	}
-	s.settle(c, t.now, settledByKey*len(t.fresh))
+	t.settle(c, settledByKey*len(t.fresh))
 	return nil
 }
 
-// begin takes in a scope, unless it is there.
-func (s *Series) begin(c *scope) {
-	if c.index < s.scopes.len {
-		return
-	}
-	c.begins, _, _ = s.format.ParseScope(c.values) // They are a scope's.
-	name := scopeName(c.values)
-	s.byName[name] = c.index
-	s.scopeBytes += int64(len(name))
-	s.scopes.add(c)
-	s.periods.Set(c.index)
-	s.hash.Add(c.hashHeader())
-}
-
-func (t *taking) expires(d *Definition) int64 {
-	in := d.ExpiresIn
-	if t.ExpiresIn != 0 {
-		in = t.ExpiresIn
-	}
+func (t *taking) expires() int64 {
+	in := cmp.Or(t.request.GetExpiresInNanos(), int64(t.definition.ExpiresIn))
 	switch {
 	case in == 0:
 		return 0
-	case t.now > math.MaxInt64-int64(in):
+	case t.now > math.MaxInt64-in:
 		return math.MaxInt64
 	}
-	return t.now + int64(in)
+	return t.now + in
 }
 
 // refuseEnd finds why a caller's end cannot be that of its numbers: one that is over at once
 // voids them, and one that is late is not what the definition promised.
-func (s *Series) refuseEnd(in time.Duration) error {
-	most := cmp.Or(s.definition.ExpiresIn, MaxExpiresIn)
+func (t *taking) refuseEnd() error {
+	in, most := time.Duration(t.request.GetExpiresInNanos()), cmp.Or(t.definition.ExpiresIn, MaxExpiresIn)
 	if least := min(MinExpiresIn, most); in != 0 && (in < least || in > most) {
 		return invalid("expires_in", fmt.Sprintf("is not from %v to %v", least, most))
 	}
@@ -217,44 +223,43 @@ func (s *Series) refuseEnd(in time.Duration) error {
 }
 
 // refuse finds why numbers cannot be given.
-func (s *Series) refuse(t *taking, c *scope, first int64) error {
-	if err := s.refuseMore(t, c); err != nil || len(t.fresh) == 0 {
+func (t *taking) refuse(c *scope, first int64) error {
+	if err := t.refuseMore(c); err != nil || len(t.fresh) == 0 {
 		return err
 	}
 	last := first + int64(len(t.fresh)) - 1
-	d := &s.definition
+	d := &t.definition
 	switch {
 	case c.index >= MaxScopes:
 		return full(MaxScopes, "scopes")
-	case t.Date > t.Today+d.maxAhead():
-		return invalid("date", fmt.Sprintf("%s is after %s, and today is %s", t.Date, t.Today+d.maxAhead(), t.Today))
-	case d.Order != OrderAny && t.Date < s.lastDate(c, t.now):
+	case t.date > t.today+d.maxAhead():
+		return invalid("date", fmt.Sprintf("%s is after %s, and today is %s", t.date, t.today+d.maxAhead(), t.today))
+	case d.Order != OrderAny && t.date < t.lastDate(c):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DATE_BACK, "date",
-			"date %s is before %s, that of the last number", t.Date, s.lastDate(c, t.now))
-	case d.MaxKeys > 0 && s.tooManyKeys(t.fresh):
+			"date %s is before %s, that of the last number", t.date, t.lastDate(c))
+	case d.MaxKeys > 0 && t.tooManyKeys():
 		return full(d.MaxKeys, "keys")
-	case last > s.most():
-		return &format.FullError{Number: last, Most: s.format.Most()}
+	case last > t.most():
+		return &format.FullError{Number: last, Most: t.format.Most()}
 	}
 	return nil
 }
 
-// refuseMore finds why more numbers of a scope cannot be open: of that of the call, or of
-// those that kept ones are in.
-func (s *Series) refuseMore(t *taking, c *scope) error {
+// refuseMore finds why more numbers cannot be open, in the call's scope or those of kept ones.
+func (t *taking) refuseMore(c *scope) error {
 	if len(t.kept) == 0 {
-		return s.refuseOpen(t, c, int64(len(t.fresh)))
+		return t.refuseOpen(c, int64(len(t.fresh)))
 	}
 	more := map[*scope]int64{}
 	for at := range t.kept {
-		more[s.scopes.at(at.scope())]++
+		more[t.scopes.at(at.scope())]++
 	}
 	if len(t.fresh) > 0 {
 		more[c] += int64(len(t.fresh))
 	}
 	// In the scopes' order, so that every node names the same one.
-	for _, own := range slices.SortedFunc(maps.Keys(more), func(a, b *scope) int { return a.index - b.index }) {
-		if err := s.refuseOpen(t, own, more[own]); err != nil {
+	for _, own := range slices.SortedFunc(maps.Keys(more), func(a, b *scope) int { return int(a.index - b.index) }) {
+		if err := t.refuseOpen(own, more[own]); err != nil {
 			return err
 		}
 	}
@@ -262,8 +267,8 @@ func (s *Series) refuseMore(t *taking, c *scope) error {
 }
 
 // refuseOpen finds why more numbers of a scope cannot be open.
-func (s *Series) refuseOpen(t *taking, c *scope, more int64) error {
-	limit := s.definition.openLimit()
+func (t *taking) refuseOpen(c *scope, more int64) error {
+	limit := t.definition.openLimit()
 	switch {
 	case c.closed:
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SCOPE_CLOSED, "values",
@@ -271,38 +276,39 @@ func (s *Series) refuseOpen(t *taking, c *scope, more int64) error {
 	case limit == 0 || c.count[Open]+more <= limit:
 		return nil
 	}
-	if open := c.count[Open] - c.ended(s.goneBy(t.now)); open+more > limit {
+	if open := c.count[Open] - c.ended(t.goneBy()); open+more > limit {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_TOO_MANY_OPEN, "keys",
-			"%d numbers are open, and at most %d may be; the lowest is that of key %q", open, limit, s.oldest(c, t.now))
+			"%d numbers are open, and at most %d may be; the lowest is that of key %q", open, limit, t.oldest(c))
 	}
 	return nil
 }
 
 // tooManyKeys reports whether there would be more than the definition allows.
-func (s *Series) tooManyKeys(fresh []string) bool {
-	known, _ := s.Keys()
-	more, _ := s.Unknown(fresh)
-	return known+more > s.definition.MaxKeys
+func (t *taking) tooManyKeys() bool {
+	known, _ := t.Keys()
+	more, _ := t.NewNames(t.fresh, nil)
+	return known+more > t.definition.MaxKeys
 }
 
 // bind gives a key a number: a new one, or one that another key had.
-func (s *Series) bind(t *taking, c *scope, key string, number, expires int64) {
-	s.detach(key)
+func (t *taking) bind(c *scope, key string, number, expires int64) {
+	t.detach(key)
 	taken := t.now
-	if number <= c.last {
-		taken = max(taken, c.at(number).taken+1) // A merge tells by it which of two keys got the number later.
-	}
 	if number > c.last {
 		number = c.add()
-	} else if r := c.at(number); r.key() != "" {
-		s.index.drop(r.key())
-		s.lose(strings.Clone(r.key()), lostKey{number: number, released: r.state == Released})
+	} else {
+		r := c.at(number)
+		taken = max(taken, r.taken+1) // A merge tells by it which of two keys got the number later.
+		if r.key() != "" {
+			t.index.drop(r.key())
+			t.lose(strings.Clone(r.key()), lostKey{number: number, released: r.state == Released})
+		}
 	}
 	c.change(number, func(r *record) {
-		*r = record{taken: taken, expires: expires, date: t.Date, state: Open}
-		r.write(key, t.Label, "")
+		*r = record{taken: taken, expires: expires, date: t.date, state: Open}
+		r.write(key, t.request.GetLabel(), "")
 	})
-	s.index.set(key, refOf(c.index, number))
+	t.index.set(key, refOf(c.index, number))
 }
 
 // detach takes a key's released number from it, and forgets that it had another.
@@ -312,19 +318,4 @@ func (s *Series) detach(key string) {
 		s.scopes.own(at.scope()).change(at.number(), func(r *record) { r.write("", "", r.reason()) })
 	}
 	s.regain(key)
-}
-
-// lose notes that a key's number belongs to another.
-func (s *Series) lose(key string, l lostKey) {
-	s.lost.Set(key, l)
-	s.lostBytes += int64(len(key))
-	s.hash.Add(l.hash(key))
-}
-
-// regain forgets that a key had a number.
-func (s *Series) regain(key string) {
-	if l, ok := s.lost.Delete(key); ok {
-		s.lostBytes -= int64(len(key))
-		s.hash.Remove(l.hash(key))
-	}
 }

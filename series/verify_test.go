@@ -28,7 +28,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Take(1, Request{Date: format.DateOf(2026, 1, 1), Today: format.DateOf(2026, 1, 1), Keys: []string{"a", "b", "c", "d"}})
+		_, err = s.TakeFor(1, Request{Date: format.DateOf(2026, 1, 1), Today: format.DateOf(2026, 1, 1), Keys: []string{"a", "b", "c", "d"}})
 		_, err2 := s.Confirm(2, []*raftlogv1.SeriesKey{{Key: "b"}})
 		_, err3 := s.Void(2, []*raftlogv1.SeriesKey{{Key: "c"}}, "torn")
 		_, err4 := s.Release(2, []*raftlogv1.SeriesKey{{Key: "d"}})
@@ -51,7 +51,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 // TestAnyCursorEnds: also one of a series that has been deleted and begun anew.
 func TestAnyCursorEnds(t *testing.T) {
 	s, err := New(Definition{Format: "{number}"})
-	_, err2 := s.Take(1, Request{Keys: []string{"a", "b"}})
+	_, err2 := s.TakeFor(1, Request{Keys: []string{"a", "b"}})
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestACursorOfASeriesOfBeforeBeginsAgain(t *testing.T) {
 	begun := func(now int64) *Series {
 		s, err := New(Definition{Format: "{number}"})
 		s.BeginAt(now)
-		_, err2 := s.Take(now, Request{Keys: []string{"a", "b", "c"}})
+		_, err2 := s.TakeFor(now, Request{Keys: []string{"a", "b", "c"}})
 		if err := errors.Join(err, err2); err != nil {
 			t.Fatal(err)
 		}
@@ -92,10 +92,10 @@ func TestErrorsSayWhat(t *testing.T) {
 	}
 	_, missing := s.Release(1, []*raftlogv1.SeriesKey{{Key: "a"}})
 	_, noScope := s.CloseScope(1, nil)
-	_, err1 := s.Take(1, Request{Date: day, Today: day, Keys: []string{"b"}})
-	_, back := s.Take(1, Request{Date: day - 1, Today: day, Keys: []string{"c"}})
+	_, err1 := s.TakeFor(1, Request{Date: day, Today: day, Keys: []string{"b"}})
+	_, back := s.TakeFor(1, Request{Date: day - 1, Today: day, Keys: []string{"c"}})
 	_, err2 := s.CloseScope(1, nil)
-	_, closed := s.Take(1, Request{Date: day, Today: day, Keys: []string{"c"}})
+	_, closed := s.TakeFor(1, Request{Date: day, Today: day, Keys: []string{"c"}})
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}

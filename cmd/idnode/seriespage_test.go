@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
@@ -101,7 +103,7 @@ func TestSeriesPageTexts(t *testing.T) {
 			all[name] = s
 		case "take":
 			takes++
-			numbers, err := all[name].Take(1, takeOf(t, words[2:]))
+			numbers, err := all[name].Take(time.Date(2026, time.November, 26, 12, 0, 0, 0, time.UTC).UnixNano(), takeOf(t, words[2:]))
 			if err != nil {
 				t.Fatalf("%s: %v", line, err)
 			}
@@ -118,10 +120,9 @@ func TestSeriesPageTexts(t *testing.T) {
 }
 
 // takeOf reads the flags of a take, whose values are in the order of the format.
-func takeOf(t *testing.T, words []string) (q series.Request) {
+func takeOf(t *testing.T, words []string) *raftlogv1.SeriesTake {
 	t.Helper()
-	q.Date = format.DateOf(2026, time.November, 26)
-	q.Today = q.Date
+	q := &raftlogv1.SeriesTake{}
 	for flag := range slices.Chunk(words, 2) {
 		switch flag[0] {
 		case "--key":
@@ -134,7 +135,7 @@ func takeOf(t *testing.T, words []string) (q series.Request) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q.Date = date
+			q.Date = proto.Int32(int32(date))
 		}
 	}
 	return q

@@ -95,14 +95,24 @@ func (n *numbers) defineSeries(ctx context.Context, req *idnodev1.DefineSeriesRe
 		n.preview(preview, f, to)
 	}
 	if req.GetDryRun() {
-		would, err := n.tryDefinition(ctx, database, define)
-		preview.Forgets = would.Forgets
-		return &idnodev1.DefineSeriesResponse{Version: expected + 1, Suspended: would.Suspended, Preview: preview}, err
+		if err := n.linearize(ctx); err != nil {
+			return nil, err
+		}
+		// The roles are as new as the answer now.
+		if err := n.authorize(ctx, rights.Series, database, name); err != nil {
+			return nil, err
+		}
 	}
-	if expected > 0 {
-		// Whether it is refused is for the state to say: it may be a repeated call.
-		would, _ := n.state.PreviewSeries(database, time.Now(), define)
-		preview.Forgets = would.Forgets
+	if req.GetDryRun() || expected > 0 {
+		forgets, suspended, refused := n.state.PreviewSeries(database, time.Now(), define)
+		preview.Forgets = forgets
+		switch {
+		case !req.GetDryRun(): // Whether it is refused is for the state to say: it may be a repeated call.
+		case refused != nil:
+			return nil, refusalError(refused)
+		default:
+			return &idnodev1.DefineSeriesResponse{Version: expected + 1, Suspended: suspended, Preview: preview}, nil
+		}
 	}
 	done, err := n.change(ctx, audit.EventSeriesDefine, database, name, to, define, true)
 	if err != nil {
@@ -110,22 +120,6 @@ func (n *numbers) defineSeries(ctx context.Context, req *idnodev1.DefineSeriesRe
 	}
 	suspended, err := n.suspended(ctx, database, name, done.GetLogIndex())
 	return &idnodev1.DefineSeriesResponse{Version: done.GetValue(), LogIndex: done.GetLogIndex(), Suspended: suspended, Preview: preview}, err
-}
-
-// tryDefinition says what a definition would do to what there is, as new as the cluster's.
-func (n *numbers) tryDefinition(ctx context.Context, database string, m *raftlogv1.SeriesDefine) (fsm.SeriesPreview, error) {
-	if err := n.linearize(ctx); err != nil {
-		return fsm.SeriesPreview{}, err
-	}
-	// The roles are as new as the answer now.
-	if err := n.authorize(ctx, rights.Series, database, m.GetName()); err != nil {
-		return fsm.SeriesPreview{}, err
-	}
-	preview, refused := n.state.PreviewSeries(database, time.Now(), m)
-	if refused != nil {
-		return preview, refusalError(refused)
-	}
-	return preview, nil
 }
 
 // preview says what a definition means today.
@@ -207,14 +201,10 @@ func (n *numbers) closeScope(ctx context.Context, req *idnodev1.CloseScopeReques
 
 // scopeInBooks is what the audit log has of a scope in the books.
 type scopeInBooks struct {
-	// Scope is the period, where numbers begin again, and the values of the format.
-	Scope []string `json:"scope"`
-	// Last is the last number.
-	Last int64 `json:"last"`
-	// LastDate is the greatest date; empty if it was not said.
-	LastDate string `json:"last_date,omitempty"`
-	// Closed means that the scope was closed.
-	Closed bool `json:"closed,omitempty"`
+	Scope    []string `json:"scope"`
+	Last     int64    `json:"last"`
+	LastDate string   `json:"last_date,omitempty"`
+	Closed   bool     `json:"closed,omitempty"`
 }
 
 // ResumeSeries lets a suspended series go on.

@@ -148,13 +148,9 @@ func (n *numbers) parseNumber(ctx context.Context, req *idnodev1.ParseNumberRequ
 	if err != nil {
 		return nil, err
 	}
-	var scope []string
 	parsed, err := f.Parse(req.GetText())
-	if err == nil {
-		scope, err = f.Scope(parsed.Date, parsed.Values)
-	}
 	if err != nil {
 		return &idnodev1.ParseNumberResponse{Detail: err.Error()}, nil
 	}
-	return &idnodev1.ParseNumberResponse{Valid: true, Scope: scope, Number: parsed.Number}, nil
+	return &idnodev1.ParseNumberResponse{Valid: true, Scope: parsed.Scope, Number: parsed.Number}, nil
 }

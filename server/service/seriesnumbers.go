@@ -80,20 +80,15 @@ func (n *numbers) take(ctx context.Context, database string, take *raftlogv1.Ser
 
 // newIn returns the keys that a series does not know, and the scope that they begin.
 func (n *numbers) newIn(database string, take *raftlogv1.SeriesTake) (fresh []target) {
-	date := format.DateAt(time.Now().UnixNano(), take.GetUtcOffsetSeconds())
-	if take.Date != nil {
-		date = format.Date(take.GetDate())
-	}
 	of := func(name string) target { return target{targetNumber, database, take.GetName() + "\x00" + name} }
 	n.state.ReadSeries(database, take.GetName(), func(_ fsm.NamedSeries, s *series.Series) {
 		for _, key := range take.GetKeys() {
-			if _, bytes := s.Unknown([]string{key}); bytes > 0 {
+			if !s.Knows(key) {
 				fresh = append(fresh, of(key))
 			}
 		}
-		q := series.Request{Keys: take.GetKeys(), Values: take.GetValues(), Date: date}
-		if scope := s.Begins(time.Now().UnixNano(), q); scope != "" {
-			fresh = append(fresh, of(scope))
+		for _, scope := range s.Begins(time.Now().UnixNano(), take) {
+			fresh = append(fresh, of(series.ScopeName(scope)))
 		}
 	})
 	return fresh

@@ -37,8 +37,7 @@ func (n *numbers) getSeries(ctx context.Context, req *idnodev1.GetSeriesRequest)
 	return &idnodev1.GetSeriesResponse{Series: seriesMessage(found), LogIndex: index}, err
 }
 
-// readSeries calls read with a series that is as new as asked for, and returns the log
-// index of that.
+// readSeries calls read with a series that is as new as asked for, and returns its log index.
 func (n *numbers) readSeries(ctx context.Context, req ofSeries, read func(fsm.NamedSeries, *series.Series)) (uint64, error) {
 	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
 	if err != nil {
@@ -102,15 +101,10 @@ func (n *numbers) reportSeries(ctx context.Context, req *idnodev1.ReportSeriesRe
 	if err != nil {
 		return nil, err
 	}
-	end, err := n.turn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
 	var scopes []series.Summary
-	index, err := n.readPieces(ctx, req, withinPage(ctx), func(s *series.Series) bool {
+	index, err := n.readPieces(ctx, req, "the page", func() {}, func(s *series.Series) bool {
 		had := len(scopes)
-		scopes = append(scopes, s.Report(time.Now().UnixNano(), int(skip)+had, min(scopesAtOnce, c.size+1-had))...)
+		scopes = append(scopes, s.At(time.Now().UnixNano()).Report(int(skip)+had, min(scopesAtOnce, c.size+1-had))...)
 		return len(scopes) == had+scopesAtOnce && len(scopes) <= c.size
 	})
 	res := &idnodev1.ReportSeriesResponse{LogIndex: index}
@@ -123,8 +117,7 @@ func (n *numbers) reportSeries(ctx context.Context, req *idnodev1.ReportSeriesRe
 	return res, err
 }
 
-// ListNumbers lists numbers of a scope, ascending. A page can have fewer than requested, and a
-// next page.
+// ListNumbers lists numbers of a scope, ascending. A page before the last can be short.
 func (n *numbers) ListNumbers(ctx context.Context, req *idnodev1.ListNumbersRequest) (*idnodev1.ListNumbersResponse, error) {
 	return call(ctx, n.calls, "ListNumbers", req, n.listNumbers)
 }
@@ -138,18 +131,13 @@ func (n *numbers) listNumbers(ctx context.Context, req *idnodev1.ListNumbersRequ
 	if err != nil {
 		return nil, err
 	}
-	end, err := n.turn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
 	var found []*raftlogv1.SeriesNumber
 	var next int64
 	var unknown error
 	pieces := piecesOfPage
-	index, err := n.readPieces(ctx, req, withinPage(ctx), func(s *series.Series) bool {
+	index, err := n.readPieces(ctx, req, "the page", func() {}, func(s *series.Series) bool {
 		var some []*raftlogv1.SeriesNumber
-		some, next, unknown = s.Numbers(time.Now().UnixNano(), req.GetScope(), state, above, c.size-len(found))
+		some, next, unknown = s.At(time.Now().UnixNano()).Numbers(req.GetScope(), state, above, c.size-len(found))
 		found, above = append(found, some...), next
 		pieces--
 		return next > 0 && pieces > 0 && len(found) < c.size
@@ -171,12 +159,17 @@ const (
 	piecesOfPage = 10
 )
 
-// readPieces calls read with a series until it returns false, and lets others at the state
-// between two calls, where it calls pause. Scopes and numbers that come meanwhile are behind
-// those that were read.
-func (n *numbers) readPieces(ctx context.Context, req ofSeries, pause func() error,
+// readPieces calls read with a series until it returns false or the call's time ends, in the
+// caller's turn. It lets others at the state between two calls, where it calls pause. Scopes and
+// numbers that come meanwhile are behind those that were read.
+func (n *numbers) readPieces(ctx context.Context, req ofSeries, what string, pause func(),
 	read func(*series.Series) (more bool),
 ) (index uint64, err error) {
+	end, err := n.turn(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
 	more := true
 	look := func(_ fsm.NamedSeries, s *series.Series) { more = read(s) }
 	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
@@ -185,24 +178,15 @@ func (n *numbers) readPieces(ctx context.Context, req ofSeries, pause func() err
 	}
 	index, err = n.readKeyed(ctx, req.GetConsistency(), database, name, look)
 	for more && err == nil {
-		if err = pause(); err == nil && !n.state.ReadSeries(database, name, look) {
+		pause()
+		switch {
+		case ctx.Err() != nil:
+			err = unavailable(ReasonOverloaded, "the time of the call ended before "+what+" was read", retryBusy, ctx.Err())
+		case !n.state.ReadSeries(database, name, look):
 			err = seriesNotFound(name)
 		}
 	}
 	return index, err
-}
-
-// withinPage returns what ends the reading of a page whose call has no time left.
-func withinPage(ctx context.Context) func() error {
-	return func() error { return notRead("the page", ctx.Err()) }
-}
-
-// notRead is the error of a call whose time ended before it had read something; nil of nil.
-func notRead(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return unavailable(ReasonOverloaded, "the time of the call ended before "+what+" was read", retryBusy, err)
 }
 
 // WhoHas finds a number by its key or its text.
@@ -219,9 +203,9 @@ func (n *numbers) whoHas(ctx context.Context, req *idnodev1.WhoHasRequest) (*idn
 	var bad error
 	index, err := n.readSeries(ctx, req, func(_ fsm.NamedSeries, s *series.Series) {
 		if req.GetKey() != "" {
-			number, found = s.WhoHas(time.Now().UnixNano(), req.GetKey())
+			number, found = s.At(time.Now().UnixNano()).WhoHas(req.GetKey())
 		} else {
-			number, found, bad = s.Find(time.Now().UnixNano(), req.GetText())
+			number, found, bad = s.At(time.Now().UnixNano()).Find(req.GetText())
 		}
 	})
 	switch {
@@ -235,8 +219,7 @@ func (n *numbers) whoHas(ctx context.Context, req *idnodev1.WhoHasRequest) (*idn
 	return &idnodev1.WhoHasResponse{Number: numberMessage(number), LogIndex: index}, nil
 }
 
-// verifiedAtOnce is how many numbers are looked at while nothing is applied: a fraction of a
-// millisecond.
+// verifiedAtOnce is how many numbers are looked at while nothing is applied, in below a millisecond.
 const verifiedAtOnce = 500
 
 // restAfter is for how long a verification works before it rests: a rest shorter than that
@@ -255,25 +238,22 @@ func (n *numbers) verifySeries(ctx context.Context, req *idnodev1.VerifySeriesRe
 	if err != nil {
 		return nil, err
 	}
-	end, err := n.turn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
 	deadline, _ := ctx.Deadline() // Each call has a deadline.
-	half := time.Now().Add(time.Until(deadline) / 2)
+	var half time.Time
 	var more bool
 	var found error
 	var worked time.Duration
-	rest := func() error {
+	rest := func() {
 		if worked >= restAfter {
 			pause.For(ctx, worked)
 			worked = 0
 		}
-		return notRead("the series", ctx.Err())
 	}
-	index, err := n.readPieces(ctx, req, rest, func(s *series.Series) bool {
+	index, err := n.readPieces(ctx, req, "the series", rest, func(s *series.Series) bool {
 		begin := time.Now()
+		if half.IsZero() {
+			half = begin.Add(deadline.Sub(begin) / 2)
+		}
 		at, more, found = s.VerifySome(at, verifiedAtOnce)
 		worked += time.Since(begin)
 		return more && !time.Now().After(half)
@@ -302,16 +282,12 @@ func verifiedFrom(req *idnodev1.VerifySeriesRequest) (c cursor, at series.Verify
 }
 
 func scopeMessage(s series.Summary) *idnodev1.ScopeReport {
-	return &idnodev1.ScopeReport{
-		Scope: s.Scope, Last: s.Last, LastDate: lastDate(s.LastDate), Closed: s.Closed, Before: s.Before, Open: s.Open,
-		Overdue: s.Overdue, Confirmed: s.Confirmed, Voided: s.Voided, Released: s.Released, Unknown: s.Unknown,
+	m := &idnodev1.ScopeReport{
+		Scope: s.Scope, Last: s.Last, Closed: s.Closed, Before: s.Before, Open: s.Open, Overdue: s.Overdue,
+		Confirmed: s.Confirmed, Voided: s.Voided, Released: s.Released, Unknown: s.Unknown,
 	}
-}
-
-// lastDate is empty for a scope that has no number with a date.
-func lastDate(d format.Date) string {
-	if d == format.FirstDate {
-		return ""
+	if s.LastDate != format.FirstDate {
+		m.LastDate = s.LastDate.String()
 	}
-	return d.String()
+	return m
 }

@@ -237,7 +237,7 @@ type State interface {
 	HiLos(database, prefix, after string, limit int) []fsm.NamedHiLo
 	Claims(database, prefix, after string, limit int) []string
 	// PreviewSeries says what the definition of a series would do, or why it would be refused.
-	PreviewSeries(database string, now time.Time, m *raftlogv1.SeriesDefine) (fsm.SeriesPreview, *raftlogv1.Refusal)
+	PreviewSeries(database string, now time.Time, m *raftlogv1.SeriesDefine) (forgets int64, suspended bool, refused *raftlogv1.Refusal)
 	SeriesList(database, prefix, after string, limit int) []fsm.NamedSeries
 	Pools(database, prefix, after string, limit int, now time.Time) []fsm.NamedPool
 	// ReadPool is as ReadSeries.
