@@ -35,16 +35,6 @@ func BenchmarkFold(b *testing.B) {
 	}
 }
 
-func BenchmarkAppendServerSideID(b *testing.B) {
-	space := make([]byte, 0, 64)
-	b.ReportAllocs()
-	var etag uint64
-	for b.Loop() {
-		etag++
-		space = docid.AppendServerSideID(space[:0], "users/", etag, "A")
-	}
-}
-
 func BenchmarkServerSideID(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

@@ -55,29 +55,18 @@ func CheckServerSide(prefix, nodeTag string) error {
 
 // ServerSideID builds a server-side id: the prefix as the caller wrote it, the
 // etag padded with zeros to 19 digits, a dash and the node's tag.
-func ServerSideID(prefix string, etag uint64, nodeTag string) string {
-	var space [128]byte
-	return string(AppendServerSideID(space[:0], prefix, etag, nodeTag))
-}
-
-// AppendServerSideID appends the server-side id to dst and returns the extended
-// slice. It allocates nothing if dst has the room.
 //
 // An etag above 10^19 keeps all its digits; counters end long before, at 2^63-1.
-func AppendServerSideID(dst []byte, prefix string, etag uint64, nodeTag string) []byte {
+func ServerSideID(prefix string, etag uint64, nodeTag string) string {
 	var digits [numberDigits + 1]byte
-	for i := len(digits) - 1; i >= 0; i-- {
-		digits[i] = '0' + byte(etag%10)
-		etag /= 10
+	number := strconv.AppendUint(digits[:0], etag, 10)
+	var space [128]byte
+	id := append(space[:0], prefix...)
+	for range numberDigits - len(number) {
+		id = append(id, '0')
 	}
-	shown := digits[:]
-	if shown[0] == '0' {
-		shown = shown[1:]
-	}
-	dst = append(dst, prefix...)
-	dst = append(dst, shown...)
-	dst = append(dst, '-')
-	return append(dst, nodeTag...)
+	id = append(append(id, number...), '-')
+	return string(append(id, nodeTag...))
 }
 
 // IdentityID builds an identity's id: name, separator and number, without padding and

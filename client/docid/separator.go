@@ -21,23 +21,16 @@ import (
 //
 // The error is an *Error with the reason INVALID_SEPARATOR.
 func ParseSeparator(s string) (string, error) {
+	// U+FFFD, which also replaces invalid UTF-8, is in no range of the table.
+	r, size := utf8.DecodeRuneInString(s)
 	switch {
 	case s == "":
 		return DefaultSeparator, nil
-	case !isSeparator(s):
+	case size < len(s) || !isSeparatorRune(r):
 		return "", &Error{ReasonInvalidSeparator, "separator", "must be one character that is no letter, digit, '-', " +
 			"space, control character, '\\' or '|', but is " + quote(s)}
 	}
 	return s, nil
-}
-
-func isSeparator(s string) bool {
-	if s == "" || len(s) > utf8.UTFMax {
-		return false
-	}
-	r, size := utf8.DecodeRuneInString(s)
-	// U+FFFD, which also replaces invalid UTF-8, is in no range of the table.
-	return size == len(s) && isSeparatorRune(r)
 }
 
 // isSeparatorRune reports whether r may separate. It reads the frozen table,

@@ -24,11 +24,7 @@ const (
 
 // String returns "guid", "server-side", "identity" or "semantic".
 func (k Kind) String() string {
-	names := [...]string{GUID: "guid", ServerSide: "server-side", Identity: "identity", Semantic: "semantic"}
-	if int(k) < len(names) {
-		return names[k]
-	}
-	return "kind " + strconv.Itoa(int(k))
+	return [...]string{GUID: "guid", ServerSide: "server-side", Identity: "identity", Semantic: "semantic"}[k]
 }
 
 // Template is a template that Parse has taken apart.

@@ -162,12 +162,6 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestKindString(t *testing.T) {
-	if got := docid.Kind(9).String(); got != "kind 9" {
-		t.Errorf("an unknown kind is %q", got)
-	}
-}
-
 func TestParseDoesNotAllocate(t *testing.T) {
 	for _, template := range []string{"", "users/", "users|", "users/ayende@example.org", "каталог/"} {
 		if got := testing.AllocsPerRun(100, func() { _, _ = docid.Parse(template, "/") }); got != 0 {
