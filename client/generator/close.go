@@ -39,7 +39,7 @@ func (g *Generator) shut() (last int64, first bool) {
 		return 0, false
 	}
 	g.closed = true
-	close(g.closing)
+	g.endPause()
 	g.queue.refuse(ErrClosed)
 	return g.current.Load().exhaust(), true
 }
@@ -68,14 +68,12 @@ func (g *Generator) joinFetcher(ctx context.Context) error {
 	if f == nil {
 		return nil
 	}
-	select {
-	case <-f.done:
+	stop := context.AfterFunc(ctx, g.cancel)
+	<-f
+	if stop() {
 		return nil
-	case <-ctx.Done():
-		g.cancel()
-		<-f.done
-		return ctx.Err()
 	}
+	return ctx.Err()
 }
 
 // giveBack returns the unused numbers to the source; last is the last number taken of the

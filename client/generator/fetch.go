@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,14 +16,6 @@ const (
 	firstPause = 100 * time.Millisecond
 	maxPause   = 10 * time.Second
 )
-
-// fetcher is a goroutine that fetches ranges until there is a range ahead. A generator has
-// at most one fetcher.
-type fetcher struct {
-	done chan struct{} // closed when the goroutine ends
-	// wake is closed to end a pause; nil outside of one. Generator.mu guards wake.
-	wake chan struct{}
-}
 
 // prefetch starts the fetch of the range after s in the background. The caller that took
 // the number at the half of s may be late: s may be used up by now.
@@ -44,24 +37,31 @@ func (g *Generator) prefetchLocked() {
 
 // hurry has a range fetched at once, even if the fetcher is pausing.
 func (g *Generator) hurry() {
-	switch {
-	case g.fetcher == nil:
+	if g.fetcher == nil {
 		g.startFetcher()
-	case g.fetcher.wake != nil:
-		close(g.fetcher.wake)
-		g.fetcher.wake = nil
+	}
+	g.endPause()
+}
+
+// endPause ends the fetcher's pause, if it is in one.
+func (g *Generator) endPause() {
+	if g.wake != nil {
+		close(g.wake)
+		g.wake = nil
 	}
 }
 
 func (g *Generator) startFetcher() {
-	f := &fetcher{done: make(chan struct{})}
-	g.fetcher = f
-	go g.fetch(f)
+	ended := make(chan struct{})
+	g.fetcher = ended
+	go func() {
+		defer close(ended)
+		g.fetch()
+	}()
 }
 
-// fetch is the fetcher's goroutine. Close waits for its end.
-func (g *Generator) fetch(f *fetcher) {
-	defer close(f.done)
+// fetch fetches ranges until there is a range ahead. Close waits for its end.
+func (g *Generator) fetch() {
 	pause := firstPause
 	for {
 		s, err := g.ask()
@@ -92,10 +92,7 @@ func (g *Generator) ask() (*heldRange, error) {
 	if err := check(r, g.next.LastMax); err != nil {
 		return nil, err
 	}
-	g.next = Request{LastSize: r.Granted, LastRangeAt: r.At, LastMax: max(g.next.LastMax, r.High)}
-	if r.Granted == 0 {
-		g.next.LastSize = r.Size()
-	}
+	g.next = Request{LastSize: cmp.Or(r.Granted, r.Size()), LastRangeAt: r.At, LastMax: max(g.next.LastMax, r.High)}
 	return newHeldRange(r), nil
 }
 
@@ -130,8 +127,8 @@ func (g *Generator) fail(err error) (wake <-chan struct{}) {
 		g.fetcher = nil
 		return nil
 	}
-	g.fetcher.wake = make(chan struct{})
-	return g.fetcher.wake
+	g.wake = make(chan struct{})
+	return g.wake
 }
 
 // rest waits for up to the pause, less if a caller wants a number or Close begins. It
@@ -145,13 +142,9 @@ func (g *Generator) rest(wake <-chan struct{}, pause time.Duration) (more bool) 
 	select {
 	case <-timer.C:
 	case <-wake:
-	case <-g.closing:
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.fetcher.wake = nil
-	if g.closed {
-		g.fetcher = nil
-	}
+	g.wake = nil
 	return !g.closed
 }

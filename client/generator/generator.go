@@ -40,7 +40,6 @@ type Generator struct {
 	timeout time.Duration
 	life    context.Context // ends when Close is done, or gave up
 	cancel  context.CancelFunc
-	closing chan struct{} // closed when Close begins
 	gone    chan struct{} // closed when Close is done; closeErr is then set
 	// next is the request for the next range. It belongs to the running fetcher.
 	next     Request
@@ -48,8 +47,9 @@ type Generator struct {
 
 	mu      sync.Mutex // never held during a call of the source
 	closed  bool
-	ahead   *heldRange // the range after current; nil if there is none
-	fetcher *fetcher   // nil while no range is wanted
+	ahead   *heldRange    // the range after current; nil if there is none
+	fetcher chan struct{} // closed when the fetcher, a goroutine, ends; nil while no range is wanted
+	wake    chan struct{} // closed to end the fetcher's pause; nil outside of one
 	queue   queue
 }
 
@@ -71,7 +71,6 @@ func New(source RangeSource, cfg Config) (*Generator, error) {
 	g := &Generator{
 		source:  source,
 		timeout: cfg.Timeout,
-		closing: make(chan struct{}),
 		gone:    make(chan struct{}),
 		next:    Request{Size: cfg.FirstSize},
 	}

@@ -4,6 +4,7 @@
 package generator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,9 +100,7 @@ type held struct {
 
 // New returns a generator. timeout is as DefaultTimeout; 0 means that.
 func New(source Source, timeout time.Duration) *Generator {
-	if timeout == 0 {
-		timeout = DefaultTimeout
-	}
+	timeout = cmp.Or(timeout, DefaultTimeout)
 	g := &Generator{source: source, timeout: timeout, wall: time.Now, turn: make(chan struct{}, 1), renewing: make(chan struct{}, 1)}
 	g.life, g.cancel = context.WithCancel(context.Background())
 	g.setClock()
