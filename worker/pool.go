@@ -47,16 +47,9 @@ type Lease struct {
 // Pool is a set of workers whose ids have one layout.
 //
 // Invariants: the windows that were ever leased of one worker do not overlap; a later one begins
-// at or after the end of the one before; each begins at or after floor.
+// at or after the end of the one before; each begins at or after the floor.
 type Pool struct {
-	layout snowflake.Layout
-	// window is the longest window, in units.
-	window int64
-	// floor is the first time that a window may have.
-	floor int64
-	// unknown says that there may have been leases that the pool does not know. The next
-	// acquisition sets the floor behind all of them.
-	unknown bool
+	stored Stored
 	// leases are those of workers that ever had one, by number. What follows is derived: those
 	// in use by the end of their windows, and free workers by that, and by last holder.
 	leases          btree.Map[int, Lease]
@@ -78,34 +71,34 @@ func NewPool(layout snowflake.Layout, window time.Duration, unknown bool) (*Pool
 	if window < MinWindow || units > layout.Units(MaxWindow) { // What Window returns is accepted again.
 		return nil, snowflake.Invalid("window", "is %s, must be from %s to %s", window, MinWindow, MaxWindow)
 	}
-	p := &Pool{layout: layout, window: units, unknown: unknown}
-	p.index()
-	return p, nil
+	return newPool(Stored{Layout: layout, Window: units, Unknown: unknown}), nil
 }
 
-func (p *Pool) index() {
+func newPool(s Stored) *Pool {
 	tree := func(less func(a, b Lease) bool) *btree.BTreeG[Lease] {
 		return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
 	}
 	byEnd := func(a, b Lease) bool {
 		return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.Worker, b.Worker)) < 0
 	}
-	p.inUse, p.free = tree(byEnd), tree(byEnd)
-	p.freeByWho = tree(func(a, b Lease) bool {
+	byWho := func(a, b Lease) bool {
 		return cmp.Or(cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Until, b.Until), cmp.Compare(a.Worker, b.Worker)) < 0
-	})
+	}
+	return &Pool{stored: s, inUse: tree(byEnd), free: tree(byEnd), freeByWho: tree(byWho)}
 }
 
 // Layout returns the pool's layout.
-func (p *Pool) Layout() snowflake.Layout { return p.layout }
+func (p *Pool) Layout() snowflake.Layout { return p.stored.Layout }
 
 // Window returns the longest window.
 func (p *Pool) Window() time.Duration {
-	return time.Duration(p.window*p.layout.Unit) * time.Millisecond
+	return time.Duration(p.stored.Window*p.Layout().Unit) * time.Millisecond
 }
 
 // Same reports whether a pool would have the same definition.
-func (p *Pool) Same(other *Pool) bool { return p.layout == other.layout && p.window == other.window }
+func (p *Pool) Same(other *Pool) bool {
+	return p.Layout() == other.Layout() && p.stored.Window == other.stored.Window
+}
 
 // SkewError says that the clocks of holder and leader are too far apart.
 type SkewError struct {
@@ -158,10 +151,10 @@ func (p *Pool) check(r Request) (want int64, err error) {
 	if ahead := r.Holder.Sub(r.Leader); ahead.Abs() > MaxSkew {
 		return 0, &SkewError{ahead}
 	}
-	if r.Want < 0 || p.layout.Units(r.Want) > p.window {
+	if r.Want < 0 || p.Layout().Units(r.Want) > p.stored.Window {
 		return 0, snowflake.Invalid("window", "is %s, must be from 0 to the pool's %s", r.Want, p.Window())
 	}
-	return cmp.Or(p.layout.Units(r.Want), p.window), nil
+	return cmp.Or(p.Layout().Units(r.Want), p.stored.Window), nil
 }
 
 // CheckHolder refuses an invalid name of a holder. Whether it is text is for the caller to say.
@@ -184,20 +177,20 @@ func (p *Pool) Acquire(holder string, token uint64, r Request) (Lease, error) {
 	if err := CheckHolder(holder); err != nil {
 		return Lease{}, err
 	}
-	now := p.layout.At(r.Leader.UnixMilli())
+	now := p.Layout().At(r.Leader.UnixMilli())
 	p.lapse(now)
 	p.settle(now)
-	latest := now + p.layout.Units(MaxSkew)
-	most := p.layout.Workers()
+	latest := now + p.Layout().Units(MaxSkew)
+	most := p.Layout().Workers()
 	if r.NoneNew {
 		most = 0
 	}
 	l, ok := p.pick(holder, now, latest, most)
 	if !ok {
-		return Lease{}, p.full(p.layout.End())
+		return Lease{}, p.full(p.Layout().End())
 	}
-	from := max(l.Until, p.floor, now-p.layout.Units(Tolerance), 0)
-	if from >= p.layout.End() {
+	from := max(l.Until, p.stored.Floor, now-p.Layout().Units(Tolerance), 0)
+	if from >= p.Layout().End() {
 		return Lease{}, EndError{}
 	}
 	if from > latest {
@@ -211,8 +204,8 @@ func (p *Pool) Acquire(holder string, token uint64, r Request) (Lease, error) {
 // end is the end of a window. One that begins late has its whole length all the same, and so has that
 // of a holder whose clock is ahead.
 func (p *Pool) end(from, want int64, r Request) int64 {
-	now := max(p.layout.At(r.Leader.UnixMilli()), p.layout.At(r.Holder.UnixMilli()))
-	return min(max(from, now)+want, p.layout.End())
+	now := max(p.Layout().At(r.Leader.UnixMilli()), p.Layout().At(r.Holder.UnixMilli()))
+	return min(max(from, now)+want, p.Layout().End())
 }
 
 // pick returns the last lease of the worker that the holder shall have; one without a window of a
@@ -236,19 +229,19 @@ func (p *Pool) pick(holder string, now, latest int64, most int) (picked Lease, o
 // full says when a window can begin: where one in use ends, if that is before from.
 func (p *Pool) full(from int64) error {
 	if first, ok := p.inUse.Min(); ok {
-		from = min(from, max(first.Until, p.floor))
+		from = min(from, max(first.Until, p.stored.Floor))
 	}
-	return &FullError{time.UnixMilli(p.layout.UnixMilli(from))}
+	return &FullError{time.UnixMilli(p.Layout().UnixMilli(from))}
 }
 
 // settle sets the floor behind all leases that the pool may not know. They were given before, and
 // end at most MaxSkew and a window after the time of their leaders. The clocks of these leaders and
 // this one may be wrong by MaxSkew each.
 func (p *Pool) settle(now int64) {
-	if !p.unknown {
+	if !p.stored.Unknown {
 		return
 	}
-	p.floor, p.unknown = max(p.floor, now+p.window+p.layout.Units(3*MaxSkew)), false
+	p.stored.Floor, p.stored.Unknown = max(p.stored.Floor, now+p.stored.Window+p.Layout().Units(3*MaxSkew)), false
 }
 
 // lapse marks workers as free whose windows have passed.
@@ -270,7 +263,7 @@ func (p *Pool) Renew(worker int, token uint64, r Request) (Lease, error) {
 	if err != nil {
 		return Lease{}, err
 	}
-	now := p.layout.At(r.Leader.UnixMilli())
+	now := p.Layout().At(r.Leader.UnixMilli())
 	p.lapse(now)
 	l, ok := p.leases.Get(worker)
 	if !ok || l.Free || l.Token != token {
@@ -305,7 +298,7 @@ func (p *Pool) Forget() {
 		first.Free = true
 		p.put(first)
 	}
-	p.unknown = true
+	p.stored.Unknown = true
 }
 
 func (p *Pool) put(l Lease) {
@@ -338,9 +331,10 @@ func (l Lease) hash() uint64 {
 // Hash is the hash of all that the pool stores.
 func (p *Pool) Hash() uint64 {
 	var s statehash.Space
-	own := s.Begin(recordPool).Number(uint64(p.layout.Epoch)).Number(uint64(p.layout.Unit)).
-		Number(uint64(p.layout.TimeBits<<16 | p.layout.WorkerBits<<8 | p.layout.SequenceBits)).
-		Number(uint64(p.window)).Number(uint64(p.floor)).Flag(p.unknown).Hash()
+	layout := p.Layout()
+	own := s.Begin(recordPool).Number(uint64(layout.Epoch)).Number(uint64(layout.Unit)).
+		Number(uint64(layout.TimeBits<<16 | layout.WorkerBits<<8 | layout.SequenceBits)).
+		Number(uint64(p.stored.Window)).Number(uint64(p.stored.Floor)).Flag(p.stored.Unknown).Hash()
 	return own + uint64(p.hash)
 }
 
@@ -350,13 +344,13 @@ func (p *Pool) Known() int { return p.leases.Len() }
 // InUse returns how many workers are in use at a time, and when the first of their windows ends;
 // zero if none is. It takes a step for each window that has passed since the last call of a holder.
 func (p *Pool) InUse(now time.Time) (workers int, ends time.Time) {
-	at, passed := p.layout.At(now.UnixMilli()), 0
+	at, passed := p.Layout().At(now.UnixMilli()), 0
 	p.inUse.Scan(func(l Lease) bool {
 		if l.Until <= at {
 			passed++
 			return true
 		}
-		ends = time.UnixMilli(p.layout.UnixMilli(l.Until))
+		ends = time.UnixMilli(p.Layout().UnixMilli(l.Until))
 		return false
 	})
 	return p.inUse.Len() - passed, ends

@@ -11,7 +11,8 @@ type Stored struct {
 	Layout snowflake.Layout
 	// Window is the longest window, and Floor the first time that a window may have, in units.
 	Window, Floor int64
-	// Unknown says that there may have been leases that the pool does not know.
+	// Unknown says that there may have been leases that the pool does not know. The next
+	// acquisition sets the floor behind all of them.
 	Unknown bool
 }
 
@@ -23,7 +24,7 @@ type Frozen struct {
 
 // Freeze returns the pool as it is. It copies nothing: the pool copies what it changes.
 func (p *Pool) Freeze() Frozen {
-	return Frozen{Stored: Stored{p.layout, p.window, p.floor, p.unknown}, leases: *p.leases.Copy()}
+	return Frozen{Stored: p.stored, leases: *p.leases.Copy()}
 }
 
 // Leases calls f with each lease by the worker's number, until f returns false.
@@ -39,9 +40,7 @@ func Restore(s Stored) (*Pool, error) {
 	if s.Window < 1 || s.Window > s.Layout.Units(MaxWindow) || s.Floor < 0 {
 		return nil, snowflake.Invalid("window", "of %d units, or the floor %d, is out of range", s.Window, s.Floor)
 	}
-	p := &Pool{layout: s.Layout, window: s.Window, floor: s.Floor, unknown: s.Unknown}
-	p.index()
-	return p, nil
+	return newPool(s), nil
 }
 
 // Put adds the next lease of a snapshot: workers come by number, without a gap. The error is
@@ -50,10 +49,10 @@ func (p *Pool) Put(l Lease) error {
 	if err := CheckHolder(l.Holder); err != nil {
 		return err
 	}
-	if l.Worker != p.leases.Len() || l.Worker >= p.layout.Workers() {
-		return snowflake.Invalid("worker", "is %d, not the next one of %d", l.Worker, p.layout.Workers())
+	if l.Worker != p.leases.Len() || l.Worker >= p.Layout().Workers() {
+		return snowflake.Invalid("worker", "is %d, not the next one of %d", l.Worker, p.Layout().Workers())
 	}
-	if l.From < 0 || l.From > l.Until || l.Until > p.layout.End() || l.From == l.Until && !l.Free {
+	if l.From < 0 || l.From > l.Until || l.Until > p.Layout().End() || l.From == l.Until && !l.Free {
 		return snowflake.Invalid("window", "from %d until %d is none", l.From, l.Until)
 	}
 	p.put(l)
