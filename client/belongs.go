@@ -29,7 +29,7 @@ type belonging struct {
 func (r *router) status(ctx context.Context, n *node) (*idnodev1.GetStatusResponse, error) {
 	for {
 		dialled := n.belongs.dialled.Load()
-		s, err := n.cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+		s, err := n.api.GetStatus(ctx, &idnodev1.GetStatusRequest{})
 		if err != nil {
 			return nil, unreachable(n.address, err)
 		}
@@ -46,27 +46,21 @@ func (r *router) judge(n *node, dialled uint64, id string) error {
 	}
 	r.clusterID.CompareAndSwap(nil, &id)
 	if own := *r.clusterID.Load(); own != id {
-		return otherCluster(n.address, own, id)
+		return &Error{
+			Code: codes.FailedPrecondition, Reason: reasonOtherCluster, foreign: true,
+			Message: fmt.Sprintf("the node at %s belongs to cluster %s, and this client to cluster %s", n.address, id, own),
+		}
 	}
 	n.belongs.known.Store(dialled)
 	return nil
 }
 
-func otherCluster(address, own, other string) *Error {
-	return &Error{
-		Code: codes.FailedPrecondition, Reason: reasonOtherCluster, foreign: true,
-		Message: fmt.Sprintf("the node at %s belongs to cluster %s, and this client to cluster %s", address, other, own),
-	}
-}
-
 // own returns the number of the node's newest connection once it is known to lead to the
 // client's cluster, or why no call may be made over it.
-func (r *router) own(within *callTimeout, n *node) (dialled uint64, err error) {
+func (r *router) own(ctx context.Context, n *node) (dialled uint64, err error) {
 	if dialled = n.belongs.dialled.Load(); dialled == n.belongs.known.Load() {
 		return dialled, nil
 	}
-	ctx, cancel := context.WithTimeout(within.context(), r.cfg.TryTimeout)
-	defer cancel()
 	select {
 	case n.belongs.asking <- struct{}{}:
 		defer func() { <-n.belongs.asking }()
@@ -85,16 +79,16 @@ func (r *router) own(within *callTimeout, n *node) (dialled uint64, err error) {
 	return dialled, nil
 }
 
-// stillOwn checks the result of a try if the node got another connection meanwhile: the answer
-// may have come over that connection. Then the outcome in the cluster is unknown, unless tried,
-// the try's error, says that nothing happened.
-func (r *router) stillOwn(within *callTimeout, n *node, dialled uint64, tried error) error {
+// stillOwn returns the error of a try. It checks the result if the node got another connection
+// meanwhile: the answer may have come over that connection. Then the outcome in the cluster is
+// unknown, unless tried, the error of the node, says that nothing happened.
+func (r *router) stillOwn(ctx context.Context, n *node, dialled uint64, tried error) error {
 	if n.belongs.dialled.Load() == dialled {
-		return nil
+		return tried
 	}
-	_, err := r.own(within, n)
+	_, err := r.own(ctx, n)
 	if err == nil {
-		return nil
+		return tried
 	}
 	e := *errorOf(err)
 	e.Unknown = tried == nil || errorOf(tried).effect() == effectUnknown

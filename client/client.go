@@ -2,10 +2,24 @@ package client
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	pluralize "github.com/gertd/go-pluralize"
 )
+
+// The way of a call through the files of this package:
+//
+//	ids.go, identity.go, …	what applications call: makes a request, and reads the answer
+//	share.go	callers of one identity take a block in one call
+//	call.go	one call, and what a try of it sends
+//	retry.go	whether it is tried again, and what its outcome is
+//	router.go	at which node; leader.go finds the leader, silent.go a node that hangs
+//	node.go	the connection to a node; belongs.go checks which cluster it leads to
+//	exchange.go	the stream on which the calls to a node share messages
 
 // Client calls one or several idnode clusters. It is safe for concurrent use.
 type Client struct {
@@ -14,15 +28,51 @@ type Client struct {
 	routers []*router
 	// mapped has the routers of Config.Clusters by folded database.
 	mapped map[string]*router
-	names  *names
 	shares *shares
+	// plurals makes the names of collections. It is made once it is needed, since it is expensive.
+	plurals func() *pluralize.Client
+	// byType has the HiLo handles of Go types by reflect.Type.
+	byType sync.Map
 
 	mu sync.Mutex
-	// handles has the HiLo handles by collection and separator.
-	handles map[generatorKey]*HiLo
-	// snowflakes has the Snowflake handles by database and pool.
-	snowflakes map[poolKey]*Snowflake
-	closed     bool
+	// handles has the open HiLo and Snowflake handles.
+	handles map[sourceKey]handle
+	closed  bool
+}
+
+// sourceKey identifies what ids are taken from: an identity, a HiLo tag, or a pool of Snowflakes. That of
+// a HiLo handle always has a separator, and that of a Snowflake handle none.
+type sourceKey struct{ database, name, separator string }
+
+// handle is a HiLo or a Snowflake.
+type handle interface {
+	Close(ctx context.Context) error
+}
+
+// handle returns the open handle with a key, which the first caller begins.
+func (c *Client) handle(key sourceKey, begin func() (handle, error)) (handle, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, closedError("the client is closed")
+	}
+	if h := c.handles[key]; h != nil {
+		return h, nil
+	}
+	h, err := begin()
+	if err == nil {
+		c.handles[key] = h
+	}
+	return h, err
+}
+
+// forget has later callers begin another handle.
+func (c *Client) forget(key sourceKey, h handle) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.handles[key] == h {
+		delete(c.handles, key)
+	}
 }
 
 // New returns a Client. It tries a first connection to learn the leader; if that fails, New
@@ -33,15 +83,18 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, configError(err)
 	}
-	c := &Client{
-		cfg: cfg, names: &names{plurals: sync.OnceValue(pluralize.NewClient)},
-		handles: make(map[generatorKey]*HiLo), snowflakes: make(map[poolKey]*Snowflake),
-	}
+	c := &Client{cfg: cfg, plurals: sync.OnceValue(pluralize.NewClient), handles: make(map[sourceKey]handle)}
 	if err := c.newRouters(); err != nil {
+		_ = c.Close(ctx) // It has taken no numbers.
 		return nil, configError(err)
 	}
 	c.shares = c.newShares()
-	c.known(ctx)
+	end := time.Now().Add(lookTimeout)
+	var looks sync.WaitGroup
+	for _, r := range c.routers {
+		looks.Go(func() { await(ctx, end, r.look(lookAgain, nil).done) })
+	}
+	looks.Wait()
 	if ctx.Err() != nil {
 		_ = c.Close(ctx) // It has taken no numbers.
 		return nil, gaveUp(ctx)
@@ -60,16 +113,19 @@ func (c *Client) Close(ctx context.Context) error {
 		return nil
 	}
 	c.closed = true
-	var handles []closer
-	for _, h := range c.handles {
-		handles = append(handles, h)
-	}
-	for _, s := range c.snowflakes {
-		handles = append(handles, s)
-	}
-	c.handles, c.snowflakes = nil, nil
+	open := slices.Collect(maps.Values(c.handles))
+	c.handles = nil
 	c.mu.Unlock()
-	err := closeAll(ctx, c.cfg.Timeout, handles)
-	c.closeRouters()
-	return err
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	var closing sync.WaitGroup
+	errs := make([]error, len(open))
+	for i, h := range open {
+		closing.Go(func() { errs[i] = h.Close(ctx) })
+	}
+	closing.Wait()
+	for _, r := range c.routers {
+		r.close()
+	}
+	return errors.Join(errs...)
 }

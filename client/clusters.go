@@ -1,14 +1,12 @@
 package client
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/idnode/idnode/client/docid"
@@ -110,7 +108,6 @@ func (c *Client) newRouters() error {
 		cfg.Endpoints, cfg.ClusterID = cluster.Endpoints, cluster.ClusterID
 		r, err := newRouter(cfg)
 		if err != nil {
-			c.closeRouters()
 			return err
 		}
 		c.routers = append(c.routers, r)
@@ -132,19 +129,4 @@ func (c *Client) router(database string) *router {
 		}
 	}
 	return c.routers[0]
-}
-
-// known waits until the first look at each cluster is over.
-func (c *Client) known(ctx context.Context) {
-	var looks sync.WaitGroup
-	for _, r := range c.routers {
-		looks.Go(func() { r.known(ctx) })
-	}
-	looks.Wait()
-}
-
-func (c *Client) closeRouters() {
-	for _, r := range c.routers {
-		r.close()
-	}
 }

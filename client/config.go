@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -101,36 +102,22 @@ func (c Config) withDefaults() (Config, error) {
 	if _, err := docid.ParseDatabase(c.Database); err != nil {
 		return c, invalid(err)
 	}
-	if c.Label == "" {
-		c.Label = defaultLabel()
-	}
+	host, _ := os.Hostname() // Without it the label is the program's name.
+	c.Label = cmp.Or(c.Label, labelOf(host, filepath.Base(os.Args[0])))
 	if _, invisible := docid.FirstInvisible(c.Label); invisible || len(c.Label) > maxLabelBytes || !utf8.ValidString(c.Label) {
 		return c, invalidField("INVALID_LABEL", "label", "the label is longer than 64 bytes, has invisible characters, or is not UTF-8")
 	}
 	if c.Timeout < 0 || c.TryTimeout < 0 {
 		return c, errors.New("client: a negative timeout")
 	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.TryTimeout == 0 {
-		c.TryTimeout = DefaultTryTimeout
-	}
-	c.TryTimeout = min(c.TryTimeout, c.Timeout)
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.TryTimeout = min(cmp.Or(c.TryTimeout, DefaultTryTimeout), c.Timeout)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c, nil
 }
 
 // maxLabelBytes is the greatest length of a label.
 const maxLabelBytes = 64
-
-// defaultLabel returns the names of the host and of the program.
-func defaultLabel() string {
-	host, _ := os.Hostname() // Without it the label is the program's name.
-	return labelOf(host, filepath.Base(os.Args[0]))
-}
 
 // labelOf returns a label of two names, which may have any characters and any length.
 func labelOf(host, program string) string {

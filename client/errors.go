@@ -1,9 +1,11 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,24 +17,16 @@ import (
 	"github.com/idnode/idnode/client/generator"
 )
 
-// errorDomain is the domain of the ErrorInfo in every error of a node.
-const errorDomain = "idnode"
-
-// Reasons that this package sets itself, or acts on.
+// Reasons that this package sets itself, or acts on in several places.
 const (
-	reasonNoEndpoint  = "NO_ENDPOINT"
-	reasonClosed      = "CLIENT_CLOSED"
-	reasonUnknown     = "OUTCOME_UNKNOWN"
-	reasonOverloaded  = "OVERLOADED"
-	reasonStorageFull = "STORAGE_FULL"
-	reasonExpired     = "REQUEST_ID_EXPIRED"
-	reasonNoTag       = "TAG_NOT_ASSIGNED"
-	reasonNotFormed   = "NOT_FORMED"
-	reasonNotMember   = "TAG_NOT_MEMBER"
-	reasonCorrupt     = "CORRUPT"
-	reasonCanceled    = "CANCELED"
-	reasonDeadline    = "DEADLINE_EXCEEDED"
-
+	reasonNoEndpoint   = "NO_ENDPOINT"
+	reasonClosed       = "CLIENT_CLOSED"
+	reasonUnknown      = "OUTCOME_UNKNOWN"
+	reasonOverloaded   = "OVERLOADED"
+	reasonExpired      = "REQUEST_ID_EXPIRED"
+	reasonNotFormed    = "NOT_FORMED"
+	reasonCanceled     = "CANCELED"
+	reasonDeadline     = "DEADLINE_EXCEEDED"
 	reasonOtherCluster = "OTHER_CLUSTER"
 )
 
@@ -62,7 +56,7 @@ var (
 	// ErrOverloaded: there are too many calls. Nothing happened.
 	ErrOverloaded error = &kind{reason: reasonOverloaded, text: "the node is overloaded"}
 	// ErrStorageFull: a disk of the cluster is nearly full. Nothing happened.
-	ErrStorageFull error = &kind{reason: reasonStorageFull, text: "the disk is nearly full"}
+	ErrStorageFull error = &kind{reason: "STORAGE_FULL", text: "the disk is nearly full"}
 	// ErrQuota: a limit on names, claims or sizes is reached. Nothing happened.
 	ErrQuota error = &kind{reason: "QUOTA", text: "a limit is reached"}
 	// ErrRateLimited: the caller has reached a limit of its own. Nothing happened.
@@ -125,11 +119,7 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string {
-	name := e.Reason
-	if name == "" {
-		name = e.Code.String()
-	}
-	text := "idnode: " + name + ": " + e.Message
+	text := "idnode: " + cmp.Or(e.Reason, e.Code.String()) + ": " + e.Message
 	if e.Field != "" {
 		text += " (field " + e.Field + ")"
 	}
@@ -159,8 +149,7 @@ func (e *Error) Is(target error) bool {
 
 // errorOf returns a node's or gRPC's error as an *Error.
 func errorOf(err error) *Error {
-	var have *Error
-	if errors.As(err, &have) {
+	if have, ok := errors.AsType[*Error](err); ok {
 		return have
 	}
 	s := status.Convert(err)
@@ -168,7 +157,7 @@ func errorOf(err error) *Error {
 	for _, d := range s.Details() {
 		switch d := d.(type) {
 		case *errdetails.ErrorInfo:
-			if d.GetDomain() == errorDomain {
+			if d.GetDomain() == "idnode" {
 				e.Reason = d.GetReason()
 			}
 		case *errdetails.BadRequest:
@@ -184,11 +173,10 @@ func errorOf(err error) *Error {
 
 // invalid returns an error of docid as the error that a node would return.
 func invalid(err error) error {
-	var bad *docid.Error
-	if !errors.As(err, &bad) {
-		return err
+	if bad, ok := errors.AsType[*docid.Error](err); ok {
+		return invalidField(bad.Reason, bad.Field, bad.Error())
 	}
-	return invalidField(bad.Reason, bad.Field, bad.Error())
+	return err
 }
 
 func invalidField(reason, field, message string) *Error {
@@ -211,7 +199,7 @@ func closedError(text string) *Error {
 
 // gaveUp returns the error of a call whose context ended before the call was sent.
 func gaveUp(ctx context.Context) error {
-	return (&callTries{}).fail(ctx, unreachable("the cluster", ctx.Err()))
+	return (&tries{}).fail(ctx, unreachable("the cluster", ctx.Err()))
 }
 
 // malformed returns the error of an answer that no node of this version gives.
@@ -219,8 +207,7 @@ func malformed(text string) *Error { return &Error{Code: codes.Internal, Message
 
 // configError returns the error of a Config as an *Error.
 func configError(err error) *Error {
-	var have *Error
-	if errors.As(err, &have) && have == err {
+	if have, ok := err.(*Error); ok { // Not in another error, whose text names the field.
 		return have
 	}
 	return &Error{Code: codes.InvalidArgument, Reason: "INVALID_CONFIG", Message: err.Error(), err: err}
@@ -245,7 +232,8 @@ func (e *Error) effect() effect {
 	switch e.Reason {
 	case reasonUnknown:
 		return effectUnknown
-	case reasonOverloaded, reasonNoTag, reasonNotFormed, reasonNotMember, reasonCorrupt, reasonOtherCluster, reasonCanceled, reasonDeadline:
+	case reasonOverloaded, reasonNotFormed, reasonOtherCluster, reasonCanceled, reasonDeadline,
+		"TAG_NOT_ASSIGNED", "TAG_NOT_MEMBER", "CORRUPT":
 		return effectNone
 	case "":
 		return e.foreignEffect()
@@ -292,10 +280,5 @@ func wrongDoor(cause error) bool {
 	if !ok || s.Code() == codes.Unimplemented {
 		return ok
 	}
-	for _, text := range noise {
-		if strings.Contains(s.Message(), text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(noise, func(text string) bool { return strings.Contains(s.Message(), text) })
 }

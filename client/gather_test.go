@@ -13,7 +13,7 @@ import (
 
 const ms = time.Millisecond
 
-var orders = shareKey{name: "orders"}
+var orders = sourceKey{name: "orders"}
 
 // departure is a call: when, since the rig was made, and for how many values.
 type departure struct {
@@ -43,7 +43,7 @@ func sharing(t *testing.T, round time.Duration, test func(r *rig)) {
 		r.shares = &shares{
 			take: r.take, newest: func(string) uint64 { return 1 },
 			start:       func(f func()) error { r.callers.Go(f); return nil },
-			traceparent: Config{}.traceparent, limit: 10 * time.Second, life: t.Context(), open: map[shareKey]*share{},
+			traceparent: Config{}.traceparent, limit: 10 * time.Second, life: t.Context(), open: map[sourceKey]*share{},
 		}
 		test(r)
 		r.callers.Wait()
@@ -55,7 +55,7 @@ func sharing(t *testing.T, round time.Duration, test func(r *rig)) {
 	})
 }
 
-func (r *rig) take(_ context.Context, _ shareKey, n int, _ string) ([]Values, error) {
+func (r *rig) take(_ context.Context, _ sourceKey, n int, _ string) ([]Values, error) {
 	r.counter.Lock()
 	first := r.last + 1
 	r.last += int64(n)

@@ -1,9 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -17,7 +17,7 @@ import (
 // safe for concurrent use, and meant to be shared.
 type HiLo struct {
 	client  *Client
-	key     generatorKey
+	key     sourceKey
 	numbers *generator.Generator
 	// err is why there are no numbers; nil if there are.
 	err error
@@ -25,9 +25,6 @@ type HiLo struct {
 
 // Number is a number of a HiLo range with the other parts of its id.
 type Number = generator.Number
-
-// generatorKey identifies a handle.
-type generatorKey struct{ database, tag, separator string }
 
 // HiLo returns the handle for a collection's tag. The first call makes it, and later calls
 // share it: their options other than database and separator are ignored. It makes no network
@@ -39,21 +36,12 @@ func (c *Client) HiLo(tag string, opts ...Option) *HiLo {
 	if o.err != nil {
 		return &HiLo{err: o.err}
 	}
-	key := generatorKey{o.database, tag, o.parts()}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return &HiLo{err: closedError("the client is closed")}
+	key := sourceKey{o.database, tag, cmp.Or(o.separator, docid.DefaultSeparator)}
+	h, err := c.handle(key, func() (handle, error) { return c.newHiLo(key, o) })
+	if err != nil {
+		return &HiLo{err: err}
 	}
-	if h := c.handles[key]; h != nil {
-		return h
-	}
-	numbers, err := c.newGenerator(key, o)
-	h := &HiLo{client: c, key: key, numbers: numbers, err: err}
-	if err == nil {
-		c.handles[key] = h
-	}
-	return h
+	return h.(*HiLo)
 }
 
 // NextHiLoID is HiLo(tag).NextID.
@@ -61,24 +49,21 @@ func (c *Client) NextHiLoID(ctx context.Context, tag string, opts ...Option) (st
 	return c.HiLo(tag, opts...).NextID(ctx)
 }
 
-// newGenerator checks everything that the cluster would refuse, and makes the generator.
-func (c *Client) newGenerator(key generatorKey, o options) (*generator.Generator, error) {
+// newHiLo checks everything that the cluster would refuse, and makes a handle.
+func (c *Client) newHiLo(key sourceKey, o options) (*HiLo, error) {
 	if _, err := docid.ParseDatabase(key.database); err != nil {
 		return nil, invalid(err)
 	}
-	if _, err := docid.ParseSeparator(key.separator); err != nil {
-		return nil, invalid(err)
-	}
-	if err := docid.ValidateTag(key.tag, key.separator); err != nil {
+	if err := docid.ValidateTag(key.name, key.separator); err != nil {
 		return nil, invalid(err)
 	}
 	// The client's own bound ends first, because its error says more.
 	cfg := generator.Config{FirstSize: o.firstSize, Timeout: c.cfg.Timeout + time.Second}
-	g, err := generator.New(&rangeSource{client: c, key: key}, cfg)
+	numbers, err := generator.New(&rangeSource{client: c, key: key}, cfg)
 	if err != nil {
 		return nil, invalidField("INVALID_SIZE", "size", err.Error())
 	}
-	return g, nil
+	return &HiLo{client: c, key: key, numbers: numbers}, nil
 }
 
 // Next takes a number. It waits only if no number is at hand, at most until ctx ends. After an
@@ -117,23 +102,15 @@ func (h *HiLo) Close(ctx context.Context) error {
 	if h.err != nil {
 		return nil
 	}
-	h.client.mu.Lock()
-	if h.client.handles[h.key] == h {
-		delete(h.client.handles, h.key)
-	}
-	h.client.mu.Unlock()
+	h.client.forget(h.key, h)
 	return handleError(ctx, h.numbers.Close(ctx))
 }
 
 // handleError returns an error of a generator as an *Error.
 func handleError(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	var have *Error
 	var early *snowflakes.EarlyError
-	switch {
-	case errors.As(err, &have):
+	switch _, own := errors.AsType[*Error](err); {
+	case err == nil, own:
 		return err
 	case errors.Is(err, ErrClosed), errors.Is(err, snowflakes.ErrClosed):
 		return closedError("the handle is closed")
@@ -152,24 +129,20 @@ func handleError(ctx context.Context, err error) error {
 // answer was lost is returned by the next try, or by the next call.
 type rangeSource struct {
 	client *Client
-	key    generatorKey
+	key    sourceKey
 	// lost is the error of the last call of Next if its outcome is unknown.
 	lost *Error
-}
-
-func (s *rangeSource) options() []Option {
-	return []Option{WithDatabase(s.key.database), WithSeparator(s.key.separator)}
 }
 
 // Next implements generator.RangeSource. Calls are sequential, and the call after a failed
 // one has the same request.
 func (s *rangeSource) Next(ctx context.Context, r generator.Request) (generator.Range, error) {
-	opts := s.options()
+	opts := []Option{WithDatabase(s.key.database), WithSeparator(s.key.separator)}
 	repeats := s.lost != nil
 	if repeats {
 		opts = append(opts, WithRequestID(s.lost.RequestID), WithRetrySince(s.lost.RetrySince))
 	}
-	got, err := s.client.NextRange(ctx, s.key.tag, r, opts...)
+	got, err := s.client.NextRange(ctx, s.key.name, r, opts...)
 	s.lost = nil
 	if errors.Is(err, ErrOutcomeUnknown) {
 		errors.As(err, &s.lost)
@@ -182,29 +155,11 @@ func (s *rangeSource) Next(ctx context.Context, r generator.Request) (generator.
 
 // Return implements generator.RangeSource.
 func (s *rangeSource) Return(ctx context.Context, r generator.Range, last int64) error {
-	returned, err := s.client.ReturnRange(ctx, s.key.tag, r, last, WithDatabase(s.key.database))
+	returned, err := s.client.ReturnRange(ctx, s.key.name, r, last, WithDatabase(s.key.database))
 	if err == nil && !returned {
 		s.client.cfg.Logger.Info("idnode: unused numbers came back too late, and are a gap", "database", s.key.database,
-			"tag", s.key.tag, "first", last+1, "last", r.High)
+			"tag", s.key.name, "first", last+1, "last", r.High)
 		s.client.cfg.tell(Event{Kind: EventGap})
 	}
 	return err
-}
-
-// closer is a handle.
-type closer interface {
-	Close(ctx context.Context) error
-}
-
-// closeAll closes all handles concurrently.
-func closeAll(ctx context.Context, bound time.Duration, handles []closer) error {
-	ctx, cancel := context.WithTimeout(ctx, bound)
-	defer cancel()
-	var closing sync.WaitGroup
-	errs := make([]error, len(handles))
-	for i, h := range handles {
-		closing.Go(func() { errs[i] = h.Close(ctx) })
-	}
-	closing.Wait()
-	return errors.Join(errs...)
 }

@@ -61,7 +61,7 @@ func (c *Client) nextValue(ctx context.Context, name string, o options) (int64, 
 	if o.requestID != "" || c.cfg.Unshared {
 		return own(ctx)
 	}
-	return c.shares.next(ctx, shareKey{database: o.database, name: name, separator: o.separator}, own)
+	return c.shares.next(ctx, sourceKey{database: o.database, name: name, separator: o.separator}, own)
 }
 
 // blockIDMisused is the error of a block's request id in a call that takes values of its own.
@@ -80,8 +80,7 @@ func (c *Client) sharedValue(ctx context.Context, name string, o options) (int64
 	}
 	o.requestID = ref.id
 	value, err := c.valueAt(ctx, name, ref, o)
-	var e *Error
-	if errors.As(err, &e) && e.RequestID != "" {
+	if e, ok := errors.AsType[*Error](err); ok && e.RequestID != "" {
 		own := *e
 		own.RequestID = asked
 		err = &own
@@ -107,7 +106,7 @@ func (c *Client) takeValues(ctx context.Context, name string, n int, o options) 
 	req := &idnodev1.NextIdentityRequest{
 		Database: o.database, Name: name, Count: int64(n), Separator: o.separator, RequestId: o.newRequestID(),
 	}
-	r, err := once(ctx, c, o, idnodev1.IdsServiceClient.NextIdentity, req)
+	r, err := invoke(ctx, c, o, counts, (*api).NextIdentity, req)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +123,7 @@ func (c *Client) takeValues(ctx context.Context, name string, n int, o options) 
 // Get reads the last value taken. It fails with ErrNotFound if no value ever was.
 func (i Identity) Get(ctx context.Context, opts ...Option) (int64, error) {
 	o := i.client.options(opts, isRead)
-	r, err := ask(ctx, i.client, o, idnodev1.IdsServiceClient.GetIdentity, &idnodev1.GetIdentityRequest{
+	r, err := invoke(ctx, i.client, o, reads, (*api).GetIdentity, &idnodev1.GetIdentityRequest{
 		Database: o.database, Name: i.name, Consistency: o.consistency,
 	})
 	return r.GetIdentity().GetValue(), err
@@ -138,7 +137,7 @@ func (i Identity) Seed(ctx context.Context, value int64, opts ...Option) (int64,
 	req := &idnodev1.SeedIdentityRequest{
 		Database: o.database, Name: i.name, Value: value, Force: o.force, Expected: o.expected, RequestId: o.newRequestID(),
 	}
-	r, err := once(ctx, i.client, o, idnodev1.IdsServiceClient.SeedIdentity, req)
+	r, err := invoke(ctx, i.client, o, counts, (*api).SeedIdentity, req)
 	return r.GetValue(), err
 }
 
@@ -147,7 +146,7 @@ func (i Identity) Seed(ctx context.Context, value int64, opts ...Option) (int64,
 func (i Identity) Delete(ctx context.Context, opts ...Option) (int64, error) {
 	o := i.client.options(opts, hasRequestID|isDelete)
 	req := &idnodev1.DeleteIdentityRequest{Database: o.database, Name: i.name, Forget: o.forget, RequestId: o.newRequestID()}
-	r, err := once(ctx, i.client, o, idnodev1.IdsServiceClient.DeleteIdentity, req)
+	r, err := invoke(ctx, i.client, o, counts, (*api).DeleteIdentity, req)
 	return r.GetValue(), err
 }
 
@@ -164,7 +163,7 @@ type Counter struct {
 func (c *Client) Identities(ctx context.Context, prefix string, opts ...Option) iter.Seq2[Counter, error] {
 	o := c.options(opts, isRead)
 	return pages(func(token string) ([]Counter, string, error) {
-		r, err := ask(ctx, c, o, idnodev1.IdsServiceClient.ListIdentities, &idnodev1.ListIdentitiesRequest{
+		r, err := invoke(ctx, c, o, reads, (*api).ListIdentities, &idnodev1.ListIdentitiesRequest{
 			Database: o.database, Prefix: prefix, PageSize: pageSize, PageToken: token, Consistency: o.consistency,
 		})
 		var page []Counter

@@ -54,7 +54,7 @@ func (c *Client) NextN(ctx context.Context, template string, n int, opts ...Opti
 // creation. Like a GUID of Next it needs no quorum.
 func (c *Client) NextUUID7(ctx context.Context, opts ...Option) (string, error) {
 	o := c.options(opts, 0)
-	r, err := invoke(ctx, c, o, plan{}, idnodev1.IdsServiceClient.Generate,
+	r, err := invoke(ctx, c, o, anywhere, (*api).Generate,
 		&idnodev1.GenerateRequest{Database: o.database, TimeOrdered: true})
 	if err != nil {
 		return "", err
@@ -95,12 +95,12 @@ func (c *Client) generate(ctx context.Context, template string, n int, blocks bo
 	}
 	if t.Kind == docid.Identity || t.Kind == docid.Semantic && o.claim {
 		req.RequestId = o.newRequestID()
-		return once(ctx, c, o, idnodev1.IdsServiceClient.Generate, req)
+		return invoke(ctx, c, o, counts, (*api).Generate, req)
 	}
 	if o.requestID != "" || o.retrySince != nil {
 		return nil, invalidField("INVALID_OPTION", "", "WithRequestID and WithRetrySince do not apply to this template")
 	}
-	return invoke(ctx, c, o, plan{}, idnodev1.IdsServiceClient.Generate, req)
+	return invoke(ctx, c, o, anywhere, (*api).Generate, req)
 }
 
 // Block is consecutive ids: Prefix + number + Suffix for First ≤ number ≤ Last.
@@ -147,4 +147,36 @@ func blocksOf(r *idnodev1.GenerateResponse) []Block {
 		})
 	}
 	return blocks
+}
+
+// Claim records a finished id as the caller's. The first claim wins; all others fail with
+// ErrIDClaimed.
+func (c *Client) Claim(ctx context.Context, id string, opts ...Option) error {
+	if err := usable(id); err != nil {
+		return err
+	}
+	o := c.options(opts, hasSeparator|hasRequestID)
+	req := &idnodev1.ClaimRequest{Database: o.database, Id: id, Separator: o.separator, RequestId: o.newRequestID()}
+	_, err := invoke(ctx, c, o, counts, (*api).Claim, req)
+	return err
+}
+
+// Release releases a claimed id. It fails with ErrNotFound if the id is not claimed.
+func (c *Client) Release(ctx context.Context, id string, opts ...Option) error {
+	o := c.options(opts, hasRequestID)
+	req := &idnodev1.ReleaseRequest{Database: o.database, Id: id, RequestId: o.newRequestID()}
+	_, err := invoke(ctx, c, o, counts, (*api).Release, req)
+	return err
+}
+
+// Claims lists the claimed ids, folded, that begin with prefix, in order. It ends with the
+// first error.
+func (c *Client) Claims(ctx context.Context, prefix string, opts ...Option) iter.Seq2[string, error] {
+	o := c.options(opts, isRead)
+	return pages(func(token string) ([]string, string, error) {
+		r, err := invoke(ctx, c, o, reads, (*api).ListClaims, &idnodev1.ListClaimsRequest{
+			Database: o.database, Prefix: prefix, PageSize: pageSize, PageToken: token, Consistency: o.consistency,
+		})
+		return r.GetIds(), r.GetNextPageToken(), err
+	})
 }

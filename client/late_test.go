@@ -38,13 +38,11 @@ func TestNothingIsSentAfterTheDeadline(t *testing.T) {
 	for name, ctx := range map[string]context.Context{"late": late, "cancelled": ended} {
 		for _, unshared := range []bool{false, true} {
 			r := &router{cfg: Config{TryTimeout: time.Second, Unshared: unshared}}
-			send := func(idnodev1.IdsServiceClient, context.Context, *idnodev1.NextIdentityRequest,
-				...grpc.CallOption,
-			) (*idnodev1.NextIdentityResponse, error) {
+			send := func(*api, context.Context, *idnodev1.NextIdentityRequest, ...grpc.CallOption) (*idnodev1.NextIdentityResponse, error) {
 				t.Errorf("%s: sent", name)
 				return nil, nil
 			}
-			// The node has no lane: what would use it panics.
+			// The node has no connection: what would use it panics.
 			_, err := attempt(ctx, r, &node{}, send, &idnodev1.NextIdentityRequest{})
 			if !errors.Is(err, ctx.Err()) || errorOf(err).effect() != effectNone {
 				t.Errorf("%s: %v", name, err)
@@ -58,11 +56,11 @@ func TestNothingIsSentAfterTheDeadline(t *testing.T) {
 func TestReplyAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flow{wake: make(chan struct{}, 1), waiting: make(map[uint64]*waiting)}
-		l := &lane{flow: f}
+		n := &node{flow: f}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
-			_, err := l.exchange(ctx, &idnodev1.Call{})
+			_, err := n.exchange(ctx, &idnodev1.Call{})
 			ended <- err
 		}()
 		synctest.Wait()

@@ -20,22 +20,22 @@ type look struct {
 	answered map[*node]chan struct{}
 }
 
-// look starts a look for the leader, unless a look is in progress or younger than age, and
-// returns the newest look. The caller holds mu.
-func (r *router) look(age time.Duration) *look { return r.lookAt(age, nil) }
+// look returns the newest look for the leader. It starts another if none is in progress, and the
+// newest is older than age or has not asked also, a node that may be no endpoint; nil for none.
+func (r *router) look(age time.Duration, also *node) *look {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lookLocked(age, also)
+}
 
-// lookAt is look, and asks a node that may be no endpoint; nil for none.
-func (r *router) lookAt(age time.Duration, also *node) *look {
+func (r *router) lookLocked(age time.Duration, also *node) *look {
 	last := r.newestLook
 	_, asked := last.answered[also]
 	if r.closed || !closed(last.done) || (asked || also == nil) && time.Since(last.began) <= age {
 		return last
 	}
 	l := &look{began: time.Now(), heard: make(chan struct{}), done: make(chan struct{}), answered: make(map[*node]chan struct{})}
-	for _, n := range r.given {
-		l.answered[n] = make(chan struct{})
-	}
-	for _, n := range []*node{r.leader, also} {
+	for _, n := range append([]*node{r.leader, also}, r.given...) {
 		if n != nil {
 			l.answered[n] = make(chan struct{})
 		}
@@ -61,35 +61,37 @@ func (r *router) find(l *look) {
 	views := make(chan view, len(l.answered))
 	for n, answered := range l.answered {
 		r.tasks.Go(func() {
-			s, refused := r.ask(r.ctx, n)
+			s, refused := r.ask(n)
 			if s != nil || refused {
 				close(answered)
 			}
 			views <- view{n, s}
 		})
 	}
-	var seen []view
+	var seen []*idnodev1.GetStatusResponse
 	var leader *node
 	for asked := len(l.answered); asked > 0 && leader == nil; asked-- {
 		v := <-views
 		if v.status == nil {
 			continue
 		}
-		seen = append(seen, v)
+		seen = append(seen, v.status)
 		heard()
-		leader = named(seen)
+		if leads(v.status) {
+			leader = v.node
+		}
 	}
 	heard()
 	if leader == nil {
-		leader = r.reach(r.ctx, seen)
+		leader = r.reach(seen)
 	}
 	r.settle(leader, l.began)
 }
 
 // ask returns a node's status; nil if it does not answer in time, or is of another cluster, or
 // refuses the call, as an overloaded node does.
-func (r *router) ask(ctx context.Context, n *node) (s *idnodev1.GetStatusResponse, refused bool) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+func (r *router) ask(n *node) (s *idnodev1.GetStatusResponse, refused bool) {
+	ctx, cancel := context.WithTimeout(r.ctx, lookTimeout)
 	defer cancel()
 	if n.ready(ctx) != nil {
 		return nil, false
@@ -102,45 +104,24 @@ func (r *router) ask(ctx context.Context, n *node) (s *idnodev1.GetStatusRespons
 	return s, false
 }
 
-// named returns the node that states that it leads; the one with the highest term if two do,
-// as a leader that was cut off does for a while.
-func named(seen []view) *node {
-	var leader *view
-	for i, v := range seen {
-		s := v.status
-		if leads(s) && (leader == nil || s.GetTerm() > leader.status.GetTerm()) {
-			leader = &seen[i]
-		}
-	}
-	if leader == nil {
-		return nil
-	}
-	return leader.node
-}
-
+// leads reports whether a node states that it leads.
 func leads(s *idnodev1.GetStatusResponse) bool {
 	return s.GetHasQuorum() && s.GetLeaderTag() != "" && s.GetLeaderTag() == s.GetSelf().GetTag()
 }
 
-// reach tries the leader's address in the cluster. The address may mean nothing outside of
-// the cluster, or belong to another node, so the node there must state itself that it leads,
-// in the same cluster.
-func (r *router) reach(ctx context.Context, seen []view) *node {
-	slices.SortFunc(seen, func(a, b view) int { return cmp.Compare(b.status.GetTerm(), a.status.GetTerm()) })
-	for _, v := range seen {
-		address := leaderAddress(v.status)
-		if address == "" {
-			continue
-		}
-		n, err := r.learn(address)
-		if err != nil {
-			return nil
-		}
-		s, _ := r.ask(ctx, n)
-		if s != nil && leads(s) && s.GetClusterId() == v.status.GetClusterId() {
+// reach tries the leader's address in the cluster, by the status with the highest term that has
+// one. The address may mean nothing outside of the cluster, or belong to another node, so the node
+// there must state itself that it leads.
+func (r *router) reach(seen []*idnodev1.GetStatusResponse) *node {
+	seen = slices.DeleteFunc(seen, func(s *idnodev1.GetStatusResponse) bool { return leaderAddress(s) == "" })
+	if len(seen) == 0 {
+		return nil
+	}
+	newest := slices.MaxFunc(seen, func(a, b *idnodev1.GetStatusResponse) int { return cmp.Compare(a.GetTerm(), b.GetTerm()) })
+	if n := r.learn(leaderAddress(newest)); n != nil {
+		if s, _ := r.ask(n); leads(s) {
 			return n
 		}
-		return nil
 	}
 	return nil
 }
@@ -158,22 +139,22 @@ func leaderAddress(s *idnodev1.GetStatusResponse) string {
 // maxLearned bounds the connections to nodes that are no endpoints.
 const maxLearned = 16
 
-// learn returns the node at an address from the cluster.
-func (r *router) learn(address string) (*node, error) {
+// learn returns the node at an address from the cluster; nil if there can be none.
+func (r *router) learn(address string) *node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n := r.learned[address]; n != nil {
-		return n, nil
+		return n
 	}
 	if r.closed || len(r.learned) >= maxLearned {
-		return nil, closedError("the client is closed")
+		return nil
 	}
-	n, err := newNode(r.ctx, r.cfg, address, r.start)
+	n, err := r.newNode(address)
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	r.learned[address] = n
-	return n, nil
+	return n
 }
 
 // settle ends a look and makes n the leader; nil means that the leader is unknown.

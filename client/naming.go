@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 	"unicode"
-
-	pluralize "github.com/gertd/go-pluralize"
 )
 
 // Convention overrides RavenDB's conventions for ids of one Go type (see IDFor).
@@ -73,7 +70,7 @@ func notADocument(format string, args ...any) *Error {
 }
 
 func (c *Client) idFor(ctx context.Context, t reflect.Type) (string, error) {
-	if h, known := c.names.known.Load(t); known {
+	if h, known := c.byType.Load(t); known {
 		id, err := h.(*HiLo).NextID(ctx)
 		if err == nil || !errors.Is(err, ErrClosed) {
 			return id, err
@@ -93,14 +90,14 @@ func (c *Client) idFor(ctx context.Context, t reflect.Type) (string, error) {
 		return id, usable(id)
 	}
 	if conv.Collection == "" {
-		name := shortName(base)
+		name, _, _ := strings.Cut(base.Name(), "[") // Without its type arguments.
 		if name == "" {
 			return "", notADocument("%s has no name to make a collection of", t)
 		}
-		conv.Collection = c.names.plurals().Plural(name)
+		conv.Collection = c.plurals().Plural(name)
 	}
 	h := c.HiLo(CollectionPrefix(conv.Collection), WithSeparator(conv.Separator))
-	c.names.known.Store(t, h)
+	c.byType.Store(t, h)
 	return h.NextID(ctx)
 }
 
@@ -126,16 +123,4 @@ func CollectionPrefix(collection string) string {
 		return collection
 	}
 	return strings.ToLower(collection)
-}
-
-// names has the handles of Go types, since plurals are expensive. It is safe for concurrent use.
-type names struct {
-	plurals func() *pluralize.Client
-	known   sync.Map // of *HiLo by reflect.Type
-}
-
-// shortName returns the type's name without its package and its type arguments.
-func shortName(t reflect.Type) string {
-	name, _, _ := strings.Cut(t.Name(), "[")
-	return name
 }

@@ -1,12 +1,14 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"net"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,19 +39,23 @@ const (
 
 // node is one address and the connection to it, which gRPC makes again after it broke.
 type node struct {
+	router  *router
 	address string
 	conn    *grpc.ClientConn
 	api     *api
-	cluster idnodev1.ClusterServiceClient
-	lane    *lane
 	belongs belonging
 	// suspectUntil is until when other nodes are preferred, in nanoseconds since epoch; 0 if
 	// the last try succeeded.
 	suspectUntil atomic.Int64
+
+	mu sync.Mutex
+	// flow is the Exchange stream, opened for the first call, and again after it broke.
+	flow *flow
 }
 
-// api has the methods of all services that a caller of this package uses.
+// api has the methods of all services that this package uses.
 type api struct {
+	idnodev1.ClusterServiceClient
 	idnodev1.IdsServiceClient
 	idnodev1.SeriesServiceClient
 	idnodev1.WorkersServiceClient
@@ -59,9 +65,9 @@ type api struct {
 // that is set back would prolong a suspicion.
 var epoch = time.Now()
 
-// newNode prepares a connection. Nothing is sent before the first call. Its goroutines are
-// started with run and end with life.
-func newNode(life context.Context, cfg Config, address string, run func(func()) error) (*node, error) {
+// newNode prepares a connection. Nothing is sent before the first call.
+func (r *router) newNode(address string) (*node, error) {
+	cfg := r.cfg
 	creds := insecure.NewCredentials()
 	if cfg.TLS != nil {
 		creds = credentials.NewTLS(tlsFor(cfg.TLS, address))
@@ -70,7 +76,7 @@ func newNode(life context.Context, cfg Config, address string, run func(func()) 
 	if dial == nil {
 		dial = dialTCP
 	}
-	n := &node{address: address, belongs: belonging{asking: make(chan struct{}, 1)}}
+	n := &node{router: r, address: address, belongs: belonging{asking: make(chan struct{}, 1)}}
 	retry := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff}
 	options := append([]grpc.DialOption{grpc.WithUserAgent(userAgent())}, cfg.DialOptions...)
 	options = append(options,
@@ -93,9 +99,11 @@ func newNode(life context.Context, cfg Config, address string, run func(func()) 
 	if err != nil {
 		return nil, err
 	}
-	n.conn, n.cluster = conn, idnodev1.NewClusterServiceClient(conn)
-	n.api = &api{idnodev1.NewIdsServiceClient(conn), idnodev1.NewSeriesServiceClient(conn), idnodev1.NewWorkersServiceClient(conn)}
-	n.lane = &lane{life: life, run: run, open: func(ctx context.Context) (exchangeStream, error) { return n.api.Exchange(ctx) }}
+	n.conn = conn
+	n.api = &api{
+		idnodev1.NewClusterServiceClient(conn), idnodev1.NewIdsServiceClient(conn),
+		idnodev1.NewSeriesServiceClient(conn), idnodev1.NewWorkersServiceClient(conn),
+	}
 	return n, nil
 }
 
@@ -118,12 +126,12 @@ func dialTCP(ctx context.Context, address string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", address)
 }
 
-// isReady reports whether the connection is up.
-func (n *node) isReady() bool { return n.conn.GetState() == connectivity.Ready }
-
 // ready waits until the connection is up, so that a failure before is known to have done
 // nothing. The error is that of unreachable.
 func (n *node) ready(ctx context.Context) error {
+	if n.conn.GetState() == connectivity.Ready {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	for {
@@ -134,7 +142,9 @@ func (n *node) ready(ctx context.Context) error {
 		case connectivity.Shutdown:
 			return unreachable(n.address, errors.New("the connection was closed"))
 		case connectivity.TransientFailure:
-			return unreachable(n.address, n.why(ctx))
+			// A call that does not wait fails at once, with the last error of the connection.
+			_, err := n.api.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+			return unreachable(n.address, cmp.Or(err, errors.New("the connection broke")))
 		}
 		n.conn.Connect()
 		if !n.conn.WaitForStateChange(ctx, state) {
@@ -143,20 +153,8 @@ func (n *node) ready(ctx context.Context) error {
 	}
 }
 
-// why returns the last error of a broken connection: a call that does not wait fails with it
-// at once.
-func (n *node) why(ctx context.Context) error {
-	_, err := n.cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
-	if err == nil {
-		return errors.New("the connection broke")
-	}
-	return err
-}
-
-func (n *node) close() { _ = n.conn.Close() }
-
-// suspect makes routes prefer other nodes for d.
-func (n *node) suspect(d time.Duration) { n.suspectUntil.Store(int64(time.Since(epoch) + d)) }
+// suspect makes routes prefer other nodes for a while.
+func (n *node) suspect() { n.suspectUntil.Store(int64(time.Since(epoch) + distrust)) }
 
 // trust ends a suspicion.
 func (n *node) trust() {

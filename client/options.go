@@ -1,9 +1,6 @@
 package client
 
 import (
-	"cmp"
-
-	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
@@ -55,8 +52,6 @@ func (c *Client) options(list []Option, call features) options {
 	}
 	return o
 }
-
-func (o options) parts() string { return cmp.Or(o.separator, docid.DefaultSeparator) }
 
 // WithDatabase sets the database instead of Config.Database.
 func WithDatabase(database string) Option {

@@ -29,7 +29,7 @@ func (c *Client) NextRange(ctx context.Context, tag string, want RangeRequest, o
 	if !want.LastRangeAt.IsZero() {
 		req.LastRangeAt = timestamppb.New(want.LastRangeAt)
 	}
-	r, err := once(ctx, c, o, idnodev1.IdsServiceClient.NextRange, req)
+	r, err := invoke(ctx, c, o, counts, (*api).NextRange, req)
 	if err != nil {
 		return Range{}, err
 	}
@@ -47,7 +47,7 @@ func (c *Client) ReturnRange(ctx context.Context, tag string, r Range, last int6
 	req := &idnodev1.ReturnRangeRequest{
 		Database: o.database, Tag: tag, Low: r.Low, High: r.High, Last: last, Token: []byte(r.Token), RequestId: o.newRequestID(),
 	}
-	got, err := once(ctx, c, o, idnodev1.IdsServiceClient.ReturnRange, req)
+	got, err := invoke(ctx, c, o, counts, (*api).ReturnRange, req)
 	return got.GetReturned(), err
 }
 
@@ -55,7 +55,7 @@ func (c *Client) ReturnRange(ctx context.Context, tag string, r Range, last int6
 // the tag was ever reserved.
 func (c *Client) GetHiLo(ctx context.Context, tag string, opts ...Option) (int64, error) {
 	o := c.options(opts, isRead)
-	r, err := ask(ctx, c, o, idnodev1.IdsServiceClient.GetHiLo, &idnodev1.GetHiLoRequest{
+	r, err := invoke(ctx, c, o, reads, (*api).GetHiLo, &idnodev1.GetHiLoRequest{
 		Database: o.database, Tag: tag, Consistency: o.consistency,
 	})
 	return r.GetHilo().GetMax(), err
@@ -102,20 +102,17 @@ type RangeHolder struct {
 // used.
 func (c *Client) WhoHolds(ctx context.Context, tag string, number int64, opts ...Option) (RangeHolder, error) {
 	o := c.options(opts, isRead)
-	r, err := ask(ctx, c, o, idnodev1.IdsServiceClient.WhoHolds, &idnodev1.WhoHoldsRequest{
+	r, err := invoke(ctx, c, o, reads, (*api).WhoHolds, &idnodev1.WhoHoldsRequest{
 		Database: o.database, Tag: tag, Number: number, Consistency: o.consistency,
 	})
 	if err != nil {
 		return RangeHolder{}, err
 	}
-	h := RangeHolder{
+	return RangeHolder{
 		State: rangeStates[r.GetState()], Low: r.GetLow(), High: r.GetHigh(),
 		Label: r.GetHolder().GetLabel(), Principal: r.GetHolder().GetPrincipal(), NodeTag: r.GetHolder().GetNodeTag(),
-	}
-	if at := r.GetHolder().GetIssuedAt(); at != nil {
-		h.IssuedAt = at.AsTime()
-	}
-	return h, nil
+		IssuedAt: timeOf(r.GetHolder().GetIssuedAt()),
+	}, nil
 }
 
 // SetHiLo raises the highest reserved number of a tag to max, if it is still expected (0 for
@@ -123,7 +120,7 @@ func (c *Client) WhoHolds(ctx context.Context, tag string, number int64, opts ..
 func (c *Client) SetHiLo(ctx context.Context, tag string, max, expected int64, opts ...Option) error {
 	o := c.options(opts, hasRequestID)
 	req := &idnodev1.SetHiLoRequest{Database: o.database, Tag: tag, Max: max, Expected: expected, RequestId: o.newRequestID()}
-	_, err := once(ctx, c, o, idnodev1.IdsServiceClient.SetHiLo, req)
+	_, err := invoke(ctx, c, o, counts, (*api).SetHiLo, req)
 	return err
 }
 
@@ -132,7 +129,7 @@ func (c *Client) SetHiLo(ctx context.Context, tag string, max, expected int64, o
 func (c *Client) HiLos(ctx context.Context, prefix string, opts ...Option) iter.Seq2[Counter, error] {
 	o := c.options(opts, isRead)
 	return pages(func(token string) ([]Counter, string, error) {
-		r, err := ask(ctx, c, o, idnodev1.IdsServiceClient.ListHiLo, &idnodev1.ListHiLoRequest{
+		r, err := invoke(ctx, c, o, reads, (*api).ListHiLo, &idnodev1.ListHiLoRequest{
 			Database: o.database, Prefix: prefix, PageSize: pageSize, PageToken: token, Consistency: o.consistency,
 		})
 		var page []Counter

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -61,7 +62,7 @@ func newRouter(cfg Config) (*router, error) {
 		r.clusterID.Store(&cfg.ClusterID)
 	}
 	for _, e := range cfg.Endpoints {
-		n, err := newNode(r.ctx, cfg, e, r.start)
+		n, err := r.newNode(e)
 		if err != nil {
 			r.close()
 			return nil, err
@@ -77,11 +78,8 @@ func (r *router) close() {
 	r.mu.Unlock()
 	r.cancel()
 	r.tasks.Wait()
-	for _, n := range r.given {
-		n.close()
-	}
-	for _, n := range r.learned {
-		n.close()
+	for _, n := range slices.AppendSeq(r.given, maps.Values(r.learned)) {
+		_ = n.conn.Close()
 	}
 }
 
@@ -98,11 +96,7 @@ func (r *router) start(f func()) error {
 
 // saw records the log index of an answer.
 func (r *router) saw(index uint64) {
-	for {
-		have := r.newest.Load()
-		if index <= have {
-			return
-		}
+	for have := r.newest.Load(); index > have; have = r.newest.Load() {
 		if r.newest.CompareAndSwap(have, index) {
 			r.newestAt.Store(int64(time.Since(epoch)))
 			return
@@ -136,9 +130,9 @@ func (r *router) route(toLeader bool, last *node) (*node, error) {
 	}
 	switch {
 	case toLeader && r.leader != nil:
-		r.look(lookAfter)
+		r.lookLocked(lookAfter, nil)
 	case toLeader:
-		r.look(lookSoon)
+		r.lookLocked(lookSoon, nil)
 	}
 	if toLeader && r.leader != nil && r.leader != last && !r.leader.suspected() {
 		return r.leader, nil
@@ -165,7 +159,7 @@ func (r *router) next(last *node) *node {
 // failed records a node that could not serve a call: later calls begin at another node, and
 // the client looks for the leader again.
 func (r *router) failed(n *node) {
-	n.suspect(distrust)
+	n.suspect()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.leader == n {
@@ -174,48 +168,23 @@ func (r *router) failed(n *node) {
 	if r.given[r.home] == n {
 		r.home = (r.home + 1) % len(r.given)
 	}
-	r.look(lookAgain)
-}
-
-// relook starts a look for the leader, without suspecting a node.
-func (r *router) relook() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.look(lookAgain)
-}
-
-// known waits until the first look is over, so that the first calls already go to the leader
-// and know a log index.
-func (r *router) known(ctx context.Context) {
-	if r.newest.Load() == 0 {
-		r.awaitLook(ctx, lookAgain, func(l *look) <-chan struct{} { return l.done })
-	}
-}
-
-// refresh waits until a node has reported its log index, so that the retries of the next call
-// name a recent index.
-func (r *router) refresh(ctx context.Context) {
-	r.awaitLook(ctx, lookAgain, func(l *look) <-chan struct{} { return l.heard })
+	r.lookLocked(lookAgain, nil)
 }
 
 // latest waits until the leader, or every node, has reported its log index, and returns the
 // newest: the first to answer may be a follower that is cut off. A look that has just ended is
 // too old: its index may have been forgotten since.
-func (r *router) latest(ctx context.Context) uint64 {
-	r.awaitLook(ctx, 0, func(l *look) <-chan struct{} { return l.done })
+func (r *router) latest(ctx context.Context, end time.Time) uint64 {
+	await(ctx, end, r.look(0, nil).done)
 	return r.newest.Load()
 }
 
-// awaitLook waits for a look, bounded by lookTimeout. It starts a look if the last one is
-// older than age.
-func (r *router) awaitLook(ctx context.Context, age time.Duration, until func(*look) <-chan struct{}) {
-	r.mu.Lock()
-	l := r.look(age)
-	r.mu.Unlock()
-	bound, cancel := context.WithTimeout(ctx, lookTimeout)
+// await waits for a part of a look, until end and for lookTimeout at most.
+func await(ctx context.Context, end time.Time, over <-chan struct{}) {
+	ctx, cancel := context.WithTimeout(ctx, min(lookTimeout, time.Until(end)))
 	defer cancel()
 	select {
-	case <-until(l):
-	case <-bound.Done():
+	case <-over:
+	case <-ctx.Done():
 	}
 }

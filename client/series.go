@@ -92,7 +92,7 @@ func (s Series) Take(ctx context.Context, want NumberRequest, opts ...Option) ([
 	if want.ExpiresIn != 0 {
 		req.ExpiresIn = durationpb.New(want.ExpiresIn)
 	}
-	r, err := change(ctx, s.client, o, idnodev1.SeriesServiceClient.TakeNumbers, req)
+	r, err := invoke(ctx, s.client, o, changes, (*api).TakeNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
 }
 
@@ -102,7 +102,7 @@ func (s Series) Take(ctx context.Context, want NumberRequest, opts ...Option) ([
 func (s Series) Confirm(ctx context.Context, numbers []DocumentNumber, opts ...Option) ([]DocumentNumber, error) {
 	o := s.client.options(opts, 0)
 	req := &idnodev1.ConfirmNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers)}
-	r, err := change(ctx, s.client, o, idnodev1.SeriesServiceClient.ConfirmNumbers, req)
+	r, err := invoke(ctx, s.client, o, changes, (*api).ConfirmNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
 }
 
@@ -111,7 +111,7 @@ func (s Series) Confirm(ctx context.Context, numbers []DocumentNumber, opts ...O
 func (s Series) Void(ctx context.Context, numbers []DocumentNumber, reason string, opts ...Option) ([]DocumentNumber, error) {
 	o := s.client.options(opts, 0)
 	req := &idnodev1.VoidNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers), Reason: reason}
-	r, err := change(ctx, s.client, o, idnodev1.SeriesServiceClient.VoidNumbers, req)
+	r, err := invoke(ctx, s.client, o, changes, (*api).VoidNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
 }
 
@@ -120,7 +120,7 @@ func (s Series) Void(ctx context.Context, numbers []DocumentNumber, reason strin
 func (s Series) Release(ctx context.Context, numbers []DocumentNumber, opts ...Option) ([]DocumentNumber, error) {
 	o := s.client.options(opts, 0)
 	req := &idnodev1.ReleaseNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers)}
-	r, err := change(ctx, s.client, o, idnodev1.SeriesServiceClient.ReleaseNumbers, req)
+	r, err := invoke(ctx, s.client, o, changes, (*api).ReleaseNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
 }
 
@@ -136,7 +136,7 @@ func (s Series) Reconcile(ctx context.Context, scope []string, numbers []Documen
 	for _, n := range numbers {
 		req.Numbers = append(req.Numbers, &idnodev1.ReconciledNumber{Number: n.Number, Key: n.Key})
 	}
-	r, err := change(ctx, s.client, o, idnodev1.SeriesServiceClient.ReconcileNumbers, req)
+	r, err := invoke(ctx, s.client, o, changes, (*api).ReconcileNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
 }
 
@@ -144,7 +144,7 @@ func (s Series) Reconcile(ctx context.Context, scope []string, numbers []Documen
 func (s Series) Find(ctx context.Context, key string, opts ...Option) (DocumentNumber, error) {
 	o := s.client.options(opts, isRead)
 	req := &idnodev1.WhoHasRequest{Database: o.database, Series: s.name, By: &idnodev1.WhoHasRequest_Key{Key: key}, Consistency: o.consistency}
-	r, err := ask(ctx, s.client, o, idnodev1.SeriesServiceClient.WhoHas, req)
+	r, err := invoke(ctx, s.client, o, reads, (*api).WhoHas, req)
 	if err != nil {
 		return DocumentNumber{}, err
 	}

@@ -27,9 +27,6 @@ const (
 	maxShare = 1024
 )
 
-// shareKey identifies the calls that can be shared.
-type shareKey struct{ database, name, separator string }
-
 // shares lets callers that want one value each of the same identity take a block in one call:
 // the cluster then decides, stores and remembers one call for all of them. One call for an
 // identity is in flight. A lone caller makes its own call at once, and callers that arrive
@@ -42,7 +39,7 @@ type shareKey struct{ database, name, separator string }
 type shares struct {
 	// take takes n values within the context; start runs a goroutine that the Client waits
 	// for; newest returns the newest log index seen of a database's cluster.
-	take   func(ctx context.Context, key shareKey, n int, id string) ([]Values, error)
+	take   func(ctx context.Context, key sourceKey, n int, id string) ([]Values, error)
 	start  func(func()) error
 	newest func(database string) uint64
 	// traceparent returns the span of a caller.
@@ -52,18 +49,18 @@ type shares struct {
 	life  context.Context
 
 	mu   sync.Mutex
-	open map[shareKey]*share
+	open map[sourceKey]*share
 }
 
 func (c *Client) newShares() *shares {
 	return &shares{
-		take: func(ctx context.Context, key shareKey, n int, id string) ([]Values, error) {
+		take: func(ctx context.Context, key sourceKey, n int, id string) ([]Values, error) {
 			return c.takeValues(ctx, key.name, n, options{database: key.database, separator: key.separator, requestID: id})
 		},
 		newest:      func(database string) uint64 { return c.router(database).newest.Load() },
 		traceparent: c.cfg.traceparent,
 		start:       c.routers[0].start, life: c.routers[0].ctx, // All routers are closed at the same time.
-		limit: c.cfg.Timeout, open: make(map[shareKey]*share),
+		limit: c.cfg.Timeout, open: make(map[sourceKey]*share),
 	}
 }
 
@@ -126,7 +123,7 @@ type sharedBlock struct {
 }
 
 // next returns one value. own makes the caller's own call.
-func (s *shares) next(ctx context.Context, key shareKey, own func(context.Context) (int64, error)) (int64, error) {
+func (s *shares) next(ctx context.Context, key sourceKey, own func(context.Context) (int64, error)) (int64, error) {
 	t := s.enter(ctx, key)
 	if t == nil {
 		began := time.Now()
@@ -150,7 +147,7 @@ func (s *shares) next(ctx context.Context, key shareKey, own func(context.Contex
 
 // enter returns the ticket to wait with; nil for a caller that makes its own call now, and
 // calls leave afterwards.
-func (s *shares) enter(ctx context.Context, key shareKey) *ticket {
+func (s *shares) enter(ctx context.Context, key sourceKey) *ticket {
 	trace := s.traceparent(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +167,7 @@ func (s *shares) enter(ctx context.Context, key shareKey) *ticket {
 
 // leave ends a call for this number of callers, which took this long. It is called before they
 // are answered, so that a returning caller is counted once.
-func (s *shares) leave(key shareKey, callers int, took time.Duration) {
+func (s *shares) leave(key sourceKey, callers int, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.open[key]
@@ -193,7 +190,7 @@ func (s *shares) leave(key shareKey, callers int, took time.Duration) {
 }
 
 // depart begins a call for the waiting callers. The caller holds the lock.
-func (s *shares) depart(key shareKey, h *share) {
+func (s *shares) depart(key sourceKey, h *share) {
 	if h.gather != nil {
 		h.gather.Stop()
 		h.gather = nil
@@ -211,7 +208,7 @@ func (s *shares) depart(key shareKey, h *share) {
 }
 
 // board makes a call for the oldest tickets.
-func (s *shares) board(key shareKey, h *share) *sharedBlock {
+func (s *shares) board(key sourceKey, h *share) *sharedBlock {
 	n := min(len(h.waiting), maxShare)
 	b := &sharedBlock{id: newBlockID(n), since: s.newest(key.database), tickets: h.waiting[:n:n]}
 	h.waiting = h.waiting[n:]
@@ -223,7 +220,7 @@ func (s *shares) board(key shareKey, h *share) *sharedBlock {
 
 // abandon returns the error of a caller that stops waiting; nil if the ticket is done by now.
 // The caller's value, if there will be one, is a gap unless the caller asks for it again.
-func (s *shares) abandon(ctx context.Context, key shareKey, t *ticket) error {
+func (s *shares) abandon(ctx context.Context, key sourceKey, t *ticket) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if closed(t.done) {
@@ -231,21 +228,16 @@ func (s *shares) abandon(ctx context.Context, key shareKey, t *ticket) error {
 	}
 	last := errorOf(status.FromContextError(ctx.Err()).Err())
 	if t.block != nil {
-		p := callTries{plan: plan{id: &idnodev1.RequestId{Id: t.id()}}, since: t.block.since, unknown: true}
-		return p.fail(ctx, last)
+		left := tries{id: &idnodev1.RequestId{Id: t.id()}, since: t.block.since, unknown: true}
+		return left.fail(ctx, last)
 	}
 	h := s.open[key]
-	for i, other := range h.waiting {
-		if other == t {
-			h.waiting = append(h.waiting[:i], h.waiting[i+1:]...)
-			break
-		}
-	}
+	h.waiting = slices.DeleteFunc(h.waiting, func(other *ticket) bool { return other == t })
 	return gaveUp(ctx)
 }
 
 // run makes the call.
-func (s *shares) run(key shareKey, b *sharedBlock) {
+func (s *shares) run(key sourceKey, b *sharedBlock) {
 	began := time.Now()
 	// The oldest ticket has the least time left.
 	ctx, cancel := context.WithDeadline(s.life, b.tickets[0].made.Add(s.limit))

@@ -39,9 +39,7 @@ func (r *router) whenSilent(ctx context.Context, n *node, cancel func()) (stop f
 // nothing, and all calls share it. A node that writes slowly answers it, so a call is sent
 // again only if its node hangs.
 func (r *router) silent(ctx context.Context, n *node) bool {
-	r.mu.Lock()
-	l := r.lookAt(lookAgain, n)
-	r.mu.Unlock()
+	l := r.look(lookAgain, n)
 	answered, asked := l.answered[n]
 	if !asked {
 		return false

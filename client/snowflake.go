@@ -21,14 +21,11 @@ import (
 // A pool is defined with the command line, 'idnode snowflake define'.
 type Snowflake struct {
 	client *Client
-	key    poolKey
+	key    sourceKey
 	ids    *generator.Generator
 	// err is why there are no ids; nil if there are.
 	err error
 }
-
-// poolKey identifies a handle.
-type poolKey struct{ database, pool string }
 
 // Snowflake returns the handle of a pool. The first call makes it, and later calls share it. It makes
 // no network call. An invalid name is the error of the handle's methods.
@@ -39,22 +36,19 @@ func (c *Client) Snowflake(pool string, opts ...Option) *Snowflake {
 	if o.err != nil {
 		return &Snowflake{err: o.err}
 	}
-	key := poolKey{o.database, docid.Fold(pool)}
 	if err := docid.ValidateTag(pool, docid.DefaultSeparator); err != nil {
 		return &Snowflake{err: invalid(err)}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return &Snowflake{err: closedError("the client is closed")}
-	}
-	s := c.snowflakes[key]
-	if s == nil {
+	key := sourceKey{database: o.database, name: docid.Fold(pool)}
+	h, err := c.handle(key, func() (handle, error) {
 		// The client's own bound ends first, because its error says more.
-		s = &Snowflake{client: c, key: key, ids: generator.New(&workerSource{client: c, key: key}, c.cfg.Timeout+time.Second)}
-		c.snowflakes[key] = s
+		ids := generator.New(&workerSource{client: c, key: key}, c.cfg.Timeout+time.Second)
+		return &Snowflake{client: c, key: key, ids: ids}, nil
+	})
+	if err != nil {
+		return &Snowflake{err: err}
 	}
-	return s
+	return h.(*Snowflake)
 }
 
 // Next makes an id. It waits for a lease, for the begin of its window if the clock is before it, and
@@ -108,12 +102,12 @@ func (s *Snowflake) Parse(ctx context.Context, id int64) (SnowflakeParts, error)
 
 // layout asks for the layout of the pool.
 func (s *Snowflake) layout(ctx context.Context) (snowflake.Layout, error) {
-	req := &idnodev1.ListPoolsRequest{Database: s.key.database, Prefix: s.key.pool, PageSize: 1}
-	r, err := ask(ctx, s.client, s.client.options(nil, 0), idnodev1.WorkersServiceClient.ListPools, req)
+	req := &idnodev1.ListPoolsRequest{Database: s.key.database, Prefix: s.key.name, PageSize: 1}
+	r, err := invoke(ctx, s.client, s.client.options(nil, 0), reads, (*api).ListPools, req)
 	if err != nil {
 		return snowflake.Layout{}, err
 	}
-	if len(r.GetPools()) == 0 || r.GetPools()[0].GetName() != s.key.pool {
+	if len(r.GetPools()) == 0 || r.GetPools()[0].GetName() != s.key.name {
 		return snowflake.Layout{}, &Error{Code: codes.NotFound, Reason: "POOL_NOT_FOUND", Field: "pool", Message: "there is no such pool"}
 	}
 	return layoutOf(r.GetPools()[0].GetLayout()), nil
@@ -126,27 +120,23 @@ func (s *Snowflake) Close(ctx context.Context) error {
 	if s.err != nil {
 		return nil
 	}
-	s.client.mu.Lock()
-	if s.client.snowflakes[s.key] == s {
-		delete(s.client.snowflakes, s.key)
-	}
-	s.client.mu.Unlock()
+	s.client.forget(s.key, s)
 	return handleError(ctx, s.ids.Close(ctx))
 }
 
 // workerSource is a generator's Source.
 type workerSource struct {
 	client *Client
-	key    poolKey
+	key    sourceKey
 }
 
 // Acquire implements generator.Source.
 func (s *workerSource) Acquire(ctx context.Context, now time.Time) (generator.Lease, error) {
 	o := s.client.options(nil, hasRequestID)
 	req := &idnodev1.AcquireWorkerRequest{
-		Database: s.key.database, Pool: s.key.pool, Holder: s.client.cfg.Label, Now: timestamppb.New(now), RequestId: o.newRequestID(),
+		Database: s.key.database, Pool: s.key.name, Holder: s.client.cfg.Label, Now: timestamppb.New(now), RequestId: o.newRequestID(),
 	}
-	r, err := once(ctx, s.client, o, idnodev1.WorkersServiceClient.AcquireWorker, req)
+	r, err := invoke(ctx, s.client, o, counts, (*api).AcquireWorker, req)
 	if err != nil {
 		return generator.Lease{}, err
 	}
@@ -170,18 +160,18 @@ func layoutOf(l *idnodev1.PoolLayout) snowflake.Layout {
 // Renew implements generator.Source.
 func (s *workerSource) Renew(ctx context.Context, l generator.Lease, now time.Time) (int64, error) {
 	req := &idnodev1.RenewWorkerRequest{
-		Database: s.key.database, Pool: s.key.pool, Worker: int32(l.Worker), Token: binary.BigEndian.AppendUint64(nil, l.Token),
+		Database: s.key.database, Pool: s.key.name, Worker: int32(l.Worker), Token: binary.BigEndian.AppendUint64(nil, l.Token),
 		Now: timestamppb.New(now),
 	}
-	r, err := change(ctx, s.client, s.client.options(nil, 0), idnodev1.WorkersServiceClient.RenewWorker, req)
+	r, err := invoke(ctx, s.client, s.client.options(nil, 0), changes, (*api).RenewWorker, req)
 	return r.GetUntil(), err
 }
 
 // Release implements generator.Source.
 func (s *workerSource) Release(ctx context.Context, l generator.Lease, next int64) error {
 	req := &idnodev1.ReleaseWorkerRequest{
-		Database: s.key.database, Pool: s.key.pool, Worker: int32(l.Worker), Token: binary.BigEndian.AppendUint64(nil, l.Token), Next: next,
+		Database: s.key.database, Pool: s.key.name, Worker: int32(l.Worker), Token: binary.BigEndian.AppendUint64(nil, l.Token), Next: next,
 	}
-	_, err := change(ctx, s.client, s.client.options(nil, 0), idnodev1.WorkersServiceClient.ReleaseWorker, req)
+	_, err := invoke(ctx, s.client, s.client.options(nil, 0), changes, (*api).ReleaseWorker, req)
 	return err
 }
