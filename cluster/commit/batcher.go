@@ -14,7 +14,7 @@ import (
 type Batcher struct {
 	cfg BatcherConfig
 
-	loops
+	loop
 	waiting []*submission
 	// bytes and operations are the sums over the queued groups.
 	bytes      int
@@ -49,8 +49,7 @@ type leadership struct {
 // NewBatcher starts a Batcher, which does not lead before Lead. Close ends it.
 func NewBatcher(cfg BatcherConfig) *Batcher {
 	b := &Batcher{cfg: cfg.withDefaults()}
-	b.init()
-	b.start(slices.Repeat([]func(){b.write}, b.cfg.InFlight)...)
+	b.start(b.write)
 	return b
 }
 
@@ -81,7 +80,7 @@ func (b *Batcher) begin(r *leadership) {
 		waiting = b.drain()
 	}
 	b.leadership = r
-	b.work.Broadcast()
+	b.work.Signal()
 	if b.stopped {
 		b.leadership, before = nil, r
 	}
@@ -123,7 +122,7 @@ func (b *Batcher) endLeadership(r *leadership) {
 func (b *Batcher) drain() []*submission {
 	waiting := b.waiting
 	b.waiting, b.bytes, b.operations = nil, 0, 0
-	b.work.Broadcast()
+	b.work.Signal()
 	return waiting
 }
 
@@ -196,7 +195,7 @@ func (b *Batcher) leave(s *submission, cause error) (raftlog.GroupResult, error)
 		b.waiting = slices.Delete(b.waiting, i, i+1)
 		b.bytes -= len(s.group)
 		b.operations -= s.operations
-		b.work.Broadcast()
+		b.work.Signal()
 		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.Deadline, cause)
 	}
 	return raftlog.GroupResult{}, outcome.NewUnknown(outcome.Deadline, cause)

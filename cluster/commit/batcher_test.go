@@ -2,7 +2,6 @@ package commit
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,8 +14,8 @@ import (
 
 // appended is one entry in the log. The test says the outcome of it.
 type appended struct {
-	entry  raftlog.Entry
-	future *manualFuture
+	entry raftlog.Entry
+	done  chan Appended
 }
 
 // apply answers each operation with itself.
@@ -25,7 +24,15 @@ func (a appended) apply() {
 	for _, g := range a.entry.Groups {
 		results = append(results, raftlog.GroupResult{Status: raftlog.Applied, Results: g.Operations})
 	}
-	a.future.complete(results, nil)
+	a.complete(results, nil)
+}
+
+// complete tells the outcome, unless it was told.
+func (a appended) complete(results []raftlog.GroupResult, err error) {
+	select {
+	case a.done <- Appended{results, err}:
+	default:
+	}
 }
 
 func (a appended) groups() []string {
@@ -36,30 +43,18 @@ func (a appended) groups() []string {
 	return names
 }
 
-type manualFuture struct {
-	once sync.Once
-	doneFuture
-}
-
-func (f *manualFuture) complete(results []raftlog.GroupResult, err error) {
-	f.once.Do(func() {
-		f.results, f.err = results, err
-		close(f.done)
-	})
-}
-
 // manualLog hands each entry to the test.
 type manualLog chan appended
 
-func (l manualLog) Append(data []byte) Future {
+func (l manualLog) Append(data []byte) <-chan Appended {
 	entry, err := raftlog.DecodeEntry(data, raftlog.FormatVersion)
-	f := &manualFuture{doneFuture: doneFuture{done: make(chan struct{})}}
+	a := appended{entry, make(chan Appended, 1)}
 	if err != nil {
-		f.complete(nil, err)
-		return f
+		a.complete(nil, err)
+		return a.done
 	}
-	l <- appended{entry, f}
-	return f
+	l <- a
+	return a.done
 }
 
 // batcherRig is a Batcher with everything around it in a test's hands.
@@ -168,16 +163,16 @@ func TestGroupsThatWaitBecomeOneEntry(t *testing.T) {
 func TestEntriesAreCut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		size := len(encoded("x"))
-		r := newBatcherRig(t, func(c *BatcherConfig) { c.MaxEntryBytes, c.InFlight = 2*size+1, 2 })
+		r := newBatcherRig(t, func(c *BatcherConfig) { c.MaxEntryBytes = 2*size + 1 })
 		r.submit(bg, "1")
-		r.submit(bg, "2")
-		one, two := r.next(), r.next()
+		one := r.next()
 		for range 5 {
 			r.submit(bg, "x")
 		}
 		r.none()
 		one.apply()
-		if n := len(r.next().groups()); n != 2 {
+		two := r.next()
+		if n := len(two.groups()); n != 2 {
 			t.Fatalf("the entry has %d groups", n)
 		}
 		two.apply()
@@ -241,10 +236,10 @@ func TestTheEndOfALeadership(t *testing.T) {
 		},
 		{"refused by the log", func(r *batcherRig, _ context.CancelFunc, a appended) {
 			r.m.StepDown()
-			a.future.complete(nil, outcome.NewNotApplied(outcome.NotLeader, nil))
+			a.complete(nil, outcome.NewNotApplied(outcome.NotLeader, nil))
 		}, outcome.NotApplied, outcome.NotLeader, 0},
 		{"an error that says nothing", func(r *batcherRig, _ context.CancelFunc, a appended) {
-			a.future.complete(nil, errLost)
+			a.complete(nil, errLost)
 			synctest.Wait()
 			r.m.StepDown()
 		}, outcome.Unknown, outcome.Unspecified, 0},
@@ -371,7 +366,7 @@ func TestResultsThatDoNotFitTheEntryAreUnknown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newBatcherRig(t, nil)
 		c := r.submit(bg, "x")
-		r.next().future.complete(make([]raftlog.GroupResult, 2), nil)
+		r.next().complete(make([]raftlog.GroupResult, 2), nil)
 		want(t, get(t, c).err, outcome.Unknown, outcome.Unspecified)
 	})
 }

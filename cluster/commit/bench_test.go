@@ -26,26 +26,17 @@ func (quickSender) Send(_ context.Context, _ string, group []byte) (raftlog.Grou
 	return raftlog.GroupResult{Status: raftlog.Applied, Results: make([][]byte, operations)}, err
 }
 
-// doneFuture is a Future that is done.
-type doneFuture struct {
-	done    chan struct{}
-	results []raftlog.GroupResult
-	err     error
-}
-
-func (f *doneFuture) Done() <-chan struct{}                   { return f.done }
-func (f *doneFuture) Results() ([]raftlog.GroupResult, error) { return f.results, f.err }
-
 // echoLog answers each operation with itself, at once.
-type echoLog struct{ done chan struct{} }
+type echoLog struct{}
 
-func (l echoLog) Append(data []byte) Future {
+func (echoLog) Append(data []byte) <-chan Appended {
 	entry, err := raftlog.DecodeEntry(data, raftlog.FormatVersion)
-	f := &doneFuture{done: l.done, err: err}
+	a, done := Appended{Err: err}, make(chan Appended, 1)
 	for _, g := range entry.Groups {
-		f.results = append(f.results, raftlog.GroupResult{Status: raftlog.Applied, Results: g.Operations})
+		a.Results = append(a.Results, raftlog.GroupResult{Status: raftlog.Applied, Results: g.Operations})
 	}
-	return f
+	done <- a
+	return done
 }
 
 // batcherSender hands groups to a Batcher, as the leader's own node does.
@@ -97,10 +88,8 @@ func BenchmarkPropose(b *testing.B) {
 func BenchmarkProposeBatched(b *testing.B) {
 	for _, n := range []int{1, 64, 512, 4096} {
 		b.Run(fmt.Sprintf("callers=%d", n), func(b *testing.B) {
-			done := make(chan struct{})
-			close(done)
 			m := NewBatcher(BatcherConfig{
-				Log:    echoLog{done: done},
+				Log:    echoLog{},
 				Header: func() (uint32, []byte) { return raftlog.FormatVersion, []byte("0123456789abcdef") },
 			})
 			defer m.Close(context.Background())

@@ -18,9 +18,6 @@ const (
 	DefaultLeaderWait    = 2 * time.Second
 	DefaultSendTimeout   = 5 * time.Second
 	DefaultGiveUp        = 10 * time.Second
-	// MaxInFlight is the most groups, and the most entries, that may be in flight at a
-	// time.
-	MaxInFlight = 4
 )
 
 // Sender sends an encoded group to a leader: to this node's own Batcher, or over the
@@ -63,8 +60,6 @@ type Config struct {
 	Opener SessionOpener
 	Logger *slog.Logger
 	Events Events
-	// InFlight is the number of groups in flight at a time: 1 (default) to 4.
-	InFlight int
 	// MaxOperations and MaxGroupBytes bound a group; the bytes are the operations' and 4
 	// for each, without the group's head of up to 100 bytes. An operation that exceeds the
 	// bound alone is refused as TooLarge. The Batcher must accept groups of that size: see
@@ -110,7 +105,6 @@ func (c Config) withDefaults() Config {
 	if c.ResultBound == nil {
 		c.ResultBound = func([]byte) int { return 0 }
 	}
-	c.InFlight = cmp.Or(c.InFlight, 1)
 	c.MaxOperations = cmp.Or(c.MaxOperations, DefaultMaxOperations)
 	c.MaxGroupBytes = cmp.Or(c.MaxGroupBytes, DefaultMaxGroupBytes)
 	c.MaxResultBytes = cmp.Or(c.MaxResultBytes, raftlog.MaxResultBytes)
@@ -138,18 +132,17 @@ const HoldLimit = 250 * time.Millisecond
 // Log is the replicated log, as the leader appends to it.
 type Log interface {
 	// Append proposes one entry and returns at once. The entry is never changed later, so
-	// the log may keep it.
-	Append(entry []byte) Future
+	// the log may keep it. The channel gets the entry's outcome, or nothing ever, so every
+	// wait for it has another bound.
+	Append(entry []byte) <-chan Appended
 }
 
-// Future is the outcome of an entry. It may never be resolved, so every wait for it has
-// another bound.
-type Future interface {
-	// Done is closed once Results may be called.
-	Done() <-chan struct{}
-	// Results returns one result per group of the entry, in order, or an
-	// *outcome.Error; any other error counts as Unknown.
-	Results() ([]raftlog.GroupResult, error)
+// Appended is the outcome of an entry.
+type Appended struct {
+	// Results has one result per group of the entry, in order.
+	Results []raftlog.GroupResult
+	// Err is nil or an *outcome.Error.
+	Err error
 }
 
 // BatcherEvents are callbacks for metrics. A nil function is not called. They run on the
@@ -174,8 +167,6 @@ type BatcherConfig struct {
 	Header func() (format uint32, clusterID []byte)
 	// Now is the leader's clock, read once for each entry; default time.Now.
 	Now func() time.Time
-	// InFlight is the number of entries in flight at a time: 1 (default) to 4.
-	InFlight int
 	// MaxEntryBytes bounds an entry, and a group: at most half of raftlog.MaxEntryBytes.
 	// hashicorp/raft suggests entries below half a megabyte.
 	MaxEntryBytes int
@@ -201,7 +192,6 @@ func (c BatcherConfig) withDefaults() BatcherConfig {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	c.InFlight = cmp.Or(c.InFlight, 1)
 	c.MaxEntryBytes = cmp.Or(c.MaxEntryBytes, DefaultMaxEntryBytes)
 	c.QueueGroups = cmp.Or(c.QueueGroups, DefaultQueueGroups)
 	c.QueueBytes = cmp.Or(c.QueueBytes, max(DefaultBatcherBytes, c.MaxEntryBytes))

@@ -15,7 +15,7 @@
 // A fixed wait delays a lone caller and is still too short for a busy node. Instead the
 // group in flight is the wait: while it is replicated, the next group fills. A lone caller
 // finds no group in flight and is sent at once; a thousand callers fill groups as large as
-// one round trip allows. By default one group and one entry are in flight at a time: a
+// one round trip allows. One group and one entry are in flight at a time: a
 // second would only split the same callers over two fsyncs, and the disk is the bottleneck,
 // not the pipeline. It also bounds the unknown outcomes when a leader fails.
 //

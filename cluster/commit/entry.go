@@ -19,7 +19,6 @@ func (b *Batcher) nextBatch() ([]*submission, *leadership) {
 		case len(b.waiting) > 0 && b.gathered() && (b.leadership == nil || !b.leadership.held):
 			return b.take(), b.leadership
 		case b.closing && len(b.waiting) == 0:
-			b.work.Broadcast()
 			return nil, nil
 		}
 		b.work.Wait()
@@ -127,14 +126,14 @@ var errNoAnswer = errors.New("no answer from the log in time")
 //
 // The Grace: entries that a majority had before the leadership ended still resolve as applied,
 // and refusals as not applied; both are better answers than Unknown.
-func (b *Batcher) await(r *leadership, f Future) ([]raftlog.GroupResult, error) {
+func (b *Batcher) await(r *leadership, appended <-chan Appended) ([]raftlog.GroupResult, error) {
 	timeout := time.NewTimer(b.cfg.AnswerTimeout)
 	defer timeout.Stop()
 	reason, ended := outcome.NoQuorum, r.ctx.Done()
 	for {
 		select {
-		case <-f.Done():
-			return futureResult(f)
+		case a := <-appended:
+			return a.Results, a.Err
 		case <-ended:
 			timeout.Reset(b.cfg.Grace)
 			reason, ended = outcome.LeadershipLost, nil
@@ -144,16 +143,4 @@ func (b *Batcher) await(r *leadership, f Future) ([]raftlog.GroupResult, error) 
 			return nil, outcome.NewUnknown(outcome.Stopping, errNoAnswer)
 		}
 	}
-}
-
-func futureResult(f Future) ([]raftlog.GroupResult, error) {
-	results, err := f.Results()
-	if err == nil {
-		return results, nil
-	}
-	var known *outcome.Error
-	if errors.As(err, &known) {
-		return nil, known
-	}
-	return nil, outcome.NewUnknown(outcome.Unspecified, err)
 }

@@ -2,7 +2,6 @@ package commit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -70,7 +69,7 @@ func TestEventsOfABatcher(t *testing.T) {
 		b, c := r.submit(bg, "b"), r.submit(bg, "c")
 		entry.apply()
 		wantOK(t, get(t, a), "a")
-		r.next().future.complete(nil, errors.New("lost"))
+		r.next().complete(nil, errLost)
 		_, _ = get(t, b), get(t, c)
 		synctest.Wait()
 		if diff := cmp.Diff([]string{
@@ -156,7 +155,7 @@ func TestSpans(t *testing.T) {
 		synctest.Wait()
 		entry.apply()
 		wantOK(t, get(t, a), "a")
-		r.next().future.complete(nil, errors.New("lost"))
+		r.next().complete(nil, errLost)
 		_, _ = get(t, b), get(t, c)
 		synctest.Wait()
 		if diff := cmp.Diff([]string{

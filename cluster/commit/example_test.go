@@ -13,24 +13,13 @@ import (
 // memoryLog is a replicated log of one node, whose state machine counts operations.
 type memoryLog struct{ applied int }
 
-// future is an outcome that is known at once.
-type future []raftlog.GroupResult
-
-func (f future) Results() ([]raftlog.GroupResult, error) { return f, nil }
-
-func (f future) Done() <-chan struct{} {
-	done := make(chan struct{})
-	close(done)
-	return done
-}
-
 // Append implements commit.Log: it "commits" and applies an entry.
-func (l *memoryLog) Append(data []byte) commit.Future {
+func (l *memoryLog) Append(data []byte) <-chan commit.Appended {
 	entry, err := raftlog.DecodeEntry(data, raftlog.FormatVersion)
 	if err != nil {
 		panic(err)
 	}
-	var results future
+	var results []raftlog.GroupResult
 	for _, group := range entry.Groups {
 		result := raftlog.GroupResult{Status: raftlog.Applied}
 		for _, operation := range group.Operations {
@@ -39,7 +28,9 @@ func (l *memoryLog) Append(data []byte) commit.Future {
 		}
 		results = append(results, result)
 	}
-	return results
+	done := make(chan commit.Appended, 1)
+	done <- commit.Appended{Results: results}
+	return done
 }
 
 // local sends groups to this node's own Batcher. A cluster has a connection to the leader here.

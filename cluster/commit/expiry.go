@@ -55,10 +55,7 @@ func (g *Gatherer) endOverdue() {
 	g.mu.Lock()
 	enqueuedBefore := g.clock() - g.cfg.CallLimit
 	waiting := g.overdueWaiting(enqueuedBefore)
-	var inFlight []*waiter
-	for _, s := range g.senders {
-		inFlight = append(inFlight, s.overdue(enqueuedBefore)...)
-	}
+	inFlight := g.sender.overdue(enqueuedBefore)
 	g.mu.Unlock()
 	g.fail(waiting, outcome.NewNotApplied(outcome.Deadline, nil))
 	g.fail(inFlight, outcome.NewUnknown(outcome.Deadline, nil))

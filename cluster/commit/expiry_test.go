@@ -72,14 +72,15 @@ func stalled(t *testing.T) (s sending, due <-chan proposeResult, goesOn time.Tim
 	var once sync.Once
 	r := newRig(t, func(c *Config) {
 		expiring(c)
-		c.InFlight = 2
 		c.Events.GivenUp = func(int, error) { once.Do(func() { time.Sleep(stall) }) }
 	})
+	r.propose(bg, "before")
+	before := r.next()
 	start := time.Now()
 	r.propose(bg, "first")
-	r.next()
 	time.Sleep(limit / 2)
 	due = r.propose(bg, "due")
+	before.apply()
 	s = r.next()
 	return s, due, start.Add(limit + stall)
 }

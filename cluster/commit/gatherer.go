@@ -15,17 +15,11 @@ type Gatherer struct {
 	cfg  Config
 	pool waiterPool
 
-	loops
-	idle    int
+	loop
 	waiting queue
-	// senders hold the groups in flight, so that the loss of the quorum ends their callers'
-	// wait without a network call.
-	senders []*groupSender
-	// session is the session of new groups, nil if none is open, and origin the Raft id that
-	// opened it. opening is set while a group sender opens a session.
-	session  *Session
-	origin   []byte
-	opening  bool
+	// sender holds the group in flight, so that the loss of the quorum ends its callers' wait
+	// without a network call.
+	sender   groupSender
 	reach    reach
 	made     time.Time
 	expiring sync.WaitGroup
@@ -36,14 +30,9 @@ type Gatherer struct {
 func New(cfg Config) *Gatherer {
 	cfg = cfg.withDefaults()
 	g := &Gatherer{cfg: cfg, made: time.Now()}
-	g.init()
+	g.sender.g = g
 	g.reach.init(cfg.LeaderWait, g.unreachable)
-	var senders []func()
-	for range cfg.InFlight {
-		s := &groupSender{g: g}
-		g.senders, senders = append(g.senders, s), append(senders, s.run)
-	}
-	g.start(senders...)
+	g.start(g.sender.run)
 	g.expiring.Go(g.expire)
 	return g
 }
@@ -164,9 +153,9 @@ func (g *Gatherer) admit(w *waiter) error {
 	return nil
 }
 
-// wake wakes a group sender if there is a group for it. The caller holds the lock.
+// wake wakes the group sender if there is a group for it. The caller holds the lock.
 func (g *Gatherer) wake() {
-	if g.idle > 0 && g.gathered() {
+	if g.gathered() {
 		g.work.Signal()
 	}
 }
@@ -196,7 +185,7 @@ func (g *Gatherer) leave(w *waiter, cause error) error {
 		g.waiting.remove(w)
 		g.pool.put(w)
 		if g.closing {
-			g.work.Broadcast()
+			g.work.Signal()
 		}
 		return Abandoned(false, cause)
 	}
@@ -217,10 +206,10 @@ func (g *Gatherer) Close(ctx context.Context) {
 func (g *Gatherer) stop() {
 	g.mu.Lock()
 	g.stopped = true
-	waiting, inFlight := g.waiting.drain(), g.abandonAll()
+	waiting, inFlight := g.waiting.drain(), g.sender.abandon()
 	g.reach.stop()
 	g.linger.stop()
-	g.work.Broadcast()
+	g.work.Signal()
 	g.mu.Unlock()
 	g.haltNow()
 	g.fail(waiting, outcome.NewNotApplied(outcome.Stopping, nil))

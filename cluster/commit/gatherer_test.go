@@ -58,28 +58,6 @@ func TestTheNextGroupFillsWhileOneIsUnderWay(t *testing.T) {
 	})
 }
 
-func TestSeveralGroupsMayBeUnderWay(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.InFlight = 2 })
-		a := r.propose(bg, "a")
-		first := r.next()
-		b := r.propose(bg, "b")
-		second := r.next()
-		c := r.propose(bg, "c")
-		r.none()
-		second.apply()
-		wantOK(t, get(t, b), "b")
-		third := r.next()
-		if third.group.Acknowledged != 0 {
-			t.Fatalf("group 3 acknowledges %d while group 1 is under way", third.group.Acknowledged)
-		}
-		first.apply()
-		third.apply()
-		wantOK(t, get(t, a), "a")
-		wantOK(t, get(t, c), "c")
-	})
-}
-
 func TestGroupsAreCut(t *testing.T) {
 	tests := []struct {
 		name      string
@@ -349,32 +327,6 @@ func TestASessionThatCannotBeOpenedFailsItsCallersInTime(t *testing.T) {
 		time.Sleep(lastBackoff)
 		r.next().apply()
 		wantOK(t, get(t, c), "y")
-	})
-}
-
-func TestNoGroupGoesTooFarAheadOfOneThatIsNotSettled(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.InFlight = 2 })
-		slow := r.propose(bg, "slow")
-		first := r.next()
-		for range sessionWindow - 1 {
-			c := r.propose(bg, "x")
-			r.next().apply()
-			wantOK(t, get(t, c), "x")
-		}
-		c := r.propose(bg, "y")
-		r.none()
-		first.apply()
-		wantOK(t, get(t, slow), "slow")
-		s := r.next()
-		if s.group.Sequence != sessionWindow+1 || s.group.Acknowledged != sessionWindow {
-			t.Fatalf("sent %+v", s.group)
-		}
-		s.apply()
-		wantOK(t, get(t, c), "y")
-		if n := r.opener.opened(); n != 1 {
-			t.Fatalf("%d sessions were opened", n)
-		}
 	})
 }
 

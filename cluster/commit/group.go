@@ -12,9 +12,8 @@ import (
 // It is a comparable value, without lock, clock or network. A group sender carries the
 // decisions out.
 type Group struct {
-	session      uint64
-	sequence     uint64
-	acknowledged uint64
+	session  uint64
+	sequence uint64
 	// tainted means that an attempt ended without an answer: the group may be in a log.
 	tainted bool
 }
@@ -50,10 +49,11 @@ type Verdict struct {
 	Late bool
 }
 
-// Message returns the group as the message to send. Its origin is the node's Raft id.
+// Message returns the group as the message to send. Its origin is the node's Raft id. It
+// acknowledges the groups before it, which are settled.
 func (g *Group) Message(origin []byte, operations [][]byte) raftlog.Group {
 	return raftlog.Group{
-		Origin: origin, Session: g.session, Sequence: g.sequence, Acknowledged: g.acknowledged,
+		Origin: origin, Session: g.session, Sequence: g.sequence, Acknowledged: g.sequence - 1,
 		Operations: operations,
 	}
 }

@@ -2,13 +2,14 @@ package commit
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/idnode/idnode/raftlog"
 )
 
-// groupSender is one of the Gatherer's loops: it cuts a group, sends it to the leader
-// until the group is settled, and then cuts the next. The number of senders is InFlight.
+// groupSender is the Gatherer's loop: it cuts a group, sends it to the leader until the group
+// is settled, and then cuts the next.
 type groupSender struct {
 	g *Gatherer
 
@@ -17,12 +18,14 @@ type groupSender struct {
 	// waiters are the callers of the current group; empty if there is no group, or if
 	// another goroutine gave the group up.
 	waiters []*waiter
-	// target is the leader of the attempt in flight; empty if there is none.
-	target  string
 	attempt attempt
 
 	// Only run uses these.
 
+	// session is the session of new groups, zero if none is open, and origin the Raft id that
+	// opened it.
+	session    Session
+	origin     []byte
 	operations [][]byte
 	callers    []context.Context
 	retry      retry
@@ -31,8 +34,6 @@ type groupSender struct {
 
 type group struct {
 	Group
-	session *Session
-	origin  []byte
 	data    []byte
 	size    int
 	started time.Time
@@ -65,15 +66,14 @@ func (s *groupSender) next() (group, bool) {
 	for {
 		switch {
 		case g.closing && g.waiting.length == 0:
-			g.work.Broadcast()
 			g.mu.Unlock()
 			return group{}, false
 		case g.waiting.length == 0:
 			s.retry = retry{}
-			s.idle()
-		case g.reach.lost, g.opening, !g.gathered(), g.session != nil && g.session.Full():
-			s.idle()
-		case g.session == nil:
+			g.work.Wait()
+		case g.reach.lost, !g.gathered():
+			g.work.Wait()
+		case s.session == Session{}:
 			s.open()
 		default:
 			gr := s.cut()
@@ -86,12 +86,6 @@ func (s *groupSender) next() (group, bool) {
 			return gr, true
 		}
 	}
-}
-
-func (s *groupSender) idle() {
-	s.g.idle++
-	s.g.work.Wait()
-	s.g.idle--
 }
 
 // cut takes the oldest operations. The bytes are collected under the lock, because another
@@ -111,17 +105,10 @@ func (s *groupSender) cut() group {
 			s.callers = append(s.callers, w.caller)
 		}
 	}
-	numbered, now := g.session.Cut(), time.Now()
+	now := time.Now()
 	waited := now.Sub(g.waiting.since)
 	g.waiting.since = now
-	return group{
-		Group:   numbered,
-		session: g.session,
-		origin:  g.origin,
-		size:    size,
-		started: now,
-		waited:  waited,
-	}
+	return group{Group: s.session.Cut(), size: size, started: now, waited: waited}
 }
 
 func (s *groupSender) startSpan(gr *group) {
@@ -134,13 +121,13 @@ func (s *groupSender) startSpan(gr *group) {
 // encode encodes the group into new bytes each time, because a Sender may keep them after
 // the answer.
 func (s *groupSender) encode(gr *group) {
-	message := gr.Message(gr.origin, s.operations)
+	message := gr.Message(s.origin, s.operations)
 	gr.data = raftlog.AppendGroup(make([]byte, 0, raftlog.SizeGroup(message)), message)
 	clear(s.operations)
 }
 
-// send sends the group until it is settled. Invariant: each return has settled
-// the group's sequence number and left no waiter behind.
+// send sends the group until it is settled. Invariant: each return has left no waiter
+// behind, and no attempt follows it.
 func (s *groupSender) send(gr *group) {
 	for {
 		ctx, leader, ok := s.begin(gr)
@@ -148,7 +135,6 @@ func (s *groupSender) send(gr *group) {
 			return
 		}
 		result, err := s.g.cfg.Sender.Send(withSpan(ctx, gr.span), leader, gr.data)
-		s.end()
 		gr.err = err
 		if !s.follow(gr, s.judge(gr, result, err), result.Results) {
 			return
@@ -182,25 +168,12 @@ func (s *groupSender) begin(gr *group) (context.Context, string, bool) {
 		next = gr.Begin(g.reach.lost, s.wanted())
 	}
 	if next == PutBack {
-		s.putBack(gr)
+		s.putBack()
 		return nil, "", false
 	}
 	gr.attempts++
-	gr.leader, s.target = g.reach.leader, g.reach.leader
-	return s.attempt.renew(g.halt, g.cfg.SendTimeout), s.target, true
-}
-
-func (s *groupSender) end() {
-	s.g.mu.Lock()
-	defer s.g.mu.Unlock()
-	s.target = ""
-}
-
-// redirect ends an attempt at a node that no longer leads. The caller holds the lock.
-func (s *groupSender) redirect(leader string) {
-	if s.target != "" && s.target != leader {
-		s.attempt.cancel()
-	}
+	gr.leader = g.reach.leader
+	return s.attempt.renew(g.reach.led, g.cfg.SendTimeout), gr.leader, true
 }
 
 // wanted reports whether a caller still waits for the group. The caller holds the lock.
@@ -219,14 +192,11 @@ func (s *groupSender) drop() {
 	s.waiters = s.waiters[:0]
 }
 
-// abandonAll ends all attempts and returns the callers of all groups in flight. The caller
-// holds the lock, and answers them after it has released it.
-func (g *Gatherer) abandonAll() []*waiter {
-	var all []*waiter
-	for _, s := range g.senders {
-		all = append(all, s.waiters...)
-		s.drop()
-		s.attempt.cancel()
-	}
+// abandon ends the attempt and returns the callers of the group in flight. The caller holds
+// the lock, and answers them after it has released it.
+func (s *groupSender) abandon() []*waiter {
+	all := slices.Clone(s.waiters)
+	s.drop()
+	s.attempt.cancel()
 	return all
 }

@@ -3,14 +3,13 @@ package commit
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// loops are the goroutines of a Gatherer or a Batcher, and their end.
-type loops struct {
+// loop is the goroutine of a Gatherer or a Batcher, and its end.
+type loop struct {
 	mu sync.Mutex
-	// work wakes the loops that wait for work.
+	// work wakes the loop when it waits for work.
 	work   sync.Cond
 	linger linger
 	// closing means that new work is refused; stopped that all work was answered.
@@ -20,36 +19,27 @@ type loops struct {
 	// halt ends with the owner and cancels all waits.
 	halt    context.Context
 	haltNow context.CancelFunc
-	// finished is closed when all loops have ended.
+	// finished is closed when run has ended.
 	finished chan struct{}
 }
 
-func (l *loops) init() {
+// start starts run, which ends once closing is set and the queue is empty.
+func (l *loop) start(run func()) {
 	l.work.L = &l.mu
 	l.halt, l.haltNow = context.WithCancel(context.Background())
 	l.finished = make(chan struct{})
+	go func() {
+		defer close(l.finished)
+		run()
+	}()
 }
 
-// start starts the loops. Each ends once closing is set and the queue is empty.
-func (l *loops) start(run ...func()) {
-	var running atomic.Int32
-	running.Store(int32(len(run)))
-	for _, f := range run {
-		go func() {
-			f()
-			if running.Add(-1) == 0 {
-				close(l.finished)
-			}
-		}()
-	}
-}
-
-// close refuses new work, and waits for the loops until ctx ends. Then stop answers the
+// close refuses new work, and waits for the loop until ctx ends. Then stop answers the
 // rest. It may be called more than once; each call waits.
-func (l *loops) close(ctx context.Context, stop func()) {
+func (l *loop) close(ctx context.Context, stop func()) {
 	l.mu.Lock()
 	l.closing = true
-	l.work.Broadcast()
+	l.work.Signal()
 	l.mu.Unlock()
 	select {
 	case <-l.finished:
@@ -75,7 +65,7 @@ const (
 // linger is the bounded wait for the callers that were just answered. They propose again
 // soon, but the next group is cut sooner: without the wait it holds only the operations
 // that arrived in between, and the callers stay split into two halves that alternate. The
-// lock of the loops guards it.
+// lock of the loop guards it.
 type linger struct {
 	// want is the number of operations or groups to wait for; 0 means any.
 	want  int
@@ -90,9 +80,9 @@ func (c *linger) stop() {
 }
 
 // lingerFor starts a wait for want items, after a round that took this long; limit bounds
-// the wait too. Its end wakes all loops. A late timer cuts the next wait short, which is
+// the wait too. Its end wakes the loop. A late timer cuts the next wait short, which is
 // harmless. The caller holds the lock.
-func (l *loops) lingerFor(want int, took, limit time.Duration) {
+func (l *loop) lingerFor(want int, took, limit time.Duration) {
 	l.linger.want = want
 	bound := min(limit, lingerShare*took)
 	if l.linger.timer != nil {
@@ -103,7 +93,7 @@ func (l *loops) lingerFor(want int, took, limit time.Duration) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.linger.want = 0
-		l.work.Broadcast()
+		l.work.Signal()
 	})
 }
 

@@ -2,32 +2,24 @@ package commit
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/raftlog"
 )
 
-// open opens a session. The caller holds the lock, which is released meanwhile; opening
-// excludes the other senders. Operations stay in the queue, where their callers can remove
-// them.
+// open opens a session. The caller holds the lock, which is released meanwhile. Operations
+// stay in the queue, where their callers can remove them.
 func (s *groupSender) open() {
-	g := s.g
-	g.opening = true
-	g.mu.Unlock()
+	s.g.mu.Unlock()
+	defer s.g.mu.Lock()
 	started := time.Now()
-	number, origin, err := g.openOne()
+	number, origin, err := s.g.openOne()
 	if err != nil {
 		s.pause(started, err)
+		return
 	}
-	g.mu.Lock()
-	g.opening = false
-	if err == nil {
-		opened := NewSession(number)
-		g.session, g.origin = &opened, origin
-	}
-	g.work.Broadcast()
+	s.session, s.origin = NewSession(number), origin
 }
 
 func (g *Gatherer) openOne() (uint64, []byte, error) {
@@ -43,15 +35,6 @@ func (g *Gatherer) openOne() (uint64, []byte, error) {
 		g.cfg.Events.SessionOpened(number)
 	}
 	return number, origin, nil
-}
-
-// renewSession drops the session of a refused group, unless a newer session is open.
-func (s *groupSender) renewSession(gr *group) {
-	s.g.mu.Lock()
-	defer s.g.mu.Unlock()
-	if s.g.session == gr.session {
-		s.g.session = nil
-	}
 }
 
 // ProposeIdempotent commits one operation outside of any session and returns the state
@@ -74,11 +57,11 @@ func (g *Gatherer) sendUntilAnswered(ctx context.Context, data []byte) ([]byte, 
 	var gr Group
 	var r retry
 	for {
-		leader, err := g.WaitLeader(ctx)
+		known, err := g.waitLeader(ctx)
 		if err != nil {
 			return nil, gr.outcome(outcome.ReasonOf(err), err)
 		}
-		result, err := g.sendOnce(ctx, leader, data)
+		result, err := g.sendOnce(ctx, known, data)
 		if err == nil {
 			return singleResult(result)
 		}
@@ -90,31 +73,11 @@ func (g *Gatherer) sendUntilAnswered(ctx context.Context, data []byte) ([]byte, 
 }
 
 // sendOnce makes one attempt, which ends early if another node leads.
-func (g *Gatherer) sendOnce(ctx context.Context, leader string, data []byte) (raftlog.GroupResult, error) {
+func (g *Gatherer) sendOnce(ctx context.Context, known reach, data []byte) (raftlog.GroupResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.SendTimeout)
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		g.untilLedByOther(ctx, leader)
-		cancel()
-	})
-	defer watching.Wait()
 	defer cancel()
-	return g.cfg.Sender.Send(ctx, leader, data)
-}
-
-// untilLedByOther waits until another node than leader leads, or ctx ends.
-func (g *Gatherer) untilLedByOther(ctx context.Context, leader string) {
-	for {
-		other, changed := g.ledByOther(leader)
-		if other {
-			return
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
+	defer context.AfterFunc(known.led, cancel)()
+	return g.cfg.Sender.Send(ctx, known.leader, data)
 }
 
 func singleResult(result raftlog.GroupResult) ([]byte, error) {

@@ -75,52 +75,10 @@ func TestQueueIsASlice(t *testing.T) {
 	})
 }
 
-// TestSessionAcknowledgesOnlyWhatIsSettled draws random orders of settling.
-func TestSessionAcknowledgesOnlyWhatIsSettled(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := NewSession(7)
-		var open []Group
-		last := uint64(0)
-		t.Repeat(map[string]func(*rapid.T){
-			"take": func(t *rapid.T) {
-				if s.Full() {
-					t.Skip("as many are open as may be")
-				}
-				g := s.Cut()
-				if g.sequence != last+1 {
-					t.Fatalf("took %d after %d", g.sequence, last)
-				}
-				last = g.sequence
-				open = append(open, g)
-			},
-			"settle": func(t *rapid.T) {
-				if len(open) == 0 {
-					t.Skip("nothing is open")
-				}
-				i := rapid.IntRange(0, len(open)-1).Draw(t, "which")
-				s.Settle(open[i])
-				open = slices.Delete(open, i, i+1)
-			},
-			"": func(t *rapid.T) {
-				want := last
-				for _, g := range open {
-					want = min(want, g.sequence-1)
-				}
-				if s.Full() != (len(open) == MaxInFlight || last-want >= sessionWindow) {
-					t.Fatalf("full is %v with %d open, %d of %d acknowledged", s.Full(), len(open), want, last)
-				}
-				if got := s.acknowledged(); got != want {
-					t.Fatalf("acknowledges %d with %v open, want %d", got, open, want)
-				}
-			},
-		})
-	})
-}
-
 func TestConfigDefaults(t *testing.T) {
 	c := Config{}.withDefaults()
-	if diff := cmp.Diff([]int{1, 512, 65536, 16384, 16 << 20, 128}, []int{
-		c.InFlight, c.MaxOperations, c.MaxGroupBytes, c.QueueLength, c.QueueBytes, c.LingerMin,
+	if diff := cmp.Diff([]int{512, 65536, 16384, 16 << 20, 128}, []int{
+		c.MaxOperations, c.MaxGroupBytes, c.QueueLength, c.QueueBytes, c.LingerMin,
 	}); diff != "" {
 		t.Error(diff)
 	}

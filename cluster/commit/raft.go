@@ -57,40 +57,26 @@ func NewRaftLog(applier Applier, enqueue time.Duration) *RaftLog {
 
 // Append implements Log. A goroutine waits for Raft's future; if Raft never resolves it,
 // which happens at shutdown, the goroutine stays until the process ends.
-func (l *RaftLog) Append(entry []byte) Future {
-	f := &raftFuture{done: make(chan struct{})}
-	go func() {
-		defer close(f.done)
-		f.results, f.err = resolve(l.applier.Apply(entry, l.enqueue))
-	}()
-	return f
+func (l *RaftLog) Append(entry []byte) <-chan Appended {
+	done := make(chan Appended, 1)
+	go func() { done <- resolve(l.applier.Apply(entry, l.enqueue)) }()
+	return done
 }
-
-// raftFuture is a Future whose fields are set before done is closed.
-type raftFuture struct {
-	done    chan struct{}
-	results []raftlog.GroupResult
-	err     error
-}
-
-func (f *raftFuture) Done() <-chan struct{} { return f.done }
-
-func (f *raftFuture) Results() ([]raftlog.GroupResult, error) { return f.results, f.err }
 
 // resolve waits for Raft's future. Error must be called before Response.
-func resolve(f raft.ApplyFuture) ([]raftlog.GroupResult, error) {
+func resolve(f raft.ApplyFuture) Appended {
 	if err := f.Error(); err != nil {
-		return nil, classifyFuture(f, err)
+		return Appended{Err: classifyFuture(f, err)}
 	}
 	switch response := f.Response().(type) {
 	case []raftlog.GroupResult:
-		return response, nil
+		return Appended{Results: response}
 	case error:
 		// The state machine could not read its own log, and its node stops. The entry is
 		// committed anyway.
-		return nil, outcome.NewUnknown(outcome.Unspecified, response)
+		return Appended{Err: outcome.NewUnknown(outcome.Unspecified, response)}
 	default:
-		return nil, outcome.NewUnknown(outcome.Unspecified, errBadAnswer)
+		return Appended{Err: outcome.NewUnknown(outcome.Unspecified, errBadAnswer)}
 	}
 }
 

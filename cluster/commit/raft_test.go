@@ -73,16 +73,14 @@ func TestRaftLogSaysWhatBecameOfAnEntry(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			f := NewRaftLog(test.apply, time.Second).Append(nil)
-			<-f.Done()
-			results, err := f.Results()
+			a := <-NewRaftLog(test.apply, time.Second).Append(nil)
 			if test.outcome == outcome.Applied {
-				if err != nil || len(results) != 1 {
-					t.Fatalf("got %v, %v", results, err)
+				if a.Err != nil || len(a.Results) != 1 {
+					t.Fatalf("got %v, %v", a.Results, a.Err)
 				}
 				return
 			}
-			want(t, err, test.outcome, test.reason)
+			want(t, a.Err, test.outcome, test.reason)
 		})
 	}
 }
@@ -114,9 +112,8 @@ func TestRaftItselfKeepsToTheTable(t *testing.T) {
 	}
 	log := NewRaftLog(r, time.Second)
 	appendOne := func(entry []byte) ([]raftlog.GroupResult, error) {
-		f := log.Append(entry)
-		<-f.Done()
-		return f.Results()
+		a := <-log.Append(entry)
+		return a.Results, a.Err
 	}
 
 	_, err = appendOne(nil)

@@ -22,6 +22,10 @@ type reach struct {
 	expired bool
 	// changed is closed at every change.
 	changed chan struct{}
+	// newest is the newest known leader. led ends when another leads, by endLed.
+	newest string
+	led    context.Context
+	endLed context.CancelFunc
 
 	wait  time.Duration
 	timer *time.Timer
@@ -57,6 +61,15 @@ func (r *reach) tell() {
 	r.changed = make(chan struct{})
 }
 
+// follow ends the attempts at the leader before this one.
+func (r *reach) follow(ctx context.Context, leader string) {
+	if r.endLed != nil {
+		r.endLed()
+	}
+	r.newest = leader
+	r.led, r.endLed = context.WithCancel(ctx)
+}
+
 func (r *reach) stop() {
 	if r.timer != nil {
 		r.timer.Stop()
@@ -77,12 +90,10 @@ func (g *Gatherer) SetLeader(leader string) {
 		return
 	}
 	g.reach.update()
-	if leader != "" {
-		for _, s := range g.senders {
-			s.redirect(leader)
-		}
+	if leader != "" && leader != g.reach.newest {
+		g.reach.follow(g.halt, leader)
 	}
-	g.work.Broadcast()
+	g.work.Signal()
 }
 
 // Leader returns the last argument of SetLeader.
@@ -106,9 +117,9 @@ func (g *Gatherer) SetQuorum(present bool) {
 	g.reach.update()
 	var inFlight []*waiter
 	if !present {
-		inFlight = g.abandonAll()
+		inFlight = g.sender.abandon()
 	}
-	g.work.Broadcast()
+	g.work.Signal()
 	g.mu.Unlock()
 	g.fail(inFlight, outcome.NewUnknown(outcome.NoQuorum, nil))
 }
@@ -122,8 +133,8 @@ func (g *Gatherer) unreachable(outage uint64) {
 	}
 	g.reach.expired = true
 	g.reach.tell()
-	waiting, inFlight := g.waiting.drain(), g.abandonAll()
-	g.work.Broadcast()
+	waiting, inFlight := g.waiting.drain(), g.sender.abandon()
+	g.work.Signal()
 	g.mu.Unlock()
 	g.fail(waiting, outcome.NewNotApplied(outcome.NoQuorum, nil))
 	g.fail(inFlight, outcome.NewUnknown(outcome.NoQuorum, nil))
@@ -133,35 +144,39 @@ func (g *Gatherer) unreachable(outage uint64) {
 // it waits until ctx ends, or until there was no such leader for LeaderWait. Its errors are
 // *outcome.Error with NotApplied.
 func (g *Gatherer) WaitLeader(ctx context.Context) (string, error) {
+	known, err := g.waitLeader(ctx)
+	return known.leader, err
+}
+
+func (g *Gatherer) waitLeader(ctx context.Context) (reach, error) {
 	for {
-		leader, changed, err := g.leaderNow()
+		known, err := g.reachNow()
 		if err != nil {
-			return "", err
+			return reach{}, err
 		}
 		if err := ctx.Err(); err != nil {
-			return "", outcome.NewNotApplied(outcome.Deadline, err)
+			return reach{}, outcome.NewNotApplied(outcome.Deadline, err)
 		}
-		if leader != "" {
-			return leader, nil
+		if !known.lost {
+			return known, nil
 		}
 		select {
-		case <-changed:
+		case <-known.changed:
 		case <-ctx.Done():
 		case <-g.halt.Done():
 		}
 	}
 }
 
-func (g *Gatherer) leaderNow() (leader string, changed <-chan struct{}, err error) {
+// reachNow fails if a wait for a leader is over.
+func (g *Gatherer) reachNow() (reach, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case g.stopped:
-		return "", nil, outcome.NewNotApplied(outcome.Stopping, nil)
-	case !g.reach.lost:
-		return g.reach.leader, nil, nil
+		return reach{}, outcome.NewNotApplied(outcome.Stopping, nil)
 	case g.reach.expired:
-		return "", nil, outcome.NewNotApplied(outcome.NoQuorum, nil)
+		return reach{}, outcome.NewNotApplied(outcome.NoQuorum, nil)
 	}
-	return "", g.reach.changed, nil
+	return g.reach, nil
 }

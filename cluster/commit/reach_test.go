@@ -173,7 +173,7 @@ func TestCloseEndsEveryWaitInTime(t *testing.T) {
 
 func TestCloseWithoutALeaderWaitsNoLongerThanItsCallers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.InFlight = 3 })
+		r := newRig(t, nil)
 		r.g.SetLeader("")
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(bg, time.Second)

@@ -42,12 +42,11 @@ func (g *Gatherer) pause(ctx context.Context, r *retry) {
 	}
 }
 
-// ledByOther reports whether a node other than leader leads now. changed is closed when
-// that may be different.
-func (g *Gatherer) ledByOther(leader string) (other bool, changed <-chan struct{}) {
+// ledByOther reports whether a node other than leader leads now.
+func (g *Gatherer) ledByOther(leader string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.reach.lost && g.reach.leader != leader, g.reach.changed
+	return !g.reach.lost && g.reach.leader != leader
 }
 
 // pause waits after the leader refused a group, whose operations are back in the queue.
@@ -75,9 +74,9 @@ func refusalReason(cause error) outcome.Reason {
 	}
 }
 
-// attempt is the context of a group sender's attempts. One context serves many attempts,
-// as long as each gets at least SendTimeout: a new context for each attempt would be the
-// largest cost of a lone caller.
+// attempt is the context of the group sender's attempts at a leader. One context serves many
+// attempts, as long as each gets at least SendTimeout: a new context for each attempt would be
+// the largest cost of a lone caller.
 type attempt struct {
 	ctx     context.Context
 	end     context.CancelFunc

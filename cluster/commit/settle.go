@@ -11,18 +11,18 @@ import (
 // if it is settled.
 func (s *groupSender) follow(gr *group, v Verdict, results [][]byte) bool {
 	if v.SessionEnded {
-		s.renewSession(gr)
+		s.session = Session{}
 	}
 	switch v.Next {
 	case Deliver:
 		s.deliver(gr, results)
 	case PutBack:
 		s.g.mu.Lock()
-		s.putBack(gr)
+		s.putBack()
 		s.g.mu.Unlock()
 		s.pause(gr.started, v.Err)
 	case GiveUp:
-		s.giveUp(gr, v.Err)
+		s.giveUp(v.Err)
 	default:
 		s.hold(gr)
 		return true
@@ -37,13 +37,9 @@ func (s *groupSender) deliver(gr *group, results [][]byte) {
 	g, took := s.g, time.Since(gr.started)
 	s.retry = retry{}
 	g.mu.Lock()
-	gr.session.Settle(gr.Group)
 	waiters := s.waiters
 	s.waiters = nil
 	g.expect(len(results), took)
-	if g.idle > 0 && len(g.senders) > 1 {
-		g.work.Broadcast()
-	}
 	g.mu.Unlock()
 	failpoint.Hit(failpoint.AnswerBefore)
 	for i, w := range waiters {
@@ -57,33 +53,29 @@ func (s *groupSender) deliver(gr *group, results [][]byte) {
 // hold waits before a group whose outcome is unknown is sent again. It does not wait the
 // first time, nor if another node leads now, so that the callers get their answer sooner.
 func (s *groupSender) hold(gr *group) {
-	if other, _ := s.g.ledByOther(gr.leader); gr.attempts > 1 && !other {
+	if gr.attempts > 1 && !s.g.ledByOther(gr.leader) {
 		s.g.pause(s.g.halt, &s.retry)
 	}
 }
 
-func (s *groupSender) giveUp(gr *group, err error) {
+func (s *groupSender) giveUp(err error) {
 	s.g.mu.Lock()
-	gr.session.Settle(gr.Group)
 	waiters := s.waiters
 	s.waiters = nil
-	s.g.work.Broadcast()
 	s.g.mu.Unlock()
 	s.g.fail(waiters, err)
 }
 
-// putBack settles a group that is certainly in no log, or that no caller waits for, and
-// returns the operations with waiting callers to the head of the queue. The sequence
-// number is not used again. The caller holds the lock.
-func (s *groupSender) putBack(gr *group) {
-	gr.session.Settle(gr.Group)
+// putBack returns the operations with waiting callers to the head of the queue, of a group
+// that is certainly in no log, or that no caller waits for. The sequence number is not used
+// again. The caller holds the lock.
+func (s *groupSender) putBack() {
 	for i := len(s.waiters) - 1; i >= 0; i-- {
 		if w := s.waiters[i]; w.state != abandoned {
 			s.g.waiting.pushFront(w)
 		}
 	}
 	s.drop()
-	s.g.work.Broadcast()
 }
 
 func (s *groupSender) failWaiting(err error) {

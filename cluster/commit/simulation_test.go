@@ -69,7 +69,7 @@ func (m *machine) applyGroup(g raftlog.Group) raftlog.GroupResult {
 		return raftlog.GroupResult{Status: raftlog.StaleSession}
 	}
 	acknowledged := max(s.acknowledged, g.Acknowledged)
-	if g.Sequence <= acknowledged || g.Sequence > acknowledged+sessionWindow {
+	if g.Sequence <= acknowledged || g.Sequence > acknowledged+64 {
 		return raftlog.GroupResult{Status: raftlog.StaleSequence}
 	}
 	if _, seen := s.results[g.Sequence]; !seen {
@@ -229,24 +229,14 @@ func (s *simulation) node(name string) *simNode {
 	return nil
 }
 
-// simFuture is a Future that the simulation completes, or not.
-type simFuture struct {
-	done    chan struct{}
-	results []raftlog.GroupResult
-	err     error
-}
-
-func (f *simFuture) Done() <-chan struct{}                   { return f.done }
-func (f *simFuture) Results() ([]raftlog.GroupResult, error) { return f.results, f.err }
-
 // Append is the log of one node, with all that may become of an entry.
-func (n *simNode) Append(entry []byte) Future {
-	s, f := n.sim, &simFuture{done: make(chan struct{})}
+func (n *simNode) Append(entry []byte) <-chan Appended {
+	s, done := n.sim, make(chan Appended, 1)
 	s.background.Go(func() {
 		time.Sleep(s.between(0, 10*time.Millisecond))
 		switch {
 		case s.percent(func(f faults) int { return f.entryRefused }):
-			f.err = notLead
+			done <- Appended{Err: notLead}
 		case s.percent(func(f faults) int { return f.hang }):
 			// Nobody ever hears of it, though it may be applied.
 			if s.intN(2) == 0 {
@@ -255,19 +245,18 @@ func (n *simNode) Append(entry []byte) Future {
 			}
 			return
 		case s.percent(func(f faults) int { return f.entryLost }):
-			f.err = errSimulated
+			done <- Appended{Err: outcome.NewUnknown(outcome.Storage, errSimulated)}
 		case s.percent(func(f faults) int { return f.entryLate }):
-			f.err = outcome.NewUnknown(outcome.LeadershipLost, nil)
+			done <- Appended{Err: outcome.NewUnknown(outcome.LeadershipLost, nil)}
 			s.background.Go(func() {
 				time.Sleep(s.between(0, 3*time.Second))
 				s.apply(entry)
 			})
 		default:
-			f.results = s.apply(entry)
+			done <- Appended{Results: s.apply(entry)}
 		}
-		close(f.done)
 	})
-	return f
+	return done
 }
 
 // Open announces the node.
@@ -279,7 +268,7 @@ func (n *simNode) Open(ctx context.Context) (uint64, []byte, error) {
 	return binary.BigEndian.Uint64(result), []byte(n.name), nil
 }
 
-func newSimulation(t *testing.T, f faults, seed uint64, inFlight int) *simulation {
+func newSimulation(t *testing.T, f faults, seed uint64) *simulation {
 	s := &simulation{faults: f, random: rand.New(rand.NewPCG(seed, 1))}
 	s.machine.sessions, s.machine.applied = make(map[string]*sessionState), make(map[string]int)
 	for i := range 3 {
@@ -287,12 +276,12 @@ func newSimulation(t *testing.T, f faults, seed uint64, inFlight int) *simulatio
 		s.nodes = append(s.nodes, n)
 		n.batcher = NewBatcher(BatcherConfig{
 			Log: n, Header: func() (uint32, []byte) { return 1, []byte("cluster") },
-			InFlight: inFlight, AnswerTimeout: time.Second, Linger: time.Duration(i) * time.Millisecond,
+			AnswerTimeout: time.Second, Linger: time.Duration(i) * time.Millisecond,
 		})
 	}
 	for i, n := range s.nodes {
 		g := New(Config{
-			Sender: n, Opener: n, InFlight: inFlight,
+			Sender: n, Opener: n,
 			MaxOperations: 4, LingerMin: 2, Linger: time.Duration(i) * time.Millisecond,
 			SendTimeout: 2 * time.Second, GiveUp: 5 * time.Second, CallLimit: time.Duration(i) * 3 * time.Second,
 		})
@@ -515,10 +504,10 @@ func TestEveryCallerIsToldTheTruth(t *testing.T) {
 			entryLost: percent.Draw(rt, "entryLost"), entryLate: percent.Draw(rt, "entryLate"), entryRefused: percent.Draw(rt, "entryRefused"),
 			shortDeadline: rapid.IntRange(0, 100).Draw(rt, "shortDeadline"), steps: rapid.IntRange(0, 20).Draw(rt, "steps"),
 		}
-		seed, inFlight := rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, MaxInFlight).Draw(rt, "inFlight")
+		seed := rapid.Uint64().Draw(rt, "seed")
 		var found []string
 		synctest.Test(t, func(t *testing.T) {
-			s := newSimulation(t, f, seed, inFlight)
+			s := newSimulation(t, f, seed)
 			s.run(f, told)
 			found = s.found
 		})

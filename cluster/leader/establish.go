@@ -104,20 +104,18 @@ func (l *Leadership) form(ctx context.Context) error {
 	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
 	header := raftlog.Header{Format: 1, ClusterID: record.ClusterID, TimeUnixNano: l.cfg.Now().UnixNano()}
 	entry := raftlog.AppendEntry(nil, header, [][]byte{group})
-	future := commit.NewRaftLog(l.cfg.Raft, EnqueueTimeout).Append(entry)
 	select {
-	case <-future.Done():
+	case formed := <-commit.NewRaftLog(l.cfg.Raft, EnqueueTimeout).Append(entry):
+		if formed.Err != nil {
+			return fmt.Errorf("forming the cluster: %w", formed.Err)
+		}
+		if len(formed.Results) != 1 || formed.Results[0].Status != raftlog.Applied {
+			return errors.New("forming the cluster: the state machine refused")
+		}
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	results, err := future.Results()
-	if err != nil {
-		return fmt.Errorf("forming the cluster: %w", err)
-	}
-	if len(results) != 1 || results[0].Status != raftlog.Applied {
-		return errors.New("forming the cluster: the state machine refused")
-	}
-	return nil
 }
 
 // recoverySnapshotEvery is how often a leader checks whether an entry has followed its

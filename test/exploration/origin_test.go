@@ -47,8 +47,7 @@ func (x *explorer) said(w *world, i uint8) said {
 // canCut reports whether a node that knows a leader has operations for a group.
 func (x *explorer) canCut(w *world, o int) bool {
 	n := &w.nodes[o]
-	session := x.sessions.value(n.session)
-	return !w.members[o].Down && n.content == 0 && n.queue[0] != 0 && n.hint != 0 && !session.Full()
+	return !w.members[o].Down && n.content == 0 && n.queue[0] != 0 && n.hint != 0
 }
 
 // cut makes a group of all that waits, and sends it; without a session the node opens
@@ -96,7 +95,7 @@ func (x *explorer) send(w *world, o int) {
 		n.target = n.hint
 		w.post(message{content: n.content, target: n.target, attempt: n.attempt})
 	case commit.PutBack:
-		x.putBack(w, o, group)
+		x.putBack(w, o)
 	default:
 	}
 }
@@ -188,7 +187,7 @@ func (x *explorer) failed(w *world, o int, err error, late bool) {
 	if x.opening(n) {
 		return // It is sent again, in any case.
 	}
-	x.carryOut(w, o, group, v, applyValue{})
+	x.carryOut(w, o, v, applyValue{})
 }
 
 // answered ends an attempt with the state machine's answer.
@@ -210,17 +209,17 @@ func (x *explorer) answered(w *world, o int, a applyValue) {
 	if a.status == raftlog.Applied {
 		result.Results = make([][]byte, count)
 	}
-	x.carryOut(w, o, group, group.Answered(result, count), a)
+	x.carryOut(w, o, group.Answered(result, count), a)
 }
 
 // carryOut does what an attempt's end means.
-func (x *explorer) carryOut(w *world, o int, group commit.Group, v commit.Verdict, a applyValue) {
+func (x *explorer) carryOut(w *world, o int, v commit.Verdict, a applyValue) {
 	n := &w.nodes[o]
 	if v.Next == commit.Send {
 		return
 	}
 	if v.Next == commit.PutBack {
-		x.putBack(w, o, group)
+		x.putBack(w, o)
 	} else {
 		for i, s := range n.calls {
 			if s.call > 0 && w.calls[s.call-1].status == open {
@@ -228,7 +227,7 @@ func (x *explorer) carryOut(w *world, o int, group commit.Group, v commit.Verdic
 				x.end(w, s.call-1, v.Err, a.gains[i])
 			}
 		}
-		x.settle(w, o, group)
+		x.settle(w, o)
 	}
 	if v.SessionEnded {
 		n.session = 0
@@ -254,22 +253,19 @@ func (x *explorer) end(w *world, call uint8, err error, got gainID) {
 }
 
 // putBack returns the operations of a group to the queue.
-func (x *explorer) putBack(w *world, o int, group commit.Group) {
+func (x *explorer) putBack(w *world, o int) {
 	n := &w.nodes[o]
 	for i := maxCalls - 1; i >= 0; i-- {
 		if s := n.calls[i]; s.call > 0 && w.calls[s.call-1].status == open {
 			n.enqueueFirst(s.call - 1)
 		}
 	}
-	x.settle(w, o, group)
+	x.settle(w, o)
 }
 
 // settle ends a group.
-func (x *explorer) settle(w *world, o int, group commit.Group) {
+func (x *explorer) settle(w *world, o int) {
 	n := &w.nodes[o]
-	session := x.sessions.value(n.session)
-	session.Settle(group)
-	n.session = x.sessions.number(session)
 	n.content, n.group, n.calls, n.attempt, n.target, n.taken = 0, 0, [maxCalls]said{}, 0, 0, false
 }
 
