@@ -3,13 +3,13 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/peers"
+	"github.com/idnode/idnode/cluster/transport"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -66,17 +66,8 @@ func (t Timings) withDefaults() Timings {
 // Addresses are where a node is reached.
 type Addresses = member.Addresses
 
-// TLS makes the Raft port's connections mutual TLS. The functions are called for each
-// connection, so that renewed certificates need no restart. Both configurations must have
-// the node's certificate and the authorities of the members' certificates; which member a
-// certificate names is checked here.
-type TLS struct {
-	Server func() (*tls.Config, error)
-	// Client gets the tag of the node dialled.
-	Client func(tag string) (*tls.Config, error)
-	// NamesTag reports whether a verified certificate names a tag.
-	NamesTag func(state tls.ConnectionState, tag string) bool
-}
+// TLS makes the Raft port's connections mutual TLS.
+type TLS = transport.TLS
 
 // Config is what a Node needs.
 type Config struct {

@@ -31,18 +31,14 @@ func (e *engine) openTransport() error {
 	if err != nil {
 		return fmt.Errorf("cluster: opening the Raft port: %w", err)
 	}
-	c := transport.Config{
+	e.transport = transport.New(transport.Config{
 		Process: cfg.Process, Listener: listener, ClusterID: n.ClusterID(), LocalID: n.record.Name(),
 		Directory: peers.NewDirectory(n.table, e.witness.Running), Witness: e.witness, Voters: e.witness.Electorate,
 		Configured: n.table.NewestConfiguration, VoteAnswered: e.elections.VoteAnswered,
-		Dial: cfg.DialRaft, DialContext: n.hosts.DialContext, Logger: cfg.Logger,
+		Dial: cfg.DialRaft, DialContext: n.hosts.DialContext, TLS: cfg.TLS, Logger: cfg.Logger,
 		OnRefused: func(by transport.Peer, status transport.Status) { refused(n.record, by, status) },
 		OnProcess: func(m transport.Peer, process uint64) { cfg.Peers.Restarted(m.Tag, process) },
-	}
-	if cfg.TLS != nil {
-		c.ServerTLS, c.ClientTLS, c.NamesTag = cfg.TLS.Server, cfg.TLS.Client, cfg.TLS.NamesTag
-	}
-	e.transport = transport.New(c)
+	})
 	return nil
 }
 

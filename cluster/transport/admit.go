@@ -105,10 +105,10 @@ func (e *badGreetingError) Error() string {
 }
 
 func (s *stream) serveTLS(ctx context.Context, raw net.Conn) (net.Conn, *tls.ConnectionState, error) {
-	if s.cfg.ServerTLS == nil {
+	if s.cfg.TLS == nil {
 		return raw, nil, nil
 	}
-	config, err := s.cfg.ServerTLS()
+	config, err := s.cfg.TLS.Server()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -174,7 +174,7 @@ func (s *stream) identify(g greeting, state *tls.ConnectionState) (Peer, Status)
 		return peer, NotMember
 	case peer.Removed:
 		return peer, Removed
-	case state != nil && !s.cfg.NamesTag(*state, peer.Tag):
+	case state != nil && !s.cfg.TLS.NamesTag(*state, peer.Tag):
 		return peer, WrongCertificate
 	case g.Dialler == s.local:
 		// A node never dials itself, but a copy of its directory does.

@@ -67,8 +67,20 @@ type Witness interface {
 	Acknowledged(id string, term, match, committed uint64)
 }
 
-// Config is what New needs. Its functions are called on any goroutine; all of them are required but
-// Voters, ServerTLS and ClientTLS (and NamesTag without them).
+// TLS makes connections mutual TLS. Its functions are called for each connection, so that
+// renewed certificates need no restart. Both configurations must have the node's certificate
+// and the authorities of the members' certificates.
+type TLS struct {
+	// Server must demand and verify client certificates.
+	Server func() (*tls.Config, error)
+	// Client gets the tag of the node dialled, which is also the ServerName, unless the
+	// configuration has one.
+	Client func(tag string) (*tls.Config, error)
+	// NamesTag reports whether a verified certificate names a tag.
+	NamesTag func(state tls.ConnectionState, tag string) bool
+}
+
+// Config is what New needs. Its functions are called on any goroutine; all of them are required.
 type Config struct {
 	// Process is the number of this process; 0 means a random one.
 	Process uint64
@@ -80,7 +92,7 @@ type Config struct {
 	LocalID   string
 	Directory Directory
 	Witness   Witness
-	// Voters, if set, returns the voters, for which this process's votes wait: see gate.
+	// Voters returns the voters, for which this process's votes wait: see gate.
 	Voters func() []raft.ServerID
 	// Configured returns the index of the newest configuration in the log. A member that is
 	// not in that configuration is not sent it.
@@ -91,14 +103,8 @@ type Config struct {
 	// Dial overrides the Address of nodes, by tag.
 	Dial map[string]string
 
-	// ServerTLS and ClientTLS are called for each connection, so that renewed certificates
-	// need no restart. Both nil means no TLS. ServerTLS must demand and verify client
-	// certificates; ClientTLS gets the tag of the node dialled, and a configuration without
-	// ServerName gets the tag as its ServerName.
-	ServerTLS func() (*tls.Config, error)
-	ClientTLS func(tag string) (*tls.Config, error)
-	// NamesTag reports whether the verified certificate of a connection names the tag.
-	NamesTag func(state tls.ConnectionState, tag string) bool
+	// TLS is nil for plain connections.
+	TLS *TLS
 
 	// OnRefused is called whenever a dialled node refused this node: with Removed the process
 	// should end. It is called on the dialling goroutine and must be quick.

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -47,9 +46,9 @@ func (t *Transport) Lost() <-chan struct{} { return t.stream.conns.lost }
 // closed connection, another node's answer, a member unknown to the Directory, or the end
 // of ctx.
 func (t *Transport) Answers(ctx context.Context, id raft.ServerID) (bool, error) {
-	peer, ok := t.stream.cfg.Directory.Lookup(string(id))
-	if !ok {
-		return false, fmt.Errorf("dialling %s: %w", id, ErrUnknownPeer)
+	peer, err := t.stream.lookup(string(id))
+	if err != nil {
+		return false, err
 	}
 	open, err := t.stream.greet(ctx, peer, forProbe)
 	if err != nil {

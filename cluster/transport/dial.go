@@ -35,11 +35,19 @@ func (e *RefusedError) reason() string {
 	return e.Status.String()
 }
 
+func (s *stream) lookup(id string) (Peer, error) {
+	peer, ok := s.cfg.Directory.Lookup(id)
+	if !ok {
+		return peer, fmt.Errorf("dialling %s: %w", id, ErrUnknownPeer)
+	}
+	return peer, nil
+}
+
 // dial connects to a member for messages, or, with stall, for snapshots: see conn.
 func (s *stream) dial(ctx context.Context, target string, stall time.Duration) (net.Conn, error) {
-	peer, ok := s.cfg.Directory.Lookup(target)
-	if !ok {
-		return nil, fmt.Errorf("dialling %s: %w", target, ErrUnknownPeer)
+	peer, err := s.lookup(target)
+	if err != nil {
+		return nil, err
 	}
 	open, err := s.greet(ctx, peer, forRaft)
 	if err != nil {
@@ -169,10 +177,10 @@ func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greet
 }
 
 func (s *stream) dialTLS(ctx context.Context, raw net.Conn, peer Peer) (net.Conn, error) {
-	if s.cfg.ClientTLS == nil {
+	if s.cfg.TLS == nil {
 		return raw, nil
 	}
-	config, err := s.cfg.ClientTLS(peer.Tag)
+	config, err := s.cfg.TLS.Client(peer.Tag)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +192,7 @@ func (s *stream) dialTLS(ctx context.Context, raw net.Conn, peer Peer) (net.Conn
 	if err != nil {
 		return nil, fmt.Errorf("TLS with %s: %w", peer.Tag, err)
 	}
-	if !s.cfg.NamesTag(*state, peer.Tag) {
+	if !s.cfg.TLS.NamesTag(*state, peer.Tag) {
 		return nil, fmt.Errorf("TLS with %s: its certificate names another node", peer.Tag)
 	}
 	return conn, nil

@@ -3,8 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
@@ -31,36 +29,23 @@ var errNotFurthest = errors.New("a voter that has greeted this node, whose data 
 // that is as up-to-date as the logs of all voters that greeted it, until under a leader its
 // own log has been so.
 type gate struct {
-	voters  func() []raft.ServerID
-	self    raft.ServerID
-	nodes   *nodes
-	setBack *atomic.Bool
+	s *stream
 	// waited means that the other voters had time to answer. A clock cannot decide that: the
 	// greetings start some time after the process, and answers may be unread after a pause.
 	waited atomic.Bool
 	// opened stays set.
 	opened atomic.Bool
-	// trusted means that an operator trusts the data directory; own returns its disk state.
+
+	// trusted means that an operator trusts the data directory.
 	trusted bool
-	own     func() witness.DiskState
 	// led returns the newest term of a leader that was heard, 0 if none was.
 	led func() uint64
 	// caughtUp stays set once a trusted directory has all entries of the greeted voters.
-	caughtUp  atomic.Bool
-	directory Directory
-	log       *slog.Logger
-	refusals  *limiter
+	caughtUp atomic.Bool
 }
 
-// newGate returns a gate; without Config.Voters it is open unless the node was set back.
 func newGate(s *stream, led func() uint64) *gate {
-	g := &gate{
-		voters: s.cfg.Voters, self: s.self, nodes: s.nodes, setBack: &s.setBack, own: s.cfg.Witness.Own, led: led,
-		directory: s.cfg.Directory, log: s.cfg.Logger, refusals: newLimiter(refusalLogEvery),
-	}
-	g.opened.Store(g.voters == nil)
-	g.trusted = g.voters != nil && g.own().Trusted
-	return g
+	return &gate{s: s, led: led, trusted: s.cfg.Witness.Own().Trusted}
 }
 
 // pass reports whether Raft gets a request; if not, pass answers it. The sender has accepted
@@ -68,7 +53,7 @@ func newGate(s *stream, led func() uint64) *gate {
 func (g *gate) pass(rpc raft.RPC) bool {
 	if r, ok := rpc.Command.(raft.WithRPCHeader); ok && !g.opened.Load() {
 		if id, err := nodeid.Parse(string(r.GetRPCHeader().ID)); err == nil {
-			g.nodes.accepted(raft.ServerID(id.String()))
+			g.s.nodes.accepted(raft.ServerID(id.String()))
 		}
 	}
 	err := errNotGreeted
@@ -90,7 +75,7 @@ func (g *gate) logOf(rpc raft.RPC) witness.DiskState {
 	case *raft.RequestPreVoteRequest:
 		return witness.DiskState{Last: r.LastLogIndex, LastTerm: r.LastLogTerm}
 	}
-	return g.own() // A request to this node to campaign.
+	return g.s.cfg.Witness.Own() // A request to this node to campaign.
 }
 
 // mayCampaign returns why this node may not campaign, or nil.
@@ -98,7 +83,7 @@ func (g *gate) mayCampaign() error {
 	if !g.open() {
 		return errNotGreeted
 	}
-	return g.mayElect(g.own)
+	return g.mayElect(g.s.cfg.Witness.Own)
 }
 
 // mayElect returns why this node takes no part in the election of a node with this log, or nil.
@@ -106,17 +91,17 @@ func (g *gate) mayElect(log func() witness.DiskState) error {
 	if !g.trusted || g.caughtUp.Load() {
 		return nil
 	}
-	voters := g.voters()
-	if _, behind := g.nodes.beyond(voters, g.own()); !behind && g.led() > 0 {
+	voters := g.s.cfg.Voters()
+	if _, behind := g.s.nodes.beyond(voters, g.s.cfg.Witness.Own()); !behind && g.led() > 0 {
 		g.caughtUp.Store(true)
 		return nil
 	}
-	voter, behind := g.nodes.beyond(voters, log())
+	voter, behind := g.s.nodes.beyond(voters, log())
 	if !behind {
 		return nil
 	}
-	if peer, _ := g.directory.Lookup(string(voter)); g.refusals.allow(peer.Tag) {
-		g.log.Warn("this node, started with --trust-data, elects none whose log ends before that of a voter it has met: let that one run; if "+
+	if peer, _ := g.s.cfg.Directory.Lookup(string(voter)); g.s.refused.allow("trusted " + peer.Tag) {
+		g.s.cfg.Logger.Warn("this node, started with --trust-data, elects none whose log ends before that of a voter it has met: let that one run; if "+
 			"it is lost for good, start this node again, with --trust-data, while that one is away", "voter", peer.Tag)
 	}
 	return errNotFurthest
@@ -124,12 +109,12 @@ func (g *gate) mayElect(log func() witness.DiskState) error {
 
 func (g *gate) open() bool {
 	switch {
-	case g.setBack.Load():
+	case g.s.setBack.Load():
 		return false
 	case g.opened.Load():
 		return true
 	}
-	voters := g.voters()
+	voters := g.s.cfg.Voters()
 	accepted := g.accepted(voters)
 	if accepted <= len(voters)/2 || accepted < len(voters) && !g.waited.Load() {
 		return false
@@ -142,7 +127,7 @@ func (g *gate) open() bool {
 func (g *gate) accepted(voters []raft.ServerID) int {
 	n := 0
 	for _, v := range voters {
-		if v == g.self || g.nodes.get(v).accepted {
+		if v == g.s.self || g.s.nodes.get(v).accepted {
 			n++
 		}
 	}
@@ -155,9 +140,9 @@ func (t *Transport) StopWaiting() { t.inbound.gate.waited.Store(true) }
 
 // Greet greets a node and closes the connection: both learn the other's disk state.
 func (t *Transport) Greet(ctx context.Context, id raft.ServerID) error {
-	peer, ok := t.stream.cfg.Directory.Lookup(string(id))
-	if !ok {
-		return fmt.Errorf("greeting %s: %w", id, ErrUnknownPeer)
+	peer, err := t.stream.lookup(string(id))
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, DefaultDialTimeout)
 	defer cancel()

@@ -2,8 +2,6 @@ package transport
 
 import (
 	"errors"
-	"log/slog"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,14 +13,18 @@ import (
 // gateOf returns the gate of node A among voters, of which some have accepted it.
 func gateOf(t *testing.T, voters, accepted string) *gate {
 	t.Helper()
-	g := &gate{self: raft.ServerID(idOf("A")), nodes: newNodes(), setBack: &atomic.Bool{}, voters: func() (ids []raft.ServerID) {
+	ids := func() (ids []raft.ServerID) {
 		for _, tag := range voters {
 			ids = append(ids, raft.ServerID(idOf(string(tag))))
 		}
 		return ids
+	}
+	g := &gate{s: &stream{
+		cfg:  Config{Voters: ids, Directory: newBook(), Logger: discard, Witness: newDisk(trusted)},
+		self: raft.ServerID(idOf("A")), nodes: newNodes(), refused: newLimiter(time.Second),
 	}}
 	for _, tag := range accepted {
-		g.nodes.accepted(raft.ServerID(idOf(string(tag))))
+		g.s.nodes.accepted(raft.ServerID(idOf(string(tag))))
 	}
 	return g
 }
@@ -53,7 +55,7 @@ func TestAGateWaitsForWitnesses(t *testing.T) {
 			if got := g.open(); got != tt.later {
 				t.Errorf("when the others had their time it is %v, want %v", got, tt.later)
 			}
-			g.setBack.Store(true)
+			g.s.setBack.Store(true)
 			if g.open() {
 				t.Error("it is open though a member has seen more of this process's disk")
 			}
@@ -83,9 +85,8 @@ func TestNoCampaignBeforeTheGateOpens(t *testing.T) {
 // and more voters, until it has their entries under a leader.
 func TestATrustedNodeElectsTheFurthest(t *testing.T) {
 	g := gateOf(t, "ABC", "BC")
-	own, led := witness.DiskState{LastTerm: 2, Last: 10}, uint64(0)
-	g.trusted, g.own, g.led = true, func() witness.DiskState { return own }, func() uint64 { return led }
-	g.directory, g.log, g.refusals = newBook(), slog.New(slog.DiscardHandler), newLimiter(time.Second)
+	own, led := newDisk(witness.DiskState{LastTerm: 2, Last: 10}), uint64(0)
+	g.s.cfg.Witness, g.trusted, g.led = own, true, func() uint64 { return led }
 	want := func(what string, itself, shorter, longer bool) {
 		t.Helper()
 		vote := func(lastTerm, last uint64) bool {
@@ -98,7 +99,7 @@ func TestATrustedNodeElectsTheFurthest(t *testing.T) {
 		}
 	}
 	meets := func(tag string, disk witness.DiskState) {
-		g.nodes.tell(raft.ServerID(idOf(tag)), disk)
+		g.s.nodes.tell(raft.ServerID(idOf(tag)), disk)
 	}
 	want("it has met nobody", true, true, true)
 	meets("D", witness.DiskState{LastTerm: 9, Last: 9})
@@ -109,7 +110,7 @@ func TestATrustedNodeElectsTheFurthest(t *testing.T) {
 	want("one has a later entry", false, false, true)
 	led = 4
 	want("one of them leads", false, false, true)
-	own = witness.DiskState{LastTerm: 4, Last: 6}
+	own.set(witness.DiskState{LastTerm: 4, Last: 6}, nil)
 	want("it has what they had", true, true, true)
 	meets("C", witness.DiskState{LastTerm: 5, Last: 7})
 	want("one has more since", true, true, true)

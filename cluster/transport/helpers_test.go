@@ -12,7 +12,6 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,8 +62,7 @@ func configOf(b *book, tag string, l net.Listener) Config {
 		Listener: l, ClusterID: testCluster, LocalID: idOf(tag), Directory: b, Witness: newDisk(trusted), DialContext: DialTCP,
 		Configured: func() uint64 { return math.MaxUint64 }, VoteAnswered: func(raft.ServerID, uint64, time.Duration, bool) {},
 		OnRefused: func(Peer, Status) {}, OnProcess: func(Peer, uint64) {},
-		NamesTag: func(state tls.ConnectionState, tag string) bool { return state.PeerCertificates[0].DNSNames[0] == tag },
-		Logger:   discard,
+		Voters: func() []raft.ServerID { return []raft.ServerID{raft.ServerID(idOf(tag))} }, Logger: discard,
 	}
 }
 
@@ -151,14 +149,17 @@ func (a *authority) pool() *x509.CertPool {
 func (a *authority) secured(tag string) func(*Config) {
 	cert := a.certificate(tag)
 	return func(c *Config) {
-		c.ServerTLS = func() (*tls.Config, error) {
-			return &tls.Config{
-				Certificates: []tls.Certificate{cert}, ClientCAs: a.pool(),
-				ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12,
-			}, nil
-		}
-		c.ClientTLS = func(string) (*tls.Config, error) {
-			return &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: a.pool(), MinVersion: tls.VersionTLS12}, nil
+		c.TLS = &TLS{
+			Server: func() (*tls.Config, error) {
+				return &tls.Config{
+					Certificates: []tls.Certificate{cert}, ClientCAs: a.pool(),
+					ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12,
+				}, nil
+			},
+			Client: func(string) (*tls.Config, error) {
+				return &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: a.pool(), MinVersion: tls.VersionTLS12}, nil
+			},
+			NamesTag: func(state tls.ConnectionState, tag string) bool { return state.PeerCertificates[0].DNSNames[0] == tag },
 		}
 	}
 }
@@ -166,7 +167,7 @@ func (a *authority) secured(tag string) func(*Config) {
 // bareInbound is an inbound without a transport, of a node that takes part in elections.
 func bareInbound(from <-chan raft.RPC) *inbound {
 	i := newInbound(from, &sync.WaitGroup{}, newDisk(trusted))
-	i.gate = &gate{setBack: &atomic.Bool{}}
+	i.gate = &gate{s: &stream{}}
 	i.gate.opened.Store(true)
 	return i
 }

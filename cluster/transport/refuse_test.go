@@ -271,25 +271,25 @@ func TestCertificateMustNameTheMember(t *testing.T) {
 		}, false},
 		{"the dialler has none", ca.secured("A"), func(cfg *Config) {
 			ca.secured("B")(cfg)
-			cfg.ClientTLS = func(string) (*tls.Config, error) { return &tls.Config{RootCAs: ca.pool()}, nil }
+			cfg.TLS.Client = func(string) (*tls.Config, error) { return &tls.Config{RootCAs: ca.pool()}, nil }
 		}, false},
 		{"the dialler has none, and none is demanded", func(cfg *Config) {
 			ca.secured("A")(cfg)
-			lax, _ := cfg.ServerTLS()
+			lax, _ := cfg.TLS.Server()
 			lax.ClientAuth = tls.VerifyClientCertIfGiven
-			cfg.ServerTLS = func() (*tls.Config, error) { return lax, nil }
+			cfg.TLS.Server = func() (*tls.Config, error) { return lax, nil }
 		}, func(cfg *Config) {
 			ca.secured("B")(cfg)
-			cfg.ClientTLS = func(string) (*tls.Config, error) { return &tls.Config{RootCAs: ca.pool()}, nil }
+			cfg.TLS.Client = func(string) (*tls.Config, error) { return &tls.Config{RootCAs: ca.pool()}, nil }
 		}, false},
 		{"the dialler speaks no TLS", ca.secured("A"), nil, false},
 		{"the target's names another member", ca.secured("B"), ca.secured("B"), false},
 		{"the target speaks no TLS", nil, ca.secured("B"), false},
 		{"the dialler verifies nothing", ca.secured("B"), func(cfg *Config) {
 			ca.secured("B")(cfg)
-			lax, _ := cfg.ClientTLS("")
+			lax, _ := cfg.TLS.Client("")
 			lax.InsecureSkipVerify = true
-			cfg.ClientTLS = func(string) (*tls.Config, error) { return lax, nil }
+			cfg.TLS.Client = func(string) (*tls.Config, error) { return lax, nil }
 		}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -311,8 +311,8 @@ func TestCertificateMustNameTheMember(t *testing.T) {
 
 // trusted makes a Config's dialling side trust this authority.
 func (a *authority) trusted(cfg *Config) {
-	inner := cfg.ClientTLS
-	cfg.ClientTLS = func(tag string) (*tls.Config, error) {
+	inner := cfg.TLS.Client
+	cfg.TLS.Client = func(tag string) (*tls.Config, error) {
 		conf, err := inner(tag)
 		conf.RootCAs = a.pool()
 		return conf, err

@@ -27,7 +27,7 @@ type stream struct {
 	silent, pending *pending
 	nodes           *nodes
 	// refusals limits the log lines about connections that this node refuses, and refused
-	// those about its own refused dials, which strangers must not suppress.
+	// those about its own dials and members' logs, which strangers must not suppress.
 	refusals, refused *limiter
 	// setBack means that a member has seen data of this node's disk that the disk has lost.
 	setBack atomic.Bool
