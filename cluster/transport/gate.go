@@ -44,10 +44,6 @@ type gate struct {
 	caughtUp atomic.Bool
 }
 
-func newGate(s *stream, led func() uint64) *gate {
-	return &gate{s: s, led: led, trusted: s.cfg.Witness.Own().Trusted}
-}
-
 // pass reports whether Raft gets a request; if not, pass answers it. The sender has accepted
 // this process: it compared the answer to its greeting before it sent anything else.
 func (g *gate) pass(rpc raft.RPC) bool {

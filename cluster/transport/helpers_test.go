@@ -17,6 +17,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/goleak"
+
+	"github.com/idnode/idnode/cluster/witness"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -166,8 +168,7 @@ func (a *authority) secured(tag string) func(*Config) {
 
 // bareInbound is an inbound without a transport, of a node that takes part in elections.
 func bareInbound(from <-chan raft.RPC) *inbound {
-	i := newInbound(from, &sync.WaitGroup{}, newDisk(trusted))
-	i.gate = &gate{s: &stream{}}
+	i := newInbound(&stream{cfg: Config{Witness: newDisk(witness.DiskState{})}, conns: newConns()}, from)
 	i.gate.opened.Store(true)
 	return i
 }

@@ -19,6 +19,7 @@ import (
 // busy, requests queue here, and later requests are still inspected. The queue is bounded
 // by the number of connections, each of which carries one request at a time.
 type inbound struct {
+	s      *stream
 	from   <-chan raft.RPC
 	toRaft chan raft.RPC
 	// queue holds the requests that Raft has not taken yet.
@@ -47,16 +48,16 @@ type inbound struct {
 	installing atomic.Bool
 	// newest is the newest term of any request that Raft may adopt.
 	newest uint64
-	// work counts the goroutines beside run.
-	work *sync.WaitGroup
-	// conns are this node's connections.
-	conns   *conns
-	witness Witness
-	gate    *gate
+	gate   *gate
 }
 
-func newInbound(from <-chan raft.RPC, work *sync.WaitGroup, w Witness) *inbound {
-	return &inbound{from: from, toRaft: make(chan raft.RPC), work: work, campaigns: make(chan uint64), witness: w}
+func newInbound(s *stream, from <-chan raft.RPC) *inbound {
+	i := &inbound{
+		s: s, from: from, toRaft: make(chan raft.RPC), campaigns: make(chan uint64),
+		header: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(s.self), Addr: []byte(Address(s.self))},
+	}
+	i.gate = &gate{s: s, led: i.led, trusted: s.cfg.Witness.Own().Trusted}
+	return i
 }
 
 func (i *inbound) run(ctx context.Context) {
@@ -146,7 +147,7 @@ func (i *inbound) led() uint64 { return i.contact().Term }
 // and its committed entries. Newer entries may be sent before they are on the leader's disk.
 func (i *inbound) witnessed(r *raft.AppendEntriesRequest) {
 	if len(r.ID) > 0 {
-		i.witness.Acknowledged(string(r.ID), r.Term, 0, r.LeaderCommitIndex)
+		i.s.cfg.Witness.Acknowledged(string(r.ID), r.Term, 0, r.LeaderCommitIndex)
 	}
 }
 
@@ -205,7 +206,7 @@ func (i *inbound) taken(rpc raft.RPC) {
 func (i *inbound) look() {
 	if i.install.look() && i.contested() {
 		sender := string(i.install.request.ID)
-		i.conns.closeIf(func(c *conn) bool { return c.peer == sender })
+		i.s.conns.closeIf(func(c *conn) bool { return c.peer == sender })
 	}
 }
 
@@ -226,7 +227,7 @@ func (i *inbound) answered(answer raft.RPCResponse) {
 			i.queue = append(i.queue, s.snapshot())
 			return
 		}
-		i.work.Go(s.needless)
+		i.s.work.Go(s.needless)
 	} else {
 		if done, ok := answer.Response.(*raft.InstallSnapshotResponse); ok && answer.Error == nil && done.Success {
 			i.installed = s.request

@@ -309,7 +309,7 @@ func newReading(t *testing.T, size int64) reading {
 	other, _ := net.Pipe()
 	r.conns.add(&conn{Conn: other, raw: other, peer: idOf("C"), accepted: true})
 	i := bareInbound(r.from)
-	i.conns = r.conns
+	i.s.conns = r.conns
 	go i.run(t.Context())
 	r.from <- raft.RPC{
 		Command:  &raft.InstallSnapshotRequest{RPCHeader: header("B"), Term: 3, LastLogIndex: 10, LastLogTerm: 2, Size: size},

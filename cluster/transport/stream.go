@@ -55,14 +55,12 @@ func newStream(cfg Config) *stream {
 		ready: make(chan net.Conn),
 		ctx:   ctx, cancel: cancel,
 	}
-	s.work.Add(1)
-	go s.acceptLoop()
+	s.work.Go(s.acceptLoop)
 	return s
 }
 
 // acceptLoop accepts connections. It never waits for the other side.
 func (s *stream) acceptLoop() {
-	defer s.work.Done()
 	for {
 		raw, err := s.cfg.Listener.Accept()
 		if s.ctx.Err() != nil {
@@ -78,15 +76,13 @@ func (s *stream) acceptLoop() {
 		}
 		// Added here and not in the goroutine, so that the oldest is the first accepted.
 		spoke := s.silent.add(raw)
-		s.work.Add(1)
-		go s.handshake(raw, spoke)
+		s.work.Go(func() { s.handshake(raw, spoke) })
 	}
 }
 
 // handshake admits an accepted connection, or closes it. spoke removes the connection from
 // silent.
 func (s *stream) handshake(raw net.Conn, spoke func()) {
-	defer s.work.Done()
 	admitted, g, err := s.admit(raw, spoke)
 	if err != nil {
 		_ = raw.Close()

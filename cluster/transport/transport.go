@@ -40,13 +40,8 @@ func New(cfg Config) *Transport {
 	s := newStream(cfg)
 	network := newNetwork(cfg.Logger, s, DefaultMaxPool, cfg.Timeout)
 	t := &Transport{
-		NetworkTransport: network, stream: s, answers: newAnswers(), inbound: newInbound(network.Consumer(), &s.work, cfg.Witness),
+		NetworkTransport: network, stream: s, answers: newAnswers(), inbound: newInbound(s, network.Consumer()),
 		installer: newNetwork(cfg.Logger, installer{s}, 0, cfg.InstallTimeout), catchUps: raftguard.NewCatchUps(),
-	}
-	t.inbound.conns, t.inbound.gate = s.conns, newGate(s, t.inbound.led)
-	t.inbound.header = raft.RPCHeader{
-		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(cfg.LocalID),
-		Addr: []byte(Address(raft.ServerID(cfg.LocalID))),
 	}
 	s.work.Go(func() { t.inbound.run(s.ctx) })
 	return t
