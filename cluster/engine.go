@@ -52,6 +52,7 @@ type engine struct {
 	hint          peers.Hint
 	quorumWatch   *quorumWatch
 	memberWatch   *peers.Watch
+	greetings     duty.Duty
 	locator       *peers.Locator
 	leaderLoss    *leader.Loss
 	elections     *raftguard.ElectionTimeout
@@ -214,19 +215,16 @@ func (e *engine) watch() {
 	monitor := quorum.NewMonitor(quorum.Config{
 		Self: string(n.record.ID()), Lease: c.Timings.Lease, Raft: e.raft, Ping: askVoter, Go: n.lifecycle.loops.Go, State: n.quorum,
 	})
-	e.pinger = peers.NewPinger(peers.PingerConfig{
-		Peers: c.Peers, Record: n.record, Table: n.table, Raft: e.raft, Configuration: e.configuration,
+	others := peers.Config{
+		Raft: e.raft, Configuration: e.configuration, Transport: e.transport, Peers: c.Peers, Record: n.record, Table: n.table, Hosts: n.hosts,
 		Witness: e.witness, Hint: &e.hint, Quorum: monitor, States: e.machine.States(), Space: n.space,
-		Condition: n.condition, OnDivergence: c.Events.StateDiffers, Log: n.log,
-	})
-	e.memberWatch = peers.NewWatch(peers.WatchConfig{
-		Raft: e.raft, Configuration: e.configuration, Transport: e.transport, Record: n.record, Table: n.table, Hosts: n.hosts,
-		OnRemoved: c.OnRemoved,
-	})
-	e.locator = peers.NewLocator(peers.LocatorConfig{
-		Listed: member.ListOf(c.PeerList, c.Join), Peers: c.Peers, Record: n.record, Table: n.table, Transport: e.transport,
-		Pinger: e.pinger, Hint: &e.hint, Log: n.log,
-	})
+		Listed: member.ListOf(c.PeerList, c.Join), Condition: n.condition, OnDivergence: c.Events.StateDiffers, OnRemoved: c.OnRemoved,
+		Log: n.log,
+	}
+	e.pinger = peers.NewPinger(others)
+	e.memberWatch = peers.NewWatch(others)
+	e.locator = peers.NewLocator(others, e.pinger)
+	e.greetings = peers.GreetDuty(others, c.trustWait(), n.lifecycle.run)
 	roundTrip := func(id []byte) time.Duration { return e.pinger.Contact(id).RoundTrip }
 	e.leaderLoss = leader.NewLoss(leader.LossConfig{
 		Raft: e.raft, Transport: e.transport, Self: n.record.ID(), Voters: e.configuration.VotingMembers,
@@ -260,17 +258,13 @@ func (e *engine) startReads() {
 
 func (e *engine) startLoops() {
 	n, l := e.node, e.node.lifecycle
-	greetings := peers.Greetings{
-		Configuration: e.configuration, Record: n.record, Transport: e.transport, Begin: l.run,
-		MaxPauses: peers.GreetMaxPauses(n.cfg.trustWait()),
-	}
 	duties := duty.New(
 		n.log,
 		e.memberWatch.Duty(),
 		e.pinger.Duty(),
 		e.locator.Duty(),
 		e.witness.Duty(),
-		greetings.Duty(),
+		e.greetings,
 		e.announcer.duty(),
 		e.machine.SnapshotDuty(e.raft, raft.ServerID(n.record.Name()), n.cfg.SnapshotInterval),
 	)

@@ -4,3 +4,45 @@
 // addresses at which members are dialled, greetings, what was seen of the members' disks, and
 // the check whether the node is of its callers' cluster. It neither leads nor proposes.
 package peers
+
+import (
+	"log/slog"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/apply"
+	"github.com/idnode/idnode/cluster/disk"
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/quorum"
+	"github.com/idnode/idnode/cluster/transport"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// Config is what the parts of this package need while Raft runs.
+type Config struct {
+	Raft          *raft.Raft
+	Configuration Configuration
+	Transport     *transport.Transport
+	Peers         Caller
+	Record        *member.NodeRecord
+	Table         *Table
+	Hosts         *Hosts
+	// Witness, Hint and Quorum get what answers tell of the members' disks, of the leader
+	// and of the quorum.
+	Witness *Witness
+	Hint    *Hint
+	Quorum  *quorum.Monitor
+	// States are this node's own.
+	States *apply.States
+	Space  *disk.Space
+	Listed []member.Listed
+	// Condition is this node's own answer to a ping.
+	Condition func() *peerv1.PingResponse
+	// OnDivergence is called for each member whose state begins to differ; it may be nil.
+	OnDivergence func()
+	// OnRemoved is called for each member that was removed and has left Raft's
+	// configuration; it may be nil.
+	OnRemoved func(*raftlogv1.Member)
+	Log       *slog.Logger
+}

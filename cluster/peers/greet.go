@@ -9,7 +9,6 @@ import (
 
 	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
-	"github.com/idnode/idnode/cluster/transport"
 )
 
 const (
@@ -23,41 +22,31 @@ const (
 	greetPauses = 3
 )
 
-// GreetMaxPauses returns how many pauses elections wait for members that have not answered, if
-// they wait for trustWait beyond the usual.
-func GreetMaxPauses(trustWait time.Duration) int { return greetPauses + int(trustWait/greetEvery) }
-
-// Greetings greet all members until each has accepted this process once: if this
-// node's disk was set back, a member that knows refuses the greeting. They greet them again
-// while there is no leader any more: that is how a node sees it that was set back with its
-// memory, and whose connections no longer fit those of the others.
-type Greetings struct {
-	Configuration Configuration
-	Record        *member.NodeRecord
-	Transport     *transport.Transport
-	// Begin starts a goroutine that ends with the node.
-	Begin func(func(ctx context.Context))
-	// MaxPauses is how many pauses elections wait for members that have not answered.
-	MaxPauses int
-}
-
-func (g Greetings) Duty() duty.Duty {
+// GreetDuty greets all members until each has accepted this process once: if this node's disk
+// was set back, a member that knows refuses the greeting. It greets them again while there is no
+// leader any more: that is how a node sees it that was set back with its memory, and whose
+// connections no longer fit those of the others.
+//
+// Elections wait for members that have not answered for trustWait beyond the usual. begin
+// starts a goroutine that ends with the node.
+func GreetDuty(cfg Config, trustWait time.Duration, begin func(func(ctx context.Context))) duty.Duty {
 	led := false
 	toGreet := func() (left []raft.ServerID) {
-		_, leader := g.Configuration.raft.LeaderWithID()
+		_, leader := cfg.Raft.LeaderWithID()
 		led = led || leader != ""
 		again := led && leader == ""
-		for _, m := range g.Configuration.table.Refresh().Members {
-			if id := member.ServerID(m.GetId()); !g.Configuration.HasLeft(m) && !g.Record.IsSelf(m) && (again || !g.Transport.Greeted(id)) {
+		for _, m := range cfg.Table.Refresh().Members {
+			if id := member.ServerID(m.GetId()); !cfg.Configuration.HasLeft(m) && !cfg.Record.IsSelf(m) && (again || !cfg.Transport.Greeted(id)) {
 				left = append(left, id)
 			}
 		}
 		return left
 	}
-	return greetDuty(toGreet, g.MaxPauses, g.Transport.StopWaiting, func(id raft.ServerID, done func()) {
-		g.Begin(func(ctx context.Context) {
+	maxPauses := greetPauses + int(trustWait/greetEvery)
+	return greetDuty(toGreet, maxPauses, cfg.Transport.StopWaiting, func(id raft.ServerID, done func()) {
+		begin(func(ctx context.Context) {
 			defer done()
-			_ = g.Transport.Greet(ctx, id) // It is tried again.
+			_ = cfg.Transport.Greet(ctx, id) // It is tried again.
 		})
 	})
 }

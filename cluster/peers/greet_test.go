@@ -32,7 +32,7 @@ func TestAMemberThatNeverAnswersHoldsNoGreetingBack(t *testing.T) {
 		}
 		waited := time.Duration(0)
 		stopWaiting := func() { waited = time.Since(began) }
-		greet(ctx, greetDuty(left, GreetMaxPauses(0), stopWaiting, func(id raft.ServerID, done func()) {
+		greet(ctx, greetDuty(left, greetPauses, stopWaiting, func(id raft.ServerID, done func()) {
 			if id == "gone" {
 				time.AfterFunc(1500*time.Millisecond, func() { gone.Add(1); done() })
 				return

@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
-	"github.com/idnode/idnode/cluster/transport"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -28,18 +26,6 @@ const (
 	locatorLogEvery = 30 * time.Second
 )
 
-// LocatorConfig is what a Locator needs.
-type LocatorConfig struct {
-	Listed    []member.Listed
-	Peers     Caller
-	Record    *member.NodeRecord
-	Table     *Table
-	Transport *transport.Transport
-	Pinger    *Pinger
-	Hint      *Hint
-	Log       *slog.Logger
-}
-
 // Locator finds members that have moved and cannot announce it, because there is no leader
 // or it has moved as well: after a change of all addresses none finds another. The operator's
 // list is evidence: an address on it is used for a member that does not answer where it is
@@ -48,7 +34,8 @@ type LocatorConfig struct {
 // registered, that counts again: a member that only answers elsewhere may be a copy of its
 // data directory. Of members that are found nowhere it says where they were looked for.
 type Locator struct {
-	cfg LocatorConfig
+	cfg    Config
+	pinger *Pinger
 
 	mu sync.Mutex
 	// problems are by raw Raft id.
@@ -66,13 +53,13 @@ type problem struct {
 }
 
 // NewLocator returns a Locator that has not looked yet.
-func NewLocator(cfg LocatorConfig) *Locator {
-	return &Locator{cfg: cfg, problems: map[string]problem{}}
+func NewLocator(cfg Config, pinger *Pinger) *Locator {
+	return &Locator{cfg: cfg, pinger: pinger, problems: map[string]problem{}}
 }
 
 // Duty looks for the members that do not answer pings.
 func (l *Locator) Duty() duty.Duty {
-	return duty.Duty{Name: "locator", Pause: l.cfg.Pinger.pause, Check: duty.Always(func(ctx context.Context) error {
+	return duty.Duty{Name: "locator", Pause: l.pinger.pause, Check: duty.Always(func(ctx context.Context) error {
 		var looking sync.WaitGroup
 		for _, m := range l.cfg.Table.Refresh().Registered {
 			if !m.GetRemoved() && !l.cfg.Record.IsSelf(m) {
@@ -86,7 +73,7 @@ func (l *Locator) Duty() duty.Duty {
 
 func (l *Locator) look(ctx context.Context, m *raftlogv1.Member) {
 	var raftFailed error
-	silent := !l.cfg.Pinger.Contact(m.GetId()).SilentSince.IsZero()
+	silent := !l.pinger.Contact(m.GetId()).SilentSince.IsZero()
 	if !silent {
 		raftFailed = l.raftFailed(ctx, m)
 	}

@@ -5,15 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/idnode/idnode/cluster/apply"
-	"github.com/idnode/idnode/cluster/disk"
 	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/quorum"
@@ -34,34 +30,12 @@ const (
 	startPings     = 10 * time.Second
 )
 
-// PingerConfig is what a Pinger needs.
-type PingerConfig struct {
-	Peers         Caller
-	Record        *member.NodeRecord
-	Table         *Table
-	Raft          *raft.Raft
-	Configuration Configuration
-	// Witness, Hint and Quorum get what answers tell of the members' disks, of the leader
-	// and of the quorum.
-	Witness *Witness
-	Hint    *Hint
-	Quorum  *quorum.Monitor
-	// States are this node's own.
-	States *apply.States
-	Space  *disk.Space
-	// Condition is this node's own answer to a ping.
-	Condition func() *peerv1.PingResponse
-	// OnDivergence is called for each member whose state begins to differ; it may be nil.
-	OnDivergence func()
-	Log          *slog.Logger
-}
-
 // Pinger pings the other members, and takes what their answers tell of the cluster: who
 // leads, how far their disks are, members that this node does not know yet. It keeps the
 // answers for the status, whether a quorum of disks is nearly full, and whether the members'
 // states equal this node's.
 type Pinger struct {
-	cfg PingerConfig
+	cfg Config
 
 	mu sync.Mutex
 	// contacts are by raw Raft id.
@@ -98,7 +72,7 @@ type Round struct {
 }
 
 // NewPinger returns a Pinger with no answers yet.
-func NewPinger(cfg PingerConfig) *Pinger {
+func NewPinger(cfg Config) *Pinger {
 	return &Pinger{
 		cfg: cfg, contacts: map[string]Contact{}, began: time.Now(), divergence: apply.NewDivergence(),
 	}

@@ -17,7 +17,7 @@ import (
 // that is late counts for twice the one before.
 func TestALateAnswerMakesNoWayLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pinger := NewPinger(PingerConfig{Raft: new(raft.Raft), States: &apply.States{}})
+		pinger := NewPinger(Config{Raft: new(raft.Raft), States: &apply.States{}})
 		b := &raftlogv1.Member{Id: []byte("B")}
 		if got := pinger.Contact(b.GetId()).RoundTrip; got != 0 {
 			t.Errorf("%v before the first answer", got)
@@ -35,7 +35,7 @@ func TestALateAnswerMakesNoWayLonger(t *testing.T) {
 func TestANodeThatNoMemberReachesSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own := member.NewNodeRecord(&member.Record{}, member.NodeRecordConfig{Advertise: member.Addresses{GRPC: "a:1"}})
-		pinger := NewPinger(PingerConfig{Record: own})
+		pinger := NewPinger(Config{Record: own})
 		want := func(warned bool, when string) {
 			t.Helper()
 			if got := pinger.Unreached(); (len(got) > 0) != warned {

@@ -213,10 +213,10 @@ func TestWhatIsEvidenceOfAnAddress(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := NewLocator(LocatorConfig{
+			l := NewLocator(Config{
 				Listed: tt.listed, Peers: greeters{replies: tt.replies},
 				Record: member.NewNodeRecord(&member.Record{ClusterID: own}, member.NodeRecordConfig{}),
-			})
+			}, nil)
 			at, err := l.ask(t.Context(), &raftlogv1.Member{Id: []byte("b"), Tag: "B", GrpcAddress: "old", RaftAddress: "raft of b, once"})
 			if err != nil && !strings.Contains(err.Error(), tt.want) || err == nil && at != (member.Addresses{GRPC: tt.want, Raft: "raft of b"}) {
 				t.Errorf("%v %v, want %s", at, err, tt.want)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
-	"github.com/idnode/idnode/cluster/transport"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -20,30 +19,17 @@ import (
 // A slightly old copy is harmless.
 const membersTick = 250 * time.Millisecond
 
-// WatchConfig is what a Watch needs.
-type WatchConfig struct {
-	Raft          *raft.Raft
-	Configuration Configuration
-	Transport     *transport.Transport
-	Record        *member.NodeRecord
-	Table         *Table
-	Hosts         *Hosts
-	// OnRemoved is called for each member that was removed and has left Raft's
-	// configuration; it may be nil.
-	OnRemoved func(*raftlogv1.Member)
-}
-
 // Watch follows the table of members: it keeps a copy in the record, with the IP
 // addresses of their host names, and notices members that have moved, and the removal of
 // this node.
 type Watch struct {
-	cfg WatchConfig
+	cfg Config
 	// left are the members that were disconnected because they have left.
 	left map[string]bool
 }
 
 // NewWatch returns a Watch that has seen no member leave.
-func NewWatch(cfg WatchConfig) *Watch {
+func NewWatch(cfg Config) *Watch {
 	return &Watch{cfg: cfg, left: map[string]bool{}}
 }
 
