@@ -226,14 +226,14 @@ func (e *engine) watch() {
 	e.locator = peers.NewLocator(others, e.pinger)
 	e.greetings = peers.GreetDuty(others, c.trustWait(), n.lifecycle.run)
 	roundTrip := func(id []byte) time.Duration { return e.pinger.Contact(id).RoundTrip }
-	e.leaderLoss = leader.NewLoss(leader.LossConfig{
+	e.leaderLoss = &leader.Loss{
 		Raft: e.raft, Transport: e.transport, Self: n.record.ID(), Voters: e.configuration.VotingMembers,
 		Full: n.space.Below, Slow: func() bool { return n.disk.Slow(time.Now()) }, Priority: *c.LeaderPriority,
 		Ask: e.pinger.Ask, RoundTrip: roundTrip, Heartbeat: c.Timings.Heartbeat, Lease: c.Timings.Lease, Log: n.log,
-	})
-	e.mainWatch = raftguard.NewMainWatch(raftguard.MainWatchConfig{
+	}
+	e.mainWatch = &raftguard.MainWatch{
 		Raft: e.raft, Limit: c.StallLimit, Progress: c.StateMachine.AppliedIndex, Installing: e.transport.Installing,
-	})
+	}
 	e.quorumWatch = &quorumWatch{engine: e, monitor: monitor, leaders: leaderChanges{changed: c.Events.LeaderChanged}}
 }
 

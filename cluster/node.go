@@ -92,7 +92,7 @@ func newNode(cfg Config, record *member.Record) *Node {
 		Tag: cfg.Tag, Advertise: cfg.Advertise, Watcher: cfg.Watcher, LogFormat: cfg.LogFormat, TrustData: cfg.TrustData,
 		Save: cfg.Storage.SaveRecord, Fail: n.lifecycle.fail,
 	})
-	n.table = peers.NewTable(cfg.Registry, n.record)
+	n.table = peers.NewTable(cfg.Registry.Members, n.record)
 	n.hosts = peers.NewHosts(n.lifecycle.ctx, cfg.Network.DialContext, cfg.LookupHost, record.Hosts)
 	n.space = disk.NewSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
 	n.disk = disk.NewWrites(n.log)

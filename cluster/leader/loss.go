@@ -45,8 +45,16 @@ const (
 	campaignTurn = 100 * time.Millisecond
 )
 
-// LossConfig is what a Loss needs.
-type LossConfig struct {
+// Loss campaigns at once when the leader is lost. Raft's heartbeat timeout would do the same
+// later: it is random, and each voter waits for its own. So Loss only saves time, and it is
+// careful: a live leader must not be deposed.
+//
+// The evidence: all connections from the leader have ended, or it was silent for longer than
+// between any two heartbeats; it does not answer a new connection, and a majority of the
+// voters, this one included, has the same evidence of the same leader in the same term. Such a
+// leader has no quorum left. Voters with more entries campaign first, and no voter campaigns
+// once it hears of another candidate, so that no two split the votes.
+type Loss struct {
 	Raft      *raft.Raft
 	Transport *transport.Transport
 	Self      []byte
@@ -61,19 +69,7 @@ type LossConfig struct {
 	RoundTrip        func(id []byte) time.Duration
 	Heartbeat, Lease time.Duration
 	Log              *slog.Logger
-}
 
-// Loss campaigns at once when the leader is lost. Raft's heartbeat timeout would do the same
-// later: it is random, and each voter waits for its own. So Loss only saves time, and it is
-// careful: a live leader must not be deposed.
-//
-// The evidence: all connections from the leader have ended, or it was silent for longer than
-// between any two heartbeats; it does not answer a new connection, and a majority of the
-// voters, this one included, has the same evidence of the same leader in the same term. Such a
-// leader has no quorum left. Voters with more entries campaign first, and no voter campaigns
-// once it hears of another candidate, so that no two split the votes.
-type Loss struct {
-	cfg LossConfig
 	// gone is the contact with the newest leader that was lost and did not answer, nil if
 	// none.
 	gone atomic.Pointer[transport.Contact]
@@ -84,17 +80,14 @@ type Loss struct {
 	awake atomic.Pointer[time.Time]
 }
 
-// NewLoss returns a Loss of a node that has lost no leader.
-func NewLoss(cfg LossConfig) *Loss { return &Loss{cfg: cfg} }
-
 // Run follows the leader's connections and requests until ctx ends.
 func (l *Loss) Run(ctx context.Context) {
-	step := l.cfg.Heartbeat / silenceChecks
+	step := l.Heartbeat / silenceChecks
 	look := time.NewTicker(step)
 	defer look.Stop()
 	for looked := time.Now(); ; looked = time.Now() {
 		select {
-		case <-l.cfg.Transport.Lost():
+		case <-l.Transport.Lost():
 		case <-look.C:
 		case <-ctx.Done():
 			return
@@ -108,7 +101,7 @@ func (l *Loss) Run(ctx context.Context) {
 
 // check acts if the leader is lost. It gives up when the heartbeat timeout takes over.
 func (l *Loss) check(ctx context.Context) {
-	lost := l.cfg.Transport.Contact()
+	lost := l.Transport.Contact()
 	if !l.stillLost(lost) || !l.votes() {
 		return
 	}
@@ -118,11 +111,11 @@ func (l *Loss) check(ctx context.Context) {
 			return
 		}
 		if before := l.gone.Swap(&lost); before == nil || before.Term != lost.Term {
-			l.cfg.Log.Info("the leader is lost, and does not answer a new connection", "leader", lost.Leader, "error", err)
+			l.Log.Info("the leader is lost, and does not answer a new connection", "leader", lost.Leader, "error", err)
 		}
 	}
 	if lost.Term > l.campaigned.Load() && l.canCampaign() {
-		ctx, cancel := context.WithTimeout(ctx, l.cfg.Heartbeat)
+		ctx, cancel := context.WithTimeout(ctx, l.Heartbeat)
 		defer cancel()
 		l.campaign(ctx, lost)
 	}
@@ -131,10 +124,10 @@ func (l *Loss) check(ctx context.Context) {
 // stillLost reports whether Raft here still follows a leader that is lost, and nothing of
 // it has arrived since.
 func (l *Loss) stillLost(lost transport.Contact) bool {
-	now := l.cfg.Transport.Contact()
-	_, follows := l.cfg.Raft.LeaderWithID()
+	now := l.Transport.Contact()
+	_, follows := l.Raft.LeaderWithID()
 	return lost.Term > 0 && l.lost(now) && now == lost &&
-		follows == lost.Leader && l.cfg.Raft.State() == raft.Follower && l.cfg.Raft.CurrentTerm() == lost.Term
+		follows == lost.Leader && l.Raft.State() == raft.Follower && l.Raft.CurrentTerm() == lost.Term
 }
 
 // lost reports whether a leader has no connection to this node, or was silent for too long.
@@ -156,7 +149,7 @@ func (l *Loss) silence(c transport.Contact) time.Duration {
 // between two heartbeats, of which the answer to the first is a part, but at most its lease.
 // After that it soon does not lead on by itself.
 func (l *Loss) silenceLimit(leader raft.ServerID) time.Duration {
-	return min(l.cfg.Lease, silentIntervals*(l.cfg.Heartbeat/heartbeatShare+l.roundTripTo(leader)))
+	return min(l.Lease, silentIntervals*(l.Heartbeat/heartbeatShare+l.roundTripTo(leader)))
 }
 
 func (l *Loss) roundTripTo(server raft.ServerID) time.Duration {
@@ -164,7 +157,7 @@ func (l *Loss) roundTripTo(server raft.ServerID) time.Duration {
 	if err != nil {
 		return 0
 	}
-	return l.cfg.RoundTrip(id[:])
+	return l.RoundTrip(id[:])
 }
 
 // dialFailed reports whether a dial to the leader has failed since it was heard last.
@@ -176,31 +169,31 @@ func (l *Loss) dialFailed(c transport.Contact) bool {
 func (l *Loss) answers(ctx context.Context, leader raft.ServerID) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, max(redialTimeout, redialRoundTrips*l.roundTripTo(leader)))
 	defer cancel()
-	return l.cfg.Transport.Answers(ctx, leader)
+	return l.Transport.Answers(ctx, leader)
 }
 
 // canCampaign reports whether this node may campaign before its heartbeat timeout. A node that
 // is no transfer target does not: the heartbeat timeout elects it if no other voter can lead.
 func (l *Loss) canCampaign() bool {
-	return l.cfg.Raft.State() == raft.Follower && l.cfg.Transport.CanCampaign() && l.cfg.Priority > 0 && !l.cfg.Full() &&
-		!l.cfg.Slow() && l.votes()
+	return l.Raft.State() == raft.Follower && l.Transport.CanCampaign() && l.Priority > 0 && !l.Full() &&
+		!l.Slow() && l.votes()
 }
 
 func (l *Loss) votes() bool {
-	return slices.ContainsFunc(l.cfg.Voters(), func(m *raftlogv1.Member) bool { return bytes.Equal(m.GetId(), l.cfg.Self) })
+	return slices.ContainsFunc(l.Voters(), func(m *raftlogv1.Member) bool { return bytes.Equal(m.GetId(), l.Self) })
 }
 
 // Contact returns this node's contact with the leader, for other voters; nil if there was
 // none.
 func (l *Loss) Contact() *peerv1.LeaderContact {
-	c := l.cfg.Transport.Contact()
+	c := l.Transport.Contact()
 	leader, err := nodeid.Parse(string(c.Leader))
 	if c.Term == 0 || err != nil {
 		return nil
 	}
 	return &peerv1.LeaderContact{
 		Term: c.Term, Leader: leader[:], Connected: c.Connected, SilentMicros: uint64(max(0, time.Since(c.Heard)).Microseconds()),
-		Gone: l.lost(c) && l.dialFailed(c), LastIndex: l.cfg.Raft.LastIndex(), CanCampaign: l.canCampaign(),
+		Gone: l.lost(c) && l.dialFailed(c), LastIndex: l.Raft.LastIndex(), CanCampaign: l.canCampaign(),
 		Campaigned: l.campaigned.Load() == c.Term && l.lost(c),
 	}
 }
@@ -214,12 +207,12 @@ func (l *Loss) campaign(ctx context.Context, lost transport.Contact) {
 	defer asking.Wait()
 	defer cancel()
 	e := lossEvidence{
-		term: lost.Term, silenceLimit: l.silenceLimit(lost.Leader), self: string(l.cfg.Self), voters: l.cfg.Voters(),
+		term: lost.Term, silenceLimit: l.silenceLimit(lost.Leader), self: string(l.Self), voters: l.Voters(),
 		replies: map[string]*peerv1.LeaderContact{},
 	}
 	contacts := make(chan polledContact)
 	for _, m := range e.voters {
-		if !bytes.Equal(m.GetId(), l.cfg.Self) && member.ServerID(m.GetId()) != lost.Leader {
+		if !bytes.Equal(m.GetId(), l.Self) && member.ServerID(m.GetId()) != lost.Leader {
 			asking.Go(func() { l.poll(ctx, m, contacts) })
 		}
 	}
@@ -251,9 +244,9 @@ func (l *Loss) campaign(ctx context.Context, lost transport.Contact) {
 			continue
 		}
 		l.campaigned.Store(lost.Term)
-		l.cfg.Transport.Campaign(ctx, lost.Term)
+		l.Transport.Campaign(ctx, lost.Term)
 		// Not before: the log may block, and Raft be a leader by then.
-		l.cfg.Log.Info("the leader is gone: this node campaigns", "leader", lost.Leader, "term", lost.Term, "after", time.Since(began))
+		l.Log.Info("the leader is gone: this node campaigns", "leader", lost.Leader, "term", lost.Term, "after", time.Since(began))
 		return
 	}
 }
@@ -267,7 +260,7 @@ type polledContact struct {
 func (l *Loss) poll(ctx context.Context, m *raftlogv1.Member, to chan<- polledContact) {
 	for ctx.Err() == nil {
 		asked := time.Now()
-		if reply, err := l.cfg.Ask(ctx, m); err == nil {
+		if reply, err := l.Ask(ctx, m); err == nil {
 			select {
 			case to <- polledContact{string(m.GetId()), reply.GetLeaderContact(), time.Since(asked)}:
 			case <-ctx.Done():

@@ -119,7 +119,7 @@ func newPaperLoss(p *papertest.Node) *paperLoss {
 		voters = append(voters, &raftlogv1.Member{Id: id(tag), Tag: tag})
 	}
 	l := &paperLoss{Node: p, told: goneIn2}
-	l.loss = NewLoss(LossConfig{
+	l.loss = &Loss{
 		Raft: p.Raft, Transport: p.Self, Self: id("A"), Voters: func() []*raftlogv1.Member { return voters },
 		Full: func() bool { return false }, Slow: func() bool { return false }, Priority: 1,
 		Ask: func(_ context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error) {
@@ -130,7 +130,7 @@ func newPaperLoss(p *papertest.Node) *paperLoss {
 		},
 		RoundTrip: func([]byte) time.Duration { return 0 },
 		Heartbeat: 250 * time.Millisecond, Lease: 200 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
-	})
+	}
 	p.Append("B", 2, 2, 1, 2)
 	return l
 }
@@ -152,7 +152,7 @@ func (l *paperLoss) pauses() { l.Network.Listen("B") }
 // isFar has a new connection to the leader take 80 ms.
 func (l *paperLoss) isFar() {
 	const roundTrip = 80 * time.Millisecond
-	l.loss.cfg.RoundTrip = func([]byte) time.Duration { return roundTrip }
+	l.loss.RoundTrip = func([]byte) time.Duration { return roundTrip }
 	leader := l.Network["B"]
 	l.Network.Listen("B")
 	far := l.Network["B"]
@@ -270,19 +270,19 @@ func TestALostLeaderIsReplacedAtOnce(t *testing.T) {
 			l.Vote("C", 3, 9, 9)
 		}, false},
 		{"this node's disk is nearly full", func(l *paperLoss) {
-			l.loss.cfg.Full = func() bool { return true }
+			l.loss.Full = func() bool { return true }
 			l.ends()
 		}, false},
 		{"this node's disk is slow", func(l *paperLoss) {
-			l.loss.cfg.Slow = func() bool { return true }
+			l.loss.Slow = func() bool { return true }
 			l.ends()
 		}, false},
 		{"this node has priority 0", func(l *paperLoss) {
-			l.loss.cfg.Priority = 0
+			l.loss.Priority = 0
 			l.ends()
 		}, false},
 		{"this node has no vote", func(l *paperLoss) {
-			l.loss.cfg.Self = []byte("another")
+			l.loss.Self = []byte("another")
 			l.ends()
 		}, false},
 		{"this node has stepped down", func(l *paperLoss) {
@@ -414,7 +414,7 @@ func TestAPausedProcessListensAnew(t *testing.T) {
 func TestSilenceFollowsTheLink(t *testing.T) {
 	const ms = time.Millisecond
 	for roundTrip, want := range map[time.Duration]time.Duration{0: 100 * ms, 5 * ms: 110 * ms, 50 * ms: 200 * ms, 300 * ms: 200 * ms} {
-		l := NewLoss(LossConfig{Heartbeat: 250 * ms, Lease: 200 * ms, RoundTrip: func([]byte) time.Duration { return roundTrip }})
+		l := &Loss{Heartbeat: 250 * ms, Lease: 200 * ms, RoundTrip: func([]byte) time.Duration { return roundTrip }}
 		if got := l.silenceLimit(papertest.ID("B")); got != want {
 			t.Errorf("round trip %v: %v, want %v", roundTrip, got, want)
 		}
@@ -439,7 +439,7 @@ func TestAVoterBeforeThisOneHasItsTurn(t *testing.T) {
 			papertest.Run(t, papertest.Options{Terms: []uint64{1, 1}, Term: 1}, func(p *papertest.Node) {
 				l := newPaperLoss(p)
 				began := time.Now()
-				l.loss.cfg.Ask = func(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error) {
+				l.loss.Ask = func(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error) {
 					if m.GetTag() != "C" {
 						return nil, errors.New("no answer")
 					}
@@ -501,7 +501,7 @@ func TestACampaignIsToldWhileTheLeaderIsLost(t *testing.T) {
 		if l.loss.Contact().GetCampaigned() {
 			t.Error("it says that it campaigns while it hears the leader")
 		}
-		time.Sleep(l.loss.cfg.Lease)
+		time.Sleep(l.loss.Lease)
 		if !l.loss.Contact().GetCampaigned() {
 			t.Error("it does not say that it campaigns")
 		}

@@ -36,7 +36,7 @@ type raftServers interface {
 	AddVoter(id raft.ServerID) error
 	AddNonvoter(id raft.ServerID) error
 	RemoveServer(id raft.ServerID) error
-	TransferLeadership(ctx context.Context) error
+	ToAny(ctx context.Context) error
 }
 
 // reconciler makes Raft's configuration equal to the replicated table of members, on the
@@ -127,7 +127,7 @@ func (r *reconciler) remove(ctx context.Context, c serversByID, m *raftlogv1.Mem
 	if id == raft.ServerID(r.Self.String()) && r.transfers < maxTransfers {
 		r.transfers++
 		r.Logger.Info("this node was removed: transferring leadership")
-		if err := r.Raft.TransferLeadership(ctx); err != nil {
+		if err := r.Raft.ToAny(ctx); err != nil {
 			return false, fmt.Errorf("transferring leadership: %w", err)
 		}
 		return true, nil
@@ -240,10 +240,6 @@ func (c configurator) RemoveServer(id raft.ServerID) error {
 		c.cfg.Transport.Disconnect(id)
 	}
 	return err
-}
-
-func (c configurator) TransferLeadership(ctx context.Context) error {
-	return c.ToAny(ctx)
 }
 
 // askRaft requests a change of a configuration that does not exist. Raft refuses that

@@ -75,7 +75,7 @@ func (f *fakeRaft) RemoveServer(id raft.ServerID) error {
 	return f.change("remove", id, func(i int) { f.servers = slices.Delete(f.servers, i, i+1) })
 }
 
-func (f *fakeRaft) TransferLeadership(context.Context) error {
+func (f *fakeRaft) ToAny(context.Context) error {
 	f.transfers++
 	if f.broken {
 		return errors.New("broken")

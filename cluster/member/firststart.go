@@ -2,7 +2,6 @@ package member
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,8 +27,8 @@ const (
 	// helloTimeout bounds one Hello call; it is longer than a name lookup and a TLS
 	// handshake on a busy machine.
 	helloTimeout = 2 * time.Second
-	// defaultPause is the interval between two rounds.
-	defaultPause = 200 * time.Millisecond
+	// firstPause is the wait between two rounds, at first.
+	firstPause = 200 * time.Millisecond
 )
 
 // FirstStart finds the place of a node that was started with a list of peers and has no
@@ -48,8 +47,6 @@ type FirstStart struct {
 	Logger  *slog.Logger
 	// Tell, if set, is called after each round with the reason why the cluster is not formed.
 	Tell func(error)
-	// Pause is the wait between two rounds; zero means 200 ms.
-	Pause time.Duration
 }
 
 // Run repeats rounds until the place is found, ctx ends, or the node is permanently refused:
@@ -68,7 +65,7 @@ func (s FirstStart) Run(ctx context.Context) (Place, error) {
 		if s.Tell != nil {
 			s.Tell(err)
 		}
-		if !pause.For(ctx, cmp.Or(s.Pause, defaultPause)) {
+		if !pause.For(ctx, firstPause) {
 			return Place{}, fmt.Errorf("member: first start: %w: %w", context.Cause(ctx), err)
 		}
 	}

@@ -1,7 +1,6 @@
 package member
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +38,6 @@ type Join struct {
 	Logger *slog.Logger
 	// Tell, if set, is called with the error of each request.
 	Tell func(error)
-	// Pause is the first wait between two requests; zero means 200 ms. It doubles up to 2 s.
-	Pause time.Duration
 }
 
 // Run asks until the node is a member, ctx ends, or the cluster refuses permanently: then
@@ -50,8 +47,7 @@ func (j Join) Run(ctx context.Context) (Place, error) {
 	if len(j.Addresses) == 0 {
 		return Place{}, errors.New("member: there is no address to join through")
 	}
-	wait := cmp.Or(j.Pause, defaultPause)
-	complaints := Complaints{Logger: j.Logger}
+	wait, complaints := firstPause, Complaints{Logger: j.Logger}
 	for i := 0; ; i++ {
 		address := j.Addresses[i%len(j.Addresses)]
 		place, err := j.ask(ctx, address)

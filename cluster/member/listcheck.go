@@ -2,7 +2,6 @@ package member
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -62,8 +61,6 @@ type ListCheck struct {
 	Report func(own, otherCluster bool)
 	// Warn is called with the problems of the list that are no errors, when they change.
 	Warn func(warnings []string)
-	// Pause is the wait between the first two rounds; zero means 200 ms. It doubles up to 5 s.
-	Pause time.Duration
 
 	// answers are the nodes' last answers; an answer without a cluster is no evidence.
 	answers map[Listed]listedAnswer
@@ -83,7 +80,7 @@ type listedAnswer struct {
 // nodes are asked again, because in a cold start all nodes start at the same time.
 func (c ListCheck) Run(ctx context.Context) error {
 	c.answers, c.own = map[Listed]listedAnswer{}, map[Listed]bool{}
-	wait := cmp.Or(c.Pause, defaultPause)
+	wait := firstPause
 	var last []string
 	var since time.Time
 	for rounds := 1; ; rounds++ {

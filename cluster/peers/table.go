@@ -23,12 +23,6 @@ type Caller interface {
 	Ping(ctx context.Context, tag, address string, req *peerv1.PingRequest) (*peerv1.PingResponse, error)
 }
 
-// Registry is the table of members in the replicated state.
-type Registry interface {
-	// Members returns copies of all members, removed ones too, sorted by tag.
-	Members() []*raftlogv1.Member
-}
-
 // Table is this node's view of the members: the replicated table, plus members from the
 // node's record and from other members. After a restart the replicated table is as old as
 // the newest snapshot until a leader sends a commit index; a leader that is not in it
@@ -38,8 +32,8 @@ type Registry interface {
 // Invariant: a member that was seen once stays in it, and a member that was seen as removed
 // stays removed.
 type Table struct {
-	registry Registry
-	record   *member.NodeRecord
+	replicated func() []*raftlogv1.Member
+	record     *member.NodeRecord
 	// reading serializes the readers that make the view: a slow reader would replace a newer
 	// table by an older one.
 	reading sync.Mutex
@@ -65,9 +59,10 @@ type View struct {
 	byTag               map[string]*raftlogv1.Member
 }
 
-// NewTable returns the table as it is now.
-func NewTable(registry Registry, record *member.NodeRecord) *Table {
-	t := &Table{registry: registry, record: record, moves: map[string]move{}}
+// NewTable returns the table as it is now. replicated returns copies of all members in the
+// replicated state, removed ones too.
+func NewTable(replicated func() []*raftlogv1.Member, record *member.NodeRecord) *Table {
+	t := &Table{replicated: replicated, record: record, moves: map[string]move{}}
 	t.Refresh()
 	return t
 }
@@ -76,7 +71,7 @@ func NewTable(registry Registry, record *member.NodeRecord) *Table {
 func (t *Table) Refresh() *View {
 	t.reading.Lock()
 	defer t.reading.Unlock()
-	registered := combine(t.registry.Members(), t.record.Get().Members)
+	registered := combine(t.replicated(), t.record.Get().Members)
 	v := &View{Registered: registered, byID: map[string]*raftlogv1.Member{}, byTag: map[string]*raftlogv1.Member{}}
 	for _, m := range registered {
 		if to := t.addresses(m); to != addressesOf(m) {

@@ -100,7 +100,7 @@ func TestCombine(t *testing.T) {
 // TestAMemberFoundElsewhere is dialled there, until the cluster has agreed on its addresses.
 func TestAMemberFoundElsewhere(t *testing.T) {
 	table := &fixedTable{address: "old"}
-	r := NewTable(table, member.NewNodeRecord(&member.Record{}, member.NodeRecordConfig{}))
+	r := NewTable(table.Members, member.NewNodeRecord(&member.Record{}, member.NodeRecordConfig{}))
 	want := func(dialled string, moved bool) {
 		t.Helper()
 		m, _ := r.ByID([]byte("b"))

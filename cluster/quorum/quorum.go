@@ -62,13 +62,18 @@ type Config struct {
 type Monitor struct {
 	cfg      Config
 	evidence evidence
-	replies  *replies
 	pinged   time.Time
+
+	mu sync.Mutex
+	// sent is when the newest ping was sent that each voter has answered.
+	sent map[string]time.Time
+	// asking are the voters that have a ping of this Monitor to answer.
+	asking map[string]bool
 }
 
 // NewMonitor returns a Monitor that has no evidence.
 func NewMonitor(cfg Config) *Monitor {
-	return &Monitor{cfg: cfg, evidence: evidence{grace: Grace(cfg.Lease)}, replies: newReplies()}
+	return &Monitor{cfg: cfg, evidence: evidence{grace: Grace(cfg.Lease)}, sent: map[string]time.Time{}, asking: map[string]bool{}}
 }
 
 // Look reports whether a quorum of the voters is in reach, and whether that has changed.
@@ -81,16 +86,20 @@ func (m *Monitor) Look(ctx context.Context, voters []string, follows bool) (pres
 		m.pinged = now
 		m.ping(ctx, voters)
 	}
-	if answered := m.replies.majority(now, m.cfg.Self, voters); answered.After(newest) {
+	if answered := m.majority(now, m.cfg.Self, voters); answered.After(newest) {
 		newest = answered
 	}
 	present = m.evidence.look(now, newest)
 	return present, m.cfg.State.set(present)
 }
 
-// Heard takes the end of a ping that was sent to a voter by others than the Monitor.
+// Heard takes the end of a ping that was sent to a voter, by the Monitor or others.
 func (m *Monitor) Heard(voter string, sent time.Time, answered bool) {
-	m.replies.heard(voter, sent, answered)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if answered && sent.After(m.sent[voter]) {
+		m.sent[voter] = sent
+	}
 }
 
 // ofRaft returns the newest moment at which Raft knew of a quorum. A leader steps down
@@ -109,7 +118,7 @@ func (m *Monitor) ofRaft(now time.Time, follows bool) time.Time {
 
 func (m *Monitor) ping(ctx context.Context, voters []string) {
 	for _, id := range voters {
-		if id == m.cfg.Self || !m.replies.ask(id) {
+		if id == m.cfg.Self || !m.ask(id) {
 			continue
 		}
 		m.cfg.Go(func() {
@@ -117,7 +126,8 @@ func (m *Monitor) ping(ctx context.Context, voters []string) {
 			defer cancel()
 			sent := time.Now()
 			err := m.cfg.Ping(ctx, id)
-			m.replies.answered(id, sent, err == nil)
+			m.Heard(id, sent, err == nil)
+			m.asked(id)
 		})
 	}
 }
@@ -143,57 +153,36 @@ func (e *evidence) look(now, at time.Time) bool {
 	return !e.newest.IsZero() && now.Sub(e.newest) <= e.grace
 }
 
-// replies remembers when each voter last answered a ping, by the time the ping
-// was sent.
-type replies struct {
-	mu     sync.Mutex
-	sent   map[string]time.Time
-	asking map[string]bool
-}
-
-func newReplies() *replies {
-	return &replies{sent: map[string]time.Time{}, asking: map[string]bool{}}
-}
-
 // ask reports whether the voter may be pinged now: one ping at a time.
-func (r *replies) ask(id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.asking[id] {
+func (m *Monitor) ask(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.asking[id] {
 		return false
 	}
-	r.asking[id] = true
+	m.asking[id] = true
 	return true
 }
 
-// answered records the end of a ping that ask allowed.
-func (r *replies) answered(id string, sent time.Time, ok bool) {
-	r.mu.Lock()
-	delete(r.asking, id)
-	r.mu.Unlock()
-	r.heard(id, sent, ok)
-}
-
-func (r *replies) heard(id string, sent time.Time, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if ok && sent.After(r.sent[id]) {
-		r.sent[id] = sent
-	}
+// asked ends a ping that ask allowed.
+func (m *Monitor) asked(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.asking, id)
 }
 
 // majority returns the newest moment at which a majority of the voters was in
 // reach: self counts as now. The zero time means never.
-func (r *replies) majority(now time.Time, self string, voters []string) time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (m *Monitor) majority(now time.Time, self string, voters []string) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	times := make([]time.Time, 0, len(voters))
 	for _, id := range voters {
 		if id == self {
 			times = append(times, now)
 			continue
 		}
-		times = append(times, r.sent[id])
+		times = append(times, m.sent[id])
 	}
 	if len(times) == 0 {
 		return time.Time{}

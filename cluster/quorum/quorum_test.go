@@ -53,11 +53,11 @@ func TestEvidenceOfStarvedProcess(t *testing.T) {
 func TestMajority(t *testing.T) {
 	now := time.Unix(1000, 0)
 	ago := func(ms int) time.Time { return now.Add(-time.Duration(ms) * time.Millisecond) }
-	a := newReplies()
-	a.heard("b", ago(100), true)
-	a.heard("c", ago(300), true)
-	a.heard("c", ago(50), false) // No answer is no evidence.
-	a.heard("b", ago(200), true) // An older one changes nothing.
+	a := NewMonitor(Config{})
+	a.Heard("b", ago(100), true)
+	a.Heard("c", ago(300), true)
+	a.Heard("c", ago(50), false) // No answer is no evidence.
+	a.Heard("b", ago(200), true) // An older one changes nothing.
 	tests := []struct {
 		name   string
 		self   string

@@ -18,13 +18,6 @@ const maxMisses = 10
 // MainWatch knows whether Raft's main goroutine hangs. A leader's that does can neither commit
 // nor step down, while its heartbeats go on from other goroutines, so that no other is elected.
 type MainWatch struct {
-	cfg MainWatchConfig
-	// misses are the checks in a row in which it neither answered nor progressed.
-	misses atomic.Int32
-}
-
-// MainWatchConfig is what a MainWatch needs.
-type MainWatchConfig struct {
 	Raft *raft.Raft
 	// Limit is how long it may not answer: the storage watchdog's, which bounds its writes.
 	Limit time.Duration
@@ -32,16 +25,16 @@ type MainWatchConfig struct {
 	Progress func() uint64
 	// Installing reports whether it reads a snapshot, which may take any time.
 	Installing func() bool
+
+	// misses are the checks in a row in which it neither answered nor progressed.
+	misses atomic.Int32
 }
 
-// NewMainWatch returns a MainWatch that has not checked yet.
-func NewMainWatch(cfg MainWatchConfig) *MainWatch { return &MainWatch{cfg: cfg} }
-
 func (w *MainWatch) Duty() duty.Duty {
-	answer, before := w.ask(), w.cfg.Progress()
+	answer, before := w.ask(), w.Progress()
 	check := func(time.Time) duty.Task {
-		now := w.cfg.Progress()
-		progressed := now != before || w.cfg.Installing()
+		now := w.Progress()
+		progressed := now != before || w.Installing()
 		select {
 		case <-answer:
 			answer, progressed = w.ask(), true
@@ -55,7 +48,7 @@ func (w *MainWatch) Duty() duty.Duty {
 		before = now
 		return nil
 	}
-	return duty.Duty{Name: "main goroutine", Every: w.cfg.Limit / maxMisses, Check: check}
+	return duty.Duty{Name: "main goroutine", Every: w.Limit / maxMisses, Check: check}
 }
 
 // ask has Raft's main goroutine refuse to bootstrap a configuration without servers: of all
@@ -66,7 +59,7 @@ func (w *MainWatch) ask() <-chan struct{} {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		_ = w.cfg.Raft.BootstrapCluster(raft.Configuration{}).Error() // The refusal is the answer.
+		_ = w.Raft.BootstrapCluster(raft.Configuration{}).Error() // The refusal is the answer.
 	}()
 	return answered
 }
@@ -76,5 +69,5 @@ func (w *MainWatch) Err() error {
 	if w.misses.Load() <= maxMisses {
 		return nil
 	}
-	return fmt.Errorf("raft's main goroutine has hung for longer than %s", w.cfg.Limit)
+	return fmt.Errorf("raft's main goroutine has hung for longer than %s", w.Limit)
 }

@@ -56,7 +56,7 @@ func hangMainGoroutine(t *testing.T, state raft.RaftState, servers []raft.Server
 	defer func() { _ = r.Shutdown().Error() }()
 	var applied atomic.Uint64
 	var installing atomic.Bool
-	w := NewMainWatch(MainWatchConfig{Raft: r, Limit: 3 * time.Second, Progress: applied.Load, Installing: installing.Load})
+	w := &MainWatch{Raft: r, Limit: 3 * time.Second, Progress: applied.Load, Installing: installing.Load}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -24,8 +24,8 @@ const (
 	// DefaultTimeout, since a dial precedes a message, and well above probeTimeout, which the
 	// other side may use.
 	DefaultDialTimeout = 1500 * time.Millisecond
-	// DefaultAcceptTimeout bounds both handshakes on the accepting side.
-	DefaultAcceptTimeout = 1500 * time.Millisecond
+	// acceptTimeout bounds both handshakes on the accepting side.
+	acceptTimeout = 1500 * time.Millisecond
 	// DefaultMaxPending bounds the accepted connections in a handshake, and the silent ones.
 	DefaultMaxPending = 64
 	// DefaultMaxPool bounds the idle connections kept to one node.
@@ -58,12 +58,9 @@ type Directory interface {
 // Its methods must be quick, and safe for concurrent use.
 type Witness interface {
 	Own() witness.DiskState
+	// The others are those of witness.Witness.
 	Seen(id string) witness.Seen
-	// Accept returns nil if a process may be the member: its disk has everything that the
-	// member's disk was seen to have. asked is the seen state when the process was asked,
-	// empty if it was not asked.
 	Accept(id string, process uint64, p witness.DiskState, asked witness.Seen) error
-	// Acknowledged records what a member's message proves about its disk.
 	Acknowledged(id string, term, match, committed uint64)
 }
 
@@ -118,7 +115,6 @@ type Config struct {
 	// Zero values of the following fields mean the defaults above.
 	Timeout        time.Duration
 	InstallTimeout time.Duration
-	AcceptTimeout  time.Duration
 	MaxPending     int
 
 	Logger *slog.Logger
@@ -127,7 +123,6 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.InstallTimeout = cmp.Or(c.InstallTimeout, DefaultInstallTimeout)
-	c.AcceptTimeout = cmp.Or(c.AcceptTimeout, DefaultAcceptTimeout)
 	c.MaxPending = cmp.Or(c.MaxPending, DefaultMaxPending)
 	c.Process = cmp.Or(c.Process, newProcess())
 	return c
