@@ -38,31 +38,6 @@ const (
 	reasonTime = 100 * time.Millisecond
 )
 
-// Timings are Raft's. A zero Heartbeat means DefaultHeartbeat; the others follow from it.
-type Timings struct {
-	// Heartbeat is how long a follower waits for the leader before it starts an election,
-	// up to twice as long. At least 20 ms.
-	Heartbeat time.Duration
-	// Election bounds one round of an election, and a leadership transfer. At
-	// least Heartbeat, which is the default.
-	Election time.Duration
-	// Lease is how long a leader leads without contact with a quorum. At most Heartbeat,
-	// so that an old leader stops before a new one starts; by default four fifths of it.
-	Lease time.Duration
-	// Commit is how soon an idle leader tells followers of a new commit index. It must be
-	// shorter than Heartbeat. Reads on followers wait for it, so it is 20 ms by default,
-	// and a quarter of Heartbeat if that is less.
-	Commit time.Duration
-}
-
-func (t Timings) withDefaults() Timings {
-	t.Heartbeat = cmp.Or(t.Heartbeat, DefaultHeartbeat)
-	t.Election = cmp.Or(t.Election, t.Heartbeat)
-	t.Lease = cmp.Or(t.Lease, t.Heartbeat*4/5)
-	t.Commit = cmp.Or(t.Commit, min(20*time.Millisecond, t.Heartbeat/4))
-	return t
-}
-
 // Addresses are where a node is reached.
 type Addresses = member.Addresses
 
@@ -103,7 +78,9 @@ type Config struct {
 	// TLS is nil for plain connections.
 	TLS *TLS
 
-	Timings Timings
+	// Heartbeat is how long a follower waits for the leader before it starts an election, up to
+	// twice as long; at least 20 ms. Raft's other timeouts follow from it: see raftConfig.
+	Heartbeat time.Duration
 	// SnapshotBytes is the size of the applied entries after which a snapshot is taken, even
 	// if they are few: an entry of a busy cluster holds a thousand calls, and a node that
 	// starts replays the entries after its newest snapshot.
@@ -180,7 +157,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Timings = c.Timings.withDefaults()
+	c.Heartbeat = cmp.Or(c.Heartbeat, DefaultHeartbeat)
 	c.SnapshotInterval = cmp.Or(c.SnapshotInterval, DefaultSnapshotInterval)
 	c.SnapshotBytes = cmp.Or(c.SnapshotBytes, DefaultSnapshotBytes)
 	c.SnapshotThreshold = cmp.Or(c.SnapshotThreshold, uint64(max(1, c.SnapshotBytes/entryReplay)))
@@ -195,9 +172,6 @@ func (c Config) withDefaults() Config {
 	c.CallLimit = cmp.Or(c.CallLimit, DefaultCallLimit)
 	c.LeaderWait = cmp.Or(c.LeaderWait, c.CallLimit-reasonTime)
 	c.LogFormat = cmp.Or(c.LogFormat, raftlog.FormatVersion)
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -215,6 +189,10 @@ func (c Config) withDefaults() Config {
 	}
 	return c
 }
+
+// lease returns how long a leader leads without contact with a quorum: less than Heartbeat, so
+// that an old leader stops before a new one starts.
+func (c Config) lease() time.Duration { return c.Heartbeat * 4 / 5 }
 
 // trustWait returns for how long elections wait for an operator's sake.
 func (c Config) trustWait() time.Duration {

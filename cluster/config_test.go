@@ -10,9 +10,9 @@ import (
 func TestDefaultsThatFollow(t *testing.T) {
 	c := Config{}.withDefaults()
 	ms := time.Millisecond
-	got := []any{c.Timings, c.LeaderWait, c.SnapshotThreshold, c.TrailingLogs}
+	got := []any{c.Heartbeat, c.lease(), c.LeaderWait, c.SnapshotThreshold, c.TrailingLogs}
 	want := []any{
-		Timings{Heartbeat: 250 * ms, Election: 250 * ms, Lease: 200 * ms, Commit: 20 * ms},
+		250 * ms, 200 * ms,
 		2000 * ms,
 		uint64(16_384), uint64(8_192),
 	}

@@ -33,7 +33,7 @@ func TestCopiedDirectoryMoves(t *testing.T) {
 	t.Parallel()
 	n := startNetwork(t, 3)
 	s, twin := copied(t, n)
-	openTwin(n, twin, testTimings.Heartbeat)
+	openTwin(n, twin, testHeartbeat)
 	twin.start()
 	twin.mustNext("users")
 	s.open(func(c *cluster.Config) { c.PeerList = n.peers })
@@ -59,7 +59,7 @@ func copied(t *testing.T, n *network) (s, twin *server) {
 func openTwin(n *network, twin *server, heartbeat time.Duration) {
 	n.t.Helper()
 	twin.open(func(c *cluster.Config) {
-		c.PeerList, c.Timings = n.peers, cluster.Timings{Heartbeat: heartbeat}
+		c.PeerList, c.Heartbeat = n.peers, heartbeat
 	})
 }
 

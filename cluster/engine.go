@@ -62,10 +62,9 @@ type engine struct {
 func (n *Node) raftConfig(leaderSignal *leader.Signal) *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(n.record.Name())
-	c.HeartbeatTimeout = n.cfg.Timings.Heartbeat
-	c.ElectionTimeout = n.cfg.Timings.Election
-	c.LeaderLeaseTimeout = n.cfg.Timings.Lease
-	c.CommitTimeout = n.cfg.Timings.Commit
+	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = n.cfg.Heartbeat, n.cfg.Heartbeat, n.cfg.lease()
+	// An idle leader tells followers of a new commit index so soon. Reads on followers wait for it.
+	c.CommitTimeout = min(20*time.Millisecond, n.cfg.Heartbeat/4)
 	c.MaxAppendEntries = raftguard.MaxAppendEntries
 	c.SnapshotInterval = n.cfg.SnapshotInterval
 	c.SnapshotThreshold = n.cfg.SnapshotThreshold
@@ -94,7 +93,7 @@ func (n *Node) startEngine() (*engine, error) {
 	counted := time.Since(begin) // The start, written where terms are.
 	// It is called once Raft runs, which is after the transport.
 	refusePreVotes := func(term uint64, d time.Duration) { e.transport.EnterTerm(term, d) }
-	e.elections = raftguard.NewElectionTimeout(n.cfg.Timings.Election, refusePreVotes, n.log)
+	e.elections = raftguard.NewElectionTimeout(n.cfg.Heartbeat, refusePreVotes, n.log)
 	e.elections.Written(counted)
 	if err := e.openTransport(); err != nil {
 		return nil, err
@@ -213,7 +212,7 @@ func (e *engine) watch() {
 	n, c := e.node, e.node.cfg
 	askVoter := func(ctx context.Context, id string) error { return e.pinger.AskVoter(ctx, id) }
 	monitor := quorum.NewMonitor(quorum.Config{
-		Self: string(n.record.ID()), Lease: c.Timings.Lease, Raft: e.raft, Ping: askVoter, Go: n.lifecycle.loops.Go, State: n.quorum,
+		Self: string(n.record.ID()), Lease: c.lease(), Raft: e.raft, Ping: askVoter, Go: n.lifecycle.loops.Go, State: n.quorum,
 	})
 	others := peers.Config{
 		Raft: e.raft, Configuration: e.configuration, Transport: e.transport, Peers: c.Peers, Record: n.record, Table: n.table, Hosts: n.hosts,
@@ -229,7 +228,7 @@ func (e *engine) watch() {
 	e.leaderLoss = &leader.Loss{
 		Raft: e.raft, Transport: e.transport, Self: n.record.ID(), Voters: e.configuration.VotingMembers,
 		Full: n.space.Below, Slow: func() bool { return n.disk.Slow(time.Now()) }, Priority: *c.LeaderPriority,
-		Ask: e.pinger.Ask, RoundTrip: roundTrip, Heartbeat: c.Timings.Heartbeat, Lease: c.Timings.Lease, Log: n.log,
+		Ask: e.pinger.Ask, RoundTrip: roundTrip, Heartbeat: c.Heartbeat, Lease: c.lease(), Log: n.log,
 	}
 	e.mainWatch = &raftguard.MainWatch{
 		Raft: e.raft, Limit: c.StallLimit, Progress: c.StateMachine.AppliedIndex, Installing: e.transport.Installing,
@@ -242,8 +241,8 @@ func (e *engine) lead(stuck *raftguard.StuckTransfer) {
 	e.leadership = leader.NewLeadership(leader.Config{
 		Ctx: n.lifecycle.ctx, Raft: e.raft, Transport: e.transport, Configuration: e.configuration, Record: n.record, Table: n.table,
 		Registry: c.Registry, State: c.StateMachine, Store: n.store, Peers: c.Peers, Batcher: e.batcher, Gatherer: e.gatherer,
-		Pinger: e.pinger, Space: n.space, Disk: n.disk, Stuck: stuck, Signal: e.signal, Now: c.Now, Heartbeat: c.Timings.Heartbeat,
-		Election: c.Timings.Election, Priority: *c.LeaderPriority, PromoteAfter: c.PromoteAfter, Log: n.log,
+		Pinger: e.pinger, Space: n.space, Disk: n.disk, Stuck: stuck, Signal: e.signal, Now: c.Now, Heartbeat: c.Heartbeat,
+		Priority: *c.LeaderPriority, PromoteAfter: c.PromoteAfter, Log: n.log,
 	})
 }
 

@@ -73,18 +73,15 @@ type server struct {
 	tune func(*cluster.Config)
 }
 
-// testTimings leave room for the race detector on a busy machine.
-var testTimings = orDefaults(cluster.Timings{
-	Heartbeat: 500 * time.Millisecond, Election: 500 * time.Millisecond,
-	Lease: 300 * time.Millisecond,
-})
+// testHeartbeat leaves room for the race detector on a busy machine.
+var testHeartbeat = orDefault(500 * time.Millisecond)
 
-// orDefaults returns t, or the program's own timings if these are to be tested.
-func orDefaults(t cluster.Timings) cluster.Timings {
+// orDefault returns heartbeat, or the program's own if that is to be tested.
+func orDefault(heartbeat time.Duration) time.Duration {
 	if os.Getenv("IDNODE_TEST_DEFAULTS") != "" {
-		return cluster.Timings{}
+		return 0
 	}
-	return t
+	return heartbeat
 }
 
 // testCallLimit is how long a call waits, with a leader and without. An election whose
@@ -94,7 +91,7 @@ const testCallLimit = 10 * time.Second
 // patient is for tests in which another leader would be another case: a machine that
 // stands still for half a second must not cause an election.
 func patient(c *cluster.Config) {
-	c.Timings = cluster.Timings{Heartbeat: time.Second, Election: time.Second, Lease: 900 * time.Millisecond}
+	c.Heartbeat = time.Second
 }
 
 // defaultLimits is for tests that measure how long a call waits.
@@ -136,7 +133,7 @@ func (s *server) open(change func(*cluster.Config)) {
 	})
 	c := cluster.Config{
 		DataDir: s.dir, Tag: s.tag, RaftListen: s.raft, Advertise: cluster.Addresses{GRPC: s.grpc, Raft: s.raft},
-		Network: wrappedTCP(s.link.wrap), Timings: testTimings, PromoteAfter: 300 * time.Millisecond,
+		Network: wrappedTCP(s.link.wrap), Heartbeat: testHeartbeat, PromoteAfter: 300 * time.Millisecond,
 		StateMachine: state, TakeSnapshot: func() cluster.Snapshot { return state.Snapshot() }, Registry: state,
 		Peers: s.pool, Logger: log, LeaderWait: testCallLimit, CallLimit: testCallLimit,
 	}

@@ -36,7 +36,7 @@ func TestALeaderLeadsWhileItsOnlyFollowerInstalls(t *testing.T) {
 	tier.Long(t)
 	// A leader that loses its lease gets no vote before the restore is done, so a busy
 	// machine must not take it; without heartbeats it is lost in any case.
-	patient := cluster.Timings{Heartbeat: time.Second, Election: time.Second, Lease: 900 * time.Millisecond}
+	const patient = time.Second
 	n := startNetwork(t, 3)
 	f := n.others(n.leader())[0]
 	behind := f.mustNext("a/")
@@ -44,7 +44,7 @@ func TestALeaderLeadsWhileItsOnlyFollowerInstalls(t *testing.T) {
 	for _, s := range n.others(f) {
 		s.stop(true)
 		s.open(func(c *cluster.Config) {
-			c.PeerList, c.Timings = n.peers, patient
+			c.PeerList, c.Heartbeat = n.peers, patient
 			c.TrailingLogs, c.SnapshotThreshold, c.SnapshotInterval = 1, 8, 20*time.Millisecond
 		})
 	}
@@ -61,7 +61,7 @@ func TestALeaderLeadsWhileItsOnlyFollowerInstalls(t *testing.T) {
 	release := sync.OnceFunc(func() { close(may) })
 	defer release()
 	f.open(func(c *cluster.Config) {
-		c.PeerList, c.Timings = n.peers, patient
+		c.PeerList, c.Heartbeat = n.peers, patient
 		c.StateMachine = slowRestore{c.StateMachine, begun, may}
 	})
 	f.start()

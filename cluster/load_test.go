@@ -24,7 +24,7 @@ func TestNoElectionUnderLoad(t *testing.T) {
 		callers, _ = strconv.Atoi(s)
 	}
 	n := startNetwork(t, 3, func(c *cluster.Config) {
-		c.Timings = orDefaults(cluster.Timings{Heartbeat: time.Second, Election: time.Second, Lease: 600 * time.Millisecond})
+		c.Heartbeat = orDefault(time.Second)
 	})
 	n.servers[0].mustNext("users")
 	for _, s := range n.servers {

@@ -61,7 +61,7 @@ func TestReadAtPausedLeader(t *testing.T) {
 		s.open(func(c *cluster.Config) {
 			c.PeerList = n.peers
 			if s == paused {
-				c.Timings = cluster.Timings{Heartbeat: 2 * time.Second, Election: 2 * time.Second, Lease: 2 * time.Second}
+				c.Heartbeat = 2 * time.Second
 				c.Network = wrappedTCP(func(conn net.Conn) net.Conn { return plugged{s.link.wrap(conn), &plugs} })
 			}
 		})

@@ -37,7 +37,7 @@ func (n *Node) transferAtStop(ctx context.Context) {
 	if e == nil || e.raft.State() != raft.Leader || len(e.configuration.Voters()) < 2 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(transferAtStopLimit, 2*n.cfg.Timings.Election))
+	ctx, cancel := context.WithTimeout(ctx, max(transferAtStopLimit, 2*n.cfg.Heartbeat))
 	defer cancel()
 	if err := e.leadership.Transfer.ToAny(ctx); err != nil {
 		n.log.Warn("leadership was not transferred", "error", err)

@@ -145,12 +145,9 @@ func (c *Counters) add(database string, limit int) (*counter, error) {
 
 // takeSlowly waits for the disk until n etags can be taken, or MaxWait is over.
 func (c *Counters) takeSlowly(ctr *counter, n uint64) (first uint64, err error) {
-	err = c.await(func() (<-chan struct{}, error) {
-		var ok bool
-		if first, _, ok = ctr.take(n); ok {
-			return nil, nil
-		}
-		return c.ask(ctr, n)
+	err = c.await(func() (moved <-chan struct{}, err error) {
+		first, moved, err = c.takeOrAsk(ctr, n)
+		return moved, err
 	})
 	return first, err
 }
@@ -173,28 +170,23 @@ func (c *Counters) await(look func() (<-chan struct{}, error)) error {
 	}
 }
 
-// ask requests n more etags, and returns a channel that is closed when the caller should
-// try again.
-func (c *Counters) ask(ctr *counter, n uint64) (<-chan struct{}, error) {
+// takeOrAsk takes n etags, or requests more, and returns a channel that is closed when the
+// caller should try again.
+func (c *Counters) takeOrAsk(ctr *counter, n uint64) (first uint64, moved <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
-		return nil, c.err
+		return 0, nil, c.err
 	}
-	if last := ctr.last.Load(); n > MaxEtag-last {
-		return nil, fmt.Errorf("%w: %d left in %q", ErrExhausted, MaxEtag-last, ctr.name)
-	} else if last+n <= ctr.limit.Load() {
-		return closedChannel(), nil
+	if first, _, ok := ctr.take(n); ok {
+		return first, nil, nil
+	}
+	if left := MaxEtag - ctr.last.Load(); n > left {
+		return 0, nil, fmt.Errorf("%w: %d left in %q", ErrExhausted, left, ctr.name)
 	}
 	ctr.want += n
 	c.enqueueLocked(ctr)
-	return ctr.wait(), nil
-}
-
-func closedChannel() <-chan struct{} {
-	ch := make(chan struct{})
-	close(ch)
-	return ch
+	return 0, ctr.wait(), nil
 }
 
 // Raise moves a counter up, so that its next etag is above floor, and reports whether that

@@ -32,8 +32,6 @@ const (
 
 	// DefaultBlockSize is the number of etags that one durable write reserves.
 	DefaultBlockSize = 65_536
-	// DefaultMaxDatabases is the default bound on the databases with counters.
-	DefaultMaxDatabases = 10_000
 	// DefaultMaxWait bounds how long one call waits for the disk.
 	DefaultMaxWait = 2 * time.Second
 	// DefaultCloseWait bounds Close. It is longer than DefaultMaxWait because Close may have
@@ -74,19 +72,19 @@ type StartingError string
 
 func (e StartingError) Error() string { return string(e) }
 
-// Config configures the counters. The zero value of a field means its default.
+// Config configures the counters. A zero value of the numbers means their default.
 type Config struct {
 	// BlockSize is the number of etags that one durable write reserves, 1 to 2^40. A crash
 	// leaves a gap of at most two blocks in a database, plus the size of one request.
 	BlockSize uint64
 	// MaxDatabases returns the bound on databases with counters. It is called for each new
-	// database and must be quick. Nil means DefaultMaxDatabases. It is the number up to which
-	// the cluster keeps ceilings, because a counter without a ceiling must not be used.
+	// database and must be quick. It is the number up to which the cluster keeps ceilings,
+	// because a counter without a ceiling must not be used.
 	MaxDatabases func() int
 	// MaxWait bounds how long Next, NextBlock and Started wait for the disk.
 	MaxWait   time.Duration
 	CloseWait time.Duration
-	Logger    *slog.Logger // nil discards
+	Logger    *slog.Logger
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -94,14 +92,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.BlockSize > maxBlockSize {
 		return c, fmt.Errorf("etag: block size %d is above %d", c.BlockSize, uint64(maxBlockSize))
 	}
-	if c.MaxDatabases == nil {
-		c.MaxDatabases = func() int { return DefaultMaxDatabases }
-	}
 	c.MaxWait = cmp.Or(c.MaxWait, DefaultMaxWait)
 	c.CloseWait = cmp.Or(c.CloseWait, DefaultCloseWait)
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
 	return c, nil
 }
 

@@ -2,6 +2,7 @@ package etag_test
 
 import (
 	"errors"
+	"log/slog"
 	"maps"
 	"sync"
 	"testing"
@@ -110,6 +111,10 @@ type fataler interface {
 
 func open(t fataler, s etag.Store, cfg etag.Config) *etag.Counters {
 	t.Helper()
+	if cfg.MaxDatabases == nil {
+		cfg.MaxDatabases = func() int { return 10_000 }
+	}
+	cfg.Logger = slog.New(slog.DiscardHandler)
 	c, err := etag.Open(s, cfg)
 	if err != nil {
 		t.Fatalf("Open: %v", err)

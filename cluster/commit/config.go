@@ -54,7 +54,8 @@ type Events struct {
 	StartSpan StartSpan
 }
 
-// Config is what a Gatherer needs: Sender and Opener. Zero values of the others get defaults.
+// Config is what a Gatherer needs: Sender, Opener, Logger and ResultBound. Zero values of the
+// others get defaults.
 type Config struct {
 	Sender Sender
 	Opener SessionOpener
@@ -68,7 +69,7 @@ type Config struct {
 	MaxGroupBytes int
 	// ResultBound returns an upper bound of an operation's result in bytes, and
 	// MaxResultBytes bounds the sum over a group, so that its answer can be sent; a group of
-	// one operation is always sent. With a nil ResultBound results do not count.
+	// one operation is always sent.
 	ResultBound    func(operation []byte) int
 	MaxResultBytes int
 	// QueueLength and QueueBytes bound the queued operations.
@@ -99,12 +100,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.ResultBound == nil {
-		c.ResultBound = func([]byte) int { return 0 }
-	}
 	c.MaxOperations = cmp.Or(c.MaxOperations, DefaultMaxOperations)
 	c.MaxGroupBytes = cmp.Or(c.MaxGroupBytes, DefaultMaxGroupBytes)
 	c.MaxResultBytes = cmp.Or(c.MaxResultBytes, raftlog.MaxResultBytes)
@@ -157,7 +152,8 @@ type BatcherEvents struct {
 	StartSpan StartSpan
 }
 
-// BatcherConfig is what a Batcher needs: Log and Header. Zero values of the others get defaults.
+// BatcherConfig is what a Batcher needs: Log, Logger, Header and Now. Zero values of the others
+// get defaults.
 type BatcherConfig struct {
 	Log    Log
 	Logger *slog.Logger
@@ -165,7 +161,7 @@ type BatcherConfig struct {
 	// Header returns the format to write and the cluster's id. It is called
 	// once for each entry.
 	Header func() (format uint32, clusterID []byte)
-	// Now is the leader's clock, read once for each entry; default time.Now.
+	// Now is the leader's clock, read once for each entry.
 	Now func() time.Time
 	// MaxEntryBytes bounds an entry, and a group: at most half of raftlog.MaxEntryBytes.
 	// hashicorp/raft suggests entries below half a megabyte.
@@ -186,12 +182,6 @@ type BatcherConfig struct {
 }
 
 func (c BatcherConfig) withDefaults() BatcherConfig {
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
 	c.MaxEntryBytes = cmp.Or(c.MaxEntryBytes, DefaultMaxEntryBytes)
 	c.QueueGroups = cmp.Or(c.QueueGroups, DefaultQueueGroups)
 	c.QueueBytes = cmp.Or(c.QueueBytes, max(DefaultBatcherBytes, c.MaxEntryBytes))

@@ -60,6 +60,7 @@ func Example() {
 	defer batcher.Close(ctx)
 	gatherer := commit.New(commit.Config{
 		Sender: local{batcher}, Opener: opener{}, Logger: slog.New(slog.DiscardHandler), LeaderWait: time.Millisecond,
+		ResultBound: func([]byte) int { return 0 },
 	})
 	defer gatherer.Close(ctx)
 

@@ -2,6 +2,7 @@ package commit
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,11 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/raftlog"
 )
+
+var discard = slog.New(slog.DiscardHandler)
+
+// noResults bounds results as if they did not count.
+func noResults([]byte) int { return 0 }
 
 // countingOpener gives out sessions 1, 2, 3…, or err.
 type countingOpener struct {
@@ -114,7 +120,7 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 func newLeaderlessRig(t *testing.T, change func(*Config)) *rig {
 	t.Helper()
 	r := &rig{t: t, sender: make(manualSender), opener: &countingOpener{}}
-	cfg := Config{Sender: r.sender, Opener: r.opener}
+	cfg := Config{Sender: r.sender, Opener: r.opener, Logger: discard, ResultBound: noResults}
 	if change != nil {
 		change(&cfg)
 	}

@@ -62,7 +62,7 @@ func (t *Transfer) tellToCampaign(term uint64) duty.Task {
 	}
 	return func(ctx context.Context) error {
 		t.cfg.Log.Warn("a write to this leader's disk hangs: telling another voter to campaign", "to", to.ID)
-		ctx, cancel := context.WithTimeout(ctx, 2*t.cfg.Election)
+		ctx, cancel := context.WithTimeout(ctx, 2*t.cfg.Heartbeat)
 		defer cancel()
 		if err := t.cfg.Transport.SendTimeoutNow(ctx, to.ID); err != nil {
 			return err

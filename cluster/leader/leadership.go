@@ -62,9 +62,9 @@ type Config struct {
 	Stuck         *raftguard.StuckTransfer
 	Signal        *Signal
 	// Now is the clock that a leader writes into entries.
-	Now                 func() time.Time
-	Heartbeat, Election time.Duration
-	Priority            uint32
+	Now       func() time.Time
+	Heartbeat time.Duration
+	Priority  uint32
 	// PromoteAfter is how long a new member must keep up before it votes.
 	PromoteAfter time.Duration
 	Log          *slog.Logger

@@ -65,7 +65,7 @@ func checkFilled(s *Store) error {
 	term, err := s.GetUint64([]byte("LastVoteTerm"))
 	vote, err2 := s.Get([]byte("LastVoteCand"))
 	current, err3 := s.GetUint64([]byte("CurrentTerm"))
-	if err := errors.Join(err, err2, err3); err != nil && s.Err() == nil {
+	if err := errors.Join(err, err2, err3); err != nil && s.guard.err() == nil {
 		return fmt.Errorf("SILENT: %w", err)
 	} else if err != nil {
 		return err

@@ -110,7 +110,7 @@ func TestStalledWriteIsFatal(t *testing.T) {
 				t.Errorf("read during the stall: %v", err)
 			}
 			close(b.release)
-			if err := <-done; err == nil || s.Err() == nil {
+			if err := <-done; err == nil || s.guard.err() == nil {
 				t.Errorf("the late write succeeded")
 			}
 			if len(f.all()) != 1 {

@@ -157,11 +157,6 @@ func Open(cfg Config) (*Store, error) {
 // Snapshots returns the node's snapshot store.
 func (s *Store) Snapshots() raft.SnapshotStore { return s.snapshots }
 
-// Err returns the error that stopped the store, or nil.
-func (s *Store) Err() error {
-	return s.guard.err()
-}
-
 // Close closes the files. It must be called only after Raft has been shut down
 // completely. It does not wait for a hanging disk, in a write or in the log's background
 // work: it reports that error, and the lock is released with the process.

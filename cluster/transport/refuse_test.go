@@ -38,7 +38,7 @@ func greetingOf(t testing.TB, from, to string) greeting {
 // connect opens a bare connection with a deadline.
 func connect(t testing.TB, tr *Transport) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", tr.ListenAddr().String())
+	c, err := net.Dial("tcp", tr.stream.cfg.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestAFloodOfOneHostClosesItsOwn(t *testing.T) {
 	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	var flood []net.Conn
 	for range 12 {
-		c, err := stranger.DialContext(t.Context(), "tcp", a.ListenAddr().String())
+		c, err := stranger.DialContext(t.Context(), "tcp", a.stream.cfg.Listener.Addr().String())
 		if errors.Is(err, syscall.EADDRNOTAVAIL) {
 			t.Skip("this system has one loopback address")
 		}
@@ -229,7 +229,7 @@ func TestDialTellsWhyItWasRefused(t *testing.T) {
 			dialler := start(t, mine, "B", func(cfg *Config) {
 				cfg.OnRefused = func(_ Peer, s Status) { told <- s }
 			})
-			theirs.put(Peer{ID: idOf("B"), Tag: "B", Address: dialler.ListenAddr().String()})
+			theirs.put(Peer{ID: idOf("B"), Tag: "B", Address: dialler.stream.cfg.Listener.Addr().String()})
 			c.change(mine, theirs)
 			target := idOf("A")
 			if c.want == WrongTarget {

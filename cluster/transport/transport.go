@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"log/slog"
-	"net"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -80,9 +79,6 @@ func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 // Needed is raftguard.CatchUps.Needed.
 func (t *Transport) Needed() uint64 { return t.catchUps.Needed() }
-
-// ListenAddr returns the Raft port's actual address.
-func (t *Transport) ListenAddr() net.Addr { return t.stream.cfg.Listener.Addr() }
 
 // Disconnect closes the connections to and from one node, so that it has to greet again, and
 // forgets its process. It is called for a member that was removed, or has moved.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -22,6 +23,11 @@ import (
 )
 
 var node = boltetag.Options{NodeID: []byte("0123456789abcdef")}
+
+// config is that of counters with blocks of this size.
+func config(block uint64) etag.Config {
+	return etag.Config{BlockSize: block, MaxDatabases: func() int { return 10_000 }, Logger: slog.New(slog.DiscardHandler)}
+}
 
 func open(t testing.TB, path string) *boltetag.Store {
 	t.Helper()
@@ -257,7 +263,7 @@ func TestACopyOfTheFileIsACrash(t *testing.T) {
 		path := filepath.Join(folder, "etags.db")
 		last := uint64(0)
 		for start := range rapid.IntRange(1, 3).Draw(rt, "starts") {
-			c, err := etag.Open(open(t, path), etag.Config{BlockSize: 8})
+			c, err := etag.Open(open(t, path), config(8))
 			must(t, err)
 			for range rapid.IntRange(0, 6).Draw(rt, "etags") {
 				n := rapid.IntRange(1, 10).Draw(rt, "n")
@@ -318,7 +324,7 @@ func BenchmarkReserve(b *testing.B) {
 }
 
 func BenchmarkNextOnDisk(b *testing.B) {
-	c, err := etag.Open(open(b, filepath.Join(b.TempDir(), "etags.db")), etag.Config{})
+	c, err := etag.Open(open(b, filepath.Join(b.TempDir(), "etags.db")), config(0))
 	must(b, err)
 	defer func() { must(b, c.Close()) }()
 	b.ReportAllocs()

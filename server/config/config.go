@@ -57,7 +57,7 @@ type Config struct {
 	Audit    string
 	Insecure bool
 
-	// HeartbeatTimeout: Raft's other timeouts follow from it; see cluster.Timings.
+	// HeartbeatTimeout: Raft's other timeouts follow from it; see cluster.Config.
 	HeartbeatTimeout time.Duration
 	// SnapshotBytes is how many bytes of log entries a start replays at most, so that a
 	// snapshot is taken after them; one entry counts as 4 KiB at least.

@@ -83,7 +83,7 @@ type run struct {
 func start(t *testing.T, w *world, d *disk, announced bool, change func(*Config)) *run {
 	t.Helper()
 	counters, err := etag.Open(d, etag.Config{
-		BlockSize: 100, MaxDatabases: w.maxDatabases,
+		BlockSize: 100, MaxDatabases: w.maxDatabases, Logger: slog.New(slog.DiscardHandler),
 		MaxWait: time.Minute, CloseWait: 2 * time.Minute, // A busy machine is no disk that does not answer.
 	})
 	if err != nil {

@@ -129,7 +129,7 @@ func (n *Node) openCluster() error {
 		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinToken, Watcher: c.Watcher, DialRaft: tuned.Dial,
 		LogFormat: cmp.Or(uint32(c.MaxLogFormat), tuned.LogFormat), TrustData: c.TrustData, ClusterID: c.ClusterID,
 		TLS: n.certs.raftTLS(), Version: n.opts.Version, CertificateEnds: n.certs.ends(), Figures: n.metrics.Recent,
-		Timings:          cluster.Timings{Heartbeat: c.HeartbeatTimeout},
+		Heartbeat:        c.HeartbeatTimeout,
 		SnapshotInterval: tuned.SnapshotInterval, SnapshotThreshold: tuned.SnapshotThreshold, SnapshotBytes: int64(c.SnapshotBytes),
 		TrailingLogs: tuned.TrailingLogs,
 		Now:          n.opts.Now, LeaderWait: tuned.LeaderWait, StallLimit: c.StorageWatchdog, LeaderPriority: new(uint32(c.LeaderPriority)),
