@@ -194,9 +194,7 @@ func (a *announcer) accepted(r *raftlogv1.MemberResult) error {
 		a.record.Fail(err)
 		return err
 	}
-	if a.cfg.OnAnnounce != nil {
-		a.cfg.OnAnnounce(r)
-	}
+	a.cfg.OnAnnounce(r)
 	return nil
 }
 

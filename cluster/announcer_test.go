@@ -39,7 +39,7 @@ func TestAnAnnouncementThatTheLogDoesNotTake(t *testing.T) {
 		var failure atomic.Pointer[error]
 		failure.Store(&tooLarge)
 		a := newAnnouncer(&announcer{
-			cfg:    Config{StateMachine: applied{}},
+			cfg:    Config{StateMachine: applied{}, OnAnnounce: func(*raftlogv1.MemberResult) {}},
 			record: member.NewNodeRecord(&member.Record{Tag: "A", TagConfirmed: true}, member.NodeRecordConfig{}),
 			log:    slog.New(slog.NewTextHandler(told, nil)),
 			propose: func(context.Context, []byte) ([]byte, error) {

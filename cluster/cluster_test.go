@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -546,7 +547,7 @@ func TestJoinAndRemove(t *testing.T) {
 	_, err := cluster.Open(cluster.Config{
 		DataDir: leader.dir, RaftListen: leader.raft, Advertise: cluster.Addresses{GRPC: leader.grpc, Raft: leader.raft},
 		StateMachine: leader.state, TakeSnapshot: func() cluster.Snapshot { return leader.state.Snapshot() },
-		Registry: leader.state, Peers: leader.pool,
+		Registry: leader.state, Peers: leader.pool, Logger: slog.New(slog.DiscardHandler),
 	})
 	if !errors.Is(err, member.ErrRemoved) {
 		t.Errorf("Open of the removed node's directory: %v, want %v", err, member.ErrRemoved)

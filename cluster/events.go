@@ -6,8 +6,7 @@ import (
 	"github.com/idnode/idnode/cluster/commit"
 )
 
-// Events are callbacks for metrics. A nil function is not called. They run where the work
-// is done and must be quick.
+// Events are callbacks for metrics. They run where the work is done and must be quick.
 type Events struct {
 	Groups  commit.Events
 	Entries commit.BatcherEvents

@@ -136,6 +136,10 @@ func (s *server) open(change func(*cluster.Config)) {
 		Network: wrappedTCP(s.link.wrap), Heartbeat: testHeartbeat, PromoteAfter: 300 * time.Millisecond,
 		StateMachine: state, TakeSnapshot: func() cluster.Snapshot { return state.Snapshot() }, Registry: state,
 		Peers: s.pool, Logger: log, LeaderWait: testCallLimit, CallLimit: testCallLimit,
+		OnRemoved: func(*raftlogv1.Member) {}, OnAnnounce: func(*raftlogv1.MemberResult) {},
+		Events: cluster.Events{
+			Forwarded: func() {}, Received: func() {}, LeaderChanged: func() {}, StateDiffers: func() {}, SnapshotRefused: func() {},
+		},
 	}
 	if s.lookup != nil {
 		c.LookupHost, c.Advertise = s.lookup, cluster.Addresses{GRPC: s.named(s.grpc), Raft: s.named(s.raft)}

@@ -36,7 +36,7 @@ type Node struct {
 
 	starter      *starter
 	quorum       *quorum.State
-	clusterCheck *peers.ClusterCheck
+	clusterCheck *member.ClusterCheck
 
 	up atomic.Pointer[engine]
 
@@ -96,7 +96,7 @@ func newNode(cfg Config, record *member.Record) *Node {
 	n.hosts = peers.NewHosts(n.lifecycle.ctx, cfg.Network.DialContext, cfg.LookupHost, record.Hosts)
 	n.space = disk.NewSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
 	n.disk = disk.NewWrites(n.log)
-	n.clusterCheck = peers.NewClusterCheck(n.log)
+	n.clusterCheck = member.NewClusterCheck(n.log)
 	n.starter = &starter{cfg: cfg, record: n.record, table: n.table, log: n.log}
 	return n
 }

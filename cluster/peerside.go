@@ -36,9 +36,7 @@ func (p *PeerSide) HandleForward(ctx context.Context, group []byte) (raftlog.Gro
 	if err != nil {
 		return raftlog.GroupResult{}, err
 	}
-	if received := p.node.cfg.Events.Received; received != nil {
-		received()
-	}
+	p.node.cfg.Events.Received()
 	return e.sender.submit(ctx, group)
 }
 

@@ -59,8 +59,7 @@ func (w *quorumWatch) look(ctx context.Context) {
 }
 
 type leaderChanges struct {
-	last string
-	// changed may be nil.
+	last    string
 	changed func()
 }
 
@@ -69,7 +68,7 @@ func (s *leaderChanges) observe(leader string) {
 	if leader == "" || leader == s.last {
 		return
 	}
-	if s.last != "" && s.changed != nil {
+	if s.last != "" {
 		s.changed()
 	}
 	s.last = leader

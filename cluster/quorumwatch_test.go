@@ -16,5 +16,4 @@ func TestLeaderChanges(t *testing.T) {
 			t.Errorf("after %q: %d changes, want %d", step.leader, changes, step.want)
 		}
 	}
-	(&leaderChanges{last: "a"}).observe("b") // Nobody to tell.
 }

@@ -26,9 +26,7 @@ func (s *sender) Send(ctx context.Context, leader string, group []byte) (raftlog
 	if err != nil {
 		return raftlog.GroupResult{}, err
 	}
-	if forwarded := s.node.cfg.Events.Forwarded; forwarded != nil {
-		forwarded()
-	}
+	s.node.cfg.Events.Forwarded()
 	if !s.node.table.Moved(m.GetId()) { // This node has found it itself.
 		m = s.hint.Locate(m)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -84,18 +83,11 @@ func (n *Node) compareList(ctx context.Context) error {
 	if len(listed) == 0 {
 		return nil
 	}
-	judged, result := make(chan struct{}), make(chan error, 1)
-	once := sync.OnceFunc(func() { close(judged) })
 	check := member.ListCheck{
 		Self: n.record.Member, ClusterID: n.ClusterID(), Listed: listed,
-		Members: func() []*raftlogv1.Member { return n.table.Refresh().Registered }, Greeter: n.cfg.Peers,
-		Confirmed: n.clusterCheck.Confirmed, Warn: n.clusterCheck.Warn,
-		Report: func(own, otherCluster bool) {
-			n.clusterCheck.Report(own, otherCluster)
-			once()
-		},
+		Members: func() []*raftlogv1.Member { return n.table.Refresh().Registered }, Greeter: n.cfg.Peers, State: n.clusterCheck,
 	}
-	n.clusterCheck.Begin()
+	judged, result := n.clusterCheck.Begin(), make(chan error, 1)
 	n.lifecycle.run(func(ctx context.Context) {
 		err := check.Run(ctx)
 		if err != nil {

@@ -62,7 +62,7 @@ func (s *Space) Full() bool { return s.isBelow.Load() || s.quorum.Load() }
 func (s *Space) FreeBytes() uint64 { return s.left.Load() }
 
 // Snapshots returns the snapshots of a store without those that would leave too little space.
-// refused is called for each of these; it may be nil.
+// refused is called for each of these.
 func (s *Space) Snapshots(of raft.SnapshotStore, refused func()) raft.SnapshotStore {
 	return boundedSnapshots{of, s.free, s.lowWater, refused}
 }
@@ -82,7 +82,7 @@ type boundedSnapshots struct {
 	// free returns the free space in bytes, of which lowWater are to stay free.
 	free     func() (uint64, error)
 	lowWater uint64
-	// refused is called for each snapshot that was refused or given up; it may be nil.
+	// refused is called for each snapshot that was refused or given up.
 	refused func()
 }
 
@@ -133,9 +133,7 @@ func (k *boundedSink) check(more uint64) error {
 	if k.written+more <= k.begin/smallPart || free >= k.snapshots.lowWater && more <= free-k.snapshots.lowWater {
 		return nil
 	}
-	if k.snapshots.refused != nil {
-		k.snapshots.refused()
-	}
+	k.snapshots.refused()
 	return fmt.Errorf("too little space for a snapshot: %s are free, of which %s are to stay free, and about %s more would be written",
 		bytesize.Size(free).Rounded(), bytesize.Size(k.snapshots.lowWater), bytesize.Size(more).Rounded())
 }

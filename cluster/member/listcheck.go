@@ -53,14 +53,9 @@ type ListCheck struct {
 	// Members returns all members, including removed ones.
 	Members func() []*raftlogv1.Member
 	Greeter Greeter
-	// Confirmed reports whether the node was confirmed since its start to be in this cluster.
-	// From then on Run only warns.
-	Confirmed func() bool
-	// Report is called after each round without an error, once the answers count: own means
-	// that a node of this cluster has answered, otherCluster that a node of another has.
-	Report func(own, otherCluster bool)
-	// Warn is called with the problems of the list that are no errors, when they change.
-	Warn func(warnings []string)
+	// State gets what the answers mean, once they count, and the problems of the list that are
+	// no errors, when they change. Once the node is confirmed, Run only warns.
+	State *ClusterCheck
 
 	// answers are the nodes' last answers; an answer without a cluster is no evidence.
 	answers map[Listed]listedAnswer
@@ -98,10 +93,10 @@ func (c ListCheck) Run(ctx context.Context) error {
 		}
 		if warnings := c.warnings(); !slices.Equal(warnings, last) {
 			last = warnings
-			c.Warn(warnings)
+			c.State.Warn(warnings)
 		}
 		if own, foreign := c.anyOwn(), len(last) > 0; own || !foreign || rounds >= firmRounds {
-			c.Report(own, foreign)
+			c.State.Report(own, foreign)
 		}
 		if len(c.open()) == 0 || !pause.For(ctx, wait) {
 			return nil
@@ -203,7 +198,7 @@ func (c ListCheck) allForeign() bool {
 // otherCluster returns an error if all nodes have been another cluster's since the given
 // time; zero means that they are not. A confirmed node never ends.
 func (c ListCheck) otherCluster(since time.Time) error {
-	if since.IsZero() || c.Confirmed() {
+	if since.IsZero() || c.State.Confirmed() {
 		return nil
 	}
 	foreign := c.foreign()

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/idnode/idnode/internal/pause"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -162,31 +165,31 @@ func (tt listTest) run(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	began := time.Now()
-	var warnings []string
-	reported, own, confirmedAt := false, false, never
-	// The node's own quorum counts once the answers do.
-	confirmed := func() bool {
-		now := time.Since(began)
-		if confirmedAt == never && reported && (own || now >= tt.quorum) {
-			confirmedAt = now
-		}
-		return confirmedAt != never
-	}
+	state := NewClusterCheck(slog.New(slog.DiscardHandler))
+	state.Begin()
 	servedAt := never
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for pause.For(watching, 100*time.Millisecond) {
+			if now := time.Since(began); now >= tt.quorum {
+				state.Quorum(true)
+			}
+			if state.Err() == nil && servedAt == never {
+				servedAt = time.Since(began)
+			}
+		}
+	})
 	check := ListCheck{
 		Self: func() *raftlogv1.Member { return testMember("B", 2) }, ClusterID: clusterOf(ownCluster), Listed: tt.list,
 		Members: func() []*raftlogv1.Member {
 			return append(tt.table, testMember("A", 1), testMember("B", 2), testMember("C", 3))
 		},
-		Greeter: fakeGreeter{began, tt.nodes}, Confirmed: confirmed, Warn: func(w []string) { warnings = w },
-		Report: func(o, f bool) {
-			reported, own = true, o
-			if (confirmed() || !f) && servedAt == never {
-				servedAt = time.Since(began)
-			}
-		},
+		Greeter: fakeGreeter{began, tt.nodes}, State: state,
 	}
 	err, ended := check.Run(ctx), time.Since(began)
+	stop()
+	watch.Wait()
 	if !errors.Is(err, ErrOtherCluster) {
 		if err != nil {
 			t.Fatal(err)
@@ -201,8 +204,8 @@ func (tt listTest) run(t *testing.T) {
 	}
 	soon("ended", ended, tt.ends)
 	soon("served", servedAt, tt.servesAt)
-	if got := strings.Contains(strings.Join(warnings, "\n"), "belongs to cluster 0202"); got != tt.warned {
-		t.Errorf("warnings %q", warnings)
+	if got := strings.Contains(strings.Join(state.Warnings(), "\n"), "belongs to cluster 0202"); got != tt.warned {
+		t.Errorf("warnings %q", state.Warnings())
 	}
 }
 
@@ -212,7 +215,7 @@ func TestListCheckNamesBothClusters(t *testing.T) {
 		check := ListCheck{
 			Self: func() *raftlogv1.Member { return testMember("B", 2) }, ClusterID: clusterOf(ownCluster), Listed: []Listed{{"A", "y1"}},
 			Members: func() []*raftlogv1.Member { return nil }, Greeter: fakeGreeter{time.Now(), map[string]listedNode{"y1": foreignFrom(0)}},
-			Confirmed: func() bool { return false }, Warn: func([]string) {}, Report: func(bool, bool) {},
+			State: NewClusterCheck(slog.New(slog.DiscardHandler)),
 		}
 		err := check.Run(t.Context())
 		for _, part := range []string{"0101", "0202", "A at y1", "--peer or --join"} {

@@ -30,9 +30,7 @@ func (p *Pinger) compare() {
 	for id, found := range p.divergence.Compare(time.Now(), p.cfg.States) {
 		p.cfg.Log.Error("another member's state differs from this node's", "member", p.tag(id),
 			"index", found.Index, "own_hash", hashText(found.Own), "its_hash", hashText(found.Other))
-		if p.cfg.OnDivergence != nil {
-			p.cfg.OnDivergence()
-		}
+		p.cfg.OnDivergence()
 	}
 }
 

@@ -1,8 +1,8 @@
 // Package peers is what a node knows of the other members, and how it keeps in touch with them.
 //
 // It owns the table of members as this node sees it, pings and what their answers tell, the
-// addresses at which members are dialled, greetings, what was seen of the members' disks, and
-// the check whether the node is of its callers' cluster. It neither leads nor proposes.
+// addresses at which members are dialled, greetings, and what was seen of the members' disks.
+// It neither leads nor proposes.
 package peers
 
 import (
@@ -39,10 +39,9 @@ type Config struct {
 	Listed []member.Listed
 	// Condition is this node's own answer to a ping.
 	Condition func() *peerv1.PingResponse
-	// OnDivergence is called for each member whose state begins to differ; it may be nil.
+	// OnDivergence is called for each member whose state begins to differ.
 	OnDivergence func()
-	// OnRemoved is called for each member that was removed and has left Raft's
-	// configuration; it may be nil.
+	// OnRemoved is called for each member that was removed and has left Raft's configuration.
 	OnRemoved func(*raftlogv1.Member)
 	Log       *slog.Logger
 }

@@ -79,7 +79,7 @@ func (w *Watch) disconnectMoved(before, now []*raftlogv1.Member) {
 			continue
 		}
 		w.cfg.Transport.Disconnect(member.ServerID(m.GetId()))
-		if leaves && w.cfg.OnRemoved != nil {
+		if leaves {
 			w.cfg.OnRemoved(m)
 		}
 	}

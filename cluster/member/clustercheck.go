@@ -1,4 +1,4 @@
-package peers
+package member
 
 import (
 	"errors"
@@ -14,6 +14,8 @@ type ClusterCheck struct {
 	// pending is set until the listed nodes' answers count, otherCluster while one of them
 	// belongs to another cluster, isConfirmed from the first answer of this cluster on.
 	pending, otherCluster, isConfirmed atomic.Bool
+	// judged is closed when the answers count.
+	judged chan struct{}
 	// warned is about listed nodes that are not of this cluster.
 	warned atomic.Pointer[[]string]
 	log    *slog.Logger
@@ -22,8 +24,12 @@ type ClusterCheck struct {
 // NewClusterCheck returns the check of a node that knows of no other cluster.
 func NewClusterCheck(log *slog.Logger) *ClusterCheck { return &ClusterCheck{log: log} }
 
-// Begin waits for the listed nodes' answers.
-func (s *ClusterCheck) Begin() { s.pending.Store(true) }
+// Begin waits for the listed nodes' answers. The channel is closed when they count.
+func (s *ClusterCheck) Begin() <-chan struct{} {
+	s.judged = make(chan struct{})
+	s.pending.Store(true)
+	return s.judged
+}
 
 // Confirmed reports whether the node is of its callers' cluster for certain.
 func (s *ClusterCheck) Confirmed() bool { return s.isConfirmed.Load() }
@@ -35,13 +41,16 @@ func (s *ClusterCheck) Warnings() []string {
 	return nil
 }
 
-// Report records the answers of the listed nodes.
+// Report records the answers of the listed nodes: own means that a node of this cluster has
+// answered, otherCluster that a node of another has.
 func (s *ClusterCheck) Report(own, otherCluster bool) {
 	if own {
 		s.isConfirmed.Store(true)
 	}
 	s.otherCluster.Store(otherCluster)
-	s.pending.Store(false)
+	if s.pending.Swap(false) {
+		close(s.judged)
+	}
 }
 
 // Quorum records that a quorum of the node's own cluster is in reach. A quorum of the
