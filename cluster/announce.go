@@ -52,8 +52,6 @@ type outage struct {
 	start, told bool
 }
 
-var _ commit.SessionOpener = (*announcer)(nil)
-
 // newAnnouncer completes a, whose dependencies are set, before the announcement of this start.
 func newAnnouncer(a *announcer) *announcer {
 	a.turn = disklock.New()

@@ -22,12 +22,11 @@ const (
 	DefaultSnapshotBytes    = 64 << 20
 	// DefaultStallLimit is far above a slow fsync and, with an election, below the five seconds
 	// after which a cluster with a hung disk must have a new leader.
-	DefaultStallLimit     = 3 * time.Second
-	DefaultLeaderPriority = 1
-	DefaultPromoteAfter   = 2 * time.Second
-	DefaultTrustWait      = time.Minute
-	DefaultFreeBytes      = 64 << 20
-	DefaultCallLimit      = 2100 * time.Millisecond
+	DefaultStallLimit   = 3 * time.Second
+	DefaultPromoteAfter = 2 * time.Second
+	DefaultTrustWait    = time.Minute
+	DefaultFreeBytes    = 64 << 20
+	DefaultCallLimit    = 2100 * time.Millisecond
 )
 
 const (
@@ -102,10 +101,9 @@ type Config struct {
 	// transfers leadership.
 	StallLimit time.Duration
 	// LeaderPriority is this node's: leadership goes to the voter with the greatest that
-	// has caught up, and with 0 this node leads only if no other voter can. nil means
-	// DefaultLeaderPriority. It is no part of the replicated state: members tell each other
-	// in their pings.
-	LeaderPriority *uint32
+	// has caught up, and with 0 this node leads only if no other voter can. It is no part of
+	// the replicated state: members tell each other in their pings.
+	LeaderPriority uint32
 	// PromoteAfter is how long a new member must keep up before it votes.
 	PromoteAfter time.Duration
 
@@ -163,9 +161,6 @@ func (c Config) withDefaults() Config {
 	c.SnapshotThreshold = cmp.Or(c.SnapshotThreshold, uint64(max(1, c.SnapshotBytes/entryReplay)))
 	c.TrailingLogs = cmp.Or(c.TrailingLogs, max(1, c.SnapshotThreshold/2))
 	c.StallLimit = cmp.Or(c.StallLimit, DefaultStallLimit)
-	if c.LeaderPriority == nil {
-		c.LeaderPriority = new(uint32(DefaultLeaderPriority))
-	}
 	c.PromoteAfter = cmp.Or(c.PromoteAfter, DefaultPromoteAfter)
 	c.TrustWait = cmp.Or(c.TrustWait, DefaultTrustWait)
 	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, DefaultFreeBytes)

@@ -191,7 +191,7 @@ func (e *engine) startWork() {
 func (e *engine) startCommit(stuck *raftguard.StuckTransfer) {
 	n, c := e.node, e.node.cfg
 	e.batcher = commit.NewBatcher(commit.BatcherConfig{
-		Log: commit.NewRaftLog(stuck.Watch(e.raft), leader.EnqueueTimeout), Logger: c.Logger,
+		Log: &commit.RaftLog{Applier: stuck.Watch(e.raft)}, Logger: c.Logger,
 		Header: func() (uint32, []byte) { return max(c.Registry.Format(), 1), n.ClusterID() },
 		Linger: linger, Events: c.Events.Entries, Now: c.Now,
 	})
@@ -227,7 +227,7 @@ func (e *engine) watch() {
 	roundTrip := func(id []byte) time.Duration { return e.pinger.Contact(id).RoundTrip }
 	e.leaderLoss = &leader.Loss{
 		Raft: e.raft, Transport: e.transport, Self: n.record.ID(), Voters: e.configuration.VotingMembers,
-		Full: n.space.Below, Slow: func() bool { return n.disk.Slow(time.Now()) }, Priority: *c.LeaderPriority,
+		Full: n.space.Below, Slow: func() bool { return n.disk.Slow(time.Now()) }, Priority: c.LeaderPriority,
 		Ask: e.pinger.Ask, RoundTrip: roundTrip, Heartbeat: c.Heartbeat, Lease: c.lease(), Log: n.log,
 	}
 	e.mainWatch = &raftguard.MainWatch{
@@ -242,7 +242,7 @@ func (e *engine) lead(stuck *raftguard.StuckTransfer) {
 		Ctx: n.lifecycle.ctx, Raft: e.raft, Transport: e.transport, Configuration: e.configuration, Record: n.record, Table: n.table,
 		Registry: c.Registry, State: c.StateMachine, Store: n.store, Peers: c.Peers, Batcher: e.batcher, Gatherer: e.gatherer,
 		Pinger: e.pinger, Space: n.space, Disk: n.disk, Stuck: stuck, Signal: e.signal, Now: c.Now, Heartbeat: c.Heartbeat,
-		Priority: *c.LeaderPriority, PromoteAfter: c.PromoteAfter, Log: n.log,
+		Priority: c.LeaderPriority, PromoteAfter: c.PromoteAfter, Log: n.log,
 	})
 }
 
@@ -250,8 +250,8 @@ func (e *engine) startReads() {
 	n, c := e.node, e.node.cfg
 	e.local = readindex.NewLocal(leaderReads{e})
 	e.reads = readindex.New(readindex.Config{
-		Self: n.record.Name(), Leaders: e.gatherer, Local: e.local, Remote: remoteReads{n},
-		State: c.StateMachine, Limit: c.LeaderWait,
+		Self: n.record.Name(), WaitLeader: e.gatherer.WaitLeader, Local: e.local, AskRemote: n.askReadIndex,
+		WaitApplied: c.StateMachine.WaitApplied, Limit: c.LeaderWait,
 	})
 }
 

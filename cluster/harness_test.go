@@ -135,7 +135,7 @@ func (s *server) open(change func(*cluster.Config)) {
 		DataDir: s.dir, Tag: s.tag, RaftListen: s.raft, Advertise: cluster.Addresses{GRPC: s.grpc, Raft: s.raft},
 		Network: wrappedTCP(s.link.wrap), Heartbeat: testHeartbeat, PromoteAfter: 300 * time.Millisecond,
 		StateMachine: state, TakeSnapshot: func() cluster.Snapshot { return state.Snapshot() }, Registry: state,
-		Peers: s.pool, Logger: log, LeaderWait: testCallLimit, CallLimit: testCallLimit,
+		Peers: s.pool, Logger: log, LeaderWait: testCallLimit, CallLimit: testCallLimit, LeaderPriority: 1,
 		OnRemoved: func(*raftlogv1.Member) {}, OnAnnounce: func(*raftlogv1.MemberResult) {},
 		Events: cluster.Events{
 			Forwarded: func() {}, Received: func() {}, LeaderChanged: func() {}, StateDiffers: func() {}, SnapshotRefused: func() {},

@@ -11,7 +11,7 @@ import (
 // away, and it again when it is back; the one with 0 never.
 func TestLeaderPriority(t *testing.T) {
 	priorities := map[string]uint32{"A": 0, "B": 1, "C": 2}
-	n := startNetwork(t, 3, func(c *cluster.Config) { c.LeaderPriority = new(priorities[c.Tag]) })
+	n := startNetwork(t, 3, func(c *cluster.Config) { c.LeaderPriority = priorities[c.Tag] })
 	a, b, c := n.servers[0], n.servers[1], n.servers[2]
 	leads := func(s *server) {
 		t.Helper()

@@ -104,7 +104,7 @@ func (n *Node) condition() *peerv1.PingResponse {
 	reply := &peerv1.PingResponse{
 		Id: n.record.ID(), AppliedIndex: n.cfg.StateMachine.AppliedIndex(),
 		StorageFull: n.space.Below(), StorageSlow: n.disk.Slow(time.Now()), Version: n.cfg.Version,
-		LeaderPriority: *n.cfg.LeaderPriority,
+		LeaderPriority: n.cfg.LeaderPriority,
 	}
 	if n.cfg.CertificateEnds != nil {
 		reply.CertificateEnds = n.cfg.CertificateEnds().Unix()

@@ -20,8 +20,6 @@ func (n *Node) Linearize(ctx context.Context) error {
 // leaderReads is Raft as package readindex asks it on the leader.
 type leaderReads struct{ *engine }
 
-var _ readindex.Raft = leaderReads{}
-
 func (r leaderReads) CommitIndex() uint64 { return r.raft.CommitIndex() }
 
 func (r leaderReads) Term() uint64 { return r.raft.CurrentTerm() }
@@ -40,14 +38,10 @@ func (r leaderReads) Verify(ctx context.Context) error {
 
 func (r leaderReads) Ready() (readindex.Ready, bool) { return r.leadership.Ready() }
 
-type remoteReads struct{ node *Node }
-
-var _ readindex.Remote = remoteReads{}
-
-func (r remoteReads) ReadIndex(ctx context.Context, leader string) (uint64, error) {
-	m, err := r.node.table.Leader(leader)
+func (n *Node) askReadIndex(ctx context.Context, leader string) (uint64, error) {
+	m, err := n.table.Leader(leader)
 	if err != nil {
 		return 0, err
 	}
-	return r.node.cfg.Peers.ReadIndex(ctx, m.GetTag(), m.GetGrpcAddress())
+	return n.cfg.Peers.ReadIndex(ctx, m.GetTag(), m.GetGrpcAddress())
 }

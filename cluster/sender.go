@@ -15,8 +15,6 @@ type sender struct {
 	name string
 }
 
-var _ commit.Sender = (*sender)(nil)
-
 // Send implements commit.Sender. One hop: a peer that does not lead refuses.
 func (s *sender) Send(ctx context.Context, leader string, group []byte) (raftlog.GroupResult, error) {
 	if leader == s.name {

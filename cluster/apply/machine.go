@@ -100,7 +100,7 @@ func (m *Machine) Snapshot() (raft.FSMSnapshot, error) {
 		return nil, err
 	}
 	m.bytes.frozen()
-	return frozen{ctx: m.ctx, snapshot: m.cfg.Freeze(), written: m.cfg.SnapshotWritten}, nil
+	return frozen{m, m.cfg.Freeze()}, nil
 }
 
 // Restore implements raft.FSM. A snapshot that cannot be read leaves a state
@@ -120,16 +120,14 @@ func (m *Machine) Restore(snapshot io.ReadCloser) error {
 }
 
 type frozen struct {
-	ctx      context.Context
+	machine  *Machine
 	snapshot Snapshot
-	// written learns of a snapshot that is whole; it may be nil.
-	written func(bytes int64, took time.Duration)
 }
 
 func (f frozen) Persist(sink raft.SnapshotSink) error {
 	failpoint.Hit(failpoint.SnapshotBefore)
 	started := time.Now()
-	n, err := f.snapshot.WriteTo(newPacedWriter(f.ctx, sink))
+	n, err := f.snapshot.WriteTo(newPacedWriter(f.machine.ctx, sink))
 	if err != nil {
 		_ = sink.Cancel() // The first error counts.
 		return err
@@ -139,8 +137,8 @@ func (f frozen) Persist(sink raft.SnapshotSink) error {
 		return err
 	}
 	failpoint.Hit(failpoint.SnapshotAfter)
-	if f.written != nil {
-		f.written(n, time.Since(started))
+	if written := f.machine.cfg.SnapshotWritten; written != nil {
+		written(n, time.Since(started))
 	}
 	return nil
 }

@@ -42,24 +42,19 @@ type Applier interface {
 	Apply(command []byte, timeout time.Duration) raft.ApplyFuture
 }
 
+// EnqueueTimeout is how long Raft's main loop may take to accept something. It accepts at once
+// unless its disk hangs, and then the store's watchdog ends the process.
+const EnqueueTimeout = 5 * time.Second
+
 // RaftLog is a Log on hashicorp/raft. The state machine's Apply must return
 // []raftlog.GroupResult, or an error.
-type RaftLog struct {
-	applier Applier
-	enqueue time.Duration
-}
-
-// NewRaftLog returns a Log whose entries wait at most enqueue for Raft to accept them. Raft
-// accepts an entry at once unless its main loop hangs.
-func NewRaftLog(applier Applier, enqueue time.Duration) *RaftLog {
-	return &RaftLog{applier: applier, enqueue: enqueue}
-}
+type RaftLog struct{ Applier }
 
 // Append implements Log. A goroutine waits for Raft's future; if Raft never resolves it,
 // which happens at shutdown, the goroutine stays until the process ends.
 func (l *RaftLog) Append(entry []byte) <-chan Appended {
 	done := make(chan Appended, 1)
-	go func() { done <- resolve(l.applier.Apply(entry, l.enqueue)) }()
+	go func() { done <- resolve(l.Apply(entry, EnqueueTimeout)) }()
 	return done
 }
 

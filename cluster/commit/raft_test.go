@@ -73,7 +73,7 @@ func TestRaftLogSaysWhatBecameOfAnEntry(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			a := <-NewRaftLog(test.apply, time.Second).Append(nil)
+			a := <-(&RaftLog{test.apply}).Append(nil)
 			if test.outcome == outcome.Applied {
 				if a.Err != nil || len(a.Results) != 1 {
 					t.Fatalf("got %v, %v", a.Results, a.Err)
@@ -110,7 +110,7 @@ func TestRaftItselfKeepsToTheTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := NewRaftLog(r, time.Second)
+	log := &RaftLog{r}
 	appendOne := func(entry []byte) ([]raftlog.GroupResult, error) {
 		a := <-log.Append(entry)
 		return a.Results, a.Err

@@ -20,10 +20,6 @@ import (
 )
 
 const (
-	// EnqueueTimeout is how long Raft's main loop may take to accept something. It
-	// accepts at once unless its disk hangs, and then the store's watchdog ends the
-	// process.
-	EnqueueTimeout = 5 * time.Second
 	// barrierTimeout bounds the wait for the entries of earlier leaders to be
 	// applied here. It covers a long log replayed after a restart.
 	barrierTimeout    = 60 * time.Second
@@ -78,7 +74,7 @@ func (l *Leadership) barrier(ctx context.Context) (uint64, error) {
 	defer cancel()
 	var future raft.Future
 	err := raftguard.Await(ctx, func() error {
-		future = l.cfg.Raft.Barrier(EnqueueTimeout)
+		future = l.cfg.Raft.Barrier(commit.EnqueueTimeout)
 		return future.Error()
 	})
 	if err != nil {
@@ -105,7 +101,7 @@ func (l *Leadership) form(ctx context.Context) error {
 	header := raftlog.Header{Format: 1, ClusterID: record.ClusterID, TimeUnixNano: l.cfg.Now().UnixNano()}
 	entry := raftlog.AppendEntry(nil, header, [][]byte{group})
 	select {
-	case formed := <-commit.NewRaftLog(l.cfg.Raft, EnqueueTimeout).Append(entry):
+	case formed := <-(&commit.RaftLog{Applier: l.cfg.Raft}).Append(entry):
 		if formed.Err != nil {
 			return fmt.Errorf("forming the cluster: %w", formed.Err)
 		}

@@ -218,8 +218,6 @@ func (r *reconciler) raiseFormat(ctx context.Context, members []*raftlogv1.Membe
 
 type configurator struct{ *Transfer }
 
-var _ raftServers = configurator{}
-
 func (c configurator) Configuration() ([]raft.Server, error) {
 	f := c.cfg.Raft.GetConfiguration()
 	return f.Configuration().Servers, f.Error()

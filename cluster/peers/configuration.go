@@ -104,8 +104,6 @@ func NewDirectory(table *Table, raft func() *raft.Raft) transport.Directory {
 	return directory{table, raft}
 }
 
-var _ transport.Directory = directory{}
-
 // Lookup implements transport.Directory. A removed member whose vote still counts is returned
 // as present. Before Raft runs here, that is not known, and a removed member is unknown:
 // returned as removed, its node would end.

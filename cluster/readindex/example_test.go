@@ -43,13 +43,13 @@ const self = "follower"
 
 type follower struct{ applied uint64 }
 
-// WaitLeader implements readindex.Leaders.
+// WaitLeader is Config.WaitLeader.
 func (f *follower) WaitLeader(context.Context) (string, error) { return "leader", nil }
 
-// ReadIndex implements readindex.Remote: the call to the leader.
+// ReadIndex is Config.AskRemote: the call to the leader.
 func (f *follower) ReadIndex(context.Context, string) (uint64, error) { return 12, nil }
 
-// WaitApplied implements readindex.State. Here the log is applied on demand.
+// WaitApplied is Config.WaitApplied. Here the log is applied on demand.
 func (f *follower) WaitApplied(_ context.Context, index uint64) error {
 	f.applied = max(f.applied, index)
 	return nil
@@ -60,7 +60,9 @@ func ExampleReader() {
 	node := &follower{applied: 7}
 	local := readindex.NewLocal(notLeading{})
 	defer local.Close()
-	reader := readindex.New(readindex.Config{Self: self, Leaders: node, Local: local, Remote: node, State: node, Limit: time.Second})
+	reader := readindex.New(readindex.Config{
+		Self: self, WaitLeader: node.WaitLeader, Local: local, AskRemote: node.ReadIndex, WaitApplied: node.WaitApplied, Limit: time.Second,
+	})
 	defer reader.Close()
 
 	fmt.Println(reader.Linearize(context.Background()))

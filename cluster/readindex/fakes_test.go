@@ -110,7 +110,7 @@ func want(t *testing.T, err error, reason outcome.Reason) {
 	}
 }
 
-// leaders is a Leaders in a test's hands.
+// leaders is WaitLeader in a test's hands.
 type leaders struct {
 	mu     sync.Mutex
 	leader string
@@ -125,10 +125,8 @@ func (l *leaders) WaitLeader(context.Context) (string, error) {
 	return l.leader, l.err
 }
 
-// remote is a Remote that answers through a function.
+// remote is AskRemote in a test's hands.
 type remote func(ctx context.Context, leader string) (uint64, error)
-
-func (r remote) ReadIndex(ctx context.Context, leader string) (uint64, error) { return r(ctx, leader) }
 
 // state is a State that has applied everything up to an index.
 type state struct {
@@ -177,11 +175,12 @@ func newRig(t *testing.T, ask remote) *rig {
 	t.Helper()
 	r := &rig{raft: newFakeRaft(), leaders: &leaders{leader: "self"}, state: &state{changed: make(chan struct{})}}
 	r.local = NewLocal(r.raft)
-	cfg := Config{Self: "self", Leaders: r.leaders, Local: r.local, Remote: ask, State: r.state, Limit: limit}
 	if ask == nil {
-		cfg.Remote = remote(func(context.Context, string) (uint64, error) { return 0, errBroken })
+		ask = func(context.Context, string) (uint64, error) { return 0, errBroken }
 	}
-	r.reader = New(cfg)
+	r.reader = New(Config{
+		Self: "self", WaitLeader: r.leaders.WaitLeader, Local: r.local, AskRemote: ask, WaitApplied: r.state.WaitApplied, Limit: limit,
+	})
 	t.Cleanup(func() {
 		r.reader.Close()
 		r.local.Close()

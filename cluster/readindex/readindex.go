@@ -36,36 +36,21 @@ const (
 	lastBackoff  = 100 * time.Millisecond
 )
 
-// Leaders finds the leader. *commit.Gatherer implements it.
-type Leaders interface {
-	// WaitLeader waits for a leader with a quorum and returns its Raft id, or an
-	// *outcome.Error.
-	WaitLeader(ctx context.Context) (string, error)
-}
-
-// Remote asks another node, which leads, for a read index. Its answer must come
-// from a round that began after the call, as Local.ReadIndex gives it.
-type Remote interface {
-	// ReadIndex returns the index, or an *outcome.Error. It returns soon after
-	// ctx ended.
-	ReadIndex(ctx context.Context, leader string) (uint64, error)
-}
-
-// State is the local state machine.
-type State interface {
-	// WaitApplied waits until everything up to index is applied. It returns an
-	// error only if ctx ended, or if the index will not be reached.
-	WaitApplied(ctx context.Context, index uint64) error
-}
-
 // Config is what a Reader needs: all of it.
 type Config struct {
-	// Self is this node's Raft id, as Leaders returns it.
-	Self    string
-	Leaders Leaders
-	Local   *Local
-	Remote  Remote
-	State   State
+	// Self is this node's Raft id.
+	Self string
+	// WaitLeader waits for a leader with a quorum and returns its Raft id, or an
+	// *outcome.Error: see commit.Gatherer.
+	WaitLeader func(ctx context.Context) (string, error)
+	Local      *Local
+	// AskRemote asks another node, which leads, for a read index. The index must come from a
+	// round that began after the call, as Local.ReadIndex gives it. AskRemote returns soon
+	// after ctx ended. Its errors are *outcome.Error.
+	AskRemote func(ctx context.Context, leader string) (uint64, error)
+	// WaitApplied waits until the local state machine has applied everything up to index. It
+	// returns an error only if ctx ended, or if the index will not be reached.
+	WaitApplied func(ctx context.Context, index uint64) error
 	// Limit bounds the retries of a round, and with a quarter more also the wait of a
 	// read for the local state. It must be longer than an election, and equals the wait
 	// of writes for a leader.
@@ -107,7 +92,7 @@ func (r *Reader) waitApplied(ctx context.Context, index uint64, until time.Time)
 	}
 	bounded, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	err := r.cfg.State.WaitApplied(bounded, index)
+	err := r.cfg.WaitApplied(bounded, index)
 	switch {
 	case err == nil:
 		return nil
@@ -126,7 +111,7 @@ var errBehind = errors.New("this node did not catch up with its leader in time")
 func (r *Reader) find(ctx context.Context) (uint64, error) {
 	deadline := time.Now().Add(r.cfg.Limit)
 	for backoff := firstBackoff; ; backoff = min(2*backoff, lastBackoff) {
-		leader, err := r.cfg.Leaders.WaitLeader(ctx)
+		leader, err := r.cfg.WaitLeader(ctx)
 		if err != nil {
 			return 0, readError(err)
 		}
@@ -147,7 +132,7 @@ func (r *Reader) ask(ctx context.Context, leader string) (uint64, error) {
 	if leader == r.cfg.Self {
 		return r.cfg.Local.ReadIndex(ctx)
 	}
-	return r.cfg.Remote.ReadIndex(ctx, leader)
+	return r.cfg.AskRemote(ctx, leader)
 }
 
 // giveUpError is the waiters' error when retries failed.

@@ -55,8 +55,6 @@ type Snapshots struct {
 	record func(index uint64) error
 }
 
-var _ raft.SnapshotStore = (*Snapshots)(nil)
-
 func openSnapshots(cfg Config, guard *guard) (*Snapshots, error) {
 	dir := filepath.Join(cfg.Dir, snapshotDir)
 	if err := os.MkdirAll(dir, dirMode); err != nil {

@@ -119,11 +119,6 @@ type Store struct {
 	snapshots *Snapshots
 }
 
-var (
-	_ raft.LogStore    = (*Store)(nil)
-	_ raft.StableStore = (*Store)(nil)
-)
-
 // Open opens or creates the store and reads all of it once. It returns ErrInUse,
 // ErrForeign, ErrMissing or ErrCorrupt, wrapped, and may have called Fatal; a
 // node that cannot open its store ends either way.

@@ -41,8 +41,6 @@ type stream struct {
 	work sync.WaitGroup
 }
 
-var _ raft.StreamLayer = (*stream)(nil)
-
 func newStream(cfg Config) *stream {
 	ctx, cancel := context.WithCancel(context.Background())
 	local, _ := nodeid.Parse(cfg.LocalID)

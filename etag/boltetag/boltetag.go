@@ -65,8 +65,6 @@ type Store struct {
 	mark *boltfile.Mark
 }
 
-var _ etag.Store = (*Store)(nil)
-
 // Open opens the file at path, or creates it; its folder must exist. It reads and checks
 // the whole file. It returns ErrInUse, ErrOtherNode, ErrMissing, an error that
 // wraps etag.ErrCorrupt, or the file system's error.

@@ -19,7 +19,6 @@ func TestDefaultsAreThoseOfTheParts(t *testing.T) {
 	want.HeartbeatTimeout = cluster.DefaultHeartbeat
 	want.SnapshotBytes = cluster.DefaultSnapshotBytes
 	want.StorageWatchdog = cluster.DefaultStallLimit
-	want.LeaderPriority = cluster.DefaultLeaderPriority
 	want.StorageLowMark = cluster.DefaultFreeBytes
 	want.CallTimeout = service.DefaultCallTimeout
 	want.MaxInFlight = service.DefaultMaxInFlight

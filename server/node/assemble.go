@@ -132,7 +132,7 @@ func (n *Node) openCluster() error {
 		Heartbeat:        c.HeartbeatTimeout,
 		SnapshotInterval: tuned.SnapshotInterval, SnapshotThreshold: tuned.SnapshotThreshold, SnapshotBytes: int64(c.SnapshotBytes),
 		TrailingLogs: tuned.TrailingLogs,
-		Now:          n.opts.Now, LeaderWait: tuned.LeaderWait, StallLimit: c.StorageWatchdog, LeaderPriority: new(uint32(c.LeaderPriority)),
+		Now:          n.opts.Now, LeaderWait: tuned.LeaderWait, StallLimit: c.StorageWatchdog, LeaderPriority: uint32(c.LeaderPriority),
 		MinFreeBytes: uint64(c.StorageLowMark),
 		StateMachine: machine, TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
 		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, OnRemoved: n.disconnect, CallLimit: c.CallTimeout,

@@ -83,8 +83,6 @@ type entryRef struct {
 	extent
 }
 
-var _ raft.LogStore = (*Log)(nil)
-
 // Range returns the first and the last index, zeros for a log without entries.
 func (l *Log) Range() (first, last uint64) {
 	l.mu.RLock()
