@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/cluster/commit"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/freeport"
@@ -138,6 +139,11 @@ func (s *server) open(change func(*cluster.Config)) {
 		Peers: s.pool, Logger: log, LeaderWait: testCallLimit, CallLimit: testCallLimit, LeaderPriority: 1,
 		OnRemoved: func(*raftlogv1.Member) {}, OnAnnounce: func(*raftlogv1.MemberResult) {},
 		Events: cluster.Events{
+			Groups: commit.Events{
+				Cut: func(int, time.Duration) {}, Answered: func(int, int, int, time.Duration) {},
+				GivenUp: func(int, error) {}, SessionOpened: func(uint64) {},
+			},
+			Entries:   commit.BatcherEvents{Appending: func() {}, Appended: func(int, int, int, time.Duration, error) {}},
 			Forwarded: func() {}, Received: func() {}, LeaderChanged: func() {}, StateDiffers: func() {}, SnapshotRefused: func() {},
 		},
 	}

@@ -41,8 +41,8 @@ func (w *quorumWatch) run(ctx context.Context) {
 
 func (w *quorumWatch) look(ctx context.Context) {
 	_, id := w.raft.LeaderWithID()
-	if term, newer := w.transport.Leader(); term > w.raft.CurrentTerm() {
-		id = newer // Raft's main goroutine waits for its disk, and has not read the request yet.
+	if newest := w.transport.Contact(); newest.Term > w.raft.CurrentTerm() {
+		id = newest.Leader // Raft's main goroutine waits for its disk, and has not read the request yet.
 	}
 	leader, name := string(id), w.node.record.Name()
 	w.leaders.observe(leader)

@@ -71,7 +71,7 @@ func newBatcherRig(t *testing.T, change func(*BatcherConfig)) *batcherRig {
 	t.Helper()
 	r := &batcherRig{t: t, log: make(manualLog, 64)}
 	cfg := BatcherConfig{
-		Log: r.log, Logger: discard,
+		Log: r.log, Logger: discard, Events: untoldEntries,
 		Header: func() (uint32, []byte) { r.headers++; return raftlog.FormatVersion, []byte("cluster") },
 		Now:    func() time.Time { r.clocks++; return time.Unix(0, 42) },
 	}

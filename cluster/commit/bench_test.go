@@ -47,7 +47,7 @@ func (s batcherSender) Send(ctx context.Context, _ string, group []byte) (raftlo
 }
 
 func benchmarkPropose(b *testing.B, sender Sender, goroutines int) {
-	g := New(Config{Sender: sender, Opener: fixedOpener{}, Logger: discard, ResultBound: noResults})
+	g := New(Config{Sender: sender, Opener: fixedOpener{}, Logger: discard, Events: untold, ResultBound: noResults})
 	g.SetQuorum(true)
 	g.SetLeader("a")
 	defer g.Close(context.Background())
@@ -89,7 +89,7 @@ func BenchmarkProposeBatched(b *testing.B) {
 	for _, n := range []int{1, 64, 512, 4096} {
 		b.Run(fmt.Sprintf("callers=%d", n), func(b *testing.B) {
 			m := NewBatcher(BatcherConfig{
-				Log: echoLog{}, Logger: discard, Now: time.Now,
+				Log: echoLog{}, Logger: discard, Events: untoldEntries, Now: time.Now,
 				Header: func() (uint32, []byte) { return raftlog.FormatVersion, []byte("0123456789abcdef") },
 			})
 			defer m.Close(context.Background())

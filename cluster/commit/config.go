@@ -38,8 +38,7 @@ type SessionOpener interface {
 	Open(ctx context.Context) (session uint64, origin []byte, err error)
 }
 
-// Events are callbacks for metrics. A nil function is not called. They run on the
-// Gatherer's goroutines and must be quick.
+// Events are callbacks for metrics. They run on the Gatherer's goroutines and must be quick.
 type Events struct {
 	// Cut is called for each group before its first attempt. waited is a lower bound of
 	// how long its oldest operation has waited.
@@ -50,12 +49,12 @@ type Events struct {
 	// caller's own context.
 	GivenUp       func(operations int, err error)
 	SessionOpened func(session uint64)
-	// StartSpan starts the span of each group, from its cut until it is settled.
+	// StartSpan, if set, starts the span of each group, from its cut until it is settled.
 	StartSpan StartSpan
 }
 
-// Config is what a Gatherer needs: Sender, Opener, Logger and ResultBound. Zero values of the
-// others get defaults.
+// Config is what a Gatherer needs: Sender, Opener, Logger, Events and ResultBound. Zero values
+// of the others get defaults.
 type Config struct {
 	Sender Sender
 	Opener SessionOpener
@@ -140,20 +139,20 @@ type Appended struct {
 	Err error
 }
 
-// BatcherEvents are callbacks for metrics. A nil function is not called. They run on the
-// Batcher's goroutines and must be quick.
+// BatcherEvents are callbacks for metrics. They run on the Batcher's goroutines and must be
+// quick.
 type BatcherEvents struct {
 	// Appending is called for each entry that is about to be proposed.
 	Appending func()
 	// Appended is called once after each call of Appending, with the entry's outcome; err
 	// is nil if the entry was applied.
 	Appended func(groups, operations, bytes int, took time.Duration, err error)
-	// StartSpan starts the span of each entry, from its proposal until it was applied.
+	// StartSpan, if set, starts the span of each entry, from its proposal until it was applied.
 	StartSpan StartSpan
 }
 
-// BatcherConfig is what a Batcher needs: Log, Logger, Header and Now. Zero values of the others
-// get defaults.
+// BatcherConfig is what a Batcher needs: Log, Logger, Events, Header and Now. Zero values of the
+// others get defaults.
 type BatcherConfig struct {
 	Log    Log
 	Logger *slog.Logger

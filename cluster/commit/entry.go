@@ -73,18 +73,14 @@ func (b *Batcher) entry(groups [][]byte) []byte {
 func (b *Batcher) append(r *leadership, submissions []*submission, entry []byte) {
 	started := time.Now()
 	span := b.startSpan(submissions)
-	if b.cfg.Events.Appending != nil {
-		b.cfg.Events.Appending()
-	}
+	b.cfg.Events.Appending()
 	results, err := b.await(r, b.cfg.Log.Append(entry))
 	took := time.Since(started)
 	if err == nil && len(results) != len(submissions) {
 		b.cfg.Logger.Error("the log's answer does not fit the entry", "groups", len(submissions), "results", len(results))
 		err = outcome.NewUnknown(outcome.Unspecified, errBadAnswer)
 	}
-	if b.cfg.Events.Appended != nil {
-		b.cfg.Events.Appended(len(submissions), operationsOf(submissions), len(entry), took, err)
-	}
+	b.cfg.Events.Appended(len(submissions), operationsOf(submissions), len(entry), took, err)
 	endSpan(span, err)
 	b.mu.Lock()
 	b.expect(len(submissions), took)

@@ -17,13 +17,11 @@ func TestEventsOfAGatherer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var told []string
 		r := newRig(t, func(c *Config) {
-			c.Events = Events{
-				Cut: func(operations int, waited time.Duration) {
-					told = append(told, fmt.Sprintf("%d cut after %v", operations, waited))
-				},
-				Answered: func(operations, _, attempts int, took time.Duration) {
-					told = append(told, fmt.Sprintf("%d answered after %v in %d", operations, took, attempts))
-				},
+			c.Events.Cut = func(operations int, waited time.Duration) {
+				told = append(told, fmt.Sprintf("%d cut after %v", operations, waited))
+			}
+			c.Events.Answered = func(operations, _, attempts int, took time.Duration) {
+				told = append(told, fmt.Sprintf("%d answered after %v in %d", operations, took, attempts))
 			}
 		})
 		first := r.propose(bg, "a")

@@ -47,6 +47,15 @@ func (opener) Open(context.Context) (session uint64, origin []byte, err error) {
 	return 1, make([]byte, 16), nil
 }
 
+// Events that nobody counts.
+var (
+	untold = commit.Events{
+		Cut: func(int, time.Duration) {}, Answered: func(int, int, int, time.Duration) {},
+		GivenUp: func(int, error) {}, SessionOpened: func(uint64) {},
+	}
+	untoldEntries = commit.BatcherEvents{Appending: func() {}, Appended: func(int, int, int, time.Duration, error) {}}
+)
+
 // A node gathers its callers' operations and sends them to the leader, which makes log
 // entries of them. Here one node is both.
 func Example() {
@@ -54,13 +63,14 @@ func Example() {
 	batcher := commit.NewBatcher(commit.BatcherConfig{
 		Log:    &memoryLog{},
 		Logger: slog.New(slog.DiscardHandler),
+		Events: untoldEntries,
 		Header: func() (format uint32, clusterID []byte) { return raftlog.FormatVersion, make([]byte, 16) },
 		Now:    time.Now,
 	})
 	defer batcher.Close(ctx)
 	gatherer := commit.New(commit.Config{
 		Sender: local{batcher}, Opener: opener{}, Logger: slog.New(slog.DiscardHandler), LeaderWait: time.Millisecond,
-		ResultBound: func([]byte) int { return 0 },
+		Events: untold, ResultBound: func([]byte) int { return 0 },
 	})
 	defer gatherer.Close(ctx)
 

@@ -14,6 +14,15 @@ import (
 
 var discard = slog.New(slog.DiscardHandler)
 
+// Events that nobody counts.
+var (
+	untold = Events{
+		Cut: func(int, time.Duration) {}, Answered: func(int, int, int, time.Duration) {},
+		GivenUp: func(int, error) {}, SessionOpened: func(uint64) {},
+	}
+	untoldEntries = BatcherEvents{Appending: func() {}, Appended: func(int, int, int, time.Duration, error) {}}
+)
+
 // noResults bounds results as if they did not count.
 func noResults([]byte) int { return 0 }
 
@@ -120,7 +129,7 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 func newLeaderlessRig(t *testing.T, change func(*Config)) *rig {
 	t.Helper()
 	r := &rig{t: t, sender: make(manualSender), opener: &countingOpener{}}
-	cfg := Config{Sender: r.sender, Opener: r.opener, Logger: discard, ResultBound: noResults}
+	cfg := Config{Sender: r.sender, Opener: r.opener, Logger: discard, Events: untold, ResultBound: noResults}
 	if change != nil {
 		change(&cfg)
 	}

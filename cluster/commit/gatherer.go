@@ -220,9 +220,7 @@ func (g *Gatherer) fail(waiters []*waiter, err error) {
 	if len(waiters) == 0 {
 		return
 	}
-	if g.cfg.Events.GivenUp != nil {
-		g.cfg.Events.GivenUp(len(waiters), err)
-	}
+	g.cfg.Events.GivenUp(len(waiters), err)
 	for _, w := range waiters {
 		w.answer(nil, err)
 	}

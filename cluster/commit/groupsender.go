@@ -78,9 +78,7 @@ func (s *groupSender) next() (group, bool) {
 		default:
 			gr := s.cut()
 			g.mu.Unlock()
-			if g.cfg.Events.Cut != nil {
-				g.cfg.Events.Cut(len(s.operations), gr.waited)
-			}
+			g.cfg.Events.Cut(len(s.operations), gr.waited)
 			s.encode(&gr)
 			s.startSpan(&gr)
 			return gr, true

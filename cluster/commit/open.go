@@ -31,9 +31,7 @@ func (g *Gatherer) openOne() (uint64, []byte, error) {
 		return 0, nil, err
 	}
 	g.cfg.Logger.Info("opened a session", "session", number)
-	if g.cfg.Events.SessionOpened != nil {
-		g.cfg.Events.SessionOpened(number)
-	}
+	g.cfg.Events.SessionOpened(number)
 	return number, origin, nil
 }
 

@@ -45,9 +45,7 @@ func (s *groupSender) deliver(gr *group, results [][]byte) {
 	for i, w := range waiters {
 		w.answer(results[i], nil)
 	}
-	if g.cfg.Events.Answered != nil {
-		g.cfg.Events.Answered(len(results), gr.size, gr.attempts, took)
-	}
+	g.cfg.Events.Answered(len(results), gr.size, gr.attempts, took)
 }
 
 // hold waits before a group whose outcome is unknown is sent again. It does not wait the

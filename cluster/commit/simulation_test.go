@@ -276,12 +276,12 @@ func newSimulation(t *testing.T, f faults, seed uint64) *simulation {
 		s.nodes = append(s.nodes, n)
 		n.batcher = NewBatcher(BatcherConfig{
 			Log: n, Header: func() (uint32, []byte) { return 1, []byte("cluster") },
-			Logger: discard, Now: time.Now, AnswerTimeout: time.Second, Linger: time.Duration(i) * time.Millisecond,
+			Logger: discard, Events: untoldEntries, Now: time.Now, AnswerTimeout: time.Second, Linger: time.Duration(i) * time.Millisecond,
 		})
 	}
 	for i, n := range s.nodes {
 		g := New(Config{
-			Sender: n, Opener: n, Logger: discard, ResultBound: noResults,
+			Sender: n, Opener: n, Logger: discard, Events: untold, ResultBound: noResults,
 			MaxOperations: 4, LingerMin: 2, Linger: time.Duration(i) * time.Millisecond,
 			SendTimeout: 2 * time.Second, GiveUp: 5 * time.Second, CallLimit: time.Duration(i) * 3 * time.Second,
 		})

@@ -38,8 +38,7 @@ func (t *Transfer) leaveSlowDisk() duty.Duty {
 }
 
 func (t *Transfer) replaced(term uint64) bool {
-	newest, _ := t.cfg.Transport.Leader()
-	return newest > term
+	return t.cfg.Transport.Contact().Term > term
 }
 
 // majorityWithoutSelf reports whether the other voters whose disks are not slow are a

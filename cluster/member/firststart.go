@@ -45,7 +45,7 @@ type FirstStart struct {
 	Peers   map[string]string
 	Greeter Greeter
 	Logger  *slog.Logger
-	// Tell, if set, is called after each round with the reason why the cluster is not formed.
+	// Tell is called after each round with the reason why the cluster is not formed.
 	Tell func(error)
 }
 
@@ -62,9 +62,7 @@ func (s FirstStart) Run(ctx context.Context) (Place, error) {
 			return place, err
 		}
 		complaints.Log("the cluster is not formed yet", err)
-		if s.Tell != nil {
-			s.Tell(err)
-		}
+		s.Tell(err)
 		if !pause.For(ctx, firstPause) {
 			return Place{}, fmt.Errorf("member: first start: %w: %w", context.Cause(ctx), err)
 		}

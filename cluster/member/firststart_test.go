@@ -66,7 +66,7 @@ func (v *fakePeers) start(ctx context.Context, tag string) error {
 	n.up = true
 	self, peers := n.self, n.peers
 	v.mu.Unlock()
-	place, err := FirstStart{Self: self, Peers: peers, Greeter: v, Logger: slog.New(slog.DiscardHandler)}.Run(ctx)
+	place, err := FirstStart{Self: self, Peers: peers, Greeter: v, Logger: slog.New(slog.DiscardHandler), Tell: func(error) {}}.Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func TestFirstStartEndsWithTheFirstAnswerFromACluster(t *testing.T) {
 		began := time.Now()
 		place, err := FirstStart{
 			Self: v.nodes["C"].self, Peers: v.peers, Greeter: silent{v, "B"},
-			Logger: slog.New(slog.DiscardHandler),
+			Logger: slog.New(slog.DiscardHandler), Tell: func(error) {},
 		}.Run(t.Context())
 		if took := time.Since(began); err != nil || took > 0 || place.Tag != "C" {
 			t.Errorf("after %v: %+v, %v", took, place, err)

@@ -36,7 +36,7 @@ type Join struct {
 	Token  string
 	Joiner Joiner
 	Logger *slog.Logger
-	// Tell, if set, is called with the error of each request.
+	// Tell is called with the error of each request.
 	Tell func(error)
 }
 
@@ -55,9 +55,7 @@ func (j Join) Run(ctx context.Context) (Place, error) {
 			return place, err
 		}
 		complaints.Log("not joined yet", err)
-		if j.Tell != nil {
-			j.Tell(err)
-		}
+		j.Tell(err)
 		if !pause.For(ctx, wait) {
 			return Place{}, fmt.Errorf("member: joining: %w: %w", context.Cause(ctx), err)
 		}

@@ -66,7 +66,7 @@ func TestJoin(t *testing.T) {
 				self := testMember("", 4)
 				place, err := Join{
 					Self: self, Addresses: []string{"A:7400", "B:7400"}, Joiner: d,
-					Logger: slog.New(slog.DiscardHandler),
+					Logger: slog.New(slog.DiscardHandler), Tell: func(error) {},
 				}.Run(t.Context())
 				if !errors.Is(err, tt.want) {
 					t.Fatalf("error %v, want %v", err, tt.want)
@@ -85,7 +85,7 @@ func TestJoin(t *testing.T) {
 // TestJoinRefusedForGood reports what the cluster said.
 func TestJoinRefusedForGood(t *testing.T) {
 	d := &scriptedJoiner{script: []error{refused(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID)}}
-	_, err := Join{Self: testMember("", 4), Addresses: []string{"A:7400"}, Joiner: d, Logger: slog.New(slog.DiscardHandler)}.Run(t.Context())
+	_, err := Join{Self: testMember("", 4), Addresses: []string{"A:7400"}, Joiner: d, Logger: slog.New(slog.DiscardHandler), Tell: func(error) {}}.Run(t.Context())
 	var r *op.RefusedError
 	if !errors.As(err, &r) {
 		t.Errorf("error %v, want a refusal", err)
@@ -104,7 +104,7 @@ func TestJoinEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		_, err := Join{
 			Self: testMember("", 4), Addresses: []string{"A:7400", "B:7400"}, Joiner: d,
-			Logger: slog.New(slog.DiscardHandler),
+			Logger: slog.New(slog.DiscardHandler), Tell: func(error) {},
 		}.Run(ctx)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v, want the deadline", err)

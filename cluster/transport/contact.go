@@ -23,18 +23,12 @@ type Contact struct {
 	Connected bool
 }
 
-// Contact returns this process's contact with the leader.
+// Contact returns this process's contact with the newest leader; its Term is 0 if there was
+// none. Raft on this node may not have read the leader's request yet.
 func (t *Transport) Contact() Contact {
 	c := t.inbound.contact()
 	c.Connected = c.Term > 0 && t.stream.conns.connected(string(c.Leader))
 	return c
-}
-
-// Leader returns the newest term in which a leader's request was seen, and that leader; 0
-// if there was no request. Raft on this node may not have read the request yet.
-func (t *Transport) Leader() (term uint64, id raft.ServerID) {
-	c := t.inbound.contact()
-	return c.Term, c.Leader
 }
 
 // Lost returns a channel that gets a value after the last connection from a member was
