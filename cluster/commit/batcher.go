@@ -94,7 +94,7 @@ func (b *Batcher) begin(r *leadership) {
 
 // StepDown ends the leadership. When it returns, queued groups have been refused as
 // NotApplied(NotLeader); groups in an entry get Unknown(LeadershipLost) unless the log
-// reports their outcome within Grace.
+// reports their outcome soon.
 func (b *Batcher) StepDown() {
 	b.mu.Lock()
 	r := b.leadership

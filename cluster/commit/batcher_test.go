@@ -224,11 +224,11 @@ func TestTheEndOfALeadership(t *testing.T) {
 	}{
 		{
 			"stepped down, nothing heard", func(r *batcherRig, _ context.CancelFunc, _ appended) { r.m.StepDown() },
-			outcome.Unknown, outcome.LeadershipLost, DefaultGrace,
+			outcome.Unknown, outcome.LeadershipLost, grace,
 		},
 		{
 			"context ended, nothing heard", func(_ *batcherRig, cancel context.CancelFunc, _ appended) { cancel() },
-			outcome.Unknown, outcome.LeadershipLost, DefaultGrace,
+			outcome.Unknown, outcome.LeadershipLost, grace,
 		},
 		{
 			"applied all the same", func(r *batcherRig, _ context.CancelFunc, a appended) { r.m.StepDown(); a.apply() },
@@ -245,7 +245,7 @@ func TestTheEndOfALeadership(t *testing.T) {
 		}, outcome.Unknown, outcome.Unspecified, 0},
 		{
 			"another leadership begins", func(r *batcherRig, _ context.CancelFunc, _ appended) { r.m.Lead(bg) },
-			outcome.Unknown, outcome.LeadershipLost, DefaultGrace,
+			outcome.Unknown, outcome.LeadershipLost, grace,
 		},
 	}
 	for _, test := range tests {

@@ -116,7 +116,9 @@ const (
 	DefaultQueueGroups   = 1024
 	DefaultBatcherBytes  = 32 << 20
 	DefaultAnswerTimeout = 4 * time.Second
-	DefaultGrace         = 100 * time.Millisecond
+	// grace bounds the wait for the outcome of entries in flight after leadership was lost.
+	// Raft resolves them within milliseconds.
+	grace = 100 * time.Millisecond
 )
 
 // HoldLimit bounds how long groups wait for a new leader to commit its first entry. It is
@@ -175,9 +177,6 @@ type BatcherConfig struct {
 	// AnswerTimeout bounds the wait for an entry's outcome. It must be longer than a slow
 	// disk's sync takes, and should be shorter than Config.SendTimeout.
 	AnswerTimeout time.Duration
-	// Grace bounds the wait for the outcome of entries in flight after leadership was lost.
-	// Raft resolves them within milliseconds.
-	Grace time.Duration
 }
 
 func (c BatcherConfig) withDefaults() BatcherConfig {
@@ -185,7 +184,6 @@ func (c BatcherConfig) withDefaults() BatcherConfig {
 	c.QueueGroups = cmp.Or(c.QueueGroups, DefaultQueueGroups)
 	c.QueueBytes = cmp.Or(c.QueueBytes, max(DefaultBatcherBytes, c.MaxEntryBytes))
 	c.AnswerTimeout = cmp.Or(c.AnswerTimeout, DefaultAnswerTimeout)
-	c.Grace = cmp.Or(c.Grace, DefaultGrace)
 	return c
 }
 

@@ -117,10 +117,10 @@ func operationsOf(submissions []*submission) int {
 var errNoAnswer = errors.New("no answer from the log in time")
 
 // await waits for the outcome of an entry, at most for AnswerTimeout, and at most for
-// Grace once the leadership has ended. Raft may never resolve a proposal (hashicorp/raft
+// grace once the leadership has ended. Raft may never resolve a proposal (hashicorp/raft
 // issue 498), so the wait does not depend on Raft alone. The error is an *outcome.Error.
 //
-// The Grace: entries that a majority had before the leadership ended still resolve as applied,
+// The grace: entries that a majority had before the leadership ended still resolve as applied,
 // and refusals as not applied; both are better answers than Unknown.
 func (b *Batcher) await(r *leadership, appended <-chan Appended) ([]raftlog.GroupResult, error) {
 	timeout := time.NewTimer(b.cfg.AnswerTimeout)
@@ -131,7 +131,7 @@ func (b *Batcher) await(r *leadership, appended <-chan Appended) ([]raftlog.Grou
 		case a := <-appended:
 			return a.Results, a.Err
 		case <-ended:
-			timeout.Reset(b.cfg.Grace)
+			timeout.Reset(grace)
 			reason, ended = outcome.LeadershipLost, nil
 		case <-timeout.C:
 			return nil, outcome.NewUnknown(reason, errNoAnswer)

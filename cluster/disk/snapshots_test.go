@@ -44,7 +44,7 @@ func TestSnapshotsKeepTheMarkOfFreeSpace(t *testing.T) {
 		free, refused := uint64(1<<40), 0
 		s := boundedSnapshots{
 			SnapshotStore: raft.NewInmemSnapshotStore(), refused: func() { refused++ },
-			free: func() (uint64, error) { return free, nil }, lowWater: c.mark,
+			space: &Space{free: func() (uint64, error) { return free, nil }, lowWater: c.mark},
 		}
 		if c.newest > 0 {
 			if err := snapshotOf(s, c.newest, &free); err != nil {
@@ -66,7 +66,7 @@ func TestSnapshotsWithoutKnownSpaceAreTaken(t *testing.T) {
 	free := uint64(1 << 40)
 	s := boundedSnapshots{
 		SnapshotStore: raft.NewInmemSnapshotStore(),
-		free:          func() (uint64, error) { return 0, errors.ErrUnsupported }, lowWater: 64 << 20,
+		space:         &Space{free: func() (uint64, error) { return 0, errors.ErrUnsupported }, lowWater: 64 << 20},
 	}
 	if err := snapshotOf(s, 10<<20, &free); err != nil {
 		t.Error(err)

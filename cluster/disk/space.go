@@ -64,7 +64,7 @@ func (s *Space) FreeBytes() uint64 { return s.left.Load() }
 // Snapshots returns the snapshots of a store without those that would leave too little space.
 // refused is called for each of these.
 func (s *Space) Snapshots(of raft.SnapshotStore, refused func()) raft.SnapshotStore {
-	return boundedSnapshots{of, s.free, s.lowWater, refused}
+	return boundedSnapshots{of, s, refused}
 }
 
 const (
@@ -79,9 +79,7 @@ const (
 // that a snapshot fills ends the node: its log can no longer be written.
 type boundedSnapshots struct {
 	raft.SnapshotStore
-	// free returns the free space in bytes, of which lowWater are to stay free.
-	free     func() (uint64, error)
-	lowWater uint64
+	space *Space
 	// refused is called for each snapshot that was refused or given up.
 	refused func()
 }
@@ -123,19 +121,20 @@ type boundedSink struct {
 // check fails if that many more bytes would cross the low-water mark. Unknown free
 // space counts as enough.
 func (k *boundedSink) check(more uint64) error {
-	free, err := k.snapshots.free()
+	free, err := k.snapshots.space.free()
 	if err != nil {
 		return nil
 	}
+	lowWater := k.snapshots.space.lowWater
 	if k.begin == 0 {
 		k.begin = free
 	}
-	if k.written+more <= k.begin/smallPart || free >= k.snapshots.lowWater && more <= free-k.snapshots.lowWater {
+	if k.written+more <= k.begin/smallPart || free >= lowWater && more <= free-lowWater {
 		return nil
 	}
 	k.snapshots.refused()
 	return fmt.Errorf("too little space for a snapshot: %s are free, of which %s are to stay free, and about %s more would be written",
-		bytesize.Size(free).Rounded(), bytesize.Size(k.snapshots.lowWater), bytesize.Size(more).Rounded())
+		bytesize.Size(free).Rounded(), bytesize.Size(lowWater), bytesize.Size(more).Rounded())
 }
 
 // Write implements raft.SnapshotSink. After an error the snapshot is cancelled.
