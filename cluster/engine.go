@@ -48,7 +48,6 @@ type engine struct {
 	reads         *readindex.Reader
 	pinger        *peers.Pinger
 	leadership    *leader.Leadership
-	signal        *leader.Signal
 	hint          peers.Hint
 	quorumWatch   *quorumWatch
 	memberWatch   *peers.Watch
@@ -59,7 +58,7 @@ type engine struct {
 	mainWatch     *raftguard.MainWatch
 }
 
-func (n *Node) raftConfig(leaderSignal *leader.Signal) *raft.Config {
+func (n *Node) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(n.record.Name())
 	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = n.cfg.Heartbeat, n.cfg.Heartbeat, n.cfg.lease()
@@ -73,14 +72,12 @@ func (n *Node) raftConfig(leaderSignal *leader.Signal) *raft.Config {
 	c.BatchApplyCh = false
 	c.ShutdownOnRemove = true
 	c.NoLegacyTelemetry = true
-	// Raft blocks on this channel, so it is always read.
-	c.NotifyCh = leaderSignal.Channel()
 	c.Logger = raftlogger.New(n.cfg.Logger.With("part", "raft"))
 	return c
 }
 
 func (n *Node) startEngine() (*engine, error) {
-	e := &engine{node: n, signal: leader.NewSignal()}
+	e := &engine{node: n}
 	var err error
 	begin := time.Now()
 	e.witness, err = peers.OpenWitness(peers.WitnessConfig{
@@ -109,8 +106,7 @@ func (n *Node) startEngine() (*engine, error) {
 
 func (e *engine) startRaft() error {
 	n := e.node
-	config := n.raftConfig(e.signal)
-	n.lifecycle.run(e.signal.Listen)
+	config := n.raftConfig()
 	if err := e.bootstrap(config); err != nil {
 		return err
 	}
@@ -241,7 +237,7 @@ func (e *engine) lead(stuck *raftguard.StuckTransfer) {
 	e.leadership = leader.NewLeadership(leader.Config{
 		Ctx: n.lifecycle.ctx, Raft: e.raft, Transport: e.transport, Configuration: e.configuration, Record: n.record, Table: n.table,
 		Registry: c.Registry, State: c.StateMachine, Store: n.store, Peers: c.Peers, Batcher: e.batcher, Gatherer: e.gatherer,
-		Pinger: e.pinger, Space: n.space, Disk: n.disk, Stuck: stuck, Signal: e.signal, Now: c.Now, Heartbeat: c.Heartbeat,
+		Pinger: e.pinger, Space: n.space, Disk: n.disk, Stuck: stuck, Now: c.Now, Heartbeat: c.Heartbeat,
 		Priority: c.LeaderPriority, PromoteAfter: c.PromoteAfter, Log: n.log,
 	})
 }

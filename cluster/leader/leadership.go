@@ -60,7 +60,6 @@ type Config struct {
 	Space         *disk.Space
 	Disk          *disk.Writes
 	Stuck         *raftguard.StuckTransfer
-	Signal        *Signal
 	// Now is the clock that a leader writes into entries.
 	Now       func() time.Time
 	Heartbeat time.Duration
@@ -103,24 +102,18 @@ func (l *Leadership) Ready() (readindex.Ready, bool) {
 // Run works as a leader each time this node gains leadership, under a context that
 // ends with it. One leadership's work ends before the next one's starts.
 func (l *Leadership) Run(ctx context.Context) {
-	var seen uint64
 	end := func() {}
 	defer func() { end() }()
 	for {
 		select {
-		case <-l.cfg.Signal.wake:
+		case leads := <-l.cfg.Raft.LeaderCh(): // The newest change: after another true, leadership was lost and regained.
+			end()
+			end = func() {}
+			if leads {
+				end = l.start(ctx)
+			}
 		case <-ctx.Done():
 			return
-		}
-		count := l.cfg.Signal.count.Load()
-		if count == seen {
-			continue
-		}
-		seen = count
-		end()
-		end = func() {}
-		if l.cfg.Signal.holds.Load() {
-			end = l.start(ctx)
 		}
 	}
 }
@@ -202,42 +195,5 @@ func (l *Leadership) reconciler() *reconciler {
 		Match:   func(id raft.ServerID) uint64 { return c.Transport.Match(id, c.Raft.CurrentTerm()) },
 		MayVote: l.Check.mayVote, Promote: l.Membership.promote, Format: c.Registry.Format, RaiseFormat: l.Membership.raiseFormat,
 		Stable: c.PromoteAfter, Logger: c.Log,
-	}
-}
-
-// Signal passes on changes of leadership. Raft's main loop blocks until a change is
-// received, so receiving and acting on it are two goroutines.
-type Signal struct {
-	notify chan bool
-	// count counts the changes, and holds is the newest: a change that is followed by
-	// another before it is read still changes count.
-	count atomic.Uint64
-	holds atomic.Bool
-	wake  chan struct{}
-}
-
-// NewSignal returns the Signal of a node that does not lead.
-func NewSignal() *Signal {
-	return &Signal{notify: make(chan bool, 1), wake: make(chan struct{}, 1)}
-}
-
-// Channel is where Raft's main loop sends the changes.
-func (s *Signal) Channel() chan<- bool { return s.notify }
-
-// Listen receives the changes until ctx ends; a Raft that is shutting down does not block
-// on them.
-func (s *Signal) Listen(ctx context.Context) {
-	for {
-		select {
-		case holds := <-s.notify:
-			s.holds.Store(holds)
-			s.count.Add(1)
-			select {
-			case s.wake <- struct{}{}:
-			default:
-			}
-		case <-ctx.Done():
-			return
-		}
 	}
 }
