@@ -95,7 +95,6 @@ func (f *files) SaveWitness(data []byte) error {
 	return os.Rename(path+".tmp", path)
 }
 
-// compareRevision fails if the record is older than the store's revision of it.
 func (f *files) compareRevision(s *store.Store) error {
 	known, err := s.Revision()
 	switch {

@@ -18,7 +18,6 @@ type lifecycle struct {
 	loops sync.WaitGroup
 }
 
-// errClosed is the cause of the end of a node that was shut down.
 var errClosed = errors.New("cluster: the node was shut down")
 
 func newLifecycle() *lifecycle {

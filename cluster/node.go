@@ -117,7 +117,6 @@ func (n *Node) engine() (*engine, error) {
 	}
 }
 
-// onEngine calls do with the running engine.
 func onEngine[T any](n *Node, do func(*engine) (T, error)) (result T, err error) {
 	e, err := n.engine()
 	if err != nil {

@@ -23,7 +23,6 @@ func (c *Counters) enqueueLocked(ctr *counter) {
 	signal(c.wake)
 }
 
-// signal puts a token into a channel that holds one token.
 func signal(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:

@@ -34,7 +34,6 @@ func (v *appliedBytes) applied(bytes int) {
 	v.full.Store(true)
 }
 
-// frozen says that a snapshot has begun.
 func (v *appliedBytes) frozen() { v.bytes = 0 }
 
 // maxTurn bounds the time between the snapshots of two nodes.

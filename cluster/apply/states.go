@@ -63,7 +63,6 @@ func (s *States) replaced() uint64 {
 	return s.restores
 }
 
-// remembered is what is known of the state at an index.
 type remembered uint8
 
 const (

@@ -104,7 +104,6 @@ func (b *Batcher) StepDown() {
 	}
 }
 
-// endLeadership ends r, unless it has ended.
 func (b *Batcher) endLeadership(r *leadership) {
 	r.end()
 	b.mu.Lock()

@@ -113,7 +113,6 @@ func operationsOf(submissions []*submission) int {
 	return n
 }
 
-// errNoAnswer is the cause when the log did not report an entry's outcome in time.
 var errNoAnswer = errors.New("no answer from the log in time")
 
 // await waits for the outcome of an entry, at most for AnswerTimeout, and at most for

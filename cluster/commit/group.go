@@ -73,7 +73,6 @@ func (g *Group) Begin(lost, wanted bool) Next {
 	}
 }
 
-// errBadAnswer is the cause when a leader does not answer with one result per operation.
 var errBadAnswer = errors.New("the leader's answer does not fit the group")
 
 // Answered returns the meaning of the state machine's answer to a group with this number

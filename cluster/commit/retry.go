@@ -42,7 +42,6 @@ func (g *Gatherer) pause(ctx context.Context, r *retry) {
 	}
 }
 
-// ledByOther reports whether a node other than leader leads now.
 func (g *Gatherer) ledByOther(leader string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -56,7 +56,6 @@ type Loop struct {
 	transferAfter time.Time
 }
 
-// state is a duty and when it is checked next.
 type state struct {
 	Duty
 	next       time.Time

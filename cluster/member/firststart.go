@@ -125,7 +125,6 @@ func (s FirstStart) check(tag string, r *peerv1.HelloResponse) error {
 	return nil
 }
 
-// decide returns the place that follows from a round's answers, or errUndecided.
 func (s FirstStart) decide(answers []helloReply, problem error) (Place, error) {
 	for _, a := range answers {
 		if len(a.response.GetClusterId()) > 0 {

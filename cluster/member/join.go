@@ -103,7 +103,6 @@ func (j Join) refusal(address string, err error) error {
 	return fmt.Errorf("asking %s: %w", address, err)
 }
 
-// lasting reports whether a refusal is permanent.
 func lasting(reason raftlogv1.RefusalReason) bool {
 	return reason != raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED
 }

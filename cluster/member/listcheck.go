@@ -173,7 +173,6 @@ func isPresent(self *raftlogv1.Member, members []*raftlogv1.Member) bool {
 	})
 }
 
-// foreign returns the nodes whose answer was from another cluster.
 func (c ListCheck) foreign() []Listed {
 	return slices.DeleteFunc(c.open(), func(l Listed) bool { return len(c.answers[l].cluster) == 0 })
 }

@@ -119,7 +119,6 @@ func (r *NodeRecord) Refuses() error {
 	return nil
 }
 
-// end records why this node must not go on, and ends the node.
 func (r *NodeRecord) end(why error, change func(*Record) bool) error {
 	err := errors.Join(why, r.Update(change))
 	r.cfg.Fail(err)

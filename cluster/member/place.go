@@ -77,7 +77,6 @@ func found(members []*raftlogv1.Member) Place {
 	return Place{ClusterID: ClusterIDOf(members), Founder: true, Members: members}
 }
 
-// adopt returns the place of self in an existing cluster, or an error.
 func adopt(self *raftlogv1.Member, clusterID []byte, members []*raftlogv1.Member) (Place, error) {
 	for _, m := range members {
 		sameID := bytes.Equal(m.GetId(), self.GetId())

@@ -114,7 +114,6 @@ func (l *Locator) raftFailed(ctx context.Context, m *raftlogv1.Member) error {
 	return err
 }
 
-// raftAddress returns where the member's Raft port is dialled.
 func (l *Locator) raftAddress(m *raftlogv1.Member) string {
 	dialled, _ := l.cfg.Table.ByID(m.GetId())
 	return dialled.GetRaftAddress()

@@ -211,7 +211,6 @@ func (p *Pinger) Unreached() []string {
 	return nil
 }
 
-// errOtherNode means that another node than the pinged one answered.
 var errOtherNode = errors.New("another node answers at this member's address")
 
 // Ask pings a member. The member itself must answer: its address may belong to another

@@ -86,7 +86,6 @@ func (t *Table) Refresh() *View {
 	return v
 }
 
-// addressesOf returns where a member is registered to be dialled.
 func addressesOf(m *raftlogv1.Member) member.Addresses {
 	return member.Addresses{GRPC: m.GetGrpcAddress(), Raft: m.GetRaftAddress()}
 }

@@ -24,7 +24,6 @@ const (
 	trustLeap = 1 << 32
 )
 
-// keyStarts is where the store has the number of the node's starts.
 var keyStarts = []byte("IdnodeStarts")
 
 // WitnessStorage keeps what is known of all members' disks: see cluster.Storage.

@@ -88,7 +88,6 @@ func tellVersion(conn net.Conn) {
 	}
 }
 
-// badGreetingError is the error of a refused greeting.
 type badGreetingError struct {
 	greeting greeting
 	status   Status

@@ -37,7 +37,6 @@ type answers struct {
 	changed chan struct{}
 }
 
-// progress is what a node has answered.
 type progress struct {
 	// sent is the position of the newest message of a leader of term that the node has
 	// answered in the same term.

@@ -87,7 +87,6 @@ func (t *Transport) SendTimeoutNow(ctx context.Context, id raft.ServerID) error 
 	})
 }
 
-// campaign is a request to Raft to campaign after a term.
 type campaign struct {
 	raft.TimeoutNowRequest
 	term uint64

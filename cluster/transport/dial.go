@@ -77,7 +77,6 @@ func (s *stream) noteRefusal(err error) {
 	s.cfg.OnRefused(refused.By, refused.Status)
 }
 
-// greeted is a dialled connection and the answer to this node's greeting.
 type greeted struct {
 	conn, raw net.Conn
 	answer    greetingReply

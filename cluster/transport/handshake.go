@@ -23,7 +23,6 @@ const (
 	maxOtherGreeting = 4096
 )
 
-// errNotOurs means that the other side does not speak this handshake.
 var errNotOurs = errors.New("not an idnode Raft port")
 
 // versionError is the handshake version of the other side.
@@ -115,7 +114,6 @@ func readGreeting(r io.Reader) (g greeting, err error) {
 	return g, err
 }
 
-// greetingReply is the answer of the node dialled.
 type greetingReply struct {
 	Status  Status
 	ID      nodeid.ID
@@ -129,7 +127,6 @@ func readReply(r io.Reader) (a greetingReply, err error) {
 	return a, err
 }
 
-// encode returns the bytes of a greeting, or of its answer.
 func encode(message any) []byte {
 	b, _ := binary.Append([]byte(opening), binary.BigEndian, message) // Fails for other types alone.
 	return b

@@ -169,7 +169,6 @@ func (s *stream) open(address raft.ServerAddress, timeout, stall time.Duration) 
 	return c, nil
 }
 
-// dialError marks an error as that of a new connection.
 type dialError struct{ error }
 
 func (e *dialError) Unwrap() error { return e.error }

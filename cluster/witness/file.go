@@ -30,7 +30,6 @@ type document struct {
 	Checksum string `json:"checksum"`
 }
 
-// errDamaged means that a record is not what was written.
 var errDamaged = errors.New("witness: the record is damaged")
 
 // Encode returns the record's bytes.

@@ -95,7 +95,6 @@ func Open(path string, opts Options) (*Store, error) {
 	return &Store{db: db, node: node, mark: mark}, nil
 }
 
-// create makes a complete, empty file beside path and then renames it.
 func create(path string, node []byte) error {
 	draft := path + ".new"
 	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -114,7 +113,6 @@ func create(path string, node []byte) error {
 	return syncdir.Sync(filepath.Dir(path))
 }
 
-// verify reads the file through, and opens its mark.
 func verify(path string, node []byte) (mark *boltfile.Mark, err error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -153,7 +153,6 @@ func stop(tx *bolt.Tx, last map[string]uint64) error {
 	return putMeta(tx, map[string]uint64{string(cleanKey): 1})
 }
 
-// putDatabases stores the values, and the number of databases when it changes.
 func putDatabases(tx *bolt.Tx, values map[string]uint64) error {
 	count, err := getMeta(tx, countKey)
 	if err != nil {

@@ -218,7 +218,6 @@ func Trap(path string, corrupt error, do func() error) (err error) {
 	return do()
 }
 
-// readThrough fails if the file at path cannot be read.
 func readThrough(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -15,7 +15,6 @@ const (
 	bucketBytes   = 16 // root uint64, sequence uint64
 )
 
-// tree is a file whose pages are being walked.
 type tree struct {
 	meta
 	file io.ReaderAt

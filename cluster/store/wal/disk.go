@@ -39,7 +39,6 @@ const (
 	dirMode  = 0o700
 )
 
-// folder is a disk in a folder of the file system.
 type folder struct {
 	path   string
 	noSync bool

@@ -224,7 +224,6 @@ func (l *Log) encode(at recordPos, next indexRange, logs []*raft.Log) (rec recor
 	return rec, err
 }
 
-// putMark puts the mark at the end of the log, which is at the given index.
 func (l *Log) putMark(last uint64) error {
 	return l.marker.put(mark{l.newest().number, l.end, last, l.chain})
 }

@@ -174,7 +174,6 @@ func (l *Log) adopt(drafts []string, found *scanned) error {
 	return nil
 }
 
-// load reads and checks one segment, and returns its content.
 func (l *Log) load(number uint64, name string, acked mark, newest bool) ([]byte, error) {
 	s, h, content, err := openSegment(l.disk, number, name)
 	if err != nil {

@@ -39,7 +39,6 @@ func (r *Reader) Position() uint64 { return r.log.Position() }
 // Close closes the files.
 func (r *Reader) Close() error { return r.log.closeFiles() }
 
-// readOnly is a folder whose files are opened for reading.
 type readOnly struct{ folder }
 
 // Open implements Disk.

@@ -168,7 +168,6 @@ func missing(name string, err error) error {
 	return err
 }
 
-// listing is what a log's folder has, beside the mark.
 type listing struct {
 	numbers []uint64
 	// drafts are the names of prepared or unfinished segments.
