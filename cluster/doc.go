@@ -10,9 +10,9 @@
 // a node's announcement at its start, additions, removals, votes and the log format. The state
 // machine and the connections to other nodes are interfaces declared here.
 //
-// In the package, starter finds the place in a cluster, and engine runs once there is one;
-// quorumWatch reports who leads and whether a quorum is in reach, announcer announces the node,
-// and sender sends groups to the leader. PeerSide answers the calls of other nodes.
+// In the package, engine runs once the node has its place in a cluster; quorumWatch reports who
+// leads and whether a quorum is in reach, announcer announces the node, and sender sends groups
+// to the leader. PeerSide answers the calls of other nodes.
 //
 // A Node is opened, started once, and shut down once. When it cannot go on (a damaged
 // store, a stalled disk, a state machine that does not understand its log, its own

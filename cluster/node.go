@@ -34,7 +34,8 @@ type Node struct {
 	disk      *disk.Writes
 	store     *raftguard.BoundaryStore
 
-	starter      *starter
+	// noPlace is why there is no place in a cluster yet; nil once there is a place.
+	noPlace      atomic.Pointer[error]
 	quorum       *quorum.State
 	clusterCheck *member.ClusterCheck
 
@@ -97,7 +98,6 @@ func newNode(cfg Config, record *member.Record) *Node {
 	n.space = disk.NewSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
 	n.disk = disk.NewWrites(n.log)
 	n.clusterCheck = member.NewClusterCheck(n.log)
-	n.starter = &starter{cfg: cfg, record: n.record, table: n.table, log: n.log}
 	return n
 }
 

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/idnode/idnode/cluster/member"
-	"github.com/idnode/idnode/cluster/peers"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -33,7 +30,7 @@ func (n *Node) start(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(n.lifecycle.ctx, cancel)()
 	if !n.record.Get().InCluster() {
-		if err := n.starter.findPlace(ctx); err != nil {
+		if err := n.findPlace(ctx); err != nil {
 			return fmt.Errorf("cluster: %w", err)
 		}
 	}
@@ -106,49 +103,40 @@ func (n *Node) compareList(ctx context.Context) error {
 	return nil
 }
 
-// starter finds the node's place in a cluster at its first start.
-type starter struct {
-	cfg    Config
-	record *member.NodeRecord
-	table  *peers.Table
-	log    *slog.Logger
-	// problem is why there is no place yet; nil once there is a place.
-	problem atomic.Pointer[error]
-}
-
-func (s *starter) findPlace(ctx context.Context) error {
-	defer s.problem.Store(nil)
-	place, err := s.seek(ctx)
+// findPlace finds the node's place in a cluster at its first start.
+func (n *Node) findPlace(ctx context.Context) error {
+	defer n.noPlace.Store(nil)
+	place, err := n.seek(ctx)
 	if err != nil {
 		return err
 	}
-	if id := fmt.Sprintf("%x", place.ClusterID); s.cfg.ClusterID != "" && id != s.cfg.ClusterID {
+	if id := fmt.Sprintf("%x", place.ClusterID); n.cfg.ClusterID != "" && id != n.cfg.ClusterID {
 		return fmt.Errorf("%w: the settings have the cluster-id %s, and the node has joined cluster %s: remove it there ('idnode cluster "+
 			"remove %s')",
-			member.ErrOtherCluster, s.cfg.ClusterID, id, place.Tag)
+			member.ErrOtherCluster, n.cfg.ClusterID, id, place.Tag)
 	}
-	s.log.Info("found a place in a cluster", "tag", place.Tag, "cluster", fmt.Sprintf("%x", place.ClusterID), "founder", place.Founder)
-	return s.settle(place)
+	n.log.Info("found a place in a cluster", "tag", place.Tag, "cluster", fmt.Sprintf("%x", place.ClusterID), "founder", place.Founder)
+	return n.settle(place)
 }
 
-func (s *starter) settle(place member.Place) error {
-	err := s.record.Update(func(r *member.Record) bool {
+func (n *Node) settle(place member.Place) error {
+	err := n.record.Update(func(r *member.Record) bool {
 		place.Apply(r)
 		return true
 	})
-	s.table.Refresh()
+	n.table.Refresh()
 	return err
 }
 
-func (s *starter) seek(ctx context.Context) (member.Place, error) {
-	self := s.record.Member()
-	tell := func(err error) { s.problem.Store(&err) }
+func (n *Node) seek(ctx context.Context) (member.Place, error) {
+	self := n.record.Member()
+	tell := func(err error) { n.noPlace.Store(&err) }
 	switch {
-	case len(s.cfg.PeerList) > 0:
-		return member.FirstStart{Self: self, Peers: s.cfg.PeerList, Greeter: s.cfg.Peers, Logger: s.log, Tell: tell}.Run(ctx)
-	case len(s.cfg.Join) > 0:
-		return s.join(ctx, self, tell)
-	case s.cfg.Watcher:
+	case len(n.cfg.PeerList) > 0:
+		return member.FirstStart{Self: self, Peers: n.cfg.PeerList, Greeter: n.cfg.Peers, Logger: n.log, Tell: tell}.Run(ctx)
+	case len(n.cfg.Join) > 0:
+		return n.join(ctx, self, tell)
+	case n.cfg.Watcher:
 		return member.Place{}, errors.New("a watcher cannot be a cluster of one")
 	}
 	if self.Tag == "" {
@@ -157,19 +145,19 @@ func (s *starter) seek(ctx context.Context) (member.Place, error) {
 	return member.Alone(self), nil
 }
 
-func (s *starter) join(ctx context.Context, self *raftlogv1.Member, tell func(error)) (member.Place, error) {
+func (n *Node) join(ctx context.Context, self *raftlogv1.Member, tell func(error)) (member.Place, error) {
 	token := ""
-	if s.cfg.JoinToken != nil {
+	if n.cfg.JoinToken != nil {
 		var err error
-		if token, err = s.cfg.JoinToken(); err != nil {
+		if token, err = n.cfg.JoinToken(); err != nil {
 			return member.Place{}, err
 		}
 	}
-	return member.Join{Self: self, Addresses: s.cfg.Join, Token: token, Joiner: s.cfg.Peers, Logger: s.log, Tell: tell}.Run(ctx)
+	return member.Join{Self: self, Addresses: n.cfg.Join, Token: token, Joiner: n.cfg.Peers, Logger: n.log, Tell: tell}.Run(ctx)
 }
 
-func (s *starter) warnings() []string {
-	err := s.problem.Load()
+func (n *Node) placeWarnings() []string {
+	err := n.noPlace.Load()
 	if err == nil {
 		return nil
 	}

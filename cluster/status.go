@@ -123,7 +123,7 @@ func (n *Node) ClusterCheck() error { return n.clusterCheck.Err() }
 // it cannot reach, and at which addresses, or that no member reaches it. It works from Open on,
 // and makes no calls.
 func (n *Node) Warnings() []string {
-	all := append(n.starter.warnings(), n.clusterCheck.Warnings()...)
+	all := append(n.placeWarnings(), n.clusterCheck.Warnings()...)
 	if e := n.up.Load(); e != nil {
 		all = append(all, e.pinger.Unreached()...)
 		all = append(all, e.locator.Warnings()...)

@@ -95,8 +95,7 @@ func ServerOf(m *raftlogv1.Member) raft.Server {
 // directory is the transport's view of the table of members.
 type directory struct {
 	table *Table
-	// raft returns nil before Raft runs.
-	raft func() *raft.Raft
+	raft  func() *raft.Raft
 }
 
 // NewDirectory returns a directory. raft returns nil before Raft runs.
