@@ -45,10 +45,6 @@ type Counters struct {
 // caller still owns it. Open writes nothing: a node that starts and hands out no etag leaves
 // the disk unchanged.
 func Open(store Store, cfg Config) (*Counters, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
 	state, err := store.Load()
 	if err != nil {
 		return nil, fmt.Errorf("etag: load: %w", err)
@@ -56,7 +52,7 @@ func Open(store Store, cfg Config) (*Counters, error) {
 	if err := state.validate(); err != nil {
 		return nil, err
 	}
-	c := newCounters(store, cfg, state)
+	c := newCounters(store, cfg.withDefaults(), state)
 	go c.reserveLoop()
 	return c, nil
 }

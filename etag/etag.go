@@ -41,8 +41,6 @@ const (
 	// maxDatabaseBytes bounds a database name. A name that the store refuses would count as
 	// a failed write and end all counters, so it is refused before.
 	maxDatabaseBytes = 128
-	// maxBlockSize bounds the gap that a crash leaves.
-	maxBlockSize = 1 << 40
 )
 
 // Errors of the counters. No etag was handed out when one of them is returned.
@@ -74,7 +72,7 @@ func (e StartingError) Error() string { return string(e) }
 
 // Config configures the counters. A zero value of the numbers means their default.
 type Config struct {
-	// BlockSize is the number of etags that one durable write reserves, 1 to 2^40. A crash
+	// BlockSize is the number of etags that one durable write reserves, at most 2^40. A crash
 	// leaves a gap of at most two blocks in a database, plus the size of one request.
 	BlockSize uint64
 	// MaxDatabases returns the bound on databases with counters. It is called for each new
@@ -87,14 +85,11 @@ type Config struct {
 	Logger    *slog.Logger
 }
 
-func (c Config) withDefaults() (Config, error) {
+func (c Config) withDefaults() Config {
 	c.BlockSize = cmp.Or(c.BlockSize, DefaultBlockSize)
-	if c.BlockSize > maxBlockSize {
-		return c, fmt.Errorf("etag: block size %d is above %d", c.BlockSize, uint64(maxBlockSize))
-	}
 	c.MaxWait = cmp.Or(c.MaxWait, DefaultMaxWait)
 	c.CloseWait = cmp.Or(c.CloseWait, DefaultCloseWait)
-	return c, nil
+	return c
 }
 
 // State is the state that a Store keeps.

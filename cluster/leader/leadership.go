@@ -164,7 +164,7 @@ func (l *Leadership) duties() *duty.Loop {
 		l.Transfer.leaveSlowDisk(),
 		l.Transfer.leaveFullDisk(),
 		l.Transfer.followPriority(),
-		recoverySnapshot{l.cfg}.duty(),
+		l.recoverySnapshot(),
 		l.reconciler().duty(),
 	)
 }

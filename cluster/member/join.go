@@ -30,7 +30,8 @@ const (
 // Join adds a node to an existing cluster, through any of the addresses.
 type Join struct {
 	// Self is this node; an empty tag requests the next free tag.
-	Self      *raftlogv1.Member
+	Self *raftlogv1.Member
+	// Addresses are one at least.
 	Addresses []string
 	// Token is the token that lets the node in; may be empty.
 	Token  string
@@ -44,9 +45,6 @@ type Join struct {
 // the error wraps ErrTagTaken, ErrRemoved or ErrJoinDenied, or is a *op.RefusedError.
 // Repeated requests are harmless, because the cluster knows the node by its Raft id.
 func (j Join) Run(ctx context.Context) (Place, error) {
-	if len(j.Addresses) == 0 {
-		return Place{}, errors.New("member: there is no address to join through")
-	}
 	wait, complaints := firstPause, Complaints{Logger: j.Logger}
 	for i := 0; ; i++ {
 		address := j.Addresses[i%len(j.Addresses)]

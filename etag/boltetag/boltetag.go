@@ -69,9 +69,6 @@ type Store struct {
 // the whole file. It returns ErrInUse, ErrOtherNode, ErrMissing, an error that
 // wraps etag.ErrCorrupt, or the file system's error.
 func Open(path string, opts Options) (*Store, error) {
-	if len(opts.NodeID) == 0 {
-		return nil, errors.New("boltetag: no node id")
-	}
 	node := bytes.Clone(opts.NodeID)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if opts.MustExist || boltfile.HasMark(path) {

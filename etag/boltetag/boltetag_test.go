@@ -117,9 +117,6 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
 		}
 	}
-	if _, err := boltetag.Open(filepath.Join(folder, "x.db"), boltetag.Options{}); err == nil {
-		t.Error("a store without a node id")
-	}
 }
 
 // A draft that a crash left behind is no obstacle, and never taken for a file.
