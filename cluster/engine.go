@@ -62,7 +62,7 @@ func (n *Node) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(n.record.Name())
 	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = n.cfg.Heartbeat, n.cfg.Heartbeat, n.cfg.lease()
-	// An idle leader tells followers of a new commit index so soon. Reads on followers wait for it.
+	// How soon an idle leader tells followers of a new commit index: reads on followers wait for it.
 	c.CommitTimeout = min(20*time.Millisecond, n.cfg.Heartbeat/4)
 	c.MaxAppendEntries = raftguard.MaxAppendEntries
 	c.SnapshotInterval = n.cfg.SnapshotInterval

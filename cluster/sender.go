@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 
-	"github.com/idnode/idnode/cluster/commit"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/raftlog"
 )

@@ -85,7 +85,9 @@ func TestJoin(t *testing.T) {
 // TestJoinRefusedForGood reports what the cluster said.
 func TestJoinRefusedForGood(t *testing.T) {
 	d := &scriptedJoiner{script: []error{refused(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID)}}
-	_, err := Join{Self: testMember("", 4), Addresses: []string{"A:7400"}, Joiner: d, Logger: slog.New(slog.DiscardHandler), Tell: func(error) {}}.Run(t.Context())
+	_, err := Join{
+		Self: testMember("", 4), Addresses: []string{"A:7400"}, Joiner: d, Logger: slog.New(slog.DiscardHandler), Tell: func(error) {},
+	}.Run(t.Context())
 	var r *op.RefusedError
 	if !errors.As(err, &r) {
 		t.Errorf("error %v, want a refusal", err)

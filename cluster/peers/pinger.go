@@ -11,7 +11,6 @@ import (
 
 	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/duty"
-	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/quorum"
 	"github.com/idnode/idnode/internal/nodeid"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
