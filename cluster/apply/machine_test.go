@@ -85,7 +85,7 @@ func TestSnapshotIsTold(t *testing.T) {
 		if createErr != nil {
 			t.Fatal(createErr)
 		}
-		f := frozen{ctx: t.Context(), snapshot: threeBytes{err}, written: written}
+		f := frozen{NewMachine(t.Context(), Config{SnapshotWritten: written}), threeBytes{err}}
 		if got := f.Persist(sink); (got != nil) != (err != nil) {
 			t.Errorf("%v led to %v", err, got)
 		}

@@ -86,26 +86,23 @@ func (a *answers) send(id raft.ServerID, entries int) SendSeq {
 	return a.seq
 }
 
-// heard records an answer from term to the message sent, of term asked.
-func (a *answers) heard(id raft.ServerID, sent SendSeq, asked, term uint64) {
+// heard records an answer from term to the message sent, of term asked. match is the last entry
+// of an append that the node has accepted; 0 if there is none.
+func (a *answers) heard(id raft.ServerID, sent SendSeq, asked, term, match uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.newest = max(a.newest, term)
-	if p := a.of(id); term == asked && sent > p.sent {
+	p := a.of(id)
+	if term == asked && sent > p.sent {
 		p.term, p.sent = asked, sent
+	}
+	if match > 0 {
+		p.matchTerm, p.match, p.matched = asked, match, time.Now()
 	}
 	if a.changed != nil {
 		close(a.changed)
 		a.changed = nil
 	}
-}
-
-// match records that a node has accepted an append that ends with the entry index.
-func (a *answers) match(id raft.ServerID, term, index uint64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	p := a.of(id)
-	p.matchTerm, p.match, p.matched = term, index, time.Now()
 }
 
 // clear records that a node has answered all entries, even by a refusal.
@@ -192,7 +189,6 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 	if len(args.Entries) > 0 {
 		t.answers.clear(id)
 	}
-	t.answers.heard(id, sent, args.Term, resp.Term)
 	if moves(resp) {
 		t.stream.conns.progressed(string(id))
 	}
@@ -203,8 +199,8 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 			match = args.Entries[n-1].Index
 		}
 	}
+	t.answers.heard(id, sent, args.Term, resp.Term, match)
 	if match > 0 {
-		t.answers.match(id, args.Term, match)
 		t.catchUps.Matched(id, match, args.LeaderCommitIndex)
 	}
 	t.acknowledged(id, resp.Term, match, min(match, args.LeaderCommitIndex))
