@@ -36,7 +36,7 @@ func (s *slowTable) Members() []*raftlogv1.Member {
 // removed, and its connections are closed, no slower reader makes it a member again.
 func TestASlowReadOfTheTableBringsNobodyBack(t *testing.T) {
 	table := &slowTable{}
-	r := &Table{registry: table, record: member.NewNodeRecord(&member.Record{}, member.NodeRecordConfig{})}
+	r := &Table{replicated: table.Members, record: member.NewNodeRecord(&member.Record{}, member.NodeRecordConfig{})}
 	quick := make(chan struct{})
 	table.meddle = func() {
 		go func() {

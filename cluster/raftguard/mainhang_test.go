@@ -85,31 +85,31 @@ func hangMainGoroutine(t *testing.T, state raft.RaftState, servers []raft.Server
 		}},
 		RespChan: make(chan raft.RPCResponse, 1),
 	}
-	time.Sleep(w.cfg.Limit)
+	time.Sleep(w.Limit)
 	if err := w.Err(); err != nil {
 		t.Errorf("at once: %v", err)
 	}
-	time.Sleep(w.cfg.Limit / 2)
+	time.Sleep(w.Limit / 2)
 	if w.Err() == nil {
 		t.Error("nothing is said of a main goroutine that hangs")
 	}
 	applied.Add(1)
-	time.Sleep(w.cfg.Limit / 2)
+	time.Sleep(w.Limit / 2)
 	if err := w.Err(); err != nil {
 		t.Errorf("it applies entries: %v", err)
 	}
 	installing.Store(true)
-	time.Sleep(10 * w.cfg.Limit)
+	time.Sleep(10 * w.Limit)
 	if err := w.Err(); err != nil {
 		t.Errorf("it reads a snapshot: %v", err)
 	}
 	installing.Store(false)
-	time.Sleep(2 * w.cfg.Limit)
+	time.Sleep(2 * w.Limit)
 	if w.Err() == nil {
 		t.Error("nothing is said of a main goroutine that hangs again")
 	}
 	<-hangs
-	time.Sleep(w.cfg.Limit)
+	time.Sleep(w.Limit)
 	if err := w.Err(); err != nil {
 		t.Errorf("it goes on: %v", err)
 	}

@@ -22,7 +22,7 @@ import (
 // Only the greeting is read before all checks pass. spoke removes the connection from
 // stream.silent.
 func (s *stream) admit(raw net.Conn, spoke func()) (admitted net.Conn, g greeting, err error) {
-	ctx, cancel := context.WithTimeout(s.ctx, acceptTimeout)
+	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.AcceptTimeout)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	if err := raw.SetDeadline(deadline); err != nil {

@@ -24,8 +24,8 @@ const (
 	// DefaultTimeout, since a dial precedes a message, and well above probeTimeout, which the
 	// other side may use.
 	DefaultDialTimeout = 1500 * time.Millisecond
-	// acceptTimeout bounds both handshakes on the accepting side.
-	acceptTimeout = 1500 * time.Millisecond
+	// DefaultAcceptTimeout bounds both handshakes on the accepting side.
+	DefaultAcceptTimeout = 1500 * time.Millisecond
 	// DefaultMaxPending bounds the accepted connections in a handshake, and the silent ones.
 	DefaultMaxPending = 64
 	// DefaultMaxPool bounds the idle connections kept to one node.
@@ -115,6 +115,7 @@ type Config struct {
 	// Zero values of the following fields mean the defaults above.
 	Timeout        time.Duration
 	InstallTimeout time.Duration
+	AcceptTimeout  time.Duration
 	MaxPending     int
 
 	Logger *slog.Logger
@@ -123,6 +124,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.InstallTimeout = cmp.Or(c.InstallTimeout, DefaultInstallTimeout)
+	c.AcceptTimeout = cmp.Or(c.AcceptTimeout, DefaultAcceptTimeout)
 	c.MaxPending = cmp.Or(c.MaxPending, DefaultMaxPending)
 	c.Process = cmp.Or(c.Process, newProcess())
 	return c

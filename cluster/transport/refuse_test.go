@@ -109,7 +109,7 @@ func isReset(err error) bool { return strings.Contains(err.Error(), "reset by pe
 // attackers send. The connection ends without a word.
 func TestWhatIsNoGreetingIsCutOff(t *testing.T) {
 	t.Parallel()
-	a := start(t, newBook(), "A", nil)
+	a := start(t, newBook(), "A", func(c *Config) { c.AcceptTimeout = 300 * time.Millisecond })
 	for name, sent := range map[string][]byte{
 		"nothing":         nil,
 		"a web request":   []byte("GET / HTTP/1.1\r\n\r\n"),

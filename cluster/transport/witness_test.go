@@ -171,7 +171,7 @@ func TestNoVoteBeforeAMajorityHasAcceptedTheProcess(t *testing.T) {
 // restart without them in the same term. Its commit index is on its disk.
 func TestEntriesThatArriveProveNothingOfTheLeadersDisk(t *testing.T) {
 	w := newDisk(trusted)
-	i := &inbound{witness: w}
+	i := &inbound{s: &stream{cfg: Config{Witness: w}}}
 	leader := idOf("A")
 	i.witnessed(&raft.AppendEntriesRequest{
 		RPCHeader: raft.RPCHeader{ID: []byte(leader)}, Term: 3, PrevLogEntry: 7, LeaderCommitIndex: 6,
