@@ -55,7 +55,9 @@ func (p *past) putStore(h hash.Hash, dir, id string) error {
 		return err
 	}
 	defer s.Close()
-	return errors.Join(putVotes(h, s), putLog(h, s), putSnapshot(h, s.Snapshots()), s.Err())
+	err = errors.Join(putVotes(h, s), putLog(h, s), putSnapshot(h, s.Snapshots()))
+	_, failed := s.LastIndex() // It fails once the store has.
+	return errors.Join(err, failed)
 }
 
 func putVotes(h hash.Hash, s *store.Store) error {
