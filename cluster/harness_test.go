@@ -141,7 +141,7 @@ func (s *server) open(change func(*cluster.Config)) {
 		Events: cluster.Events{
 			Groups: commit.Events{
 				Cut: func(int, time.Duration) {}, Answered: func(int, int, int, time.Duration) {},
-				GivenUp: func(int, error) {}, SessionOpened: func(uint64) {},
+				GivenUp: func(int, error) {},
 			},
 			Entries:   commit.BatcherEvents{Appending: func() {}, Appended: func(int, int, int, time.Duration, error) {}},
 			Forwarded: func() {}, Received: func() {}, LeaderChanged: func() {}, StateDiffers: func() {}, SnapshotRefused: func() {},

@@ -47,8 +47,7 @@ type Events struct {
 	Answered func(operations, bytes, attempts int, took time.Duration)
 	// GivenUp is called for operations that fail for another reason than the end of the
 	// caller's own context.
-	GivenUp       func(operations int, err error)
-	SessionOpened func(session uint64)
+	GivenUp func(operations int, err error)
 	// StartSpan, if set, starts the span of each group, from its cut until it is settled.
 	StartSpan StartSpan
 }

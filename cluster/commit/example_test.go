@@ -51,7 +51,7 @@ func (opener) Open(context.Context) (session uint64, origin []byte, err error) {
 var (
 	untold = commit.Events{
 		Cut: func(int, time.Duration) {}, Answered: func(int, int, int, time.Duration) {},
-		GivenUp: func(int, error) {}, SessionOpened: func(uint64) {},
+		GivenUp: func(int, error) {},
 	}
 	untoldEntries = commit.BatcherEvents{Appending: func() {}, Appended: func(int, int, int, time.Duration, error) {}}
 )

@@ -18,7 +18,7 @@ var discard = slog.New(slog.DiscardHandler)
 var (
 	untold = Events{
 		Cut: func(int, time.Duration) {}, Answered: func(int, int, int, time.Duration) {},
-		GivenUp: func(int, error) {}, SessionOpened: func(uint64) {},
+		GivenUp: func(int, error) {},
 	}
 	untoldEntries = BatcherEvents{Appending: func() {}, Appended: func(int, int, int, time.Duration, error) {}}
 )

@@ -31,7 +31,6 @@ func (g *Gatherer) openOne() (uint64, []byte, error) {
 		return 0, nil, err
 	}
 	g.cfg.Logger.Info("opened a session", "session", number)
-	g.cfg.Events.SessionOpened(number)
 	return number, origin, nil
 }
 
