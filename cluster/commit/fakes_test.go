@@ -43,12 +43,6 @@ func (o *countingOpener) Open(context.Context) (uint64, []byte, error) {
 	return o.sessions, []byte("origin"), nil
 }
 
-func (o *countingOpener) opened() uint64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.sessions
-}
-
 // sending is one group on its way to a leader. The test answers it.
 type sending struct {
 	ctx    context.Context
