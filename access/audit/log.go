@@ -150,17 +150,25 @@ func (l *Log) Err() error {
 	return nil
 }
 
-// work does something with the file, in its turn. When ctx ends first, it returns, and
-// what was begun goes on: a write to a disk that hangs cannot be taken back.
+// work does something with the file, in its turn; see inTurn.
 func (l *Log) work(ctx context.Context, do func() error) error {
 	if l == nil {
 		return nil
 	}
-	if err := l.turn.LockContext(ctx); err != nil {
+	return inTurn(ctx, l.turn, func() error { return l.do(do) })
+}
+
+// inTurn does something that waits for the disk, with a lock held. When ctx ends first, it returns, and
+// what was begun goes on: a write to a disk that hangs cannot be taken back.
+func inTurn(ctx context.Context, turn disklock.Mutex, do func() error) error {
+	if err := turn.LockContext(ctx); err != nil {
 		return fmt.Errorf("audit log: no turn at the file: %w", err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- l.do(do) }()
+	go func() {
+		defer turn.Unlock()
+		done <- do()
+	}()
 	select {
 	case err := <-done:
 		return err
@@ -169,9 +177,7 @@ func (l *Log) work(ctx context.Context, do func() error) error {
 	}
 }
 
-// do does work, and gives the turn back.
 func (l *Log) do(work func() error) error {
-	defer l.turn.Unlock()
 	if l.closed {
 		return errClosed
 	}

@@ -116,25 +116,15 @@ const tailBytes = 256 << 10
 // at the path, and only those that are whole. It waits for no write. One reading goes on at a
 // time; when ctx ends first, it goes on alone.
 func (l *Log) Tail(ctx context.Context, n int) ([]json.RawMessage, error) {
-	if err := l.reading.LockContext(ctx); err != nil {
-		return nil, fmt.Errorf("audit log: another reading has not ended: %w", err)
+	var lines []json.RawMessage
+	err := inTurn(ctx, l.reading, func() (err error) {
+		lines, err = tail(l.path, n)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	type result struct {
-		lines []json.RawMessage
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		defer l.reading.Unlock()
-		lines, err := tail(l.path, n)
-		done <- result{lines, err}
-	}()
-	select {
-	case read := <-done:
-		return read.lines, read.err
-	case <-ctx.Done():
-		return nil, fmt.Errorf("audit log: the disk has not answered: %w", ctx.Err())
-	}
+	return lines, nil
 }
 
 func tail(path string, n int) ([]json.RawMessage, error) {
