@@ -89,20 +89,14 @@ func EndsAtBoundary(prefix string) bool {
 	return prefix == "" || strings.ContainsRune(boundaries, rune(prefix[len(prefix)-1]))
 }
 
-// check refuses rights that a grant for a part of the cluster would not give.
-func (g Grant) check() error {
-	if g.Rights&(Cluster|Backup) != 0 && (g.Database != Any || g.Prefix != "" || g.Name != "") {
-		return fmt.Errorf("%s counts only on the database %s, without prefix and name", g.Rights&(Cluster|Backup), shown(Any))
-	}
-	return nil
-}
-
 // Check refuses grants that give less than they say: they were accepted once, and still count.
 func (t *Table) Check() error {
+	const whole = Cluster | Backup
 	for _, role := range t.Roles {
 		for i, g := range role.Grants {
-			if err := g.check(); err != nil {
-				return fmt.Errorf("the role %s: grant %d: %w", shown(role.Name), i+1, err)
+			if g.Rights&whole != 0 && (g.Database != Any || g.Prefix != "" || g.Name != "") {
+				return fmt.Errorf("the role %s: grant %d: %s counts only on the database %s, without prefix and name",
+					shown(role.Name), i+1, g.Rights&whole, shown(Any))
 			}
 		}
 	}
