@@ -20,7 +20,8 @@ import (
 func TestCompressedMessagesAreRefused(t *testing.T) {
 	var served atomic.Int32
 	const limit = 64 << 10
-	r := serve(t, Config{MaxRecvBytes: limit, Options: []grpc.ServerOption{
+	r := serve(t, Config{Options: []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(limit),
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 			served.Add(1)
 			return handler(ctx, req)

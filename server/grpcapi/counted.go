@@ -25,15 +25,12 @@ const (
 
 // connectionOf returns what is counted for the connection that a call came on; nil if nothing is.
 func connectionOf(ctx context.Context) *budget.Connection {
-	p, ok := peer.FromContext(ctx)
-	if !ok {
-		return nil
+	if p, ok := peer.FromContext(ctx); ok {
+		if at, ok := p.Addr.(interface{ Budget() *budget.Connection }); ok {
+			return at.Budget()
+		}
 	}
-	at, ok := p.Addr.(interface{ Budget() *budget.Connection })
-	if !ok {
-		return nil
-	}
-	return at.Budget()
+	return nil
 }
 
 // CallerOf returns the caller of a handler's context. principal names the other side of a
@@ -80,14 +77,10 @@ const healthPrefix = "/grpc.health.v1.Health/"
 // countedUnary counts what a call holds for its caller. The answer is encoded here, so
 // that it is counted until gRPC has sent it.
 func (l *requestLog) countedUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	to := connectionOf(ctx)
-	switch {
-	case strings.HasPrefix(info.FullMethod, peerPrefix):
+	if strings.HasPrefix(info.FullMethod, peerPrefix) {
 		return handler(ctx, req)
-	case to == nil:
-		res, err := handler(ctx, req)
-		return res, statusError(err)
 	}
+	to := connectionOf(ctx)
 	end, err := l.beginCall(to, info.FullMethod)
 	if err != nil {
 		return nil, err
@@ -125,7 +118,7 @@ func (l *requestLog) counted(ctx context.Context, to *budget.Connection, req any
 
 func (l *requestLog) countedStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	to := connectionOf(stream.Context())
-	if to == nil || strings.HasPrefix(info.FullMethod, peerPrefix) {
+	if strings.HasPrefix(info.FullMethod, peerPrefix) {
 		return handler(srv, stream)
 	}
 	end, err := l.beginCall(to, info.FullMethod)

@@ -124,13 +124,6 @@ func (c *counted) Put(b *[]byte) {
 	pool.Put(b)
 }
 
-func (e encoded) bytes() []byte {
-	if e.buffer == nil {
-		return nil
-	}
-	return *e.buffer
-}
-
 func (e encoded) free() {
 	switch {
 	case e.counted != nil:

@@ -173,7 +173,7 @@ func BenchmarkRefusal(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	x := &exchange{server: &services{log: &requestLog{}, exchanges: newExchanges(0, 0)}, wake: make(chan struct{}, 1)}
+	x := &exchange{server: &services{log: &requestLog{observer: quiet{}}, exchanges: newExchanges(0, 0)}, wake: make(chan struct{}, 1)}
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := x.begin(data); err != nil {

@@ -21,8 +21,8 @@ func statusError(err error) error {
 	if err == nil {
 		return nil
 	}
-	var e *service.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*service.Error](err)
+	if !ok {
 		if _, is := status.FromError(err); is {
 			return err
 		}

@@ -273,7 +273,7 @@ func (x *exchange) refuse(refusals encoded) {
 	}
 	x.mu.Lock()
 	x.ready.refusals = append(x.ready.refusals, refusals)
-	x.refused += len(refusals.bytes())
+	x.refused += len(*refusals.buffer)
 	x.mu.Unlock()
 	notify(x.wake)
 }

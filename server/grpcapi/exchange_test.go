@@ -329,7 +329,8 @@ func TestExchangesAtOnce(t *testing.T) {
 func TestExchangeMalformed(t *testing.T) {
 	for _, data := range [][]byte{{0x0a, 2, 1}, {0x0a, 2, 0x22, 5}} {
 		x := &exchange{
-			server: &services{log: &requestLog{}, exchanges: newExchanges(10, 10)}, underWay: make(map[uint64]int64), wake: make(chan struct{}, 1),
+			server:   &services{log: &requestLog{observer: quiet{}}, exchanges: newExchanges(10, 10)},
+			underWay: make(map[uint64]int64), wake: make(chan struct{}, 1),
 		}
 		if err := x.begin(data); status.Code(err) != codes.InvalidArgument {
 			t.Errorf("% x: %v", data, err)

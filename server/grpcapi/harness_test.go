@@ -22,6 +22,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/server/budget"
+	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/peer"
 	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
@@ -139,6 +140,10 @@ type rig struct {
 func newService(t testing.TB, b *backend) *service.Service {
 	t.Helper()
 	svc := service.New(service.Config{
+		Logger: slog.New(slog.DiscardHandler), CaughtUp: func() bool { return true },
+		CallTimeout: service.DefaultCallTimeout, MaxInFlight: service.DefaultMaxInFlight,
+		Events: metrics.New("").Service(), ReserveTotal: func() *reserve.Total { return nil },
+		Caller:   func(context.Context) service.Caller { return service.Caller{} },
 		Proposer: b, Linearizer: b, State: b.state, Etags: b, Cluster: b,
 		Tag: func() (string, bool) { return "A", true }, Version: "test",
 		OwnReserves: func() []reserve.Left {
@@ -167,6 +172,9 @@ func serveFrom(t testing.TB, b *backend, cfg Config, register func(*grpc.Server)
 	}
 	r.budget = budget.New(budget.Limits{Bytes: heldBytes, Connections: 10})
 	connections := peer.NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return r.budget.Open("shop") })
+	if cfg.Observer == nil {
+		cfg.Observer = quiet{}
+	}
 	server := NewServer(cfg, connections.Credentials(nil), r.service, r.health)
 	if register != nil {
 		register(server.Server)
@@ -251,3 +259,13 @@ func (b *backend) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte
 	}
 	return results, errs
 }
+
+// quiet is an Observer that tells nobody.
+type quiet struct{}
+
+func (quiet) Started(string)                            {}
+func (quiet) Handled(string, codes.Code, time.Duration) {}
+func (quiet) Exchanged(string, codes.Code)              {}
+func (quiet) Received(string)                           {}
+func (quiet) Sent(string)                               {}
+func (quiet) Refused(string, int)                       {}

@@ -18,33 +18,29 @@ const LiveService = "idnode.live"
 // Health is the health service. The names "" and "idnode.v1.IdsService" serve while the node is
 // ready, LiveService while the process lives and does not hang. It is safe for concurrent use.
 type Health struct {
-	server healthServer
+	*health.Server
+	alive func() error
 
 	mu sync.Mutex
 	// stopped says that the node no longer becomes ready.
 	stopped bool
 }
 
-// healthServer asks whether the node lives when a caller does.
-type healthServer struct {
-	*health.Server
-	alive func() error
-}
-
-func (s healthServer) Check(ctx context.Context, req *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
-	if req.GetService() == LiveService && s.alive() != nil {
-		return &healthv1.HealthCheckResponse{Status: healthv1.HealthCheckResponse_NOT_SERVING}, nil
-	}
-	return s.Server.Check(ctx, req)
-}
-
 // NewHealth returns a health service that is not ready. alive returns why the node hangs, or nil, or
 // does not return.
 func NewHealth(alive func() error) *Health {
-	h := &Health{server: healthServer{health.NewServer(), alive}}
-	h.server.SetServingStatus(LiveService, healthv1.HealthCheckResponse_SERVING)
+	h := &Health{Server: health.NewServer(), alive: alive}
+	h.SetServingStatus(LiveService, healthv1.HealthCheckResponse_SERVING)
 	h.set(healthv1.HealthCheckResponse_NOT_SERVING)
 	return h
+}
+
+// Check asks whether the node lives when a caller does.
+func (h *Health) Check(ctx context.Context, req *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
+	if req.GetService() == LiveService && h.alive() != nil {
+		return &healthv1.HealthCheckResponse{Status: healthv1.HealthCheckResponse_NOT_SERVING}, nil
+	}
+	return h.Server.Check(ctx, req)
 }
 
 // SetReady says whether the node is ready. After Stop it changes nothing.
@@ -71,8 +67,8 @@ func (h *Health) Stop() {
 }
 
 func (h *Health) set(status healthv1.HealthCheckResponse_ServingStatus) {
-	h.server.SetServingStatus("", status)
-	h.server.SetServingStatus(idnodev1.IdsService_ServiceDesc.ServiceName, status)
+	h.SetServingStatus("", status)
+	h.SetServingStatus(idnodev1.IdsService_ServiceDesc.ServiceName, status)
 }
 
 // Readiness tells whether a node is ready.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/metrics"
+	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -210,6 +213,10 @@ func FuzzGenerateRequest(f *testing.F) {
 	}
 	b := newBackend(f)
 	svc := service.New(service.Config{
+		Logger: slog.New(slog.DiscardHandler), CaughtUp: func() bool { return true },
+		CallTimeout: service.DefaultCallTimeout, MaxInFlight: service.DefaultMaxInFlight,
+		Events: metrics.New("").Service(), ReserveTotal: func() *reserve.Total { return nil },
+		Caller:   func(context.Context) service.Caller { return service.Caller{} },
 		Proposer: b, Linearizer: b, State: b.state, Etags: b, Cluster: b, Tag: func() (string, bool) { return "A", true },
 	})
 	server := services{Service: svc}

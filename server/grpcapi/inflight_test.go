@@ -3,6 +3,7 @@ package grpcapi
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -43,7 +44,8 @@ func TestEveryMethodAsksForAPlace(t *testing.T) {
 	shop, books := of("shop"), of("books")
 	for connectionOf(shop).Begin() {
 	}
-	server := NewServer(Config{}, nil, newService(t, newBackend(t)), NewHealth(func() error { return nil }))
+	cfg := Config{Logger: slog.New(slog.DiscardHandler), Observer: quiet{}}
+	server := NewServer(cfg, nil, newService(t, newBackend(t)), NewHealth(func() error { return nil }))
 	defer server.Stop()
 	errHandled := status.Error(codes.Aborted, "handled")
 	call := func(ctx context.Context, method string, m grpc.MethodInfo) error {

@@ -143,8 +143,8 @@ func TestTheLargestAnswerOfEachCall(t *testing.T) {
 				fill(t, m)
 				size := proto.Size(m.Interface())
 				t.Logf("%s: %d bytes", methods.Get(j).Name(), size)
-				if size > DefaultMaxMessageBytes {
-					t.Errorf("the answer of %s has %d bytes at most, above %d", methods.Get(j).Name(), size, DefaultMaxMessageBytes)
+				if size > maxMessageBytes {
+					t.Errorf("the answer of %s has %d bytes at most, above %d", methods.Get(j).Name(), size, maxMessageBytes)
 				}
 			}
 		}

@@ -40,7 +40,7 @@ func newPipe(t testing.TB, perStream int, inAll int64) *pipe {
 	t.Helper()
 	b := newBackend(t)
 	return (&pipe{backend: b, budget: budget.New(budget.Limits{Bytes: 2 * inAll, Connections: 2}), server: &services{
-		Service: newService(t, b), log: &requestLog{logger: slog.New(slog.DiscardHandler)},
+		Service: newService(t, b), log: &requestLog{logger: slog.New(slog.DiscardHandler), observer: quiet{}},
 		exchanges: newExchanges(perStream, 10_000),
 	}}).start(t)
 }
@@ -153,4 +153,11 @@ func generate(correlation uint64, req *idnodev1.GenerateRequest) *idnodev1.Call 
 // guid is a call that never waits.
 func guid(correlation uint64) *idnodev1.Call {
 	return generate(correlation, &idnodev1.GenerateRequest{})
+}
+
+func (e encoded) bytes() []byte {
+	if e.buffer == nil {
+		return nil
+	}
+	return *e.buffer
 }

@@ -24,9 +24,8 @@ const peerPrefix = "/peer.v1.PeerService/"
 // logging interceptor of go-grpc-middleware builds its fields for every call, also one that is not
 // logged.
 type requestLog struct {
-	logger *slog.Logger
-	budget calllog.Budget
-	// observer may be nil.
+	logger   *slog.Logger
+	budget   calllog.Budget
 	observer Observer
 }
 
@@ -58,35 +57,25 @@ func (l *requestLog) unary(ctx context.Context, req any, info *grpc.UnaryServerI
 // stream does the same for a stream.
 func (l *requestLog) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	start := l.begin(info.FullMethod)
-	if l.observer != nil {
-		stream = observedStream{stream, l.observer, info.FullMethod}
-	}
+	stream = observedStream{stream, l.observer, info.FullMethod}
 	defer func() { l.end(stream.Context(), info.FullMethod, start, err) }()
 	defer l.recovered(stream.Context(), &err)
 	return l.countedStream(srv, stream, info, handler)
 }
 
 func (l *requestLog) begin(method string) time.Time {
-	if l.observer != nil {
-		l.observer.Started(method)
-	}
+	l.observer.Started(method)
 	return time.Now()
 }
 
 func (l *requestLog) end(ctx context.Context, method string, start time.Time, err error) {
-	l.handled(method, start, err)
+	l.observer.Handled(method, status.Code(err), time.Since(start))
 	l.write(ctx, method, start, err)
-}
-
-func (l *requestLog) handled(method string, start time.Time, err error) {
-	if l.observer != nil {
-		l.observer.Handled(method, status.Code(err), time.Since(start))
-	}
 }
 
 // refused records calls that did not reach the service; those of a message, often many, at once.
 func (l *requestLog) refused(reason string, calls int) {
-	if l.observer != nil && calls > 0 {
+	if calls > 0 {
 		l.observer.Refused(reason, calls)
 	}
 }
@@ -122,9 +111,7 @@ func (s observedStream) SendMsg(m any) error {
 
 // done records a call of an Exchange that ended.
 func (l *requestLog) done(ctx context.Context, method string, start time.Time, err error) {
-	if l.observer != nil {
-		l.observer.Exchanged(method, status.Code(err))
-	}
+	l.observer.Exchanged(method, status.Code(err))
 	l.write(ctx, method, start, err)
 }
 

@@ -4,7 +4,6 @@
 package grpcapi
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"log/slog"
@@ -17,18 +16,19 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/server/service"
 )
 
-// Defaults of Config.
 const (
-	// DefaultMaxMessageBytes is what clients accept by default; answers are bounded below it.
-	// Groups that other nodes forward are smaller too; answers to other nodes may be larger.
-	DefaultMaxMessageBytes = 4 << 20
-	// DefaultMaxStreams bounds the calls in flight on one connection.
-	DefaultMaxStreams = 4096
-	// DefaultMaxExchangeCalls bounds the calls in flight on one Exchange stream.
-	DefaultMaxExchangeCalls = 2048
+	// maxMessageBytes is what clients accept by default; answers to callers are bounded below it where they
+	// are made. Groups that other nodes forward are smaller too; answers to other nodes may be larger.
+	maxMessageBytes = 4 << 20
+	// minStreams is how many calls may be in flight on one connection at least.
+	minStreams = 4096
+	// maxExchangeCalls bounds the calls of one Exchange stream that are in flight or whose replies
+	// were not sent yet.
+	maxExchangeCalls = 2048
 	// maxHeaderBytes is far above what any call needs, and far below gRPC's own 16 MiB.
 	maxHeaderBytes = 16 << 10
 	// handshakeTimeout bounds TLS and HTTP/2 handshakes.
@@ -49,32 +49,16 @@ const (
 	connectionWindow = 16 << 20
 )
 
-// Config sets the server up. The zero value of a field means its default.
+// Config sets the server up.
 type Config struct {
-	MaxRecvBytes, MaxSendBytes int
-	MaxStreams                 uint32
-	// MaxExchangeCalls bounds the calls of one Exchange stream that are in flight or whose replies
-	// were not sent yet.
-	MaxExchangeCalls int
-	// Logger gets the log of requests; nil discards it.
+	// Logger gets the log of requests.
 	Logger *slog.Logger
-	// Observer, if set, learns of every call.
+	// Observer learns of every call.
 	Observer Observer
 	// StartSpan, if set, begins the span of a call of an Exchange that names its caller's span.
 	StartSpan StartSpan
 	// Options are added to those the server has by itself.
 	Options []grpc.ServerOption
-}
-
-func (c Config) withDefaults() Config {
-	c.MaxRecvBytes = cmp.Or(c.MaxRecvBytes, DefaultMaxMessageBytes)
-	c.MaxSendBytes = cmp.Or(c.MaxSendBytes, DefaultMaxMessageBytes)
-	c.MaxStreams = cmp.Or(c.MaxStreams, DefaultMaxStreams)
-	c.MaxExchangeCalls = cmp.Or(c.MaxExchangeCalls, DefaultMaxExchangeCalls)
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	return c
 }
 
 // Server is the gRPC server of a node. What is made over HTTP goes through it too: see Unary.
@@ -90,14 +74,13 @@ type Server struct {
 // may be registered before it serves: reflection lists those too. creds is nil for a server without
 // TLS. A server that is stopped waits for its handlers; each call is bounded by the service.
 func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.Service, health *Health) *Server {
-	cfg = cfg.withDefaults()
 	log := &requestLog{logger: cfg.Logger, observer: cfg.Observer}
 	all := &services{
 		Service: svc, log: log, startSpan: cfg.StartSpan,
-		exchanges: newExchanges(cfg.MaxExchangeCalls, exchangesShare(svc.MaxInFlight())),
+		exchanges: newExchanges(maxExchangeCalls, exchangesShare(svc.MaxInFlight())),
 	}
 	server := &Server{
-		Server: grpc.NewServer(append(cfg.options(creds, log), cfg.Options...)...),
+		Server: grpc.NewServer(append(options(creds, log, svc.MaxInFlight()), cfg.Options...)...),
 		public: all, unary: map[string]grpc.MethodDesc{}, log: log,
 	}
 	public := publicServices{server}
@@ -106,22 +89,22 @@ func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.
 	idnodev1.RegisterWorkersServiceServer(public, all)
 	idnodev1.RegisterClusterServiceServer(public, all)
 	idnodev1.RegisterAdminServiceServer(public, all)
-	healthv1.RegisterHealthServer(server, health.server)
+	healthv1.RegisterHealthServer(server, health)
 	reflection.Register(inTurns{server, svc.Turn})
 	return server
 }
 
 // options leaves two things at gRPC's own choice on purpose: a goroutine per
 // stream (NumStreamWorkers 0) and 32 KiB buffers.
-func (c Config) options(creds credentials.TransportCredentials, log *requestLog) []grpc.ServerOption {
+func options(creds credentials.TransportCredentials, log *requestLog, maxInFlight int) []grpc.ServerOption {
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec()),
 		refuseCompressed(),
-		grpc.MaxRecvMsgSize(c.MaxRecvBytes),
-		grpc.MaxSendMsgSize(c.MaxSendBytes),
+		grpc.MaxRecvMsgSize(maxMessageBytes),
+		grpc.MaxSendMsgSize(raftlog.MaxMessageBytes),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connectionWindow),
-		grpc.MaxConcurrentStreams(c.MaxStreams),
+		grpc.MaxConcurrentStreams(uint32(max(minStreams, maxInFlight))),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),

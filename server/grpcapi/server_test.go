@@ -206,7 +206,9 @@ func TestRequestLog(t *testing.T) {
 
 // TestLimits: what is too large is refused by the transport.
 func TestLimits(t *testing.T) {
-	r := serve(t, Config{MaxRecvBytes: 1000, MaxSendBytes: 2000, Logger: slog.New(slog.DiscardHandler)}, nil)
+	r := serve(t, Config{
+		Options: []grpc.ServerOption{grpc.MaxRecvMsgSize(1000), grpc.MaxSendMsgSize(2000)}, Logger: slog.New(slog.DiscardHandler),
+	}, nil)
 	ctx := bounded(t)
 	_, err := r.ids.Generate(ctx, &idnodev1.GenerateRequest{Template: strings.Repeat("x", 1000)})
 	if status.Code(err) != codes.ResourceExhausted {

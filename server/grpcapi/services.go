@@ -3,7 +3,6 @@ package grpcapi
 import (
 	"bytes"
 	"errors"
-	"io"
 	"slices"
 	"time"
 
@@ -33,23 +32,7 @@ type services struct {
 func (s *services) StreamServerSideIds(
 	req *idnodev1.StreamServerSideIdsRequest, stream grpc.ServerStreamingServer[idnodev1.StreamServerSideIdsResponse],
 ) error {
-	blocks, err := s.ServerSideStream(stream.Context(), req)
-	if err != nil {
-		return statusError(err)
-	}
-	for {
-		block, err := blocks.Next(stream.Context())
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return statusError(err)
-		}
-		err = stream.Send(&idnodev1.StreamServerSideIdsResponse{Block: block, NodeTag: blocks.NodeTag()})
-		if err != nil {
-			return err
-		}
-	}
+	return statusError(s.Service.StreamServerSideIds(stream.Context(), req, stream.Send))
 }
 
 // Backup sends a backup file in pieces.

@@ -3,8 +3,10 @@ package grpcapi
 import (
 	"context"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/server/budget"
@@ -44,7 +46,7 @@ func (s *Server) Unary(ctx context.Context, method string, to *budget.Connection
 	answer, err := s.unary[method].Handler(s.public, ctx, decodable,
 		func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (answer any, err error) {
 			start := s.log.begin(method)
-			defer func() { s.log.handled(method, start, err) }()
+			defer func() { s.log.observer.Handled(method, status.Code(err), time.Since(start)) }()
 			defer s.log.recovered(ctx, &err)
 			return s.log.counted(ctx, to, req, method, handler, func(m proto.Message) (any, error) { return encode(m) })
 		})

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"runtime/debug"
 
 	"github.com/idnode/idnode/server/service"
 )
@@ -64,7 +63,7 @@ type build struct {
 }
 
 func buildOf(status service.Status) build {
-	return build{0, status.Version, commit(), "idnode " + status.Version}
+	return build{0, status.Version, service.Revision(), "idnode " + status.Version}
 }
 
 func (a *api) buildVersion(w http.ResponseWriter, _ *http.Request, _ *params) error {
@@ -104,18 +103,4 @@ func guidOf(id string) string {
 		return id
 	}
 	return id[:8] + "-" + id[8:12] + "-" + id[12:16] + "-" + id[16:20] + "-" + id[20:]
-}
-
-// commit is the revision the program was built from, or "".
-func commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return ""
 }

@@ -100,18 +100,20 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	end, ok := begin(response.held, r)
 	if !ok {
 		response.held = nil
-		g.cfg.Refused(service.ErrOverloaded.Reason, 1)
+		if g.cfg.Refused != nil {
+			g.cfg.Refused(service.ErrOverloaded.Reason, 1)
+		}
 		g.fail(response, r, service.ErrOverloaded, failureOf(service.ErrOverloaded))
 		return
 	}
 	defer end()
-	if r.ContentLength > g.cfg.MaxBodyBytes {
-		message := fmt.Sprintf("the body has more than %s", bytesize.Size(g.cfg.MaxBodyBytes))
+	if r.ContentLength > maxBodyBytes {
+		message := fmt.Sprintf("the body has more than %s", bytesize.Size(maxBodyBytes))
 		g.fail(response, r, &service.Error{Code: service.ResourceExhausted, Reason: service.ReasonQuota, Message: message},
 			failure{status: http.StatusRequestEntityTooLarge, exception: argumentException, message: message})
 		return
 	}
-	r.Body = http.MaxBytesReader(response, r.Body, g.cfg.MaxBodyBytes)
+	r.Body = http.MaxBytesReader(response, r.Body, maxBodyBytes)
 	inner := withoutDoubleSlash(g.withCaller(r))
 	g.next.ServeHTTP(response, inner)
 	r.Pattern = inner.Pattern // The handler around this one asks which call it was.

@@ -51,8 +51,8 @@ func (a *api) nextRange(w http.ResponseWriter, r *http.Request, p *params) error
 }
 
 func withExactHint(err error) error {
-	var e *service.Error
-	if !errors.As(err, &e) || e.Reason != service.ReasonCounterExhausted {
+	e, ok := errors.AsType[*service.Error](err)
+	if !ok || e.Reason != service.ReasonCounterExhausted {
 		return err
 	}
 	hinted := *e

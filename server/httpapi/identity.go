@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"context"
-	"iter"
 	"math"
 	"net/http"
 	"strconv"
@@ -75,58 +73,43 @@ func (a *api) listIdentities(w http.ResponseWriter, r *http.Request, p *params) 
 		}
 		defer counted.held.Give(listBytes)
 	}
+	req := &idnodev1.ListIdentitiesRequest{Database: r.PathValue("db"), PageSize: service.MaxPageSize}
+	res, err := a.service.ListIdentities(r.Context(), req)
+	if err != nil {
+		return err
+	}
+	setHeaders(w)
 	out := objectWriter{w: w, extend: a.extend}
-	for page, err := range a.identityPages(r.Context(), r.PathValue("db")) {
-		if err != nil {
-			return out.fail(err)
-		}
+	out.raw([]byte("{"))
+	for {
+		page := res.GetIdentities()
 		skipped := min(start, int64(len(page)))
 		page = page[skipped:]
 		page = page[:min(size, int64(len(page)))]
 		start, size = start-skipped, size-int64(len(page))
 		out.write(page)
-		if size == 0 {
+		if size == 0 || res.GetNextPageToken() == "" {
 			break
 		}
-	}
-	out.end()
-	return nil
-}
-
-// identityPages walks through the identities of a database. Only the first page
-// makes sure that it is new enough: the state never becomes older.
-func (a *api) identityPages(ctx context.Context, database string) iter.Seq2[[]*idnodev1.Identity, error] {
-	return func(yield func([]*idnodev1.Identity, error) bool) {
-		req := &idnodev1.ListIdentitiesRequest{Database: database, PageSize: service.MaxPageSize}
-		for {
-			res, err := a.service.ListIdentities(ctx, req)
-			if !yield(res.GetIdentities(), err) || err != nil || res.GetNextPageToken() == "" {
-				return
-			}
-			req.PageToken, req.Consistency = res.GetNextPageToken(), idnodev1.Consistency_CONSISTENCY_STALE
+		// Only the first page makes sure that it is new enough: the state never becomes older.
+		req.PageToken, req.Consistency = res.GetNextPageToken(), idnodev1.Consistency_CONSISTENCY_STALE
+		if res, err = a.service.ListIdentities(r.Context(), req); err != nil {
+			panic(http.ErrAbortHandler) // Half an object must not look like a whole one.
 		}
 	}
+	out.raw([]byte("}"))
+	return nil
 }
 
 // objectWriter writes a JSON object of identities in parts.
 type objectWriter struct {
 	w      http.ResponseWriter
 	extend func(http.ResponseWriter)
-	begun  bool
 	// some says that a member was written, so that a comma comes before the next.
 	some bool
 }
 
-func (o *objectWriter) begin() {
-	if !o.begun {
-		o.begun = true
-		setHeaders(o.w)
-		o.raw([]byte("{"))
-	}
-}
-
 func (o *objectWriter) write(page []*idnodev1.Identity) {
-	o.begin()
 	var b bytes.Buffer
 	for _, i := range page {
 		if o.some {
@@ -144,24 +127,10 @@ func (o *objectWriter) write(page []*idnodev1.Identity) {
 	o.raw(b.Bytes())
 }
 
-func (o *objectWriter) end() {
-	o.begin()
-	o.raw([]byte("}"))
-}
-
 // raw gives the reader time for each part. When it has gone, the rest is not written.
 func (o *objectWriter) raw(b []byte) {
 	o.extend(o.w)
 	if _, err := o.w.Write(b); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-}
-
-// fail returns err if it still can be told, and else breaks the connection: half
-// an object must not look like a whole one.
-func (o *objectWriter) fail(err error) error {
-	if o.begun {
-		panic(http.ErrAbortHandler)
-	}
-	return err
 }

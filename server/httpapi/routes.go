@@ -89,9 +89,7 @@ func (a *api) handler(route route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// It can be of a foreign site's page, and its origin does not show that.
 		if err := hostcheck.Check(r, a.service.CheckHost); err != nil {
-			f := failureOf(err)
-			a.refused(f.reason, 1)
-			writeFailure(w, r, f)
+			a.refuse(w, r, err)
 			return
 		}
 		if r.Method != route.method {
@@ -100,23 +98,24 @@ func (a *api) handler(route route) http.Handler {
 		}
 		a.hintTopology(w, r)
 		p := parseParams(r.URL.RawQuery)
-		p.err = checkDatabase(r.PathValue("db"))
-		err := p.err
-		if err == nil {
-			err = route.call(w, r, p)
+		if p.err = checkDatabase(r.PathValue("db")); p.err != nil {
+			a.refuse(w, r, p.err)
+			return
 		}
-		if err != nil {
-			a.answerError(w, r, err, p)
+		switch err := route.call(w, r, p); {
+		case err == nil:
+		case p.err != nil:
+			a.refuse(w, r, err)
+		default: // The service tells of those that are its own.
+			writeFailure(w, r, failureOf(err))
 		}
 	})
 }
 
-// answerError answers with an error. The service tells of those that are its own.
-func (a *api) answerError(w http.ResponseWriter, r *http.Request, err error, p *params) {
+// refuse answers a call that does not come to the service.
+func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	f := failureOf(err)
-	if p.err != nil {
-		a.refused(f.reason, 1)
-	}
+	a.refused(f.reason, 1)
 	writeFailure(w, r, f)
 }
 

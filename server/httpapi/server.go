@@ -7,7 +7,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -20,38 +19,30 @@ import (
 	"github.com/idnode/idnode/server/service"
 )
 
-// Defaults of Config.
 const (
-	// DefaultMaxHeaderBytes holds the longest name there is, escaped.
-	DefaultMaxHeaderBytes = 16 << 10
-	// DefaultMaxBodyBytes is what the calls of package jsonapi need. No other call has a body.
-	DefaultMaxBodyBytes = 128 << 10
-	// DefaultHeaderTimeout bounds the TLS handshake and the headers of a request.
-	DefaultHeaderTimeout = 5 * time.Second
-	// DefaultReadTimeout bounds a request with its body.
-	DefaultReadTimeout = 10 * time.Second
-	// DefaultWriteTimeout bounds a call and the reading of its answer; of an
-	// answer that is written in parts, each part. It is above the service's bound
-	// of a call, so that a slow call still hears why.
-	DefaultWriteTimeout = service.DefaultCallTimeout + 10*time.Second
-	// DefaultIdleTimeout is how long a connection may lie unused: longer than
+	// maxHeaderBytes holds the longest name there is, escaped.
+	maxHeaderBytes = 16 << 10
+	// maxBodyBytes is what the calls of package jsonapi need. No other call has a body.
+	maxBodyBytes = 128 << 10
+	// headerTimeout bounds the TLS handshake and the headers of a request.
+	headerTimeout = 5 * time.Second
+	// readTimeout bounds a request with its body.
+	readTimeout = 10 * time.Second
+	// idleTimeout is how long a connection may lie unused: longer than
 	// clients keep theirs for, as a rule, so that the client ends it.
-	DefaultIdleTimeout = 2 * time.Minute
+	idleTimeout = 2 * time.Minute
 )
 
 // maxStreams is the requests one connection of HTTP/2 may have in flight.
 const maxStreams = 32
 
-// Config sets the server up. The zero value of a field means its default.
+// Config sets the server up.
 type Config struct {
 	// TLS is nil for a server without.
-	TLS            *tls.Config
-	MaxHeaderBytes int
-	MaxBodyBytes   int64
-	HeaderTimeout  time.Duration
-	ReadTimeout    time.Duration
-	WriteTimeout   time.Duration
-	IdleTimeout    time.Duration
+	TLS *tls.Config
+	// WriteTimeout bounds a call and the reading of its answer; of an answer that is written in
+	// parts, each part. It is above the service's bound of a call, so that a slow call still hears why.
+	WriteTimeout time.Duration
 	// ConnState, if set, is told what becomes of each connection; see http.Server.
 	ConnState func(net.Conn, http.ConnState)
 	// Held, if set, returns what is counted for the caller of a connection; nil if nothing is.
@@ -60,31 +51,16 @@ type Config struct {
 	Principal func(tls.ConnectionState) string
 	// Accepts says whether the certificate of a connection is good still; nil for all.
 	Accepts func(tls.ConnectionState) bool
-	// Logger gets the log of requests; nil discards it.
+	// Logger gets the log of requests.
 	Logger *slog.Logger
-	// Refused, if set, reports each call that does not come to the service, by its reason.
+	// Refused reports each call that does not come to the service, by its reason; nil for a bare server
+	// of which nobody hears.
 	Refused func(reason string, calls int)
 	// Answer, if set, may answer what is refused before a handler has it, in the form of
 	// its own protocol; false says that the request is of none that it knows.
 	Answer func(w http.ResponseWriter, r *http.Request, err *service.Error) bool
 	// Around, if set, returns what is put around the handler of all calls.
 	Around func(http.Handler) http.Handler
-}
-
-func (c Config) withDefaults() Config {
-	c.MaxHeaderBytes = cmp.Or(c.MaxHeaderBytes, DefaultMaxHeaderBytes)
-	c.MaxBodyBytes = cmp.Or(c.MaxBodyBytes, DefaultMaxBodyBytes)
-	c.HeaderTimeout = cmp.Or(c.HeaderTimeout, DefaultHeaderTimeout)
-	c.ReadTimeout = cmp.Or(c.ReadTimeout, DefaultReadTimeout)
-	c.WriteTimeout = cmp.Or(c.WriteTimeout, DefaultWriteTimeout)
-	c.IdleTimeout = cmp.Or(c.IdleTimeout, DefaultIdleTimeout)
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.Refused == nil {
-		c.Refused = func(string, int) {}
-	}
-	return c
 }
 
 // Server is the server of a node's HTTP port.
@@ -95,8 +71,7 @@ type Server struct {
 
 // NewServer returns a server with RavenDB's calls on it; Handle adds more.
 func NewServer(cfg Config, svc *service.Service) *Server {
-	cfg = cfg.withDefaults()
-	s := newServer(cfg)
+	s := NewBareServer(cfg)
 	a := &api{service: svc, scheme: "http", refused: cfg.Refused, extend: func(w http.ResponseWriter) {
 		// A writer without deadlines, as in tests, needs none set.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(cfg.WriteTimeout))
@@ -109,17 +84,15 @@ func NewServer(cfg Config, svc *service.Service) *Server {
 }
 
 // NewBareServer returns a server without calls, for what shall have a port of its own.
-func NewBareServer(cfg Config) *Server { return newServer(cfg.withDefaults()) }
-
-func newServer(cfg Config) *Server {
+func NewBareServer(cfg Config) *Server {
 	s := &Server{mux: http.NewServeMux()}
 	handler := newGuard(cfg, s.mux)
 	if cfg.Around != nil {
 		handler = cfg.Around(handler)
 	}
 	s.http = &http.Server{
-		Handler: handler, TLSConfig: cfg.TLS, MaxHeaderBytes: cfg.MaxHeaderBytes,
-		ReadHeaderTimeout: cfg.HeaderTimeout, ReadTimeout: cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: cfg.IdleTimeout,
+		Handler: handler, TLSConfig: cfg.TLS, MaxHeaderBytes: maxHeaderBytes,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: idleTimeout,
 		ConnState:   cfg.ConnState,
 		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) },

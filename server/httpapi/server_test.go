@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -68,16 +69,16 @@ func isTimeout(err error) bool {
 func TestBounds(t *testing.T) {
 	// What is in time here must be so on a machine that stands still for a moment.
 	short := time.Second
-	address := serve(t, newWorld(t).newServer("A", Config{
-		HeaderTimeout: short, ReadTimeout: 2 * short, IdleTimeout: short, MaxHeaderBytes: 1024, MaxBodyBytes: 100,
-	}, ""))
+	s := newWorld(t).newServer("A", Config{}, "")
+	s.http.ReadHeaderTimeout, s.http.ReadTimeout, s.http.IdleTimeout, s.http.MaxHeaderBytes = short, 2*short, short, 1024
+	address := serve(t, s)
 	const next = "POST /databases/default/identity/next?name=users HTTP/1.1\r\nHost: a\r\n"
 	tests := map[string]struct{ sent, want string }{
 		"a connection that says nothing":  {"", ""},
 		"headers that never end":          {next, ""},
 		"headers that are too large":      {next + "X: " + strings.Repeat("x", 8<<10) + "\r\n\r\n", "HTTP/1.1 431 "},
 		"a URL that is too long":          {"GET /" + strings.Repeat("x", 8<<10) + " HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 431 "},
-		"a body that is too large":        {next + "Content-Length: 101\r\n\r\n", "HTTP/1.1 413 "},
+		"a body that is too large":        {next + fmt.Sprintf("Content-Length: %d\r\n\r\n", maxBodyBytes+1), "HTTP/1.1 413 "},
 		"a body that is small":            {next + "Content-Length: 2\r\n\r\n{}", "HTTP/1.1 200 "},
 		"a body that never comes":         {next + "Content-Length: 50\r\n\r\n", "HTTP/1.1 200 "},
 		"a body in pieces without an end": {next + "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n", "HTTP/1.1 200 "},
@@ -194,10 +195,10 @@ func TestHostsOfANodeThatStarts(t *testing.T) {
 // TLS, without which browsers must ignore it, and to a day, for it holds for all ports of
 // the host.
 func TestHeadersForBrowsers(t *testing.T) {
-	s := newWorld(t).newServer("A", Config{MaxBodyBytes: 100}, "")
+	s := newWorld(t).newServer("A", Config{}, "")
 	s.Handle("GET /panic", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }))
 	s.Handle("GET /bare", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	bare := NewBareServer(Config{})
+	bare := NewBareServer(Config{Logger: slog.New(slog.DiscardHandler)})
 	for _, ask := range []struct {
 		server *Server
 		status int
@@ -210,7 +211,7 @@ func TestHeadersForBrowsers(t *testing.T) {
 		{s, 200, "GET", "/bare", nil, ""},
 		{s, 400, "GET", "/nowhere", nil, ""},
 		{s, 403, "POST", "/databases/default/identity/next?name=a", http.Header{"Origin": {"http://evil.example"}}, ""},
-		{s, 413, "POST", "/databases/default/identity/next?name=a", nil, strings.Repeat("x", 101)},
+		{s, 413, "POST", "/databases/default/identity/next?name=a", nil, strings.Repeat("x", maxBodyBytes+1)},
 		{s, 500, "GET", "/panic", nil, ""},
 		{bare, 404, "GET", "/nowhere", nil, ""},
 	} {

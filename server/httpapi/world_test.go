@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -17,6 +18,8 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/metrics"
+	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/test/fsmtest"
 )
@@ -130,9 +133,20 @@ func (w *world) newServer(tag string, cfg Config, prefix string) *Server {
 	w.t.Helper()
 	p := nodeView{w, tag}
 	svc := service.New(service.Config{
+		Logger: slog.New(slog.DiscardHandler), CaughtUp: func() bool { return true },
+		CallTimeout: service.DefaultCallTimeout, MaxInFlight: service.DefaultMaxInFlight,
+		Events: metrics.New("").Service(), ReserveTotal: func() *reserve.Total { return nil },
+		Caller:   func(context.Context) service.Caller { return service.Caller{} },
 		Proposer: w, Linearizer: w, State: w.state, Etags: p, Cluster: p,
 		Tag: func() (string, bool) { return tag, true }, ServerPrefix: prefix, Version: "v1", Hosts: []string{"a.example:7402", "ids.example"},
 	})
+	cfg.WriteTimeout = time.Minute
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Refused == nil {
+		cfg.Refused = func(string, int) {}
+	}
 	return NewServer(cfg, svc)
 }
 

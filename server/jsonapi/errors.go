@@ -72,7 +72,7 @@ type detail struct {
 // Fail answers with the error of a use case, or of Read.
 func (a *API) Fail(w http.ResponseWriter, err error) {
 	if own := (*failure)(nil); !errors.As(err, &own) {
-		err = a.cfg.Calls.Status(err)
+		err = a.calls.Status(err)
 	}
 	writeError(w, err)
 }

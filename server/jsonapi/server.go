@@ -45,18 +45,15 @@ type Calls interface {
 	Status(err error) error
 }
 
-// Config sets the API up.
-type Config struct {
-	Calls Calls
-	// CheckHost judges a host name that a foreign site may own; see package hostcheck.
-	CheckHost func(name string) error
+// API answers the calls. It is safe for concurrent use.
+type API struct {
+	calls     Calls
+	checkHost func(name string) error
 }
 
-// API answers the calls. It is safe for concurrent use.
-type API struct{ cfg Config }
-
-// New returns the API of a node.
-func New(cfg Config) *API { return &API{cfg} }
+// New returns the API of a node. checkHost judges a host name that a foreign site may own; see package
+// hostcheck.
+func New(calls Calls, checkHost func(name string) error) *API { return &API{calls, checkHost} }
 
 func services() []grpc.ServiceDesc {
 	return []grpc.ServiceDesc{
@@ -108,9 +105,9 @@ func (a *API) Answer(w http.ResponseWriter, r *http.Request, err *service.Error)
 
 func (a *API) handler(do func(w http.ResponseWriter, r *http.Request) ([]byte, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := hostcheck.Check(r, a.cfg.CheckHost)
+		err := hostcheck.Check(r, a.checkHost)
 		if err != nil {
-			writeError(w, a.cfg.Calls.Refuse(err))
+			writeError(w, a.calls.Refuse(err))
 			return
 		}
 		answer, err := do(w, r)
@@ -125,11 +122,11 @@ func (a *API) handler(do func(w http.ResponseWriter, r *http.Request) ([]byte, e
 func (a *API) call(method string) func(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return func(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		if httpStatus, err := checkHeaders(w, r); err != nil {
-			return nil, &failure{httpStatus, a.cfg.Calls.Refuse(err)}
+			return nil, &failure{httpStatus, a.calls.Refuse(err)}
 		}
 		ctx, cancel, err := withTimeout(r)
 		if err != nil {
-			return nil, a.cfg.Calls.Refuse(err)
+			return nil, a.calls.Refuse(err)
 		}
 		defer cancel()
 		to := heldFor(w)
@@ -138,21 +135,21 @@ func (a *API) call(method string) func(w http.ResponseWriter, r *http.Request) (
 			size = maxBody
 		}
 		if !to.TakeLast(bodyCost * size) {
-			return nil, a.cfg.Calls.Refuse(service.ErrOverloaded)
+			return nil, a.calls.Refuse(service.ErrOverloaded)
 		}
 		defer to.Give(bodyCost * size)
 		body, err := readBody(w, r)
 		if err != nil {
-			return nil, a.cfg.Calls.Refuse(err)
+			return nil, a.calls.Refuse(err)
 		}
-		return a.cfg.Calls.Unary(ctx, method, to, func(request any) error { return decode(body, request.(proto.Message)) }, Encode)
+		return a.calls.Unary(ctx, method, to, func(request any) error { return decode(body, request.(proto.Message)) }, Encode)
 	}
 }
 
 // Read reads the message that is a request's body, as a call does.
 func (a *API) Read(w http.ResponseWriter, r *http.Request, m proto.Message) error {
 	if httpStatus, err := checkHeaders(w, r); err != nil {
-		return &failure{httpStatus, a.cfg.Calls.Status(err)}
+		return &failure{httpStatus, a.calls.Status(err)}
 	}
 	body, err := readBody(w, r)
 	if err != nil {

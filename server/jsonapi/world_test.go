@@ -33,7 +33,9 @@ import (
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/grpcapi"
 	"github.com/idnode/idnode/server/httpapi"
+	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/peer"
+	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/test/logbuffer"
 )
@@ -75,12 +77,17 @@ func newWorld(t testing.TB) *world {
 	w.must(&raftlogv1.Bootstrap{ClusterId: clusterID, Members: []*raftlogv1.Member{member}})
 	w.must(&raftlogv1.MemberAnnounce{Member: member})
 	w.service = service.New(service.Config{
-		Proposer: w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "test",
+		Logger: slog.New(slog.DiscardHandler), CaughtUp: func() bool { return true },
+		CallTimeout: service.DefaultCallTimeout, MaxInFlight: service.DefaultMaxInFlight,
+		Events: metrics.New("").Service(), ReserveTotal: func() *reserve.Total { return nil },
+		OwnReserves: func() []reserve.Left { return nil },
+		Proposer:    w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "test",
 		Tag:    func() (string, bool) { return "A", true },
 		Caller: func(context.Context) service.Caller { return service.Caller{Principal: w.principal()} },
 	})
 	connections := peer.NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return w.budget.Open("shop") })
-	w.grpc = grpcapi.NewServer(grpcapi.Config{Observer: observer{w}}, connections.Credentials(nil), w.service,
+	cfg := grpcapi.Config{Observer: observer{w}, Logger: slog.New(slog.DiscardHandler)}
+	w.grpc = grpcapi.NewServer(cfg, connections.Credentials(nil), w.service,
 		grpcapi.NewHealth(func() error { return nil }))
 	w.serve()
 	t.Cleanup(func() {
@@ -98,12 +105,12 @@ const secured = "Test-Secured"
 // serve serves the HTTP port.
 func (w *world) serve() {
 	w.t.Helper()
-	api := New(Config{Calls: w.grpc, CheckHost: w.service.CheckHost})
+	api := New(w.grpc, w.service.CheckHost)
 	shop := w.budget.Open("shop")
 	server := httpapi.NewServer(httpapi.Config{
 		Answer: api.Answer, Principal: func(tls.ConnectionState) string { return w.principal() },
 		Held: func(net.Conn) *budget.Connection { return shop }, Refused: func(reason string, _ int) { w.count(reason) },
-		Logger: slog.New(slog.NewTextHandler(&w.log, nil)),
+		Logger: slog.New(slog.NewTextHandler(&w.log, nil)), WriteTimeout: time.Minute,
 		Around: func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 				if r.Header.Get(secured) != "" {

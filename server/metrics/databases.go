@@ -121,8 +121,8 @@ func (m *Metrics) Service() service.Events {
 			d.returns.Inc()
 			d.returned.Add(float64(max(0, numbers)))
 		},
-		BackedUp: m.backedUp.SetToCurrentTime,
-		Refused:  func(reason string) { m.Refused(reason, 1) },
+		BackedUp: m.backedUp.SetToCurrentTime, Used: func(_, _, _ string, _ int64) {},
+		Refused: func(reason string) { m.Refused(reason, 1) },
 	}
 }
 

@@ -6,7 +6,6 @@ package metrics
 import (
 	"net/http"
 	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/server/service"
 )
 
 const (
@@ -54,7 +54,7 @@ func New(version string) *Metrics {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.factory.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: namespace, Name: "build_info", Help: "Which program this is; always 1.",
-	}, []string{"version", "revision", "go_version"}).WithLabelValues(version, revision(), runtime.Version()).Set(1)
+	}, []string{"version", "revision", "go_version"}).WithLabelValues(version, service.Revision(), runtime.Version()).Set(1)
 	m.databases = m.newDatabases()
 	m.refused = m.counterVec("requests_refused_total", "Calls that ended with an error, by its reason.", "reason")
 	m.connectionsRefused = m.counterVec("connections_refused_total", "Connections of callers that were refused, by the reason.", "reason")
@@ -72,20 +72,6 @@ func (m *Metrics) Handler() http.Handler { return handler(m.registry) }
 
 func handler(of prometheus.Gatherer) http.Handler {
 	return promhttp.HandlerFor(of, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout})
-}
-
-// revision is the commit that the program was built from, or "".
-func revision() string {
-	info, _ := debug.ReadBuildInfo()
-	if info == nil {
-		return ""
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return ""
 }
 
 func (m *Metrics) counter(name, help string) prometheus.Counter {

@@ -20,7 +20,6 @@ import (
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/grpcapi"
 	"github.com/idnode/idnode/server/metrics"
@@ -235,10 +234,8 @@ func (n *Node) openServer() {
 	creds = n.callers.grpc.Credentials(creds)
 	peers := peer.NewServer(peerSide{n.cluster.PeerSide(), n.service}, authorize, n.opts.Tracing.Peer())
 	n.server = grpcapi.NewServer(grpcapi.Config{
-		MaxSendBytes: raftlog.MaxMessageBytes, // Callers' answers are bounded where they are made.
-		MaxStreams:   uint32(max(grpcapi.DefaultMaxStreams, n.cfg.MaxInFlight)), Logger: n.log, Observer: n.metrics,
-		StartSpan: n.opts.Tracing.Exchange(),
-		Options:   append(n.opts.Tracing.ServerOptions(), grpc.ChainUnaryInterceptor(peers.Unary), grpc.ChainStreamInterceptor(peers.Stream)),
+		Logger: n.log, Observer: n.metrics, StartSpan: n.opts.Tracing.Exchange(),
+		Options: append(n.opts.Tracing.ServerOptions(), grpc.ChainUnaryInterceptor(peers.Unary), grpc.ChainStreamInterceptor(peers.Stream)),
 	}, creds, n.service, n.readiness.health)
 	peers.Register(n.server)
 }

@@ -63,8 +63,7 @@ var _ peer.Node = peerSide{}
 
 func (p peerSide) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
 	var response *peerv1.JoinResponse
-	newcomer := service.Newcomer{ID: req.GetMember().GetId(), Tag: req.GetMember().GetTag(), Token: req.GetToken()}
-	err := p.service.AddMember(ctx, newcomer, func(tokenHash []byte, principal *string) (_ *raftlogv1.Member, err error) {
+	err := p.service.AddMember(ctx, req, func(tokenHash []byte, principal *string) (_ *raftlogv1.Member, err error) {
 		response, err = p.AddMember(ctx, &raftlogv1.MemberAdd{Member: req.GetMember(), TokenHash: tokenHash}, principal)
 		return response.GetMember(), err
 	})

@@ -64,7 +64,7 @@ func (n *Node) openHTTP() (err error) {
 	}
 	cfg := n.httpConfig()
 	cfg.Around, cfg.Refused = n.opts.Tracing.Handler, n.metrics.Refused
-	public := jsonapi.New(jsonapi.Config{Calls: n.server, CheckHost: n.service.CheckHost})
+	public := jsonapi.New(n.server, n.service.CheckHost)
 	cfg.Answer = public.Answer
 	n.http.server = httpapi.NewServer(cfg, n.service)
 	public.Handle(n.http.server.Handle)

@@ -17,37 +17,29 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
-
-// Newcomer is a node that asks for membership by itself.
-type Newcomer struct {
-	// ID is its raw Raft id.
-	ID []byte
-	// Tag is the tag it asks for.
-	Tag string
-	// Token lets it in; empty if it has none.
-	Token string
-}
 
 // AddMember makes a member of a node that asks for it, which add does, and records
 // it: only the node asked knows of it. The newcomer needs the right to the
 // cluster, or a token; the state judges again, in the order of the log. A node asks
 // until it is in; what is asked of a member changes nothing and is not recorded.
-func (m *members) AddMember(ctx context.Context, n Newcomer,
+func (m *members) AddMember(ctx context.Context, req *peerv1.JoinRequest,
 	add func(tokenHash []byte, principal *string) (*raftlogv1.Member, error),
 ) error {
 	var hash []byte
-	asks := recordedToken{Tag: n.Tag}
-	if n.Token != "" {
-		sum := sha256.Sum256([]byte(n.Token))
+	n := req.GetMember()
+	asks := recordedToken{Tag: n.GetTag()}
+	if req.GetToken() != "" {
+		sum := sha256.Sum256([]byte(req.GetToken()))
 		hash, asks.Token = sum[:], shownToken(sum[:])
 	}
 	member, err := m.judgeNewcomer(ctx, n, hash)
 	if err != nil {
 		m.refusals.Do(func() {
 			who := m.caller(ctx)
-			m.logger.WarnContext(ctx, "a node that asks to join is refused", "tag", n.Tag, "principal", who.Principal, "address",
+			m.logger.WarnContext(ctx, "a node that asks to join is refused", "tag", n.GetTag(), "principal", who.Principal, "address",
 				who.Address, "error", err)
 		})
 		if r := op.RefusalOf(err); r.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED {
@@ -60,7 +52,7 @@ func (m *members) AddMember(ctx context.Context, n Newcomer,
 		return err
 	}
 	var failed error // In the words that the newcomer understands.
-	err = m.audited(ctx, audit.Record{Event: audit.EventAddMember, Name: n.Tag, After: asks}, func() (change, error) {
+	err = m.audited(ctx, audit.Record{Event: audit.EventAddMember, Name: n.GetTag(), After: asks}, func() (change, error) {
 		var added *raftlogv1.Member
 		err := m.named(ctx, false, false, func(principal *string) error {
 			added, failed = add(hash, principal)
@@ -81,11 +73,11 @@ func (m *members) AddMember(ctx context.Context, n Newcomer,
 //
 // A refusal ends the node that asks. So it never comes from a state that is behind: the node may
 // have been added, its token made, or the roles set through another node.
-func (m *members) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte) (member bool, err error) {
+func (m *members) judgeNewcomer(ctx context.Context, n *raftlogv1.Member, hash []byte) (member bool, err error) {
 	judge := func() (bool, error) {
 		for _, known := range m.state.Members() {
-			if bytes.Equal(known.GetId(), n.ID) {
-				return true, refusedAs(fsm.JoinsAgain(known, n.Tag))
+			if bytes.Equal(known.GetId(), n.GetId()) {
+				return true, refusedAs(fsm.JoinsAgain(known, n.GetTag()))
 			}
 		}
 		return false, m.checkNewcomer(ctx, n, hash)
@@ -93,8 +85,8 @@ func (m *members) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte) (m
 	if member, err := judge(); err == nil {
 		return member, nil
 	}
-	within := m.within(ctx)
-	defer within.over()
+	within, cancel := context.WithTimeout(ctx, m.timeout)
+	defer cancel()
 	if _, err := m.settle(within, idnodev1.Consistency_CONSISTENCY_LINEARIZABLE); err != nil {
 		return false, err
 	}
@@ -102,15 +94,15 @@ func (m *members) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte) (m
 }
 
 // checkNewcomer is judgeNewcomer for a node that is no member.
-func (m *members) checkNewcomer(ctx context.Context, n Newcomer, hash []byte) error {
+func (m *members) checkNewcomer(ctx context.Context, n *raftlogv1.Member, hash []byte) error {
 	if hash != nil {
-		return refusedAs(m.state.CheckJoinToken(hash, n.Tag, time.Now()))
+		return refusedAs(m.state.CheckJoinToken(hash, n.GetTag(), time.Now()))
 	}
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		// As the state would word it, so that the newcomer need not tell the two apart.
 		return refusedAs(&raftlogv1.Refusal{
 			Reason: raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED,
-			Detail: fmt.Sprintf("node %s has no token to join by, and %v", n.Tag, err),
+			Detail: fmt.Sprintf("node %s has no token to join by, and %v", n.GetTag(), err),
 		})
 	}
 	return nil

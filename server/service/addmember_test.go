@@ -17,6 +17,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/test/fsmtest"
 )
@@ -31,7 +32,7 @@ type asked struct {
 // join lets node D ask for membership as a principal.
 func (n node) join(principal, token string) (asked, error) {
 	var a asked
-	err := n.AddMember(as(principal), Newcomer{ID: []byte("node-d----------"), Tag: "D", Token: token},
+	err := n.AddMember(as(principal), &peerv1.JoinRequest{Member: &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D"}, Token: token},
 		func(hash []byte, author *string) (*raftlogv1.Member, error) {
 			a = asked{a.times + 1, hash, author}
 			return &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D"}, nil
@@ -116,7 +117,7 @@ func TestNoEntryForANodeThatCannotComeBack(t *testing.T) {
 	} {
 		for range 100 {
 			taken := false
-			err := n.AddMember(as("dns:"+tt.tag), Newcomer{ID: fsmtest.NodeID(tt.id), Tag: tt.tag},
+			err := n.AddMember(as("dns:"+tt.tag), &peerv1.JoinRequest{Member: &raftlogv1.Member{Id: fsmtest.NodeID(tt.id), Tag: tt.tag}},
 				func([]byte, *string) (*raftlogv1.Member, error) {
 					taken = true
 					return nil, nil
@@ -199,7 +200,8 @@ func TestANodeThatIsBehindRefusesNobodyForGood(t *testing.T) {
 func TestARefusalOfTheStateIsRecordedAsOne(t *testing.T) {
 	n, a := newAuditedNode(t)
 	refusal := &op.RefusedError{Refusal: &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN}}
-	err := n.AddMember(as("ops"), Newcomer{Tag: "D"}, func([]byte, *string) (*raftlogv1.Member, error) { return nil, refusal })
+	newcomer := &peerv1.JoinRequest{Member: &raftlogv1.Member{Tag: "D"}}
+	err := n.AddMember(as("ops"), newcomer, func([]byte, *string) (*raftlogv1.Member, error) { return nil, refusal })
 	if !errors.Is(err, refusal) {
 		t.Errorf("%v", err)
 	}

@@ -17,22 +17,15 @@ type admission struct {
 	limiter  limiter
 	most     int
 	inFlight atomic.Int64
-	// draining is set once, by Drain: enter lets no more calls in.
+	// draining is set once, by Drain: admit lets no more calls in.
 	draining atomic.Bool
 }
 
 // MaxInFlight is how many calls may be in flight at once.
 func (a *admission) MaxInFlight() int { return a.most }
 
-// enter lets a call in, or refuses it at once: a queue would only make the
-// callers behind it wait for answers they no longer want. A call that was let in
-// ends with leave.
-func (a *admission) enter(ctx context.Context) (*limited, *Error) {
-	caller := a.limitsOf(ctx)
-	return caller, a.admit(caller)
-}
-
-// admit is enter for a caller whose limits are known.
+// admit lets a call in, or refuses it at once: a queue would only make the callers behind it wait
+// for answers they no longer want. A call that was let in ends with leave.
 //
 // Invariant: a call is counted before draining is looked at, so Drain, which
 // does it the other way round, misses none.
@@ -51,7 +44,6 @@ func (a *admission) admit(caller *limited) *Error {
 	return nil
 }
 
-// leave takes the limits of the caller from enter.
 func (a *admission) leave(caller *limited) {
 	a.inFlight.Add(-1)
 	caller.leave()
@@ -79,10 +71,7 @@ func (a *admission) limit(ctx context.Context, what target, n int64) error {
 			return err
 		}
 	}
-	if err := c.takeIDs(now, n); err != nil {
-		return err
-	}
-	return nil
+	return c.takeIDs(now, n)
 }
 
 // limitNames refuses new names beyond the caller's limits. It calls fresh if there is a limit,
@@ -93,9 +82,7 @@ func (a *admission) limitNames(ctx context.Context, fresh func() []target) error
 		return nil
 	}
 	if names := fresh(); len(names) > 0 {
-		if err := c.names.take(time.Now(), names...); err != nil {
-			return err
-		}
+		return c.names.take(time.Now(), names...)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -129,15 +128,12 @@ func (a *auditing) recordDenial(ctx context.Context, call, message string) {
 
 // outcomeOf returns what the record says of a call's error.
 func outcomeOf(err error) (outcome, reason string) {
-	var e *Error
-	switch {
-	case err == nil:
+	if err == nil {
 		return audit.OutcomeDone, ""
-	case !errors.As(err, &e), e.Code == Internal:
-		return audit.OutcomeUnknown, ReasonInternal
-	case e.Reason == ReasonOutcomeUnknown:
-		return audit.OutcomeUnknown, e.Reason
-	default:
-		return audit.OutcomeRefused, e.Reason
 	}
+	e := ErrorOf(err)
+	if e.Code == Internal || e.Reason == ReasonOutcomeUnknown {
+		return audit.OutcomeUnknown, e.Reason
+	}
+	return audit.OutcomeRefused, e.Reason
 }

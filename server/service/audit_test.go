@@ -17,6 +17,7 @@ import (
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/outcome"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -153,7 +154,7 @@ func TestWhoJoinsByItselfIsRecorded(t *testing.T) {
 	ctx := as("ops")
 	newcomer := &raftlogv1.Member{Id: []byte("node-c----------"), Tag: "C"}
 	add := func(m *raftlogv1.Member, err error) error {
-		return n.AddMember(ctx, Newcomer{ID: m.GetId(), Tag: m.GetTag()}, func([]byte, *string) (*raftlogv1.Member, error) { return m, err })
+		return n.AddMember(ctx, &peerv1.JoinRequest{Member: m}, func([]byte, *string) (*raftlogv1.Member, error) { return m, err })
 	}
 	if err := add(newcomer, nil); err != nil {
 		t.Fatal(err)

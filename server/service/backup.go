@@ -30,15 +30,15 @@ type backups struct {
 // Backup writes a backup file: the state at one log index. The node continues to serve. The file
 // is valid only if the error is nil.
 func (b *backups) Backup(ctx context.Context, consistency idnodev1.Consistency, to io.Writer) error {
-	_, err := longCall(ctx, b.calls, "Backup", consistency, func(ctx context.Context, consistency idnodev1.Consistency) (struct{}, error) {
+	_, err := untimedCall(ctx, b.calls, "Backup", consistency, func(ctx context.Context, consistency idnodev1.Consistency) (struct{}, error) {
 		return struct{}{}, b.backup(ctx, consistency, to)
 	})
 	return err
 }
 
 func (b *backups) backup(ctx context.Context, consistency idnodev1.Consistency, to io.Writer) error {
-	within := b.within(ctx)
-	defer within.over()
+	within, cancel := context.WithTimeout(ctx, b.timeout)
+	defer cancel()
 	if _, err := b.settle(within, consistency); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (b *backups) writeBackup(ctx context.Context, to io.Writer) (uint64, error)
 		err = w.Close()
 	}
 	if err == nil {
-		b.events.backedUp()
+		b.events.BackedUp()
 		b.logger.InfoContext(ctx, "a backup was written", "index", header.GetAppliedIndex())
 	}
 	return header.GetAppliedIndex(), err

@@ -44,10 +44,7 @@ func (a *authorizer) caller(ctx context.Context) Caller {
 	if c, ok := CallerOf(ctx); ok {
 		return c
 	}
-	if a.from != nil {
-		return a.from(ctx)
-	}
-	return Caller{}
+	return a.from(ctx)
 }
 
 // authorize refuses calls that the caller has no right to. Database and name are folded; both

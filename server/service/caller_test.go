@@ -69,8 +69,8 @@ var useCases = map[string]struct {
 		return errs[0]
 	}},
 	"stream": {rights.Generate, func(ctx context.Context, n node) error {
-		_, err := n.ServerSideStream(ctx, &idnodev1.StreamServerSideIdsRequest{Database: "shop", Template: "orders/"})
-		return err
+		return n.StreamServerSideIds(ctx, &idnodev1.StreamServerSideIdsRequest{Database: "shop", Template: "orders/", Count: 1},
+			func(*idnodev1.StreamServerSideIdsResponse) error { return nil })
 	}},
 	"range": {rights.Ranges, func(ctx context.Context, n node) error {
 		_, err := n.NextRange(ctx, &idnodev1.NextRangeRequest{Database: "shop", Tag: "orders"})

@@ -60,51 +60,44 @@ func TestReadsEndInTime(t *testing.T) {
 	})
 }
 
-// TestAProposalNeedsNoTimer of the call, unless the call has waited before.
+// TestAProposalNeedsNoTimer of the call: the Proposer bounds it. A call that may wait for something else too
+// has one time for all.
 func TestAProposalNeedsNoTimer(t *testing.T) {
 	h := hanging{asked: make(chan context.Context, 1)}
-	c, callers := &calls{timeout: time.Minute}, t.Context()
-	within := c.within(callers)
-	defer within.over()
-	_, _ = untimed{h}.Propose(within, nil)
-	if asked := <-h.asked; asked != callers || within.timed != nil {
-		t.Error("a timer was made")
-	}
-	within.Done()
-	_, _ = untimed{h}.Propose(within, nil)
-	if asked := <-h.asked; asked != context.Context(within) {
-		t.Error("a call that waited may wait again for as long")
-	}
-}
-
-// TestTheTimeOfACall ends with its caller's, and is one time for all who look.
-func TestTheTimeOfACall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &calls{timeout: time.Minute}
-		for name, tt := range map[string]struct {
-			after time.Duration
-			want  error
-		}{"in time": {time.Minute - 1, nil}, "over": {time.Minute, context.DeadlineExceeded}} {
-			within := c.within(t.Context())
-			defer within.over()
-			time.Sleep(tt.after)
-			if err := within.Err(); err != tt.want {
-				t.Errorf("%s: %v", name, err)
+	n, callers := newNode(t, newWorld(t), func(c *Config) { c.Proposer = h }), t.Context()
+	for name, tt := range map[string]struct {
+		call  func() error
+		timed bool
+	}{
+		"identity": {call: func() error {
+			_, err := n.NextIdentity(callers, &idnodev1.NextIdentityRequest{Name: "users"})
+			return err
+		}},
+		"template": {call: func() error {
+			_, err := n.Generate(callers, &idnodev1.GenerateRequest{Template: "users|"})
+			return err
+		}},
+		"range": {call: func() error {
+			_, err := n.NextRange(callers, &idnodev1.NextRangeRequest{Tag: "users"})
+			return err
+		}},
+		"claim": {call: func() error {
+			_, err := n.Claim(callers, &idnodev1.ClaimRequest{Id: "users/1"})
+			return err
+		}},
+		"worker": {timed: true, call: func() error {
+			_, err := n.AcquireWorker(callers, &idnodev1.AcquireWorkerRequest{Pool: "ids", Holder: "shop"})
+			return err
+		}},
+	} {
+		err := tt.call()
+		select {
+		case asked := <-h.asked:
+			if (asked != callers) != tt.timed {
+				t.Errorf("%s: its proposal has the context %v", name, asked)
 			}
-			child, cancel := context.WithCancel(within)
-			defer cancel()
-			if err := child.Err(); err != tt.want {
-				t.Errorf("%s, of a context made of it: %v", name, err)
-			}
+		default:
+			t.Errorf("%s: nothing was proposed: %v", name, err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		sooner, later := c.within(ctx), c.within(t.Context())
-		defer sooner.over()
-		defer later.over()
-		<-sooner.Done()
-		if end, _ := sooner.Deadline(); !time.Now().Equal(end) || sooner.Err() != context.DeadlineExceeded || later.Err() != nil {
-			t.Errorf("%v, %v", sooner.Err(), later.Err())
-		}
-	})
+	}
 }

@@ -16,7 +16,7 @@ type claims struct {
 
 // Claim records a finished id in the cluster: the first claim wins.
 func (c *claims) Claim(ctx context.Context, req *idnodev1.ClaimRequest) (*idnodev1.ClaimResponse, error) {
-	return call(ctx, c.calls, "Claim", req, c.claim)
+	return untimedCall(ctx, c.calls, "Claim", req, c.claim)
 }
 
 func (c *claims) claim(ctx context.Context, req *idnodev1.ClaimRequest) (*idnodev1.ClaimResponse, error) {
@@ -31,23 +31,22 @@ func (c *claims) claim(ctx context.Context, req *idnodev1.ClaimRequest) (*idnode
 	if err := checkFolded(key, docid.MaxIDBytes, ReasonInvalidID, "id"); err != nil {
 		return nil, err
 	}
-	request, err := c.accept(req.GetRequestId(), 0)
+	request, err := c.accept(req.GetRequestId(), 0, database, func() fingerprint {
+		return newFingerprint("Claim").text(req.GetDatabase()).text(req.GetId()).text(req.GetSeparator())
+	})
 	if err != nil {
 		return nil, err
 	}
-	index, err := c.claimKey(ctx, database, key, request, func() fingerprint {
-		return newFingerprint("Claim").text(req.GetDatabase()).text(req.GetId()).text(req.GetSeparator())
-	})
+	index, err := c.claimKey(ctx, database, key, request)
 	return &idnodev1.ClaimResponse{Id: req.GetId(), LogIndex: index}, err
 }
 
 // claimKey claims an id whose form was checked. Database and id are folded.
-func (c *claims) claimKey(ctx context.Context, database, id string, request requestID, f func() fingerprint) (uint64, error) {
+func (c *claims) claimKey(ctx context.Context, database, id string, request *op.RequestKey) (uint64, error) {
 	if err := c.allow(ctx, rights.Claims, target{targetClaim, database, id}, 1); err != nil {
 		return 0, err
 	}
-	e := op.Envelope{Database: database, Request: request.key(database, f)}
-	result, err := c.propose(ctx, e, &raftlogv1.Claim{Id: id}, false)
+	result, err := c.propose(ctx, op.Envelope{Database: database, Request: request}, &raftlogv1.Claim{Id: id}, false)
 	if err == nil {
 		c.events.issued(database, docid.Semantic, "", 1)
 	}
@@ -56,7 +55,7 @@ func (c *claims) claimKey(ctx context.Context, database, id string, request requ
 
 // Release gives a claimed id free again.
 func (c *claims) Release(ctx context.Context, req *idnodev1.ReleaseRequest) (*idnodev1.ReleaseResponse, error) {
-	return call(ctx, c.calls, "Release", req, c.release)
+	return untimedCall(ctx, c.calls, "Release", req, c.release)
 }
 
 func (c *claims) release(ctx context.Context, req *idnodev1.ReleaseRequest) (*idnodev1.ReleaseResponse, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"math"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -170,13 +171,10 @@ func (st Status) Message() *idnodev1.GetStatusResponse {
 // part in the limit on calls in flight, and never fails: it is what an operator
 // asks when all else does.
 func (m *members) Status() Status {
-	status := Status{ClusterStatus: m.cluster.Status(), Version: m.version}
+	status := Status{ClusterStatus: m.cluster.Status(), Version: m.version, Reserve: m.reserve()}
 	status.StateIndex, status.StateHash = m.state.Hash()
 	status.LogFormat = m.state.Format()
 	status.Counts = m.state.Counts()
-	if m.reserve != nil {
-		status.Reserve = m.reserve()
-	}
 	status.Self = Member{Tag: status.SelfTag, ID: status.SelfID}
 	known, index := m.state.Membership()
 	status.MembershipIndex = index
@@ -193,6 +191,20 @@ func (m *members) Status() Status {
 		}
 	}
 	return status
+}
+
+// Revision is the commit that the program was built from, or "".
+func Revision() string {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
 }
 
 func memberOf(m *raftlogv1.Member, status ClusterStatus) Member {
@@ -295,40 +307,28 @@ func (m *members) listMembers(ctx context.Context, req *idnodev1.ListMembersRequ
 // RemoveMember removes a member for good. Without force it is refused if too few voters
 // would answer afterwards.
 func (m *members) RemoveMember(ctx context.Context, req *idnodev1.RemoveMemberRequest) (*idnodev1.RemoveMemberResponse, error) {
-	ctx, cancel := m.boundedChange(ctx)
-	defer cancel()
-	index, err := m.remove(ctx, req.GetTag(), req.GetForce())
-	if err != nil {
-		return nil, m.finish(ctx, "RemoveMember", err)
-	}
-	return &idnodev1.RemoveMemberResponse{LogIndex: index}, nil
+	return changeMembers(ctx, m, "RemoveMember", req, m.remove)
 }
 
-func (m *members) remove(ctx context.Context, tag string, force bool) (uint64, error) {
+func (m *members) remove(ctx context.Context, req *idnodev1.RemoveMemberRequest) (*idnodev1.RemoveMemberResponse, error) {
+	tag, force := req.GetTag(), req.GetForce()
 	if err := checkNodeTag(tag); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
-		return 0, err
+		return nil, err
 	}
 	var index uint64
 	err := m.audited(ctx, audit.Record{Event: audit.EventRemoveMember, Name: tag, Force: force}, func() (done change, err error) {
 		done.before = m.memberByTag(tag)
-		index, err = m.proposeRemoval(ctx, tag, force)
+		err = m.named(ctx, false, false, func(principal *string) (err error) {
+			index, err = m.cluster.RemoveMember(ctx, tag, force, principal)
+			return err
+		})
 		done.index = index
 		return done, err
 	})
-	return index, err
-}
-
-// proposeRemoval does for a removal what propose does for other operations: the
-// state judges the caller.
-func (m *members) proposeRemoval(ctx context.Context, tag string, force bool) (index uint64, err error) {
-	err = m.named(ctx, false, false, func(principal *string) (err error) {
-		index, err = m.cluster.RemoveMember(ctx, tag, force, principal)
-		return err
-	})
-	return index, err
+	return &idnodev1.RemoveMemberResponse{LogIndex: index}, err
 }
 
 // memberByTag returns the present member with a tag as this node knows it, or nil.
@@ -358,37 +358,40 @@ type recordedMember struct {
 func (m *members) TransferLeadership(
 	ctx context.Context, req *idnodev1.TransferLeadershipRequest,
 ) (*idnodev1.TransferLeadershipResponse, error) {
-	ctx, cancel := m.boundedChange(ctx)
-	defer cancel()
-	leader, err := m.transfer(ctx, req.GetTag())
-	if err != nil {
-		return nil, m.finish(ctx, "Transfer", err)
-	}
-	return &idnodev1.TransferLeadershipResponse{LeaderTag: leader}, nil
+	return changeMembers(ctx, m, "Transfer", req, m.transfer)
 }
 
-func (m *members) transfer(ctx context.Context, tag string) (string, error) {
-	if tag != "" {
-		if err := checkNodeTag(tag); err != nil {
-			return "", err
+func (m *members) transfer(ctx context.Context, req *idnodev1.TransferLeadershipRequest) (*idnodev1.TransferLeadershipResponse, error) {
+	if req.GetTag() != "" {
+		if err := checkNodeTag(req.GetTag()); err != nil {
+			return nil, err
 		}
 	}
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
-		return "", err
+		return nil, err
 	}
-	leader, err := m.cluster.Transfer(ctx, tag)
+	leader, err := m.cluster.Transfer(ctx, req.GetTag())
 	if err != nil {
-		return "", proposalError(err, false)
+		return nil, proposalError(err, false)
 	}
-	return leader, nil
+	return &idnodev1.TransferLeadershipResponse{LeaderTag: leader}, nil
 }
 
 // changeTimeout bounds a removal and a transfer: a leader that is removed transfers
 // leadership first.
 const changeTimeout = 20 * time.Second
 
-func (m *members) boundedChange(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, max(m.timeout, changeTimeout))
+// changeMembers makes a call that takes no part in the limit on calls in flight.
+func changeMembers[Request, Response any](
+	ctx context.Context, m *members, useCase string, req Request, do func(context.Context, Request) (*Response, error),
+) (*Response, error) {
+	within, cancel := context.WithTimeout(ctx, max(m.timeout, changeTimeout))
+	defer cancel()
+	res, err := do(within, req)
+	if err != nil {
+		return nil, m.finish(ctx, useCase, err)
+	}
+	return res, nil
 }
 
 func checkNodeTag(tag string) error {

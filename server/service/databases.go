@@ -86,7 +86,7 @@ func pageOfAll[T any](
 		return Page[T]{}, err
 	}
 	c, err := cursor{scope: what, prefix: docid.Fold(prefix)}.at(int(req.GetPageSize()), req.GetPageToken())
-	if err != nil || all == nil {
+	if err != nil {
 		return Page[T]{}, err
 	}
 	found := slices.DeleteFunc(all(), func(item T) bool { return name(item) <= c.after || !strings.HasPrefix(name(item), c.prefix) })

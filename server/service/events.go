@@ -2,8 +2,8 @@ package service
 
 import "github.com/idnode/idnode/client/docid"
 
-// Events are callbacks for metrics. A nil function is not called. Every call runs them on its
-// own goroutine, so they must be quick, and safe for concurrent use. Databases are folded.
+// Events are callbacks for metrics. Every call runs them on its own goroutine, so they must be
+// quick, and safe for concurrent use. Databases are folded.
 type Events struct {
 	// Issued is called with how many ids an answer holds. A call that is answered
 	// again because of its request id counts again.
@@ -28,57 +28,18 @@ type Events struct {
 
 // issued reports ids of a name; empty for those that belong to none.
 func (e *Events) issued(database string, kind docid.Kind, name string, n int64) {
-	if e.Issued != nil {
-		e.Issued(database, kind, n)
-	}
+	e.Issued(database, kind, n)
 	if name != "" {
-		e.used(kind.String(), database, name, n)
+		e.Used(kind.String(), database, name, n)
 	}
 }
 
 func (e *Events) rangeIssued(database, tag string, numbers int64) {
-	if e.RangeIssued != nil {
-		e.RangeIssued(database, numbers)
-	}
-	e.used("hilo", database, tag, numbers)
+	e.RangeIssued(database, numbers)
+	e.Used("hilo", database, tag, numbers)
 }
 
 func (e *Events) numbersTaken(database, series string, n int64) {
-	if e.NumbersTaken != nil {
-		e.NumbersTaken(database, n)
-	}
-	e.used("series", database, series, n)
-}
-
-func (e *Events) used(kind, database, name string, n int64) {
-	if e.Used != nil {
-		e.Used(kind, database, name, n)
-	}
-}
-
-func (e *Events) rangeFromReserve(database string) {
-	if e.RangeFromReserve != nil {
-		e.RangeFromReserve(database)
-	}
-}
-
-// rangeReturned reports the last number of a range, and the last one used.
-func (e *Events) rangeReturned(database string, high, last int64) {
-	if e.RangeReturned != nil {
-		e.RangeReturned(database, high-last)
-	}
-}
-
-func (e *Events) backedUp() {
-	if e.BackedUp != nil {
-		e.BackedUp()
-	}
-}
-
-// refused returns err.
-func (e *Events) refused(err *Error) error {
-	if e.Refused != nil {
-		e.Refused(err.Reason)
-	}
-	return err
+	e.NumbersTaken(database, n)
+	e.Used("series", database, series, n)
 }

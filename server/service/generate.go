@@ -34,7 +34,7 @@ type ids struct {
 
 // Generate makes ids from a template.
 func (g *ids) Generate(ctx context.Context, req *idnodev1.GenerateRequest) (*idnodev1.GenerateResponse, error) {
-	return call(ctx, g.calls, "Generate", req, g.generate)
+	return untimedCall(ctx, g.calls, "Generate", req, g.generate)
 }
 
 func (g *ids) generate(ctx context.Context, req *idnodev1.GenerateRequest) (*idnodev1.GenerateResponse, error) {
@@ -50,7 +50,10 @@ func (g *ids) generate(ctx context.Context, req *idnodev1.GenerateRequest) (*idn
 	if err != nil {
 		return nil, err
 	}
-	request, err := g.accept(req.GetRequestId(), 0)
+	key, err := g.accept(req.GetRequestId(), 0, database, func() fingerprint {
+		return newFingerprint("Generate").text(req.GetDatabase()).text(req.GetTemplate()).text(req.GetSeparator()).
+			number(req.GetCount()).flag(req.GetClaim()).flag(req.GetBlocksOnly())
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +72,10 @@ func (g *ids) generate(ctx context.Context, req *idnodev1.GenerateRequest) (*idn
 		}
 		return g.serverSide(req, database, count)
 	case docid.Identity:
-		res, err := g.identity(ctx, req, request, database, template, count)
+		res, err := g.identity(ctx, req, key, database, template, count)
 		return res, inTemplate(err)
 	default:
-		res, err := g.semantic(ctx, req, request, database)
+		res, err := g.semantic(ctx, req, key, database)
 		return res, inTemplate(err)
 	}
 }
@@ -194,7 +197,7 @@ func (g *ids) serverSide(req *idnodev1.GenerateRequest, database string, count i
 }
 
 func (g *ids) identity(
-	ctx context.Context, req *idnodev1.GenerateRequest, request requestID, database string, template docid.Template, count int64,
+	ctx context.Context, req *idnodev1.GenerateRequest, key *op.RequestKey, database string, template docid.Template, count int64,
 ) (*idnodev1.GenerateResponse, error) {
 	name := docid.Fold(template.Name)
 	if err := checkFolded(name, docid.MaxNameBytes, ReasonInvalidID, "template"); err != nil {
@@ -204,11 +207,7 @@ func (g *ids) identity(
 		return nil, err
 	}
 	taken, err := g.identities.take(ctx, takeValues{
-		Envelope: op.Envelope{
-			Database: database,
-			Request:  request.key(database, func() fingerprint { return generateFingerprint(req) }),
-		},
-		name: name, separator: template.Separator, count: count,
+		Envelope: op.Envelope{Database: database, Request: key}, name: name, separator: template.Separator, count: count,
 	})
 	if err != nil {
 		return nil, err
@@ -239,8 +238,8 @@ func identityIDs(template docid.Template, blocks []identity.Block, count int64) 
 }
 
 // semantic gives the id as it is; it takes the log only to claim it.
-func (g *ids) semantic(ctx context.Context, req *idnodev1.GenerateRequest, request requestID,
-	database string,
+func (g *ids) semantic(
+	ctx context.Context, req *idnodev1.GenerateRequest, key *op.RequestKey, database string,
 ) (*idnodev1.GenerateResponse, error) {
 	res := &idnodev1.GenerateResponse{
 		Ids: []string{req.GetTemplate()}, Strategy: idnodev1.Strategy_STRATEGY_SEMANTIC,
@@ -253,24 +252,18 @@ func (g *ids) semantic(ctx context.Context, req *idnodev1.GenerateRequest, reque
 		g.events.issued(database, docid.Semantic, "", 1)
 		return res, nil
 	}
-	key := docid.Fold(req.GetTemplate())
-	if err := checkFolded(key, docid.MaxIDBytes, ReasonInvalidID, "template"); err != nil {
+	id := docid.Fold(req.GetTemplate())
+	if err := checkFolded(id, docid.MaxIDBytes, ReasonInvalidID, "template"); err != nil {
 		return nil, err
 	}
 	// To claim is another right, which claimKey asks for, and the state again.
-	if err := g.authorize(ctx, rights.Generate, database, key); err != nil {
+	if err := g.authorize(ctx, rights.Generate, database, id); err != nil {
 		return nil, err
 	}
-	fingerprint := func() fingerprint { return generateFingerprint(req) }
-	index, err := g.claims.claimKey(ctx, database, key, request, fingerprint)
+	index, err := g.claims.claimKey(ctx, database, id, key)
 	if err != nil {
 		return nil, err
 	}
 	res.LogIndex = index
 	return res, nil
-}
-
-func generateFingerprint(req *idnodev1.GenerateRequest) fingerprint {
-	return newFingerprint("Generate").text(req.GetDatabase()).text(req.GetTemplate()).text(req.GetSeparator()).
-		number(req.GetCount()).flag(req.GetClaim()).flag(req.GetBlocksOnly())
 }

@@ -40,7 +40,7 @@ func (r *ranges) NextRange(ctx context.Context, req *idnodev1.NextRangeRequest) 
 // NextRangeUpTo is NextRange, and refuses a range that would end above maxHigh, unless that
 // is 0.
 func (r *ranges) NextRangeUpTo(ctx context.Context, req *idnodev1.NextRangeRequest, maxHigh int64) (*idnodev1.NextRangeResponse, error) {
-	return call(ctx, r.calls, "NextRange", &wantedRange{NextRangeRequest: req, maxHigh: maxHigh}, r.nextRange)
+	return untimedCall(ctx, r.calls, "NextRange", &wantedRange{NextRangeRequest: req, maxHigh: maxHigh}, r.nextRange)
 }
 
 // wantedRange is a request for a range. What follows the first two fields is set once it was
@@ -69,8 +69,7 @@ func (r *ranges) nextRange(ctx context.Context, w *wantedRange) (*idnodev1.NextR
 	if err := checkRangeNumbers(w.NextRangeRequest); err != nil {
 		return nil, err
 	}
-	request, err := r.accept(w.GetRequestId(), 0)
-	if err != nil {
+	if w.key, err = r.accept(w.GetRequestId(), 0, w.database, w.fingerprint); err != nil {
 		return nil, err
 	}
 	w.before = r.state.AppliedIndex()
@@ -81,7 +80,6 @@ func (r *ranges) nextRange(ctx context.Context, w *wantedRange) (*idnodev1.NextR
 	if w.next, err = r.rangePayload(w); err != nil {
 		return nil, err
 	}
-	w.key = request.key(w.database, w.fingerprint)
 	got, err := r.takeRange(ctx, w)
 	if err != nil {
 		return nil, err
@@ -96,7 +94,7 @@ func (r *ranges) nextRange(ctx context.Context, w *wantedRange) (*idnodev1.NextR
 // fromCluster takes a range through the log. The answer is made of the result alone, so that a
 // retry that another node serves gets the first server's tag, prefix and time.
 func (r *ranges) fromCluster(ctx context.Context, w *wantedRange) (*idnodev1.NextRangeResponse, error) {
-	e := op.Envelope{Database: w.database, Request: w.key, Principal: r.holder(ctx)}
+	e := op.Envelope{Database: w.database, Request: w.key, Principal: r.author(ctx)}
 	// Asking again is safe even without a request id: a lost range is a hole.
 	result, err := r.propose(ctx, e, w.next, true)
 	if err != nil {
@@ -144,9 +142,6 @@ func (r *ranges) checkRangeText(req *idnodev1.NextRangeRequest) (string, error) 
 	}
 	return separator, nil
 }
-
-// holder returns the caller's name, which the state keeps with the range.
-func (r *ranges) holder(ctx context.Context) *string { return r.principal(ctx, true) }
 
 func checkRangeNumbers(req *idnodev1.NextRangeRequest) error {
 	switch {
@@ -216,14 +211,14 @@ func rangePrefix(tag, separator, serverPrefix string) string {
 // ReturnRange gives the unused rest of a range back. A return that is late,
 // repeated, foreign or not of the newest range is no error.
 func (r *ranges) ReturnRange(ctx context.Context, req *idnodev1.ReturnRangeRequest) (*idnodev1.ReturnRangeResponse, error) {
-	return call(ctx, r.calls, "ReturnRange", returnedRange{req, checkReturn(req)}, r.returnRange)
+	return untimedCall(ctx, r.calls, "ReturnRange", returnedRange{req, checkReturn(req)}, r.returnRange)
 }
 
 // ReturnRangeByHigh is ReturnRange for a protocol that carries neither the first number of a
 // range nor its token. The range is then matched by its last number and its holder: callers with
 // the same name, as all have without TLS, can return each other's.
 func (r *ranges) ReturnRangeByHigh(ctx context.Context, req *idnodev1.ReturnRangeRequest) (*idnodev1.ReturnRangeResponse, error) {
-	return call(ctx, r.calls, "ReturnRange", returnedRange{req, checkReturned(req)}, r.returnRange)
+	return untimedCall(ctx, r.calls, "ReturnRange", returnedRange{req, checkReturned(req)}, r.returnRange)
 }
 
 type returnedRange struct {
@@ -247,7 +242,7 @@ func (r *ranges) returnRange(ctx context.Context, req returnedRange) (*idnodev1.
 	if err != nil {
 		return nil, err
 	}
-	e.Principal = r.holder(ctx)
+	e.Principal = r.author(ctx)
 	before := r.state.AppliedIndex()
 	ret := &raftlogv1.HiLoReturn{Tag: tag, Low: req.GetLow(), High: req.GetHigh(), Last: req.GetLast()}
 	if len(req.GetToken()) > 0 {
@@ -262,7 +257,7 @@ func (r *ranges) returnRange(ctx context.Context, req returnedRange) (*idnodev1.
 		if result.GetLogIndex() > before { // Otherwise it was given back the first time.
 			r.limitsOf(ctx).giveBack(time.Now(), req.GetHigh()-req.GetLast())
 		}
-		r.events.rangeReturned(database, req.GetHigh(), req.GetLast())
+		r.events.RangeReturned(database, req.GetHigh()-req.GetLast())
 	}
 	return &idnodev1.ReturnRangeResponse{Returned: returned.GetReturned(), Max: returned.GetMax(), LogIndex: result.GetLogIndex()}, nil
 }

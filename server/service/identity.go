@@ -20,7 +20,7 @@ type identities struct {
 
 // NextIdentity takes the next values of an identity.
 func (i *identities) NextIdentity(ctx context.Context, req *idnodev1.NextIdentityRequest) (*idnodev1.NextIdentityResponse, error) {
-	return call(ctx, i.calls, "NextIdentity", req, i.nextIdentity)
+	return untimedCall(ctx, i.calls, "NextIdentity", req, i.nextIdentity)
 }
 
 func (i *identities) nextIdentity(ctx context.Context, req *idnodev1.NextIdentityRequest) (*idnodev1.NextIdentityResponse, error) {
@@ -94,22 +94,16 @@ func (i *identities) toTake(ctx context.Context, r *idnodev1.NextIdentityRequest
 	if err != nil {
 		return takeValues{}, err
 	}
-	request, err := i.accept(r.GetRequestId(), count)
+	key, err := i.accept(r.GetRequestId(), count, database, func() fingerprint {
+		return newFingerprint("NextIdentity").text(r.GetDatabase()).text(r.GetName()).number(r.GetCount()).text(r.GetSeparator())
+	})
 	if err != nil {
 		return takeValues{}, err
 	}
 	if err := i.allow(ctx, rights.Generate, target{targetIdentity, database, name}, count); err != nil {
 		return takeValues{}, err
 	}
-	// Last, because it takes the longest: a refused call is cheap.
-	return takeValues{
-		Envelope: op.Envelope{Database: database, Request: request.key(database, func() fingerprint { return nextFingerprint(r) })},
-		name:     name, separator: separator, count: count,
-	}, nil
-}
-
-func nextFingerprint(r *idnodev1.NextIdentityRequest) fingerprint {
-	return newFingerprint("NextIdentity").text(r.GetDatabase()).text(r.GetName()).number(r.GetCount()).text(r.GetSeparator())
+	return takeValues{Envelope: op.Envelope{Database: database, Request: key}, name: name, separator: separator, count: count}, nil
 }
 
 // SeedIdentity moves the last used value of an identity.

@@ -52,11 +52,8 @@ var makers = map[string]func(ctx context.Context, n node, name string) error{
 		return err
 	},
 	"block": func(ctx context.Context, n node, name string) error {
-		stream, err := n.ServerSideStream(ctx, &idnodev1.StreamServerSideIdsRequest{Database: name, Template: "orders/", Count: 1})
-		if err == nil {
-			_, err = stream.Next(ctx)
-		}
-		return err
+		return n.StreamServerSideIds(ctx, &idnodev1.StreamServerSideIdsRequest{Database: name, Template: "orders/", Count: 1},
+			func(*idnodev1.StreamServerSideIdsResponse) error { return nil })
 	},
 }
 
@@ -193,7 +190,7 @@ func TestTheRateOfNewNamesHolds(t *testing.T) {
 	for now := begin; now.Before(begin.Add(hours*time.Hour)) && taken <= most+1; {
 		err := names.take(now, target{targetClaim, "shop", strconv.Itoa(taken)})
 		if err != nil {
-			now = now.Add(err.RetryAfter)
+			now = now.Add(ErrorOf(err).RetryAfter)
 			if err = names.take(now, target{targetClaim, "shop", strconv.Itoa(taken)}); err != nil {
 				t.Fatalf("after the wait: %v", err)
 			}

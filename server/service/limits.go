@@ -87,7 +87,7 @@ func (c *limited) leave() {
 // takeIDs counts ids. A call may ask for more than a second's worth: it is accepted if the
 // caller has no debt, and later calls wait until the debt is paid. So the rate holds in the long
 // run, for calls of any size.
-func (c *limited) takeIDs(now time.Time, n int64) *Error {
+func (c *limited) takeIDs(now time.Time, n int64) error {
 	if c == nil || c.ids == nil || n <= 0 {
 		return nil
 	}
@@ -210,7 +210,7 @@ func limitNewNames(perHour int64) *newNames {
 }
 
 // take counts new names, all or none.
-func (n *newNames) take(now time.Time, all ...target) *Error {
+func (n *newNames) take(now time.Time, all ...target) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var fresh []uint64

@@ -64,7 +64,7 @@ func TestOwnEtags(t *testing.T) {
 	_, err := n.ListOwnEtags(ctx, &idnodev1.ListDatabasesRequest{PageToken: next})
 	wantError(t, err, InvalidArgument, ReasonInvalidPageToken, "page_token")
 	none := newNode(t, w, nil)
-	if res, err := none.ListOwnEtags(ctx, &idnodev1.ListDatabasesRequest{}); err != nil || res.Items != nil {
+	if res, err := none.ListOwnEtags(ctx, &idnodev1.ListDatabasesRequest{}); err != nil || len(res.Items) != 0 {
 		t.Errorf("a node that shows none: %+v %v", res, err)
 	}
 }

@@ -38,18 +38,18 @@ func needsPrincipal(err error, principal *string) bool {
 }
 
 // prepare checks the form of a request id, and refuses what allow refuses. It returns the envelope of
-// the operation. The fingerprint is taken last, because it takes the longest: a refused call is cheap.
+// the operation.
 func (b base) prepare(ctx context.Context, id *idnodev1.RequestId, need rights.Right, what target, ids int64,
 	f func() fingerprint,
 ) (op.Envelope, error) {
-	request, err := b.accept(id, 0)
+	key, err := b.accept(id, 0, what.database, f)
 	if err != nil {
 		return op.Envelope{}, err
 	}
 	if err := b.allow(ctx, need, what, ids); err != nil {
 		return op.Envelope{}, err
 	}
-	return op.Envelope{Database: what.database, Request: request.key(what.database, f)}, nil
+	return op.Envelope{Database: what.database, Request: key}, nil
 }
 
 // proposeAudited is propose for a change that is audited as r says, with what changed returns of its

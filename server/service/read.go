@@ -53,26 +53,22 @@ func (b base) linearize(ctx context.Context) error {
 	return nil
 }
 
-// page checks the request for a page and settles the state for it.
-func (b base) page(ctx context.Context, what listing, req listRequest) (cursor, uint64, error) {
-	c, err := newCursor(what, req)
-	if err != nil {
-		return cursor{}, 0, err
-	}
-	index, err := b.settleFor(ctx, req.GetConsistency(), c.database, c.prefix+rights.Further)
-	return c, index, err
-}
-
-// list returns one page of find's results, each with its name.
+// list makes the call of a use case that returns one page of find's results, each with its name.
 func list[F, T any](
-	ctx context.Context, b base, what listing, req listRequest,
+	ctx context.Context, b base, useCase string, what listing, req listRequest,
 	find func(database, prefix, after string, limit int) []F, shown func(F) (name string, item T),
 ) (Page[T], error) {
-	c, index, err := b.page(ctx, what, req)
-	if err != nil {
-		return Page[T]{}, err
-	}
-	return cut(c, find(c.database, c.prefix, c.after, c.size+1), index, shown), nil
+	return call(ctx, b.calls, useCase, req, func(ctx context.Context, req listRequest) (Page[T], error) {
+		c, err := newCursor(what, req)
+		if err != nil {
+			return Page[T]{}, err
+		}
+		index, err := b.settleFor(ctx, req.GetConsistency(), c.database, c.prefix+rights.Further)
+		if err != nil {
+			return Page[T]{}, err
+		}
+		return cut(c, find(c.database, c.prefix, c.after, c.size+1), index, shown), nil
+	})
 }
 
 // asItself shows a name.
@@ -101,13 +97,10 @@ func (i *identities) getIdentity(ctx context.Context, req *idnodev1.GetIdentityR
 
 // ListIdentities lists identities in order of their folded names.
 func (i *identities) ListIdentities(ctx context.Context, req *idnodev1.ListIdentitiesRequest) (*idnodev1.ListIdentitiesResponse, error) {
-	return call(ctx, i.calls, "ListIdentities", req, i.listIdentities)
-}
-
-func (i *identities) listIdentities(ctx context.Context, req *idnodev1.ListIdentitiesRequest) (*idnodev1.ListIdentitiesResponse, error) {
-	page, err := list(ctx, i.base, listIdentities, req, i.state.Identities, func(f fsm.NamedIdentity) (string, *idnodev1.Identity) {
+	shown := func(f fsm.NamedIdentity) (string, *idnodev1.Identity) {
 		return f.Name, &idnodev1.Identity{Name: f.Name, Value: f.Last}
-	})
+	}
+	page, err := list(ctx, i.base, "ListIdentities", listIdentities, req, i.state.Identities, shown)
 	return &idnodev1.ListIdentitiesResponse{Identities: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, err
 }
 
@@ -150,11 +143,7 @@ func (r *ranges) readHiLo(ctx context.Context, req ofTag) (hilo.Counter, uint64,
 
 // ListHiLo lists HiLo counters in order of their folded tags.
 func (r *ranges) ListHiLo(ctx context.Context, req *idnodev1.ListHiLoRequest) (*idnodev1.ListHiLoResponse, error) {
-	return call(ctx, r.calls, "ListHiLo", req, r.listHiLo)
-}
-
-func (r *ranges) listHiLo(ctx context.Context, req *idnodev1.ListHiLoRequest) (*idnodev1.ListHiLoResponse, error) {
-	page, err := list(ctx, r.base, listHiLo, req, r.state.HiLos, func(f fsm.NamedHiLo) (string, *idnodev1.HiLo) {
+	page, err := list(ctx, r.base, "ListHiLo", listHiLo, req, r.state.HiLos, func(f fsm.NamedHiLo) (string, *idnodev1.HiLo) {
 		return f.Tag, &idnodev1.HiLo{Tag: f.Tag, Max: f.Max}
 	})
 	return &idnodev1.ListHiLoResponse{Hilos: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, err
@@ -162,11 +151,7 @@ func (r *ranges) listHiLo(ctx context.Context, req *idnodev1.ListHiLoRequest) (*
 
 // ListClaims lists claimed ids in order of their folded form.
 func (c *claims) ListClaims(ctx context.Context, req *idnodev1.ListClaimsRequest) (*idnodev1.ListClaimsResponse, error) {
-	return call(ctx, c.calls, "ListClaims", req, c.listClaims)
-}
-
-func (c *claims) listClaims(ctx context.Context, req *idnodev1.ListClaimsRequest) (*idnodev1.ListClaimsResponse, error) {
-	page, err := list(ctx, c.base, listClaims, req, c.state.Claims, asItself)
+	page, err := list(ctx, c.base, "ListClaims", listClaims, req, c.state.Claims, asItself)
 	return &idnodev1.ListClaimsResponse{Ids: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, err
 }
 

@@ -14,16 +14,6 @@ import (
 // MaxRequestIDBytes is the length of the longest request id.
 const MaxRequestIDBytes = 64
 
-// requestID is an accepted request id; the zero value means no request id.
-type requestID struct {
-	id string
-	// retry says that the call may have been made before.
-	retry bool
-	// since is the newest log index the caller had seen before its first try; on a first
-	// try, the applied index.
-	since uint64
-}
-
 // fingerprint hashes the use case and every field of a request as the caller
 // wrote it, so that a request id cannot be used for another request unnoticed.
 //
@@ -83,39 +73,36 @@ func ofBlock(id string, values int64) bool {
 	return len(parts) == 3 && parts[2] == strconv.FormatInt(values, 10)
 }
 
-// accept checks the form of a request id, of a call that takes so many values of an
-// identity, and returns it with the index that it is proposed with; nil is valid and means
-// none. It is called where the call arrives: a first try that is held up later must not look
-// newer than its retry.
-func (b base) accept(id *idnodev1.RequestId, values int64) (requestID, error) {
+// accept checks the form of a request id, of a call in a database that takes so many values of an
+// identity, and returns the call's key in the state, or nil if it has no request id. database is folded.
+// It is called where the call arrives: a first try that is held up later must not look newer than its
+// retry.
+func (b base) accept(id *idnodev1.RequestId, values int64, database string, f func() fingerprint) (*op.RequestKey, error) {
 	switch {
 	case id == nil:
-		return requestID{}, nil
+		return nil, nil
 	case strings.HasPrefix(id.GetId(), blockPrefix) && (values == 0 || !ofBlock(id.GetId(), values)):
-		return requestID{}, invalid(ReasonInvalidRequestID, "request_id",
+		return nil, invalid(ReasonInvalidRequestID, "request_id",
 			"request ids that begin with %s name values that callers of one client took together, and no other call", blockPrefix)
 	case id.GetId() == "":
-		return requestID{}, invalid(ReasonInvalidRequestID, "request_id", "the request id is empty")
+		return nil, invalid(ReasonInvalidRequestID, "request_id", "the request id is empty")
 	case len(id.GetId()) > MaxRequestIDBytes:
-		return requestID{}, invalid(ReasonInvalidRequestID, "request_id",
+		return nil, invalid(ReasonInvalidRequestID, "request_id",
 			"the request id has %d bytes, more than %d", len(id.GetId()), MaxRequestIDBytes)
-	case id.RetrySince != nil:
-		return requestID{id: id.GetId(), retry: true, since: id.GetRetrySince()}, nil
+	}
+	key := &op.RequestKey{
+		Key: hashRequestID(database, id.GetId()), Fingerprint: f().sum(), Retry: id.RetrySince != nil, Since: id.GetRetrySince(),
+	}
+	switch {
+	case key.Retry:
 	case !b.caughtUp():
 		// Applied request ids may be forgotten already: the state would refuse a call that was
 		// never tried. Waiting would make a first try look newer.
-		return requestID{}, behind()
+		return nil, behind()
+	default:
+		key.Since = b.state.AppliedIndex()
 	}
-	return requestID{id: id.GetId(), since: b.state.AppliedIndex()}, nil
-}
-
-// key returns the key of a call in the state, or nil if it has no request id. database is
-// folded.
-func (r requestID) key(database string, f func() fingerprint) *op.RequestKey {
-	if r.id == "" {
-		return nil
-	}
-	return &op.RequestKey{Key: hashRequestID(database, r.id), Fingerprint: f().sum(), Retry: r.retry, Since: r.since}
+	return key, nil
 }
 
 // hashRequestID returns 16 bytes of SHA-256 over the database, preceded by its

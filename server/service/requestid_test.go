@@ -297,9 +297,14 @@ func TestTheRequestIDOfABlock(t *testing.T) {
 // TestRequestKeyFormat pins what is part of the replicated state: two nodes of
 // different releases must agree on it.
 func TestRequestKeyFormat(t *testing.T) {
-	key := requestID{id: "x", retry: true, since: 4}.key("default", func() fingerprint {
-		return nextFingerprint(&idnodev1.NextIdentityRequest{Name: "u", Count: 2})
-	})
+	n := newNode(t, newWorld(t), nil)
+	since := uint64(4)
+	request := &idnodev1.RequestId{Id: "x", RetrySince: &since}
+	take, err := n.toTake(t.Context(), &idnodev1.NextIdentityRequest{Name: "u", Count: 2, RequestId: request})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := take.Request
 	got := hex.EncodeToString(key.Key[:]) + " " + strconv.FormatUint(key.Fingerprint, 16)
 	const want = "3c3f437d570386b1be310ee8675d92fa c0a0d7439fe36574"
 	if got != want {

@@ -30,7 +30,10 @@ func (r *ranges) takeRange(ctx context.Context, w *wantedRange) (*idnodev1.NextR
 		return r.fromCluster(ctx, w)
 	}
 	caller := r.Principal(ctx)
-	if before, err := r.answered.again(caller, w); before != nil || err != nil {
+	r.answered.mu.Lock()
+	before, err := r.answered.find(caller, w)
+	r.answered.mu.Unlock()
+	if before != nil || err != nil {
 		return before, err
 	}
 	now := r.look(w)
@@ -86,7 +89,7 @@ func (r *ranges) tryCluster(ctx context.Context, w *wantedRange, now reserveNow)
 	case now.cutOff && !now.tooLong:
 		return nil, unavailable(ReasonNoQuorum, "no majority is in reach; nothing happened", retryQuorum, nil)
 	}
-	wait := reserveWait
+	wait := min(reserveWait, r.timeout/4)
 	if end, bounded := ctx.Deadline(); bounded {
 		wait = min(wait, time.Until(end)/4)
 	}
@@ -131,9 +134,9 @@ func (r *ranges) fromReserve(caller string, w *wantedRange) *idnodev1.NextRangeR
 }
 
 func (r *ranges) took(ctx context.Context, w *wantedRange, got *idnodev1.NextRangeResponse) {
-	r.reserves.Took(w.database, w.next.GetTag(), r.holder(ctx), hilo.Range{Low: got.GetLow(), High: got.GetHigh()})
+	r.reserves.Took(w.database, w.next.GetTag(), r.author(ctx), hilo.Range{Low: got.GetLow(), High: got.GetHigh()})
 	if got.GetFromReserve() {
-		r.events.rangeFromReserve(w.database)
+		r.events.RangeFromReserve(w.database)
 	}
 }
 
@@ -155,16 +158,6 @@ type answeredKey struct {
 type answeredCall struct {
 	fingerprint uint64
 	response    *idnodev1.NextRangeResponse
-}
-
-// again is find without the lock held.
-func (a *answered) again(caller string, w *wantedRange) (*idnodev1.NextRangeResponse, error) {
-	if w.key == nil {
-		return nil, nil
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.find(caller, w)
 }
 
 // find returns the answer that a call got before, or nil. The caller holds mu.

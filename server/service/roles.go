@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/idnode/idnode/access/audit"
@@ -196,10 +197,4 @@ func (roles Roles) Message() *idnodev1.RoleTable {
 	return m
 }
 
-func apiRight(r rights.Right) idnodev1.Right {
-	n := idnodev1.Right(0)
-	for ; r != 0; r >>= 1 {
-		n++
-	}
-	return n
-}
+func apiRight(r rights.Right) idnodev1.Right { return idnodev1.Right(bits.Len32(uint32(r))) }

@@ -62,11 +62,7 @@ func (n *numbers) readKeyed(ctx context.Context, consistency idnodev1.Consistenc
 
 // ListSeries lists series in order of their folded names.
 func (n *numbers) ListSeries(ctx context.Context, req *idnodev1.ListSeriesRequest) (*idnodev1.ListSeriesResponse, error) {
-	return call(ctx, n.calls, "ListSeries", req, n.listSeries)
-}
-
-func (n *numbers) listSeries(ctx context.Context, req *idnodev1.ListSeriesRequest) (*idnodev1.ListSeriesResponse, error) {
-	page, err := list(ctx, n.base, listSeries, req, n.state.SeriesList, func(s fsm.NamedSeries) (string, *idnodev1.Series) {
+	page, err := list(ctx, n.base, "ListSeries", listSeries, req, n.state.SeriesList, func(s fsm.NamedSeries) (string, *idnodev1.Series) {
 		return s.Name, seriesMessage(s)
 	})
 	return &idnodev1.ListSeriesResponse{Series: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, err

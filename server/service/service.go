@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -73,8 +72,7 @@ type Reserves interface {
 	Take(database, tag string, size int64) (hilo.Range, bool)
 }
 
-// Config is what a Service is made of. Everything but the limits, CaughtUp, Reserves,
-// OwnEtags, OwnReserves, ReserveTotal, Hosts, ServerPrefix, Version and Logger must be given.
+// Config is what a Service is made of.
 type Config struct {
 	Proposer   Proposer
 	Linearizer Linearizer
@@ -86,19 +84,17 @@ type Config struct {
 	// Tag returns this node's tag, and whether the cluster has confirmed it. It
 	// is called for most calls, so it must be fast.
 	Tag func() (tag string, confirmed bool)
-	// CaughtUp says that the state was as new as the cluster's once since the start;
-	// nil for a node whose state always was. It is called for most calls, too.
+	// CaughtUp says that the state was as new as the cluster's once since the start. It is called
+	// for most calls, too.
 	CaughtUp func() bool
-	// OwnEtags returns this node's etag counters, in any order, as the caller's own;
-	// nil for a node that shows none.
+	// OwnEtags returns this node's etag counters, in any order, as the caller's own.
 	OwnEtags func() []OwnEtag
 	// OwnReserves returns what this node has in reserve, in any order, as the caller's
-	// own, and ReserveTotal the sum; nil for a node that keeps none.
+	// own, and ReserveTotal the sum; they return nil for a node that keeps none.
 	OwnReserves  func() []reserve.Left
 	ReserveTotal func() *reserve.Total
 
-	// Caller returns the caller of a context that WithCaller did not make; nil if
-	// callers are not known.
+	// Caller returns the caller of a context that WithCaller did not make.
 	Caller func(ctx context.Context) Caller
 	// Guarded keeps dangerous calls to the principals in Admins as long as there are
 	// no roles; if Admins is empty, all are refused.
@@ -116,27 +112,14 @@ type Config struct {
 	ServerPrefix string
 	// CallTimeout bounds every call, but for changes of the membership, which may take
 	// longer, and backups; operations are bounded by the Proposer as well. It must be longer
-	// than the time the cluster waits for a leader. 0 means DefaultCallTimeout.
+	// than the time the cluster waits for a leader.
 	CallTimeout time.Duration
-	// MaxInFlight bounds the calls in flight; further calls are refused at once. 0 means
-	// DefaultMaxInFlight.
+	// MaxInFlight bounds the calls in flight; further calls are refused at once.
 	MaxInFlight int
 	Version     string
-	// Logger logs causes that callers must not see; nil discards them.
+	// Logger logs causes that callers must not see.
 	Logger *slog.Logger
 	Events Events
-}
-
-func (c Config) withDefaults() Config {
-	c.CallTimeout = cmp.Or(c.CallTimeout, DefaultCallTimeout)
-	c.MaxInFlight = cmp.Or(c.MaxInFlight, DefaultMaxInFlight)
-	if c.CaughtUp == nil {
-		c.CaughtUp = func() bool { return true }
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	return c
 }
 
 // nodeTag is Config.Tag.
@@ -177,7 +160,6 @@ type Service struct {
 
 // New returns a Service.
 func New(cfg Config) *Service {
-	cfg = cfg.withDefaults()
 	tag := nodeTag(cfg.Tag)
 	auth := &authorizer{state: cfg.State, from: cfg.Caller, guarded: cfg.Guarded, admins: cfg.Admins}
 	audit := &auditing{
@@ -186,9 +168,9 @@ func New(cfg Config) *Service {
 	}
 	calls := &calls{
 		admission: &admission{authorizer: auth, etags: cfg.Etags, caughtUp: cfg.CaughtUp, most: cfg.MaxInFlight},
-		auditing:  audit, events: &cfg.Events, timeout: cfg.CallTimeout,
+		auditing:  audit, events: &cfg.Events, timeout: cfg.CallTimeout, turns: newTurns(),
 	}
-	base := base{calls: calls, proposer: untimed{cfg.Proposer}, linearizer: cfg.Linearizer}
+	base := base{calls: calls, proposer: cfg.Proposer, linearizer: cfg.Linearizer}
 	identities, claims := &identities{base}, &claims{base}
 	return &Service{
 		calls: calls, identities: identities, claims: claims,
@@ -223,12 +205,9 @@ type State interface {
 	Settings() []fsm.Setting
 	// Roles is called for most calls, so it must be fast.
 	Roles() fsm.Roles
-	// CheckJoinToken returns nil if a node may join by a token now.
 	CheckJoinToken(tokenHash []byte, tag string, now time.Time) *raftlogv1.Refusal
-	// Snapshot is the state as it is now; its user closes it.
 	Snapshot() *fsm.Snapshot
 	PreviewMerge(database string, m *raftlogv1.Merge) ([]fsm.MergeChange, *raftlogv1.MergeResult)
-	// Databases are all that were ever used, in any order.
 	Databases() []string
 
 	Identity(database, name string) (identity.Counter, bool)
@@ -236,11 +215,9 @@ type State interface {
 	HiLo(database, tag string) (hilo.Counter, bool)
 	HiLos(database, prefix, after string, limit int) []fsm.NamedHiLo
 	Claims(database, prefix, after string, limit int) []string
-	// PreviewSeries says what the definition of a series would do, or why it would be refused.
 	PreviewSeries(database string, now time.Time, m *raftlogv1.SeriesDefine) (forgets int64, suspended bool, refused *raftlogv1.Refusal)
 	SeriesList(database, prefix, after string, limit int) []fsm.NamedSeries
 	Pools(database, prefix, after string, limit int, now time.Time) []fsm.NamedPool
-	// ReadPool is as ReadSeries.
 	ReadPool(database, name string, read func(*worker.Pool)) bool
 	// ReadSeries returns false if there is no such series. read keeps nothing of it, and is
 	// quick: nothing is applied until it returns.

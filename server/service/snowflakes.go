@@ -49,10 +49,6 @@ func (o *ownWorkers) of(pool poolKey, fresh func() *ownWorker) *ownWorker {
 // the name of the newest caller.
 type ownWorker struct {
 	*generator.Generator
-	*ownSource
-}
-
-type ownSource struct {
 	*workers
 	pool   poolKey
 	author atomic.Pointer[string]
@@ -76,8 +72,9 @@ func (w *workers) nextSnowflakes(ctx context.Context, req *idnodev1.NextSnowflak
 		return nil, err
 	}
 	own := w.own.of(pool, func() *ownWorker {
-		source := &ownSource{workers: w, pool: pool}
-		return &ownWorker{generator.New(source, w.calls.timeout), source}
+		own := &ownWorker{workers: w, pool: pool}
+		own.Generator = generator.New(own, w.timeout)
+		return own
 	})
 	if own == nil {
 		return nil, exhausted(ReasonQuota, "this node has workers of too many pools", 0, nil)
@@ -88,37 +85,34 @@ func (w *workers) nextSnowflakes(ctx context.Context, req *idnodev1.NextSnowflak
 }
 
 func snowflakeError(err error) error {
-	var known *Error
-	early := (*generator.EarlyError)(nil)
-	switch {
-	case err == nil || errors.As(err, &known):
+	if _, known := errors.AsType[*Error](err); known || err == nil {
 		return err
-	case errors.As(err, &early):
-		return unavailable(ReasonWindowEarly, early.Error(), early.By, err)
-	default:
-		return unavailable(ReasonOverloaded, "the time of the call ended before the layout had so many ids", retryBusy, err)
 	}
+	if early, ok := errors.AsType[*generator.EarlyError](err); ok {
+		return unavailable(ReasonWindowEarly, early.Error(), early.By, err)
+	}
+	return unavailable(ReasonOverloaded, "the time of the call ended before the layout had so many ids", retryBusy, err)
 }
 
-func (s *ownSource) Acquire(ctx context.Context, now time.Time) (generator.Lease, error) {
-	tag := s.tag.confirmed()
+func (o *ownWorker) Acquire(ctx context.Context, now time.Time) (generator.Lease, error) {
+	tag := o.tag.confirmed()
 	if tag == "" {
 		return generator.Lease{}, unavailable(ReasonStarting, "the cluster has not confirmed this node's tag yet", retryStarting, nil)
 	}
-	l, _, err := s.lease(ctx, op.Envelope{Database: s.pool.database}, &raftlogv1.WorkerAcquire{
-		Pool: s.pool.name, Holder: "node " + tag, HolderUnixNano: now.UnixNano(),
+	l, _, err := o.lease(ctx, op.Envelope{Database: o.pool.database}, &raftlogv1.WorkerAcquire{
+		Pool: o.pool.name, Holder: "node " + tag, HolderUnixNano: now.UnixNano(),
 	})
 	return l, err
 }
 
 // Renew moves the end of the window.
-func (s *ownSource) Renew(ctx context.Context, l generator.Lease, now time.Time) (int64, error) {
-	e := op.Envelope{Database: s.pool.database, Principal: s.author.Load()}
-	result, err := s.once(ctx, e, &raftlogv1.WorkerRenew{
-		Pool: s.pool.name, Worker: int32(l.Worker), Token: l.Token, HolderUnixNano: now.UnixNano(),
+func (o *ownWorker) Renew(ctx context.Context, l generator.Lease, now time.Time) (int64, error) {
+	e := op.Envelope{Database: o.pool.database, Principal: o.author.Load()}
+	result, err := o.once(ctx, e, &raftlogv1.WorkerRenew{
+		Pool: o.pool.name, Worker: int32(l.Worker), Token: l.Token, HolderUnixNano: now.UnixNano(),
 	})
 	return result.GetWorkerLease().GetUntil(), err
 }
 
 // Release is not called: a node that stops lets its windows pass.
-func (s *ownSource) Release(context.Context, generator.Lease, int64) error { return nil }
+func (o *ownWorker) Release(context.Context, generator.Lease, int64) error { return nil }

@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"io"
 	"math"
 
 	"github.com/idnode/idnode/client/docid"
@@ -12,85 +11,61 @@ import (
 )
 
 const (
-	// DefaultBlockSize is how many ids a block of a ServerSideStream has.
+	// DefaultBlockSize is how many ids a block of a stream has.
 	DefaultBlockSize = 1024
 	// MaxBlockSize is how many it has at most.
 	MaxBlockSize = etag.MaxBlock
 )
 
-// ServerSideStream hands out blocks of server-side ids, for one caller at a time.
-type ServerSideStream struct {
-	ids      *ids
-	database string
-	template string
-	tag      string
-	size     int64
-	left     int64
-}
-
-// ServerSideStream checks the request. It takes nothing yet.
-func (g *ids) ServerSideStream(ctx context.Context, req *idnodev1.StreamServerSideIdsRequest) (*ServerSideStream, error) {
-	stream, err := g.serverSideStream(ctx, req)
+// StreamServerSideIds hands out blocks of server-side ids, each when send has returned from the one before.
+// For the bounds of the node and for Drain each block is a call, so that a stream delays neither.
+func (g *ids) StreamServerSideIds(
+	ctx context.Context, req *idnodev1.StreamServerSideIdsRequest, send func(*idnodev1.StreamServerSideIdsResponse) error,
+) error {
+	database, tag, size, err := g.checkStream(ctx, req)
 	if err != nil {
-		return nil, g.finish(ctx, "ServerSideStream", err)
+		return g.finish(ctx, "ServerSideStream", err)
 	}
-	return stream, nil
+	take := func(ctx context.Context, n int64) (*idnodev1.IdBlock, error) {
+		if err := g.allowTemplate(ctx, req.GetTemplate(), target{targetDatabase, database, ""}, n); err != nil {
+			return nil, err
+		}
+		return g.serverSideBlock(database, req.GetTemplate(), tag, n)
+	}
+	for left := cmp.Or(req.GetCount(), math.MaxInt64); left > 0; left -= size { // Without a count there is no end.
+		block, err := untimedCall(ctx, g.calls, "ServerSideStream", min(size, left), take)
+		if err == nil {
+			err = send(&idnodev1.StreamServerSideIdsResponse{Block: block, NodeTag: tag})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (g *ids) serverSideStream(ctx context.Context, req *idnodev1.StreamServerSideIdsRequest) (*ServerSideStream, error) {
-	database, err := databaseKey(req.GetDatabase())
-	if err != nil {
-		return nil, err
+func (g *ids) checkStream(ctx context.Context, req *idnodev1.StreamServerSideIdsRequest) (database, tag string, size int64, err error) {
+	if database, err = databaseKey(req.GetDatabase()); err != nil {
+		return "", "", 0, err
 	}
 	template, err := docid.Parse(req.GetTemplate(), req.GetSeparator())
 	if err != nil {
-		return nil, badForm(err, "")
+		return "", "", 0, badForm(err, "")
 	}
 	switch {
 	case template.Kind != docid.ServerSide:
-		return nil, invalid(ReasonInvalidID, "template", "only a template that ends with the separator gives server-side ids")
+		return "", "", 0, invalid(ReasonInvalidID, "template", "only a template that ends with the separator gives server-side ids")
 	case req.GetCount() < 0:
-		return nil, invalid(ReasonInvalidCount, "count", "the count %d is negative", req.GetCount())
+		return "", "", 0, invalid(ReasonInvalidCount, "count", "the count %d is negative", req.GetCount())
 	}
-	size, err := upTo(MaxBlockSize, req.GetBlockSize(), DefaultBlockSize, ReasonInvalidSize, "block_size")
-	if err != nil {
-		return nil, err
+	if size, err = upTo(MaxBlockSize, req.GetBlockSize(), DefaultBlockSize, ReasonInvalidSize, "block_size"); err != nil {
+		return "", "", 0, err
 	}
 	if err := g.allowTemplate(ctx, req.GetTemplate(), target{targetDatabase, database, ""}, 0); err != nil {
-		return nil, err
+		return "", "", 0, err
 	}
-	tag, err := g.serverSideTag(req.GetTemplate())
-	if err != nil {
-		return nil, err
-	}
-	return &ServerSideStream{
-		ids: g, database: database, template: req.GetTemplate(), tag: tag,
-		size: size, left: cmp.Or(req.GetCount(), math.MaxInt64), // Without a count there is no end.
-	}, nil
-}
-
-// NodeTag is the tag of the node that gives the ids.
-func (b *ServerSideStream) NodeTag() string { return b.tag }
-
-// Next takes the next block, or returns io.EOF after the last. For the bounds of the node and
-// for Drain each block is a call, so that a stream delays neither.
-func (b *ServerSideStream) Next(ctx context.Context) (*idnodev1.IdBlock, error) {
-	n := min(b.size, b.left)
-	if n == 0 {
-		return nil, io.EOF
-	}
-	return call(ctx, b.ids.calls, "ServerSideStream", n, b.take)
-}
-
-func (b *ServerSideStream) take(ctx context.Context, n int64) (*idnodev1.IdBlock, error) {
-	if err := b.ids.allowTemplate(ctx, b.template, target{targetDatabase, b.database, ""}, n); err != nil {
-		return nil, err
-	}
-	block, err := b.ids.serverSideBlock(b.database, b.template, b.tag, n)
-	if err == nil {
-		b.left -= n
-	}
-	return block, err
+	tag, err = g.serverSideTag(req.GetTemplate())
+	return database, tag, size, err
 }
 
 func (g *ids) serverSideTag(template string) (string, error) {

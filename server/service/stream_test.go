@@ -3,27 +3,34 @@ package service
 import (
 	"context"
 	"errors"
-	"io"
 	"testing"
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/etag"
 )
 
-func openStream(t *testing.T, n node, req *idnodev1.StreamServerSideIdsRequest) *ServerSideStream {
-	t.Helper()
-	stream, err := n.ServerSideStream(context.Background(), req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return stream
+var errGone = errors.New("the caller has gone")
+
+// streamed returns the first and the last id of each block of a stream, as many as most, after which
+// the caller goes.
+func (n node) streamed(req *idnodev1.StreamServerSideIdsRequest, most int) (blocks [][2]int64, err error) {
+	err = n.StreamServerSideIds(context.Background(), req, func(res *idnodev1.StreamServerSideIdsResponse) error {
+		blocks = append(blocks, [2]int64{res.GetBlock().GetFirst(), res.GetBlock().GetLast()})
+		if n.inFlight.Load() != 0 {
+			return errors.New("the stream counts as a call between two blocks")
+		}
+		if len(blocks) == most {
+			return errGone
+		}
+		return nil
+	})
+	return blocks, err
 }
 
-// TestServerSideStreamFailures: a block that failed took nothing off the count,
-// so that a stream may go on after an error.
+// TestServerSideStreamFailures: a block that failed ends the stream, and took nothing.
 func TestServerSideStreamFailures(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
-	stream := openStream(t, n, &idnodev1.StreamServerSideIdsRequest{Template: "users/", Count: 5, BlockSize: 3})
+	req := &idnodev1.StreamServerSideIdsRequest{Template: "users/", Count: 5, BlockSize: 3}
 	for _, want := range []struct {
 		err    error
 		code   Code
@@ -33,37 +40,33 @@ func TestServerSideStreamFailures(t *testing.T) {
 		{etag.ErrExhausted, OutOfRange, ReasonCounterExhausted},
 	} {
 		n.etags.err = want.err
-		_, err := stream.Next(context.Background())
+		_, err := n.streamed(req, 9)
 		wantError(t, err, want.code, want.reason, "")
 	}
 	n.etags.err = nil
-	for _, want := range [][2]int64{{1, 3}, {4, 5}} {
-		b, err := stream.Next(context.Background())
-		if err != nil || b.First != want[0] || b.Last != want[1] {
-			t.Errorf("%v %v, want %v", b, err, want)
-		}
+	blocks, err := n.streamed(req, 9)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := stream.Next(context.Background()); !errors.Is(err, io.EOF) {
-		t.Errorf("after the last block: %v", err)
-	}
+	same(t, blocks, [][2]int64{{1, 3}, {4, 5}})
 }
 
 // TestServerSideStreamHasNoEnd unless it was given a count.
 func TestServerSideStreamHasNoEnd(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
-	stream := openStream(t, n, &idnodev1.StreamServerSideIdsRequest{Template: "users/"})
-	for range 100 {
-		if b, err := stream.Next(context.Background()); err != nil || b.Last-b.First+1 != DefaultBlockSize {
-			t.Fatalf("%v %v", b, err)
-		}
+	blocks, err := n.streamed(&idnodev1.StreamServerSideIdsRequest{Template: "users/"}, 100)
+	if !errors.Is(err, errGone) || len(blocks) != 100 {
+		t.Fatalf("%d blocks, and %v", len(blocks), err)
 	}
-	if n.inFlight.Load() != 0 {
-		t.Error("the stream counts as a call between two blocks")
+	for i, b := range blocks {
+		if b[0] != int64(i)*DefaultBlockSize+1 || b[1]-b[0]+1 != DefaultBlockSize {
+			t.Errorf("block %d is %v", i, b)
+		}
 	}
 }
 
 func TestServerSideStreamWithoutTag(t *testing.T) {
 	n := newNode(t, newWorld(t), func(c *Config) { c.Tag = func() (string, bool) { return "A", false } })
-	_, err := n.ServerSideStream(context.Background(), &idnodev1.StreamServerSideIdsRequest{Template: "users/"})
+	_, err := n.streamed(&idnodev1.StreamServerSideIdsRequest{Template: "users/"}, 1)
 	wantError(t, err, FailedPrecondition, ReasonTagNotAssigned, "")
 }

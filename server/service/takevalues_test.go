@@ -26,10 +26,13 @@ func TestTakeValuesAreEncodedAsProtobufDoes(t *testing.T) {
 			Op:       &raftlogv1.Operation_IdentityNext{IdentityNext: &raftlogv1.IdentityNext{Name: v.name, Count: v.count, Separator: "/"}},
 		}
 		if random.IntN(2) == 0 {
-			id := requestID{id: "id", retry: random.IntN(2) == 0, since: random.Uint64N(3) * math.MaxUint32}
-			v.Request = id.key(v.Database, func() fingerprint { return newFingerprint("x") })
-			key := hashRequestID(v.Database, "id")
-			want.Request = &raftlogv1.RequestKey{Key: key[:], Fingerprint: newFingerprint("x").sum(), Retry: id.retry, Since: id.since}
+			v.Request = &op.RequestKey{
+				Key: hashRequestID(v.Database, "id"), Fingerprint: newFingerprint("x").sum(),
+				Retry: random.IntN(2) == 0, Since: random.Uint64N(3) * math.MaxUint32,
+			}
+			want.Request = &raftlogv1.RequestKey{
+				Key: v.Request.Key[:], Fingerprint: v.Request.Fingerprint, Retry: v.Request.Retry, Since: v.Request.Since,
+			}
 		}
 		// A retry is recognised by its bytes too, so they are the same as well.
 		plain, err := proto.MarshalOptions{Deterministic: true}.Marshal(want)

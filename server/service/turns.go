@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"slices"
 	"sync"
 )
 
@@ -10,97 +9,75 @@ import (
 // others wait. Callers take turns, so a caller that asks very often waits only for itself
 // (round-robin, which is fair queueing for calls of equal cost).
 type turns struct {
-	mu    sync.Mutex
-	going int
-	// lines are the callers with calls that run or wait. queue has the callers of which a call
-	// waits and none runs, in the order of their turns.
+	// going has a place for each call that goes on. Who waits for one gets it in the order of asking.
+	going chan struct{}
+
+	mu sync.Mutex
+	// lines are the callers with calls that run or wait.
 	lines map[string]*line
-	queue []*line
 }
 
 type line struct {
-	caller string
-	going  bool
-	// waiting has what is closed when it is the turn of each.
-	waiting []chan struct{}
+	// first has one place, for the call that runs, or waits for its turn.
+	first chan struct{}
+	calls int
 }
 
 // mostTurns leaves half of a small machine's processors to other calls, because those that
 // take long rest half of the time.
 const mostTurns = 4
 
+func newTurns() *turns {
+	return &turns{going: make(chan struct{}, mostTurns), lines: map[string]*line{}}
+}
+
 // wait returns when it is a call's turn, with what ends it; or the error of ctx.
 func (t *turns) wait(ctx context.Context, caller string) (end func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err // Not by chance, where it is its turn at once.
 	}
-	l, mine := t.join(caller)
+	l := t.join(caller)
+	if err := enter(ctx, l.first); err != nil {
+		t.leave(caller, l)
+		return nil, err
+	}
+	if err := enter(ctx, t.going); err != nil {
+		<-l.first
+		t.leave(caller, l)
+		return nil, err
+	}
+	return func() {
+		<-t.going
+		<-l.first
+		t.leave(caller, l)
+	}, nil
+}
+
+func enter(ctx context.Context, places chan struct{}) error {
 	select {
-	case <-mine:
-		return func() { t.end(l) }, nil
+	case places <- struct{}{}:
+		return nil
 	case <-ctx.Done():
-		t.giveUp(l, mine)
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 }
 
-func (t *turns) join(caller string) (*line, chan struct{}) {
+func (t *turns) join(caller string) *line {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.lines[caller]
 	if l == nil {
-		l = &line{caller: caller}
-		if t.lines == nil {
-			t.lines = map[string]*line{}
-		}
+		l = &line{first: make(chan struct{}, 1)}
 		t.lines[caller] = l
 	}
-	if !l.going && len(l.waiting) == 0 {
-		t.queue = append(t.queue, l)
-	}
-	mine := make(chan struct{})
-	l.waiting = append(l.waiting, mine)
-	t.next()
-	return l, mine
+	l.calls++
+	return l
 }
 
-// next lets calls go on as far as there is room. t.mu is held.
-func (t *turns) next() {
-	for t.going < mostTurns && len(t.queue) > 0 {
-		l := t.queue[0]
-		t.queue = t.queue[1:]
-		close(l.waiting[0])
-		l.waiting, l.going = l.waiting[1:], true
-		t.going++
-	}
-}
-
-func (t *turns) end(l *line) {
+func (t *turns) leave(caller string, l *line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.going--
-	l.going = false
-	if len(l.waiting) > 0 {
-		t.queue = append(t.queue, l)
-	} else {
-		delete(t.lines, l.caller)
-	}
-	t.next()
-}
-
-// giveUp removes a waiting call, or ends one whose turn has just come.
-func (t *turns) giveUp(l *line, mine chan struct{}) {
-	t.mu.Lock()
-	at := slices.Index(l.waiting, mine)
-	if at < 0 {
-		t.mu.Unlock()
-		t.end(l)
-		return
-	}
-	defer t.mu.Unlock()
-	l.waiting = slices.Delete(l.waiting, at, at+1)
-	if len(l.waiting) == 0 && !l.going {
-		t.queue = slices.DeleteFunc(t.queue, func(other *line) bool { return other == l })
-		delete(t.lines, l.caller)
+	if l.calls--; l.calls == 0 {
+		delete(t.lines, caller)
 	}
 }

@@ -16,7 +16,7 @@ import (
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const crowd, each = 2 * mostTurns, 50
-		var turns turns
+		turns := newTurns()
 		begun := make(chan string, crowd*each+1)
 		ends := make(chan func(), crowd*each+1)
 		ask := func(caller string) {
@@ -56,33 +56,39 @@ func TestTurns(t *testing.T) {
 		if !came || before > crowd {
 			t.Errorf("%d calls came before that of a caller with one, of %d callers", before, crowd)
 		}
-		if turns.going != 0 || len(turns.lines) != 0 || len(turns.queue) != 0 {
-			t.Errorf("left: %+v", &turns)
+		if len(turns.going) != 0 || len(turns.lines) != 0 {
+			t.Errorf("left: %+v", turns)
 		}
 	})
 }
 
-// TestTurnsThatAreGivenUp leave no place taken, whether they waited or had just come.
+// TestTurnsThatAreGivenUp leave no place taken, whether they waited for a call of their own caller or of others.
 func TestTurnsThatAreGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var turns turns
-		end, err := turns.wait(t.Context(), "shop")
-		if err != nil {
-			t.Fatal(err)
+		turns := newTurns()
+		var ends []func()
+		for i := range mostTurns {
+			end, err := turns.wait(t.Context(), fmt.Sprint(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends = append(ends, end)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := turns.wait(ctx, "shop"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a second call of one caller: %v", err)
+		for _, caller := range []string{"0", "late"} {
+			if _, err := turns.wait(ctx, caller); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a call of %s: %v", caller, err)
+			}
 		}
-		l, mine := turns.join("books")
-		turns.giveUp(l, mine)
-		if turns.going != 1 || len(turns.lines) != 1 {
-			t.Errorf("left: %+v", &turns)
+		if len(turns.going) != mostTurns || len(turns.lines) != mostTurns {
+			t.Errorf("left: %+v", turns)
 		}
-		end()
-		if turns.going != 0 || len(turns.lines) != 0 || len(turns.queue) != 0 {
-			t.Errorf("left: %+v", &turns)
+		for _, end := range ends {
+			end()
+		}
+		if len(turns.going) != 0 || len(turns.lines) != 0 {
+			t.Errorf("left: %+v", turns)
 		}
 	})
 }

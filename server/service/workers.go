@@ -260,14 +260,10 @@ func (w *workers) releaseWorker(ctx context.Context, req *idnodev1.ReleaseWorker
 
 // ListPools lists pools in order of their folded names.
 func (w *workers) ListPools(ctx context.Context, req *idnodev1.ListPoolsRequest) (*idnodev1.ListPoolsResponse, error) {
-	return call(ctx, w.calls, "ListPools", req, w.listPools)
-}
-
-func (w *workers) listPools(ctx context.Context, req *idnodev1.ListPoolsRequest) (*idnodev1.ListPoolsResponse, error) {
 	find := func(database, prefix, after string, limit int) []fsm.NamedPool {
 		return w.state.Pools(database, prefix, after, limit, time.Now())
 	}
-	page, err := list(ctx, w.base, listPools, req, find, func(p fsm.NamedPool) (string, *idnodev1.Pool) {
+	page, err := list(ctx, w.base, "ListPools", listPools, req, find, func(p fsm.NamedPool) (string, *idnodev1.Pool) {
 		m := &idnodev1.Pool{
 			Name: p.Name, Layout: layoutMessage(p.Layout), Window: durationpb.New(p.Window),
 			Workers: int32(p.Layout.Workers()), InUse: int32(p.InUse),

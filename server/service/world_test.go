@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -12,9 +13,11 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/test/fsmtest"
 )
 
@@ -175,6 +178,15 @@ func newNode(t testing.TB, w *world, change func(*Config)) node {
 	t.Helper()
 	n := node{world: w, etags: &fakeEtags{}, cluster: &fakeCluster{status: ClusterStatus{SelfID: "6e6f64652d612d2d2d2d2d2d2d2d2d2d"}}}
 	cfg := Config{
+		Logger: slog.New(slog.DiscardHandler), CaughtUp: func() bool { return true },
+		CallTimeout: DefaultCallTimeout, MaxInFlight: DefaultMaxInFlight,
+		Events: Events{
+			Issued: func(string, docid.Kind, int64) {}, RangeIssued: func(string, int64) {}, RangeFromReserve: func(string) {},
+			NumbersTaken: func(string, int64) {}, Used: func(string, string, string, int64) {}, RangeReturned: func(string, int64) {},
+			BackedUp: func() {}, Refused: func(string) {},
+		},
+		Caller: func(context.Context) Caller { return Caller{} }, OwnEtags: func() []OwnEtag { return nil },
+		OwnReserves: func() []reserve.Left { return nil }, ReserveTotal: func() *reserve.Total { return nil },
 		Proposer: w, Linearizer: w, State: w.state, Etags: n.etags, Cluster: n.cluster,
 		Tag: func() (string, bool) { return "A", true },
 	}

@@ -182,7 +182,7 @@ func TestBodies(t *testing.T) {
 // TestSlowBody: a body that does not come ends with the server's bound.
 func TestSlowBody(t *testing.T) {
 	// The headers must be in time on a machine that stands still for a moment.
-	s := newWorld(t).newServer(httpapi.Config{ReadTimeout: time.Second})
+	s := &http.Server{Handler: newWorld(t).newServer(httpapi.Config{}), ReadTimeout: time.Second}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -24,6 +25,7 @@ import (
 	"github.com/idnode/idnode/server/history"
 	"github.com/idnode/idnode/server/httpapi"
 	"github.com/idnode/idnode/server/jsonapi"
+	"github.com/idnode/idnode/server/metrics"
 	keeper "github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/test/fsmtest"
@@ -142,6 +144,10 @@ func (w *world) loseQuorum() {
 func (w *world) newServer(cfg httpapi.Config) *httpapi.Server {
 	w.t.Helper()
 	svc := service.New(service.Config{
+		Logger: slog.New(slog.DiscardHandler), CaughtUp: func() bool { return true },
+		CallTimeout: service.DefaultCallTimeout, MaxInFlight: service.DefaultMaxInFlight,
+		Events:   metrics.New("").Service(),
+		Caller:   func(context.Context) service.Caller { return service.Caller{} },
 		Proposer: w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "v1", Guarded: len(w.admins) > 0, Admins: w.admins,
 		Hosts:        []string{"ids.example"},
 		Tag:          func() (string, bool) { return "A", true },
@@ -150,8 +156,9 @@ func (w *world) newServer(cfg httpapi.Config) *httpapi.Server {
 			return []service.OwnEtag{{Database: "shop", Last: 1 << 62, Reserved: 1<<62 + 1, Ceiling: 1<<62 + 2}, {Database: "default", Reserved: 9}}
 		},
 	})
+	cfg.Logger, cfg.Refused = slog.New(slog.DiscardHandler), func(string, int) {}
 	server := httpapi.NewServer(cfg, svc)
-	public := jsonapi.New(jsonapi.Config{Calls: &grpcapi.Server{}, CheckHost: svc.CheckHost})
+	public := jsonapi.New(&grpcapi.Server{}, svc.CheckHost)
 	w.page = New(Config{
 		Service: svc, Public: public, Issued: func() map[string]uint64 { return map[string]uint64{"guid": 7} },
 		Recent: func() *peerv1.Figures { return &peerv1.Figures{CommitP99Micros: 900} }, Busiest: &w.busiest,

@@ -352,9 +352,7 @@ func (s *script) serveHTTP(t *testing.T, nodes int) []string {
 	var endpoints []string
 	for i := range nodes {
 		mux := http.NewServeMux()
-		api := jsonapi.New(jsonapi.Config{
-			Calls: httpNode{s, tag(i)}, CheckHost: func(string) error { return nil },
-		})
+		api := jsonapi.New(httpNode{s, tag(i)}, func(string) error { return nil })
 		api.Handle(mux.Handle)
 		server := httptest.NewServer(mux)
 		t.Cleanup(server.Close)
