@@ -6,18 +6,22 @@
 // the SHA-256 of everything before that length. Nothing follows.
 //
 // It knows the file's format, not its content: package fsm interprets a record, and the
-// command line uses it.
+// command line uses it. Snapshots of package fsm are files of this form too, with a header of their own.
 //
 // Invariant: a Reader that returned io.EOF has read a complete file, bit for bit as it was written.
 package backup
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/idnode/idnode/internal/wire"
+)
 
 const (
 	// Format is the newest format of the file that is read and written.
 	Format = 1
-	// magic begins every backup, of any format.
-	magic = "idnode backup\n"
 	// maxFrame is the largest message that is read, far above what is written.
 	maxFrame = 256 << 20
 	// buffered is how much is read and written at once.
@@ -31,3 +35,34 @@ var (
 	// ErrNewer means that a newer release wrote it.
 	ErrNewer = errors.New("the backup was written by a newer release")
 )
+
+// Kind is a kind of file with records of the state.
+type Kind struct {
+	// Name is the word for one. With it begins each file, of any format.
+	Name string
+	// Corrupt and Newer are wrapped by a Reader's errors: the file is damaged, or a newer release wrote it.
+	Corrupt, Newer error
+}
+
+var backups = Kind{Name: "backup", Corrupt: ErrCorrupt, Newer: ErrNewer}
+
+func (k Kind) magic() []byte { return []byte("idnode " + k.Name + "\n") }
+
+func (k Kind) corrupt(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", k.Corrupt, fmt.Sprintf(format, args...))
+}
+
+func (k Kind) newer(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", k.Newer, fmt.Sprintf(format, args...))
+}
+
+// cutShort is the error for a file that ends too early, or the reader's own.
+func (k Kind) cutShort(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return k.corrupt("it ends too early")
+	}
+	if errors.Is(err, wire.ErrLength) {
+		return k.corrupt("%v", err)
+	}
+	return err
+}

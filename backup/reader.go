@@ -19,25 +19,46 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// Reader reads one backup. Nothing that it returned may be relied on before Next
+// Reader reads one file. Nothing that it returned may be relied on before Next
 // has returned io.EOF: only then was the whole file checked.
 type Reader struct {
+	kind    Kind
 	r       *bufio.Reader
 	sum     hash.Hash
-	header  *raftlogv1.BackupHeader
+	header  *raftlogv1.BackupHeader // of a backup
 	body    bytes.Buffer
 	records uint64
 }
 
 // NewReader reads the beginning of a backup. The error wraps ErrCorrupt or ErrNewer, or is r's.
 func NewReader(r io.Reader) (*Reader, error) {
-	in := &Reader{r: bufio.NewReaderSize(r, buffered), sum: sha256.New(), header: &raftlogv1.BackupHeader{}}
-	begin := make([]byte, len(magic))
-	if _, err := io.ReadFull(in.r, begin); err != nil {
-		return nil, cutShort(err)
+	header := &raftlogv1.BackupHeader{}
+	in, err := backups.NewReader(r, header)
+	if err != nil {
+		return nil, err
 	}
-	if string(begin) != magic {
-		return nil, corrupt("it is no backup of idnode")
+	in.header = header
+	switch {
+	case header.GetFormat() > Format:
+		return nil, backups.newer("format %d, this program knows %d", header.GetFormat(), Format)
+	case header.GetLogFormat() > raftlog.FormatVersion:
+		return nil, backups.newer("log format %d, this program knows %d", header.GetLogFormat(), raftlog.FormatVersion)
+	case header.GetFormat() == 0:
+		return nil, backups.corrupt("its header has no format")
+	}
+	return in, nil
+}
+
+// NewReader reads the beginning of a file, and its header into the given message, what it knows of it
+// also if the error is that of a newer release's.
+func (k Kind) NewReader(r io.Reader, header proto.Message) (*Reader, error) {
+	in := &Reader{kind: k, r: bufio.NewReaderSize(r, buffered), sum: sha256.New()}
+	begin := make([]byte, len(k.magic()))
+	if _, err := io.ReadFull(in.r, begin); err != nil {
+		return nil, k.cutShort(err)
+	}
+	if !bytes.Equal(begin, k.magic()) {
+		return nil, k.corrupt("it is no %s of idnode", k.Name)
 	}
 	in.sum.Write(begin)
 	body, err := in.frame()
@@ -45,34 +66,28 @@ func NewReader(r io.Reader) (*Reader, error) {
 	case err != nil:
 		return nil, err
 	case body == nil:
-		return nil, corrupt("it has no header")
+		return nil, k.corrupt("it has no header")
 	}
-	if err := decode(body, in.header, "the header"); err != nil {
-		return nil, err
-	}
-	switch {
-	case in.header.GetFormat() > Format:
-		return nil, newer("format %d, this program knows %d", in.header.GetFormat(), Format)
-	case in.header.GetLogFormat() > raftlog.FormatVersion:
-		return nil, newer("log format %d, this program knows %d", in.header.GetLogFormat(), raftlog.FormatVersion)
-	case in.header.GetFormat() == 0:
-		return nil, corrupt("its header has no format")
-	}
-	return in, nil
+	return in, k.decode(body, header, 0)
 }
 
-// decode decodes a frame. Its checksum is right, so it is as it was written.
-func decode(body []byte, m proto.Message, what string) error {
-	switch err := exactproto.Unmarshal(body, m); {
-	case errors.Is(err, exactproto.ErrUnknownField):
-		return newer("%s has %v", what, err)
-	case err != nil:
-		return corrupt("%s cannot be read: %v", what, err)
+// decode decodes the frame of a record, or with 0 of the header. Its checksum is right, so it is as it was written.
+func (k Kind) decode(body []byte, m proto.Message, record uint64) error {
+	err := exactproto.Unmarshal(body, m)
+	if err == nil {
+		return nil
 	}
-	return nil
+	what := "the header"
+	if record > 0 {
+		what = fmt.Sprintf("record %d", record)
+	}
+	if errors.Is(err, exactproto.ErrUnknownField) {
+		return k.newer("%s has %v", what, err)
+	}
+	return k.corrupt("%s cannot be read: %v", what, err)
 }
 
-// Header returns the header; it must not be changed.
+// Header returns the header of a backup; it must not be changed.
 func (r *Reader) Header() *raftlogv1.BackupHeader { return r.header }
 
 // Next returns the next record, and io.EOF once all were read and the file was found to be whole. Any
@@ -86,7 +101,7 @@ func (r *Reader) Next() (*raftlogv1.SnapshotRecord, error) {
 		return nil, r.end(r.sum.Sum(nil))
 	}
 	m := &raftlogv1.SnapshotRecord{}
-	if err := decode(body, m, fmt.Sprintf("record %d", r.records+1)); err != nil {
+	if err := r.kind.decode(body, m, r.records+1); err != nil {
 		return nil, err
 	}
 	r.records++
@@ -102,14 +117,14 @@ func (r *Reader) end(sum []byte) error {
 	t := &raftlogv1.BackupTrailer{}
 	switch {
 	case body == nil || exactproto.Unmarshal(body, t) != nil:
-		return corrupt("its trailer cannot be read")
+		return r.kind.corrupt("its trailer cannot be read")
 	case t.GetRecords() != r.records:
-		return corrupt("it has %d records, its trailer says %d", r.records, t.GetRecords())
+		return r.kind.corrupt("it has %d records, its trailer says %d", r.records, t.GetRecords())
 	case !bytes.Equal(t.GetSha256(), sum):
-		return corrupt("its content is not what its trailer says")
+		return r.kind.corrupt("its content is not what its trailer says")
 	}
 	if _, err := r.r.ReadByte(); !errors.Is(err, io.EOF) {
-		return corrupt("something follows its end")
+		return r.kind.corrupt("something follows its end")
 	}
 	return io.EOF
 }
@@ -118,23 +133,23 @@ func (r *Reader) end(sum []byte) error {
 func (r *Reader) frame() ([]byte, error) {
 	size, err := wire.ReadLength(r.r)
 	if err != nil {
-		return nil, cutShort(err)
+		return nil, r.kind.cutShort(err)
 	}
 	if size > maxFrame {
-		return nil, corrupt("a record of %d bytes", size)
+		return nil, r.kind.corrupt("a record of %d bytes", size)
 	}
 	length := binary.AppendUvarint(nil, size)
 	var sum [4]byte
 	if _, err := io.ReadFull(r.r, sum[:]); err != nil {
-		return nil, cutShort(err)
+		return nil, r.kind.cutShort(err)
 	}
 	// A length is not believed: memory is taken as the bytes come in.
 	r.body.Reset()
 	if _, err := io.CopyN(&r.body, r.r, int64(size)); err != nil {
-		return nil, cutShort(err)
+		return nil, r.kind.cutShort(err)
 	}
 	if crc32c.Sum(length, r.body.Bytes()) != binary.LittleEndian.Uint32(sum[:]) {
-		return nil, corrupt("the checksum after record %d is wrong", r.records)
+		return nil, r.kind.corrupt("the checksum after record %d is wrong", r.records)
 	}
 	if size == 0 {
 		return nil, nil
@@ -143,23 +158,4 @@ func (r *Reader) frame() ([]byte, error) {
 	r.sum.Write(sum[:])
 	r.sum.Write(r.body.Bytes())
 	return r.body.Bytes(), nil
-}
-
-// cutShort is the error for a file that ends too early, or the reader's own.
-func cutShort(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return corrupt("it ends too early")
-	}
-	if errors.Is(err, wire.ErrLength) {
-		return corrupt("%v", err)
-	}
-	return err
-}
-
-func newer(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrNewer, fmt.Sprintf(format, args...))
-}
-
-func corrupt(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
 }

@@ -13,7 +13,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Writer writes one backup. After the first error it writes nothing more, and
+// Writer writes one file. After the first error it writes nothing more, and
 // every method returns that error.
 type Writer struct {
 	w       *bufio.Writer
@@ -26,9 +26,14 @@ type Writer struct {
 
 // NewWriter begins a backup. The header's format is set to Format.
 func NewWriter(w io.Writer, header *raftlogv1.BackupHeader) (*Writer, error) {
-	out := &Writer{w: bufio.NewWriterSize(w, buffered), sum: sha256.New()}
-	out.write([]byte(magic))
 	header.Format = Format
+	return backups.NewWriter(w, header)
+}
+
+// NewWriter begins a file.
+func (k Kind) NewWriter(w io.Writer, header proto.Message) (*Writer, error) {
+	out := &Writer{w: bufio.NewWriterSize(w, buffered), sum: sha256.New()}
+	out.write(k.magic())
 	out.frame(header)
 	return out, out.err
 }
@@ -40,7 +45,7 @@ func (w *Writer) Record(m *raftlogv1.SnapshotRecord) error {
 	return w.err
 }
 
-// Close writes the end. The backup is whole only if it returns nil.
+// Close writes the end. The file is whole only if it returns nil.
 func (w *Writer) Close() error {
 	trailer := &raftlogv1.BackupTrailer{Records: w.records, Sha256: w.sum.Sum(nil)}
 	w.write(binary.LittleEndian.AppendUint32([]byte{0}, crc32c.Sum([]byte{0}))) // The end of the records.
@@ -72,7 +77,7 @@ func (w *Writer) write(b []byte) {
 	_, w.err = w.w.Write(b)
 }
 
-// Counted counts the written bytes of a backup, complete or not.
+// Counted counts the written bytes of a file, complete or not.
 type Counted struct {
 	io.Writer
 	Bytes int64

@@ -84,7 +84,7 @@ func splitSeeded(id string) (name, separator string, value int64, ok bool) {
 
 // claimStore has the claimed ids, and those that were released.
 type claimStore struct {
-	claimed *table.Table[claimValue]
+	claimed nameTable[claimValue]
 	// released are ids that were claimed and can be claimed again, though an identity
 	// has passed them.
 	released *table.Table[struct{}]
@@ -94,23 +94,25 @@ type claimStore struct {
 	// an identity steps over. It is derived.
 	numbered *btree.BTreeG[numberedItem]
 	// full is derived from it, and no part of the state: it only saves time.
-	full      fullIdentities
-	databases *databaseStore
-	hash      statehash.Sum
+	full fullIdentities
+	// hash is that of released.
+	hash statehash.Sum
 }
 
-func newClaims() claimStore {
+func newClaims(databases *databaseStore) claimStore {
 	return claimStore{
-		claimed:  table.New[claimValue](),
+		claimed: nameTable[claimValue]{
+			Table: table.New[claimValue](), databases: databases,
+			limit: settingMaxClaims, what: "claim", field: "id", record: hashClaim,
+		},
 		released: table.New[struct{}](),
 		numbered: btree.NewBTreeGOptions(numberedItem.less, btree.Options{NoLocks: true}), // State has one.
 		full:     fullIdentities{},
 	}
 }
 
-func (s *claimStore) has(item claimItem) bool {
-	_, ok := s.claimed.Find(item.db, item.id)
-	return ok
+func (s *claimStore) find(item claimItem) inTable[claimValue] {
+	return s.claimed.find(item.db, item.id)
 }
 
 // isFree reports whether a released id can be claimed again. An id up to the floor may have
@@ -152,7 +154,12 @@ func (s *claimStore) claim(item claimItem) { s.add(item, s.dropReleased(item)) }
 
 // add adds a claim of an id that is not released.
 func (s *claimStore) add(item claimItem, steppedOver claimValue) {
-	s.claimed.Insert(table.Entry[claimValue]{Database: item.db, Name: item.id, Value: steppedOver})
+	s.claimed.put(inTable[claimValue]{db: item.db, name: item.id}, steppedOver)
+	s.derive(item, steppedOver)
+}
+
+// derive adds what is derived of a new claim.
+func (s *claimStore) derive(item claimItem, steppedOver claimValue) {
 	if steppedOver {
 		s.stepped++
 	}
@@ -160,8 +167,6 @@ func (s *claimStore) add(item claimItem, steppedOver claimValue) {
 		n.name = strings.Clone(n.name) // It is part of a message that should not live on.
 		s.numbered.Set(n)
 	}
-	s.databases.count(item.db, item.id, 1)
-	s.hash.Add(hashClaim(item, steppedOver))
 }
 
 // stepOver marks the claims of an identity under a separator, from the item's value up to last:
@@ -172,17 +177,14 @@ func (s *claimStore) stepOver(from numberedItem, last int64) {
 			return
 		}
 		from.value = value
-		item := from.item()
-		if ref, ok := s.claimed.Find(item.db, item.id); ok && !bool(s.claimed.Value(ref)) {
-			s.setSteppedOver(ref, item, true)
+		if p := s.find(from.item()); p.exists && !bool(p.value) {
+			s.setSteppedOver(p, true)
 		}
 	}
 }
 
-func (s *claimStore) setSteppedOver(ref table.Ref, item claimItem, steppedOver claimValue) {
-	s.hash.Remove(hashClaim(item, !steppedOver))
-	s.claimed.Set(ref, steppedOver)
-	s.hash.Add(hashClaim(item, steppedOver))
+func (s *claimStore) setSteppedOver(p inTable[claimValue], steppedOver claimValue) {
+	s.claimed.put(p, steppedOver)
 	if steppedOver {
 		s.stepped++
 	} else {
@@ -191,34 +193,37 @@ func (s *claimStore) setSteppedOver(ref table.Ref, item claimItem, steppedOver c
 }
 
 func (s *claimStore) release(item claimItem) bool {
-	ref, ok := s.claimed.Find(item.db, item.id)
-	if !ok {
+	p := s.find(item)
+	if !p.exists {
 		return false
 	}
-	steppedOver := s.claimed.Value(ref)
-	s.hash.Remove(hashClaim(item, steppedOver))
-	s.claimed.Delete(ref)
+	s.claimed.remove(p)
 	if n, ok := item.numbered(); ok {
 		s.numbered.Delete(n)
 		s.full.forget(n)
 	}
-	s.databases.count(item.db, item.id, -1)
-	if steppedOver {
+	if p.value {
 		s.stepped--
 		s.addReleased(item)
 	}
 	return true
 }
 
+func (s *claimStore) records() records {
+	m := &raftlogv1.ClaimRecord{}
+	record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Claim{Claim: m}}
+	return recordsIn(s.claimed.Table, func(e table.Entry[claimValue]) *raftlogv1.SnapshotRecord {
+		m.Database, m.Id, m.SteppedOver = e.Database, e.Name, bool(e.Value)
+		return record
+	})
+}
+
 func (s *claimStore) restore(m *raftlogv1.ClaimRecord) error {
-	if err := s.databases.restoreName(m.GetDatabase(), "claim", m.GetId(), docid.MaxIDBytes); err != nil {
+	steppedOver := claimValue(m.GetSteppedOver())
+	if err := s.claimed.restore(m.GetDatabase(), m.GetId(), docid.MaxIDBytes, steppedOver); err != nil {
 		return err
 	}
-	item := claimItem{db: m.GetDatabase(), id: m.GetId()}
-	if s.has(item) {
-		return corrupt("claim %q twice", item.id)
-	}
-	s.add(item, claimValue(m.GetSteppedOver()))
+	s.derive(claimItem{db: m.GetDatabase(), id: m.GetId()}, steppedOver)
 	return nil
 }
 
@@ -231,7 +236,7 @@ func (c *contents) claim(dst []byte, _ moment, o op.Operation, claim *raftlogv1.
 	if err := c.claims.checkFree(item, &c.identities, c.floor); err != nil {
 		return dst, err
 	}
-	if err := c.databases.checkNew(o.Database, settingMaxClaims, c.claims.claimed.Len(), "id", item.id); err != nil {
+	if err := c.claims.claimed.checkNew(o.Database, c.claims.find(item)); err != nil {
 		return dst, err
 	}
 	c.databases.use(o.Database)
@@ -243,7 +248,7 @@ func (c *contents) claim(dst []byte, _ moment, o op.Operation, claim *raftlogv1.
 // not know under which separators an identity was used, so a value counts as issued under
 // each of them. Deleting an identity does not take back issued values.
 func (s *claimStore) checkFree(item claimItem, identities *identityStore, floor floor) *refusal {
-	if s.has(item) {
+	if s.find(item).exists {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id", "%.200q is claimed already", item.id)
 	}
 	n, ok := item.numbered()

@@ -1,7 +1,6 @@
 package fsm
 
 import (
-	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -40,18 +39,15 @@ func newContents() *contents {
 	c := &contents{
 		format:     firstFormat,
 		databases:  databaseStore{numbers: map[string]uint32{}},
-		identities: identityStore{shown: table.New[identityValue](), hidden: table.New[identityValue]()},
-		hilos:      hiloStore{counters: table.New[packedHiLo]()},
-		claims:     newClaims(),
 		members:    memberStore{byID: map[nodeid.ID]*raftlogv1.Member{}},
 		sessions:   newSessions(),
-		etags:      etagStore{byNode: map[nodeid.ID]*etagRecord{}},
+		etags:      etagStore{byNode: map[nodeid.ID]*raftlogv1.EtagRecord{}},
 		requests:   newRequestWindow(),
 		joinTokens: newJoinTokens(),
 		settings:   newSettings(),
 	}
 	c.databases.limits = &c.settings
-	c.identities.databases, c.hilos.databases, c.claims.databases = &c.databases, &c.databases, &c.databases
+	c.identities, c.hilos, c.claims = newIdentities(&c.databases), newHiLos(&c.databases), newClaims(&c.databases)
 	c.series, c.pools = newSeriesStore(&c.databases), newPoolStore(&c.databases)
 	return c
 }
@@ -61,8 +57,9 @@ func (c *contents) formed() bool { return c.clusterID != nil }
 // hash is the hash of the whole state. The stores keep the hashes of their many records; the few
 // single records are hashed here.
 func (c *contents) hash() uint64 {
-	h := c.databases.hash + c.identities.hash + c.hilos.hash + c.claims.hash + c.members.hash +
-		c.sessions.hash + c.etags.hash + c.requests.hash + c.joinTokens.hash + c.series.hash + c.pools.hash + c.settings.hash()
+	h := c.databases.hash + c.identities.shown.hash + c.identities.hidden.hash + c.hilos.counters.hash +
+		c.claims.claimed.hash + c.claims.hash + c.members.hash + c.sessions.hash + c.etags.hash + c.requests.hash +
+		c.joinTokens.hash + c.series.hash + c.pools.hash + c.settings.hash()
 	if c.formed() {
 		h.Add(hashCluster(c.clusterID))
 	}

@@ -1,8 +1,11 @@
 package fsm
 
 import (
+	"slices"
+
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/internal/statehash"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // databaseStore gives each database a number, in order of first use, so that the many names
@@ -16,8 +19,10 @@ type databaseStore struct {
 	// identities, hidden ones too, HiLo tags, claims, series, their keys and scopes.
 	used      []databaseUse
 	nameBytes int64
-	limits    *settingStore
-	hash      statehash.Sum
+	// kinds counts the names of each kind, by its limit. It is derived.
+	kinds  [settingCount]int64
+	limits *settingStore
+	hash   statehash.Sum
 }
 
 // databaseUse is how many names a database has, hidden identities included, and how
@@ -54,8 +59,11 @@ func (d *databaseStore) add(name string) {
 	d.hash.Add(hashDatabase(n, name))
 }
 
-// count counts an added name, or with -1 a removed name.
-func (d *databaseStore) count(db uint32, name string, by int64) { d.grow(db, by, by*int64(len(name))) }
+// count counts an added name of a kind, which is that of its limit, or with -1 a removed name.
+func (d *databaseStore) count(kind settingID, db uint32, name string, by int64) {
+	d.kinds[kind] += by
+	d.grow(db, by, by*int64(len(name)))
+}
 
 // grow counts names that are added, or below 0 removed.
 func (d *databaseStore) grow(db uint32, names, bytes int64) {
@@ -66,22 +74,30 @@ func (d *databaseStore) grow(db uint32, names, bytes int64) {
 }
 
 // checkNew refuses a new name, tag or claimed id if it has an invisible character, or if
-// room refuses it. A merge skips the former check.
-func (d *databaseStore) checkNew(database []byte, limit settingID, used int, field, text string) *refusal {
+// there is no room. A merge skips the former check.
+func (d *databaseStore) checkNew(database []byte, kind settingID, field, text string) *refusal {
 	if r, found := docid.FirstInvisible(text); found {
 		return invalid(field, "has the character %U, which cannot be seen: not allowed in new names", r)
 	}
-	if err := d.roomIn(d.numberOf(database), 1, len(text)); err != nil {
-		return err
-	}
-	return d.room(database, limit, used, len(text))
+	return d.roomFor(database, 1, len(text), wanted{kind, 1})
 }
 
-// roomIn refuses new names if a limit of their database is reached.
-func (d *databaseStore) roomIn(db uint32, names, bytes int) *refusal {
+// wanted is how many new names there are of a kind, which is that of its limit.
+type wanted struct {
+	kind  settingID
+	names int64
+}
+
+// roomFor refuses new names if a limit is reached: of their database, of a kind of which there are some, or of
+// the whole cluster. No name needs no room.
+func (d *databaseStore) roomFor(database []byte, names, bytes int, kinds ...wanted) *refusal {
+	if names == 0 {
+		return nil
+	}
+	n, known := d.numbers[string(database)]
 	var used databaseUse
-	if int(db) < len(d.used) {
-		used = d.used[db]
+	if known {
+		used = d.used[n]
 	}
 	switch {
 	case used.names+int64(names) > d.limits.value(settingMaxDatabaseNames):
@@ -89,40 +105,24 @@ func (d *databaseStore) roomIn(db uint32, names, bytes int) *refusal {
 	case used.bytes+int64(bytes) > d.limits.value(settingMaxDatabaseNameBytes):
 		return d.limits.quota(settingMaxDatabaseNameBytes)
 	}
-	return nil
-}
-
-// room refuses a new name of the given size if a limit is reached: limit, of which used are in
-// use, the limit of all names' bytes, or that of databases.
-func (d *databaseStore) room(database []byte, limit settingID, used, size int) *refusal {
-	if int64(used) >= d.limits.value(limit) {
-		return d.limits.quota(limit)
+	for _, w := range kinds {
+		if w.names > 0 && d.kinds[w.kind]+w.names > d.limits.value(w.kind) {
+			return d.limits.quota(w.kind)
+		}
 	}
-	return d.roomAtAll(database, size)
-}
-
-// roomFor refuses new names that no limit of their kind bounds, if another is reached. No name
-// needs no room.
-func (d *databaseStore) roomFor(database []byte, names, bytes int) *refusal {
-	if names == 0 {
-		return nil
-	}
-	if err := d.roomIn(d.numberOf(database), names, bytes); err != nil {
-		return err
-	}
-	return d.roomAtAll(database, bytes)
-}
-
-// roomAtAll refuses new names of the given size if a limit of the whole cluster is reached.
-func (d *databaseStore) roomAtAll(database []byte, size int) *refusal {
-	_, known := d.numbers[string(database)]
 	switch {
-	case d.nameBytes+int64(size) > d.limits.value(settingMaxNameBytes):
+	case d.nameBytes+int64(bytes) > d.limits.value(settingMaxNameBytes):
 		return d.limits.quota(settingMaxNameBytes)
 	case !known && int64(len(d.names)) >= d.limits.value(settingMaxDatabases):
 		return d.limits.quota(settingMaxDatabases)
 	}
 	return nil
+}
+
+func (d *databaseStore) records() records {
+	return recordsOf(slices.Clip(d.names), func(name string) records {
+		return these(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Database{Database: name}})
+	})
 }
 
 func (d *databaseStore) restore(name string) error {

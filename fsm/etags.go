@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -12,49 +13,30 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// etagRecord is the cluster's record of one node's server-side etags. It is never changed, only
-// replaced.
-type etagRecord struct {
-	node nodeid.ID
-	// start counts the node's starts.
-	start uint64
-	// clean means that the node stopped cleanly and has not started since.
-	clean bool
-	// floor is below every etag that the node may use, in every database. It is 0 except
-	// for a node that shares its tag with one of another cluster, or after a recovery.
-	floor uint64
-	// counters are ordered by database.
-	counters []etagCounter
-}
-
-type etagCounter struct {
-	database string
-	// ceiling is above every etag that was reserved with the cluster's knowledge.
-	ceiling uint64
-	// last is the last etag that was used before the newest clean stop.
-	last uint64
-	// floor is below every etag that the node may use; see etagRecord.
-	floor uint64
-}
-
+// etagStore has the cluster's record of each node's server-side etags, with the ceilings by database.
+// Records and ceilings are never changed, only replaced.
+//
+// The floor of a record, as that of a ceiling, is 0 except for a node that shares its tag with one of
+// another cluster, or after a recovery.
 type etagStore struct {
-	byNode map[nodeid.ID]*etagRecord
+	byNode map[nodeid.ID]*raftlogv1.EtagRecord
 	hash   statehash.Sum
 	// floors is no part of the state: it learns of records with floors, and may be nil.
-	floors func(nodeID []byte, etags *raftlogv1.EtagState)
+	floors func(*raftlogv1.EtagRecord)
 }
 
 // of returns a node's record, empty for an unknown node.
-func (s *etagStore) of(node nodeid.ID) *etagRecord {
+func (s *etagStore) of(node nodeid.ID) *raftlogv1.EtagRecord {
 	if e := s.byNode[node]; e != nil {
 		return e
 	}
-	return &etagRecord{node: node}
+	return &raftlogv1.EtagRecord{Node: node[:]}
 }
 
-func (s *etagStore) put(e *etagRecord) {
-	s.drop(e.node)
-	s.byNode[e.node] = e
+func (s *etagStore) put(e *raftlogv1.EtagRecord) {
+	node := nodeid.ID(e.GetNode())
+	s.drop(node)
+	s.byNode[node] = e
 	s.hash.Add(hashEtags(e))
 }
 
@@ -65,22 +47,48 @@ func (s *etagStore) drop(node nodeid.ID) {
 	}
 }
 
-func (s *etagStore) sorted() []*etagRecord {
-	return slices.SortedFunc(maps.Values(s.byNode), func(a, b *etagRecord) int { return compareNodes(a.node, b.node) })
+func (s *etagStore) sorted() []*raftlogv1.EtagRecord {
+	return slices.SortedFunc(maps.Values(s.byNode), func(a, b *raftlogv1.EtagRecord) int { return bytes.Compare(a.GetNode(), b.GetNode()) })
 }
 
 // tell passes on above which values a node's etags must continue.
 func (s *etagStore) tell(node nodeid.ID) {
-	if e := s.byNode[node]; s.floors != nil && e.hasFloor() {
-		s.floors(slices.Clone(node[:]), e.state())
+	if e := s.byNode[node]; s.floors != nil && hasFloor(e) {
+		s.floors(e)
 	}
+}
+
+// hasFloor reports whether the etags must go on above something.
+func hasFloor(e *raftlogv1.EtagRecord) bool {
+	return e.GetFloor() > 0 || slices.ContainsFunc(e.GetCeilings(), func(c *raftlogv1.EtagCeiling) bool { return c.GetFloor() > 0 })
 }
 
 // skipAhead gives all nodes floors above every etag that they may have used, by far.
 func (s *etagStore) skipAhead(by uint64) {
 	for _, e := range s.sorted() {
-		s.put(e.past(by))
+		past := make([]*raftlogv1.EtagCeiling, len(e.GetCeilings()))
+		for i, c := range e.GetCeilings() {
+			past[i] = raisedEtags(c, &raftlogv1.EtagCeiling{Floor: max(c.GetFloor(), c.GetCeiling(), c.GetLast()) + by})
+		}
+		s.put(withCeilings(e, past))
 	}
+}
+
+// etagsInRecord is how many databases a record of etags has at most: with the longest
+// names it is as long as the largest records of other kinds.
+const etagsInRecord = 256
+
+// records are one of each node, and further ones for databases that do not fit.
+func (s *etagStore) records() records {
+	return recordsOf(s.sorted(), func(e *raftlogv1.EtagRecord) records {
+		parts := slices.Collect(slices.Chunk(e.GetCeilings(), etagsInRecord))
+		if len(parts) == 0 {
+			parts = [][]*raftlogv1.EtagCeiling{nil}
+		}
+		return recordsOf(parts, func(part []*raftlogv1.EtagCeiling) records {
+			return these(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Etag{Etag: withCeilings(e, part)}})
+		})
+	})
 }
 
 // restore restores a record of a snapshot: a node's first, or a further one with more
@@ -88,20 +96,18 @@ func (s *etagStore) skipAhead(by uint64) {
 func (s *etagStore) restore(m *raftlogv1.EtagRecord, members *memberStore) error {
 	node, member := members.present(m.GetNode())
 	e := s.byNode[node]
-	if member == nil || e != nil && (len(m.GetCeilings()) == 0 || m.GetStart() != e.start) {
+	if member == nil || e != nil && (len(m.GetCeilings()) == 0 || m.GetStart() != e.GetStart()) {
 		return corrupt("etags of %x, which is not a member, or twice", m.GetNode())
 	}
 	if e == nil {
-		e = &etagRecord{node: node, start: m.GetStart(), clean: m.GetClean(), floor: m.GetFloor()}
+		e = withCeilings(m, nil)
 		s.byNode[node] = e
 	}
 	for _, ceiling := range m.GetCeilings() {
-		if n := len(e.counters); n > 0 && e.counters[n-1].database >= ceiling.GetDatabase() {
-			return corrupt("etags of %x with %q behind %q", m.GetNode(), ceiling.GetDatabase(), e.counters[n-1].database)
+		if n := len(e.Ceilings); n > 0 && e.Ceilings[n-1].GetDatabase() >= ceiling.GetDatabase() {
+			return corrupt("etags of %x with %q behind %q", m.GetNode(), ceiling.GetDatabase(), e.Ceilings[n-1].GetDatabase())
 		}
-		e.counters = append(e.counters, etagCounter{
-			database: ceiling.GetDatabase(), ceiling: ceiling.GetCeiling(), last: ceiling.GetLast(), floor: ceiling.GetFloor(),
-		})
+		e.Ceilings = append(e.Ceilings, ceiling)
 	}
 	return nil
 }
@@ -113,47 +119,35 @@ func (s *etagStore) restored() {
 	}
 }
 
-func (e *etagRecord) state() *raftlogv1.EtagState {
-	s := &raftlogv1.EtagState{Start: e.start, Clean: e.clean, Floor: e.floor}
-	for _, c := range e.counters {
-		s.Databases = append(s.Databases, &raftlogv1.EtagDatabase{Database: c.database, Ceiling: c.ceiling, Last: c.last, Floor: c.floor})
-	}
-	return s
-}
-
 // start records that a node started. It returns the number of this start, and whether
-// the node had stopped cleanly, which counts for this start only. The counters are not
+// the node had stopped cleanly, which counts for this start only. The ceilings are not
 // in the answer: there may be a million, and the node's own state has them.
-func (s *etagStore) start(node nodeid.ID) *raftlogv1.EtagState {
+func (s *etagStore) start(node nodeid.ID) *raftlogv1.EtagRecord {
 	before := s.of(node)
-	now := before.with(before.counters)
-	now.start, now.clean = before.start+1, false
+	now := withCeilings(before, before.GetCeilings())
+	now.Start, now.Clean = before.GetStart()+1, false
 	s.put(now)
-	return &raftlogv1.EtagState{Start: now.start, Clean: before.clean}
+	return &raftlogv1.EtagRecord{Start: now.GetStart(), Clean: before.GetClean()}
 }
 
-func (e etagRecord) with(counters []etagCounter) *etagRecord {
-	e.counters = counters
-	return &e
+// withCeilings returns a copy of a record with other ceilings.
+func withCeilings(e *raftlogv1.EtagRecord, ceilings []*raftlogv1.EtagCeiling) *raftlogv1.EtagRecord {
+	return &raftlogv1.EtagRecord{Node: e.GetNode(), Start: e.GetStart(), Clean: e.GetClean(), Floor: e.GetFloor(), Ceilings: ceilings}
 }
 
 // etagRaise raises ceilings. None is ever lowered. Databases beyond the limit get none:
 // the answer names them, and the others are raised anyway.
 func (c *contents) etagRaise(dst []byte, _ moment, _ op.Operation, raise *raftlogv1.EtagRaise) ([]byte, *refusal) {
-	to := make([]etagCounter, 0, len(raise.GetRaise()))
-	for _, r := range raise.GetRaise() {
-		to = append(to, etagCounter{database: r.GetDatabase(), ceiling: r.GetCeiling()})
-	}
 	node, err := c.members.node(raise.GetNode())
 	if err != nil {
 		return dst, err
 	}
 	e := c.etags.of(node)
-	counters, beyond, err := mergeEtags(e.counters, to, &c.settings)
+	ceilings, beyond, err := mergeEtags(e.GetCeilings(), raise.GetRaise(), &c.settings)
 	if err != nil {
 		return dst, err
 	}
-	c.etags.put(e.with(counters))
+	c.etags.put(withCeilings(e, ceilings))
 	return appendBeyond(dst, beyond), nil
 }
 
@@ -164,26 +158,24 @@ func (c *contents) etagRaise(dst []byte, _ moment, _ op.Operation, raise *raftlo
 // or a database beyond the limit, makes it differ from the node's disk, and then the next start
 // continues above the ceilings.
 func (c *contents) etagCleanStop(dst []byte, _ moment, _ op.Operation, stop *raftlogv1.EtagCleanStop) ([]byte, *refusal) {
-	at := make([]etagCounter, 0, len(stop.GetLast()))
 	for _, l := range stop.GetLast() {
-		// A partitioned node may have passed its ceiling.
-		at = append(at, etagCounter{database: l.GetDatabase(), ceiling: l.GetLast(), last: l.GetLast()})
+		l.Ceiling = max(l.GetCeiling(), l.GetLast()) // A partitioned node may have passed its ceiling.
 	}
 	node, err := c.members.node(stop.GetNode())
 	if err != nil {
 		return dst, err
 	}
 	e := c.etags.of(node)
-	if stop.GetStart() != e.start {
+	if stop.GetStart() != e.GetStart() {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "start",
-			"is %d, the node is in its start %d", stop.GetStart(), e.start)
+			"is %d, the node is in its start %d", stop.GetStart(), e.GetStart())
 	}
-	counters, beyond, err := mergeEtags(e.counters, at, &c.settings)
+	ceilings, beyond, err := mergeEtags(e.GetCeilings(), stop.GetLast(), &c.settings)
 	if err != nil {
 		return dst, err
 	}
-	now := e.with(counters)
-	now.clean = !stop.GetPartial()
+	now := withCeilings(e, ceilings)
+	now.Clean = !stop.GetPartial()
 	c.etags.put(now)
 	return appendBeyond(dst, beyond), nil
 }
@@ -195,47 +187,43 @@ func appendBeyond(dst []byte, beyond []string) []byte {
 	return op.AppendAnswer(dst, &raftlogv1.EtagResult{Refused: beyond})
 }
 
-// mergeEtags returns the counters with the changes, the maximum for each database, and the
+// mergeEtags returns the ceilings with the changes, the maximum for each database, and the
 // databases without room: new databases are added in their order. It sorts changes.
-func mergeEtags(counters, changes []etagCounter, limits *settingStore) (merged []etagCounter, beyond []string, _ *refusal) {
+func mergeEtags(
+	ceilings, changes []*raftlogv1.EtagCeiling, limits *settingStore,
+) (merged []*raftlogv1.EtagCeiling, beyond []string, _ *refusal) {
 	for _, change := range changes {
-		if err := checkText("database", change.database, docid.MaxDatabaseBytes); err != nil {
+		if err := checkText("database", change.GetDatabase(), docid.MaxDatabaseBytes); err != nil {
 			return nil, nil, err
 		}
 	}
-	slices.SortStableFunc(changes, func(a, b etagCounter) int { return cmp.Compare(a.database, b.database) })
-	room := limits.value(settingMaxDatabases) - int64(len(counters))
-	merged = make([]etagCounter, 0, len(counters)+len(changes))
-	for _, change := range combineEtags(changes) {
-		n, known := slices.BinarySearchFunc(counters, change.database, func(e etagCounter, name string) int {
-			return cmp.Compare(e.database, name)
+	slices.SortStableFunc(changes, func(a, b *raftlogv1.EtagCeiling) int { return cmp.Compare(a.GetDatabase(), b.GetDatabase()) })
+	room := limits.value(settingMaxDatabases) - int64(len(ceilings))
+	merged = make([]*raftlogv1.EtagCeiling, 0, len(ceilings)+len(changes))
+	for _, change := range changes {
+		n, known := slices.BinarySearchFunc(ceilings, change.GetDatabase(), func(c *raftlogv1.EtagCeiling, name string) int {
+			return cmp.Compare(c.GetDatabase(), name)
 		})
-		merged, counters = append(merged, counters[:n]...), counters[n:]
+		merged, ceilings = append(merged, ceilings[:n]...), ceilings[n:]
+		last := len(merged) - 1
 		switch {
+		case last >= 0 && merged[last].GetDatabase() == change.GetDatabase(): // It is twice among the changes.
+			merged[last] = raisedEtags(merged[last], change)
 		case known:
-			merged, counters = append(merged, counters[0].raised(change)), counters[1:]
+			merged, ceilings = append(merged, raisedEtags(ceilings[0], change)), ceilings[1:]
 		case room > 0:
-			merged, room = append(merged, change), room-1
-		default:
-			beyond = append(beyond, change.database)
+			merged, room = append(merged, raisedEtags(change, nil)), room-1
+		case len(beyond) == 0 || beyond[len(beyond)-1] != change.GetDatabase():
+			beyond = append(beyond, change.GetDatabase())
 		}
 	}
-	return append(merged, counters...), beyond, nil
+	return append(merged, ceilings...), beyond, nil
 }
 
-func combineEtags(sorted []etagCounter) []etagCounter {
-	combined := sorted[:0]
-	for _, next := range sorted {
-		if n := len(combined); n > 0 && combined[n-1].database == next.database {
-			combined[n-1] = combined[n-1].raised(next)
-			continue
-		}
-		combined = append(combined, next)
+// raisedEtags returns the maximum of both, to which no unknown field of an operation belongs.
+func raisedEtags(c, to *raftlogv1.EtagCeiling) *raftlogv1.EtagCeiling {
+	return &raftlogv1.EtagCeiling{
+		Database: c.GetDatabase(), Ceiling: max(c.GetCeiling(), to.GetCeiling()),
+		Last: max(c.GetLast(), to.GetLast()), Floor: max(c.GetFloor(), to.GetFloor()),
 	}
-	return combined
-}
-
-func (e etagCounter) raised(to etagCounter) etagCounter {
-	e.ceiling, e.last, e.floor = max(e.ceiling, to.ceiling), max(e.last, to.last), max(e.floor, to.floor)
-	return e
 }

@@ -29,7 +29,7 @@ func TestARaiseTakesWhatFits(t *testing.T) {
 // ceilings are those of a node.
 func (l *testLog) ceilings(tag string) map[string]uint64 {
 	all := map[string]uint64{}
-	for _, d := range l.state.Etags(nodeNamed("node " + tag)).GetDatabases() {
+	for _, d := range l.state.Etags(nodeNamed("node " + tag)).GetCeilings() {
 		all[d.GetDatabase()] = d.GetCeiling()
 	}
 	return all
@@ -53,7 +53,7 @@ func TestACleanStopComesInParts(t *testing.T) {
 		t.Fatal("a stop counts before its last part")
 	}
 	l.mustApplied(l.do(opCleanStop("A", 1, map[string]uint64{"d": 4})))
-	want := &raftlogv1.EtagState{Start: 1, Clean: true, Databases: []*raftlogv1.EtagDatabase{
+	want := &raftlogv1.EtagRecord{Node: nodeNamed("node A"), Start: 1, Clean: true, Ceilings: []*raftlogv1.EtagCeiling{
 		{Database: "a", Ceiling: 100, Last: 1},
 		{Database: "b", Ceiling: 100, Last: 2},
 		{Database: "c", Ceiling: 100, Last: 3},
@@ -83,7 +83,7 @@ func TestAStartIsAnsweredShortly(t *testing.T) {
 	announcement := keyedAnnouncement(testMember("A"), [16]byte{1})
 	for range 2 { // The second time it is a copy.
 		said := l.mustApplied(l.raw(announcement)).GetMember().GetEtags()
-		if said.GetStart() != 2 || !said.GetClean() || len(said.GetDatabases()) > 0 {
+		if said.GetStart() != 2 || !said.GetClean() || len(said.GetCeilings()) > 0 {
 			t.Errorf("%v", said)
 		}
 	}
@@ -93,10 +93,10 @@ func TestAStartIsAnsweredShortly(t *testing.T) {
 		t.Errorf("%d bytes are remembered of a start", e.bytes)
 	}
 	known := l.state.Etags(nodeNamed("node A"))
-	if known.GetClean() || len(known.GetDatabases()) != len(last) {
-		t.Errorf("%d databases are known, clean: %t", len(known.GetDatabases()), known.GetClean())
+	if known.GetClean() || len(known.GetCeilings()) != len(last) {
+		t.Errorf("%d databases are known, clean: %t", len(known.GetCeilings()), known.GetClean())
 	}
-	for _, d := range known.GetDatabases() {
+	for _, d := range known.GetCeilings() {
 		if d.GetLast() != last[d.GetDatabase()] {
 			t.Errorf("%v, want %d", d, last[d.GetDatabase()])
 		}

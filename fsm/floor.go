@@ -3,6 +3,7 @@ package fsm
 import (
 	"fmt"
 
+	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -24,6 +25,14 @@ type floor struct {
 }
 
 func (f floor) hilo() hilo.Counter { return hilo.Counter{Max: f.names, Peak: f.names} }
+
+func (f floor) records() records {
+	if f == (floor{}) {
+		return these()
+	}
+	m := &raftlogv1.FloorRecord{Names: f.names, Epoch: f.epoch, Series: f.series}
+	return these(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Floor{Floor: m}})
+}
 
 func (f *floor) restore(m *raftlogv1.FloorRecord) error {
 	restored := floor{names: m.GetNames(), epoch: m.GetEpoch(), series: m.GetSeries()}
@@ -88,42 +97,53 @@ func parseFloorCursor(text string) (k floorCursor, err *refusal) {
 	return k, nil
 }
 
-type counterStore interface {
-	// eachFrom calls f for the names of a kind from a place on, until f returns false,
-	// with the number to which each counter may fall.
-	eachFrom(from floorCursor, f func(k floorCursor, used int64) bool)
-	// raise raises the counter of a name to a floor.
-	raise(k floorCursor, to int64)
-}
-
 // raiseCounters raises the counters of known names to a floor, from a position on: the
 // floor's state may lack a name that was used there. It returns the next position, empty
 // at the end.
 func raiseCounters(identities *identityStore, hilos *hiloStore, to int64, from floorCursor) (resume string) {
 	left := floorBatch
-	for from.kind < knownKinds {
-		var counters counterStore = identities
-		if from.kind == knownHiLos {
-			counters = hilos
+	identity := func(last identityValue) identityValue { return max(last, identityValue(to)) }
+	for ; from.kind < knownKinds && resume == ""; from.kind, from.db, from.name = from.kind+1, 0, "" {
+		switch from.kind {
+		case knownHidden:
+			resume = raiseFrom(&identities.hidden, from, &left, identity)
+		case knownIdentities:
+			resume = raiseFrom(&identities.shown, from, &left, identity)
+		case knownHiLos:
+			resume = raiseFrom(&hilos.counters, from, &left, func(p packedHiLo) packedHiLo { return p.raised(to) })
 		}
-		var low []floorCursor
-		counters.eachFrom(from, func(k floorCursor, used int64) bool {
-			if left--; left < 0 {
-				resume = k.String()
-				return false
-			}
-			if used < to {
-				low = append(low, k)
-			}
-			return true
-		})
-		for _, k := range low {
-			counters.raise(k, to)
-		}
-		if resume != "" {
-			return resume
-		}
-		from = floorCursor{kind: from.kind + 1}
 	}
-	return ""
+	return resume
+}
+
+// raiseFrom raises those of a table from a position on. left counts the names that may still be visited.
+func raiseFrom[V comparable](t *nameTable[V], from floorCursor, left *int, raised func(V) V) (resume string) {
+	var low []table.Entry[V]
+	t.Ascend(from.db, from.name, func(e table.Entry[V]) bool {
+		if *left--; *left < 0 {
+			resume = floorCursor{from.kind, e.Database, e.Name}.String()
+			return false
+		}
+		if raised(e.Value) != e.Value {
+			low = append(low, e)
+		}
+		return true
+	})
+	for _, e := range low {
+		t.put(t.find(e.Database, e.Name), raised(e.Value))
+	}
+	return resume
+}
+
+// raised returns the counter raised to a floor, if returns could lower it below that.
+func (p packedHiLo) raised(to int64) packedHiLo {
+	counter := p.counter()
+	lowest := counter.Max
+	if len(counter.Outstanding) > 0 {
+		lowest = counter.Outstanding[0].Low - 1
+	}
+	if lowest >= to {
+		return p
+	}
+	return packHiLo(raisedHiLo(counter, to, 0))
 }

@@ -37,12 +37,8 @@ func hashDatabase(number uint32, name string) uint64 {
 	return s.Begin(recordDatabase).Number(uint64(number)).Text(name).Hash()
 }
 
-func hashIdentity(db uint32, name string, last int64, hidden bool) uint64 {
+func hashIdentity(kind statehash.Kind, db uint32, name string, last identityValue) uint64 {
 	var s statehash.Space
-	kind := recordIdentity
-	if hidden {
-		kind = recordHiddenIdentity
-	}
 	return s.Begin(kind).Number(uint64(db)).Number(uint64(last)).Text(name).Hash()
 }
 
@@ -53,9 +49,9 @@ func hashHiLo(db uint32, tag string, packed packedHiLo) uint64 {
 	return append(append(r, tag...), packed...).Hash()
 }
 
-func hashClaim(item claimItem, steppedOver claimValue) uint64 {
+func hashClaim(db uint32, id string, steppedOver claimValue) uint64 {
 	var s statehash.Space
-	return s.Begin(recordClaim).Number(uint64(item.db)).Text(item.id).Flag(bool(steppedOver)).Hash()
+	return s.Begin(recordClaim).Number(uint64(db)).Text(id).Flag(bool(steppedOver)).Hash()
 }
 
 func hashReleased(item claimItem) uint64 {
@@ -121,14 +117,14 @@ func hashSetting(id settingID, value int64) uint64 {
 	return s.Begin(recordSetting).Text(settingTable[id].Key).Number(uint64(value)).Hash()
 }
 
-func hashEtags(e *etagRecord) uint64 {
-	const each = 48 // bytes of a counter whose database has a name of usual length
-	r := append(make(statehash.Record, 0, len(statehash.Space{})+each*len(e.counters)), byte(recordEtags))
-	r = r.Data(e.node[:]).Number(e.start).Flag(e.clean)
-	for _, c := range e.counters {
-		r = r.Text(c.database).Number(c.ceiling).Number(c.last).Number(c.floor)
+func hashEtags(e *raftlogv1.EtagRecord) uint64 {
+	const each = 48 // bytes of a ceiling whose database has a name of usual length
+	r := append(make(statehash.Record, 0, len(statehash.Space{})+each*len(e.GetCeilings())), byte(recordEtags))
+	r = r.Data(e.GetNode()).Number(e.GetStart()).Flag(e.GetClean())
+	for _, c := range e.GetCeilings() {
+		r = r.Text(c.GetDatabase()).Number(c.GetCeiling()).Number(c.GetLast()).Number(c.GetFloor())
 	}
-	return r.Number(e.floor).Hash()
+	return r.Number(e.GetFloor()).Hash()
 }
 
 func hashRoles(roles *roleStore) uint64 {

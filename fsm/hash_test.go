@@ -21,7 +21,7 @@ func hashFromScratch(c *contents) uint64 {
 	}
 	for _, hidden := range []bool{false, true} {
 		c.identities.table(hidden).Ascend(0, "", func(e table.Entry[identityValue]) bool {
-			h.Add(hashIdentity(e.Database, e.Name, int64(e.Value), hidden))
+			h.Add(c.identities.table(hidden).record(e.Database, e.Name, e.Value))
 			return true
 		})
 	}
@@ -30,7 +30,7 @@ func hashFromScratch(c *contents) uint64 {
 		return true
 	})
 	c.claims.claimed.Ascend(0, "", func(e table.Entry[claimValue]) bool {
-		h.Add(hashClaim(claimItem{db: e.Database, id: e.Name}, e.Value))
+		h.Add(hashClaim(e.Database, e.Name, e.Value))
 		return true
 	})
 	c.claims.released.Ascend(0, "", func(e table.Entry[struct{}]) bool {
@@ -68,8 +68,8 @@ func hashFromScratch(c *contents) uint64 {
 	h.Add(hashNumber(recordFormat, uint64(c.format), firstFormat))
 	h.Add(hashNumber(recordMembership, c.members.index, 0))
 	h.Add(hashFloor(c.floor))
-	for hash, t := range c.joinTokens.byHash {
-		h.Add(hashJoinToken(hash, t))
+	for _, t := range c.joinTokens.byHash {
+		h.Add(hashJoinToken(t))
 	}
 	if c.roles != nil {
 		h.Add(hashRoles(c.roles))
@@ -147,9 +147,9 @@ func TestWordsOfRefusalsAreNotState(t *testing.T) {
 
 // TestEachFloorOfEtagsIsInTheHash: of a record, or of one of its counters.
 func TestEachFloorOfEtagsIsInTheHash(t *testing.T) {
-	none := &etagRecord{node: nodeid.ID{1}, counters: []etagCounter{{database: "db", ceiling: 1}}}
-	ofRecord := &etagRecord{node: nodeid.ID{1}, counters: none.counters, floor: 7}
-	ofCounter := &etagRecord{node: nodeid.ID{1}, counters: []etagCounter{{database: "db", ceiling: 1, floor: 7}}}
+	none := &raftlogv1.EtagRecord{Ceilings: []*raftlogv1.EtagCeiling{{Database: "db", Ceiling: 1}}}
+	ofRecord := &raftlogv1.EtagRecord{Ceilings: none.GetCeilings(), Floor: 7}
+	ofCounter := &raftlogv1.EtagRecord{Ceilings: []*raftlogv1.EtagCeiling{{Database: "db", Ceiling: 1, Floor: 7}}}
 	if hashEtags(ofRecord) == hashEtags(ofCounter) {
 		t.Error("a floor of the record is like one of a counter")
 	}

@@ -9,32 +9,32 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/hilo"
-	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 type foundHiLo struct {
-	db      uint32
-	tag     string
+	inTable[packedHiLo]
 	counter hilo.Counter
-	packed  packedHiLo
-	ref     table.Ref
-	exists  bool
 }
 
 type hiloStore struct {
-	counters  *table.Table[packedHiLo]
-	databases *databaseStore
-	hash      statehash.Sum
+	counters nameTable[packedHiLo]
 	// taken is no part of the state: it learns of numbers that something else than a
 	// range took, and may be nil.
 	taken func(database, tag string, upTo int64)
 }
 
+func newHiLos(databases *databaseStore) hiloStore {
+	return hiloStore{counters: nameTable[packedHiLo]{
+		Table: table.New[packedHiLo](), databases: databases,
+		limit: settingMaxHiLos, what: "HiLo tag", field: "tag", record: hashHiLo,
+	}}
+}
+
 // tell passes on that the numbers of a known tag up to upTo are taken.
 func (s *hiloStore) tell(db uint32, tag string, upTo int64) {
 	if s.taken != nil {
-		s.taken(s.databases.names[db], tag, upTo)
+		s.taken(s.counters.databases.names[db], tag, upTo)
 	}
 }
 
@@ -47,73 +47,38 @@ func (s *hiloStore) tellAll(upTo int64) {
 
 // find looks a counter up; that of an unknown tag is at the floor.
 func (s *hiloStore) find(db uint32, tag string, floor floor) foundHiLo {
-	f := foundHiLo{db: db, tag: tag, counter: floor.hilo()}
-	if f.ref, f.exists = s.counters.Find(db, tag); f.exists {
-		f.packed = s.counters.Value(f.ref)
-		f.counter = f.packed.counter()
+	f := foundHiLo{inTable: s.counters.find(db, tag), counter: floor.hilo()}
+	if f.exists {
+		f.counter = f.value.counter()
 	}
 	return f
 }
 
 // put stores the new counter of what find returned.
-func (s *hiloStore) put(f foundHiLo, now hilo.Counter) {
-	if !f.exists {
-		s.add(f.db, f.tag, now)
-		return
-	}
-	packed := packHiLo(now)
-	s.hash.Remove(hashHiLo(f.db, f.tag, f.packed))
-	s.counters.Set(f.ref, packed)
-	s.hash.Add(hashHiLo(f.db, f.tag, packed))
-}
-
-// add stores a counter that does not exist.
-func (s *hiloStore) add(db uint32, tag string, now hilo.Counter) {
-	packed := packHiLo(now)
-	s.counters.Insert(table.Entry[packedHiLo]{Database: db, Name: tag, Value: packed})
-	s.databases.count(db, tag, 1)
-	s.hash.Add(hashHiLo(db, tag, packed))
-}
-
-// checkNew is databases.checkNew for a counter, if it is new.
-func (s *hiloStore) checkNew(database []byte, f foundHiLo) *refusal {
-	if f.exists {
-		return nil
-	}
-	return s.databases.checkNew(database, settingMaxHiLos, s.counters.Len(), "tag", f.tag)
-}
-
-// eachFrom calls f for the counters from a cursor on, with the number to which returns can
-// lower each.
-func (s *hiloStore) eachFrom(from floorCursor, f func(k floorCursor, used int64) bool) {
-	s.counters.Ascend(from.db, from.name, func(e table.Entry[packedHiLo]) bool {
-		counter := e.Value.counter()
-		used := counter.Max
-		if len(counter.Outstanding) > 0 {
-			used = counter.Outstanding[0].Low - 1
-		}
-		return f(floorCursor{from.kind, e.Database, e.Name}, used)
-	})
-}
-
-func (s *hiloStore) raise(k floorCursor, to int64) {
-	found := s.find(k.db, k.name, floor{})
-	s.put(found, raisedHiLo(found.counter, to, 0))
-}
+func (s *hiloStore) put(f foundHiLo, now hilo.Counter) { s.counters.put(f.inTable, packHiLo(now)) }
 
 func (s *hiloStore) skipAhead(by int64) int {
-	s.counters.Freeze().Scan(func(e table.Entry[packedHiLo]) bool {
-		found := s.find(e.Database, e.Name, floor{})
-		s.put(found, hilo.Counter{Max: plus(found.counter.Max, by), Peak: plus(found.counter.Peak, by)})
-		return true
+	return s.counters.changeAll(func(p packedHiLo) packedHiLo {
+		c := p.counter()
+		return packHiLo(hilo.Counter{Max: plus(c.Max, by), Peak: plus(c.Peak, by)})
 	})
-	return s.counters.Len()
+}
+
+func (s *hiloStore) records() records {
+	m := &raftlogv1.HiLoRecord{}
+	record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Hilo{Hilo: m}}
+	return recordsIn(s.counters.Table, func(e table.Entry[packedHiLo]) *raftlogv1.SnapshotRecord {
+		c := e.Value.counter()
+		m.Database, m.Tag, m.Max, m.Peak = e.Database, e.Name, c.Max, c.Peak
+		m.Outstanding = m.Outstanding[:0]
+		for _, o := range c.Outstanding {
+			m.Outstanding = append(m.Outstanding, &raftlogv1.OutstandingRange{Low: o.Low, High: o.High, Token: o.Token, Holder: HolderOf(o)})
+		}
+		return record
+	})
 }
 
 func (s *hiloStore) restore(m *raftlogv1.HiLoRecord) error {
-	if err := s.databases.restoreName(m.GetDatabase(), "HiLo tag", m.GetTag(), docid.MaxNameBytes); err != nil {
-		return err
-	}
 	if len(m.GetOutstanding()) > hilo.MaxOutstanding {
 		return corrupt("HiLo tag %q with %d ranges", m.GetTag(), len(m.GetOutstanding()))
 	}
@@ -125,11 +90,7 @@ func (s *hiloStore) restore(m *raftlogv1.HiLoRecord) error {
 		}
 		counter.Outstanding = append(counter.Outstanding, hilo.Outstanding{Range: r, Token: o.GetToken(), Holder: packedHolder(o.GetHolder())})
 	}
-	if _, twice := s.counters.Find(m.GetDatabase(), m.GetTag()); twice {
-		return corrupt("HiLo tag %q twice", m.GetTag())
-	}
-	s.add(m.GetDatabase(), m.GetTag(), counter)
-	return nil
+	return s.counters.restore(m.GetDatabase(), m.GetTag(), docid.MaxNameBytes, packHiLo(counter))
 }
 
 func (c *contents) hiloNext(dst []byte, now moment, o op.Operation, next *raftlogv1.HiLoNext) ([]byte, *refusal) {
@@ -145,7 +106,7 @@ func (c *contents) hiloNext(dst []byte, now moment, o op.Operation, next *raftlo
 		return dst, err
 	}
 	found := c.hilos.find(c.databases.numberOf(o.Database), next.GetTag(), c.floor)
-	if err := c.hilos.checkNew(o.Database, found); err != nil {
+	if err := c.hilos.counters.checkNew(o.Database, found.inTable); err != nil {
 		return dst, err
 	}
 	counter, issued, failed := found.counter.Next(size, next.GetLastMax(), next.GetToken(), holder)
@@ -154,12 +115,12 @@ func (c *contents) hiloNext(dst []byte, now moment, o op.Operation, next *raftlo
 	}
 	if next.GetMaxHigh() > 0 && issued.High > next.GetMaxHigh() {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED, "tag",
-			"the next range of %.200q would end at %d, above the %d that the caller allows", found.tag, issued.High, next.GetMaxHigh())
+			"the next range of %.200q would end at %d, above the %d that the caller allows", found.name, issued.High, next.GetMaxHigh())
 	}
 	c.databases.use(o.Database)
 	c.hilos.put(found, counter)
 	if issued.Low-1 > found.counter.Max {
-		c.hilos.tell(found.db, found.tag, issued.Low-1)
+		c.hilos.tell(found.db, found.name, issued.Low-1)
 		dst = op.AppendBefore(dst, found.counter.Max) // The caller's limit counts what is skipped.
 	}
 	return op.AppendAnswer(dst, &raftlogv1.HiLoNextResult{
@@ -224,7 +185,7 @@ func (c *contents) hiloSet(dst []byte, _ moment, o op.Operation, set *raftlogv1.
 		return dst, err
 	}
 	found := c.hilos.find(c.databases.numberOf(o.Database), set.GetTag(), c.floor)
-	if err := c.hilos.checkNew(o.Database, found); err != nil {
+	if err := c.hilos.counters.checkNew(o.Database, found.inTable); err != nil {
 		return dst, err
 	}
 	counter, failed := found.counter.Set(set.GetMax(), set.GetExpected())
@@ -236,7 +197,7 @@ func (c *contents) hiloSet(dst []byte, _ moment, o op.Operation, set *raftlogv1.
 	counter.Outstanding = nil
 	c.databases.use(o.Database)
 	c.hilos.put(found, counter)
-	c.hilos.tell(found.db, found.tag, counter.Max)
+	c.hilos.tell(found.db, found.name, counter.Max)
 	return op.AppendValue(dst, counter.Max), nil
 }
 
@@ -244,13 +205,13 @@ func refuseHiLo(err error, f foundHiLo) *refusal {
 	switch {
 	case errors.Is(err, hilo.ErrExhausted):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED, "tag",
-			"the counter of %.200q is at %d; no range is left", f.tag, f.counter.Max)
+			"the counter of %.200q is at %d; no range is left", f.name, f.counter.Max)
 	case errors.Is(err, hilo.ErrLastMax):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_LAST_MAX_INVALID, "last_max",
-			"is more than %d above %d, the counter of %.200q", int64(hilo.MaxAhead), f.counter.Max, f.tag)
+			"is more than %d above %d, the counter of %.200q", int64(hilo.MaxAhead), f.counter.Max, f.name)
 	case errors.Is(err, hilo.ErrConflict):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected",
-			"the counter of %.200q is at %d", f.tag, f.counter.Max)
+			"the counter of %.200q is at %d", f.name, f.counter.Max)
 	default:
 		return invalid("", "%v", err)
 	}

@@ -246,7 +246,7 @@ func asT(imports [][]byte) (all [][]byte) {
 func hostileTemplates(t testing.TB) (base []byte, all []*raftlogv1.Operation) {
 	t.Helper()
 	l, encoded := hostileBase(t)
-	given := &raftlogv1.GivenTag{Id: nodeNamed("elsewhere"), Tag: "Z", Etags: []*raftlogv1.EtagRaiseTo{{Database: "x", Ceiling: 3}}}
+	given := &raftlogv1.GivenTag{Id: nodeNamed("elsewhere"), Tag: "Z", Etags: []*raftlogv1.EtagCeiling{{Database: "x", Floor: 3}}}
 	all = []*raftlogv1.Operation{
 		keyed(opNext("users", 2), key(1, 1)), opSeed("users", 9, true, proto.Int64(3)), opDelete("users", false),
 		opHiLo(&raftlogv1.HiLoNext{Tag: "orders", LastSize: 32, HasLastRange: true, Token: 8}),

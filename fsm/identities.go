@@ -17,117 +17,83 @@ import (
 type identityValue int64
 
 type foundIdentity struct {
-	db     uint32
-	name   string
+	inTable[identityValue]
 	last   int64
 	hidden bool
-	exists bool
-	// ref is where it lies in its table, if it exists.
-	ref table.Ref
 }
 
 func (f foundIdentity) counter() identity.Counter {
 	return identity.Counter{Last: f.last, Hidden: f.hidden}
 }
 
+// identityStore has the identities. Hidden ones are separate, so that a page of a list does not step over
+// them; they count as the others, as they take as much memory.
 type identityStore struct {
-	// shown are the identities that are not hidden. Hidden ones are separate, so that a page of a
-	// list does not step over them.
-	shown, hidden *table.Table[identityValue]
-	databases     *databaseStore
-	hash          statehash.Sum
+	shown, hidden nameTable[identityValue]
+}
+
+func newIdentities(databases *databaseStore) identityStore {
+	named := func(kind statehash.Kind) nameTable[identityValue] {
+		return nameTable[identityValue]{
+			Table: table.New[identityValue](), databases: databases,
+			limit: settingMaxIdentities, what: "identity", field: "name",
+			record: func(db uint32, name string, last identityValue) uint64 { return hashIdentity(kind, db, name, last) },
+		}
+	}
+	return identityStore{shown: named(recordIdentity), hidden: named(recordHiddenIdentity)}
 }
 
 // find looks an identity up; the counter of an unknown name is at the floor.
 func (s *identityStore) find(db uint32, name string, floor floor) foundIdentity {
-	f := foundIdentity{db: db, name: name, last: floor.names}
-	if f.ref, f.exists = s.shown.Find(db, name); !f.exists {
-		f.ref, f.exists = s.hidden.Find(db, name)
+	f := foundIdentity{inTable: s.shown.find(db, name)}
+	if !f.exists {
+		f.inTable = s.hidden.find(db, name)
 		f.hidden = f.exists
 	}
-	if f.exists {
-		f.last = int64(s.table(f.hidden).Value(f.ref))
+	f.last = int64(f.value)
+	if !f.exists {
+		f.last = floor.names
 	}
 	return f
 }
 
 // put stores the new counter of what find returned.
 func (s *identityStore) put(f foundIdentity, now identity.Counter) {
-	if f.exists && f.hidden == now.Hidden {
-		s.hash.Remove(hashIdentity(f.db, f.name, f.last, f.hidden))
-		s.table(f.hidden).Set(f.ref, identityValue(now.Last))
-		s.hash.Add(hashIdentity(f.db, f.name, now.Last, now.Hidden))
-		return
-	}
-	if f.exists {
+	if f.exists && f.hidden != now.Hidden {
 		s.forget(f)
+		f.exists = false
 	}
-	s.add(f.db, f.name, now)
+	s.table(now.Hidden).put(f.inTable, identityValue(now.Last))
 }
 
-// add stores an identity that does not exist.
-func (s *identityStore) add(db uint32, name string, now identity.Counter) {
-	s.table(now.Hidden).Insert(table.Entry[identityValue]{Database: db, Name: name, Value: identityValue(now.Last)})
-	s.databases.count(db, name, 1)
-	s.hash.Add(hashIdentity(db, name, now.Last, now.Hidden))
-}
+func (s *identityStore) forget(f foundIdentity) { s.table(f.hidden).remove(f.inTable) }
 
-func (s *identityStore) forget(f foundIdentity) {
-	s.table(f.hidden).Delete(f.ref)
-	s.hash.Remove(hashIdentity(f.db, f.name, f.last, f.hidden))
-	s.databases.count(f.db, f.name, -1)
-}
-
-func (s *identityStore) table(hidden bool) *table.Table[identityValue] {
+func (s *identityStore) table(hidden bool) *nameTable[identityValue] {
 	if hidden {
-		return s.hidden
+		return &s.hidden
 	}
-	return s.shown
-}
-
-// count counts identities, including hidden ones: they take as much memory.
-func (s *identityStore) count() int { return s.shown.Len() + s.hidden.Len() }
-
-// checkNew is databases.checkNew for an identity, if it is new.
-func (s *identityStore) checkNew(database []byte, f foundIdentity) *refusal {
-	if f.exists {
-		return nil
-	}
-	return s.databases.checkNew(database, settingMaxIdentities, s.count(), "name", f.name)
-}
-
-// eachFrom calls f for the identities of a kind from a cursor on, with their values.
-func (s *identityStore) eachFrom(from floorCursor, f func(k floorCursor, used int64) bool) {
-	s.table(from.kind == knownHidden).Ascend(from.db, from.name, func(e table.Entry[identityValue]) bool {
-		return f(floorCursor{from.kind, e.Database, e.Name}, int64(e.Value))
-	})
-}
-
-func (s *identityStore) raise(k floorCursor, to int64) {
-	found := s.find(k.db, k.name, floor{})
-	s.put(found, identity.Counter{Last: to, Hidden: found.hidden})
+	return &s.shown
 }
 
 func (s *identityStore) skipAhead(by int64) int {
-	for _, hidden := range []bool{false, true} {
-		s.table(hidden).Freeze().Scan(func(e table.Entry[identityValue]) bool {
-			found := s.find(e.Database, e.Name, floor{})
-			s.put(found, identity.Counter{Last: plus(found.last, by), Hidden: hidden})
-			return true
-		})
-	}
-	return s.count()
+	ahead := func(last identityValue) identityValue { return identityValue(plus(int64(last), by)) }
+	return s.shown.changeAll(ahead) + s.hidden.changeAll(ahead)
+}
+
+func (s *identityStore) records(hidden bool) records {
+	m := &raftlogv1.IdentityRecord{Hidden: hidden}
+	record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Identity{Identity: m}}
+	return recordsIn(s.table(hidden).Table, func(e table.Entry[identityValue]) *raftlogv1.SnapshotRecord {
+		m.Database, m.Name, m.Last = e.Database, e.Name, int64(e.Value)
+		return record
+	})
 }
 
 func (s *identityStore) restore(m *raftlogv1.IdentityRecord) error {
-	if err := s.databases.restoreName(m.GetDatabase(), "identity", m.GetName(), docid.MaxNameBytes); err != nil {
-		return err
-	}
-	if s.find(m.GetDatabase(), m.GetName(), floor{}).exists {
+	if s.table(!m.GetHidden()).find(m.GetDatabase(), m.GetName()).exists {
 		return corrupt("identity %q twice", m.GetName())
 	}
-	s.add(m.GetDatabase(), m.GetName(), identity.Counter{Last: m.GetLast(), Hidden: m.GetHidden()})
-	return nil
+	return s.table(m.GetHidden()).restore(m.GetDatabase(), m.GetName(), docid.MaxNameBytes, identityValue(m.GetLast()))
 }
 
 // manyNames is as many as do not fit into the processor's caches.
@@ -142,7 +108,7 @@ func (s *identityStore) warm(operations [][]byte) {
 	n := 0
 	for _, data := range operations {
 		if o, err := op.Decode(data); err == nil && o.Kind == op.KindIdentityNext {
-			keys[n] = table.Key{Database: s.databases.numberOf(o.Database), Name: o.Name()}
+			keys[n] = table.Key{Database: s.shown.databases.numberOf(o.Database), Name: o.Name()}
 			n++
 		}
 	}
@@ -158,7 +124,7 @@ func (c *contents) identityNext(dst []byte, _ moment, o op.Operation) ([]byte, *
 		return dst, err
 	}
 	found := c.identities.find(c.databases.numberOf(o.Database), string(next.Name), c.floor)
-	if err := c.identities.checkNew(o.Database, found); err != nil {
+	if err := c.identities.shown.checkNew(o.Database, found.inTable); err != nil {
 		return dst, err
 	}
 	if c.claims.full.has(found, next) {
@@ -200,7 +166,7 @@ func (c *contents) identitySeed(dst []byte, _ moment, o op.Operation, seed *raft
 		return dst, err
 	}
 	found := c.identities.find(c.databases.numberOf(o.Database), seed.GetName(), c.floor)
-	if err := c.identities.checkNew(o.Database, found); err != nil {
+	if err := c.identities.shown.checkNew(o.Database, found.inTable); err != nil {
 		return dst, err
 	}
 	counter, err := found.counter().Seed(seed.GetValue(), seed.GetForce(), seed.Expected)

@@ -21,22 +21,15 @@ const maxJoinTokens = 1_000
 // the log, or of a snapshot, cannot join with it.
 type tokenHash [sha256.Size]byte
 
-// joinToken lets one node become a member, once. It is never changed.
-type joinToken struct {
-	// tag is the tag the node must have; empty for any.
-	tag string
-	// watcher says that it shall never vote.
-	watcher bool
-	// expires is compared with the time in entries.
-	expires int64
-}
-
+// joinTokenStore has the tokens that let one node each become a member, once. A token is never changed.
 type joinTokenStore struct {
-	byHash map[tokenHash]joinToken
+	byHash map[tokenHash]*raftlogv1.JoinTokenCreate
 	hash   statehash.Sum
 }
 
-func newJoinTokens() joinTokenStore { return joinTokenStore{byHash: map[tokenHash]joinToken{}} }
+func newJoinTokens() joinTokenStore {
+	return joinTokenStore{byHash: map[tokenHash]*raftlogv1.JoinTokenCreate{}}
+}
 
 // joinTokenCreate records a token. A known token is unchanged.
 func (c *contents) joinTokenCreate(dst []byte, now moment, _ op.Operation, create *raftlogv1.JoinTokenCreate) ([]byte, *refusal) {
@@ -52,14 +45,13 @@ func (c *contents) joinTokenCreate(dst []byte, now moment, _ op.Operation, creat
 		return dst, invalid("expires_unix_nano", "is in the past")
 	}
 	c.joinTokens.dropExpired(now.unixNano)
-	hash := tokenHash(create.GetTokenHash())
-	if _, known := c.joinTokens.byHash[hash]; known {
+	if c.joinTokens.byHash[tokenHash(create.GetTokenHash())] != nil {
 		return dst, nil
 	}
 	if len(c.joinTokens.byHash) >= maxJoinTokens {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "", "there are %d tokens already", maxJoinTokens)
 	}
-	c.joinTokens.put(hash, joinToken{tag: create.GetTag(), watcher: create.GetWatcher(), expires: create.GetExpiresUnixNano()})
+	c.joinTokens.put(create)
 	return dst, nil
 }
 
@@ -84,24 +76,24 @@ func (s *joinTokenStore) apply(hash []byte, m *raftlogv1.Member, unixNano int64)
 	if err != nil {
 		return err
 	}
-	m.Tag = cmp.Or(m.GetTag(), t.tag)
-	m.Watcher = m.GetWatcher() || t.watcher
+	m.Tag = cmp.Or(m.GetTag(), t.GetTag())
+	m.Watcher = m.GetWatcher() || t.GetWatcher()
 	return nil
 }
 
 // find returns the token with this hash for a node with a tag, which may be empty.
-func (s *joinTokenStore) find(hash []byte, tag string, unixNano int64) (joinToken, *refusal) {
+func (s *joinTokenStore) find(hash []byte, tag string, unixNano int64) (*raftlogv1.JoinTokenCreate, *refusal) {
 	if len(hash) != len(tokenHash{}) {
-		return joinToken{}, invalid("token_hash", "has %d bytes, must have %d", len(hash), len(tokenHash{}))
+		return nil, invalid("token_hash", "has %d bytes, must have %d", len(hash), len(tokenHash{}))
 	}
-	t, ok := s.byHash[tokenHash(hash)]
+	t := s.byHash[tokenHash(hash)]
 	switch {
-	case !ok:
+	case t == nil:
 		return t, joinDenied("there is no such token, or a node has joined by it")
-	case t.expires <= unixNano:
+	case t.GetExpiresUnixNano() <= unixNano:
 		return t, joinDenied("the token is no longer valid")
-	case t.tag != "" && tag != "" && tag != t.tag:
-		return t, joinDenied("the token is for node %s", t.tag)
+	case t.GetTag() != "" && tag != "" && tag != t.GetTag():
+		return t, joinDenied("the token is for node %s", t.GetTag())
 	}
 	return t, nil
 }
@@ -119,48 +111,47 @@ func (s *State) CheckJoinToken(hash []byte, tag string, now time.Time) *raftlogv
 	return err.message()
 }
 
-func (s *joinTokenStore) put(hash tokenHash, t joinToken) {
-	s.byHash[hash] = t
-	s.hash.Add(hashJoinToken(hash, t))
+func (s *joinTokenStore) put(t *raftlogv1.JoinTokenCreate) {
+	s.byHash[tokenHash(t.GetTokenHash())] = t
+	s.hash.Add(hashJoinToken(t))
 }
 
 func (s *joinTokenStore) drop(hash tokenHash) {
-	if t, ok := s.byHash[hash]; ok {
+	if t := s.byHash[hash]; t != nil {
 		delete(s.byHash, hash)
-		s.hash.Remove(hashJoinToken(hash, t))
+		s.hash.Remove(hashJoinToken(t))
 	}
 }
 
 func (s *joinTokenStore) dropExpired(unixNano int64) {
 	for hash, t := range s.byHash {
-		if t.expires <= unixNano {
+		if t.GetExpiresUnixNano() <= unixNano {
 			s.drop(hash)
 		}
 	}
 }
 
-func (s *joinTokenStore) records() []*raftlogv1.JoinTokenCreate {
-	var records []*raftlogv1.JoinTokenCreate
-	for _, hash := range slices.SortedFunc(maps.Keys(s.byHash), func(a, b tokenHash) int { return bytes.Compare(a[:], b[:]) }) {
-		t := s.byHash[hash]
-		records = append(records, &raftlogv1.JoinTokenCreate{TokenHash: hash[:], Tag: t.tag, Watcher: t.watcher, ExpiresUnixNano: t.expires})
-	}
-	return records
+func (s *joinTokenStore) records() records {
+	sorted := slices.SortedFunc(maps.Values(s.byHash), func(a, b *raftlogv1.JoinTokenCreate) int {
+		return bytes.Compare(a.GetTokenHash(), b.GetTokenHash())
+	})
+	return recordsOf(sorted, func(t *raftlogv1.JoinTokenCreate) records {
+		return these(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_JoinToken{JoinToken: t}})
+	})
 }
 
 func (s *joinTokenStore) restore(m *raftlogv1.JoinTokenCreate) error {
 	if len(m.GetTokenHash()) != len(tokenHash{}) || m.GetTag() != "" && checkTag(m.GetTag()) != nil || len(s.byHash) >= maxJoinTokens {
 		return corrupt("a join token with a bad hash or tag, or one too many")
 	}
-	hash := tokenHash(m.GetTokenHash())
-	if _, twice := s.byHash[hash]; twice {
+	if s.byHash[tokenHash(m.GetTokenHash())] != nil {
 		return corrupt("a join token twice")
 	}
-	s.put(hash, joinToken{tag: m.GetTag(), watcher: m.GetWatcher(), expires: m.GetExpiresUnixNano()})
+	s.put(m)
 	return nil
 }
 
-func hashJoinToken(hash tokenHash, t joinToken) uint64 {
+func hashJoinToken(t *raftlogv1.JoinTokenCreate) uint64 {
 	var s statehash.Space
-	return s.Begin(recordJoinToken).Data(hash[:]).Text(t.tag).Flag(t.watcher).Number(uint64(t.expires)).Hash()
+	return s.Begin(recordJoinToken).Data(t.GetTokenHash()).Text(t.GetTag()).Flag(t.GetWatcher()).Number(uint64(t.GetExpiresUnixNano())).Hash()
 }

@@ -286,7 +286,7 @@ func opSet(key string, value int64) *raftlogv1.Operation {
 func opRaiseEtags(node string, to map[string]uint64) *raftlogv1.Operation {
 	raise := &raftlogv1.EtagRaise{Node: nodeNamed("node " + node)}
 	for _, db := range sortedKeys(to) {
-		raise.Raise = append(raise.Raise, &raftlogv1.EtagRaiseTo{Database: db, Ceiling: to[db]})
+		raise.Raise = append(raise.Raise, &raftlogv1.EtagCeiling{Database: db, Ceiling: to[db]})
 	}
 	return &raftlogv1.Operation{Op: &raftlogv1.Operation_EtagRaise{EtagRaise: raise}}
 }
@@ -294,7 +294,7 @@ func opRaiseEtags(node string, to map[string]uint64) *raftlogv1.Operation {
 func opCleanStop(node string, start uint64, last map[string]uint64) *raftlogv1.Operation {
 	stop := &raftlogv1.EtagCleanStop{Node: nodeNamed("node " + node), Start: start}
 	for _, db := range sortedKeys(last) {
-		stop.Last = append(stop.Last, &raftlogv1.EtagLast{Database: db, Last: last[db]})
+		stop.Last = append(stop.Last, &raftlogv1.EtagCeiling{Database: db, Last: last[db]})
 	}
 	return &raftlogv1.Operation{Op: &raftlogv1.Operation_EtagCleanStop{EtagCleanStop: stop}}
 }

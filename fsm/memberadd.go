@@ -115,6 +115,13 @@ func (s *memberStore) settle(index uint64) {
 	s.moved = false
 }
 
+func (s *memberStore) indexRecord() records {
+	if s.index == 0 {
+		return these()
+	}
+	return these(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_MembershipIndex{MembershipIndex: s.index}})
+}
+
 // restoreIndex restores the index of the newest change, which a snapshot has at most
 // once.
 func (s *memberStore) restoreIndex(index uint64) error {

@@ -116,6 +116,12 @@ func (s *memberStore) below(format uint32) *raftlogv1.Member {
 	return lowest
 }
 
+func (s *memberStore) records() records {
+	return recordsOf(s.sorted(), func(m *raftlogv1.Member) records {
+		return these(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Member{Member: m}})
+	})
+}
+
 func (s *memberStore) restore(m *raftlogv1.Member) error {
 	id, err := nodeid.FromBytes(m.GetId())
 	if err != nil || s.byID[id] != nil || s.byTag(m.GetTag()) != nil {

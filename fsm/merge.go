@@ -62,7 +62,7 @@ func (m *merging) all(given *raftlogv1.Merge) {
 // claim adds a claim. It is added even if an identity may have issued the id: then two
 // callers may have it already, and a third must not get it.
 func (m *merging) claim(item claimItem) {
-	if m.claims.has(item) {
+	if m.claims.find(item).exists {
 		m.result.Unchanged++
 		return
 	}
@@ -112,7 +112,7 @@ func (m *merging) hilo(given *raftlogv1.MergeHiLo) {
 	now := raisedHiLo(found.counter, given.GetMax(), given.GetPeak())
 	raised := found.counter.Max != now.Max || found.counter.Peak != now.Peak
 	if m.changed == nil {
-		m.hilos.tell(m.db, found.tag, given.GetMax()) // Also where Max was higher already.
+		m.hilos.tell(m.db, found.name, given.GetMax()) // Also where Max was higher already.
 	}
 	if !m.count(found.exists, raised) && len(now.Outstanding) == len(found.counter.Outstanding) {
 		return
@@ -121,7 +121,7 @@ func (m *merging) hilo(given *raftlogv1.MergeHiLo) {
 	case m.changed == nil:
 		m.hilos.put(found, now)
 	case raised || !found.exists:
-		m.changed(MergeChange{HiLo: found.tag, Created: !found.exists, Before: found.counter.Max, After: now.Max})
+		m.changed(MergeChange{HiLo: found.name, Created: !found.exists, Before: found.counter.Max, After: now.Max})
 	}
 }
 
@@ -178,46 +178,23 @@ func checkMerge(m *raftlogv1.Merge) *refusal {
 }
 
 func (m *merging) room(database []byte, given *raftlogv1.Merge) *refusal {
-	identities := wanted{limit: settingMaxIdentities, used: m.identities.count()}
+	identities, hilos, claims := wanted{kind: settingMaxIdentities}, wanted{kind: settingMaxHiLos}, wanted{kind: settingMaxClaims}
+	names, bytes := 0, 0
+	want := func(w *wanted, exists bool, name string) {
+		if !exists {
+			w.names, names, bytes = w.names+1, names+1, bytes+len(name)
+		}
+	}
 	for _, i := range given.GetIdentities() {
-		identities.want(!m.identities.find(m.db, i.GetName(), m.floor).exists, i.GetName())
+		want(&identities, m.identities.find(m.db, i.GetName(), m.floor).exists, i.GetName())
 	}
-	hilos := wanted{limit: settingMaxHiLos, used: m.hilos.counters.Len()}
 	for _, h := range given.GetHilos() {
-		hilos.want(!m.hilos.find(m.db, h.GetTag(), m.floor).exists, h.GetTag())
+		want(&hilos, m.hilos.find(m.db, h.GetTag(), m.floor).exists, h.GetTag())
 	}
-	claims := wanted{limit: settingMaxClaims, used: m.claims.claimed.Len()}
 	for _, id := range given.GetClaims() {
-		claims.want(!m.claims.has(claimItem{db: m.db, id: id}), id)
+		want(&claims, m.claims.claimed.find(m.db, id).exists, id)
 	}
-	databases := m.identities.databases
-	bytes := identities.bytes + hilos.bytes + claims.bytes
-	if names := identities.names + hilos.names + claims.names; names > 0 {
-		if err := databases.roomIn(m.db, names, bytes); err != nil {
-			return err
-		}
-	}
-	for _, w := range []wanted{identities, hilos, claims} {
-		if w.names == 0 {
-			continue
-		}
-		if err := databases.room(database, w.limit, w.used+w.names-1, bytes); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// wanted is how much new comes under a limit.
-type wanted struct {
-	limit              settingID
-	used, names, bytes int
-}
-
-func (w *wanted) want(isNew bool, name string) {
-	if isNew {
-		w.names, w.bytes = w.names+1, w.bytes+len(name)
-	}
+	return m.claims.claimed.databases.roomFor(database, names, bytes, identities, hilos, claims)
 }
 
 // MergeChange is a change that a Merge would make.

@@ -208,7 +208,7 @@ func TestUnknownNamesBeginAboveTheFloor(t *testing.T) {
 func TestGivenTagsStayGiven(t *testing.T) {
 	l := newFormedLog(t)
 	other := func(tag string) *raftlogv1.GivenTag {
-		return &raftlogv1.GivenTag{Tag: tag, Id: nodeNamed("other " + tag), Etags: []*raftlogv1.EtagRaiseTo{{Database: "db", Ceiling: 500}}}
+		return &raftlogv1.GivenTag{Tag: tag, Id: nodeNamed("other " + tag), Etags: []*raftlogv1.EtagCeiling{{Database: "db", Floor: 500}}}
 	}
 	same := &raftlogv1.GivenTag{Tag: "A", Id: nodeNamed("node A")}
 	got := l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Tags: []*raftlogv1.GivenTag{
@@ -236,7 +236,7 @@ func TestGivenTagsStayGiven(t *testing.T) {
 		"two of one id":    {Tags: []*raftlogv1.GivenTag{other("G"), {Tag: "H", Id: nodeNamed("other G")}}},
 		"no database of etag": {
 			ShareTags: true,
-			Tags:      []*raftlogv1.GivenTag{{Tag: "B", Id: nodeNamed("x"), Etags: []*raftlogv1.EtagRaiseTo{{}}}},
+			Tags:      []*raftlogv1.GivenTag{{Tag: "B", Id: nodeNamed("x"), Etags: []*raftlogv1.EtagCeiling{{}}}},
 		},
 	} {
 		l.mustRefuse(name, opMergeClusterOf(m))
@@ -245,31 +245,33 @@ func TestGivenTagsStayGiven(t *testing.T) {
 
 func TestASharedTagGoesOnAboveTheOthersEtags(t *testing.T) {
 	l := newFormedLog(t)
-	var told []*raftlogv1.EtagState
-	l.state.cfg.EtagFloors = func(node []byte, e *raftlogv1.EtagState) {
-		if string(node) == string(nodeNamed("node B")) {
+	var told []*raftlogv1.EtagRecord
+	l.state.cfg.EtagFloors = func(e *raftlogv1.EtagRecord) {
+		if string(e.GetNode()) == string(nodeNamed("node B")) {
 			told = append(told, e)
 		}
 	}
 	l.state.contents.etags.floors = l.state.cfg.EtagFloors
 	l.announce("B")
 	merge := &raftlogv1.MergeCluster{ShareTags: true, EtagFloor: 50, Tags: []*raftlogv1.GivenTag{
-		{Tag: "B", Id: nodeNamed("old B"), Etags: []*raftlogv1.EtagRaiseTo{{Database: "db", Ceiling: 500}}},
+		{Tag: "B", Id: nodeNamed("old B"), Etags: []*raftlogv1.EtagCeiling{{Database: "db", Floor: 500}}},
 	}}
 	diff(t, []string{"B"}, l.do(opMergeClusterOf(merge)).GetMergeCluster().GetShared())
-	want := &raftlogv1.EtagState{Start: 1, Floor: 50, Databases: []*raftlogv1.EtagDatabase{{Database: "db", Floor: 500}}}
-	diff(t, []*raftlogv1.EtagState{want}, told)
+	want := &raftlogv1.EtagRecord{
+		Node: nodeNamed("node B"), Start: 1, Floor: 50, Ceilings: []*raftlogv1.EtagCeiling{{Database: "db", Floor: 500}},
+	}
+	diff(t, []*raftlogv1.EtagRecord{want}, told)
 	_, once := l.state.Hash()
 	l.do(opMergeClusterOf(merge))
 	if _, twice := l.state.Hash(); once != twice {
 		t.Error("a second merge changed something")
 	}
 	l.announce("B")
-	if e := l.state.Etags(nodeNamed("node B")); e.GetFloor() != 50 || e.GetDatabases()[0].GetFloor() != 500 {
+	if e := l.state.Etags(nodeNamed("node B")); e.GetFloor() != 50 || e.GetCeilings()[0].GetFloor() != 500 {
 		t.Errorf("after a start: %v", e)
 	}
 	var again []byte
-	later := New(Config{EtagFloors: func(node []byte, _ *raftlogv1.EtagState) { again = node }})
+	later := New(Config{EtagFloors: func(e *raftlogv1.EtagRecord) { again = e.GetNode() }})
 	if err := later.Restore(bytes.NewReader(snapshotOf(t, l.state))); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/nodeid"
@@ -19,7 +18,7 @@ func (c *contents) mergeCluster(dst []byte, _ moment, _ op.Operation, m *raftlog
 	if err != nil {
 		return dst, err
 	}
-	plan := clusterPlan{members: &c.members, etags: &c.etags, limits: &c.settings, records: map[nodeid.ID]*etagRecord{}}
+	plan := clusterPlan{members: &c.members, etags: &c.etags, limits: &c.settings, records: map[nodeid.ID]*raftlogv1.EtagRecord{}}
 	for _, given := range m.GetTags() {
 		if err := plan.tag(m, given); err != nil {
 			return dst, err
@@ -49,7 +48,7 @@ type clusterPlan struct {
 	// shared are tags of present members that others were given, in order.
 	shared []string
 	// records are new etag records of present members.
-	records map[nodeid.ID]*etagRecord
+	records map[nodeid.ID]*raftlogv1.EtagRecord
 }
 
 func (p *clusterPlan) tag(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag) *refusal {
@@ -100,19 +99,15 @@ func (p *clusterPlan) share(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag
 		e = p.etags.of(node)
 		p.shared = append(p.shared, given.GetTag())
 	}
-	changes := make([]etagCounter, 0, len(given.GetEtags()))
-	for _, g := range given.GetEtags() {
-		changes = append(changes, etagCounter{database: g.GetDatabase(), floor: g.GetCeiling()})
-	}
-	counters, beyond, err := mergeEtags(e.counters, changes, p.limits)
+	ceilings, beyond, err := mergeEtags(e.GetCeilings(), given.GetEtags(), p.limits)
 	if err != nil {
 		return err
 	}
 	if len(beyond) > 0 {
 		return p.limits.quota(settingMaxDatabases)
 	}
-	e = e.with(counters)
-	e.floor = max(e.floor, m.GetEtagFloor())
+	e = withCeilings(e, ceilings)
+	e.Floor = max(e.GetFloor(), m.GetEtagFloor())
 	p.records[node] = e
 	return nil
 }
@@ -126,9 +121,4 @@ func (p *clusterPlan) carryOut() {
 		p.etags.put(p.records[node])
 		p.etags.tell(node)
 	}
-}
-
-// hasFloor reports whether the etags must go on above something.
-func (e *etagRecord) hasFloor() bool {
-	return e.floor > 0 || slices.ContainsFunc(e.counters, func(c etagCounter) bool { return c.floor > 0 })
 }

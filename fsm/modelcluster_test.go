@@ -106,7 +106,7 @@ func (m *model) announce(o *raftlogv1.Member) *raftlogv1.Result {
 	e.start++
 	clean := e.clean
 	e.clean = false
-	return m.member(&raftlogv1.MemberResult{Member: have, Session: m.index, Etags: &raftlogv1.EtagState{Start: e.start, Clean: clean}})
+	return m.member(&raftlogv1.MemberResult{Member: have, Session: m.index, Etags: &raftlogv1.EtagRecord{Start: e.start, Clean: clean}})
 }
 
 func (m *model) promote(id []byte) *raftlogv1.Result {

@@ -63,7 +63,7 @@ func (s *namedStore[V]) ascend(db uint32, name string, yield func(*named[V]) boo
 func (s *namedStore[V]) add(db uint32, name string, is V) *named[V] {
 	i := &named[V]{db: db, name: name, is: is}
 	s.byName.Set(i)
-	s.databases.count(db, name, 1)
+	s.databases.grow(db, 1, int64(len(name)))
 	s.changed(i)
 	return i
 }
@@ -72,8 +72,7 @@ func (s *namedStore[V]) remove(i *named[V]) {
 	s.byName.Delete(i)
 	s.hash.Remove(i.hash)
 	s.parts -= i.parts
-	s.databases.grow(i.db, -i.names, -i.bytes)
-	s.databases.count(i.db, i.name, -1)
+	s.databases.grow(i.db, -i.names-1, -i.bytes-int64(len(i.name)))
 }
 
 // changed takes what one is now into the sums.

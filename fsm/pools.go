@@ -28,14 +28,25 @@ func newPoolStore(databases *databaseStore) poolStore {
 	})}
 }
 
-// pool writes a pool, then its leases.
-func (w *snapshotWriter) pool(p *frozen[worker.Frozen]) {
-	w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Pool{Pool: &raftlogv1.PoolRecord{
-		Database: p.db, Name: p.name, Layout: op.PoolLayout(p.is.Layout), Window: p.is.Window, Floor: p.is.Floor, Unknown: p.is.Unknown,
-	}}})
-	p.is.Leases(func(l worker.Lease) bool {
-		return w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_WorkerLease{WorkerLease: op.WorkerLease(l)}})
-	})
+func (s *poolStore) records() records {
+	return recordsOf(freezeAll(&s.namedStore, (*worker.Pool).Freeze), poolRecords)
+}
+
+// poolRecords are a pool, then its leases.
+func poolRecords(p frozen[worker.Frozen]) records {
+	return func(yield func(*raftlogv1.SnapshotRecord) bool) {
+		m := &raftlogv1.PoolRecord{
+			Database: p.db, Name: p.name, Layout: op.PoolLayout(p.is.Layout), Window: p.is.Window, Floor: p.is.Floor, Unknown: p.is.Unknown,
+		}
+		if !yield(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Pool{Pool: m}}) {
+			return
+		}
+		for l := range p.is.Leases {
+			if !yield(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_WorkerLease{WorkerLease: op.WorkerLease(l)}}) {
+				return
+			}
+		}
+	}
 }
 
 // restore takes over a pool of a snapshot, still without leases.

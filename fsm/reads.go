@@ -47,7 +47,7 @@ func (s *State) Identities(db, prefix, after string, limit int) []NamedIdentity 
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	c := s.contents
-	return list(c, c.identities.shown, db, page{prefix, after, limit}, func(e table.Entry[identityValue]) NamedIdentity {
+	return list(c, c.identities.shown.Table, db, page{prefix, after, limit}, func(e table.Entry[identityValue]) NamedIdentity {
 		return NamedIdentity{Name: e.Name, Counter: identity.Counter{Last: int64(e.Value)}}
 	})
 }
@@ -71,7 +71,7 @@ func (s *State) HiLos(db, prefix, after string, limit int) []NamedHiLo {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	c := s.contents
-	return list(c, c.hilos.counters, db, page{prefix, after, limit}, func(e table.Entry[packedHiLo]) NamedHiLo {
+	return list(c, c.hilos.counters.Table, db, page{prefix, after, limit}, func(e table.Entry[packedHiLo]) NamedHiLo {
 		return NamedHiLo{Tag: e.Name, Counter: e.Value.counter()}
 	})
 }
@@ -81,7 +81,7 @@ func (s *State) Claims(db, prefix, after string, limit int) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	c := s.contents
-	return list(c, c.claims.claimed, db, page{prefix, after, limit}, func(e table.Entry[claimValue]) string { return e.Name })
+	return list(c, c.claims.claimed.Table, db, page{prefix, after, limit}, func(e table.Entry[claimValue]) string { return e.Name })
 }
 
 type page struct {

@@ -131,17 +131,6 @@ func (s *memberStore) forgetStarts(keep []*raftlogv1.Member) {
 	}
 }
 
-// past returns the record with floors above every etag that the node may have
-// used, by far.
-func (e *etagRecord) past(by uint64) *etagRecord {
-	counters := slices.Clone(e.counters)
-	for i := range counters {
-		k := &counters[i]
-		k.floor = max(k.floor, k.ceiling, k.last) + by
-	}
-	return e.with(counters)
-}
-
 // plus adds a number that is not negative, and saturates.
 func plus(value, add int64) int64 {
 	if value > math.MaxInt64-add {

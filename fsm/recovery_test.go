@@ -49,7 +49,7 @@ func TestARecoveryRaisesEverything(t *testing.T) {
 	if names, epoch := l.state.Floor(); names != 100 || epoch != 1 {
 		t.Errorf("floor %d, epoch %d", names, epoch)
 	}
-	if e := l.state.Etags(nodeNamed("node A")); e.GetDatabases()[0].GetFloor() != 1100 {
+	if e := l.state.Etags(nodeNamed("node A")); e.GetCeilings()[0].GetFloor() != 1100 {
 		t.Errorf("etags of A: %v", e)
 	}
 	counts := l.state.Counts()

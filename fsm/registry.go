@@ -36,8 +36,8 @@ func (s *State) Membership() (members []*raftlogv1.Member, index uint64) {
 }
 
 // Etags returns the cluster's record of a node's etags, by its Raft id; nil if there is
-// none.
-func (s *State) Etags(nodeID []byte) *raftlogv1.EtagState {
+// none. Its ceilings must not be changed.
+func (s *State) Etags(nodeID []byte) *raftlogv1.EtagRecord {
 	node, err := nodeid.FromBytes(nodeID)
 	s.mu.RLock()
 	e := s.contents.etags.byNode[node] // It is never changed.
@@ -45,5 +45,5 @@ func (s *State) Etags(nodeID []byte) *raftlogv1.EtagState {
 	if err != nil || e == nil {
 		return nil
 	}
-	return e.state()
+	return withCeilings(e, e.GetCeilings())
 }

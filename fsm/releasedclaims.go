@@ -77,26 +77,32 @@ func (s *claimStore) separatorFrom(f foundIdentity, from rune) (separator rune) 
 
 // mayBeIssued takes its mark from a claim, or forgets a released id.
 func (s *claimStore) mayBeIssued(n numberedItem) {
-	item := n.item()
-	if ref, ok := s.claimed.Find(item.db, item.id); ok {
-		if s.claimed.Value(ref) {
-			s.setSteppedOver(ref, item, false)
+	if p := s.find(n.item()); p.exists {
+		if p.value {
+			s.setSteppedOver(p, false)
 		}
 		return
 	}
-	s.dropReleased(item)
+	s.dropReleased(n.item())
 	s.numbered.Delete(n)
 	s.full.forget(n)
 }
 
+func (s *claimStore) releasedRecords() records {
+	return recordsIn(s.released, func(e table.Entry[struct{}]) *raftlogv1.SnapshotRecord {
+		m := &raftlogv1.ClaimRecord{Database: e.Database, Id: e.Name}
+		return &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Released{Released: m}}
+	})
+}
+
 // restoreReleased takes over a released id of a snapshot.
 func (s *claimStore) restoreReleased(m *raftlogv1.ClaimRecord) error {
-	if err := s.databases.restoreName(m.GetDatabase(), "released id", m.GetId(), docid.MaxIDBytes); err != nil {
+	if err := s.claimed.databases.restoreName(m.GetDatabase(), "released id", m.GetId(), docid.MaxIDBytes); err != nil {
 		return err
 	}
 	item := claimItem{db: m.GetDatabase(), id: m.GetId()}
 	_, numbered := item.numbered()
-	if s.has(item) || s.hasReleased(item) || !numbered || m.GetSteppedOver() || s.released.Len() >= maxReleased {
+	if s.find(item).exists || s.hasReleased(item) || !numbered || m.GetSteppedOver() || s.released.Len() >= maxReleased {
 		return corrupt("released id %q", item.id)
 	}
 	s.addReleased(item)

@@ -1,8 +1,10 @@
 package fsm
 
 import (
+	"cmp"
 	"container/heap"
 	"crypto/sha256"
+	"slices"
 
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/statehash"
@@ -119,6 +121,18 @@ func (w *requestWindow) evict(limit, index uint64) {
 // carries the applied index of the node that accepted it.
 func (s *requestShare) forgot(k *op.RequestKey) bool {
 	return k.Since < s.floor && (k.Retry || k.Since != 0)
+}
+
+// records are those of each principal, oldest first.
+func (w *requestWindow) records() records {
+	shares := make([]requestShare, 0, len(w.shares))
+	for _, s := range w.shares {
+		shares = append(shares, s.frozen())
+	}
+	return func(yield func(*raftlogv1.SnapshotRecord) bool) {
+		slices.SortFunc(shares, func(a, b requestShare) int { return cmp.Compare(a.principal, b.principal) })
+		recordsOf(shares, requestShare.records)(yield)
+	}
 }
 
 func (w *requestWindow) restore(m *raftlogv1.RequestRecord) error {

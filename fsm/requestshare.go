@@ -3,9 +3,11 @@ package fsm
 import (
 	"cmp"
 	"container/heap"
+	"slices"
 	"sort"
 
 	"github.com/idnode/idnode/fsm/op"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // requestShare has the remembered request ids of a principal, oldest first.
@@ -101,6 +103,35 @@ func (s *requestShare) pop() (key [16]byte, hash uint64) {
 		s.chunks = s.chunks[1:]
 	}
 	return e.key, hash
+}
+
+// frozen returns the share with a copy of the last chunk: the original is still appended to.
+func (s *requestShare) frozen() requestShare {
+	v := *s
+	v.chunks = slices.Clone(s.chunks)
+	last := *v.chunks[len(v.chunks)-1]
+	v.chunks[len(v.chunks)-1] = &last
+	return v
+}
+
+// records are those of a frozen share. One record is changed for each.
+func (s requestShare) records() records {
+	return func(yield func(*raftlogv1.SnapshotRecord) bool) {
+		m := &raftlogv1.RequestRecord{Share: &raftlogv1.RequestShare{Principal: []byte(s.principal), First: s.first, Floor: s.floor}}
+		record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Request{Request: m}}
+		skip := s.first - s.chunks[0].base // Those are forgotten.
+		for _, chunk := range s.chunks {
+			for i := range chunk.entries[skip:] {
+				e := &chunk.entries[skip:][i]
+				m.Key, m.Fingerprint, m.Result, m.LogIndex = e.key[:], e.fingerprint, chunk.result(e), e.index
+				if !yield(record) {
+					return
+				}
+				m.Share = nil
+			}
+			skip = 0
+		}
+	}
 }
 
 // hash returns the hash of what is no entry.

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -29,7 +30,7 @@ func (s *State) Restore(r io.Reader) error {
 	}
 	s.applied.set(restored.applied)
 	s.cfg.Logger.Info("restored a snapshot", "index", restored.applied,
-		"identities", restored.identities.count(), "hilos", restored.hilos.counters.Len(),
+		"identities", restored.identities.shown.Len()+restored.identities.hidden.Len(), "hilos", restored.hilos.counters.Len(),
 		"claims", restored.claims.claimed.Len(), "series", restored.series.byName.Len(), "requests", restored.requests.size)
 	return nil
 }
@@ -46,19 +47,20 @@ func (s *State) replace(restored *contents) error {
 }
 
 func readContents(r io.Reader, maxFormat uint32) (*contents, error) {
-	in := newSnapshotReader(r)
-	c := newContents()
-	header, err := in.header(maxFormat)
-	if err != nil {
+	header := &raftlogv1.SnapshotHeader{}
+	in, err := snapshots.NewReader(r, header)
+	if in == nil {
 		return nil, err
 	}
+	// The format comes first: a newer release may have added fields, and its snapshot is too new, not damaged.
+	if err := cmp.Or(checkHeader(header, maxFormat), err); err != nil {
+		return nil, err
+	}
+	c := newContents()
 	if err := c.restoreHeader(header); err != nil {
 		return nil, err
 	}
-	if err := in.eachRecord(c.restoreRecord); err != nil {
-		return nil, err
-	}
-	if err := in.trailer(); err != nil {
+	if err := eachRecord(in, c.restoreRecord); err != nil {
 		return nil, err
 	}
 	c.etags.restored()

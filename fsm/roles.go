@@ -85,6 +85,14 @@ func (r *roleStore) index() uint64 {
 // set reports whether there are roles, and not limits alone: only then is a right needed.
 func (r *roleStore) set() bool { return r != nil && r.table.Set() }
 
+func (r *roleStore) records() records {
+	if r == nil {
+		return these()
+	}
+	roles := &raftlogv1.RolesRecord{Table: r.encoded, LogIndex: r.setAt}
+	return these(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Roles{Roles: roles}})
+}
+
 // restoredRoles returns the roles of a snapshot; before are those it had already.
 func restoredRoles(before *roleStore, m *raftlogv1.RolesRecord) (*roleStore, error) {
 	table, err := rights.Decode(m.GetTable())

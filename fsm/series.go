@@ -19,6 +19,33 @@ func newSeriesStore(databases *databaseStore) seriesStore {
 	})}
 }
 
+func (s *seriesStore) records() records {
+	return recordsOf(freezeAll(&s.namedStore, (*series.Series).Freeze), seriesRecords)
+}
+
+// seriesRecords are a series, then its numbers, then the keys that lost theirs.
+func seriesRecords(s frozen[series.Frozen]) records {
+	return func(yield func(*raftlogv1.SnapshotRecord) bool) {
+		own, origin := s.is.Record()
+		own.Database, own.Name = s.db, s.name
+		if !yield(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Series{Series: own}}) {
+			return
+		}
+		for p := range s.is.Pieces {
+			p.Database, p.Name, p.Origin = s.db, s.name, origin
+			if !yield(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesNumbers{SeriesNumbers: p}}) {
+				return
+			}
+		}
+		for lost := range s.is.Lost {
+			lost.Database, lost.Name = s.db, s.name
+			if !yield(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesLost{SeriesLost: lost}}) {
+				return
+			}
+		}
+	}
+}
+
 // restore takes over a series of a snapshot, still without numbers.
 func (s *seriesStore) restore(m *raftlogv1.SeriesRecord) error {
 	if err := s.checkRestore(m.GetDatabase(), m.GetName()); err != nil {

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
@@ -148,17 +149,28 @@ func (a *sessionStore) drop(node nodeid.ID) {
 	delete(a.byOrigin, node)
 }
 
-// views returns copies of all sessions, by origin. The list of results is copied: the
-// state takes out and puts in.
-func (a *sessionStore) views() []session {
-	views := make([]session, 0, len(a.byOrigin))
+// records are a record without results of each session, then one for each group's results, so that no
+// record is larger than a group makes it. The list of results is copied: the state takes out and puts in.
+func (a *sessionStore) records() records {
+	frozen := make([]session, 0, len(a.byOrigin))
 	for _, s := range a.byOrigin {
-		frozen := *s
-		frozen.results = slices.Clone(s.results)
-		views = append(views, frozen)
+		copied := *s
+		copied.results = slices.Clone(s.results)
+		frozen = append(frozen, copied)
 	}
-	slices.SortFunc(views, func(a, b session) int { return compareNodes(a.origin, b.origin) })
-	return views
+	slices.SortFunc(frozen, func(a, b session) int { return bytes.Compare(a.origin[:], b.origin[:]) })
+	return recordsOf(frozen, func(s session) records {
+		return recordsOf(append([]sessionResult{{}}, s.results...), s.record)
+	})
+}
+
+// record is the record with a group's results; that of no group has none.
+func (s session) record(r sessionResult) records {
+	m := &raftlogv1.SessionRecord{Origin: s.origin[:], Session: s.number, Acknowledged: s.acknowledged}
+	if r.sequence > 0 {
+		m.Results = []*raftlogv1.SessionResult{{Sequence: r.sequence, Results: r.results}}
+	}
+	return these(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Session{Session: m}})
 }
 
 func (a *sessionStore) restore(m *raftlogv1.SessionRecord, members *memberStore) error {

@@ -124,6 +124,17 @@ func (s *settingStore) quota(limit settingID) *refusal {
 		"the limit %s of %d is reached", settingTable[limit].Key, s.value(limit))
 }
 
+func (s *settingStore) records() records {
+	var changed []*raftlogv1.SnapshotRecord
+	for id := range settingCount {
+		if s.changed(id) {
+			setting := &raftlogv1.SettingRecord{Key: settingTable[id].Key, Value: s.value(id)}
+			changed = append(changed, &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Setting{Setting: setting}})
+		}
+	}
+	return these(changed...)
+}
+
 func (s *settingStore) restore(m *raftlogv1.SettingRecord) error {
 	id, ok := settingByKey(m.GetKey())
 	if !ok || checkSetting(id, m.GetValue()) != nil || s.changed(id) {

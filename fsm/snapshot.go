@@ -1,46 +1,33 @@
 package fsm
 
 import (
-	"bytes"
+	"io"
+	"iter"
 	"slices"
 
+	"github.com/idnode/idnode/backup"
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/fsm/table"
-	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"github.com/idnode/idnode/series"
-	"github.com/idnode/idnode/worker"
 )
+
+// snapshotFormat is the newest snapshot format that is read and written.
+const snapshotFormat = 1
+
+// snapshots are files of the form of a backup, with a SnapshotHeader.
+var snapshots = backup.Kind{Name: "snapshot", Corrupt: ErrCorrupt, Newer: ErrCorrupt}
 
 // Snapshot is the state as it was at one log index. It shares memory with the state,
 // which copies on write while the Snapshot is held.
-//
-// A snapshot is written as a magic, then messages of proto/raftlog/v1 that are
-// each preceded by their length: one SnapshotHeader, the SnapshotRecords, a
-// length of zero, and a SnapshotTrailer with the checksum of everything before
-// the length of zero.
 type Snapshot struct {
 	header *raftlogv1.SnapshotHeader
-
-	databases  []string
-	identities table.Frozen[identityValue]
-	hidden     table.Frozen[identityValue]
-	hilos      table.Frozen[packedHiLo]
-	claims     table.Frozen[claimValue]
-	released   table.Frozen[struct{}]
-	members    []*raftlogv1.Member
-	sessions   []session
-	etags      []*etagRecord
-	requests   []requestShare
-	settings   settingStore
-	floor      floor
-	roles      *roleStore
-
-	membership uint64
-	joinTokens []*raftlogv1.JoinTokenCreate
-	series     []frozen[series.Frozen]
-	pools      []frozen[worker.Frozen]
+	// own are the records that are no use to another cluster, shared the others, which come first.
+	shared, own []records
 }
+
+// records are those of a part of the state, as it was at one log index. A record is valid until the next
+// one is asked for.
+type records = iter.Seq[*raftlogv1.SnapshotRecord]
 
 // Snapshot returns the state as it is now. It takes some microseconds, whatever the size
 // of the state, but for one for each some hundred thousand numbers of series, for each few
@@ -58,8 +45,41 @@ func (s *Snapshot) Close() { *s = Snapshot{header: s.header} }
 // Header returns the header before the records; it must not be changed.
 func (s *Snapshot) Header() *raftlogv1.SnapshotHeader { return s.header }
 
-// Index returns the log index the snapshot was taken at.
-func (s *Snapshot) Index() uint64 { return s.header.GetAppliedIndex() }
+// WriteTo writes the snapshot and returns how many bytes that took. It may run
+// beside Apply.
+func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
+	to := &backup.Counted{Writer: w}
+	out, err := snapshots.NewWriter(to, s.header)
+	if err == nil {
+		err = s.EachRecord(out.Record)
+	}
+	if err == nil {
+		err = each(s.own, out.Record)
+	}
+	if err == nil {
+		err = out.Close()
+	}
+	return to.Bytes, err
+}
+
+// EachRecord calls f for each record in the snapshot's order, until f returns an error,
+// and returns that. It leaves out sessions and the membership's index, which are
+// meaningless outside the log, join tokens, which another cluster must not restore, and
+// released ids. A record is valid until f returns. EachRecord may run beside Apply.
+func (s *Snapshot) EachRecord(f func(*raftlogv1.SnapshotRecord) error) error {
+	return each(s.shared, f)
+}
+
+func each(parts []records, f func(*raftlogv1.SnapshotRecord) error) error {
+	for _, part := range parts {
+		for m := range part {
+			if err := f(m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 func (c *contents) snapshot() *Snapshot {
 	return &Snapshot{
@@ -72,54 +92,34 @@ func (c *contents) snapshot() *Snapshot {
 			FoldVersion:  docid.FoldVersion,
 			RequestFloor: c.requests.floor,
 		},
-		databases:  c.databases.names[:len(c.databases.names):len(c.databases.names)],
-		identities: c.identities.shown.Freeze(),
-		hidden:     c.identities.hidden.Freeze(),
-		hilos:      c.hilos.counters.Freeze(),
-		claims:     c.claims.claimed.Freeze(),
-		released:   c.claims.released.Freeze(),
-		members:    c.members.sorted(),
-		sessions:   c.sessions.views(),
-		etags:      c.etags.sorted(),
-		requests:   c.requests.view(),
-		settings:   c.settings,
-		floor:      c.floor,
-		roles:      c.roles,
-
-		membership: c.members.index,
-		joinTokens: c.joinTokens.records(),
-		series:     freezeAll(&c.series.namedStore, (*series.Series).Freeze),
-		pools:      freezeAll(&c.pools.namedStore, (*worker.Pool).Freeze),
+		shared: []records{
+			c.databases.records(), c.settings.records(), c.roles.records(), c.floor.records(), c.members.records(), c.etags.records(),
+			c.identities.records(false), c.identities.records(true), c.hilos.records(), c.claims.records(),
+			c.series.records(), c.pools.records(), c.requests.records(),
+		},
+		own: []records{c.members.indexRecord(), c.sessions.records(), c.joinTokens.records(), c.claims.releasedRecords()},
 	}
 }
 
-func compareNodes(a, b nodeid.ID) int { return bytes.Compare(a[:], b[:]) }
+func these(all ...*raftlogv1.SnapshotRecord) records { return slices.Values(all) }
 
-func (w *requestWindow) view() []requestShare {
-	shares := make([]requestShare, len(w.oldest.shares))
-	for i, s := range w.oldest.shares {
-		shares[i] = s.frozen()
-	}
-	return shares
-}
-
-// frozen returns the share with a copy of the last chunk: the original is still appended to.
-func (s *requestShare) frozen() requestShare {
-	v := *s
-	v.chunks = slices.Clone(s.chunks)
-	last := *v.chunks[len(v.chunks)-1]
-	v.chunks[len(v.chunks)-1] = &last
-	return v
-}
-
-// each calls f for each entry, oldest first, with its result.
-func (s *requestShare) each(f func(e *requestEntry, result []byte)) {
-	skip := s.first - s.chunks[0].base // Those are forgotten.
-	for _, chunk := range s.chunks {
-		for i := range chunk.entries[skip:] {
-			e := &chunk.entries[skip:][i]
-			f(e, chunk.result(e))
+// recordsOf returns the records of all values, one value after another.
+func recordsOf[T any](values []T, of func(T) records) records {
+	return func(yield func(*raftlogv1.SnapshotRecord) bool) {
+		for _, v := range values {
+			for m := range of(v) {
+				if !yield(m) {
+					return
+				}
+			}
 		}
-		skip = 0
+	}
+}
+
+// recordsIn returns the records of all names in a table. There are many, so one record is changed for each.
+func recordsIn[V any](t *table.Table[V], record func(table.Entry[V]) *raftlogv1.SnapshotRecord) records {
+	frozen := t.Freeze()
+	return func(yield func(*raftlogv1.SnapshotRecord) bool) {
+		frozen.Scan(func(e table.Entry[V]) bool { return yield(record(e)) })
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/internal/crc32c"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -101,7 +100,7 @@ func TestASnapshotIsOfItsMoment(t *testing.T) {
 	if !bytes.Equal(want, got.Bytes()) {
 		t.Fatal("the snapshot changed with the state")
 	}
-	if index := snapshot.Index(); index != restored(t, want).AppliedIndex() {
+	if index := snapshot.Header().GetAppliedIndex(); index != restored(t, want).AppliedIndex() {
 		t.Fatalf("the snapshot says index %d", index)
 	}
 	snapshot.Close()
@@ -244,28 +243,34 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// FuzzRestoreRecords gives any bytes a right header, checksum and count, so that
+// FuzzRestoreRecords gives any bytes that are records a right header, checksums and count, so that
 // what reads the records is reached.
 func FuzzRestoreRecords(f *testing.F) {
-	data := snapshotOf(f, richLog(f).state)
-	body := data[len(snapshotMagic):]
-	_, n := protowire.ConsumeBytes(body)
-	body = body[n:]
-	f.Add(body[:len(body)-20], uint64(100))
-	for len(body) > 0 && body[0] > 0 {
-		_, n := protowire.ConsumeBytes(body)
-		f.Add(bytes.Clone(body[:n]), uint64(1))
-		body = body[n:]
+	var all []byte
+	err := richLog(f).state.contents.snapshot().EachRecord(func(m *raftlogv1.SnapshotRecord) error {
+		encoded, err := proto.Marshal(m)
+		all = protowire.AppendBytes(all, encoded)
+		f.Add(protowire.AppendBytes(nil, encoded))
+		return err
+	})
+	if err != nil {
+		f.Fatal(err)
 	}
-	f.Fuzz(func(t *testing.T, body []byte, records uint64) {
-		b := []byte(snapshotMagic)
-		header, _ := proto.Marshal(&raftlogv1.SnapshotHeader{Format: 1, LogFormat: 1, FoldVersion: 1, ClusterId: testCluster})
-		b = append(protowire.AppendBytes(b, header), body...)
-		trailer, _ := proto.Marshal(&raftlogv1.SnapshotTrailer{Records: records, Checksum: crc32c.Sum(b)})
-		b = protowire.AppendBytes(append(b, 0), trailer)
+	f.Add(all)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var all []*raftlogv1.SnapshotRecord
+		for len(body) > 0 {
+			encoded, n := protowire.ConsumeBytes(body)
+			m := &raftlogv1.SnapshotRecord{}
+			if n < 0 || proto.Unmarshal(encoded, m) != nil {
+				return
+			}
+			all, body = append(all, m), body[n:]
+		}
 		// The hash is that of no state at all, so nothing is ever put in place.
 		s := New(Config{})
-		if err := s.Restore(bytes.NewReader(b)); !errors.Is(err, ErrCorrupt) {
+		header := &raftlogv1.SnapshotHeader{Format: 1, LogFormat: 1, FoldVersion: 1, ClusterId: testCluster}
+		if err := s.Restore(bytes.NewReader(forge(header, all...))); !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("got %v", err)
 		}
 		if _, hash := s.Hash(); hash != 0 {

@@ -36,7 +36,7 @@ type Config struct {
 	// EtagFloors, if set, is called when a node's etags must go on above floors,
 	// because it shares its tag with a node of another cluster: by Apply, on every
 	// node that applies the entry, and by Restore. It must be quick.
-	EtagFloors func(nodeID []byte, etags *raftlogv1.EtagState)
+	EtagFloors func(*raftlogv1.EtagRecord)
 	// HiLoTaken, if set, is called when the numbers of a HiLo tag up to upTo are taken other than
 	// by a range: by a merge, a set counter, a floor, a caller's last_max. An empty tag means every
 	// tag of every database; after a Restore, in which anything may have been taken, upTo is then
@@ -54,7 +54,7 @@ type State struct {
 	mu       sync.RWMutex
 	contents *contents
 
-	applied applied
+	applied *applied
 
 	// roles are those of contents.
 	roles atomic.Pointer[roleStore]
@@ -68,7 +68,7 @@ func New(cfg Config) *State {
 	if cfg.MaxFormat == 0 {
 		cfg.MaxFormat = raftlog.FormatVersion
 	}
-	s := &State{cfg: cfg}
+	s := &State{cfg: cfg, applied: newApplied()}
 	s.use(newContents())
 	return s
 }

@@ -112,12 +112,12 @@ func showMember(r *raftlogv1.MemberResult) string {
 	return s
 }
 
-func showEtags(e *raftlogv1.EtagState) string {
+func showEtags(e *raftlogv1.EtagRecord) string {
 	s := fmt.Sprintf("start %d", e.GetStart())
 	if e.GetClean() {
 		s += " after a clean stop"
 	}
-	for _, d := range e.GetDatabases() {
+	for _, d := range e.GetCeilings() {
 		s += fmt.Sprintf(", %s below %d", d.GetDatabase(), d.GetCeiling())
 		if e.GetClean() {
 			s += fmt.Sprintf(" at %d", d.GetLast())

@@ -91,7 +91,7 @@ func operations() map[string]operation {
 		Id: id, Tag: "A", GrpcAddress: "a:1", RaftAddress: "a:2", HttpAddress: "a:3", Watcher: true, Voter: true,
 		Removed: true, LogFormat: 3, Starts: 9, Process: 1 << 63, TrustData: true,
 	}
-	etags := []*raftlogv1.EtagRaiseTo{{Database: "shop", Ceiling: math.MaxUint64}, {Database: "größe", Ceiling: 0}}
+	etags := []*raftlogv1.EtagCeiling{{Database: "shop", Ceiling: math.MaxUint64}, {Database: "größe", Ceiling: 0}}
 	definition := &raftlogv1.SeriesDefinition{
 		Format: "INV-{number:6}", ResetBy: 1, Order: 1, OnRelease: 1, OnExpiry: 2,
 		ExpiresInNanos: 1 << 40, MaxOpen: 3, MaxKeys: 1 << 33, TimeZone: "Europe/Berlin", MaxAheadDays: 7,
@@ -129,7 +129,7 @@ func operations() map[string]operation {
 		"etag raise":              &raftlogv1.EtagRaise{Node: id, Raise: etags},
 		"etag clean stop": &raftlogv1.EtagCleanStop{
 			Node: id, Start: 4,
-			Last: []*raftlogv1.EtagLast{{Database: "shop", Last: 12}}, Partial: true,
+			Last: []*raftlogv1.EtagCeiling{{Database: "shop", Last: 12}}, Partial: true,
 		},
 		"merge": &raftlogv1.Merge{
 			Identities: []*raftlogv1.MergeIdentity{{Name: "users", Last: 9, Hidden: true}},
@@ -250,9 +250,9 @@ func results() map[string]result {
 	refused := &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, Field: "name", Detail: "the limit of größe is reached"}
 	hilo := &raftlogv1.HiLoNextResult{Low: 1, High: 32, Size: 32, TimeUnixNano: 1 << 60, Token: 1 << 63, ServerTag: "A", ServerPrefix: "eu"}
 	returned := &raftlogv1.HiLoReturnResult{Returned: true, Max: 33}
-	etags := &raftlogv1.EtagState{
+	etags := &raftlogv1.EtagRecord{
 		Start: 2, Clean: true, Floor: 5,
-		Databases: []*raftlogv1.EtagDatabase{{Database: "shop", Ceiling: 9, Last: 8, Floor: 5}},
+		Ceilings: []*raftlogv1.EtagCeiling{{Database: "shop", Ceiling: 9, Last: 8, Floor: 5}},
 	}
 	member := &raftlogv1.MemberResult{
 		Member:  &raftlogv1.Member{Id: []byte("0123456789abcdef"), Tag: "A", LogFormat: 3},

@@ -65,7 +65,7 @@ func TestResultBound(t *testing.T) {
 			&raftlogv1.MemberAnnounce{},
 			&raftlogv1.Result{Result: &raftlogv1.Result_Member{Member: &raftlogv1.MemberResult{
 				Member: member, Session: math.MaxUint64,
-				Etags: &raftlogv1.EtagState{Start: math.MaxUint64, Clean: true},
+				Etags: &raftlogv1.EtagRecord{Start: math.MaxUint64, Clean: true},
 			}}},
 		},
 		"numbers": {

@@ -21,20 +21,9 @@ func (t *Table[V]) Freeze() Frozen[V] {
 	return Frozen[V]{slabs: slices.Clone(t.slabs), order: t.order.Copy()}
 }
 
-// Len counts the entries.
-func (f Frozen[V]) Len() int {
-	if f.order == nil {
-		return 0
-	}
-	return f.order.Len()
-}
-
 // Scan calls f for all entries, in the order of databases and of the names'
 // bytes, until f returns false.
 func (f Frozen[V]) Scan(each func(Entry[V]) bool) {
-	if f.order == nil {
-		return
-	}
 	f.order.Scan(func(ref Ref) bool {
 		return each(f.slabs[ref/slabSize].entry(int(ref % slabSize)))
 	})

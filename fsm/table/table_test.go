@@ -129,8 +129,8 @@ func (m *machine) check(t *rapid.T) {
 		}
 	}
 	for i, f := range m.frozen {
-		if d := diff.Diff(sorted(f.want), scanned(f.frozen.Scan)); d != "" || f.frozen.Len() != len(f.want) {
-			t.Fatalf("frozen table %d with %d entries: %s", i, f.frozen.Len(), d)
+		if d := diff.Diff(sorted(f.want), scanned(f.frozen.Scan)); d != "" {
+			t.Fatalf("frozen table %d: %s", i, d)
 		}
 	}
 }

@@ -31,11 +31,11 @@ const MessageCeiling = "the cluster keeps a ceiling of server-side etags"
 // that need it, in batches. It returns at the first failure. New databases are last: the
 // cluster may have no room for them.
 func (k *Keeper) raiseCeilings(ctx context.Context) error {
-	var known, fresh []*raftlogv1.EtagRaiseTo
+	var known, fresh []*raftlogv1.EtagCeiling
 	for database, reserved := range k.cfg.Counters.Reserved() {
 		ceiling, isKnown := k.ceilings[database]
 		next, ask := etag.NextCeiling(reserved, ceiling)
-		to := &raftlogv1.EtagRaiseTo{Database: database, Ceiling: next}
+		to := &raftlogv1.EtagCeiling{Database: database, Ceiling: next}
 		switch {
 		case !ask:
 		case isKnown:
@@ -44,8 +44,8 @@ func (k *Keeper) raiseCeilings(ctx context.Context) error {
 			fresh = append(fresh, to)
 		}
 	}
-	for _, list := range [...][]*raftlogv1.EtagRaiseTo{known, fresh} {
-		slices.SortFunc(list, func(a, b *raftlogv1.EtagRaiseTo) int { return cmp.Compare(a.GetDatabase(), b.GetDatabase()) })
+	for _, list := range [...][]*raftlogv1.EtagCeiling{known, fresh} {
+		slices.SortFunc(list, func(a, b *raftlogv1.EtagCeiling) int { return cmp.Compare(a.GetDatabase(), b.GetDatabase()) })
 	}
 	for batch := range slices.Chunk(known, raiseBatch) {
 		if _, err := k.raise(ctx, batch); err != nil {
@@ -58,7 +58,7 @@ func (k *Keeper) raiseCeilings(ctx context.Context) error {
 // raiseNew asks for the first ceilings of databases. Once the cluster has no room for a
 // database it has none for the following databases: they are beyond its limit, and get no
 // etags until it has room for them.
-func (k *Keeper) raiseNew(ctx context.Context, fresh []*raftlogv1.EtagRaiseTo) error {
+func (k *Keeper) raiseNew(ctx context.Context, fresh []*raftlogv1.EtagCeiling) error {
 	size := raiseBatch
 	if k.beyond.Load() != nil {
 		size = 1 // Most likely there is no room yet.
@@ -79,7 +79,7 @@ func (k *Keeper) raiseNew(ctx context.Context, fresh []*raftlogv1.EtagRaiseTo) e
 	return nil
 }
 
-func (k *Keeper) setBeyond(refused []string, notAsked []*raftlogv1.EtagRaiseTo) {
+func (k *Keeper) setBeyond(refused []string, notAsked []*raftlogv1.EtagCeiling) {
 	before := k.beyond.Load()
 	if len(refused)+len(notAsked) == 0 {
 		k.beyond.Store(nil)
@@ -106,7 +106,7 @@ func (k *Keeper) isBeyond(database string) bool {
 
 // raise asks for the ceilings of a batch, and returns the databases for which there is no
 // room.
-func (k *Keeper) raise(ctx context.Context, batch []*raftlogv1.EtagRaiseTo) (beyond []string, err error) {
+func (k *Keeper) raise(ctx context.Context, batch []*raftlogv1.EtagCeiling) (beyond []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, raiseTimeout)
 	defer cancel()
 	result, err := k.propose(ctx, &raftlogv1.EtagRaise{Node: k.cfg.NodeID, Raise: batch})
@@ -135,7 +135,7 @@ func (k *Keeper) tellCleanStop(ctx context.Context, last map[string]uint64) erro
 	for databases := slices.Sorted(maps.Keys(last)); ; {
 		stop := &raftlogv1.EtagCleanStop{Node: k.cfg.NodeID, Start: start}
 		for size := 0; len(databases) > 0 && size < stopBytes; databases = databases[1:] {
-			stop.Last = append(stop.Last, &raftlogv1.EtagLast{Database: databases[0], Last: last[databases[0]]})
+			stop.Last = append(stop.Last, &raftlogv1.EtagCeiling{Database: databases[0], Last: last[databases[0]]})
 			size += len(databases[0]) + lastBytes
 		}
 		stop.Partial = len(databases) > 0

@@ -144,7 +144,7 @@ func (k *Keeper) Ready() bool { return k.phase.Load() == serving }
 // node. The first announcement decides where the counters continue; of a later one only the
 // start number counts, since the cluster then no longer knows how the previous run ended. It
 // does not block.
-func (k *Keeper) Announced(state *raftlogv1.EtagState) {
+func (k *Keeper) Announced(state *raftlogv1.EtagRecord) {
 	k.Floors(state)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -161,8 +161,8 @@ func (k *Keeper) Announced(state *raftlogv1.EtagState) {
 // Floors takes the floors of this node's etags, which it has because it shares its tag with
 // a node of another cluster. The state calls it when the floors are applied, before the
 // operation is answered. It does not block.
-func (k *Keeper) Floors(state *raftlogv1.EtagState) {
-	for _, d := range state.GetDatabases() {
+func (k *Keeper) Floors(state *raftlogv1.EtagRecord) {
+	for _, d := range state.GetCeilings() {
 		k.cfg.Counters.Raise(d.GetDatabase(), d.GetFloor())
 	}
 	if state.GetFloor() > 0 {
@@ -170,12 +170,12 @@ func (k *Keeper) Floors(state *raftlogv1.EtagState) {
 	}
 }
 
-func viewOf(state *raftlogv1.EtagState) *etag.ClusterView {
+func viewOf(state *raftlogv1.EtagRecord) *etag.ClusterView {
 	view := &etag.ClusterView{
 		Start: state.GetStart(), Clean: state.GetClean(),
-		Databases: make(map[string]etag.ClusterDatabase, len(state.GetDatabases())),
+		Databases: make(map[string]etag.ClusterDatabase, len(state.GetCeilings())),
 	}
-	for _, d := range state.GetDatabases() {
+	for _, d := range state.GetCeilings() {
 		view.Databases[d.GetDatabase()] = etag.ClusterDatabase{Ceiling: d.GetCeiling(), Last: d.GetLast()}
 	}
 	return view

@@ -147,7 +147,7 @@ func (r *run) crash(d *disk) {
 
 // ceiling returns what the cluster keeps for the default database.
 func ceiling(w *world) uint64 {
-	for _, d := range w.state.Etags(nodeA).GetDatabases() {
+	for _, d := range w.state.Etags(nodeA).GetCeilings() {
 		if d.GetDatabase() == "default" {
 			return d.GetCeiling()
 		}
@@ -319,7 +319,7 @@ func TestCeilingsRise(t *testing.T) {
 	w.set(func(w *world) { w.fail = nil })
 	ahead := func() bool {
 		ceilings := map[string]uint64{}
-		for _, c := range w.state.Etags(nodeA).GetDatabases() {
+		for _, c := range w.state.Etags(nodeA).GetCeilings() {
 			ceilings[c.GetDatabase()] = c.GetCeiling()
 		}
 		for database, reserved := range r.counters.Reserved() {
@@ -380,6 +380,6 @@ func TestStopIsBounded(t *testing.T) {
 		if err := r.keeper.Stop(context.Background()); err == nil {
 			t.Error("a clean stop before the first announcement")
 		}
-		r.keeper.Announced(&raftlogv1.EtagState{})
+		r.keeper.Announced(&raftlogv1.EtagRecord{})
 	})
 }

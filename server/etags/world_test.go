@@ -39,7 +39,7 @@ func newWorld(t testing.TB) *world {
 
 // announce starts the node again, as far as the cluster knows, and returns what the node
 // hears of it.
-func (w *world) announce() *raftlogv1.EtagState {
+func (w *world) announce() *raftlogv1.EtagRecord {
 	w.t.Helper()
 	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401"}
 	said := w.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member}).GetMember().GetEtags()
@@ -94,7 +94,7 @@ func (w *world) setMaxDatabases(most int64) {
 
 // ceilings counts the databases for which the cluster keeps a ceiling.
 func (w *world) ceilings() (n int) {
-	for _, d := range w.state.Etags(nodeA).GetDatabases() {
+	for _, d := range w.state.Etags(nodeA).GetCeilings() {
 		if d.GetCeiling() > 0 {
 			n++
 		}

@@ -82,7 +82,7 @@ func TestManyDatabasesAreBackedUpAndRestored(t *testing.T) {
 	from.allow(t, databases)
 	raise := &raftlogv1.EtagRaise{Node: gone.GetId()}
 	for i := range databases {
-		raise.Raise = append(raise.Raise, &raftlogv1.EtagRaiseTo{Database: fmt.Sprintf("%0128d", i), Ceiling: ceiling})
+		raise.Raise = append(raise.Raise, &raftlogv1.EtagCeiling{Database: fmt.Sprintf("%0128d", i), Ceiling: ceiling})
 	}
 	from.Must(op.Envelope{}, raise)
 	from.Must(op.Envelope{}, &raftlogv1.EtagRaise{Node: fsmtest.NodeID("C"), Raise: raise.GetRaise()[:1]})
@@ -103,8 +103,8 @@ func TestManyDatabasesAreBackedUpAndRestored(t *testing.T) {
 	if restored.Cluster.GetGiven() != 1 || !slices.Equal(restored.Cluster.GetShared(), []string{"A"}) {
 		t.Errorf("%d tags are given, and %s shared", restored.Cluster.GetGiven(), restored.Cluster.GetShared())
 	}
-	etags := to.State.Etags(fsmtest.NodeID("A")).GetDatabases()
-	if len(etags) != databases || slices.ContainsFunc(etags, func(e *raftlogv1.EtagDatabase) bool { return e.GetFloor() != ceiling+skip }) {
+	etags := to.State.Etags(fsmtest.NodeID("A")).GetCeilings()
+	if len(etags) != databases || slices.ContainsFunc(etags, func(e *raftlogv1.EtagCeiling) bool { return e.GetFloor() != ceiling+skip }) {
 		t.Errorf("the etags of %d databases go on above others than %d", len(etags), ceiling+skip)
 	}
 }

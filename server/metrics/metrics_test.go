@@ -184,7 +184,7 @@ type world struct {
 	stats   *cluster.RaftStats
 	status  cluster.Status
 	counts  fsm.Counts
-	etags   *raftlogv1.EtagState
+	etags   *raftlogv1.EtagRecord
 	last    map[string]uint64
 	names   []fsm.NamedIdentity
 	tags    []fsm.NamedHiLo
@@ -200,7 +200,7 @@ func (w *world) RaftStats() (cluster.RaftStats, bool) {
 	return *w.stats, true
 }
 func (w *world) Counts() fsm.Counts                { return w.counts }
-func (w *world) Etags([]byte) *raftlogv1.EtagState { return w.etags }
+func (w *world) Etags([]byte) *raftlogv1.EtagRecord { return w.etags }
 func (w *world) Last() map[string]uint64           { return w.last }
 func (w *world) Reserved() map[string]uint64       { return map[string]uint64{"shop": 65536} }
 func (w *world) Databases() []string               { return []string{"empty", "shop"} }
@@ -257,7 +257,7 @@ func TestWhatIsRead(t *testing.T) {
 			{Member: &raftlogv1.Member{Tag: "C", Removed: true}},
 		}},
 		counts: fsm.Counts{Identities: 4, HiddenIdentities: 1, HiLos: 5, Claims: 6, Requests: 7, NameBytes: 800, Databases: 2},
-		etags:  &raftlogv1.EtagState{Databases: []*raftlogv1.EtagDatabase{{Database: "shop", Ceiling: 1 << 20}}},
+		etags:  &raftlogv1.EtagRecord{Ceilings: []*raftlogv1.EtagCeiling{{Database: "shop", Ceiling: 1 << 20}}},
 		last:   map[string]uint64{"shop": 17},
 	}
 	want(t, w.observed(), map[string]string{

@@ -18,7 +18,7 @@ import (
 func TestNamesAreHidden(t *testing.T) {
 	w := &world{
 		last:  map[string]uint64{"shop": 17},
-		etags: &raftlogv1.EtagState{Databases: []*raftlogv1.EtagDatabase{{Database: "shop", Ceiling: 1 << 20}}},
+		etags: &raftlogv1.EtagRecord{Ceilings: []*raftlogv1.EtagCeiling{{Database: "shop", Ceiling: 1 << 20}}},
 	}
 	m := w.observed()
 	m.Service().Issued("shop", docid.GUID, 3)

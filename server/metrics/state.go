@@ -23,7 +23,7 @@ type Cluster interface {
 // State is what is read of the replicated state; *fsm.State is one.
 type State interface {
 	Counts() fsm.Counts
-	Etags(nodeID []byte) *raftlogv1.EtagState
+	Etags(nodeID []byte) *raftlogv1.EtagRecord
 	Names
 }
 
@@ -141,7 +141,7 @@ func (r *reader) state(g gauges) {
 
 func (r *reader) etags(g gauges) {
 	last, ceilings := r.sources.Etags.Last(), map[string]uint64{}
-	for _, d := range r.sources.State.Etags(r.sources.NodeID).GetDatabases() {
+	for _, d := range r.sources.State.Etags(r.sources.NodeID).GetCeilings() {
 		ceilings[d.GetDatabase()] = d.GetCeiling()
 	}
 	r.perDatabase(g, "etag_last", "Newest server-side etag of this node.", last)

@@ -169,7 +169,7 @@ func (n *Node) introduce() peer.Introduction {
 func (n *Node) announced(m *raftlogv1.MemberResult) {
 	known := n.state.Etags(m.GetMember().GetId())
 	if known == nil {
-		known = &raftlogv1.EtagState{}
+		known = &raftlogv1.EtagRecord{}
 	}
 	known.Start, known.Clean = m.GetEtags().GetStart(), m.GetEtags().GetClean()
 	n.keeper.Announced(known)
@@ -182,8 +182,8 @@ func (n *Node) disconnect(m *raftlogv1.Member) {
 
 // etagFloors passes the floors of a node's etags on, if it is this node. Like announced it is
 // called only after Start.
-func (n *Node) etagFloors(nodeID []byte, state *raftlogv1.EtagState) {
-	if bytes.Equal(nodeID, n.cluster.ID().Bytes()) {
+func (n *Node) etagFloors(state *raftlogv1.EtagRecord) {
+	if bytes.Equal(state.GetNode(), n.cluster.ID().Bytes()) {
 		n.keeper.Floors(state)
 	}
 }
@@ -262,7 +262,7 @@ func callerOf(ctx context.Context) service.Caller { return grpcapi.CallerOf(ctx,
 // ownEtags returns this node's counters and their ceilings in the cluster, for the service.
 func (n *Node) ownEtags() []service.OwnEtag {
 	last, reserved, ceilings := n.counters.Last(), n.counters.Reserved(), map[string]uint64{}
-	for _, d := range n.state.Etags(n.cluster.ID().Bytes()).GetDatabases() {
+	for _, d := range n.state.Etags(n.cluster.ID().Bytes()).GetCeilings() {
 		ceilings[d.GetDatabase()] = d.GetCeiling()
 	}
 	etags := make([]service.OwnEtag, 0, len(reserved))

@@ -269,7 +269,7 @@ func mergeClusterOf(req *idnodev1.MergeClusterRequest) (*raftlogv1.MergeCluster,
 			if err != nil {
 				return nil, err
 			}
-			given.Etags = append(given.Etags, &raftlogv1.EtagRaiseTo{Database: database, Ceiling: e.GetCeiling()})
+			given.Etags = append(given.Etags, &raftlogv1.EtagCeiling{Database: database, Floor: e.GetCeiling()})
 		}
 		merge.Tags = append(merge.Tags, given)
 	}

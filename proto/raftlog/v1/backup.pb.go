@@ -142,7 +142,7 @@ func (x *BackupHeader) GetVersion() string {
 	return ""
 }
 
-// BackupTrailer closes a backup.
+// BackupTrailer closes a backup, or a snapshot.
 type BackupTrailer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many records came before.

@@ -297,7 +297,7 @@ func (x *GroupResult) GetResults() [][]byte {
 }
 
 // SnapshotHeader opens a snapshot. It is followed by SnapshotRecords and
-// closed by a SnapshotTrailer; each message is preceded by its length.
+// closed by a BackupTrailer, in the form of package backup.
 type SnapshotHeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshot format.
@@ -1534,163 +1534,6 @@ func (x *RolesRecord) GetLogIndex() uint64 {
 	return 0
 }
 
-// EtagRecord is what the cluster knows of a node's server-side etags. With many databases
-// there are several in a row, each with further ones.
-type EtagRecord struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node's Raft id.
-	Node []byte `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	// How many times the node started.
-	Start uint64 `protobuf:"varint,2,opt,name=start,proto3" json:"start,omitempty"`
-	// The node stopped cleanly and has not started since.
-	Clean bool `protobuf:"varint,3,opt,name=clean,proto3" json:"clean,omitempty"`
-	// Per database.
-	Ceilings []*EtagCeiling `protobuf:"bytes,4,rep,name=ceilings,proto3" json:"ceilings,omitempty"`
-	// Every etag is above this, in every database; 0 for none.
-	Floor         uint64 `protobuf:"varint,5,opt,name=floor,proto3" json:"floor,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EtagRecord) Reset() {
-	*x = EtagRecord{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[16]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EtagRecord) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EtagRecord) ProtoMessage() {}
-
-func (x *EtagRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[16]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EtagRecord.ProtoReflect.Descriptor instead.
-func (*EtagRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{16}
-}
-
-func (x *EtagRecord) GetNode() []byte {
-	if x != nil {
-		return x.Node
-	}
-	return nil
-}
-
-func (x *EtagRecord) GetStart() uint64 {
-	if x != nil {
-		return x.Start
-	}
-	return 0
-}
-
-func (x *EtagRecord) GetClean() bool {
-	if x != nil {
-		return x.Clean
-	}
-	return false
-}
-
-func (x *EtagRecord) GetCeilings() []*EtagCeiling {
-	if x != nil {
-		return x.Ceilings
-	}
-	return nil
-}
-
-func (x *EtagRecord) GetFloor() uint64 {
-	if x != nil {
-		return x.Floor
-	}
-	return 0
-}
-
-// EtagCeiling is what the cluster knows of one etag counter.
-type EtagCeiling struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The database, folded.
-	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
-	// No etag above this was reserved on the node's disk with the cluster's
-	// knowledge.
-	Ceiling uint64 `protobuf:"varint,2,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
-	// The last etag used before the newest clean stop.
-	Last uint64 `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
-	// Every etag is above this; 0 for none.
-	Floor         uint64 `protobuf:"varint,4,opt,name=floor,proto3" json:"floor,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EtagCeiling) Reset() {
-	*x = EtagCeiling{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[17]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EtagCeiling) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EtagCeiling) ProtoMessage() {}
-
-func (x *EtagCeiling) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[17]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EtagCeiling.ProtoReflect.Descriptor instead.
-func (*EtagCeiling) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{17}
-}
-
-func (x *EtagCeiling) GetDatabase() string {
-	if x != nil {
-		return x.Database
-	}
-	return ""
-}
-
-func (x *EtagCeiling) GetCeiling() uint64 {
-	if x != nil {
-		return x.Ceiling
-	}
-	return 0
-}
-
-func (x *EtagCeiling) GetLast() uint64 {
-	if x != nil {
-		return x.Last
-	}
-	return 0
-}
-
-func (x *EtagCeiling) GetFloor() uint64 {
-	if x != nil {
-		return x.Floor
-	}
-	return 0
-}
-
 // FloorRecord says what is not known of the time before a disaster.
 type FloorRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1706,7 +1549,7 @@ type FloorRecord struct {
 
 func (x *FloorRecord) Reset() {
 	*x = FloorRecord{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[18]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1718,7 +1561,7 @@ func (x *FloorRecord) String() string {
 func (*FloorRecord) ProtoMessage() {}
 
 func (x *FloorRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[18]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1731,7 +1574,7 @@ func (x *FloorRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FloorRecord.ProtoReflect.Descriptor instead.
 func (*FloorRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{18}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *FloorRecord) GetNames() int64 {
@@ -1753,61 +1596,6 @@ func (x *FloorRecord) GetSeries() bool {
 		return x.Series
 	}
 	return false
-}
-
-// SnapshotTrailer closes a snapshot.
-type SnapshotTrailer struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many records came before.
-	Records uint64 `protobuf:"varint,1,opt,name=records,proto3" json:"records,omitempty"`
-	// CRC-32C over all bytes from the magic to the end of the last record.
-	Checksum      uint32 `protobuf:"fixed32,2,opt,name=checksum,proto3" json:"checksum,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SnapshotTrailer) Reset() {
-	*x = SnapshotTrailer{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[19]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SnapshotTrailer) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SnapshotTrailer) ProtoMessage() {}
-
-func (x *SnapshotTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[19]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SnapshotTrailer.ProtoReflect.Descriptor instead.
-func (*SnapshotTrailer) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{19}
-}
-
-func (x *SnapshotTrailer) GetRecords() uint64 {
-	if x != nil {
-		return x.Records
-	}
-	return 0
-}
-
-func (x *SnapshotTrailer) GetChecksum() uint32 {
-	if x != nil {
-		return x.Checksum
-	}
-	return 0
 }
 
 var File_raftlog_v1_entry_proto protoreflect.FileDescriptor
@@ -1924,26 +1712,11 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value\"@\n" +
 	"\vRolesRecord\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\fR\x05table\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\x97\x01\n" +
-	"\n" +
-	"EtagRecord\x12\x12\n" +
-	"\x04node\x18\x01 \x01(\fR\x04node\x12\x14\n" +
-	"\x05start\x18\x02 \x01(\x04R\x05start\x12\x14\n" +
-	"\x05clean\x18\x03 \x01(\bR\x05clean\x123\n" +
-	"\bceilings\x18\x04 \x03(\v2\x17.raftlog.v1.EtagCeilingR\bceilings\x12\x14\n" +
-	"\x05floor\x18\x05 \x01(\x04R\x05floor\"m\n" +
-	"\vEtagCeiling\x12\x1a\n" +
-	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
-	"\aceiling\x18\x02 \x01(\x04R\aceiling\x12\x12\n" +
-	"\x04last\x18\x03 \x01(\x04R\x04last\x12\x14\n" +
-	"\x05floor\x18\x04 \x01(\x04R\x05floor\"Q\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"Q\n" +
 	"\vFloorRecord\x12\x14\n" +
 	"\x05names\x18\x01 \x01(\x03R\x05names\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x16\n" +
-	"\x06series\x18\x03 \x01(\bR\x06series\"G\n" +
-	"\x0fSnapshotTrailer\x12\x18\n" +
-	"\arecords\x18\x01 \x01(\x04R\arecords\x12\x1a\n" +
-	"\bchecksum\x18\x02 \x01(\aR\bchecksumB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
+	"\x06series\x18\x03 \x01(\bR\x06seriesB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
 
 var (
 	file_raftlog_v1_entry_proto_rawDescOnce sync.Once
@@ -1958,7 +1731,7 @@ func file_raftlog_v1_entry_proto_rawDescGZIP() []byte {
 }
 
 var file_raftlog_v1_entry_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_raftlog_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_raftlog_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_raftlog_v1_entry_proto_goTypes = []any{
 	(GroupResult_Status)(0),     // 0: raftlog.v1.GroupResult.Status
 	(*Entry)(nil),               // 1: raftlog.v1.Entry
@@ -1977,17 +1750,15 @@ var file_raftlog_v1_entry_proto_goTypes = []any{
 	(*SessionResult)(nil),       // 14: raftlog.v1.SessionResult
 	(*SettingRecord)(nil),       // 15: raftlog.v1.SettingRecord
 	(*RolesRecord)(nil),         // 16: raftlog.v1.RolesRecord
-	(*EtagRecord)(nil),          // 17: raftlog.v1.EtagRecord
-	(*EtagCeiling)(nil),         // 18: raftlog.v1.EtagCeiling
-	(*FloorRecord)(nil),         // 19: raftlog.v1.FloorRecord
-	(*SnapshotTrailer)(nil),     // 20: raftlog.v1.SnapshotTrailer
-	(*Member)(nil),              // 21: raftlog.v1.Member
-	(*JoinTokenCreate)(nil),     // 22: raftlog.v1.JoinTokenCreate
-	(*SeriesRecord)(nil),        // 23: raftlog.v1.SeriesRecord
-	(*SeriesNumbersRecord)(nil), // 24: raftlog.v1.SeriesNumbersRecord
-	(*SeriesLostRecord)(nil),    // 25: raftlog.v1.SeriesLostRecord
-	(*PoolRecord)(nil),          // 26: raftlog.v1.PoolRecord
-	(*WorkerLease)(nil),         // 27: raftlog.v1.WorkerLease
+	(*FloorRecord)(nil),         // 17: raftlog.v1.FloorRecord
+	(*Member)(nil),              // 18: raftlog.v1.Member
+	(*EtagRecord)(nil),          // 19: raftlog.v1.EtagRecord
+	(*JoinTokenCreate)(nil),     // 20: raftlog.v1.JoinTokenCreate
+	(*SeriesRecord)(nil),        // 21: raftlog.v1.SeriesRecord
+	(*SeriesNumbersRecord)(nil), // 22: raftlog.v1.SeriesNumbersRecord
+	(*SeriesLostRecord)(nil),    // 23: raftlog.v1.SeriesLostRecord
+	(*PoolRecord)(nil),          // 24: raftlog.v1.PoolRecord
+	(*WorkerLease)(nil),         // 25: raftlog.v1.WorkerLease
 }
 var file_raftlog_v1_entry_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Entry.groups:type_name -> raftlog.v1.Group
@@ -1995,30 +1766,29 @@ var file_raftlog_v1_entry_proto_depIdxs = []int32{
 	6,  // 2: raftlog.v1.SnapshotRecord.identity:type_name -> raftlog.v1.IdentityRecord
 	7,  // 3: raftlog.v1.SnapshotRecord.hilo:type_name -> raftlog.v1.HiLoRecord
 	10, // 4: raftlog.v1.SnapshotRecord.claim:type_name -> raftlog.v1.ClaimRecord
-	21, // 5: raftlog.v1.SnapshotRecord.member:type_name -> raftlog.v1.Member
+	18, // 5: raftlog.v1.SnapshotRecord.member:type_name -> raftlog.v1.Member
 	11, // 6: raftlog.v1.SnapshotRecord.request:type_name -> raftlog.v1.RequestRecord
 	13, // 7: raftlog.v1.SnapshotRecord.session:type_name -> raftlog.v1.SessionRecord
 	15, // 8: raftlog.v1.SnapshotRecord.setting:type_name -> raftlog.v1.SettingRecord
-	17, // 9: raftlog.v1.SnapshotRecord.etag:type_name -> raftlog.v1.EtagRecord
-	19, // 10: raftlog.v1.SnapshotRecord.floor:type_name -> raftlog.v1.FloorRecord
+	19, // 9: raftlog.v1.SnapshotRecord.etag:type_name -> raftlog.v1.EtagRecord
+	17, // 10: raftlog.v1.SnapshotRecord.floor:type_name -> raftlog.v1.FloorRecord
 	16, // 11: raftlog.v1.SnapshotRecord.roles:type_name -> raftlog.v1.RolesRecord
 	10, // 12: raftlog.v1.SnapshotRecord.released:type_name -> raftlog.v1.ClaimRecord
-	22, // 13: raftlog.v1.SnapshotRecord.join_token:type_name -> raftlog.v1.JoinTokenCreate
-	23, // 14: raftlog.v1.SnapshotRecord.series:type_name -> raftlog.v1.SeriesRecord
-	24, // 15: raftlog.v1.SnapshotRecord.series_numbers:type_name -> raftlog.v1.SeriesNumbersRecord
-	25, // 16: raftlog.v1.SnapshotRecord.series_lost:type_name -> raftlog.v1.SeriesLostRecord
-	26, // 17: raftlog.v1.SnapshotRecord.pool:type_name -> raftlog.v1.PoolRecord
-	27, // 18: raftlog.v1.SnapshotRecord.worker_lease:type_name -> raftlog.v1.WorkerLease
+	20, // 13: raftlog.v1.SnapshotRecord.join_token:type_name -> raftlog.v1.JoinTokenCreate
+	21, // 14: raftlog.v1.SnapshotRecord.series:type_name -> raftlog.v1.SeriesRecord
+	22, // 15: raftlog.v1.SnapshotRecord.series_numbers:type_name -> raftlog.v1.SeriesNumbersRecord
+	23, // 16: raftlog.v1.SnapshotRecord.series_lost:type_name -> raftlog.v1.SeriesLostRecord
+	24, // 17: raftlog.v1.SnapshotRecord.pool:type_name -> raftlog.v1.PoolRecord
+	25, // 18: raftlog.v1.SnapshotRecord.worker_lease:type_name -> raftlog.v1.WorkerLease
 	8,  // 19: raftlog.v1.HiLoRecord.outstanding:type_name -> raftlog.v1.OutstandingRange
 	9,  // 20: raftlog.v1.OutstandingRange.holder:type_name -> raftlog.v1.RangeHolder
 	12, // 21: raftlog.v1.RequestRecord.share:type_name -> raftlog.v1.RequestShare
 	14, // 22: raftlog.v1.SessionRecord.results:type_name -> raftlog.v1.SessionResult
-	18, // 23: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_entry_proto_init() }
@@ -2056,7 +1826,7 @@ func file_raftlog_v1_entry_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_entry_proto_rawDesc), len(file_raftlog_v1_entry_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2133,7 +2133,7 @@ type EtagRaise struct {
 	// The node's Raft id.
 	Node []byte `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	// The new ceilings by database; a lower one than the present changes nothing.
-	Raise         []*EtagRaiseTo `protobuf:"bytes,2,rep,name=raise,proto3" json:"raise,omitempty"`
+	Raise         []*EtagCeiling `protobuf:"bytes,2,rep,name=raise,proto3" json:"raise,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2175,66 +2175,11 @@ func (x *EtagRaise) GetNode() []byte {
 	return nil
 }
 
-func (x *EtagRaise) GetRaise() []*EtagRaiseTo {
+func (x *EtagRaise) GetRaise() []*EtagCeiling {
 	if x != nil {
 		return x.Raise
 	}
 	return nil
-}
-
-// EtagRaiseTo is one new ceiling.
-type EtagRaiseTo struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The database, folded.
-	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
-	// The ceiling.
-	Ceiling       uint64 `protobuf:"varint,2,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EtagRaiseTo) Reset() {
-	*x = EtagRaiseTo{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[20]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EtagRaiseTo) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EtagRaiseTo) ProtoMessage() {}
-
-func (x *EtagRaiseTo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[20]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EtagRaiseTo.ProtoReflect.Descriptor instead.
-func (*EtagRaiseTo) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{20}
-}
-
-func (x *EtagRaiseTo) GetDatabase() string {
-	if x != nil {
-		return x.Database
-	}
-	return ""
-}
-
-func (x *EtagRaiseTo) GetCeiling() uint64 {
-	if x != nil {
-		return x.Ceiling
-	}
-	return 0
 }
 
 // EtagCleanStop records where a node's etags stand at a clean stop.
@@ -2245,7 +2190,7 @@ type EtagCleanStop struct {
 	// The start it ends.
 	Start uint64 `protobuf:"varint,2,opt,name=start,proto3" json:"start,omitempty"`
 	// The last etag used, by database.
-	Last []*EtagLast `protobuf:"bytes,3,rep,name=last,proto3" json:"last,omitempty"`
+	Last []*EtagCeiling `protobuf:"bytes,3,rep,name=last,proto3" json:"last,omitempty"`
 	// More databases follow in another one, with which alone the stop is complete.
 	Partial       bool `protobuf:"varint,4,opt,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2254,7 +2199,7 @@ type EtagCleanStop struct {
 
 func (x *EtagCleanStop) Reset() {
 	*x = EtagCleanStop{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[21]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2266,7 +2211,7 @@ func (x *EtagCleanStop) String() string {
 func (*EtagCleanStop) ProtoMessage() {}
 
 func (x *EtagCleanStop) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[21]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2279,7 +2224,7 @@ func (x *EtagCleanStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagCleanStop.ProtoReflect.Descriptor instead.
 func (*EtagCleanStop) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{21}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *EtagCleanStop) GetNode() []byte {
@@ -2296,7 +2241,7 @@ func (x *EtagCleanStop) GetStart() uint64 {
 	return 0
 }
 
-func (x *EtagCleanStop) GetLast() []*EtagLast {
+func (x *EtagCleanStop) GetLast() []*EtagCeiling {
 	if x != nil {
 		return x.Last
 	}
@@ -2308,61 +2253,6 @@ func (x *EtagCleanStop) GetPartial() bool {
 		return x.Partial
 	}
 	return false
-}
-
-// EtagLast is where one counter stands.
-type EtagLast struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The database, folded.
-	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
-	// The last etag used.
-	Last          uint64 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EtagLast) Reset() {
-	*x = EtagLast{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EtagLast) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EtagLast) ProtoMessage() {}
-
-func (x *EtagLast) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EtagLast.ProtoReflect.Descriptor instead.
-func (*EtagLast) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{22}
-}
-
-func (x *EtagLast) GetDatabase() string {
-	if x != nil {
-		return x.Database
-	}
-	return ""
-}
-
-func (x *EtagLast) GetLast() uint64 {
-	if x != nil {
-		return x.Last
-	}
-	return 0
 }
 
 // RolesSet replaces all roles and limits.
@@ -2378,7 +2268,7 @@ type RolesSet struct {
 
 func (x *RolesSet) Reset() {
 	*x = RolesSet{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2390,7 +2280,7 @@ func (x *RolesSet) String() string {
 func (*RolesSet) ProtoMessage() {}
 
 func (x *RolesSet) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2403,7 +2293,7 @@ func (x *RolesSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesSet.ProtoReflect.Descriptor instead.
 func (*RolesSet) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{23}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RolesSet) GetTable() []byte {
@@ -2433,7 +2323,7 @@ type RoleTable struct {
 
 func (x *RoleTable) Reset() {
 	*x = RoleTable{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2445,7 +2335,7 @@ func (x *RoleTable) String() string {
 func (*RoleTable) ProtoMessage() {}
 
 func (x *RoleTable) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2458,7 +2348,7 @@ func (x *RoleTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleTable.ProtoReflect.Descriptor instead.
 func (*RoleTable) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{24}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RoleTable) GetRoles() []*Role {
@@ -2490,7 +2380,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2502,7 +2392,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2515,7 +2405,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{25}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Role) GetName() string {
@@ -2559,7 +2449,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2571,7 +2461,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2584,7 +2474,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{26}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Grant) GetDatabase() string {
@@ -2639,7 +2529,7 @@ type CallerLimit struct {
 
 func (x *CallerLimit) Reset() {
 	*x = CallerLimit{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2651,7 +2541,7 @@ func (x *CallerLimit) String() string {
 func (*CallerLimit) ProtoMessage() {}
 
 func (x *CallerLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2664,7 +2554,7 @@ func (x *CallerLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerLimit.ProtoReflect.Descriptor instead.
 func (*CallerLimit) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{27}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CallerLimit) GetPrincipals() []string {
@@ -2711,7 +2601,7 @@ type Merge struct {
 
 func (x *Merge) Reset() {
 	*x = Merge{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2723,7 +2613,7 @@ func (x *Merge) String() string {
 func (*Merge) ProtoMessage() {}
 
 func (x *Merge) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2736,7 +2626,7 @@ func (x *Merge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Merge.ProtoReflect.Descriptor instead.
 func (*Merge) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{28}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Merge) GetIdentities() []*MergeIdentity {
@@ -2775,7 +2665,7 @@ type MergeIdentity struct {
 
 func (x *MergeIdentity) Reset() {
 	*x = MergeIdentity{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2787,7 +2677,7 @@ func (x *MergeIdentity) String() string {
 func (*MergeIdentity) ProtoMessage() {}
 
 func (x *MergeIdentity) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2800,7 +2690,7 @@ func (x *MergeIdentity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeIdentity.ProtoReflect.Descriptor instead.
 func (*MergeIdentity) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{29}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MergeIdentity) GetName() string {
@@ -2839,7 +2729,7 @@ type MergeHiLo struct {
 
 func (x *MergeHiLo) Reset() {
 	*x = MergeHiLo{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2851,7 +2741,7 @@ func (x *MergeHiLo) String() string {
 func (*MergeHiLo) ProtoMessage() {}
 
 func (x *MergeHiLo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2864,7 +2754,7 @@ func (x *MergeHiLo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeHiLo.ProtoReflect.Descriptor instead.
 func (*MergeHiLo) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{30}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *MergeHiLo) GetTag() string {
@@ -2911,7 +2801,7 @@ type MergeCluster struct {
 
 func (x *MergeCluster) Reset() {
 	*x = MergeCluster{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2923,7 +2813,7 @@ func (x *MergeCluster) String() string {
 func (*MergeCluster) ProtoMessage() {}
 
 func (x *MergeCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2936,7 +2826,7 @@ func (x *MergeCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeCluster.ProtoReflect.Descriptor instead.
 func (*MergeCluster) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{31}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *MergeCluster) GetFloor() int64 {
@@ -2988,15 +2878,15 @@ type GivenTag struct {
 	Id []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Its tag.
 	Tag string `protobuf:"bytes,2,opt,name=tag,proto3" json:"tag,omitempty"`
-	// What no etag of the node is above, by database.
-	Etags         []*EtagRaiseTo `protobuf:"bytes,3,rep,name=etags,proto3" json:"etags,omitempty"`
+	// What no etag of the node is above, by database, as the floor.
+	Etags         []*EtagCeiling `protobuf:"bytes,3,rep,name=etags,proto3" json:"etags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GivenTag) Reset() {
 	*x = GivenTag{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3008,7 +2898,7 @@ func (x *GivenTag) String() string {
 func (*GivenTag) ProtoMessage() {}
 
 func (x *GivenTag) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3021,7 +2911,7 @@ func (x *GivenTag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GivenTag.ProtoReflect.Descriptor instead.
 func (*GivenTag) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{32}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GivenTag) GetId() []byte {
@@ -3038,7 +2928,7 @@ func (x *GivenTag) GetTag() string {
 	return ""
 }
 
-func (x *GivenTag) GetEtags() []*EtagRaiseTo {
+func (x *GivenTag) GetEtags() []*EtagCeiling {
 	if x != nil {
 		return x.Etags
 	}
@@ -3078,7 +2968,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3090,7 +2980,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3103,7 +2993,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{33}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Result) GetLogIndex() uint64 {
@@ -3333,7 +3223,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3345,7 +3235,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3358,7 +3248,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{34}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Refusal) GetReason() RefusalReason {
@@ -3402,7 +3292,7 @@ type Values struct {
 
 func (x *Values) Reset() {
 	*x = Values{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3414,7 +3304,7 @@ func (x *Values) String() string {
 func (*Values) ProtoMessage() {}
 
 func (x *Values) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3427,7 +3317,7 @@ func (x *Values) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Values.ProtoReflect.Descriptor instead.
 func (*Values) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{35}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Values) GetFirst() int64 {
@@ -3455,7 +3345,7 @@ type IdentityNextResult struct {
 
 func (x *IdentityNextResult) Reset() {
 	*x = IdentityNextResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3467,7 +3357,7 @@ func (x *IdentityNextResult) String() string {
 func (*IdentityNextResult) ProtoMessage() {}
 
 func (x *IdentityNextResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3480,7 +3370,7 @@ func (x *IdentityNextResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdentityNextResult.ProtoReflect.Descriptor instead.
 func (*IdentityNextResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{36}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *IdentityNextResult) GetValues() []*Values {
@@ -3513,7 +3403,7 @@ type HiLoNextResult struct {
 
 func (x *HiLoNextResult) Reset() {
 	*x = HiLoNextResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3525,7 +3415,7 @@ func (x *HiLoNextResult) String() string {
 func (*HiLoNextResult) ProtoMessage() {}
 
 func (x *HiLoNextResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3538,7 +3428,7 @@ func (x *HiLoNextResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiLoNextResult.ProtoReflect.Descriptor instead.
 func (*HiLoNextResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{37}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *HiLoNextResult) GetLow() int64 {
@@ -3603,7 +3493,7 @@ type HiLoReturnResult struct {
 
 func (x *HiLoReturnResult) Reset() {
 	*x = HiLoReturnResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3615,7 +3505,7 @@ func (x *HiLoReturnResult) String() string {
 func (*HiLoReturnResult) ProtoMessage() {}
 
 func (x *HiLoReturnResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3628,7 +3518,7 @@ func (x *HiLoReturnResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiLoReturnResult.ProtoReflect.Descriptor instead.
 func (*HiLoReturnResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{38}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *HiLoReturnResult) GetReturned() bool {
@@ -3664,7 +3554,7 @@ type MergeResult struct {
 
 func (x *MergeResult) Reset() {
 	*x = MergeResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3676,7 +3566,7 @@ func (x *MergeResult) String() string {
 func (*MergeResult) ProtoMessage() {}
 
 func (x *MergeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3689,7 +3579,7 @@ func (x *MergeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeResult.ProtoReflect.Descriptor instead.
 func (*MergeResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{39}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *MergeResult) GetCreated() int64 {
@@ -3744,7 +3634,7 @@ type MergeClusterResult struct {
 
 func (x *MergeClusterResult) Reset() {
 	*x = MergeClusterResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3756,7 +3646,7 @@ func (x *MergeClusterResult) String() string {
 func (*MergeClusterResult) ProtoMessage() {}
 
 func (x *MergeClusterResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3769,7 +3659,7 @@ func (x *MergeClusterResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeClusterResult.ProtoReflect.Descriptor instead.
 func (*MergeClusterResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{40}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *MergeClusterResult) GetFloor() int64 {
@@ -3812,7 +3702,7 @@ type EtagResult struct {
 
 func (x *EtagResult) Reset() {
 	*x = EtagResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3824,7 +3714,7 @@ func (x *EtagResult) String() string {
 func (*EtagResult) ProtoMessage() {}
 
 func (x *EtagResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3837,7 +3727,7 @@ func (x *EtagResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagResult.ProtoReflect.Descriptor instead.
 func (*EtagResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{41}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *EtagResult) GetRefused() []string {
@@ -3856,14 +3746,14 @@ type MemberResult struct {
 	Session uint64 `protobuf:"varint,2,opt,name=session,proto3" json:"session,omitempty"`
 	// Of MemberAnnounce: the number of the start, and how the one before ended. The
 	// databases are in the state of every node.
-	Etags         *EtagState `protobuf:"bytes,3,opt,name=etags,proto3" json:"etags,omitempty"`
+	Etags         *EtagRecord `protobuf:"bytes,3,opt,name=etags,proto3" json:"etags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3875,7 +3765,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3888,7 +3778,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{42}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MemberResult) GetMember() *Member {
@@ -3905,43 +3795,46 @@ func (x *MemberResult) GetSession() uint64 {
 	return 0
 }
 
-func (x *MemberResult) GetEtags() *EtagState {
+func (x *MemberResult) GetEtags() *EtagRecord {
 	if x != nil {
 		return x.Etags
 	}
 	return nil
 }
 
-// EtagState is what the cluster knew of a node's etags when it started.
-type EtagState struct {
+// EtagRecord is what the cluster knows of a node's server-side etags. With many databases
+// there are several in a row in a snapshot, each with further ones.
+type EtagRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// This start's number.
-	Start uint64 `protobuf:"varint,1,opt,name=start,proto3" json:"start,omitempty"`
-	// The node had stopped cleanly.
-	Clean bool `protobuf:"varint,2,opt,name=clean,proto3" json:"clean,omitempty"`
+	// The node's Raft id.
+	Node []byte `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// How many times the node started.
+	Start uint64 `protobuf:"varint,2,opt,name=start,proto3" json:"start,omitempty"`
+	// The node stopped cleanly and has not started since.
+	Clean bool `protobuf:"varint,3,opt,name=clean,proto3" json:"clean,omitempty"`
 	// Per database.
-	Databases []*EtagDatabase `protobuf:"bytes,3,rep,name=databases,proto3" json:"databases,omitempty"`
-	// Every etag is above this, in every database.
-	Floor         uint64 `protobuf:"varint,4,opt,name=floor,proto3" json:"floor,omitempty"`
+	Ceilings []*EtagCeiling `protobuf:"bytes,4,rep,name=ceilings,proto3" json:"ceilings,omitempty"`
+	// Every etag is above this, in every database; 0 for none.
+	Floor         uint64 `protobuf:"varint,5,opt,name=floor,proto3" json:"floor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *EtagState) Reset() {
-	*x = EtagState{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[43]
+func (x *EtagRecord) Reset() {
+	*x = EtagRecord{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *EtagState) String() string {
+func (x *EtagRecord) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*EtagState) ProtoMessage() {}
+func (*EtagRecord) ProtoMessage() {}
 
-func (x *EtagState) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[43]
+func (x *EtagRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3952,69 +3845,77 @@ func (x *EtagState) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use EtagState.ProtoReflect.Descriptor instead.
-func (*EtagState) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{43}
+// Deprecated: Use EtagRecord.ProtoReflect.Descriptor instead.
+func (*EtagRecord) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{41}
 }
 
-func (x *EtagState) GetStart() uint64 {
+func (x *EtagRecord) GetNode() []byte {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+func (x *EtagRecord) GetStart() uint64 {
 	if x != nil {
 		return x.Start
 	}
 	return 0
 }
 
-func (x *EtagState) GetClean() bool {
+func (x *EtagRecord) GetClean() bool {
 	if x != nil {
 		return x.Clean
 	}
 	return false
 }
 
-func (x *EtagState) GetDatabases() []*EtagDatabase {
+func (x *EtagRecord) GetCeilings() []*EtagCeiling {
 	if x != nil {
-		return x.Databases
+		return x.Ceilings
 	}
 	return nil
 }
 
-func (x *EtagState) GetFloor() uint64 {
+func (x *EtagRecord) GetFloor() uint64 {
 	if x != nil {
 		return x.Floor
 	}
 	return 0
 }
 
-// EtagDatabase is what the cluster knew of one counter.
-type EtagDatabase struct {
+// EtagCeiling is what the cluster knows of one etag counter.
+type EtagCeiling struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The database, folded.
 	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
-	// The ceiling.
+	// No etag above this was reserved on the node's disk with the cluster's
+	// knowledge.
 	Ceiling uint64 `protobuf:"varint,2,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
 	// The last etag used before the newest clean stop.
 	Last uint64 `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
-	// Every etag is above this.
+	// Every etag is above this; 0 for none.
 	Floor         uint64 `protobuf:"varint,4,opt,name=floor,proto3" json:"floor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *EtagDatabase) Reset() {
-	*x = EtagDatabase{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[44]
+func (x *EtagCeiling) Reset() {
+	*x = EtagCeiling{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *EtagDatabase) String() string {
+func (x *EtagCeiling) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*EtagDatabase) ProtoMessage() {}
+func (*EtagCeiling) ProtoMessage() {}
 
-func (x *EtagDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[44]
+func (x *EtagCeiling) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4025,33 +3926,33 @@ func (x *EtagDatabase) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use EtagDatabase.ProtoReflect.Descriptor instead.
-func (*EtagDatabase) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{44}
+// Deprecated: Use EtagCeiling.ProtoReflect.Descriptor instead.
+func (*EtagCeiling) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{42}
 }
 
-func (x *EtagDatabase) GetDatabase() string {
+func (x *EtagCeiling) GetDatabase() string {
 	if x != nil {
 		return x.Database
 	}
 	return ""
 }
 
-func (x *EtagDatabase) GetCeiling() uint64 {
+func (x *EtagCeiling) GetCeiling() uint64 {
 	if x != nil {
 		return x.Ceiling
 	}
 	return 0
 }
 
-func (x *EtagDatabase) GetLast() uint64 {
+func (x *EtagCeiling) GetLast() uint64 {
 	if x != nil {
 		return x.Last
 	}
 	return 0
 }
 
-func (x *EtagDatabase) GetFloor() uint64 {
+func (x *EtagCeiling) GetFloor() uint64 {
 	if x != nil {
 		return x.Floor
 	}
@@ -4208,18 +4109,12 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x06format\x18\x01 \x01(\rR\x06format\"N\n" +
 	"\tEtagRaise\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\fR\x04node\x12-\n" +
-	"\x05raise\x18\x02 \x03(\v2\x17.raftlog.v1.EtagRaiseToR\x05raise\"C\n" +
-	"\vEtagRaiseTo\x12\x1a\n" +
-	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
-	"\aceiling\x18\x02 \x01(\x04R\aceiling\"}\n" +
+	"\x05raise\x18\x02 \x03(\v2\x17.raftlog.v1.EtagCeilingR\x05raise\"\x80\x01\n" +
 	"\rEtagCleanStop\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\fR\x04node\x12\x14\n" +
-	"\x05start\x18\x02 \x01(\x04R\x05start\x12(\n" +
-	"\x04last\x18\x03 \x03(\v2\x14.raftlog.v1.EtagLastR\x04last\x12\x18\n" +
-	"\apartial\x18\x04 \x01(\bR\apartial\":\n" +
-	"\bEtagLast\x12\x1a\n" +
-	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\x04R\x04last\"N\n" +
+	"\x05start\x18\x02 \x01(\x04R\x05start\x12+\n" +
+	"\x04last\x18\x03 \x03(\v2\x17.raftlog.v1.EtagCeilingR\x04last\x12\x18\n" +
+	"\apartial\x18\x04 \x01(\bR\apartial\"N\n" +
 	"\bRolesSet\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\fR\x05table\x12\x1f\n" +
 	"\bexpected\x18\x02 \x01(\x04H\x00R\bexpected\x88\x01\x01B\v\n" +
@@ -4274,7 +4169,7 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\bGivenTag\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12-\n" +
-	"\x05etags\x18\x03 \x03(\v2\x17.raftlog.v1.EtagRaiseToR\x05etags\"\xe2\x05\n" +
+	"\x05etags\x18\x03 \x03(\v2\x17.raftlog.v1.EtagCeilingR\x05etags\"\xe2\x05\n" +
 	"\x06Result\x12\x1b\n" +
 	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\x12-\n" +
 	"\arefusal\x18\x02 \x01(\v2\x13.raftlog.v1.RefusalR\arefusal\x12\x1b\n" +
@@ -4329,17 +4224,19 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x06resume\x18\x04 \x01(\tR\x06resume\"&\n" +
 	"\n" +
 	"EtagResult\x12\x18\n" +
-	"\arefused\x18\x01 \x03(\tR\arefused\"\x81\x01\n" +
+	"\arefused\x18\x01 \x03(\tR\arefused\"\x82\x01\n" +
 	"\fMemberResult\x12*\n" +
 	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\x12\x18\n" +
-	"\asession\x18\x02 \x01(\x04R\asession\x12+\n" +
-	"\x05etags\x18\x03 \x01(\v2\x15.raftlog.v1.EtagStateR\x05etags\"\x85\x01\n" +
-	"\tEtagState\x12\x14\n" +
-	"\x05start\x18\x01 \x01(\x04R\x05start\x12\x14\n" +
-	"\x05clean\x18\x02 \x01(\bR\x05clean\x126\n" +
-	"\tdatabases\x18\x03 \x03(\v2\x18.raftlog.v1.EtagDatabaseR\tdatabases\x12\x14\n" +
-	"\x05floor\x18\x04 \x01(\x04R\x05floor\"n\n" +
-	"\fEtagDatabase\x12\x1a\n" +
+	"\asession\x18\x02 \x01(\x04R\asession\x12,\n" +
+	"\x05etags\x18\x03 \x01(\v2\x16.raftlog.v1.EtagRecordR\x05etags\"\x97\x01\n" +
+	"\n" +
+	"EtagRecord\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\fR\x04node\x12\x14\n" +
+	"\x05start\x18\x02 \x01(\x04R\x05start\x12\x14\n" +
+	"\x05clean\x18\x03 \x01(\bR\x05clean\x123\n" +
+	"\bceilings\x18\x04 \x03(\v2\x17.raftlog.v1.EtagCeilingR\bceilings\x12\x14\n" +
+	"\x05floor\x18\x05 \x01(\x04R\x05floor\"m\n" +
+	"\vEtagCeiling\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\aceiling\x18\x02 \x01(\x04R\aceiling\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\x04R\x04last\x12\x14\n" +
@@ -4405,7 +4302,7 @@ func file_raftlog_v1_operation_proto_rawDescGZIP() []byte {
 }
 
 var file_raftlog_v1_operation_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_raftlog_v1_operation_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_raftlog_v1_operation_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_raftlog_v1_operation_proto_goTypes = []any{
 	(RefusalReason)(0),         // 0: raftlog.v1.RefusalReason
 	(*Operation)(nil),          // 1: raftlog.v1.Operation
@@ -4428,46 +4325,44 @@ var file_raftlog_v1_operation_proto_goTypes = []any{
 	(*MemberRemove)(nil),       // 18: raftlog.v1.MemberRemove
 	(*FormatRaise)(nil),        // 19: raftlog.v1.FormatRaise
 	(*EtagRaise)(nil),          // 20: raftlog.v1.EtagRaise
-	(*EtagRaiseTo)(nil),        // 21: raftlog.v1.EtagRaiseTo
-	(*EtagCleanStop)(nil),      // 22: raftlog.v1.EtagCleanStop
-	(*EtagLast)(nil),           // 23: raftlog.v1.EtagLast
-	(*RolesSet)(nil),           // 24: raftlog.v1.RolesSet
-	(*RoleTable)(nil),          // 25: raftlog.v1.RoleTable
-	(*Role)(nil),               // 26: raftlog.v1.Role
-	(*Grant)(nil),              // 27: raftlog.v1.Grant
-	(*CallerLimit)(nil),        // 28: raftlog.v1.CallerLimit
-	(*Merge)(nil),              // 29: raftlog.v1.Merge
-	(*MergeIdentity)(nil),      // 30: raftlog.v1.MergeIdentity
-	(*MergeHiLo)(nil),          // 31: raftlog.v1.MergeHiLo
-	(*MergeCluster)(nil),       // 32: raftlog.v1.MergeCluster
-	(*GivenTag)(nil),           // 33: raftlog.v1.GivenTag
-	(*Result)(nil),             // 34: raftlog.v1.Result
-	(*Refusal)(nil),            // 35: raftlog.v1.Refusal
-	(*Values)(nil),             // 36: raftlog.v1.Values
-	(*IdentityNextResult)(nil), // 37: raftlog.v1.IdentityNextResult
-	(*HiLoNextResult)(nil),     // 38: raftlog.v1.HiLoNextResult
-	(*HiLoReturnResult)(nil),   // 39: raftlog.v1.HiLoReturnResult
-	(*MergeResult)(nil),        // 40: raftlog.v1.MergeResult
-	(*MergeClusterResult)(nil), // 41: raftlog.v1.MergeClusterResult
-	(*EtagResult)(nil),         // 42: raftlog.v1.EtagResult
-	(*MemberResult)(nil),       // 43: raftlog.v1.MemberResult
-	(*EtagState)(nil),          // 44: raftlog.v1.EtagState
-	(*EtagDatabase)(nil),       // 45: raftlog.v1.EtagDatabase
-	(*SeriesDefine)(nil),       // 46: raftlog.v1.SeriesDefine
-	(*SeriesTake)(nil),         // 47: raftlog.v1.SeriesTake
-	(*SeriesEnd)(nil),          // 48: raftlog.v1.SeriesEnd
-	(*SeriesCloseScope)(nil),   // 49: raftlog.v1.SeriesCloseScope
-	(*SeriesResume)(nil),       // 50: raftlog.v1.SeriesResume
-	(*SeriesImport)(nil),       // 51: raftlog.v1.SeriesImport
-	(*SeriesReconcile)(nil),    // 52: raftlog.v1.SeriesReconcile
-	(*SeriesDelete)(nil),       // 53: raftlog.v1.SeriesDelete
-	(*PoolDefine)(nil),         // 54: raftlog.v1.PoolDefine
-	(*WorkerAcquire)(nil),      // 55: raftlog.v1.WorkerAcquire
-	(*WorkerRenew)(nil),        // 56: raftlog.v1.WorkerRenew
-	(*WorkerRelease)(nil),      // 57: raftlog.v1.WorkerRelease
-	(*SeriesNumbers)(nil),      // 58: raftlog.v1.SeriesNumbers
-	(*WorkerLease)(nil),        // 59: raftlog.v1.WorkerLease
-	(*SeriesNumber)(nil),       // 60: raftlog.v1.SeriesNumber
+	(*EtagCleanStop)(nil),      // 21: raftlog.v1.EtagCleanStop
+	(*RolesSet)(nil),           // 22: raftlog.v1.RolesSet
+	(*RoleTable)(nil),          // 23: raftlog.v1.RoleTable
+	(*Role)(nil),               // 24: raftlog.v1.Role
+	(*Grant)(nil),              // 25: raftlog.v1.Grant
+	(*CallerLimit)(nil),        // 26: raftlog.v1.CallerLimit
+	(*Merge)(nil),              // 27: raftlog.v1.Merge
+	(*MergeIdentity)(nil),      // 28: raftlog.v1.MergeIdentity
+	(*MergeHiLo)(nil),          // 29: raftlog.v1.MergeHiLo
+	(*MergeCluster)(nil),       // 30: raftlog.v1.MergeCluster
+	(*GivenTag)(nil),           // 31: raftlog.v1.GivenTag
+	(*Result)(nil),             // 32: raftlog.v1.Result
+	(*Refusal)(nil),            // 33: raftlog.v1.Refusal
+	(*Values)(nil),             // 34: raftlog.v1.Values
+	(*IdentityNextResult)(nil), // 35: raftlog.v1.IdentityNextResult
+	(*HiLoNextResult)(nil),     // 36: raftlog.v1.HiLoNextResult
+	(*HiLoReturnResult)(nil),   // 37: raftlog.v1.HiLoReturnResult
+	(*MergeResult)(nil),        // 38: raftlog.v1.MergeResult
+	(*MergeClusterResult)(nil), // 39: raftlog.v1.MergeClusterResult
+	(*EtagResult)(nil),         // 40: raftlog.v1.EtagResult
+	(*MemberResult)(nil),       // 41: raftlog.v1.MemberResult
+	(*EtagRecord)(nil),         // 42: raftlog.v1.EtagRecord
+	(*EtagCeiling)(nil),        // 43: raftlog.v1.EtagCeiling
+	(*SeriesDefine)(nil),       // 44: raftlog.v1.SeriesDefine
+	(*SeriesTake)(nil),         // 45: raftlog.v1.SeriesTake
+	(*SeriesEnd)(nil),          // 46: raftlog.v1.SeriesEnd
+	(*SeriesCloseScope)(nil),   // 47: raftlog.v1.SeriesCloseScope
+	(*SeriesResume)(nil),       // 48: raftlog.v1.SeriesResume
+	(*SeriesImport)(nil),       // 49: raftlog.v1.SeriesImport
+	(*SeriesReconcile)(nil),    // 50: raftlog.v1.SeriesReconcile
+	(*SeriesDelete)(nil),       // 51: raftlog.v1.SeriesDelete
+	(*PoolDefine)(nil),         // 52: raftlog.v1.PoolDefine
+	(*WorkerAcquire)(nil),      // 53: raftlog.v1.WorkerAcquire
+	(*WorkerRenew)(nil),        // 54: raftlog.v1.WorkerRenew
+	(*WorkerRelease)(nil),      // 55: raftlog.v1.WorkerRelease
+	(*SeriesNumbers)(nil),      // 56: raftlog.v1.SeriesNumbers
+	(*WorkerLease)(nil),        // 57: raftlog.v1.WorkerLease
+	(*SeriesNumber)(nil),       // 58: raftlog.v1.SeriesNumber
 }
 var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Operation.request:type_name -> raftlog.v1.RequestKey
@@ -4487,51 +4382,51 @@ var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	18, // 14: raftlog.v1.Operation.member_remove:type_name -> raftlog.v1.MemberRemove
 	19, // 15: raftlog.v1.Operation.format_raise:type_name -> raftlog.v1.FormatRaise
 	20, // 16: raftlog.v1.Operation.etag_raise:type_name -> raftlog.v1.EtagRaise
-	22, // 17: raftlog.v1.Operation.etag_clean_stop:type_name -> raftlog.v1.EtagCleanStop
-	29, // 18: raftlog.v1.Operation.merge:type_name -> raftlog.v1.Merge
-	32, // 19: raftlog.v1.Operation.merge_cluster:type_name -> raftlog.v1.MergeCluster
-	24, // 20: raftlog.v1.Operation.roles_set:type_name -> raftlog.v1.RolesSet
+	21, // 17: raftlog.v1.Operation.etag_clean_stop:type_name -> raftlog.v1.EtagCleanStop
+	27, // 18: raftlog.v1.Operation.merge:type_name -> raftlog.v1.Merge
+	30, // 19: raftlog.v1.Operation.merge_cluster:type_name -> raftlog.v1.MergeCluster
+	22, // 20: raftlog.v1.Operation.roles_set:type_name -> raftlog.v1.RolesSet
 	15, // 21: raftlog.v1.Operation.join_token_create:type_name -> raftlog.v1.JoinTokenCreate
-	46, // 22: raftlog.v1.Operation.series_define:type_name -> raftlog.v1.SeriesDefine
-	47, // 23: raftlog.v1.Operation.series_take:type_name -> raftlog.v1.SeriesTake
-	48, // 24: raftlog.v1.Operation.series_end:type_name -> raftlog.v1.SeriesEnd
-	49, // 25: raftlog.v1.Operation.series_close_scope:type_name -> raftlog.v1.SeriesCloseScope
-	50, // 26: raftlog.v1.Operation.series_resume:type_name -> raftlog.v1.SeriesResume
-	51, // 27: raftlog.v1.Operation.series_import:type_name -> raftlog.v1.SeriesImport
-	52, // 28: raftlog.v1.Operation.series_reconcile:type_name -> raftlog.v1.SeriesReconcile
-	53, // 29: raftlog.v1.Operation.series_delete:type_name -> raftlog.v1.SeriesDelete
-	54, // 30: raftlog.v1.Operation.pool_define:type_name -> raftlog.v1.PoolDefine
-	55, // 31: raftlog.v1.Operation.worker_acquire:type_name -> raftlog.v1.WorkerAcquire
-	56, // 32: raftlog.v1.Operation.worker_renew:type_name -> raftlog.v1.WorkerRenew
-	57, // 33: raftlog.v1.Operation.worker_release:type_name -> raftlog.v1.WorkerRelease
+	44, // 22: raftlog.v1.Operation.series_define:type_name -> raftlog.v1.SeriesDefine
+	45, // 23: raftlog.v1.Operation.series_take:type_name -> raftlog.v1.SeriesTake
+	46, // 24: raftlog.v1.Operation.series_end:type_name -> raftlog.v1.SeriesEnd
+	47, // 25: raftlog.v1.Operation.series_close_scope:type_name -> raftlog.v1.SeriesCloseScope
+	48, // 26: raftlog.v1.Operation.series_resume:type_name -> raftlog.v1.SeriesResume
+	49, // 27: raftlog.v1.Operation.series_import:type_name -> raftlog.v1.SeriesImport
+	50, // 28: raftlog.v1.Operation.series_reconcile:type_name -> raftlog.v1.SeriesReconcile
+	51, // 29: raftlog.v1.Operation.series_delete:type_name -> raftlog.v1.SeriesDelete
+	52, // 30: raftlog.v1.Operation.pool_define:type_name -> raftlog.v1.PoolDefine
+	53, // 31: raftlog.v1.Operation.worker_acquire:type_name -> raftlog.v1.WorkerAcquire
+	54, // 32: raftlog.v1.Operation.worker_renew:type_name -> raftlog.v1.WorkerRenew
+	55, // 33: raftlog.v1.Operation.worker_release:type_name -> raftlog.v1.WorkerRelease
 	12, // 34: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
 	12, // 35: raftlog.v1.MemberAdd.member:type_name -> raftlog.v1.Member
 	12, // 36: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
-	21, // 37: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagRaiseTo
-	23, // 38: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagLast
-	26, // 39: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
-	28, // 40: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
-	27, // 41: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
-	30, // 42: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
-	31, // 43: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
-	33, // 44: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
-	21, // 45: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagRaiseTo
-	35, // 46: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
-	37, // 47: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
-	38, // 48: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
-	39, // 49: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
-	43, // 50: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
-	40, // 51: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
-	41, // 52: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
-	42, // 53: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
-	58, // 54: raftlog.v1.Result.series_numbers:type_name -> raftlog.v1.SeriesNumbers
-	59, // 55: raftlog.v1.Result.worker_lease:type_name -> raftlog.v1.WorkerLease
+	43, // 37: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagCeiling
+	43, // 38: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagCeiling
+	24, // 39: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
+	26, // 40: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
+	25, // 41: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
+	28, // 42: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
+	29, // 43: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
+	31, // 44: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
+	43, // 45: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagCeiling
+	33, // 46: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
+	35, // 47: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
+	36, // 48: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
+	37, // 49: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
+	41, // 50: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
+	38, // 51: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
+	39, // 52: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
+	40, // 53: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
+	56, // 54: raftlog.v1.Result.series_numbers:type_name -> raftlog.v1.SeriesNumbers
+	57, // 55: raftlog.v1.Result.worker_lease:type_name -> raftlog.v1.WorkerLease
 	0,  // 56: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
-	60, // 57: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
-	36, // 58: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
+	58, // 57: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
+	34, // 58: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
 	12, // 59: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
-	44, // 60: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagState
-	45, // 61: raftlog.v1.EtagState.databases:type_name -> raftlog.v1.EtagDatabase
+	42, // 60: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagRecord
+	43, // 61: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
 	62, // [62:62] is the sub-list for method output_type
 	62, // [62:62] is the sub-list for method input_type
 	62, // [62:62] is the sub-list for extension type_name
@@ -4582,8 +4477,8 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Operation_WorkerRelease)(nil),
 	}
 	file_raftlog_v1_operation_proto_msgTypes[3].OneofWrappers = []any{}
-	file_raftlog_v1_operation_proto_msgTypes[23].OneofWrappers = []any{}
-	file_raftlog_v1_operation_proto_msgTypes[33].OneofWrappers = []any{
+	file_raftlog_v1_operation_proto_msgTypes[21].OneofWrappers = []any{}
+	file_raftlog_v1_operation_proto_msgTypes[31].OneofWrappers = []any{
 		(*Result_IdentityNext)(nil),
 		(*Result_Value)(nil),
 		(*Result_HiloNext)(nil),
@@ -4602,7 +4497,7 @@ func file_raftlog_v1_operation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_operation_proto_rawDesc), len(file_raftlog_v1_operation_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   45,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
