@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -84,7 +85,7 @@ func (c *contents) checkFormed(o *op.Operation) *refusal {
 func (c *contents) run(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	known := &operations[o.Kind]
 	if known.inDatabase {
-		if err := checkDatabase(o); err != nil {
+		if err := checkText("database", o.Database, docid.MaxDatabaseBytes); err != nil {
 			return dst, err
 		}
 	}

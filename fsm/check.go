@@ -3,23 +3,9 @@ package fsm
 import (
 	"unicode/utf8"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/idnode/idnode/client/docid"
-	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
-
-func decodePayload(o *op.Operation, m proto.Message) *refusal {
-	if err := o.DecodePayload(m); err != nil {
-		return invalid("", "%v", err)
-	}
-	return nil
-}
-
-func checkDatabase(o *op.Operation) *refusal {
-	return checkText("database", o.Database, docid.MaxDatabaseBytes)
-}
 
 // checkText refuses a name that is empty, too long or no UTF-8. The service has
 // checked much more; this is what the state itself relies on.

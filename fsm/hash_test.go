@@ -74,11 +74,11 @@ func hashFromScratch(c *contents) uint64 {
 	if c.roles != nil {
 		h.Add(hashRoles(c.roles))
 	}
-	c.series.byName.Scan(func(i *seriesItem) bool {
+	c.series.all(func(i *seriesItem) bool {
 		h.Add(hashNamed(recordSeries, i.db, i.name, copied(i.is).Hash()))
 		return true
 	})
-	c.pools.byName.Scan(func(i *poolItem) bool {
+	c.pools.all(func(i *poolItem) bool {
 		h.Add(hashNamed(recordPool, i.db, i.name, copiedPool(i.is).Hash()))
 		return true
 	})

@@ -350,7 +350,7 @@ func (w *twins) restart() {
 	if got, want := derived(next.contents), derived(w.state.contents); got != want {
 		w.fail("from the restored state follows %s, not %s", got, want)
 	}
-	next.contents.series.byName.Scan(func(i *seriesItem) bool {
+	next.contents.series.all(func(i *seriesItem) bool {
 		if err := verified(i.is); err != nil {
 			w.fail("series %q: %v", i.name, err)
 		}
@@ -363,7 +363,7 @@ func (w *twins) restart() {
 func (w *twins) goOn() {
 	w.t.Helper()
 	var next []*seriesItem
-	w.state.contents.series.byName.Scan(func(i *seriesItem) bool { next = append(next, i); return true })
+	w.state.contents.series.all(func(i *seriesItem) bool { next = append(next, i); return true })
 	for _, i := range next {
 		d, version := i.is.Definition()
 		d.MaxOpen = 77

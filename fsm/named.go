@@ -1,11 +1,8 @@
 package fsm
 
 import (
-	"cmp"
-
-	"github.com/tidwall/btree"
-
 	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/internal/statehash"
 )
 
@@ -20,12 +17,6 @@ type named[V any] struct {
 	parts, names, bytes int64
 }
 
-func (i *named[V]) less(j *named[V]) bool {
-	return cmp.Or(cmp.Compare(i.db, j.db), cmp.Compare(i.name, j.name)) < 0
-}
-
-func (i *named[V]) place() (db uint32, name string) { return i.db, i.name }
-
 // namedStore has by name what has parts of its own: series with their keys, pools with their workers.
 //
 // Invariant: hash, parts and the database's use equal the sums over what is present. A caller
@@ -36,7 +27,7 @@ type namedStore[V interface{ Hash() uint64 }] struct {
 	what string
 	// size returns how many parts one has, and how many names it counts as beside its own.
 	size      func(V) (parts, names, bytes int64)
-	byName    *btree.BTreeG[*named[V]]
+	byName    *table.Table[*named[V]]
 	databases *databaseStore
 	hash      statehash.Sum
 	parts     int64
@@ -45,31 +36,32 @@ type namedStore[V interface{ Hash() uint64 }] struct {
 func newNamedStore[V interface{ Hash() uint64 }](
 	kind statehash.Kind, what string, databases *databaseStore, size func(V) (parts, names, bytes int64),
 ) namedStore[V] {
-	byName := btree.NewBTreeGOptions((*named[V]).less, btree.Options{NoLocks: true}) // State has one.
-	return namedStore[V]{kind: kind, what: what, size: size, byName: byName, databases: databases}
+	return namedStore[V]{kind: kind, what: what, size: size, byName: table.New[*named[V]](), databases: databases}
 }
 
 // find returns nil if there is none.
 func (s *namedStore[V]) find(db uint32, name string) *named[V] {
-	i, _ := s.byName.Get(&named[V]{db: db, name: name})
+	i, _ := s.byName.Get(db, name)
 	return i
 }
 
-func (s *namedStore[V]) ascend(db uint32, name string, yield func(*named[V]) bool) {
-	s.byName.Ascend(&named[V]{db: db, name: name}, yield)
+// all yields all, in the order of databases and of the names' bytes.
+func (s *namedStore[V]) all(yield func(*named[V]) bool) {
+	s.byName.Ascend(0, "", func(e table.Entry[*named[V]]) bool { return yield(e.Value) })
 }
 
 // add stores what does not exist.
 func (s *namedStore[V]) add(db uint32, name string, is V) *named[V] {
 	i := &named[V]{db: db, name: name, is: is}
-	s.byName.Set(i)
+	s.byName.Insert(table.Entry[*named[V]]{Database: db, Name: name, Value: i})
 	s.databases.grow(db, 1, int64(len(name)))
 	s.changed(i)
 	return i
 }
 
 func (s *namedStore[V]) remove(i *named[V]) {
-	s.byName.Delete(i)
+	ref, _ := s.byName.Find(i.db, i.name)
+	s.byName.Delete(ref)
 	s.hash.Remove(i.hash)
 	s.parts -= i.parts
 	s.databases.grow(i.db, -i.names-1, -i.bytes-int64(len(i.name)))
@@ -87,11 +79,10 @@ func (s *namedStore[V]) changed(i *named[V]) {
 }
 
 func (s *namedStore[V]) changeAll(change func(V)) {
-	s.byName.Scan(func(i *named[V]) bool {
+	for i := range s.all {
 		change(i.is)
 		s.changed(i)
-		return true
-	})
+	}
 }
 
 // checkRestore refuses a name in a snapshot.
@@ -114,9 +105,8 @@ type frozen[F any] struct {
 
 func freezeAll[V interface{ Hash() uint64 }, F any](s *namedStore[V], freeze func(V) F) []frozen[F] {
 	all := make([]frozen[F], 0, s.byName.Len())
-	s.byName.Scan(func(i *named[V]) bool {
+	for i := range s.all {
 		all = append(all, frozen[F]{i.db, i.name, freeze(i.is)})
-		return true
-	})
+	}
 	return all
 }

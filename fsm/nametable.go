@@ -56,7 +56,7 @@ func (t *nameTable[V]) remove(p inTable[V]) {
 
 // changeAll changes all values, and returns how many they are.
 func (t *nameTable[V]) changeAll(change func(V) V) int {
-	t.Freeze().Scan(func(e table.Entry[V]) bool {
+	t.Ascend(0, "", func(e table.Entry[V]) bool {
 		t.put(t.find(e.Database, e.Name), change(e.Value))
 		return true
 	})

@@ -76,8 +76,8 @@ func onCluster[M any, P message[M]](
 ) operation {
 	return operation{need: need, run: func(c *contents, dst []byte, now moment, o op.Operation) ([]byte, *refusal) {
 		payload := P(new(M))
-		if err := decodePayload(&o, payload); err != nil {
-			return dst, err
+		if err := o.DecodePayload(payload); err != nil {
+			return dst, invalid("", "%v", err)
 		}
 		return run(c, dst, now, o, payload)
 	}}

@@ -8,6 +8,7 @@ import (
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/snowflake"
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/fsm/table"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/worker"
 )
@@ -94,9 +95,10 @@ func (s *State) Pools(db, prefix, after string, limit int, now time.Time) []Name
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	c := s.contents
-	return pageOf(c, db, page{prefix, after, limit}, c.pools.ascend, (*poolItem).place, func(i *poolItem) NamedPool {
-		p := NamedPool{Name: i.name, Layout: i.is.Layout(), Window: i.is.Window()}
-		p.InUse, p.Ends = i.is.InUse(now)
+	return list(c, c.pools.byName, db, page{prefix, after, limit}, func(e table.Entry[*poolItem]) NamedPool {
+		pool := e.Value.is
+		p := NamedPool{Name: e.Name, Layout: pool.Layout(), Window: pool.Window()}
+		p.InUse, p.Ends = pool.InUse(now)
 		return p
 	})
 }

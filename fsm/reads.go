@@ -98,30 +98,21 @@ func (p page) start() string {
 
 // list returns a page of a table; show converts an entry for the caller.
 func list[V, R any](c *contents, t *table.Table[V], db string, p page, show func(table.Entry[V]) R) []R {
-	place := func(e table.Entry[V]) (uint32, string) { return e.Database, e.Name }
-	return pageOf(c, db, p, t.Ascend, place, show)
-}
-
-// pageOf returns a page of what ascend yields, from a database and a name on, in the order of their places.
-func pageOf[E, R any](
-	c *contents, db string, p page, ascend func(db uint32, name string, yield func(E) bool), place func(E) (uint32, string), show func(E) R,
-) []R {
 	n, ok := c.databases.number(db)
 	limit := min(p.limit, MaxPage)
 	if !ok || limit <= 0 {
 		return nil
 	}
 	var found []R
-	ascend(n, p.start(), func(e E) bool {
-		in, name := place(e)
-		if in != n {
+	t.Ascend(n, p.start(), func(e table.Entry[V]) bool {
+		if e.Database != n {
 			return false
 		}
-		if name > p.after && strings.HasPrefix(name, p.prefix) {
+		if e.Name > p.after && strings.HasPrefix(e.Name, p.prefix) {
 			found = append(found, show(e))
 		}
 		// Names with the prefix are next to each other, from the prefix on.
-		return len(found) < limit && strings.HasPrefix(name, p.prefix)
+		return len(found) < limit && strings.HasPrefix(e.Name, p.prefix)
 	})
 	return found
 }
@@ -196,12 +187,11 @@ func (s *State) Counts() Counts {
 		Series: c.series.byName.Len(), SeriesKeys: c.series.parts,
 		Requests: c.requests.size, Sessions: len(c.sessions.byOrigin),
 	}
-	c.pools.byName.Scan(func(i *poolItem) bool {
+	for i := range c.pools.all {
 		counts.Pools++
 		counts.Workers += i.is.Layout().Workers()
 		counts.WorkersInUse += i.is.Leased()
-		return true
-	})
+	}
 	for _, m := range c.members.byID {
 		if m.GetRemoved() {
 			counts.RemovedMembers++

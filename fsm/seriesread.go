@@ -3,6 +3,7 @@ package fsm
 import (
 	"time"
 
+	"github.com/idnode/idnode/fsm/table"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 )
@@ -31,7 +32,8 @@ func (s *State) SeriesList(db, prefix, after string, limit int) []NamedSeries {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	c := s.contents
-	return pageOf(c, db, page{prefix, after, limit}, c.series.ascend, (*seriesItem).place, namedSeries)
+	show := func(e table.Entry[*seriesItem]) NamedSeries { return namedSeries(e.Value) }
+	return list(c, c.series.byName, db, page{prefix, after, limit}, show)
 }
 
 // ReadSeries calls read with a series, and returns false if it does not exist. Until read returns

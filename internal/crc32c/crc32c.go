@@ -7,10 +7,7 @@ import "hash/crc32"
 var table = crc32.MakeTable(crc32.Castagnoli)
 
 // Sum returns the checksum of the parts one after another.
-func Sum(parts ...[]byte) uint32 { return Update(0, parts...) }
-
-// Update returns the checksum of what sum is of, with the parts behind it.
-func Update(sum uint32, parts ...[]byte) uint32 {
+func Sum(parts ...[]byte) (sum uint32) {
 	for _, p := range parts {
 		sum = crc32.Update(sum, table, p)
 	}
