@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	spb "google.golang.org/genproto/googleapis/rpc/status"
@@ -80,38 +79,55 @@ func (n *node) current() (*flow, error) {
 	return f, nil
 }
 
-var (
-	callOneof  = (*idnodev1.Call)(nil).ProtoReflect().Descriptor().Oneofs().ByName("call")
-	replyOneof = (*idnodev1.Reply)(nil).ProtoReflect().Descriptor().Oneofs().ByName("reply")
-)
-
 // callOf returns req as a call of an Exchange; nil if the method is not one of Exchange's.
 // left is the caller's remaining time, above 0; usual is the time of a try.
-func callOf(left, usual time.Duration, req proto.Message) *idnodev1.Call {
-	m := req.ProtoReflect()
-	for i := range callOneof.Fields().Len() {
-		field := callOneof.Fields().Get(i)
-		if field.Message().FullName() != m.Descriptor().FullName() {
-			continue
-		}
-		call := &idnodev1.Call{}
-		call.ProtoReflect().Set(field, protoreflect.ValueOfMessage(m))
-		// A node has its own bound; the call sets one only if the caller's is shorter.
-		if left < usual/2 {
-			call.Timeout = durationpb.New(left)
-		}
-		return call
+func callOf(left, usual time.Duration, req any) *idnodev1.Call {
+	call := &idnodev1.Call{}
+	switch r := req.(type) {
+	case *idnodev1.GenerateRequest:
+		call.Call = &idnodev1.Call_Generate{Generate: r}
+	case *idnodev1.NextIdentityRequest:
+		call.Call = &idnodev1.Call_NextIdentity{NextIdentity: r}
+	case *idnodev1.SeedIdentityRequest:
+		call.Call = &idnodev1.Call_SeedIdentity{SeedIdentity: r}
+	case *idnodev1.NextRangeRequest:
+		call.Call = &idnodev1.Call_NextRange{NextRange: r}
+	case *idnodev1.ReturnRangeRequest:
+		call.Call = &idnodev1.Call_ReturnRange{ReturnRange: r}
+	case *idnodev1.ClaimRequest:
+		call.Call = &idnodev1.Call_Claim{Claim: r}
+	case *idnodev1.ReleaseRequest:
+		call.Call = &idnodev1.Call_Release{Release: r}
+	default:
+		return nil
 	}
-	return nil
+	// A node has its own bound; the call sets one only if the caller's is shorter.
+	if left < usual/2 {
+		call.Timeout = durationpb.New(left)
+	}
+	return call
 }
 
-// answerOf returns the answer in a reply; nil if there is none.
+// answerOf returns the answer in a reply.
 func answerOf(reply *idnodev1.Reply) any {
-	m := reply.ProtoReflect()
-	if field := m.WhichOneof(replyOneof); field != nil {
-		return m.Get(field).Message().Interface()
+	switch r := reply.GetReply().(type) {
+	case *idnodev1.Reply_Generate:
+		return r.Generate
+	case *idnodev1.Reply_NextIdentity:
+		return r.NextIdentity
+	case *idnodev1.Reply_SeedIdentity:
+		return r.SeedIdentity
+	case *idnodev1.Reply_NextRange:
+		return r.NextRange
+	case *idnodev1.Reply_ReturnRange:
+		return r.ReturnRange
+	case *idnodev1.Reply_Claim:
+		return r.Claim
+	case *idnodev1.Reply_Release:
+		return r.Release
+	default:
+		return nil
 	}
-	return nil
 }
 
 // waiting is a call without a reply.
