@@ -199,11 +199,11 @@ func (w *world) RaftStats() (cluster.RaftStats, bool) {
 	}
 	return *w.stats, true
 }
-func (w *world) Counts() fsm.Counts                { return w.counts }
+func (w *world) Counts() fsm.Counts                 { return w.counts }
 func (w *world) Etags([]byte) *raftlogv1.EtagRecord { return w.etags }
-func (w *world) Last() map[string]uint64           { return w.last }
-func (w *world) Reserved() map[string]uint64       { return map[string]uint64{"shop": 65536} }
-func (w *world) Databases() []string               { return []string{"empty", "shop"} }
+func (w *world) Last() map[string]uint64            { return w.last }
+func (w *world) Reserved() map[string]uint64        { return map[string]uint64{"shop": 65536} }
+func (w *world) Databases() []string                { return []string{"empty", "shop"} }
 
 func (w *world) Identities(db, _, after string, limit int) (page []fsm.NamedIdentity) {
 	for _, i := range w.names {
