@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -58,9 +60,13 @@ func (f *follower) entries(term, previousTerm, first, last uint64) bool {
 	return resp.Success
 }
 
-// snapshot installs a snapshot.
+// snapshot installs a snapshot. The library names it by term, index and millisecond, and a
+// name is taken once, so it comes in a millisecond of its own.
 func (f *follower) snapshot(term, index uint64) {
 	f.t.Helper()
+	for before := time.Now().UnixMilli(); time.Now().UnixMilli() == before; {
+		runtime.Gosched()
+	}
 	servers := []raft.Server{{ID: "leader", Address: "leader"}}
 	req := &raft.InstallSnapshotRequest{
 		RPCHeader: fromLeader, SnapshotVersion: raft.SnapshotVersionMax, Term: term, LastLogIndex: index, LastLogTerm: term, Size: 1,
