@@ -56,6 +56,9 @@ func (g *Gatherer) endOverdue() {
 	enqueuedBefore := g.clock() - g.cfg.CallLimit
 	waiting := g.overdueWaiting(enqueuedBefore)
 	inFlight := g.sender.overdue(enqueuedBefore)
+	if g.closing {
+		g.work.Signal()
+	}
 	g.mu.Unlock()
 	g.fail(waiting, outcome.NewNotApplied(outcome.Deadline, nil))
 	g.fail(inFlight, outcome.NewUnknown(outcome.Deadline, nil))

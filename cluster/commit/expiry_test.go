@@ -104,3 +104,18 @@ func TestAnAnswerThatCameDuringAPauseCounts(t *testing.T) {
 		wantOK(t, <-due, "due")
 	})
 }
+
+func TestCloseEndsWithTheLastOverdueCaller(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newLeaderlessRig(t, expiring)
+		start := time.Now()
+		c := r.propose(bg, "x")
+		r.g.Close(bg)
+		if d := time.Since(start); d > limit+limit/expirySteps {
+			t.Errorf("closed after %v", d)
+		}
+		a := <-c
+		want(t, a.err, outcome.NotApplied, outcome.Deadline)
+		wantAfter(t, a, start)
+	})
+}

@@ -1,8 +1,8 @@
 package commit
 
 // Session numbers the groups of one session, of which one is in flight at a time. It is a
-// comparable value, without lock, clock or network: the Gatherer's lock guards the session in
-// use, and an exploration copies sessions into each world.
+// comparable value, without lock, clock or network: the group sender alone uses it, and an
+// exploration copies sessions into each world.
 //
 // Invariant: next only rises, so that a sequence number never names two groups.
 type Session struct {
