@@ -31,9 +31,6 @@ func (s *ClusterCheck) Begin() <-chan struct{} {
 	return s.judged
 }
 
-// Confirmed reports whether the node is of its callers' cluster for certain.
-func (s *ClusterCheck) Confirmed() bool { return s.isConfirmed.Load() }
-
 func (s *ClusterCheck) Warnings() []string {
 	if w := s.warned.Load(); w != nil {
 		return *w

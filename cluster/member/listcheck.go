@@ -197,7 +197,7 @@ func (c ListCheck) allForeign() bool {
 // otherCluster returns an error if all nodes have been another cluster's since the given
 // time; zero means that they are not. A confirmed node never ends.
 func (c ListCheck) otherCluster(since time.Time) error {
-	if since.IsZero() || c.State.Confirmed() {
+	if since.IsZero() || c.State.isConfirmed.Load() {
 		return nil
 	}
 	foreign := c.foreign()
