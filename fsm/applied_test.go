@@ -63,5 +63,8 @@ func TestWaitAppliedGivesUpWithItsContext(t *testing.T) {
 		if err := s.WaitApplied(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("got %v", err)
 		}
+		if len(s.applied.waiting) != 0 {
+			t.Fatal("it is still waiting")
+		}
 	})
 }

@@ -26,12 +26,12 @@ type Snapshot struct {
 }
 
 // records are those of a part of the state, as it was at one log index. A record is valid until the next
-// one is asked for.
+// one is asked for, and one goroutine at a time asks for them.
 type records = iter.Seq[*raftlogv1.SnapshotRecord]
 
 // Snapshot returns the state as it is now. It takes some microseconds, whatever the size
-// of the state, but for one for each some hundred thousand numbers of series, for each few
-// pools of workers, and for each few principals with request ids. It may be called from any goroutine.
+// of the state, but for one for each few series, pools of workers, and principals with request
+// ids. It may be called from any goroutine.
 func (s *State) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()

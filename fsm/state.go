@@ -54,7 +54,7 @@ type State struct {
 	mu       sync.RWMutex
 	contents *contents
 
-	applied *applied
+	applied applied
 
 	// roles are those of contents.
 	roles atomic.Pointer[roleStore]
@@ -68,7 +68,7 @@ func New(cfg Config) *State {
 	if cfg.MaxFormat == 0 {
 		cfg.MaxFormat = raftlog.FormatVersion
 	}
-	s := &State{cfg: cfg, applied: newApplied()}
+	s := &State{cfg: cfg}
 	s.use(newContents())
 	return s
 }
