@@ -119,8 +119,18 @@ func (c *scope) given() []string { return c.values[c.period:] }
 
 // before orders scopes by the values of callers, and then by time.
 func (c *scope) before(d *scope) bool {
-	folded := func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
-	return cmp.Or(slices.CompareFunc(c.given(), d.given(), folded), cmp.Compare(c.begins, d.begins)) < 0
+	return cmp.Or(slices.CompareFunc(c.given(), d.given(), compareFolded), cmp.Compare(c.begins, d.begins)) < 0
+}
+
+// compareFolded orders values as their folded forms: they have ASCII letters and digits, of which
+// digits have the bit of small letters too.
+func compareFolded(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if c := cmp.Compare(a[i]|0x20, b[i]|0x20); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a), len(b))
 }
 
 // ScopeName joins values, none of which has a slash. A scope's spellings have one name.

@@ -79,11 +79,12 @@ func (s *Series) Take(now int64, m *raftlogv1.SeriesTake) ([]*raftlogv1.SeriesNu
 	return numbers, nil
 }
 
-// Begins returns the scope that a request begins, if it begins one.
+// Begins returns the scope that a request begins, if it begins one. The only scope of a series
+// whose numbers have no parts before them is no name.
 func (s *Series) Begins(now int64, m *raftlogv1.SeriesTake) (scopes [][]string) {
 	date, _ := datesOf(now, m)
 	values, err := s.format.Scope(date, m.GetValues())
-	if err != nil || s.scopes.lookUp(values) != nil {
+	if err != nil || len(values) == 0 || s.scopes.lookUp(values) != nil {
 		return nil
 	}
 	v := s.At(now)

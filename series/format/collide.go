@@ -15,11 +15,6 @@ type reading struct {
 	first        byte
 }
 
-// number returns a number that no other reading has.
-func (r reading) number() uint32 {
-	return uint32(r.part+1)<<16 | uint32(r.length)<<8 | uint32(r.first)
-}
-
 // pair is two ways to read the same bytes.
 type pair struct {
 	one, other reading
@@ -27,14 +22,44 @@ type pair struct {
 	differ bool
 }
 
-// number returns a number that no other pair has. Two ways that change places are the same.
-func (p pair) number() uint64 {
-	one, other := p.one.number(), p.other.number()
-	n := uint64(min(one, other))<<32 | uint64(max(one, other))
-	if p.differ {
-		return ^n
+// places gives readings and pairs of them their places in tables.
+type places struct {
+	// before is, by part, the place of a reading that has taken nothing of it.
+	before []int
+	// readings is how many places there are for readings: one for the start, one for each byte
+	// of the longest text, and others for a number with a leading zero.
+	readings int
+}
+
+func (f *Format) places() places {
+	p := places{readings: 1}
+	for i := range f.parts {
+		p.before = append(p.before, p.readings-1)
+		p.readings += f.parts[i].most
 	}
-	return n
+	p.readings += MaxDigits
+	return p
+}
+
+func (p places) of(r reading) int {
+	switch {
+	case r.part < 0:
+		return 0
+	case r.first == '0':
+		return p.readings - int(r.length)
+	default:
+		return p.before[r.part] + int(r.length)
+	}
+}
+
+// ofPair returns the place of a pair. Two ways that change places are the same.
+func (p places) ofPair(two pair) int {
+	one, other := p.of(two.one), p.of(two.other)
+	place := 2 * (min(one, other)*p.readings + max(one, other))
+	if two.differ {
+		place++
+	}
+	return place
 }
 
 // step is how a pair was reached first: by a byte from another step.
@@ -72,7 +97,8 @@ func (f *Format) folded() *Format {
 // comes first, because it is a month, a day and a week where it is repeated.
 func (f *Format) search(spelled *Format) error {
 	start := reading{part: -1}
-	reached, steps := map[uint64]bool{}, []step{{pair: pair{one: start, other: start}}}
+	places, steps := f.places(), []step{{pair: pair{one: start, other: start}}}
+	reached := make([]bool, 2*places.readings*places.readings)
 	var ones, others []reading
 	for i := 0; i < len(steps); i++ {
 		at := steps[i].pair
@@ -84,8 +110,8 @@ func (f *Format) search(spelled *Format) error {
 			for _, one := range ones {
 				for _, other := range others {
 					next := pair{one, other, at.differ || one != other}
-					if number := next.number(); !reached[number] {
-						reached[number] = true
+					if place := places.ofPair(next); !reached[place] {
+						reached[place] = true
 						steps = append(steps, step{next, c, uint16(i)})
 					}
 				}

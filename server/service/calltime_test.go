@@ -27,6 +27,16 @@ func (h hanging) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte,
 	panic("not asked here")
 }
 
+// bounded fails the test if a read has no end: only the Proposer ends by itself.
+type bounded struct{ t *testing.T }
+
+func (b bounded) Linearize(ctx context.Context) error {
+	if _, ok := ctx.Deadline(); !ok {
+		b.t.Error("a read without an end")
+	}
+	return nil
+}
+
 // TestReadsEndInTime, whatever their callers allow.
 func TestReadsEndInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -64,7 +74,7 @@ func TestReadsEndInTime(t *testing.T) {
 // has one time for all.
 func TestAProposalNeedsNoTimer(t *testing.T) {
 	h := hanging{asked: make(chan context.Context, 1)}
-	n, callers := newNode(t, newWorld(t), func(c *Config) { c.Proposer = h }), t.Context()
+	n, callers := newNode(t, newWorld(t), func(c *Config) { c.Proposer, c.Linearizer = h, bounded{t} }), t.Context()
 	for name, tt := range map[string]struct {
 		call  func() error
 		timed bool
@@ -81,8 +91,20 @@ func TestAProposalNeedsNoTimer(t *testing.T) {
 			_, err := n.NextRange(callers, &idnodev1.NextRangeRequest{Tag: "users"})
 			return err
 		}},
+		"returned range": {call: func() error {
+			_, err := n.ReturnRange(callers, &idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 9, Last: 3, WithoutToken: true})
+			return err
+		}},
+		"range returned by its last number": {call: func() error {
+			_, err := n.ReturnRangeByHigh(callers, &idnodev1.ReturnRangeRequest{Tag: "users", High: 9, Last: 3})
+			return err
+		}},
 		"claim": {call: func() error {
 			_, err := n.Claim(callers, &idnodev1.ClaimRequest{Id: "users/1"})
+			return err
+		}},
+		"released claim": {call: func() error {
+			_, err := n.Release(callers, &idnodev1.ReleaseRequest{Id: "users/1"})
 			return err
 		}},
 		"worker": {timed: true, call: func() error {

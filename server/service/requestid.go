@@ -89,17 +89,15 @@ func (b base) accept(id *idnodev1.RequestId, values int64, database string, f fu
 	case len(id.GetId()) > MaxRequestIDBytes:
 		return nil, invalid(ReasonInvalidRequestID, "request_id",
 			"the request id has %d bytes, more than %d", len(id.GetId()), MaxRequestIDBytes)
+	case id.RetrySince == nil && !b.caughtUp():
+		// Applied request ids may be forgotten already: the state would refuse a call that was
+		// never tried. Waiting would make a first try look newer.
+		return nil, behind()
 	}
 	key := &op.RequestKey{
 		Key: hashRequestID(database, id.GetId()), Fingerprint: f().sum(), Retry: id.RetrySince != nil, Since: id.GetRetrySince(),
 	}
-	switch {
-	case key.Retry:
-	case !b.caughtUp():
-		// Applied request ids may be forgotten already: the state would refuse a call that was
-		// never tried. Waiting would make a first try look newer.
-		return nil, behind()
-	default:
+	if !key.Retry {
 		key.Since = b.state.AppliedIndex()
 	}
 	return key, nil

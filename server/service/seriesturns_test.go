@@ -215,3 +215,23 @@ func TestKeysAndScopesAreNewNames(t *testing.T) {
 		t.Errorf("another caller: %v", err)
 	}
 }
+
+// TestTheOnlyScopeIsNoNewName: a series whose numbers have no parts before them has one scope
+// from the beginning, so its first document is one new name.
+func TestTheOnlyScopeIsNoNewName(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	if _, err := n.DefineSeries(t.Context(), &idnodev1.DefineSeriesRequest{
+		Name: "plain", Definition: definitionMessage(series.Definition{Format: "{number}"}),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	limits(t, n, rights.Limit{Principals: []string{"shop"}, NewNamesPerHour: 1})
+	take := func(key string) error {
+		_, err := n.TakeNumbers(as("shop"), &idnodev1.TakeNumbersRequest{Series: "plain", Keys: []string{key}})
+		return err
+	}
+	if err := take("a"); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, take("b"), ResourceExhausted, ReasonRateLimited, "")
+}
