@@ -6,7 +6,8 @@ import (
 	"github.com/idnode/idnode/cluster/commit"
 )
 
-// Events are callbacks for metrics. They run where the work is done and must be quick.
+// Events are callbacks for metrics. They run where the work is done and must be quick. Wrote and
+// SnapshotWritten may be nil.
 type Events struct {
 	Groups  commit.Events
 	Entries commit.BatcherEvents

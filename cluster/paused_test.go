@@ -61,7 +61,7 @@ func TestReadAtPausedLeader(t *testing.T) {
 		s.open(func(c *cluster.Config) {
 			c.PeerList = n.peers
 			if s == paused {
-				c.Heartbeat = 2 * time.Second
+				c.Heartbeat = 2500 * time.Millisecond // A lease of 2 s.
 				c.Network = wrappedTCP(func(conn net.Conn) net.Conn { return plugged{s.link.wrap(conn), &plugs} })
 			}
 		})

@@ -19,6 +19,10 @@ func KeepIn(dir string) error {
 	if err != nil {
 		return err
 	}
+	owner, err := statOf(dir)
+	if err != nil || int(owner.Uid) == os.Geteuid() {
+		return err
+	}
 	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err

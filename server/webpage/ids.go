@@ -24,7 +24,7 @@ func (p *Page) etags(r *http.Request) (any, error) {
 	return struct {
 		Etags []service.OwnEtag `json:"etags"`
 		Next  string            `json:"nextPageToken"`
-	}{append([]service.OwnEtag{}, res.Items...), res.NextPageToken}, err
+	}{res.Items, res.NextPageToken}, err
 }
 
 type strategy struct {
