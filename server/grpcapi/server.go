@@ -55,6 +55,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Observer learns of every call.
 	Observer Observer
+	// ClusterID is the node's cluster; nil lets every call in.
+	ClusterID service.ClusterID
 	// StartSpan, if set, begins the span of a call of an Exchange that names its caller's span.
 	StartSpan StartSpan
 	// Options are added to those the server has by itself.
@@ -80,7 +82,7 @@ func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.
 		exchanges: newExchanges(maxExchangeCalls, exchangesShare(svc.MaxInFlight())),
 	}
 	server := &Server{
-		Server: grpc.NewServer(append(options(creds, log, svc.MaxInFlight()), cfg.Options...)...),
+		Server: grpc.NewServer(append(options(creds, log, svc.MaxInFlight(), cfg.ClusterID), cfg.Options...)...),
 		public: all, unary: map[string]grpc.MethodDesc{}, log: log,
 	}
 	public := publicServices{server}
@@ -96,7 +98,8 @@ func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.
 
 // options leaves two things at gRPC's own choice on purpose: a goroutine per
 // stream (NumStreamWorkers 0) and 32 KiB buffers.
-func options(creds credentials.TransportCredentials, log *requestLog, maxInFlight int) []grpc.ServerOption {
+func options(creds credentials.TransportCredentials, log *requestLog, maxInFlight int, id service.ClusterID) []grpc.ServerOption {
+	own := ownCluster{id, log}
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec()),
 		refuseCompressed(),
@@ -110,8 +113,8 @@ func options(creds credentials.TransportCredentials, log *requestLog, maxInFligh
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinTime, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
-		grpc.ChainUnaryInterceptor(log.unary),
-		grpc.ChainStreamInterceptor(log.stream),
+		grpc.ChainUnaryInterceptor(log.unary, own.unary),
+		grpc.ChainStreamInterceptor(log.stream, own.stream),
 	}
 	if creds != nil {
 		options = append(options, grpc.Creds(creds))

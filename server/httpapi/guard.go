@@ -35,6 +35,14 @@ func (g *guard) fail(w http.ResponseWriter, r *http.Request, err *service.Error,
 	}
 }
 
+// refuse is fail for an error of the service, which is counted.
+func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err *service.Error) {
+	if g.cfg.Refused != nil {
+		g.cfg.Refused(err.Reason, 1)
+	}
+	g.fail(w, r, err, failureOf(err))
+}
+
 // ownOrigin refuses what a page of another origin makes a browser send, if it
 // changes anything. One of RavenDB's calls does although it is a GET, which a
 // browser sends for a mere picture, and without TLS with nothing that says so.
@@ -90,6 +98,11 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.TLS != nil {
 		w.Header().Set("Strict-Transport-Security", strictTransport)
 	}
+	if g.cfg.ClusterID != nil {
+		if id := g.cfg.ClusterID(); id != "" {
+			w.Header().Set(service.ClusterIDHeader, id)
+		}
+	}
 	response := &loggedResponse{ResponseWriter: w}
 	start := time.Now()
 	defer g.done(r, response, start)
@@ -100,13 +113,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	end, ok := begin(response.held, r)
 	if !ok {
 		response.held = nil
-		if g.cfg.Refused != nil {
-			g.cfg.Refused(service.ErrOverloaded.Reason, 1)
-		}
-		g.fail(response, r, service.ErrOverloaded, failureOf(service.ErrOverloaded))
+		g.refuse(response, r, service.ErrOverloaded)
 		return
 	}
 	defer end()
+	if err := g.cfg.ClusterID.Check(r.Header.Values(service.ClusterIDHeader)); err != nil {
+		g.refuse(response, r, service.ErrorOf(err))
+		return
+	}
 	if r.ContentLength > maxBodyBytes {
 		message := fmt.Sprintf("the body has more than %s", bytesize.Size(maxBodyBytes))
 		g.fail(response, r, &service.Error{Code: service.ResourceExhausted, Reason: service.ReasonQuota, Message: message},

@@ -51,6 +51,8 @@ type Config struct {
 	Principal func(tls.ConnectionState) string
 	// Accepts says whether the certificate of a connection is good still; nil for all.
 	Accepts func(tls.ConnectionState) bool
+	// ClusterID is the node's cluster, which each answer names; nil names none, and lets every call in.
+	ClusterID service.ClusterID
 	// Logger gets the log of requests.
 	Logger *slog.Logger
 	// Refused reports each call that does not come to the service, by its reason; nil for a bare server

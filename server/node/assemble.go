@@ -234,7 +234,7 @@ func (n *Node) openServer() {
 	creds = n.callers.grpc.Credentials(creds)
 	peers := peer.NewServer(peerSide{n.cluster.PeerSide(), n.service}, authorize, n.opts.Tracing.Peer())
 	n.server = grpcapi.NewServer(grpcapi.Config{
-		Logger: n.log, Observer: n.metrics, StartSpan: n.opts.Tracing.Exchange(),
+		Logger: n.log, Observer: n.metrics, ClusterID: n.clusterID, StartSpan: n.opts.Tracing.Exchange(),
 		Options: append(n.opts.Tracing.ServerOptions(), grpc.ChainUnaryInterceptor(peers.Unary), grpc.ChainStreamInterceptor(peers.Stream)),
 	}, creds, n.service, n.readiness.health)
 	peers.Register(n.server)

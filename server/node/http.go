@@ -76,7 +76,7 @@ func (n *Node) openHTTP() (err error) {
 }
 
 func (n *Node) httpConfig() httpapi.Config {
-	cfg := httpapi.Config{WriteTimeout: n.cfg.CallTimeout + answerTime, Logger: n.log}
+	cfg := httpapi.Config{WriteTimeout: n.cfg.CallTimeout + answerTime, ClusterID: n.clusterID, Logger: n.log}
 	cfg.ConnState, cfg.Held = n.callers.countHTTP()
 	if n.certs != nil {
 		cfg.TLS, cfg.Principal, cfg.Accepts = n.certs.Server("h2", "http/1.1"), tlsconf.Principal, n.certs.Accepts

@@ -85,6 +85,7 @@ const (
 	ReasonLosesQuorum       = "LOSES_QUORUM"
 	ReasonMemberUnreachable = "MEMBER_UNREACHABLE"
 	ReasonNotFormed         = "NOT_FORMED"
+	ReasonOtherCluster      = "OTHER_CLUSTER"
 	ReasonFormatUnsupported = "FORMAT_UNSUPPORTED"
 	// These are of series of document numbers.
 	ReasonSeriesSuspended    = "SERIES_SUSPENDED"

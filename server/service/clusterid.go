@@ -1,0 +1,32 @@
+package service
+
+import "fmt"
+
+// ClusterIDHeader names a cluster in HTTP requests and in each HTTP answer, and in gRPC metadata: the
+// id as GetStatus shows it.
+const ClusterIDHeader = "Idnode-Cluster-Id"
+
+// ClusterID returns the id of the node's cluster, "" before the cluster is formed. It is called for
+// each call that names one. Nil checks nothing.
+type ClusterID func() string
+
+// Check refuses a call that names another cluster, before anything happens. named are the values of
+// its header, often none.
+func (c ClusterID) Check(named []string) error {
+	if c == nil || len(named) == 0 {
+		return nil
+	}
+	own := c()
+	if own == "" {
+		return unavailable(ReasonStarting, "the node does not know its cluster yet", retryStarting, nil)
+	}
+	for _, id := range named {
+		if id != own {
+			return &Error{
+				Code: FailedPrecondition, Reason: ReasonOtherCluster,
+				Message: fmt.Sprintf("the node belongs to cluster %s, and the call is for cluster %.32q", own, id),
+			}
+		}
+	}
+	return nil
+}
