@@ -414,6 +414,8 @@ func (p *pageTest) changesDatabase() {
 	p.keys(kb.Enter)
 	p.sees("tbody", "only-shop")
 	p.gone("tr[data-name=invoices]")
+	p.open("identities?database=none")
+	p.sees(".note", "No such database: none.")
 	p.open("hilo?database=shop")
 	p.sees("tr[data-name=orders]", "32")
 	p.open("databases")
@@ -442,6 +444,10 @@ func (p *pageTest) seesRates() {
 		))
 	}
 	p.until("a history", `document.querySelector("[data-strategy=identity] .line").getAttribute("d").split("L").length > 12`)
+	p.until("the value under the pointer", `(svg => (svg.dispatchEvent(new PointerEvent("pointermove", { clientX: svg.getBoundingClientRect().right - 5 })),
+		/^\d\d:\d\d:\d\d: [\d.,]+$/.test(svg.parentElement.querySelector(".ends span").innerText)))(document.querySelector("[data-strategy=identity] svg"))`)
+	p.until("the peak", `(svg => (svg.dispatchEvent(new PointerEvent("pointerleave")),
+		svg.parentElement.querySelector(".ends span").innerText.startsWith("peak")))(document.querySelector("[data-strategy=identity] svg"))`)
 	p.shot("rates")
 	p.picture("page", 1200, 1290)
 	p.click("[data-past=true]")

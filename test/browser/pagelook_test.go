@@ -116,15 +116,23 @@ func (p *pageTest) isLegible() {
 // outside lists what is cut off at the side, or reaches out of what it is in.
 const outside = `[...document.querySelectorAll("body *")].filter(e => {
 	const box = e.getBoundingClientRect();
-	return e.checkVisibility() && box.width > 1 && box.right > innerWidth + 1 && !e.closest("#views, .unseen, .skip");
+	return e.checkVisibility() && box.width > 1 && box.right > innerWidth + 1 && !e.closest(".unseen, .skip");
 }).map(e => e.outerHTML.slice(0, 120)).join("\n")`
+
+// tall lists buttons whose text stands in a column, and rows that push others away. Rows that are
+// cards, on a small screen, and those of a name that is longer than any line, may be higher.
+var tall = fmt.Sprintf(`[...document.querySelectorAll("button, tbody tr")].filter(e => {
+	const row = e.tagName === "TR";
+	if (row && (getComputedStyle(e).display !== "table-row" || %q.includes(e.dataset.name))) return false;
+	return e.checkVisibility() && e.getBoundingClientRect().height > (row ? 120 : 60);
+}).map(e => e.getBoundingClientRect().height + " " + e.outerHTML.slice(0, 120)).join("\n")`, strings.Join(oddNames, " "))
 
 // fitsWidths: nothing is cut off or has to be pushed aside, in the light and in the
 // dark, from a phone to a wide screen.
 func (p *pageTest) fitsWidths() {
 	defer p.size(1200, 900)
 	defer p.colours("light")
-	for _, width := range []int64{360, 400, 1100, 1600} {
+	for _, width := range []int64{360, 700, 1280, 1920} {
 		p.size(width, 800)
 		for _, scheme := range []string{"light", "dark"} {
 			p.colours(scheme)
@@ -136,6 +144,9 @@ func (p *pageTest) fitsWidths() {
 				}
 				if out := ask[string](p.browser, outside); out != "" {
 					p.t.Errorf("%s on %d: outside:\n%s", view, width, out)
+				}
+				if high := ask[string](p.browser, tall); high != "" {
+					p.t.Errorf("%s on %d: too high:\n%s", view, width, high)
 				}
 				p.shot(fmt.Sprintf("%s-%d-%s", scheme, width, strings.SplitN(view, "?", 2)[0]))
 			}

@@ -183,6 +183,8 @@ func (p *pageTest) operates() {
 	p.sees("[data-about=settings]", "max-identities")
 	p.sees("[data-about=roles] .note", "There are none")
 	p.sees(".lead", "You are known by no certificate.")
+	p.sees(".operate .warning", "Everybody who reaches this port")
+	p.sees("tr[data-name=max-name-bytes-total]", "1 GiB")
 	p.shot("operate")
 	p.changesSetting()
 	dir := p.t.TempDir()

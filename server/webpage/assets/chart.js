@@ -27,12 +27,28 @@ export function chart({ key, title, note, unit, text }) {
     el("h3", {}, title), el("p", { class: "hint" }, note), el("p", { class: "now" }, now, ` ${unit}`),
     picture, el("p", { class: "hint axis", "aria-hidden": "true" }, ...ticks), el("p", { class: "hint ends" }, peak, total),
   );
+  // pointed writes the value under the pointer, or the peak if there is none.
+  let drawn, pointer;
+  const pointed = () => {
+    const { from, to, seen, began, highest, seconds } = drawn ?? { seen: [] };
+    const at = from + pointer * (to - from);
+    const near = pointer !== undefined && seen.reduce((a, b) => Math.abs(b.at - at) < Math.abs(a.at - at) ? b : a, seen[0] ?? false);
+    write(peak, near ? `${clock(began + near.at, seconds)}: ${text(near.value)}` : drawn ? `peak ${text(highest)}` : "");
+  };
+  picture.addEventListener("pointermove", (event) => {
+    pointer = event.offsetX / picture.clientWidth;
+    pointed();
+  });
+  picture.addEventListener("pointerleave", () => {
+    pointer = undefined;
+    pointed();
+  });
   // update draws points, each with the time at which it ends, in milliseconds of the node, from
   // one time to another; each is how long a point is for. A line breaks where the next point is
   // more than step away. began is the time of 0 by the viewer's clock.
   const update = ({ points, from, to, step, each, events, began, newest, sum }) => {
     const seen = points.filter(({ at }) => at >= from);
-    const highest = Math.max(0, ...seen.map(({ value }) => value));
+    const highest = Math.max(0, newest ?? 0, ...seen.map(({ value }) => value));
     const x = (at) => Math.max(0, (at - from) / (to - from) * width);
     const y = (value) => height - value / (highest || 1) * (height - 3);
     const paths = runs(seen, step).map((run) => {
@@ -44,9 +60,10 @@ export function chart({ key, title, note, unit, text }) {
     area.setAttribute("d", paths.map(([, path]) => path).join(""));
     lines.replaceChildren(...events.filter(({ at }) => at >= from).slice(-most).map((event) => mark(event, x(event.at), began)));
     write(now, text(newest ?? 0));
-    write(peak, `peak ${text(highest)}`);
     write(total, sum ?? "");
     const seconds = to - from < 600_000;
+    drawn = { from, to, seen, began, highest, seconds };
+    pointed();
     [from, (from + to) / 2, to].forEach((at, i) => write(ticks[i], clock(began + at, seconds)));
     picture.setAttribute("aria-label", `${title}: ${text(newest ?? 0)} ${unit} now, at most ${text(highest)} since ${clock(began + from, seconds)}`);
   };

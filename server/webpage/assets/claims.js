@@ -8,7 +8,7 @@ import { list } from "./list.js";
 
 export function claims(database) {
   const all = list({
-    call: (query) => ofIds("ListClaims", { database, ...query }), items: ({ ids }) => ids.map((name) => ({ name })), noun: "Id", label: `Claimed ids of the database ${database}`, columns: [],
+    call: (query) => ofIds("ListClaims", query), database, items: ({ ids }) => ids.map((name) => ({ name })), noun: "Id", label: `Claimed ids of the database ${database}`, columns: [],
     actions: [{ text: "Release", needs: ["claims"], class: "danger quiet", run: (item) => release(database, item.name, all.refresh) }],
     tools: [{ text: "Claim an id", needs: ["claims"], run: () => claim(database, all.refresh) }],
     empty: "Nothing is claimed.",

@@ -63,6 +63,9 @@ export function keyed(parent, make) {
   };
 }
 
+// code is a command, or what is typed of one.
+export const code = (text) => el("code", {}, text);
+
 // button is one that does no more than what it says.
 export function button(text, click, properties = {}) {
   return el("button", { type: "button", click, ...properties }, text);

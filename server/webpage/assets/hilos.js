@@ -9,7 +9,7 @@ import { integer, number } from "./text.js";
 
 export function hilos(database) {
   const all = list({
-    call: (query) => ofIds("ListHiLo", { database, ...query }), items: ({ hilos }) => hilos.map(({ tag, max }) => ({ name: tag, max })), noun: "Tag", label: `HiLo counters of the database ${database}`,
+    call: (query) => ofIds("ListHiLo", query), database, items: ({ hilos }) => hilos.map(({ tag, max }) => ({ name: tag, max })), noun: "Tag", label: `HiLo counters of the database ${database}`,
     columns: [{ head: "Max", key: "max", text: (item) => number(item.max) }],
     actions: [{ text: "Raise", needs: ["seed"], run: (item) => raise(database, item, all.refresh) }],
     tools: [{ text: "Start a counter", needs: ["seed"], run: () => raise(database, undefined, all.refresh) }],

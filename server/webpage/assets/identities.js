@@ -9,7 +9,7 @@ import { integer, number } from "./text.js";
 
 export function identities(database) {
   const all = list({
-    call: (query) => ofIds("ListIdentities", { database, ...query }), items: ({ identities }) => identities, noun: "Identity", label: `Identities of the database ${database}`,
+    call: (query) => ofIds("ListIdentities", query), database, items: ({ identities }) => identities, noun: "Identity", label: `Identities of the database ${database}`,
     columns: [{ head: "Last used", key: "value", text: (item) => number(item.value) }],
     actions: [
       { text: "Seed", needs: ["seed"], run: (item) => seed(database, item, all.refresh) },

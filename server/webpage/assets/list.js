@@ -1,7 +1,7 @@
 // A list of names that can be filtered and paged. It is looked at again every
 // other second, from what this node knows by itself.
 
-import { Failure, known } from "./api.js";
+import { Failure, known, ofCluster } from "./api.js";
 import { copyButton } from "./copy.js";
 import { button, el, field, keyed, write } from "./dom.js";
 import { explain } from "./dialog.js";
@@ -13,30 +13,40 @@ const size = 20;
 // longest is how long a list may be in another order than that of names.
 const longest = 10_000;
 
+// used says whether the cluster knows a database; default is always there.
+async function used(database) {
+  if (database === "default") {
+    return true;
+  }
+  const { databases } = await ofCluster("ListDatabases", { ...known, prefix: database, pageSize: 1 });
+  return databases[0]?.toLowerCase() === database.toLowerCase();
+}
+
 // list shows what a call lists, which takes a query as the lists of the public API do; items
 // are those in its answer, each with a name. columns are those after the name: each has its key
 // in the items, if they can be sorted by that number, and what makes a cell's text of an item.
 // actions are what can be done with an item, tools what can be done without one: each has a
 // text, the rights that it takes, and what does it; one that reads only takes no quorum, and
-// one that not every item allows says why. lead says what is listed.
-export function list({ call, items: itemsOf, noun, label, columns, actions = [], tools = [], empty, lead }) {
+// one that not every item allows says why. lead says what is listed, of which database if it is
+// of one.
+export function list({ call, database, items: itemsOf, noun, label, columns, actions = [], tools = [], empty, lead }) {
   const filter = field("Filter", { type: "search", placeholder: "begins with …", maxlength: "2025", class: "filter" });
   const body = el("tbody");
   const rows = keyed(body, (item) => row(item, columns, actions));
   const begin = tools.map((tool) => button(tool.text, tool.run, { class: "main" }));
-  const note = el("p", { class: "note", role: "status" });
+  const note = el("p", { class: "note", role: "status" }, "Loading …");
   const back = button("Previous", () => turn(-1));
   const on = button("Next", () => turn(1));
   const where = el("span", { class: "hint", "aria-live": "polite" });
   const head = heads([
-    { head: noun, key: "name" }, ...columns.map((c) => ({ head: c.head, key: c.key, class: "number" })),
+    { head: noun, key: "name" }, ...columns.map((c) => ({ head: c.head, key: c.key, class: c.key && "number" })),
     { head: "What to do", unseen: true, class: "do" },
   ], (key, descending) => {
     order = { key, descending };
     again();
   });
-  const table = el("table", { class: "rows" }, el("caption", { class: "unseen" }, label), head, body);
-  const pager = el("nav", { class: "pager", "aria-label": "Pages" }, back, where, on);
+  const table = el("table", { class: "rows", hidden: true }, el("caption", { class: "unseen" }, label), head, body);
+  const pager = el("nav", { class: "pager", "aria-label": "Pages", hidden: true }, back, where, on);
   const element = el(
     "div", {}, el("p", { class: "lead" }, lead),
     el(
@@ -93,8 +103,9 @@ export function list({ call, items: itemsOf, noun, label, columns, actions = [],
   // page is one as the API has it, or of the whole list in another order.
   async function page(query, dated) {
     if (order.key === "name" && !order.descending) {
-      const answer = await call({ ...query, pageSize: size, pageToken: tokens.at(-1) });
-      return { items: itemsOf(answer), next: answer.nextPageToken };
+      const answer = await call({ ...(database && { database }), ...query, pageSize: size, pageToken: tokens.at(-1) });
+      const items = itemsOf(answer);
+      return { items, next: answer.nextPageToken, unused: !items.length && database && !(await used(database)) };
     }
     const [all, begin] = [await sorted(query, dated), Number(tokens.at(-1))];
     return { items: all.slice(begin, begin + size), next: begin + size < all.length ? String(begin + size) : "" };
@@ -103,7 +114,7 @@ export function list({ call, items: itemsOf, noun, label, columns, actions = [],
   // sorted is the whole list in its order, or nothing once nobody asks for it any more.
   async function sorted(query, dated) {
     const all = [];
-    let next = { ...query, pageSize: 1000 };
+    let next = { ...(database && { database }), ...query, pageSize: 1000 };
     while (next && !dated()) {
       const answer = await call(next);
       all.push(...itemsOf(answer));
@@ -134,7 +145,8 @@ export function list({ call, items: itemsOf, noun, label, columns, actions = [],
     pager.hidden = back.disabled && on.disabled;
     table.hidden = !answer.items.length;
     write(where, `Page ${tokens.length}`);
-    write(note, answer.items.length ? "" : filter.input.value ? "Nothing begins with that." : empty);
+    write(note, answer.items.length ? "" : answer.unused ? `No such database: ${database}. Its first id makes it.`
+      : filter.input.value ? "Nothing begins with that." : empty);
   }
 
   // turn goes on or back by pages. The token of the next page belongs to the newest
@@ -184,7 +196,7 @@ export function list({ call, items: itemsOf, noun, label, columns, actions = [],
 }
 
 function row(item, columns, actions) {
-  const cells = columns.map((column) => el("td", { class: "number", "data-head": column.head }));
+  const cells = columns.map((column) => el("td", { class: column.key && "number", "data-head": column.head }));
   let newest = item;
   const buttons = actions.map((action) =>
     button(action.text, () => action.run(newest), { class: action.class, "aria-label": `${action.text} ${item.name}` }));

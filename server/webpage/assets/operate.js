@@ -2,7 +2,7 @@
 
 import { download, known, ofCluster } from "./api.js";
 import { ask, explain, say } from "./dialog.js";
-import { button, el, field, write } from "./dom.js";
+import { button, code, el, field, write } from "./dom.js";
 import { hold, judged, obstacle } from "./gate.js";
 import { live, repeat } from "./live.js";
 import { heads } from "./sort.js";
@@ -13,13 +13,15 @@ const pause = 10_000;
 
 export function operate() {
   const who = el("p", { class: "lead" });
+  const open = el("p", { class: "warning", hidden: true }, "Everybody who reaches this port may read, change and delete everything. With TLS and roles only those may to whom you give the right.");
   const backup = backups();
-  const settings = section("Settings", "ListSettings", "Limits that the whole cluster shares. A change counts at once, on all nodes.", settingsTable);
-  const roles = section("Roles", "GetRoles", "Roles and their rights: idnode cluster set-roles changes them.", rolesTable);
-  const element = el("div", { class: "operate" }, who, backup.element, settings.element, roles.element);
+  const settings = section("Settings", "ListSettings", ["Limits that the whole cluster shares. A change counts at once, on all nodes."], settingsTable);
+  const roles = section("Roles", "GetRoles", ["Roles and their rights: ", code("idnode cluster set-roles"), " changes them."], rolesTable);
+  const element = el("div", { class: "operate" }, who, open, backup.element, settings.element, roles.element);
   const update = ({ overview: o }) => {
     write(who, `You are ${o.you.name ? o.you.name : "known by no certificate"}. ` +
       (o.you.cluster ? `On the cluster as a whole you have the rights ${o.you.cluster.replaceAll(",", ", ")}.` : "On the cluster as a whole you have no right."));
+    open.hidden = Boolean(o.you.name) || !o.you.cluster.split(",").includes("delete");
     backup.update(o);
     settings.element.querySelectorAll(".change").forEach((each) => hold(each, obstacle(["cluster"], { may: o.you.cluster })));
   };
@@ -48,7 +50,7 @@ function backups() {
   }, { class: "main" });
   const section = el(
     "section", { class: "card", "aria-label": "Backup" }, el("h2", {}, "Backup"),
-    el("p", {}, "Everything that the cluster has agreed on, as it is at one log entry, while the node goes on serving. idnode backup inspect checks the file, idnode restore merges it."),
+    el("p", {}, "Everything that the cluster has agreed on, as it is at one log entry, while the node goes on serving. ", code("idnode backup inspect"), " checks the file, ", code("idnode restore"), " merges it."),
     hint, failure, el("div", { class: "actions" }, take),
   );
   const update = (o) => {
@@ -73,7 +75,7 @@ function section(title, method, about, show) {
   const body = el("div");
   const note = el("p", { class: "note", role: "status" });
   const element = el(
-    "section", { class: "card list", "data-about": title.toLowerCase() }, el("div", { class: "head" }, el("div", {}, el("h2", {}, title), el("p", { class: "hint" }, about))), body, note,
+    "section", { class: "card list", "data-about": title.toLowerCase() }, el("div", { class: "head" }, el("div", {}, el("h2", {}, title), el("p", { class: "hint" }, ...about))), body, note,
   );
   let shown = "";
   async function look() {
@@ -109,18 +111,21 @@ function table(label, columns, rows) {
 
 function settingsTable({ settings }, title, again) {
   return [table(title, [["Setting"], ["Value", "number"], ["Default", "number"], ["What it limits"], ["What to do", "do"]],
-    settings.map((s) => [s.key, number(s.value), number(s.defaultValue), s.description, button("Change", () => change(s, again), { class: "change", "aria-label": `Change ${s.key}` })]))];
+    settings.map((s) => [s.key, written(s.key, s.value), written(s.key, s.defaultValue), s.description, button("Change", () => change(s, again), { class: "change", "aria-label": `Change ${s.key}` })]))];
 }
+
+// written is the value of a setting: bytes in their unit.
+const written = (key, value) => /bytes/.test(key) ? size(Number(value)) : number(value);
 
 // change sets a setting.
 function change({ key, value, defaultValue, description }, done) {
   const wanted = field("Value", { inputmode: "numeric", value });
   const submit = ask({
     title: `Change ${key}?`, does: "Change",
-    content: [el("p", {}, `${description} It is ${number(value)}; by default ${number(defaultValue)}. What is there already stays.`), wanted.element],
+    content: [el("p", {}, `${description} It is ${written(key, value)}; by default ${written(key, defaultValue)}. What is there already stays.`), wanted.element],
     act: async () => {
       const { setting } = await ofCluster("UpdateSetting", { key, value: String(integer(wanted.input.value)) });
-      say(`${key} is ${number(setting.value)}.`);
+      say(`${key} is ${written(key, setting.value)}.`);
       done();
     },
   });

@@ -1,7 +1,7 @@
 // The view of the cluster: its nodes, what this one did, and how much there is.
 
 import { chart } from "./chart.js";
-import { button, el, keyed, write } from "./dom.js";
+import { button, code, el, keyed, write } from "./dom.js";
 import { live } from "./live.js";
 import { nodes } from "./nodes.js";
 import { follow } from "./past.js";
@@ -29,6 +29,10 @@ let past = true;
 
 export function overview() {
   const facts = figures(["Alarms", "Quorum", "Leader", "Term", "Log", "HiLo reserve"]);
+  const begin = el(
+    "section", { class: "card begin", hidden: true }, el("h2", {}, "No id yet"),
+    el("p", {}, el("a", { href: address("make") }, "Make your first id"), ", or ask for one: ", code("idnode next 'users|'"), "."),
+  );
   const counts = figures(["Identities", "HiLo counters", "Claims", "Series", "Databases", "Request ids kept", "Size of names"]);
   const all = nodes();
   const charts = strategies.map(([key, title, note]) => chart({ key, title, note, unit: "ids/s", text: rate }));
@@ -47,7 +51,7 @@ export function overview() {
   const none = el("p", { class: "note" }, "No name that you may read was in use, or none stands out.");
   const element = el(
     "div", {},
-    facts.element, el("h2", {}, "Nodes"), all.element,
+    facts.element, begin, el("h2", {}, "Nodes"), all.element,
     el("div", { class: "titled" }, el("h2", {}, "What this node did"), el("div", { class: "periods", role: "group", "aria-label": "Time that the charts show" }, ...periods)),
     since, el("ul", { class: "rates" }, ...charts.map((c) => c.element), commits.element),
     el("h2", {}, "Busiest names"), el("p", { class: "hint" }, "At this node, over the last one to two minutes."),
@@ -76,7 +80,7 @@ export function overview() {
       });
     });
     commits.update({ points: shown.of("commit").filter(({ value }) => value), from, to, step: shown.step, each: shown.each, events, began, newest: now.of("commit").at(-1)?.value });
-    write(since, `Of all databases together. The node remembers two hours, or since it was started ${elapsed(o.millis)} ago. Lines mark changes of leader and alarms.`);
+    write(since, `Of all databases together. The node remembers two hours, or since it was started ${elapsed(o.millis)} ago. A dashed line marks a change of leader, a whole one an alarm.`);
   }
   const close = follow((answer) => {
     memory = answer;
@@ -95,6 +99,7 @@ export function overview() {
       [number(o.furthest_index), "entries applied"],
       o.reserve ? [number(o.reserve.Numbers), o.reserve.Tags ? `of this node, for ${elapsed(o.reserve.Lasts / 1e6)}` : "no tag in steady use"] : ["none", "this node keeps none"],
     ]);
+    begin.hidden = !o.hasQuorum || ["identities", "hilos", "claims", "series", "databases"].some((kind) => o.counts[kind] !== "0");
     all.update(o);
     draw();
     counts.update([

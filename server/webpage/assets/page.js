@@ -19,17 +19,18 @@ import { overview } from "./overview.js";
 import { pools } from "./pools.js";
 import { series } from "./series.js";
 
+// views stand in groups; the first of a group is marked.
 const views = {
   overview: { title: "Cluster", open: overview },
   events: { title: "Events", open: events },
   find: { title: "Find", open: find, database: true },
   make: { title: "Make an id", open: make, database: true },
-  identities: { title: "Identities", open: identities, database: true },
+  identities: { title: "Identities", open: identities, database: true, first: true },
   hilo: { title: "HiLo", open: hilos, database: true },
   claims: { title: "Claims", open: claims, database: true },
   series: { title: "Series", open: series, database: true },
   pools: { title: "Snowflake", open: pools, database: true },
-  databases: { title: "Databases", open: databases },
+  databases: { title: "Databases", open: databases, first: true },
   etags: { title: "Etags", open: etags },
   operate: { title: "Operate", open: operate },
 };
@@ -75,7 +76,7 @@ function show(moveFocus) {
 function links(seen) {
   const nav = document.getElementById("views");
   nav.replaceChildren(...Object.entries(views).map(([name, view]) =>
-    el("a", { href: address(name), "aria-current": name === seen && "page" }, view.title)));
+    el("a", { href: address(name), "aria-current": name === seen && "page", class: view.first && "first" }, view.title)));
   const link = nav.querySelector("[aria-current]");
   nav.scrollTo({ left: link.offsetLeft - (nav.clientWidth - link.offsetWidth) / 2 });
 }

@@ -14,7 +14,7 @@ const most = 100;
 
 export function pools(database) {
   const all = list({
-    call: (query) => ofWorkers("ListPools", { database, ...query }), items: ({ pools }) => pools, noun: "Pool", label: `Pools of the database ${database}`,
+    call: (query) => ofWorkers("ListPools", query), database, items: ({ pools }) => pools, noun: "Pool", label: `Pools of the database ${database}`,
     columns: [
       { head: "In use", key: "inUse", text: (item) => number(item.inUse) },
       { head: "Workers", key: "workers", text: (item) => number(item.workers) },

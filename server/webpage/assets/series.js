@@ -13,7 +13,7 @@ import { number } from "./text.js";
 export function series(database) {
   const active = ({ suspended }) => suspended ? "" : "It is active: only a suspended series is resumed.";
   const all = list({
-    call: (query) => ofSeries("ListSeries", { database, ...query }), items: (answer) => answer.series, noun: "Series", label: `Series of document numbers of the database ${database}`,
+    call: (query) => ofSeries("ListSeries", query), database, items: (answer) => answer.series, noun: "Series", label: `Series of document numbers of the database ${database}`,
     columns: [
       { head: "Format", text: (item) => item.definition.format },
       { head: "Keys", key: "keys", text: (item) => number(item.keys) },

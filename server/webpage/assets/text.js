@@ -55,9 +55,9 @@ export function entries(count) {
 
 // size writes bytes.
 export function size(bytes) {
-  for (const [unit, one] of [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]]) {
+  for (const [unit, one] of [["TiB", 2 ** 40], ["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]]) {
     if (bytes >= one) {
-      return `${(bytes / one).toFixed(1)} ${unit}`;
+      return `${(bytes / one).toFixed(1).replace(/\.0$/, "")} ${unit}`;
     }
   }
   return `${bytes} bytes`;
