@@ -106,7 +106,7 @@ func newRootCommand(a *app) *cobra.Command {
 	root := a.group(&cobra.Command{
 		Use:   "idnode",
 		Short: "Hands out document ids: a Raft-replicated service and its command line",
-		Long: `idnode hands out document ids of five kinds. Three or more nodes agree
+		Long: `idnode hands out ids of six kinds, and numbers for documents. Three or more nodes agree
 through Raft on everything that must be unique across the cluster.
 
 Exit codes: 0 done, 1 failed or refused, 2 wrong usage, 3 unavailable (no quorum,

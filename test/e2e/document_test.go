@@ -85,11 +85,13 @@ type shell struct {
 	env []string
 	// bin is the first folder in which commands are looked for.
 	bin string
+	// start is the command that takes a script.
+	start []string
 }
 
 func newShell(t *testing.T) *shell {
 	t.Helper()
-	s := &shell{dir: t.TempDir(), bin: t.TempDir()} // The program is replaced in the course of an upgrade.
+	s := &shell{dir: t.TempDir(), bin: t.TempDir(), start: []string{"bash", "-c"}} // The program is replaced in the course of an upgrade.
 	program, err := os.ReadFile(harness.Binary(t))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(s.bin, "idnode"), program, 0o755)
@@ -115,7 +117,7 @@ func (s *shell) run(t *testing.T, steps []step) [][]string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pageTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", "-c", strings.Join(script, "\n"))
+	cmd := exec.CommandContext(ctx, s.start[0], append(s.start[1:], strings.Join(script, "\n"))...)
 	cmd.Dir, cmd.Env = s.dir, s.env
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
