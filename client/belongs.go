@@ -3,97 +3,157 @@ package client
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"maps"
+	"slices"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
-// belonging is the knowledge which cluster a node's connections lead to. A new connection may
-// lead to another node, so each is checked once.
-//
-// Invariant: dialled is raised before a connection can carry a call. So if dialled did not
-// change during a call, and was known before it, the answer came over a checked connection.
+// clusterIDKey is the metadata by which a call names its cluster.
+const clusterIDKey = "idnode-cluster-id"
+
+// belonging is the knowledge which cluster a client belongs to. Every call names that cluster, so
+// a node of another one refuses it, whichever node the address leads to by then.
 type belonging struct {
-	// dialled counts the connections made.
-	dialled atomic.Uint64
-	// known is the number of the newest connection that leads to the client's cluster.
-	known atomic.Uint64
-	// asking lets one caller ask, while the others wait for the answer.
-	asking chan struct{}
+	// id is the cluster's id. Once known it stays: ranges in memory are of that cluster. It is
+	// empty if the first answers were of two clusters.
+	id string
+	// sure means that the configuration has the id, or two endpoints, or the only one, have
+	// answered it. Until then another answer refuses all calls.
+	sure bool
+	// err refuses all calls; nil if the endpoints do not contradict each other.
+	err *Error
 }
 
-// status asks a node for its status, and checks that the node is of the client's cluster. That
-// is the cluster of the first node that answers, unless the configuration names it.
+// status asks a node for its status, and checks that the node is of the client's cluster.
 func (r *router) status(ctx context.Context, n *node) (*idnodev1.GetStatusResponse, error) {
-	for {
-		dialled := n.belongs.dialled.Load()
-		s, err := n.api.GetStatus(ctx, &idnodev1.GetStatusRequest{})
-		if err != nil {
-			return nil, unreachable(n.address, err)
-		}
-		if dialled == n.belongs.dialled.Load() {
-			return s, r.judge(n, dialled, s.GetClusterId())
-		}
+	s, err := n.api.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+	if err != nil {
+		return nil, unreachable(n.address, err)
 	}
+	return s, r.judge(n, s)
 }
 
-// judge records whether a connection leads to the client's cluster.
-func (r *router) judge(n *node, dialled uint64, id string) error {
+// judge notes a node's cluster, and refuses a node of another cluster than the client's.
+func (r *router) judge(n *node, s *idnodev1.GetStatusResponse) error {
+	id := s.GetClusterId()
 	if id == "" {
 		return nil // The node has no cluster yet, and may join any.
 	}
-	r.clusterID.CompareAndSwap(nil, &id)
-	if own := *r.clusterID.Load(); own != id {
-		return &Error{
-			Code: codes.FailedPrecondition, Reason: reasonOtherCluster, foreign: true,
-			Message: fmt.Sprintf("the node at %s belongs to cluster %s, and this client to cluster %s", n.address, id, own),
+	b, news := r.note(n, id)
+	if news && len(s.GetMembers()) == 1 && r.endpoints > 1 {
+		r.cfg.Logger.Warn("idnode: one of several endpoints is a cluster of one node", "node", n.address, "cluster", id)
+	}
+	if b == nil || b.id == "" || b.id == id {
+		return nil
+	}
+	if news {
+		r.cfg.Logger.Warn("idnode: a node of another cluster gets no calls", "node", n.address, "cluster", id, "own", b.id)
+	}
+	return &Error{
+		Code: codes.FailedPrecondition, Reason: reasonOtherCluster, foreign: true,
+		Message: fmt.Sprintf("the node at %s belongs to cluster %s, and this client to cluster %s", n.address, id, b.id),
+	}
+}
+
+// note notes the cluster that a node has answered. news says that it is an endpoint which has not
+// answered that before.
+func (r *router) note(n *node, id string) (b *belonging, news bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.Contains(r.given, n) {
+		news = r.heard[n.address] != id
+		r.heard[n.address] = id
+	}
+	if b = r.belongs.Load(); b != nil {
+		b = r.decideLocked() // It may contradict what the client is not sure of.
+	}
+	return b, news
+}
+
+// decide concludes the client's cluster from the newest answers of its endpoints.
+func (r *router) decide() *belonging {
+	if b := r.belongs.Load(); b != nil && b.sure {
+		return b
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.decideLocked()
+}
+
+func (r *router) decideLocked() *belonging {
+	b := r.belongs.Load()
+	if b != nil && b.sure || len(r.heard) == 0 {
+		return b
+	}
+	next := belonging{}
+	if b != nil {
+		next.id = b.id
+	}
+	addresses := slices.Sorted(maps.Keys(r.heard))
+	first := addresses[0]
+	for _, a := range addresses {
+		if r.heard[a] != r.heard[first] {
+			next.err = contradiction(first, r.heard[first], a, r.heard[a])
 		}
 	}
-	n.belongs.known.Store(dialled)
+	switch {
+	case next.err != nil:
+	case next.id == "":
+		next.id = r.heard[first]
+	case next.id != r.heard[first]:
+		next.err = contradiction("an endpoint that answered before", next.id, first, r.heard[first])
+	}
+	next.sure = next.err == nil && len(addresses) >= min(2, r.endpoints)
+	r.belongs.Store(&next)
+	return &next
+}
+
+func contradiction(one, id, other, otherID string) *Error {
+	return &Error{
+		Code: codes.FailedPrecondition, Reason: reasonOtherCluster, foreign: true,
+		Message: fmt.Sprintf("the endpoints are of two clusters: %s of %s, and %s of %s; take one from the list, or set the cluster's id",
+			one, id, other, otherID),
+	}
+}
+
+// own returns nil once the client's cluster is known, or why no call may be made at a node.
+func (r *router) own(ctx context.Context, n *node) error {
+	if r.belongs.Load() == nil {
+		r.awaitLook(ctx)
+	}
+	if r.belongs.Load() == nil { // The node says why.
+		if err := n.ready(ctx); err != nil {
+			return err
+		}
+		if _, err := r.status(ctx, n); err != nil {
+			return err
+		}
+	}
+	switch b := r.decide(); {
+	case b == nil:
+		return &Error{Code: codes.Unavailable, Reason: reasonNotFormed, Message: "the node at " + n.address + " has no cluster yet"}
+	case b.err != nil:
+		r.look(lookAgain, nil)
+		return b.err
+	case !b.sure:
+		r.look(lookSoon, nil)
+	}
 	return nil
 }
 
-// own returns the number of the node's newest connection once it is known to lead to the
-// client's cluster, or why no call may be made over it.
-func (r *router) own(ctx context.Context, n *node) (dialled uint64, err error) {
-	if dialled = n.belongs.dialled.Load(); dialled == n.belongs.known.Load() {
-		return dialled, nil
-	}
+// awaitLook waits for the end of a look that has not ended yet.
+func (r *router) awaitLook(ctx context.Context) {
 	select {
-	case n.belongs.asking <- struct{}{}:
-		defer func() { <-n.belongs.asking }()
+	case <-r.look(0, nil).done:
 	case <-ctx.Done():
-		return 0, unreachable(n.address, ctx.Err())
 	}
-	if dialled = n.belongs.dialled.Load(); dialled == n.belongs.known.Load() {
-		return dialled, nil
-	}
-	if _, err := r.status(ctx, n); err != nil {
-		return 0, err
-	}
-	if dialled = n.belongs.known.Load(); dialled == 0 {
-		return 0, &Error{Code: codes.Unavailable, Reason: reasonNotFormed, Message: "the node at " + n.address + " has no cluster yet"}
-	}
-	return dialled, nil
 }
 
-// stillOwn returns the error of a try. It checks the result if the node got another connection
-// meanwhile: the answer may have come over that connection. Then the outcome in the cluster is
-// unknown, unless tried, the error of the node, says that nothing happened.
-func (r *router) stillOwn(ctx context.Context, n *node, dialled uint64, tried error) error {
-	if n.belongs.dialled.Load() == dialled {
-		return tried
-	}
-	_, err := r.own(ctx, n)
-	if err == nil {
-		return tried
-	}
-	e := *errorOf(err)
-	e.Unknown = tried == nil || errorOf(tried).effect() == effectUnknown
-	if e.Reason != reasonOtherCluster {
-		e.Reason = "" // Unlike before a try, something may have happened.
-	}
-	return &e
+// named returns a context whose calls name the client's cluster, which is known.
+func (r *router) named(ctx context.Context) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, clusterIDKey, r.belongs.Load().id)
 }

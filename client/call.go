@@ -68,7 +68,7 @@ func attempt[Req request, Resp logIndexed](ctx context.Context, r *router, n *no
 	}
 	call := callOf(left, r.cfg.TryTimeout, req)
 	if call == nil || r.cfg.Unshared {
-		return m(n.api, r.cfg.traced(ctx), req)
+		return m(n.api, r.named(r.cfg.traced(ctx)), req)
 	}
 	call.Traceparent = r.cfg.traceparent(ctx)
 	reply, err := n.exchange(ctx, call)

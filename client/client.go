@@ -18,7 +18,7 @@ import (
 //	call.go	one call, and what a try of it sends
 //	retry.go	whether it is tried again, and what its outcome is
 //	router.go	at which node; leader.go finds the leader, silent.go a node that hangs
-//	node.go	the connection to a node; belongs.go checks which cluster it leads to
+//	node.go	the connection to a node; belongs.go decides which cluster the client is of
 //	exchange.go	the stream on which the calls to a node share messages
 
 // Client calls one or several idnode clusters. It is safe for concurrent use.

@@ -28,6 +28,7 @@ const (
 	reasonCanceled     = "CANCELED"
 	reasonDeadline     = "DEADLINE_EXCEEDED"
 	reasonOtherCluster = "OTHER_CLUSTER"
+	reasonStarting     = "STARTING"
 )
 
 // kind is the type of the Err… values: a reason of the API, or a code.
@@ -47,8 +48,8 @@ var (
 	// whose context ended before it was sent: errors.Is with context.Canceled, or
 	// context.DeadlineExceeded, finds that.
 	ErrNoEndpoint error = &kind{reason: reasonNoEndpoint, text: "no node can be reached"}
-	// ErrOtherCluster: the nodes that answer belong to another cluster than the client.
-	// Nothing happened in its own, unless the error is ErrOutcomeUnknown too.
+	// ErrOtherCluster: the nodes that answer belong to another cluster than the client, or the
+	// endpoints are of two. Nothing happened in its own, unless the error is ErrOutcomeUnknown too.
 	ErrOtherCluster error = &kind{reason: reasonOtherCluster, text: "the node belongs to another cluster"}
 	// ErrOutcomeUnknown: the call may or may not have happened. The same call with
 	// Error.RequestID counts once; a call about a series' numbers needs no request id.
@@ -159,6 +160,7 @@ func errorOf(err error) *Error {
 		case *errdetails.ErrorInfo:
 			if d.GetDomain() == "idnode" {
 				e.Reason = d.GetReason()
+				e.foreign = e.Reason == reasonOtherCluster
 			}
 		case *errdetails.BadRequest:
 			for _, v := range d.GetFieldViolations() {

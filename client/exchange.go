@@ -65,7 +65,7 @@ func (n *node) current() (*flow, error) {
 		return n.flow, nil
 	}
 	ctx, cancel := context.WithCancel(n.router.ctx)
-	stream, err := n.api.Exchange(ctx)
+	stream, err := n.api.Exchange(n.router.named(ctx))
 	if err != nil {
 		cancel()
 		return nil, err
@@ -155,6 +155,7 @@ func (w *waiting) failure() error {
 	switch {
 	case !w.sent:
 		e.Code, e.Reason = codes.Unavailable, reasonNoEndpoint
+	case e.Reason == reasonOtherCluster, e.Reason == reasonStarting: // The node refused the stream, and read no call.
 	case e.Reason != "":
 		e.Code, e.Reason = codes.Unavailable, ""
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -85,11 +86,38 @@ func newCluster(t testing.TB, size int) *fakeCluster {
 }
 
 func (n *fakeNode) start(t testing.TB, opts ...grpc.ServerOption) {
-	server := grpc.NewServer(opts...)
+	server := grpc.NewServer(append(opts, grpc.ChainUnaryInterceptor(n.ownUnary), grpc.ChainStreamInterceptor(n.ownStream))...)
 	idnodev1.RegisterIdsServiceServer(server, n)
 	idnodev1.RegisterClusterServiceServer(server, n)
 	idnodev1.RegisterSeriesServiceServer(server, n)
 	n.serve(t, server)
+}
+
+// own refuses what names another cluster, as a node does, and what names none.
+func (n *fakeNode) own(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if named := metadata.ValueFromIncomingContext(ctx, "idnode-cluster-id"); !slices.Equal(named, []string{n.id}) {
+		text := fmt.Sprintf("the node belongs to cluster %s, and the call is for %q", n.id, named)
+		return failureFor(codes.FailedPrecondition, "OTHER_CLUSTER", "", text)
+	}
+	return nil
+}
+
+func (n *fakeNode) ownUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if info.FullMethod != idnodev1.ClusterService_GetStatus_FullMethodName {
+		if err := n.own(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return handler(ctx, req)
+}
+
+func (n *fakeNode) ownStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if err := n.own(stream.Context()); err != nil {
+		return err
+	}
+	return handler(srv, stream)
 }
 
 func (n *fakeNode) serve(t testing.TB, server *grpc.Server) {
@@ -176,7 +204,11 @@ func hang(ctx context.Context, _ proto.Message) error {
 
 // failure is an error as idnode answers it.
 func failure(code codes.Code, reason, field string) error {
-	s := status.New(code, "because")
+	return failureFor(code, reason, field, "because")
+}
+
+func failureFor(code codes.Code, reason, field, text string) error {
+	s := status.New(code, text)
 	details := []interface {
 		Reset()
 		String() string

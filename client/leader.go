@@ -57,7 +57,6 @@ type view struct {
 // find asks all endpoints, and the last leader, in parallel for the leader, and settles on the
 // first node that states itself that it leads.
 func (r *router) find(l *look) {
-	heard := sync.OnceFunc(func() { close(l.heard) })
 	views := make(chan view, len(l.answered))
 	for n, answered := range l.answered {
 		r.tasks.Go(func() {
@@ -68,24 +67,50 @@ func (r *router) find(l *look) {
 			views <- view{n, s}
 		})
 	}
-	var seen []*idnodev1.GetStatusResponse
-	var leader *node
-	for asked := len(l.answered); asked > 0 && leader == nil; asked-- {
-		v := <-views
-		if v.status == nil {
-			continue
-		}
-		seen = append(seen, v.status)
-		heard()
-		if leads(v.status) {
-			leader = v.node
-		}
+	seen := r.hear(l, views)
+	if b := r.decide(); b == nil || b.err != nil {
+		seen = nil
 	}
-	heard()
-	if leader == nil {
+	var leader *node
+	if i := slices.IndexFunc(seen, func(v view) bool { return leads(v.status) }); i >= 0 {
+		leader = seen[i].node
+	} else {
 		leader = r.reach(seen)
 	}
 	r.settle(leader, l.began)
+}
+
+// othersWithin is how long a look waits for the other endpoints after the first answer, while the
+// client is not sure of its cluster.
+const othersWithin = 300 * time.Millisecond
+
+// hear returns the answers of a look up to the leader's. A client that is not sure of its cluster
+// hears all endpoints, because any cluster of one node says that it leads.
+func (r *router) hear(l *look, views <-chan view) (seen []view) {
+	heard := sync.OnceFunc(func() { close(l.heard) })
+	defer heard()
+	b := r.belongs.Load()
+	sure := b != nil && b.sure
+	var over <-chan time.Time
+	for range l.answered {
+		select {
+		case v := <-views:
+			if v.status == nil {
+				continue
+			}
+			seen = append(seen, v)
+			heard()
+			switch {
+			case sure && leads(v.status):
+				return seen
+			case !sure && over == nil:
+				over = time.After(othersWithin)
+			}
+		case <-over:
+			return seen
+		}
+	}
+	return seen
 }
 
 // ask returns a node's status; nil if it does not answer in time, or is of another cluster, or
@@ -112,13 +137,13 @@ func leads(s *idnodev1.GetStatusResponse) bool {
 // reach tries the leader's address in the cluster, by the status with the highest term that has
 // one. The address may mean nothing outside of the cluster, or belong to another node, so the node
 // there must state itself that it leads.
-func (r *router) reach(seen []*idnodev1.GetStatusResponse) *node {
-	seen = slices.DeleteFunc(seen, func(s *idnodev1.GetStatusResponse) bool { return leaderAddress(s) == "" })
+func (r *router) reach(seen []view) *node {
+	seen = slices.DeleteFunc(seen, func(v view) bool { return leaderAddress(v.status) == "" })
 	if len(seen) == 0 {
 		return nil
 	}
-	newest := slices.MaxFunc(seen, func(a, b *idnodev1.GetStatusResponse) int { return cmp.Compare(a.GetTerm(), b.GetTerm()) })
-	if n := r.learn(leaderAddress(newest)); n != nil {
+	newest := slices.MaxFunc(seen, func(a, b view) int { return cmp.Compare(a.status.GetTerm(), b.status.GetTerm()) })
+	if n := r.learn(leaderAddress(newest.status)); n != nil {
 		if s, _ := r.ask(n); leads(s) {
 			return n
 		}

@@ -43,7 +43,6 @@ type node struct {
 	address string
 	conn    *grpc.ClientConn
 	api     *api
-	belongs belonging
 	// suspectUntil is until when other nodes are preferred, in nanoseconds since epoch; 0 if
 	// the last try succeeded.
 	suspectUntil atomic.Int64
@@ -76,18 +75,12 @@ func (r *router) newNode(address string) (*node, error) {
 	if dial == nil {
 		dial = dialTCP
 	}
-	n := &node{router: r, address: address, belongs: belonging{asking: make(chan struct{}, 1)}}
+	n := &node{router: r, address: address}
 	retry := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff}
 	options := append([]grpc.DialOption{grpc.WithUserAgent(userAgent())}, cfg.DialOptions...)
 	options = append(options,
 		grpc.WithTransportCredentials(creds),
-		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			conn, err := dial(ctx, address)
-			if err == nil {
-				n.belongs.dialled.Add(1)
-			}
-			return conn, err
-		}),
+		grpc.WithContextDialer(dial),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: connectTimeout}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswerBytes)),

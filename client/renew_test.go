@@ -202,3 +202,71 @@ func TestARenewedCallThatReachesNoNode(t *testing.T) {
 		}
 	})
 }
+
+// TestTheNextRequestIsNoRetry after a try that was not sent, or was refused before anything
+// happened: a cluster that has forgotten old request ids refuses a retry that names no index, but
+// not a first request. After an outcome that is not known it is one.
+func TestTheNextRequestIsNoRetry(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		code    codes.Code
+		reason  string
+		retries bool
+	}{
+		"not sent":           {},
+		"no quorum":          {codes.Unavailable, "NO_QUORUM", false},
+		"starting":           {codes.Unavailable, "STARTING", false},
+		"stopping":           {codes.Unavailable, "STOPPING", false},
+		"no audit log":       {codes.Unavailable, "AUDIT_FAILED", false},
+		"overloaded":         {codes.ResourceExhausted, "OVERLOADED", false},
+		"slow disk":          {codes.Unavailable, "OVERLOADED", false},
+		"not formed":         {codes.FailedPrecondition, "NOT_FORMED", false},
+		"no tag":             {codes.FailedPrecondition, "TAG_NOT_ASSIGNED", false},
+		"no member":          {codes.FailedPrecondition, "TAG_NOT_MEMBER", false},
+		"corrupt":            {codes.DataLoss, "CORRUPT", false},
+		"not implemented":    {codes.Unimplemented, "", false},
+		"unknown":            {codes.Unavailable, "OUTCOME_UNKNOWN", true},
+		"a lost connection":  {codes.Unavailable, "", true},
+		"a fault":            {codes.Internal, "INTERNAL", true},
+		"an ended time":      {codes.DeadlineExceeded, "", true},
+		"a fault of gRPC's":  {codes.Internal, "", true},
+		"an error of nobody": {codes.Unknown, "", true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, cfg client.Config) {
+				f := newCluster(t, 1)
+				// No index is known: nodes do not say it.
+				f.nodes[0].overloaded = true
+				var tries atomic.Int64
+				if tt.code != codes.OK {
+					f.nodes[0].hook(func(context.Context, proto.Message) error {
+						if tries.Add(1) <= 2 {
+							return failure(tt.code, tt.reason, "")
+						}
+						return nil
+					}, nil)
+				}
+				g := openOnly()
+				cfg.Endpoints, cfg.ClusterID, cfg.Dial = f.addrs(), f.id, g.dial
+				cfg.Observe = func(e client.Event) {
+					if e.Kind == client.EventTry && e.Err != nil {
+						g.let(f.addrs()...)
+					}
+				}
+				if tt.code != codes.OK {
+					g.let(f.addrs()...)
+				}
+				c := connect(t, cfg)
+				if v, err := c.Identity("orders").Next(t.Context(), client.WithRequestID("mine")); err != nil || v != 1 {
+					t.Fatal(v, err)
+				}
+				for i, r := range f.nodes[0].requests() {
+					if id := r.(counted).GetRequestId(); (id.RetrySince != nil) != (tt.retries && i > 0) {
+						t.Errorf("request %d: %v", i+1, id)
+					}
+				}
+			})
+		})
+	}
+}

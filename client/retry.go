@@ -53,6 +53,8 @@ type tries struct {
 	last, told *Error
 	node       *node
 	made       int
+	// names means that the next try names since: it is a retry, or begins again.
+	names bool
 	// foreign counts the consecutive newest tries that found no node of the client's cluster.
 	foreign   int
 	overloads int
@@ -73,8 +75,8 @@ type sendFunc func(ctx context.Context, n *node, since *uint64) error
 func (r *router) run(ctx context.Context, t tries, send sendFunc) error {
 	end := time.Now().Add(r.cfg.Timeout)
 	switch {
-	case t.kind != anywhere && r.newest.Load() == 0:
-		// Already the first calls shall go to the leader and know a log index.
+	case r.belongs.Load() == nil, t.kind != anywhere && r.newest.Load() == 0:
+		// Already the first calls shall be of one cluster, go to the leader and know a log index.
 		await(ctx, end, r.look(lookAgain, nil).done)
 	case t.id != nil && !r.fresh():
 		// The retries shall name a recent index.
@@ -128,19 +130,22 @@ func (r *router) try(ctx context.Context, end time.Time, n *node, t *tries, send
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(r.cfg.TryTimeout, end.Sub(began)))
 	defer cancel()
-	if err = n.ready(ctx); err != nil {
+	if err = r.own(ctx, n); err != nil {
 		return err
 	}
-	dialled, err := r.own(ctx, n)
-	if err != nil {
+	if err = n.ready(ctx); err != nil {
 		return err
 	}
 	leave := r.whenSilent(ctx, n, cancel)
 	err = send(ctx, n, t.retrySince())
 	if leave() && status.Code(err) == codes.Canceled {
-		err = status.Errorf(codes.Unavailable, "the node at %s is silent", n.address)
+		return status.Errorf(codes.Unavailable, "the node at %s is silent", n.address)
 	}
-	return r.stillOwn(ctx, n, dialled, err)
+	if e := errorOf(err); e.Reason == reasonOtherCluster {
+		e.Message = n.address + ": " + e.Message
+		return e
+	}
+	return err
 }
 
 // begin notes the log index known before the first try.
@@ -157,10 +162,11 @@ func (t *tries) begin(newest uint64) {
 	}
 }
 
-// retrySince returns the log index that the next try names, if it is a retry of a call with a
-// request id; else nil.
+// retrySince returns the log index that the next try of a call with a request id names, unless the
+// request has it; else nil. A try that was not sent, or was refused before anything happened, is none
+// that the next one repeats.
 func (t *tries) retrySince() *uint64 {
-	if t.id == nil || t.made == 0 {
+	if t.id == nil || !t.names {
 		return nil
 	}
 	return proto.Uint64(t.since)
@@ -182,7 +188,9 @@ func (t *tries) note(n *node, err *Error) {
 	if err.Reason == reasonOverloaded {
 		t.overloads++
 	}
-	t.unknown = t.unknown || (t.kind == changes || t.kind == counts) && (err.Unknown || err.effect() == effectUnknown)
+	unknown := err.Unknown || err.effect() == effectUnknown
+	t.names = t.names || unknown
+	t.unknown = t.unknown || unknown && (t.kind == changes || t.kind == counts)
 }
 
 // allForeign reports whether as many tries as there are endpoints found no node of the
@@ -204,7 +212,7 @@ func (t *tries) renew(since uint64) bool {
 	if since <= t.since {
 		return false
 	}
-	t.own, t.node, t.since, t.told = false, nil, since, nil
+	t.own, t.node, t.since, t.told, t.names = false, nil, since, nil, true
 	return true
 }
 

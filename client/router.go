@@ -37,10 +37,14 @@ type router struct {
 	// it as applied, in nanoseconds since epoch.
 	newest   atomic.Uint64
 	newestAt atomic.Int64
-	// clusterID is the cluster of all nodes; nil until a node has named it.
-	clusterID atomic.Pointer[string]
+	// belongs is nil until an endpoint has answered.
+	belongs atomic.Pointer[belonging]
+	// endpoints is the number of different addresses in given.
+	endpoints int
 
 	mu sync.Mutex
+	// heard are the clusters that endpoints have answered last, by address.
+	heard map[string]string
 	// learned are the nodes at addresses from the cluster.
 	learned map[string]*node
 	// leader is nil if it is unknown, or unreachable from here.
@@ -56,11 +60,12 @@ type router struct {
 func newRouter(cfg Config) (*router, error) {
 	over := make(chan struct{})
 	close(over)
-	r := &router{cfg: cfg, learned: make(map[string]*node), newestLook: &look{heard: over, done: over}}
+	r := &router{cfg: cfg, learned: make(map[string]*node), heard: make(map[string]string), newestLook: &look{heard: over, done: over}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if cfg.ClusterID != "" {
-		r.clusterID.Store(&cfg.ClusterID)
+		r.belongs.Store(&belonging{id: cfg.ClusterID, sure: true})
 	}
+	r.endpoints = len(slices.Compact(slices.Sorted(slices.Values(cfg.Endpoints))))
 	for _, e := range cfg.Endpoints {
 		n, err := r.newNode(e)
 		if err != nil {

@@ -13,12 +13,13 @@ import (
 	pluralize "github.com/gertd/go-pluralize"
 
 	"github.com/idnode/idnode/client"
+	"github.com/idnode/idnode/internal/freeport"
 )
 
 // testCase is one conversation of a client with a cluster.
 type testCase struct {
 	Name string `json:"name"`
-	// Nodes is how many nodes there are; 0 means 1. The first one, A, leads.
+	// Nodes is how many nodes there are; 0 means 1. The first one of each cluster leads.
 	Nodes int `json:"nodes"`
 	// Leaderless says that no node knows a leader.
 	Leaderless bool `json:"leaderless"`
@@ -26,6 +27,8 @@ type testCase struct {
 	Blanks bool `json:"blanks"`
 	// Frozen has an endpoint before all others that takes connections and never answers.
 	Frozen bool `json:"frozen"`
+	// Down has an endpoint before all others at which nobody is.
+	Down bool `json:"down"`
 	// Clusters are the ids of the nodes' clusters; those without are of cluster c.
 	Clusters []string `json:"clusters"`
 	// Untyped says that a compiler refuses such calls, where there is one.
@@ -43,6 +46,8 @@ type testCase struct {
 type options struct {
 	TimeoutMs    int `json:"timeoutMs,omitempty"`
 	TryTimeoutMs int `json:"tryTimeoutMs,omitempty"`
+	// ClusterID is the cluster that the client says.
+	ClusterID string `json:"clusterId,omitempty"`
 }
 
 // call is a call of the client and its outcome.
@@ -131,7 +136,7 @@ func (r *runner) untilFailedAs(t *testing.T, one task, want failure) (got []outc
 func lists(t *testing.T) map[string][]testCase {
 	t.Helper()
 	all := make(map[string][]testCase)
-	for _, name := range []string{"ranges", "failures", "refusals", "series", "snowflake"} {
+	for _, name := range []string{"ranges", "failures", "refusals", "clusters", "series", "snowflake"} {
 		read(t, name, func(d *json.Decoder) error {
 			var list []testCase
 			err := d.Decode(&list)
@@ -195,6 +200,9 @@ func (c testCase) written(t *testing.T, endpoints []string) []string {
 		}
 		t.Cleanup(func() { _ = lis.Close() })
 		endpoints = append([]string{lis.Addr().String()}, endpoints...)
+	}
+	if c.Down {
+		endpoints = append([]string{freeport.For(t)}, endpoints...)
 	}
 	if c.Blanks {
 		for i, e := range endpoints {

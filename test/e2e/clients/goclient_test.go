@@ -17,7 +17,7 @@ func callGo(t *testing.T, endpoints []string, c testCase) []outcome {
 	t.Helper()
 	// Unshared, because the script answers calls and not streams.
 	cl, err := client.New(t.Context(), client.Config{
-		Endpoints: endpoints, Unshared: true,
+		Endpoints: endpoints, ClusterID: c.Options.ClusterID, Unshared: true,
 		Timeout:    time.Duration(c.Options.TimeoutMs) * time.Millisecond,
 		TryTimeout: time.Duration(c.Options.TryTimeoutMs) * time.Millisecond,
 	})

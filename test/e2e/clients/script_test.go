@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -28,6 +30,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/jsonapi"
+	"github.com/idnode/idnode/server/service"
 )
 
 // exchange is one request that the scripted server expects, and what it does then.
@@ -68,7 +71,7 @@ type refusal struct {
 }
 
 // script is a cluster whose nodes follow a list of exchanges. GetStatus is not among
-// them: it says that node A leads, and where the log is, at index 100 at first.
+// them: it says that the first node of each cluster leads, and where the log is, at index 100 at first.
 type script struct {
 	leaderless bool
 	began      time.Time
@@ -104,6 +107,9 @@ func tag(i int) string { return string(rune('A' + i)) }
 // play makes a call of node.
 func (s *script) play(ctx context.Context, node, method string, request any) (proto.Message, error) {
 	answer := answerOf(method)
+	if err := s.own(ctx, node, path.Base(method)); err != nil {
+		return nil, err
+	}
 	if path.Base(method) == "GetStatus" && !s.isFrozen(node) {
 		got, err := s.status(node)
 		proto.Merge(answer, got)
@@ -134,6 +140,30 @@ func (s *script) play(ctx context.Context, node, method string, request any) (pr
 	return answer, nil
 }
 
+// clusterIDKey is the metadata that names a call's cluster, as the header does over HTTP.
+var clusterIDKey = strings.ToLower(service.ClusterIDHeader)
+
+// own refuses a call for another cluster. Each call but GetStatus must name one.
+func (s *script) own(ctx context.Context, node, method string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch named := metadata.ValueFromIncomingContext(ctx, clusterIDKey); {
+	case s.frozen[node]:
+		return nil
+	case len(named) == 0 && method != "GetStatus":
+		s.wrong = append(s.wrong, fmt.Sprintf("%s at node %s named no cluster", method, node))
+	case len(named) > 0 && !slices.Equal(named, []string{s.clusters[node]}):
+		return (&refusal{Code: "FailedPrecondition", Reason: "OTHER_CLUSTER"}).status()
+	}
+	return nil
+}
+
+func (s *script) clusterOf(node string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clusters[node]
+}
+
 // awaitTurn waits until those before a request that waits were met.
 func (s *script) awaitTurn(ctx context.Context, method string) {
 	early := func() bool {
@@ -159,13 +189,19 @@ func (s *script) status(node string) (*idnodev1.GetStatusResponse, error) {
 	if refused := s.refused[node]; refused != nil {
 		return nil, refused.status()
 	}
-	leader := "A"
-	if s.leaderless {
-		leader = ""
+	leader := ""
+	if !s.leaderless {
+		leader = s.first(s.clusters[node])
 	}
 	return &idnodev1.GetStatusResponse{
 		ClusterId: s.clusters[node], Self: &idnodev1.Member{Tag: node}, LeaderTag: leader, HasQuorum: leader != "", AppliedIndex: s.index,
 	}, nil
+}
+
+// first returns the first node of a cluster, its leader. The caller holds mu.
+func (s *script) first(cluster string) string {
+	nodes := slices.Sorted(maps.Keys(s.clusters))
+	return nodes[slices.IndexFunc(nodes, func(node string) bool { return s.clusters[node] == cluster })]
 }
 
 // errLost is what gRPC says when a connection ends. Over HTTP it is one that ends.
@@ -354,7 +390,11 @@ func (s *script) serveHTTP(t *testing.T, nodes int) []string {
 		mux := http.NewServeMux()
 		api := jsonapi.New(httpNode{s, tag(i)}, func(string) error { return nil })
 		api.Handle(mux.Handle)
-		server := httptest.NewServer(mux)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set(service.ClusterIDHeader, s.clusterOf(tag(i)))
+			named := metadata.MD{clusterIDKey: r.Header.Values(service.ClusterIDHeader)}
+			mux.ServeHTTP(w, r.WithContext(metadata.NewIncomingContext(r.Context(), named)))
+		}))
 		t.Cleanup(server.Close)
 		endpoints = append(endpoints, strings.TrimPrefix(server.URL, "http://"))
 	}
