@@ -31,7 +31,7 @@ type rangeAnswer struct {
 func (a *api) nextRange(w http.ResponseWriter, r *http.Request, p *params) error {
 	req := &idnodev1.NextRangeRequest{
 		Database: r.PathValue("db"), Tag: p.needed(paramTag), Separator: p.text("identityPartsSeparator"),
-		LastSize: p.number("lastBatchSize", 0), LastMax: p.number("lastMax", 0),
+		LastSize: p.number("lastBatchSize", 0), LastMax: p.number("lastMax", 0), RequestId: p.requestID(),
 	}
 	if at, has := p.time("lastRangeAt"); has {
 		req.LastRangeAt = timestamppb.New(at)
@@ -65,7 +65,7 @@ func withExactHint(err error) error {
 func (a *api) returnRange(w http.ResponseWriter, r *http.Request, p *params) error {
 	req := &idnodev1.ReturnRangeRequest{
 		Database: r.PathValue("db"), Tag: p.needed(paramTag),
-		High: p.neededNumber("end"), Last: p.neededNumber("last"),
+		High: p.neededNumber("end"), Last: p.neededNumber("last"), RequestId: p.requestID(),
 	}
 	if p.err != nil {
 		return p.err
@@ -100,7 +100,7 @@ type documentMetadata struct {
 func (a *api) hiloDocument(w http.ResponseWriter, r *http.Request, p *params) error {
 	ids := p.values["id"]
 	if len(ids) != 1 || len(ids[0]) < len(hiloDocuments) || !strings.EqualFold(ids[0][:len(hiloDocuments)], hiloDocuments) {
-		writeFailure(w, r, notHiLo())
+		writeFailure(w, r, noDocuments("only one HiLo document, "+hiloDocuments+"{tag}, can be loaded at a time"))
 		return nil
 	}
 	res, err := a.service.GetHiLo(r.Context(), &idnodev1.GetHiLoRequest{
@@ -116,11 +116,4 @@ func (a *api) hiloDocument(w http.ResponseWriter, r *http.Request, p *params) er
 		},
 	}}})
 	return nil
-}
-
-func notHiLo() failure {
-	return failure{
-		status: http.StatusNotImplemented, exception: notSupportedException,
-		message: "idnode keeps no documents: only one HiLo document, " + hiloDocuments + "{tag}, can be loaded at a time",
-	}
 }

@@ -18,13 +18,15 @@ import (
 // RavenDB, and a parameter that is blank counts as absent.
 type params struct {
 	values map[string][]string
-	err    error
+	// keys are the values of the header Idempotency-Key.
+	keys []string
+	err  error
 }
 
 // parseParams reads a raw query. Some clients send values as they are, so what net/url refuses is
 // a character like any other here: a semicolon, and a percent sign that begins no escape.
-func parseParams(rawQuery string) *params {
-	p := &params{values: make(map[string][]string)}
+func parseParams(rawQuery string, keys []string) *params {
+	p := &params{values: make(map[string][]string), keys: keys}
 	for pair := range strings.SplitSeq(rawQuery, "&") {
 		name, value, _ := strings.Cut(pair, "=")
 		name = strings.ToLower(unescape(name))
@@ -127,10 +129,14 @@ func (p *params) time(name string) (at time.Time, given bool) {
 }
 
 func (p *params) requestID() *idnodev1.RequestId {
-	if id := p.text("raft-request-id"); id != "" {
-		return &idnodev1.RequestId{Id: id}
+	id, err := service.IdempotencyKey(p.keys, p.text("raft-request-id"))
+	if err != nil && p.err == nil {
+		p.err = err
 	}
-	return nil
+	if id == "" {
+		return nil
+	}
+	return &idnodev1.RequestId{Id: id}
 }
 
 // timeFormat is how RavenDB writes a time: in UTC, in units of 100 ns.

@@ -50,6 +50,7 @@ func (a *api) routes() []route {
 		{http.MethodGet, "/cluster/topology", a.clusterTopology},
 		{http.MethodGet, "/cluster/node-info", a.nodeInfo},
 		{http.MethodGet, "/build/version", a.buildVersion},
+		{http.MethodPut, "/admin/databases", createDatabase},
 	}
 }
 
@@ -73,6 +74,10 @@ func (a *api) register(mux *http.ServeMux) {
 // RavenDB answers: clients look for the name of the exception to see that a server
 // has a call not yet, and some take a 404 for an answer that is empty.
 func noRoute(w http.ResponseWriter, r *http.Request) {
+	if ofDocuments(foldPath(r.URL.Path)) {
+		writeFailure(w, r, noDocuments("it answers RavenDB's calls for ids alone"))
+		return
+	}
 	status := http.StatusBadRequest
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
 		status = http.StatusNotFound // gRPC's clients take it for "no such call": they have the wrong port.
@@ -97,7 +102,7 @@ func (a *api) handler(route route) http.Handler {
 			return
 		}
 		a.hintTopology(w, r)
-		p := parseParams(r.URL.RawQuery)
+		p := parseParams(r.URL.RawQuery, r.Header.Values(service.IdempotencyKeyHeader))
 		if p.err = checkDatabase(r.PathValue("db")); p.err != nil {
 			a.refuse(w, r, p.err)
 			return
@@ -120,10 +125,6 @@ func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func wrongMethod(w http.ResponseWriter, r *http.Request, route route) {
-	if strings.HasSuffix(route.path, "/docs") {
-		writeFailure(w, r, notHiLo())
-		return
-	}
 	noRoute(w, r)
 }
 

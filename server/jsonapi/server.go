@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/server/budget"
@@ -142,7 +143,13 @@ func (a *API) call(method string) func(w http.ResponseWriter, r *http.Request) (
 		if err != nil {
 			return nil, a.calls.Refuse(err)
 		}
-		return a.calls.Unary(ctx, method, to, func(request any) error { return decode(body, request.(proto.Message)) }, Encode)
+		read := func(request any) error {
+			if err := decode(body, request.(proto.Message)); err != nil {
+				return err
+			}
+			return setRequestID(request.(proto.Message), r.Header.Values(service.IdempotencyKeyHeader))
+		}
+		return a.calls.Unary(ctx, method, to, read, Encode)
 	}
 }
 
@@ -229,6 +236,33 @@ func decode(body []byte, m proto.Message) error {
 }
 
 const maxMessage = 200
+
+// setRequestID gives a request the id that the header Idempotency-Key has. Whoever sends one where none
+// is taken would count on what is not so.
+func setRequestID(m proto.Message, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	r := m.ProtoReflect()
+	field := r.Descriptor().Fields().ByName("request_id")
+	if field == nil {
+		return &service.Error{
+			Code: service.InvalidArgument, Reason: service.ReasonInvalidRequestID, Field: service.IdempotencyKeyHeader,
+			Message: "this call takes no request id",
+		}
+	}
+	id := &idnodev1.RequestId{}
+	if r.Has(field) {
+		id = r.Get(field).Message().Interface().(*idnodev1.RequestId)
+	}
+	key, err := service.IdempotencyKey(keys, id.GetId())
+	if err != nil {
+		return err
+	}
+	id.Id = key
+	r.Set(field, protoreflect.ValueOfMessage(id.ProtoReflect()))
+	return nil
+}
 
 // Encode returns the JSON form of a message. Fields are there also if they are zero or
 // empty, for programs that know nothing of the proto files.

@@ -253,6 +253,10 @@ func TestBadRequests(t *testing.T) {
 		"a name that leads here":    {`{"template":"a|"}`, []string{"Host", "evil.example:7402", secured, ""}, 403, invalid, ""},
 		"such a name, with itself":  {`{"template":"a|"}`, []string{"Host", "evil.example", "Origin", "http://evil.example", secured, ""}, 403, invalid, ""},
 		"a name, and another type":  {`{"template":"a|"}`, []string{"Host", "evil.example", "Content-Type", "text/plain", secured, ""}, 403, invalid, ""},
+		"an empty key":              {`{"template":"a|"}`, []string{"Idempotency-Key", ""}, 400, "INVALID_REQUEST_ID", "Idempotency-Key"},
+		"a key that is too long":    {`{"template":"a|"}`, []string{"Idempotency-Key", strings.Repeat("k", 65)}, 400, "INVALID_REQUEST_ID", "request_id"},
+		"a key and a request id":    {`{"template":"a|","requestId":{"id":"a"}}`, []string{"Idempotency-Key", "b"}, 400, "INVALID_REQUEST_ID", "Idempotency-Key"},
+		"a key for a GUID":          {`{"template":""}`, []string{"Idempotency-Key", "b"}, 400, "INVALID_REQUEST_ID", "request_id"},
 		"text with no end and more": {`{"template":` + strings.Repeat("9", 60_000) + `}`, nil, 400, invalid, "template"},
 	} {
 		a := w.post(ids+"Generate", tt.body, tt.headers...)
@@ -333,6 +337,42 @@ func TestRequestIDsOverBothDoors(t *testing.T) {
 	var got idnodev1.NextIdentityResponse
 	if err := protojson.Unmarshal([]byte(first.body), &got); err != nil || !proto.Equal(&got, again) {
 		t.Errorf("first %s, then %s: %v", first.body, again, err)
+	}
+}
+
+// TestIdempotencyKeys: the header is the request id of each call that takes one, with the field and without;
+// where none is taken, nothing happens.
+func TestIdempotencyKeys(t *testing.T) {
+	w := newWorld(t)
+	field := w.post(ids+"NextIdentity", `{"name":"users","requestId":{"id":"r1"}}`)
+	for _, body := range []string{`{"name":"users"}`, `{"name":"users","requestId":{"id":"r1"}}`} {
+		for _, key := range []string{"r1", `"r1"`} {
+			if got := w.post(ids+"NextIdentity", body, "Idempotency-Key", key); got.body != field.body {
+				t.Errorf("%s with the key %s: %s, want %s", body, key, got.body, field.body)
+			}
+		}
+	}
+	if a := w.post(ids+"NextIdentity", `{"name":"others"}`, "Idempotency-Key", "r1"); a.reason() != "REQUEST_ID_REUSED" {
+		t.Errorf("for another request: %s", a.body)
+	}
+	before := w.index
+	for _, s := range services() {
+		for _, m := range s.Methods {
+			method := "/" + s.ServiceName + "/" + m.MethodName
+			found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(s.ServiceName + "." + m.MethodName))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found.(protoreflect.MethodDescriptor).Input().Fields().ByName("request_id") != nil {
+				continue
+			}
+			if a := w.post(method, `{}`, "Idempotency-Key", "r2"); a.reason() != "INVALID_REQUEST_ID" || a.field() != "Idempotency-Key" {
+				t.Errorf("%s takes no request id: %d %s", method, a.status, a.body)
+			}
+		}
+	}
+	if w.index != before {
+		t.Errorf("%d operations were proposed", w.index-before)
 	}
 }
 
