@@ -85,7 +85,7 @@ func (o *benchOptions) run(ctx context.Context, a *app, s *clusterClient) error 
 			return err
 		}
 		defer c.end()
-		s.Endpoints, s.tls = c.endpoints, nil
+		s.connection, s.tls = connection{Endpoints: c.endpoints}, nil
 	} else {
 		s.nameContext()
 	}
@@ -93,7 +93,7 @@ func (o *benchOptions) run(ctx context.Context, a *app, s *clusterClient) error 
 		return err
 	}
 	if o.cfg.Via == bench.ViaClient {
-		c, err := client.New(ctx, client.Config{Endpoints: s.Endpoints, Database: s.database, TLS: s.tls})
+		c, err := client.New(ctx, client.Config{Endpoints: s.Endpoints, ClusterID: s.ClusterID, Database: s.database, TLS: s.tls})
 		if err != nil {
 			return &unavailableError{err}
 		}
@@ -108,6 +108,9 @@ func (o *benchOptions) run(ctx context.Context, a *app, s *clusterClient) error 
 func (o *benchOptions) connect(ctx context.Context, s *clusterClient) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
 	o.cfg.Conns = nil
 	for _, endpoint := range s.Endpoints {
 		conn, err := s.connect(ctx, endpoint)

@@ -554,11 +554,13 @@ func TestFlagsBeforeTheCommand(t *testing.T) {
 // TestReservesOfEachNode: a node that is gone does not hide the others.
 func TestReservesOfEachNode(t *testing.T) {
 	of := func(tag string) string {
-		return newFakeNode(t,
+		node := newFakeNode(t,
 			answer(&idnodev1.ListReservesResponse{
 				NodeTag:  tag,
 				Reserves: []*idnodev1.Reserve{{Database: "default", Tag: "users", Numbers: 7}},
-			})).addr
+			}))
+		node.cluster = someCluster
+		return node.addr
 	}
 	gone := unusedAddr(t)
 	got := command(t, "hilo", "reserves", "--endpoint", of("A")+","+gone+","+of("C"))

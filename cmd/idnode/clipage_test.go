@@ -52,8 +52,9 @@ const cliHead = `# The command line
 For those who run a cluster or try one. ` + "`idnode COMMAND --help` lists the flags of a command, with an example; packages have man pages.\n\n" +
 	"## Client commands\n\n" +
 	"They take `--endpoint` (several; or `IDNODE_ENDPOINTS`; default `127.0.0.1:7400`), `--timeout`, `-o json` and TLS files, and what is about one database takes `--database`.\n" +
-	"They ask the endpoints in order, and the next one only if that cannot make the call count twice.\n\n" +
-	"`idnode context save prod --endpoint … --tls-ca …` keeps a connection, `--context prod` or `IDNODE_CONTEXT` takes it, and `idnode context use prod` makes it\n" +
+	"They ask the endpoints in order, and the next one only if that cannot make the call count twice. `--cluster-id` (`IDNODE_CLUSTER_ID`) says the cluster: a node\n" +
+	"of another one does nothing. Without it, endpoints of two clusters are refused.\n\n" +
+	"`idnode context save prod --endpoint … --tls-ca …` keeps a connection and its cluster, `--context prod` or `IDNODE_CONTEXT` takes it, and `idnode context use prod` makes it\n" +
 	"the one of commands that say nothing else. What changes the cluster then says where it goes.\n\n" +
 	"## Exit codes\n\n" +
 	"| code | means |\n|---|---|\n" +

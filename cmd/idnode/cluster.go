@@ -233,6 +233,8 @@ the node's own TLS files by the same environment variables.`,
 	}
 	service := cmd.Flags().String("service", "", "service to ask about; empty is the node as a whole")
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
+		// It is about the node, and IDNODE_CLUSTER_ID is the node's own, which may have joined nothing yet.
+		s.ClusterID, s.anyCluster = "", true
 		var res *healthpb.HealthCheckResponse
 		full := false
 		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {

@@ -31,6 +31,10 @@ type clusterClient struct {
 	timeout     time.Duration
 	// verbose lists what each endpoint said when a call fails.
 	verbose bool
+	// anyCluster says that the command is about a node, of whichever cluster.
+	anyCluster bool
+	// newest is the newest log index that an endpoint told before the first call.
+	newest uint64
 	// tls is nil for plain connections.
 	tls    *tls.Config
 	out    *printer
@@ -80,7 +84,7 @@ func telling(err error) int {
 	switch reason := reasonOf(err); {
 	case effectOf(err) == effectRefused:
 		return 5
-	case reason == "STARTING", reason == "STOPPING":
+	case reason == "STARTING", reason == "STOPPING", reason == reasonOtherCluster:
 		return 3
 	case reason != "":
 		return 4
@@ -202,9 +206,11 @@ func (s *clusterClient) once(r *request, id **idnodev1.RequestId) sending {
 			return err
 		}
 		err := s.try(ctx, repeatable, func(ctx context.Context, conn grpc.ClientConnInterface) error {
-			r.look(ctx, conn)
+			r.look(ctx, conn, s.newest)
 			*id = r.next()
-			return call(ctx, conn)
+			err := call(ctx, conn)
+			r.sent = r.sent || err != nil && effectOf(err) == effectUnknown
+			return err
 		})
 		if failed := callErrorIn(err); failed != nil {
 			failed.again = "repeat the same command with " + r.again() + " and it counts once"
@@ -218,6 +224,9 @@ func (s *clusterClient) once(r *request, id **idnodev1.RequestId) sending {
 func (s *clusterClient) try(ctx context.Context, mayRepeat bool, call attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
 	failed := &callError{verbose: s.verbose}
 	for i, endpoint := range s.Endpoints {
 		err := s.tryOne(ctx, endpoint, len(s.Endpoints)-i, mayRepeat, call)
@@ -254,7 +263,7 @@ func (s *clusterClient) untilAnswered(ctx context.Context, call attempt) error {
 
 // mayPass says whether the same call may do better in a moment.
 func mayPass(err error) bool {
-	return effectOf(err) != effectRefused && !isNoGRPC(err) || exitCode(err) == exitUnavailable || reasonOf(err) == "OVERLOADED"
+	return effectOf(err) != effectRefused && !isNoGRPC(err) && reasonOf(err) != reasonOtherCluster || exitCode(err) == exitUnavailable || reasonOf(err) == "OVERLOADED"
 }
 
 // tryOne makes one attempt. With left endpoints still to go it may use that share of the
@@ -296,7 +305,7 @@ func effectOf(err error) effect {
 	switch code := codeOf(err); {
 	case reason == reasonUnknown, code == codes.DeadlineExceeded, code == codes.Canceled:
 		return effectUnknown
-	case code == codes.Unavailable && reason != "", isNoGRPC(err):
+	case code == codes.Unavailable && reason != "", reason == reasonOtherCluster, isNoGRPC(err):
 		return effectNone
 	case code == codes.Unavailable, code == codes.Internal, code == codes.Unknown,
 		code == codes.ResourceExhausted && reason == "":

@@ -62,12 +62,12 @@ func (s *clusterClient) conn(endpoint string) (*grpc.ClientConn, error) {
 	if s.tls != nil {
 		security = credentials.NewTLS(s.tls)
 	}
-	conn, err := grpc.NewClient("dns:///"+endpoint,
+	conn, err := grpc.NewClient("dns:///"+endpoint, append(s.naming(),
 		grpc.WithTransportCredentials(security),
 		grpc.WithDisableServiceConfig(),
 		// A cluster is not reached through a web proxy.
 		grpc.WithNoProxy(),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswerBytes)))
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswerBytes)))...)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func newContextCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:   "context",
 		Short: "Saved connections: endpoints and TLS files, under a name",
-		Long: `A context is a saved connection. --context NAME, or IDNODE_CONTEXT, takes it, but for
+		Long: `A context is a saved connection with the id of its cluster. --context NAME, or IDNODE_CONTEXT, takes it, but for
 what flags say. The one of 'context use' is taken where neither --context, --endpoint
 nor a variable of them says where to go. Commands that ask before they change the
 cluster, or change the cluster itself, name the context.
@@ -33,12 +33,16 @@ cluster, or change the cluster itself, name the context.
 They are in idnode/contexts.yaml below XDG_CONFIG_HOME or ~/.config: the paths of
 keys, and no key.`,
 	},
-		a.contextCommand("list", "List the contexts: name, endpoints, the one in use", func(c *contexts, _ string) (string, error) {
+		a.contextCommand("list", "List the contexts: name, endpoints, cluster, the one in use", func(c *contexts, _ string) (string, error) {
 			var b strings.Builder
 			var rows [][2]string
 			for _, name := range c.names() {
+				saved, row := c.Contexts[name], strings.Join(c.Contexts[name].Endpoints, ",")
+				if saved.ClusterID != "" {
+					row += "  cluster " + saved.ClusterID
+				}
 				used := map[bool]string{true: "  in use"}[name == c.Current]
-				rows = append(rows, [2]string{name, strings.Join(c.Contexts[name].Endpoints, ",") + used})
+				rows = append(rows, [2]string{name, row + used})
 			}
 			if fields(&b, rows); rows == nil && a.toTerminal {
 				b.WriteString("(none)\n")
@@ -99,7 +103,7 @@ func newContextSaveCommand(a *app) *cobra.Command {
 	var given connection
 	cmd := &cobra.Command{
 		Use:     "save NAME",
-		Short:   "Save a connection: that of these flags, else of the variables",
+		Short:   "Save a connection: that of these flags, else of the variables, and the cluster it leads to",
 		Example: "  idnode context save prod --endpoint 10.0.0.1:7400,10.0.0.2:7400 --tls-ca ca.crt --tls-cert me.crt --tls-key me.key",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -111,8 +115,9 @@ func newContextSaveCommand(a *app) *cobra.Command {
 		if !given.saysWhere(cmd.Flags(), a.getenv) {
 			return usagef("--endpoint is required: where the cluster is")
 		}
-		if err = given.checkEndpoints(); err == nil {
-			_, err = given.tlsConfig()
+		s := clusterClient{timeout: defaultTimeout, stderr: a.stderr}
+		if err = given.check(); err == nil {
+			s.tls, err = given.tlsConfig()
 		}
 		for _, file := range []*string{&given.CA, &given.Cert, &given.Key} {
 			if err == nil && *file != "" {
@@ -125,6 +130,17 @@ func newContextSaveCommand(a *app) *cobra.Command {
 		c, err := a.contexts()
 		if err != nil {
 			return err
+		}
+		if given.ClusterID == "" {
+			s.connection = given
+			given.ClusterID, err = s.askCluster(cmd.Context(), given.Endpoints)
+			s.close()
+			switch {
+			case reasonOf(err) == reasonOtherCluster:
+				return err
+			case given.ClusterID == "":
+				fmt.Fprintln(a.stderr, "idnode: no endpoint says its cluster, so the context names none: save it again later, or with --cluster-id")
+			}
 		}
 		c.Contexts[args[0]] = given
 		return c.save()

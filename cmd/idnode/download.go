@@ -53,6 +53,9 @@ func streamBackup(ctx context.Context, s *clusterClient, out io.Writer) error {
 // download writes a backup, from the first endpoint that gives all of it. Before it asks another
 // endpoint, rewind removes what was written, or returns why it cannot.
 func (s *clusterClient) download(ctx context.Context, to io.Writer, rewind func(failed error) error) error {
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
 	shown := newProgress(s.stderr)
 	defer shown.end()
 	failed := &callError{verbose: s.verbose}

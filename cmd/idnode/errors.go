@@ -211,6 +211,7 @@ func isNoGRPC(err error) bool {
 var hints = map[string]string{
 	"NO_QUORUM":          "try another --endpoint, or see 'idnode cluster status'",
 	"STARTING":           "try again in a moment, or another --endpoint",
+	reasonOtherCluster:   "take the other endpoint out; after 'idnode recover' --cluster-id, IDNODE_CLUSTER_ID and contexts need the new id",
 	"STOPPING":           "try another --endpoint",
 	"OVERLOADED":         "try again in a moment",
 	"QUOTA":              "see 'idnode cluster settings' for the limits",

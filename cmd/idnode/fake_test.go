@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -30,11 +31,16 @@ type fakeNode struct {
 	addr string
 	// applied is the index that GetStatus reports.
 	applied uint64
+	// cluster is the id that GetStatus reports, members how many there are.
+	cluster string
+	members int
 	// handle answers a call; it may return nil, nil for the zero answer.
 	handle func(req proto.Message) (proto.Message, error)
 
 	mu    sync.Mutex
 	calls []proto.Message
+	// unnamed counts the calls that named no cluster.
+	unnamed int
 }
 
 // newFakeNode starts a node on loopback that ends with the test.
@@ -66,11 +72,18 @@ func newFakeNode(t *testing.T, handle func(req proto.Message) (proto.Message, er
 // intercept answers every call, so that the methods need not be written out.
 func (n *fakeNode) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	msg := req.(proto.Message)
-	if _, ok := msg.(*idnodev1.GetStatusRequest); ok && n.applied > 0 {
-		return &idnodev1.GetStatusResponse{AppliedIndex: n.applied}, nil
+	named := metadata.ValueFromIncomingContext(ctx, "idnode-cluster-id")
+	if _, ok := msg.(*idnodev1.GetStatusRequest); ok && (n.applied > 0 || n.cluster != "") {
+		return &idnodev1.GetStatusResponse{AppliedIndex: n.applied, ClusterId: n.cluster, Members: make([]*idnodev1.Member, n.members)}, nil
+	}
+	if len(named) > 0 && named[0] != n.cluster {
+		return nil, otherCluster("the node belongs to cluster %s", n.cluster)
 	}
 	n.mu.Lock()
 	n.calls = append(n.calls, proto.Clone(msg))
+	if len(named) == 0 {
+		n.unnamed++
+	}
 	n.mu.Unlock()
 	res, err := n.handle(msg)
 	if res == nil && err == nil {

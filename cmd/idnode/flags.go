@@ -27,19 +27,25 @@ const (
 // connection says how a cluster is reached. A context is one that is saved under a name.
 type connection struct {
 	Endpoints  []string `yaml:"endpoint,flow"`
+	ClusterID  string   `yaml:"cluster-id,omitempty"`
 	CA         string   `yaml:"tls-ca,omitempty"`
 	Cert       string   `yaml:"tls-cert,omitempty"`
 	Key        string   `yaml:"tls-key,omitempty"`
 	ServerName string   `yaml:"tls-server-name,omitempty"`
 }
 
-// endpointsVariable has the default of --endpoint.
-const endpointsVariable = "IDNODE_ENDPOINTS"
+// endpointsVariable and clusterIDVariable have the defaults of --endpoint and --cluster-id.
+const (
+	endpointsVariable = "IDNODE_ENDPOINTS"
+	clusterIDVariable = "IDNODE_CLUSTER_ID"
+)
 
 // register adds the flags of c. Environment variables set the defaults, so a flag wins over them.
 func (c *connection) register(f *pflag.FlagSet, getenv func(string) string) {
 	endpoints := strings.Split(cmp.Or(getenv(endpointsVariable), defaultEndpoint), ",")
 	f.StringSliceVar(&c.Endpoints, "endpoint", endpoints, "gRPC address of a node; several are tried in order ("+endpointsVariable+")")
+	f.StringVar(&c.ClusterID, "cluster-id", getenv(clusterIDVariable),
+		"the cluster's id: a node of another one does nothing ("+clusterIDVariable+")")
 	c.registerTLS(f, getenv)
 }
 
@@ -99,6 +105,7 @@ func (s *clusterClient) takeContext(a *app, f *pflag.FlagSet) error {
 			*value = saved
 		}
 	}
+	take("cluster-id", &s.ClusterID, saved.ClusterID)
 	take("tls-ca", &s.CA, saved.CA)
 	take("tls-cert", &s.Cert, saved.Cert)
 	take("tls-key", &s.Key, saved.Key)
@@ -159,7 +166,7 @@ func (s *clusterClient) prepare(a *app, f *pflag.FlagSet) (err error) {
 	if !utf8.ValidString(s.database) {
 		return fmt.Errorf("INVALID_NAME: --database %.100q is not UTF-8", s.database)
 	}
-	if err := s.checkEndpoints(); err != nil {
+	if err := s.connection.check(); err != nil {
 		return err
 	}
 	if s.out, err = newPrinter(a.stdout, s.output); err != nil {
@@ -202,8 +209,8 @@ func badFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// checkEndpoints refuses what is no HOST:PORT.
-func (c *connection) checkEndpoints() error {
+// check refuses endpoints that are no HOST:PORT, and what is no cluster's id.
+func (c *connection) check() error {
 	for i, e := range c.Endpoints {
 		c.Endpoints[i] = strings.TrimSpace(e)
 		if err := config.CheckAddress(c.Endpoints[i], false); err != nil {
@@ -212,6 +219,9 @@ func (c *connection) checkEndpoints() error {
 	}
 	if len(c.Endpoints) == 0 {
 		return errors.New("--endpoint must not be empty")
+	}
+	if err := config.CheckClusterID(c.ClusterID); err != nil {
+		return fmt.Errorf("--cluster-id (%s): %w", clusterIDVariable, err)
 	}
 	return nil
 }

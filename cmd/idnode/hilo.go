@@ -203,6 +203,9 @@ func newHiloReservesCommand(a *app) *cobra.Command {
 A node knows its own alone: every --endpoint is asked.`,
 		Example: "  idnode hilo reserves --endpoint 10.0.0.1:7400,10.0.0.2:7400",
 	}, func(ctx context.Context, s *clusterClient, _ []string) error {
+		if err := s.settle(ctx); err != nil {
+			return err
+		}
 		var failed []error
 		for _, endpoint := range s.Endpoints {
 			node := *s

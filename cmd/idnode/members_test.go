@@ -57,6 +57,9 @@ func TestMembersWithoutAQuorum(t *testing.T) {
 	alone := func(reason string) string {
 		refusal := failure(t, codes.Unavailable, reason, "no leader")
 		return newFakeNode(t, func(req proto.Message) (proto.Message, error) {
+			if _, asked := req.(*idnodev1.GetStatusRequest); asked {
+				return &idnodev1.GetStatusResponse{}, nil
+			}
 			if req.(*idnodev1.ListMembersRequest).GetConsistency() != idnodev1.Consistency_CONSISTENCY_STALE {
 				return nil, refusal
 			}

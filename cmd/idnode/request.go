@@ -21,8 +21,8 @@ type request struct {
 	// since is the log index known before the first try, if one is known.
 	since uint64
 	known bool
-	// looked says that since needs no looking up; sent that a try was made, maybe in an earlier run.
-	looked, sent bool
+	// sent says that a try may have counted, maybe one of an earlier run.
+	sent bool
 }
 
 // newRequest adds the flags of the commands that take a request id.
@@ -49,21 +49,22 @@ func (r *request) check() error {
 		if r.id == "" {
 			return usagef("--retry-since needs the --request-id of the first try")
 		}
-		r.known, r.looked, r.sent = true, true, true
+		r.known, r.sent = true, true
 	}
 	r.id = cmp.Or(r.id, "cli-"+rand.Text())
 	return nil
 }
 
-// look notes what the node's log had reached before the first try. A failure
-// is no failure of the call: repeats then just carry no index.
-func (r *request) look(ctx context.Context, conn grpc.ClientConnInterface) {
-	if r.looked {
+// look notes what the log had reached before the first try that may count: a node that refuses
+// one because it has just started knows an old index. newest is what is known of other nodes. A
+// failure is no failure of the call: repeats then just carry no index.
+func (r *request) look(ctx context.Context, conn grpc.ClientConnInterface, newest uint64) {
+	if r.sent {
 		return
 	}
-	r.looked = true
 	res, err := idnodev1.NewClusterServiceClient(conn).GetStatus(ctx, &idnodev1.GetStatusRequest{})
-	r.since, r.known = res.GetAppliedIndex(), err == nil
+	r.since = max(r.since, newest, res.GetAppliedIndex())
+	r.known = r.known || err == nil
 }
 
 // next returns the request id for the next attempt.
@@ -72,7 +73,6 @@ func (r *request) next() *idnodev1.RequestId {
 	if r.sent && r.known {
 		id.RetrySince = proto.Uint64(r.since)
 	}
-	r.sent = true
 	return id
 }
 

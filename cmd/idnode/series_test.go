@@ -246,6 +246,7 @@ func TestSeriesVerifyThatEndsInALaterPart(t *testing.T) {
 		return nil, status.Error(codes.Unknown, "gone")
 	})
 	second := newFakeNode(t, func(proto.Message) (proto.Message, error) { return nil, status.Error(codes.NotFound, "no such series") })
+	first.applied, second.applied = 1, 1
 	got := command(t, "series", "verify", "invoices", "--endpoint", first.addr, "--endpoint", second.addr)
 	if got.code == exitOK || strings.Contains(got.stderr, reasonUnknown) || !strings.Contains(got.stderr, "no such series") {
 		t.Errorf("%+v", got)
@@ -373,6 +374,7 @@ func TestSeriesCallsAreRepeated(t *testing.T) {
 	for line, want := range lines {
 		first := newFakeNode(t, refuse(failure(t, codes.Unavailable, reasonUnknown, "leader lost")))
 		second := newFakeNode(t, refuse(failure(t, codes.Unavailable, "NO_QUORUM", "no leader")))
+		first.applied, second.applied = 1, 1
 		command(t, append(strings.Fields(line), "--endpoint", first.addr, "--endpoint", second.addr)...)
 		if got := len(second.requests()) == 1; got != want {
 			t.Errorf("%s: second endpoint asked: %t, want %t", line, got, want)

@@ -157,7 +157,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		got := command(t, append(strings.Fields(c.CommandPath())[1:], "--help")...)
 		connects := c.Flags().Lookup("context") != nil
 		if got.code != exitOK || !strings.Contains(got.stdout, "Usage:") ||
-			strings.Contains(got.stdout, "\nConnection:\n      --context") != connects || strings.Count(got.stdout, "--endpoint str") > 1 {
+			strings.Contains(got.stdout, "\nConnection:\n      --cluster-id") != connects || strings.Count(got.stdout, "--endpoint str") > 1 {
 			t.Errorf("%s --help: code %d, %q", c.CommandPath(), got.code, got.stdout)
 		}
 	}

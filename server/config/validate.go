@@ -77,14 +77,22 @@ func checkServerPrefix(prefix string) error {
 	return docid.ValidateTag(prefix, docid.DefaultSeparator)
 }
 
+// CheckClusterID refuses what is neither empty nor a cluster's id.
+func CheckClusterID(id string) error {
+	if b, _ := hex.DecodeString(id); id != "" && (len(b) != nodeid.Size || hex.EncodeToString(b) != id) {
+		return fmt.Errorf("%q is not 32 hexadecimal digits, as `idnode cluster status` prints them", id)
+	}
+	return nil
+}
+
 // checkRole checks the way in which the node comes to its cluster: with its peers, by
 // joining, or alone. Load has made one way of peer and join.
 func (c *Config) checkRole(p *problems) {
 	if c.Watcher && len(c.Join) == 0 {
 		p.add("watcher", "goes only with join: a cluster needs voters to begin")
 	}
-	if id, _ := hex.DecodeString(c.ClusterID); c.ClusterID != "" && (len(id) != nodeid.Size || hex.EncodeToString(id) != c.ClusterID) {
-		p.add("cluster-id", "%q is not 32 hexadecimal digits, as `idnode cluster status` prints them", c.ClusterID)
+	if err := CheckClusterID(c.ClusterID); err != nil {
+		p.add("cluster-id", "%w", err)
 	}
 	checkPeers(p, c.Peer)
 	if _, ok := c.Peer[c.Tag]; len(c.Peer) > 0 && !ok {
