@@ -18,9 +18,7 @@ func (r *randomRun) draw(t *rapid.T) []*raftlogv1.Operation {
 	for i := range ops {
 		ops[i] = r.drawOperation(t)
 		if rapid.IntRange(0, 3).Draw(t, "keyed") == 0 {
-			if isCallersMessage(ops[i]) {
-				ops[i].Principal = proto.String(rapid.SampledFrom([]string{"", "", "", "CN=größe", "CN=till"}).Draw(t, "caller"))
-			}
+			ops[i].Principal = proto.String(rapid.SampledFrom([]string{"", "", "", "CN=größe", "CN=till"}).Draw(t, "caller"))
 			ops[i] = keyed(ops[i], r.drawKey(t))
 		}
 	}

@@ -145,10 +145,7 @@ func (m *model) apply(op *raftlogv1.Operation) *raftlogv1.Result {
 	if k == nil {
 		return m.run(op)
 	}
-	principal := ""
-	if isCallersMessage(op) {
-		principal = op.GetPrincipal()
-	}
+	principal := op.GetPrincipal()
 	key := string(k.GetKey()) + "of " + principal
 	for _, r := range m.requests {
 		if r.key != key {
@@ -169,17 +166,6 @@ func (m *model) apply(op *raftlogv1.Operation) *raftlogv1.Result {
 		m.requests = append(m.requests, modelRequest{principal, key, k.GetFingerprint(), m.index, result})
 	}
 	return result
-}
-
-// isCallersMessage reports whether an operation is a caller's, and not about the cluster.
-func isCallersMessage(op *raftlogv1.Operation) bool {
-	switch op.GetOp().(type) {
-	case *raftlogv1.Operation_IdentityNext, *raftlogv1.Operation_IdentitySeed, *raftlogv1.Operation_IdentityDelete,
-		*raftlogv1.Operation_HiloNext, *raftlogv1.Operation_HiloReturn, *raftlogv1.Operation_HiloSet,
-		*raftlogv1.Operation_Claim, *raftlogv1.Operation_Release:
-		return true
-	}
-	return false
 }
 
 func (m *model) floorOf(principal string) uint64 {

@@ -167,17 +167,15 @@ func (w *requestWindow) restoreShare(m *raftlogv1.RequestShare) error {
 
 // runOnce runs an operation with a request key, unless it ran before: then it returns the
 // first answer. Only success is remembered: a refused operation changed nothing, and may
-// succeed at the next attempt.
+// succeed at the next attempt. A request key belongs to the operation's principal; what nodes
+// propose by themselves has none, and is remembered as if of callers without a name.
 func (c *contents) runOnce(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	principal := o.Principal
-	if !isCallers(o) {
-		principal = nil
-	} else if !o.Named {
+	if operations[o.Kind].need != 0 && !o.Named {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "request_id",
 			"the request id does not say whose it is")
 	}
-	o.Request.Key = ownKey(o.Request.Key, principal)
-	share := c.requests.share(principal)
+	o.Request.Key = ownKey(o.Request.Key, o.Principal)
+	share := c.requests.share(o.Principal)
 	if chunk, e, known := c.requests.find(share, o.Request.Key); known {
 		return c.requests.answer(dst, o, chunk, e)
 	}
@@ -188,15 +186,10 @@ func (c *contents) runOnce(dst []byte, now moment, o *op.Operation) ([]byte, *re
 	result, refused := c.run(dst, now, o)
 	if refused == nil {
 		c.requests.evict(c.settings.requestWindow()-1, now.index)
-		c.requests.push(c.requests.share(principal), &o.Request, now.index, result)
+		c.requests.push(c.requests.share(o.Principal), &o.Request, now.index, result)
 	}
 	return result, refused
 }
-
-// isCallers reports whether a request key is made from a caller's request id. Those of
-// operations on the cluster itself are random, and their nodes' own: they are remembered
-// as if of callers without a name.
-func isCallers(o *op.Operation) bool { return o.Kind <= op.KindRelease }
 
 // ownKey returns the key under which a principal's request is remembered, so that the
 // same request id of two principals is two. It is a hash again: no caller can choose a

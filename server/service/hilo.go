@@ -186,12 +186,8 @@ func (r *ranges) rangePayload(w *wantedRange) (*raftlogv1.HiLoNext, error) {
 }
 
 func (w *wantedRange) fingerprint() fingerprint {
-	at := w.GetLastRangeAt()
 	f := newFingerprint("NextRange").text(w.GetDatabase()).text(w.GetTag()).text(w.GetSeparator()).
-		number(w.GetLastSize()).number(w.GetLastMax()).number(w.GetSize()).flag(at != nil)
-	if at != nil {
-		f = f.number(at.AsTime().UnixNano())
-	}
+		number(w.GetLastSize()).number(w.GetLastMax()).number(w.GetSize()).time(w.GetLastRangeAt())
 	if w.maxHigh > 0 {
 		f = f.number(w.maxHigh)
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
@@ -55,6 +57,14 @@ func (f fingerprint) optional(n *int64) fingerprint {
 		return f.flag(false)
 	}
 	return f.flag(true).number(*n)
+}
+
+// time adds a valid time that may be missing.
+func (f fingerprint) time(t *timestamppb.Timestamp) fingerprint {
+	if t == nil {
+		return f.flag(false)
+	}
+	return f.flag(true).number(t.AsTime().UnixNano())
 }
 
 func (f fingerprint) sum() uint64 {

@@ -147,7 +147,8 @@ func (w *workers) acquireWorker(ctx context.Context, req *idnodev1.AcquireWorker
 	}
 	what := target{targetNothing, pool.database, pool.name}
 	e, err := w.prepare(ctx, req.GetRequestId(), rights.Ranges, what, 1, func() fingerprint {
-		return newFingerprint("AcquireWorker").text(req.GetDatabase()).text(req.GetPool()).text(req.GetHolder()).number(acquire.GetWantNanos())
+		return newFingerprint("AcquireWorker").text(req.GetDatabase()).text(req.GetPool()).text(req.GetHolder()).
+			number(acquire.GetWantNanos()).time(req.GetNow())
 	})
 	if err != nil {
 		return nil, err
