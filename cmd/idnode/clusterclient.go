@@ -263,7 +263,8 @@ func (s *clusterClient) untilAnswered(ctx context.Context, call attempt) error {
 
 // mayPass says whether the same call may do better in a moment.
 func mayPass(err error) bool {
-	return effectOf(err) != effectRefused && !isNoGRPC(err) && reasonOf(err) != reasonOtherCluster || exitCode(err) == exitUnavailable || reasonOf(err) == "OVERLOADED"
+	elsewhere := isNoGRPC(err) || reasonOf(err) == reasonOtherCluster
+	return effectOf(err) != effectRefused && !elsewhere || exitCode(err) == exitUnavailable || reasonOf(err) == "OVERLOADED"
 }
 
 // tryOne makes one attempt. With left endpoints still to go it may use that share of the
