@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/idnode/idnode/cluster/member"
@@ -134,9 +135,9 @@ type Config struct {
 	Registry     Registry
 	Peers        Peers
 	Logger       *slog.Logger
-	// OnRemoved is called when a member was removed, so that connections with it are
-	// closed. Those of the Raft port are closed by the node.
-	OnRemoved func(*raftlogv1.Member)
+	// ServeCalls serves the calls of other members, until calls ends: the Raft port's
+	// connections for calls, whose remote addresses are Raft ids.
+	ServeCalls func(calls net.Listener)
 	// OnAnnounce is called with the answer to each announcement of this node, the first
 	// some time after Start. It must be quick.
 	OnAnnounce func(*raftlogv1.MemberResult)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -56,6 +57,8 @@ type engine struct {
 	leaderLoss    *leader.Loss
 	elections     *raftguard.ElectionTimeout
 	mainWatch     *raftguard.MainWatch
+	// serving is the server of the other members' calls.
+	serving sync.WaitGroup
 }
 
 func (n *Node) raftConfig() *raft.Config {
@@ -213,7 +216,7 @@ func (e *engine) watch() {
 	others := peers.Config{
 		Raft: e.raft, Configuration: e.configuration, Transport: e.transport, Peers: c.Peers, Record: n.record, Table: n.table, Hosts: n.hosts,
 		Witness: e.witness, Hint: &e.hint, Quorum: monitor, States: e.machine.States(), Space: n.space,
-		Listed: member.ListOf(c.PeerList, c.Join), Condition: n.condition, OnDivergence: c.Events.StateDiffers, OnRemoved: c.OnRemoved,
+		Listed: member.ListOf(c.PeerList, c.Join), Condition: n.condition, OnDivergence: c.Events.StateDiffers,
 		Log: n.log,
 	}
 	e.pinger = peers.NewPinger(others)

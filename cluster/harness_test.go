@@ -45,6 +45,7 @@ var (
 	_ cluster.Registry     = (*fsm.State)(nil)
 	_ cluster.Peers        = (*peer.Pool)(nil)
 	_ peer.Node            = peerSide{}
+	_ peer.Host            = peerSide{}
 )
 
 // peerSide adds every node that asks: who may join is not the cluster's to say.
@@ -126,10 +127,7 @@ func (s *server) open(change func(*cluster.Config)) {
 		dial = func(ctx context.Context, address string) (net.Conn, error) { return node.DialContext(ctx, address) }
 	}
 	s.pool = peer.NewPool(peer.PoolConfig{
-		Introduce: func() peer.Introduction {
-			self := node.Self()
-			return peer.Introduction{ClusterID: self.ClusterID, ID: self.ID.Bytes(), Tag: self.Tag}
-		},
+		DialMember:  func(ctx context.Context, id []byte) (net.Conn, error) { return node.DialMember(ctx, id) },
 		DialContext: dial, Logger: log,
 	})
 	c := cluster.Config{
@@ -137,7 +135,8 @@ func (s *server) open(change func(*cluster.Config)) {
 		Network: wrappedTCP(s.link.wrap), Heartbeat: testHeartbeat, PromoteAfter: 300 * time.Millisecond,
 		StateMachine: state, TakeSnapshot: func() cluster.Snapshot { return state.Snapshot() }, Registry: state,
 		Peers: s.pool, Logger: log, LeaderWait: testCallLimit, CallLimit: testCallLimit, LeaderPriority: 1,
-		OnRemoved: func(*raftlogv1.Member) {}, OnAnnounce: func(*raftlogv1.MemberResult) {},
+		OnAnnounce: func(*raftlogv1.MemberResult) {},
+		ServeCalls: func(calls net.Listener) { peer.NewServer(peerSide{node.PeerSide()}, nil).Serve(calls) },
 		Events: cluster.Events{
 			Groups: commit.Events{
 				Cut: func(int, time.Duration) {}, Answered: func(int, int, int, time.Duration) {},
@@ -155,14 +154,13 @@ func (s *server) open(change func(*cluster.Config)) {
 			f(&c)
 		}
 	}
-	node, err := cluster.Open(c)
-	if err != nil {
+	var err error
+	if node, err = cluster.Open(c); err != nil {
 		s.t.Fatalf("%s: %v", s.tag, err)
 	}
 	s.node = node
-	peers := peer.NewServer(peerSide{node.PeerSide()}, nil, nil)
-	s.api = grpc.NewServer(grpc.UnaryInterceptor(peers.Unary), grpc.StreamInterceptor(peers.Stream))
-	peers.Register(s.api)
+	s.api = grpc.NewServer()
+	peer.RegisterJoining(s.api, peerSide{node.PeerSide()}, nil)
 	s.serve()
 }
 

@@ -27,21 +27,18 @@ type Snapshot = apply.Snapshot
 // Registry is the table of members in the replicated state.
 type Registry = leader.Registry
 
-// Peers calls other nodes. tag names the node; it is empty if only an address is known.
-// Every call ends soon after its ctx. Calls for proposals return *outcome.Error. The error has
-// a method Refused() *raftlogv1.Refusal, not nil if the replicated state refused; Removed() bool if the
-// peer knows the caller as removed; Denied() bool if the peer does not let the caller in.
+// Peers calls other nodes: members by their raw Raft ids, over Node.DialMember; by address nodes
+// that need not be members, whose tag may be empty. Every call ends soon after its ctx. Calls for
+// proposals return *outcome.Error. The error has a method Refused() *raftlogv1.Refusal, not nil if
+// the replicated state refused; Denied() bool if the node does not let the caller in.
 type Peers interface {
 	peers.Caller
 	leader.Caller
 	Join(ctx context.Context, tag, address string, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error)
-	// Awake reports that the node has just called this node, so that it can be reached.
-	Awake(tag, address string)
-	// Restarted reports which process of the node runs: connections to its former process are
-	// closed.
-	Restarted(tag string, process uint64)
-	ReadIndex(ctx context.Context, tag, address string) (uint64, error)
-	Forward(ctx context.Context, tag, address string, group []byte) (raftlog.GroupResult, error)
+	// Awake reports that the member has just called this node, so that it can be reached.
+	Awake(id []byte)
+	ReadIndex(ctx context.Context, id []byte) (uint64, error)
+	Forward(ctx context.Context, id []byte, group []byte) (raftlog.GroupResult, error)
 }
 
 // Self is how a node introduces itself on every call to a peer.

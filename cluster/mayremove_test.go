@@ -16,7 +16,7 @@ type failingLeader struct {
 	answer func(ctx context.Context) error
 }
 
-func (p failingLeader) MayRemove(ctx context.Context, _, _ string, _ *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
+func (p failingLeader) MayRemove(ctx context.Context, _ []byte, _ *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
 	return nil, p.answer(ctx)
 }
 

@@ -33,12 +33,13 @@ func (e *engine) openTransport() error {
 	}
 	e.transport = transport.New(transport.Config{
 		Process: cfg.Process, Listener: listener, ClusterID: n.ClusterID(), LocalID: n.record.Name(),
-		Directory: peers.NewDirectory(n.table, e.witness.Running), Witness: e.witness, Voters: e.witness.Electorate,
+		Directory: peers.NewDirectory(n.table, &e.hint, e.witness.Running), Witness: e.witness, Voters: e.witness.Electorate,
 		Configured: n.table.NewestConfiguration, VoteAnswered: e.elections.VoteAnswered,
 		Dial: cfg.DialRaft, DialContext: n.hosts.DialContext, TLS: cfg.TLS, Logger: cfg.Logger,
 		OnRefused: func(by transport.Peer, status transport.Status) { refused(n.record, by, status) },
-		OnProcess: func(m transport.Peer, process uint64) { cfg.Peers.Restarted(m.Tag, process) },
 	})
+	calls := e.transport.Calls()
+	e.serving.Go(func() { cfg.ServeCalls(calls) }) // It ends with the transport.
 	return nil
 }
 

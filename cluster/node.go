@@ -198,6 +198,12 @@ func (n *Node) DialContext(ctx context.Context, address string) (net.Conn, error
 	return n.hosts.DialContext(ctx, address)
 }
 
+// DialMember opens a connection for calls to the member with this raw Raft id: see
+// transport.DialCalls.
+func (n *Node) DialMember(ctx context.Context, id []byte) (net.Conn, error) {
+	return onEngine(n, func(e *engine) (net.Conn, error) { return e.transport.DialCalls(ctx, member.ServerID(id)) })
+}
+
 // Done is closed when the node has ended, by itself or by Shutdown.
 func (n *Node) Done() <-chan struct{} { return n.lifecycle.ctx.Done() }
 

@@ -11,8 +11,7 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// PeerSide answers the calls of other nodes. Whether a caller may make them is decided
-// where the connection is accepted. It is safe for concurrent use, from Open on.
+// PeerSide answers the calls of other nodes. Whether a caller may make them is decided before. It is safe for concurrent use, from Open on.
 type PeerSide struct{ node *Node }
 
 // ClusterID returns the id of the node's cluster; empty before it has a cluster.
@@ -29,6 +28,9 @@ func (p *PeerSide) HandleHello(_ context.Context, _ *peerv1.HelloRequest) (*peer
 		ClusterId: p.ClusterID(), Members: p.node.table.Refresh().Members,
 	}, nil
 }
+
+// Members returns the members as this node knows them.
+func (p *PeerSide) Members() []*raftlogv1.Member { return p.node.Members() }
 
 // HandleForward commits a group of another node, if this node leads.
 func (p *PeerSide) HandleForward(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
@@ -48,15 +50,12 @@ func (p *PeerSide) HandleReadIndex(ctx context.Context) (uint64, error) {
 // HandlePing returns this node's condition, and takes the caller's state. caller is the
 // caller's raw Raft id.
 func (p *PeerSide) HandlePing(_ context.Context, caller []byte, req *peerv1.PingRequest) (*peerv1.PingResponse, error) {
+	// This node's own pings decide whether a quorum is in reach, and the connection to a node
+	// that was down until now may be waiting for its next attempt.
+	p.node.cfg.Peers.Awake(caller)
 	m, ok := p.node.table.ByID(caller)
-	if ok {
-		// This node's own pings decide whether a quorum is in reach, and the connection
-		// to a node that was down until now may be waiting for its next attempt.
-		p.node.cfg.Peers.Awake(m.GetTag(), m.GetGrpcAddress())
-	}
 	reply := p.node.condition()
 	if e, err := p.node.engine(); err == nil {
-		reply.CallerRemoved = ok && e.configuration.HasLeft(m)
 		if ok && !m.GetRemoved() {
 			e.pinger.WasPinged()
 			e.pinger.TakeState(string(caller), apply.StateAt{Index: req.GetStateIndex(), Hash: req.GetStateHash()})

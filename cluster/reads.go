@@ -43,5 +43,5 @@ func (n *Node) askReadIndex(ctx context.Context, leader string) (uint64, error) 
 	if err != nil {
 		return 0, err
 	}
-	return n.cfg.Peers.ReadIndex(ctx, m.GetTag(), m.GetGrpcAddress())
+	return n.cfg.Peers.ReadIndex(ctx, m.GetId())
 }

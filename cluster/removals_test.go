@@ -12,7 +12,6 @@ import (
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/internal/outcome"
-	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -101,11 +100,11 @@ func TestARemovedVoterVotesUntilRaftsConfigurationIsCommitted(t *testing.T) {
 	}
 	table.slow.Store(false)
 	eventually(t, "the end of a leadership without a quorum", func() bool { return !leads(leader) })
-	id := removed.node.ID()
-	reply, err := leader.node.PeerSide().HandlePing(t.Context(), id[:], &peerv1.PingRequest{})
-	if err != nil || reply.GetCallerRemoved() {
-		t.Errorf("the lost leader tells the removed voter to end: %v, %v", reply, err)
+	conn, err := removed.node.DialMember(t.Context(), leader.node.ID().Bytes())
+	if err != nil {
+		t.Fatalf("the lost leader refuses the removed voter: %v", err)
 	}
+	_ = conn.Close()
 	leader.link.partition()
 	for _, s := range others {
 		s.link.heal()

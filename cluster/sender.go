@@ -24,10 +24,7 @@ func (s *sender) Send(ctx context.Context, leader string, group []byte) (raftlog
 		return raftlog.GroupResult{}, err
 	}
 	s.node.cfg.Events.Forwarded()
-	if !s.node.table.Moved(m.GetId()) { // This node has found it itself.
-		m = s.hint.Locate(m)
-	}
-	return s.node.cfg.Peers.Forward(ctx, m.GetTag(), m.GetGrpcAddress(), group)
+	return s.node.cfg.Peers.Forward(ctx, m.GetId(), group)
 }
 
 // submit hands a group to this node's own Batcher, unless the disk is nearly full: then

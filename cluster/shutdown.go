@@ -115,7 +115,7 @@ func (e *engine) stopRaft() error {
 	closed := e.transport.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), raftLimit)
 	defer cancel()
-	ended := raftguard.Await(ctx, future.Error)
+	ended := raftguard.Await(ctx, func() error { e.serving.Wait(); return future.Error() })
 	if ended == nil {
 		_ = e.store.Flush(ctx) // The store has logged its failure.
 		ended = ctx.Err()

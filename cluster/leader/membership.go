@@ -149,6 +149,6 @@ func (m *Membership) askMayRemove(ctx context.Context, tag string) (uint64, erro
 	case m.cfg.Record.IsSelf(leader):
 		return VoterCheck{m.cfg}.MayRemove(ctx, tag)
 	}
-	reply, err := m.cfg.Peers.MayRemove(ctx, leader.GetTag(), leader.GetGrpcAddress(), &peerv1.MayRemoveRequest{Tag: tag})
+	reply, err := m.cfg.Peers.MayRemove(ctx, leader.GetId(), &peerv1.MayRemoveRequest{Tag: tag})
 	return reply.GetMembershipIndex(), err
 }

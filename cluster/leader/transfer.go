@@ -24,10 +24,8 @@ const transferTimeout = 5 * time.Second
 
 // Caller calls other nodes as the leader's business needs it: see cluster.Peers.
 type Caller interface {
-	Transfer(ctx context.Context, tag, address string, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error)
-	// MayRemove asks the leader. An error of a program that does not know the call has
-	// a method Unimplemented() bool.
-	MayRemove(ctx context.Context, tag, address string, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error)
+	Transfer(ctx context.Context, id []byte, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error)
+	MayRemove(ctx context.Context, id []byte, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error)
 }
 
 // Transfer transfers leadership to other voters, as in raft thesis 3.10.
@@ -58,7 +56,7 @@ func (t *Transfer) Request(ctx context.Context, tag string) (string, error) {
 	if t.cfg.Record.IsSelf(leader) {
 		return t.TransferOwn(ctx, tag)
 	}
-	reply, err := t.cfg.Peers.Transfer(ctx, leader.GetTag(), leader.GetGrpcAddress(), &peerv1.TransferRequest{Tag: tag})
+	reply, err := t.cfg.Peers.Transfer(ctx, leader.GetId(), &peerv1.TransferRequest{Tag: tag})
 	if err != nil {
 		return "", err
 	}

@@ -40,14 +40,8 @@ func tagTaken(tag string, owner []byte) error {
 		ErrTagTaken, tag, ServerID(owner), tag)
 }
 
-// removed reports whether err means that the peer knows the caller as removed. denied
-// reports whether err means that the peer does not let the caller in. The errors of calls to
-// peers have these methods.
-func removed(err error) bool {
-	var e interface{ Removed() bool }
-	return errors.As(err, &e) && e.Removed()
-}
-
+// denied reports whether err means that the peer does not let the caller in. The errors of calls
+// to peers have this method.
 func denied(err error) bool {
 	var e interface{ Denied() bool }
 	return errors.As(err, &e) && e.Denied()

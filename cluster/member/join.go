@@ -66,7 +66,7 @@ func (j Join) Run(ctx context.Context) (Place, error) {
 func final(err error) bool {
 	refusal := op.RefusalOf(err)
 	return refusal != nil && lasting(refusal.GetReason()) || errors.Is(err, ErrTagTaken) || errors.Is(err, ErrJoinDenied) ||
-		errors.Is(err, ErrRemoved) || denied(err)
+		denied(err)
 }
 
 func (j Join) ask(ctx context.Context, address string) (Place, error) {
@@ -86,8 +86,6 @@ func (j Join) ask(ctx context.Context, address string) (Place, error) {
 func (j Join) refusal(address string, err error) error {
 	refusal := op.RefusalOf(err)
 	switch {
-	case removed(err):
-		return fmt.Errorf("%w: %s says so", ErrRemoved, address)
 	case refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN:
 		return fmt.Errorf("%w: %s says: %s; if that node lost its data, remove the old member "+
 			"(idnode cluster remove %s) and join under a new tag",

@@ -30,11 +30,6 @@ func (d *scriptedJoiner) Join(_ context.Context, _, address string, req *peerv1.
 	return &peerv1.JoinResponse{ClusterId: make([]byte, ClusterIDSize), Member: m, Members: []*raftlogv1.Member{testMember("A", 1), m}}, nil
 }
 
-type toldRemoved struct{ error }
-
-func (toldRemoved) Removed() bool   { return true }
-func (e toldRemoved) Unwrap() error { return e.error }
-
 type toldDenied struct{ error }
 
 func (toldDenied) Denied() bool    { return true }
@@ -56,7 +51,6 @@ func TestJoin(t *testing.T) {
 		{"the second address", []error{down}, nil, 2},
 		{"after a while", []error{down, down, refused(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED), down}, nil, 5},
 		{"tag taken", []error{refused(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN)}, ErrTagTaken, 1},
-		{"removed", []error{down, toldRemoved{down}}, ErrRemoved, 2},
 		{"denied", []error{toldDenied{down}}, down, 1},
 	}
 	for _, tt := range tests {

@@ -95,12 +95,13 @@ func ServerOf(m *raftlogv1.Member) raft.Server {
 // directory is the transport's view of the table of members.
 type directory struct {
 	table *Table
+	hint  *Hint
 	raft  func() *raft.Raft
 }
 
 // NewDirectory returns a directory. raft returns nil before Raft runs.
-func NewDirectory(table *Table, raft func() *raft.Raft) transport.Directory {
-	return directory{table, raft}
+func NewDirectory(table *Table, hint *Hint, raft func() *raft.Raft) transport.Directory {
+	return directory{table, hint, raft}
 }
 
 // Lookup implements transport.Directory. A removed member whose vote still counts is returned
@@ -112,5 +113,9 @@ func (d directory) Lookup(id string) (transport.Peer, bool) {
 	if !ok || m.GetRemoved() && r == nil {
 		return transport.Peer{}, false
 	}
-	return transport.Peer{ID: id, Tag: m.GetTag(), Address: m.GetRaftAddress(), Removed: NewConfiguration(r, d.table).HasLeft(m)}, true
+	address := m.GetRaftAddress()
+	if !d.table.Moved(m.GetId()) { // Else this node has found it itself.
+		address = d.hint.Locate(m).GetRaftAddress()
+	}
+	return transport.Peer{ID: id, Tag: m.GetTag(), Address: address, Removed: NewConfiguration(r, d.table).HasLeft(m)}, true
 }

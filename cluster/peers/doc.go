@@ -16,7 +16,6 @@ import (
 	"github.com/idnode/idnode/cluster/quorum"
 	"github.com/idnode/idnode/cluster/transport"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
-	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // Config is what the parts of this package need while Raft runs.
@@ -41,7 +40,5 @@ type Config struct {
 	Condition func() *peerv1.PingResponse
 	// OnDivergence is called for each member whose state begins to differ.
 	OnDivergence func()
-	// OnRemoved is called for each member that was removed and has left Raft's configuration.
-	OnRemoved func(*raftlogv1.Member)
-	Log       *slog.Logger
+	Log          *slog.Logger
 }

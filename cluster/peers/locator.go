@@ -19,7 +19,7 @@ const (
 	// locateTimeout bounds the calls to one member's addresses. An address without a machine
 	// takes all of it.
 	locateTimeout = pingTimeout
-	// raftSilentAfter is how long the Raft port of a member that answers pings must not have
+	// raftSilentAfter is how long the Raft port of a member that says hello must not have
 	// answered before that is a problem: a node that starts opens it last.
 	raftSilentAfter = 2 * time.Second
 	// locatorLogEvery is how often an unchanged problem is logged.
@@ -46,7 +46,7 @@ type Locator struct {
 type problem struct {
 	// text is empty if there is no problem.
 	text string
-	// raft means that the member answers, and its Raft port does not, which is always a
+	// raft means that the member says hello, and its Raft port does not answer, which is always a
 	// problem. A member that is down is a problem only while there is no leader.
 	raft   bool
 	logged time.Time
@@ -72,12 +72,9 @@ func (l *Locator) Duty() duty.Duty {
 }
 
 func (l *Locator) look(ctx context.Context, m *raftlogv1.Member) {
-	var raftFailed error
-	silent := !l.pinger.Contact(m.GetId()).SilentSince.IsZero()
-	if !silent {
-		raftFailed = l.raftFailed(ctx, m)
-	}
-	if !silent && raftFailed == nil && !l.cfg.Table.Moved(m.GetId()) {
+	since := l.pinger.Contact(m.GetId()).SilentSince
+	silent := !since.IsZero()
+	if !silent && !l.cfg.Table.Moved(m.GetId()) {
 		l.note(m, problem{})
 		return
 	}
@@ -90,29 +87,24 @@ func (l *Locator) look(ctx context.Context, m *raftlogv1.Member) {
 		l.cfg.Transport.Disconnect(member.ServerID(m.GetId())) // It has to greet again, at the new address.
 		l.cfg.Log.Warn("a member is dialled at other addresses than those registered, until it has announced them",
 			"tag", m.GetTag(), "grpc", at.GRPC, "raft", at.Raft, "registered_grpc", m.GetGrpcAddress(), "registered_raft", m.GetRaftAddress())
-	case raftFailed != nil:
+	case silent && time.Since(since) >= raftSilentAfter:
 		l.note(m, problem{text: fmt.Sprintf("the Raft port of %s at %s does not answer: %v", m.GetTag(), l.raftAddress(m),
-			raftFailed), raft: true})
+			l.raftFailed(m)), raft: true})
 	default:
 		l.note(m, problem{})
 	}
 }
 
-// raftFailed returns why the member's Raft port was not reached for some time, or nil. An
-// error may be old, because only some nodes dial: so it is dialled now.
-func (l *Locator) raftFailed(ctx context.Context, m *raftlogv1.Member) error {
-	id := member.ServerID(m.GetId())
-	since, err := l.cfg.Transport.Unreachable(id)
-	if err == nil || time.Since(since) < raftSilentAfter {
-		return nil
+// raftFailed returns why the member's Raft port was not reached. Without a failed dial the
+// member was, and what it is asked is not answered.
+func (l *Locator) raftFailed(m *raftlogv1.Member) error {
+	if _, err := l.cfg.Transport.Unreachable(member.ServerID(m.GetId())); err != nil {
+		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, locateTimeout)
-	defer cancel()
-	if answers, _ := l.cfg.Transport.Answers(ctx, id); answers {
-		return nil
-	}
-	return err
+	return errNoAnswer
 }
+
+var errNoAnswer = errors.New("pings are not answered")
 
 func (l *Locator) raftAddress(m *raftlogv1.Member) string {
 	dialled, _ := l.cfg.Table.ByID(m.GetId())

@@ -1,7 +1,6 @@
 package peers
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -192,7 +191,7 @@ func (p *Pinger) WasPinged() {
 	p.pinged = time.Now()
 }
 
-// Unreached warns of an address that is announced and wrong, or closed to the others: members
+// Unreached warns of a Raft address that is announced and wrong, or closed to the others: members
 // that ping all others, as those that run Raft do, answer this node and do not ping it.
 func (p *Pinger) Unreached() []string {
 	p.mu.Lock()
@@ -202,28 +201,22 @@ func (p *Pinger) Unreached() []string {
 	}
 	for _, c := range p.contacts {
 		if c.Reply.GetProcess() != 0 {
-			return []string{fmt.Sprintf("no member reaches this node at %s, the gRPC address that it announces, though members answer it: that "+
+			return []string{fmt.Sprintf("no member reaches this node at %s, the Raft address that it announces, though members answer it: that "+
 				"address is another's, or closed to them",
-				p.cfg.Record.Member().GetGrpcAddress())}
+				p.cfg.Record.Member().GetRaftAddress())}
 		}
 	}
 	return nil
 }
 
-var errOtherNode = errors.New("another node answers at this member's address")
+var errNoMember = errors.New("the table of members does not have this voter")
 
-// Ask pings a member. The member itself must answer: its address may belong to another
-// node by now.
+// Ask pings a member.
 func (p *Pinger) Ask(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error) {
 	own := p.cfg.States.Newest()
-	reply, err := p.cfg.Peers.Ping(ctx, m.GetTag(), m.GetGrpcAddress(), &peerv1.PingRequest{StateIndex: own.Index, StateHash: own.Hash})
-	switch {
-	case err != nil:
+	reply, err := p.cfg.Peers.Ping(ctx, m.GetId(), &peerv1.PingRequest{StateIndex: own.Index, StateHash: own.Hash})
+	if err != nil {
 		return nil, err
-	case string(reply.GetId()) != string(m.GetId()):
-		return nil, errOtherNode
-	case reply.GetCallerRemoved():
-		p.cfg.Record.EndRemoved()
 	}
 	p.cfg.Witness.Told(nodeid.ID(m.GetId()).String(), reply.GetProcess(), reply.GetTerm(), reply.GetCommittedIndex(),
 		time.Duration(reply.GetProcessAge()))
@@ -236,7 +229,7 @@ func (p *Pinger) Ask(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResp
 func (p *Pinger) AskVoter(ctx context.Context, id string) error {
 	m, ok := p.cfg.Table.ByID([]byte(id))
 	if !ok {
-		return errOtherNode
+		return errNoMember
 	}
 	_, err := p.Ask(ctx, m)
 	return err
@@ -260,13 +253,12 @@ func (p *Pinger) meet(ctx context.Context, through *raftlogv1.Member, leader []b
 	if known && !p.cfg.Hint.ask(time.Now()) {
 		return
 	}
-	reply, err := p.cfg.Peers.Hello(ctx, through.GetTag(), through.GetGrpcAddress(), &peerv1.HelloRequest{Self: p.cfg.Record.Member()})
-	if err != nil || !bytes.Equal(reply.GetSelf().GetId(), through.GetId()) ||
-		!bytes.Equal(reply.GetClusterId(), p.cfg.Record.Get().ClusterID) {
+	members, err := p.cfg.Peers.Members(ctx, through.GetId())
+	if err != nil {
 		return
 	}
-	for _, m := range reply.GetMembers() {
-		if bytes.Equal(m.GetId(), leader) {
+	for _, m := range members {
+		if string(m.GetId()) == string(leader) {
 			p.cfg.Hint.found(m)
 		}
 	}
@@ -274,7 +266,7 @@ func (p *Pinger) meet(ctx context.Context, through *raftlogv1.Member, leader []b
 		return
 	}
 	p.cfg.Log.Info("learned of new members", "through", through.GetTag())
-	if err := p.cfg.Table.learn(reply.GetMembers()); err != nil {
+	if err := p.cfg.Table.learn(members); err != nil {
 		p.cfg.Record.Fail(fmt.Errorf("cluster: %w", err))
 	}
 }

@@ -34,7 +34,7 @@ func TestALateAnswerMakesNoWayLonger(t *testing.T) {
 // TestANodeThatNoMemberReachesSaysSo: its own pings are answered, so nothing else is wrong.
 func TestANodeThatNoMemberReachesSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		own := member.NewNodeRecord(&member.Record{}, member.NodeRecordConfig{Advertise: member.Addresses{GRPC: "a:1"}})
+		own := member.NewNodeRecord(&member.Record{}, member.NodeRecordConfig{Advertise: member.Addresses{Raft: "a:1"}})
 		pinger := NewPinger(Config{Record: own})
 		want := func(warned bool, when string) {
 			t.Helper()

@@ -20,7 +20,8 @@ import (
 // Caller calls other nodes: see cluster.Peers.
 type Caller interface {
 	Hello(ctx context.Context, tag, address string, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error)
-	Ping(ctx context.Context, tag, address string, req *peerv1.PingRequest) (*peerv1.PingResponse, error)
+	Ping(ctx context.Context, id []byte, req *peerv1.PingRequest) (*peerv1.PingResponse, error)
+	Members(ctx context.Context, id []byte) ([]*raftlogv1.Member, error)
 }
 
 // Table is this node's view of the members: the replicated table, plus members from the

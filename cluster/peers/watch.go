@@ -79,9 +79,6 @@ func (w *Watch) disconnectMoved(before, now []*raftlogv1.Member) {
 			continue
 		}
 		w.cfg.Transport.Disconnect(member.ServerID(m.GetId()))
-		if leaves {
-			w.cfg.OnRemoved(m)
-		}
 	}
 }
 

@@ -56,7 +56,7 @@ func (s *stream) admit(raw net.Conn, spoke func()) (admitted net.Conn, g greetin
 	if status != OK {
 		return nil, g, &badGreetingError{g, status, why}
 	}
-	if g.Purpose != forRaft {
+	if !g.Purpose.lasts() {
 		return nil, g, nil
 	}
 	return conn, g, conn.SetDeadline(time.Time{})
@@ -129,6 +129,9 @@ func secure(ctx context.Context, conn *tls.Conn) (net.Conn, *tls.ConnectionState
 
 // judge decides about a greeting. The error says why the dialler was set back, if so.
 func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionState) (Status, error) {
+	if g.Purpose > forCalls {
+		return OtherVersion, nil
+	}
 	peer, status := s.identify(g, state)
 	if status != OK || g.Purpose == forProbe {
 		return status, nil
@@ -154,9 +157,6 @@ func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionSta
 // power closes none: until TCP notices, each request on such a connection times out.
 func (s *stream) replaced(id string, process uint64) {
 	s.conns.closeIf(func(c *conn) bool { return c.peer == id && c.process != process })
-	if peer, ok := s.cfg.Directory.Lookup(id); ok {
-		s.cfg.OnProcess(peer, process)
-	}
 }
 
 // identify returns the member that a dialler claims to be, and whether its claim is true.

@@ -299,7 +299,7 @@ func TestDisconnectClosesOneNodesConnections(t *testing.T) {
 	for _, tag := range []string{"B", "C"} {
 		tr := start(t, b, tag, nil)
 		ctx := t.Context()
-		_, err := tr.stream.dial(ctx, idOf("A"), 0)
+		_, err := tr.stream.dial(ctx, idOf("A"), forRaft, 0)
 		must(t, err)
 	}
 	eventually(t, "both connections", func() bool { return open(a) == 2 })

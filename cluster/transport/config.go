@@ -106,9 +106,6 @@ type Config struct {
 	// OnRefused is called whenever a dialled node refused this node: with Removed the process
 	// should end. It is called on the dialling goroutine and must be quick.
 	OnRefused func(by Peer, status Status)
-	// OnProcess is called with a member's process number at each of its greetings: no former
-	// process of the member is alive. It must be quick.
-	OnProcess func(member Peer, process uint64)
 	// DialContext opens connections.
 	DialContext func(ctx context.Context, address string) (net.Conn, error)
 

@@ -17,9 +17,17 @@ import (
 // library reads accepted connections without a deadline.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-func setKeepAlive(conn net.Conn) {
+// callsKeepAlive detects it within 4 s on connections for calls, about as soon as unanswered
+// pings do: an idle one would fail the next call.
+var callsKeepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3}
+
+func setKeepAlive(conn net.Conn, why purpose) {
+	config := keepAlive
+	if why == forCalls {
+		config = callsKeepAlive
+	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetKeepAliveConfig(keepAlive) // Without keep-alives a dead connection is noticed later.
+		_ = tcp.SetKeepAliveConfig(config) // Without keep-alives a dead connection is noticed later.
 	}
 }
 
@@ -53,7 +61,8 @@ type conn struct {
 	peer string
 	// process is the member's process at the other end.
 	process uint64
-	// accepted means that the member dialled.
+	// accepted means that the member dialled, for Raft's messages: its connections for calls
+	// say nothing of the leader.
 	accepted bool
 	// stall bounds the time without progress of a snapshot that is sent to the member; 0 on a
 	// connection for messages. The library (v1.7.3) bounds the whole transfer by the snapshot's

@@ -43,13 +43,13 @@ func (s *stream) lookup(id string) (Peer, error) {
 	return peer, nil
 }
 
-// dial connects to a member for messages, or, with stall, for snapshots: see conn.
-func (s *stream) dial(ctx context.Context, target string, stall time.Duration) (net.Conn, error) {
+// dial connects to a member for messages, with stall for snapshots (see conn), or for calls.
+func (s *stream) dial(ctx context.Context, target string, why purpose, stall time.Duration) (net.Conn, error) {
 	peer, err := s.lookup(target)
 	if err != nil {
 		return nil, err
 	}
-	open, err := s.greet(ctx, peer, forRaft)
+	open, err := s.greet(ctx, peer, why)
 	if err != nil {
 		s.noteRefusal(err)
 		return nil, err
@@ -114,7 +114,7 @@ func (s *stream) tryGreet(ctx context.Context, peer Peer, why purpose) (greeted,
 	if err != nil {
 		return greeted{}, fmt.Errorf("dialling %s: %w", peer.Tag, err)
 	}
-	setKeepAlive(raw)
+	setKeepAlive(raw, why)
 	// A timeout, or the end of the transport, ends every wait below.
 	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
 	conn, a, err := s.introduce(ctx, raw, peer, greeting{why, s.cluster, s.local, target, s.cfg.Process, s.cfg.Witness.Own()})

@@ -48,8 +48,8 @@ const (
 	Impostor
 	// SetBack means that the dialler's disk has lost data that members have seen on it.
 	SetBack
-	// OtherVersion means that the node dialled uses another version of the handshake, which
-	// it sent instead of a status.
+	// OtherVersion means that the node dialled does not know the greeting's purpose, or uses
+	// another version of the handshake, which it sent instead of a status.
 	OtherVersion
 )
 
@@ -93,7 +93,12 @@ const (
 	// forAcceptance asks to be accepted after a start; the connection is closed after the
 	// answer.
 	forAcceptance
+	// forCalls opens a connection for the calls between members: see Transport.Calls.
+	forCalls
 )
+
+// lasts reports whether the connection is used after the answer.
+func (p purpose) lasts() bool { return p == forRaft || p == forCalls }
 
 // greeting is the dialler's first message. Its fields, and those of witness.DiskState, are sent
 // in their order here.
@@ -108,9 +113,6 @@ type greeting struct {
 // readGreeting reads exactly one greeting, and no further byte.
 func readGreeting(r io.Reader) (g greeting, err error) {
 	err = readFrame(r, &g)
-	if err == nil && g.Purpose > forAcceptance {
-		err = errNotOurs
-	}
 	return g, err
 }
 

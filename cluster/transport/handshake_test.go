@@ -47,7 +47,7 @@ func (l countedPort) Accept() (net.Conn, error) {
 
 // TestAGreetingIsOneDialAndOneRoundTrip, whatever it is for.
 func TestAGreetingIsOneDialAndOneRoundTrip(t *testing.T) {
-	for _, why := range []purpose{forRaft, forProbe, forAcceptance} {
+	for _, why := range []purpose{forRaft, forProbe, forAcceptance, forCalls} {
 		var dials, greetings, answers atomic.Int32
 		b := newBook()
 		start(t, b, "B", func(c *Config) { c.Listener = countedPort{c.Listener, &answers} })
@@ -124,10 +124,10 @@ func TestBytesOfTheHandshake(t *testing.T) {
 	}{
 		"greeting": {
 			greeting{
-				Purpose: forAcceptance, Cluster: clusterID{0: 0xc1}, Dialler: nodeid.ID{0: 0xd1}, Target: nodeid.ID{0: 0xe1},
+				Purpose: forCalls, Cluster: clusterID{0: 0xc1}, Dialler: nodeid.ID{0: 0xd1}, Target: nodeid.ID{0: 0xe1},
 				Process: 8, Disk: disk,
 			},
-			"02" + "c1000000000000000000000000000000" + "d1000000000000000000000000000000" + "e1000000000000000000000000000000" +
+			"03" + "c1000000000000000000000000000000" + "d1000000000000000000000000000000" + "e1000000000000000000000000000000" +
 				"0000000000000008" + diskBytes,
 		},
 		"answer": {

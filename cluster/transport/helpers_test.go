@@ -63,8 +63,8 @@ func configOf(b *book, tag string, l net.Listener) Config {
 	return Config{
 		Listener: l, ClusterID: testCluster, LocalID: idOf(tag), Directory: b, Witness: newDisk(trusted), DialContext: DialTCP,
 		Configured: func() uint64 { return math.MaxUint64 }, VoteAnswered: func(raft.ServerID, uint64, time.Duration, bool) {},
-		OnRefused: func(Peer, Status) {}, OnProcess: func(Peer, uint64) {},
-		Voters: func() []raft.ServerID { return []raft.ServerID{raft.ServerID(idOf(tag))} }, Logger: discard,
+		OnRefused: func(Peer, Status) {},
+		Voters:    func() []raft.ServerID { return []raft.ServerID{raft.ServerID(idOf(tag))} }, Logger: discard,
 	}
 }
 

@@ -141,7 +141,7 @@ func TestOldestSilentConnectionMakesRoom(t *testing.T) {
 	tr := start(t, b, "B", nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	c, err := tr.stream.dial(ctx, idOf("A"), 0)
+	c, err := tr.stream.dial(ctx, idOf("A"), forRaft, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func TestCertificateMustNameTheMember(t *testing.T) {
 			tr := start(t, b, "B", c.client)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			conn, err := tr.stream.dial(ctx, idOf("A"), 0)
+			conn, err := tr.stream.dial(ctx, idOf("A"), forRaft, 0)
 			if (err == nil) != c.ok {
 				t.Fatalf("dial: %v", err)
 			}
@@ -353,7 +353,7 @@ func (r *removedAfter) Lookup(id string) (Peer, bool) {
 func TestARemovalDuringTheGreeting(t *testing.T) {
 	b := newBook()
 	a := start(t, b, "A", func(c *Config) { c.Directory = &removedAfter{book: b, id: idOf("B")} })
-	dialled, err := start(t, b, "B", nil).stream.dial(t.Context(), idOf("A"), 0)
+	dialled, err := start(t, b, "B", nil).stream.dial(t.Context(), idOf("A"), forRaft, 0)
 	must(t, err)
 	must(t, dialled.SetReadDeadline(time.Now().Add(20*time.Second)))
 	if n, err := dialled.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {

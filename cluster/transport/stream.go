@@ -32,8 +32,8 @@ type stream struct {
 	// setBack means that a member has seen data of this node's disk that the disk has lost.
 	setBack atomic.Bool
 
-	// ready hands accepted connections to Accept.
-	ready chan net.Conn
+	// ready hands accepted connections to Accept, and calls those for calls to Calls.
+	ready, calls chan net.Conn
 	// ctx ends with Close.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -50,8 +50,8 @@ func newStream(cfg Config) *stream {
 		silent:  newPending(cfg.MaxPending),
 		pending: newPending(cfg.MaxPending),
 		nodes:   newNodes(), refusals: newLimiter(refusalLogEvery), refused: newLimiter(refusalLogEvery),
-		ready: make(chan net.Conn),
-		ctx:   ctx, cancel: cancel,
+		ready: make(chan net.Conn), calls: make(chan net.Conn),
+		ctx: ctx, cancel: cancel,
 	}
 	s.work.Go(s.acceptLoop)
 	return s
@@ -91,14 +91,18 @@ func (s *stream) handshake(raw net.Conn, spoke func()) {
 		_ = raw.Close() // The connection was a probe.
 		return
 	}
-	setKeepAlive(raw)
-	c := &conn{Conn: admitted, raw: raw, peer: g.Dialler.String(), process: g.Process, accepted: true}
+	setKeepAlive(raw, g.Purpose)
+	c := &conn{Conn: admitted, raw: raw, peer: g.Dialler.String(), process: g.Process, accepted: g.Purpose == forRaft}
 	if !s.conns.add(c) || s.removed(c.peer) {
 		_ = c.Close()
 		return
 	}
+	to, handed := s.ready, net.Conn(c)
+	if g.Purpose == forCalls {
+		to, handed = s.calls, callsConn{c}
+	}
 	select {
-	case s.ready <- c:
+	case to <- handed:
 	case <-s.ctx.Done():
 		_ = c.Close()
 	}
@@ -130,9 +134,11 @@ func remoteHost(conn net.Conn) string {
 	return host
 }
 
-func (s *stream) Accept() (net.Conn, error) {
+func (s *stream) Accept() (net.Conn, error) { return s.next(s.ready) }
+
+func (s *stream) next(of <-chan net.Conn) (net.Conn, error) {
 	select {
-	case c := <-s.ready:
+	case c := <-of:
 		return c, nil
 	case <-s.ctx.Done():
 		return nil, net.ErrClosed
@@ -162,7 +168,7 @@ func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Co
 func (s *stream) open(address raft.ServerAddress, timeout, stall time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, min(timeout, DefaultDialTimeout))
 	defer cancel()
-	c, err := s.dial(ctx, string(address), stall)
+	c, err := s.dial(ctx, string(address), forRaft, stall)
 	if err != nil {
 		return nil, &dialError{err}
 	}

@@ -65,7 +65,7 @@ func TestASetBackNodeIsRefusedBothWays(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := a.stream.dial(ctx, idOf("B"), 0); err == nil {
+	if _, err := a.stream.dial(ctx, idOf("B"), forRaft, 0); err == nil {
 		t.Error("it is dialled, and answers with less than it had")
 	}
 	after.Trusted = true
@@ -99,7 +99,7 @@ func TestAProcessSetBackWithItsMemoryIsRefusedBothWays(t *testing.T) {
 				t.Error("a greeting that arrives late is refused:", err)
 			}
 			own.set(before, nil)
-			if _, err := a.stream.dial(t.Context(), idOf("B"), 0); err == nil {
+			if _, err := a.stream.dial(t.Context(), idOf("B"), forRaft, 0); err == nil {
 				t.Error("it is dialled, and answers with less than it had")
 			}
 			var refused *RefusedError

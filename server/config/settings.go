@@ -61,7 +61,7 @@ func groups(c *Config) []group {
 		}},
 		{"Addresses", []setting{
 			{"grpc", "address to listen on for gRPC", &c.GRPC},
-			{"raft", "address to listen on for Raft", &c.Raft},
+			{"raft", "address to listen on for the other members", &c.Raft},
 			{"http", "address to listen on for HTTP; empty for none", &c.HTTP},
 			{"metrics", "address to listen on for /metrics, /livez and /readyz (default: they are on --http)", &c.Metrics},
 			{"advertise-grpc", "where others reach gRPC (default: the entry in --peer, else --grpc)", &c.AdvertiseGRPC},

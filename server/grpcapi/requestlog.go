@@ -17,7 +17,7 @@ import (
 )
 
 // peerPrefix begins the methods that nodes call on each other.
-const peerPrefix = "/peer.v1.PeerService/"
+const peerPrefix = "/peer.v1."
 
 // requestLog writes one line per call: at debug if it succeeded or came from another node, at info
 // if the caller is at fault, above that if the node is. Requests and answers are never logged. The

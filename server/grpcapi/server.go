@@ -122,6 +122,13 @@ func options(creds credentials.TransportCredentials, log *requestLog, maxInFligh
 	return options
 }
 
+// MemberOptions are the options of the server for other members, which logs and counts their calls
+// as NewServer's does, and recovers from panics.
+func MemberOptions(cfg Config) []grpc.ServerOption {
+	log := &requestLog{logger: cfg.Logger, observer: cfg.Observer}
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(log.unary), grpc.ChainStreamInterceptor(log.stream)}
+}
+
 // noGzip refuses gzip, which the exporter of traces registers for the whole program, and so for
 // this server. gRPC refuses every other compression. A message is decompressed before its sender
 // could be checked, and a few bytes may expand to the largest message.

@@ -100,12 +100,12 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-var wantServices = []string{"grpc.health.v1.Health", "idnode.v1.ClusterService", "idnode.v1.IdsService", "peer.v1.PeerService"}
+var wantServices = []string{"grpc.health.v1.Health", "idnode.v1.ClusterService", "idnode.v1.IdsService", "peer.v1.MemberService"}
 
 // TestReflection lists the services by both versions of the protocol, one that
 // was registered later included.
 func TestReflection(t *testing.T) {
-	r := serve(t, Config{}, func(s *grpc.Server) { peerv1.RegisterPeerServiceServer(s, noisyPeer{}) })
+	r := serve(t, Config{}, func(s *grpc.Server) { peerv1.RegisterMemberServiceServer(s, noisyPeer{}) })
 	// The two versions have the same messages under different names, so the
 	// newer ones do for both.
 	for _, version := range []string{"v1", "v1alpha"} {
@@ -143,7 +143,7 @@ func checkServices(t *testing.T, names []string) {
 
 // TestPanic: a panic costs its caller an INTERNAL, and nobody else anything.
 func TestPanic(t *testing.T) {
-	r := serve(t, Config{}, func(s *grpc.Server) { peerv1.RegisterPeerServiceServer(s, noisyPeer{}) })
+	r := serve(t, Config{}, func(s *grpc.Server) { peerv1.RegisterMemberServiceServer(s, noisyPeer{}) })
 	r.set(func(b *backend) { b.boom = true })
 	_, err := r.ids.Generate(bounded(t), &idnodev1.GenerateRequest{Template: "u|"})
 	wantStatus(t, err, codes.Internal, "INTERNAL", "")
@@ -153,7 +153,7 @@ func TestPanic(t *testing.T) {
 	if log := r.log.String(); !strings.Contains(log, "boom") || !strings.Contains(log, "backend).Propose") {
 		t.Errorf("neither panic nor stack in the log: %s", log)
 	}
-	stream, err := peerv1.NewPeerServiceClient(r.conn).Forward(bounded(t))
+	stream, err := peerv1.NewMemberServiceClient(r.conn).Forward(bounded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,10 +167,10 @@ func TestPanic(t *testing.T) {
 
 // noisyPeer panics in streams and fails otherwise.
 type noisyPeer struct {
-	peerv1.UnimplementedPeerServiceServer
+	peerv1.UnimplementedMemberServiceServer
 }
 
-func (noisyPeer) Forward(peerv1.PeerService_ForwardServer) error { panic("boom") }
+func (noisyPeer) Forward(peerv1.MemberService_ForwardServer) error { panic("boom") }
 
 func (noisyPeer) Ping(context.Context, *peerv1.PingRequest) (*peerv1.PingResponse, error) {
 	return nil, status.Error(codes.Internal, "noise")
@@ -179,10 +179,10 @@ func (noisyPeer) Ping(context.Context, *peerv1.PingRequest) (*peerv1.PingRespons
 // TestRequestLog: failures are logged with their reason, successes and the calls
 // between nodes are not, and no request is.
 func TestRequestLog(t *testing.T) {
-	r := serve(t, Config{}, func(s *grpc.Server) { peerv1.RegisterPeerServiceServer(s, noisyPeer{}) })
+	r := serve(t, Config{}, func(s *grpc.Server) { peerv1.RegisterMemberServiceServer(s, noisyPeer{}) })
 	ctx := bounded(t)
 	_, _ = r.ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "fine|"})
-	_, _ = peerv1.NewPeerServiceClient(r.conn).Ping(ctx, &peerv1.PingRequest{})
+	_, _ = peerv1.NewMemberServiceClient(r.conn).Ping(ctx, &peerv1.PingRequest{})
 	_, _ = r.ids.Generate(ctx, &idnodev1.GenerateRequest{Template: `hidden\|`})
 	r.set(func(b *backend) { b.fail = outcome.NewNotApplied(outcome.NoQuorum, nil) })
 	_, _ = r.ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "hidden|"})
@@ -249,7 +249,7 @@ func TestUnknownMethod(t *testing.T) {
 	if status.Code(err) != codes.Unimplemented {
 		t.Errorf("an unknown method: %v", err)
 	}
-	stream, err := peerv1.NewPeerServiceClient(r.conn).Forward(bounded(t))
+	stream, err := peerv1.NewMemberServiceClient(r.conn).Forward(bounded(t))
 	if err == nil {
 		_, err = stream.Recv()
 	}

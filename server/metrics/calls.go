@@ -46,13 +46,15 @@ func (m *Metrics) newCallMetrics() callMetrics {
 	}
 }
 
-// Methods makes the methods of a server known; others are not counted. It is
-// called once, before the server serves.
-func (m *Metrics) Methods(services map[string]grpc.ServiceInfo) {
+// Methods makes the methods of servers known; others are not counted. It is
+// called once, before the servers serve.
+func (m *Metrics) Methods(servers ...map[string]grpc.ServiceInfo) {
 	m.calls.methods = map[string]*method{}
-	for service, info := range services {
-		for _, i := range info.Methods {
-			m.calls.methods["/"+service+"/"+i.Name] = m.calls.method(service, i)
+	for _, services := range servers {
+		for service, info := range services {
+			for _, i := range info.Methods {
+				m.calls.methods["/"+service+"/"+i.Name] = m.calls.method(service, i)
+			}
 		}
 	}
 }

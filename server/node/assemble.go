@@ -12,7 +12,6 @@ import (
 	"os"
 	"slices"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
 	"github.com/idnode/idnode/access/audit"
@@ -109,7 +108,8 @@ func (n *Node) checkFirstStart() error {
 
 func (n *Node) openCluster() error {
 	n.pool = peer.NewPool(peer.PoolConfig{
-		Introduce: n.introduce, Credentials: n.certs.peerCredentials(), Dial: n.cfg.Tuning.DialPeer,
+		DialMember:  func(ctx context.Context, id []byte) (net.Conn, error) { return n.cluster.DialMember(ctx, id) },
+		Credentials: n.certs.peerCredentials(), Dial: n.cfg.Tuning.DialPeer,
 		DialContext: func(ctx context.Context, address string) (net.Conn, error) {
 			return n.cluster.DialContext(ctx, address)
 		},
@@ -134,7 +134,8 @@ func (n *Node) openCluster() error {
 		Now:          n.opts.Now, LeaderWait: tuned.LeaderWait, StallLimit: c.StorageWatchdog, LeaderPriority: uint32(c.LeaderPriority),
 		MinFreeBytes: uint64(c.StorageLowMark),
 		StateMachine: machine, TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
-		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, OnRemoved: n.disconnect, CallLimit: c.CallTimeout,
+		Peers: n.pool, ServeCalls: func(calls net.Listener) { n.members.Serve(calls) },
+		Logger: n.log, OnAnnounce: n.announced, CallLimit: c.CallTimeout,
 		Events: n.opts.Tracing.Cluster(n.metrics.Cluster()),
 	})
 	switch {
@@ -156,13 +157,6 @@ func (n *Node) clusterID() string {
 	return hex.EncodeToString(n.cluster.ClusterID())
 }
 
-// introduce returns this node's identity for calls to other nodes, which are made only after
-// openCluster.
-func (n *Node) introduce() peer.Introduction {
-	self := n.cluster.Self()
-	return peer.Introduction{ClusterID: self.ClusterID, ID: self.ID.Bytes(), Tag: self.Tag}
-}
-
 // announced passes the cluster's record of this node's etags on to the keeper. The cluster
 // node announces itself only after Start, when there is a keeper. The counters come from the
 // node's own state, which has the announcement: they are too many for an answer.
@@ -173,11 +167,6 @@ func (n *Node) announced(m *raftlogv1.MemberResult) {
 	}
 	known.Start, known.Clean = m.GetEtags().GetStart(), m.GetEtags().GetClean()
 	n.keeper.Announced(known)
-}
-
-func (n *Node) disconnect(m *raftlogv1.Member) {
-	n.callers.grpc.Disconnect(m.GetId())
-	n.pool.Disconnect(m.GetTag())
 }
 
 // etagFloors passes the floors of a node's etags on, if it is this node. Like announced it is
@@ -232,12 +221,14 @@ func (n *Node) openServer() {
 		creds, authorize = credentials.NewTLS(n.certs.Server()), n.certs.namesMember
 	}
 	creds = n.callers.grpc.Credentials(creds)
-	peers := peer.NewServer(peerSide{n.cluster.PeerSide(), n.service}, authorize, n.opts.Tracing.Peer())
-	n.server = grpcapi.NewServer(grpcapi.Config{
+	cfg := grpcapi.Config{
 		Logger: n.log, Observer: n.metrics, ClusterID: n.clusterID, StartSpan: n.opts.Tracing.Exchange(),
-		Options: append(n.opts.Tracing.ServerOptions(), grpc.ChainUnaryInterceptor(peers.Unary), grpc.ChainStreamInterceptor(peers.Stream)),
-	}, creds, n.service, n.readiness.health)
-	peers.Register(n.server)
+		Options: n.opts.Tracing.ServerOptions(),
+	}
+	n.server = grpcapi.NewServer(cfg, creds, n.service, n.readiness.health)
+	peers := peerSide{n.cluster.PeerSide(), n.service}
+	peer.RegisterJoining(n.server, peers, authorize)
+	n.members = peer.NewServer(peers, n.opts.Tracing.Peer(), grpcapi.MemberOptions(cfg)...)
 }
 
 // openAudit returns nil for a node without an audit log.

@@ -27,7 +27,7 @@ import (
 type callers struct {
 	// budget bounds the bytes and connections held for callers.
 	budget *budget.Budget
-	// grpc are the connections of the gRPC port, including those of other nodes.
+	// grpc are the connections of the gRPC port.
 	grpc    *peer.Connections
 	metrics *metrics.Metrics
 	log     *slog.Logger

@@ -59,7 +59,10 @@ type peerSide struct {
 	service *service.Service
 }
 
-var _ peer.Node = peerSide{}
+var (
+	_ peer.Node = peerSide{}
+	_ peer.Host = peerSide{}
+)
 
 func (p peerSide) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
 	var response *peerv1.JoinResponse

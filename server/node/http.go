@@ -91,7 +91,7 @@ func (n *Node) openMetrics() (err error) {
 		Cluster: n.cluster, State: n.state, Etags: n.counters, NodeID: n.cluster.ID().Bytes(),
 		HeldBytes: n.HeldBytes, Reserve: n.reserve.Total,
 	})
-	n.metrics.Methods(n.server.GetServiceInfo())
+	n.metrics.Methods(n.server.GetServiceInfo(), n.members.ServiceInfo())
 	on, names := n.http.server, func(r *http.Request) bool { return n.service.MayRead(r.Context()) }
 	if n.cfg.Metrics != "" {
 		if n.metricsPort.listener, err = n.listen(n.cfg.Metrics); err != nil {

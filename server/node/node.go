@@ -82,7 +82,9 @@ type Node struct {
 	audit    *audit.Log
 	server   *grpcapi.Server
 	listener net.Listener
-	http     port
+	// members serves the calls of other members, on the Raft port.
+	members *peer.Server
+	http    port
 	// page is nil on a node without the HTTP port; busiest are the names it shows.
 	page    *webpage.Page
 	busiest history.Busiest

@@ -54,8 +54,8 @@ func (n *Node) stop() {
 		// Load balancers and clients use other nodes from here on.
 		{"not ready", time.Second, quickly(n.readiness.stop)},
 		// New calls are refused as certainly not applied; calls in flight succeed, because
-		// everything below them still works. Other nodes keep their connections: this node may
-		// lead until it has transferred leadership.
+		// everything below them still works. Other members call on the Raft port: this node
+		// may lead until it has transferred leadership.
 		{"calls in flight", drainLimit, func(ctx context.Context) error {
 			go func() {
 				defer close(gone)
@@ -81,8 +81,7 @@ func (n *Node) stop() {
 		{"etags of other nodes", time.Second, n.stayForOthers},
 		// Leadership is transferred, then Raft ends, then its store is closed.
 		{"cluster", clusterLimit, n.cluster.Shutdown},
-		// The remaining streams of the gRPC port are other nodes', which would stay open
-		// permanently.
+		// What is left on the gRPC port has not ended within the limits above.
 		{"gRPC port", time.Second, func(ctx context.Context) error {
 			n.server.Stop()
 			return await(ctx, gone)
@@ -115,8 +114,7 @@ func (n *Node) leave() {
 		if err := n.service.Drain(ctx); err != nil {
 			return err
 		}
-		// The last answers are being sent. This takes the whole limit as long as streams of
-		// other nodes stay open.
+		// The last answers are being sent.
 		_ = await(ctx, served)
 		return nil
 	}}})

@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"net"
@@ -11,14 +10,11 @@ import (
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	grpcpeer "google.golang.org/grpc/peer"
 
 	"github.com/idnode/idnode/server/budget"
 )
 
-// Connections are the connections of a gRPC server. They know on which connections members
-// have made calls between nodes, so that a member's connections can be closed. They are safe
-// for concurrent use.
+// Connections are the callers' connections of a gRPC server. They are safe for concurrent use.
 type Connections struct {
 	count Count
 	mu    sync.Mutex
@@ -44,16 +40,9 @@ func (c *Connections) Credentials(inner credentials.TransportCredentials) creden
 	return knownCredentials{inner, c}
 }
 
-// Disconnect closes the connections on which the member with this raw Raft id has made
-// calls. It may connect again, and is then checked again.
-func (c *Connections) Disconnect(id []byte) {
-	c.end(func(conn *conn) bool { return conn.isOf(id) })
-}
-
 // Keep closes the connections of callers whose certificates are no longer accepted.
-// Connections of members stay: Disconnect closes them when the membership ends.
 func (c *Connections) Keep(accepted func(credentials.AuthInfo) bool) {
-	c.end(func(conn *conn) bool { return !conn.isMembers() && !accepted(conn.info) })
+	c.end(func(conn *conn) bool { return !accepted(conn.info) })
 }
 
 // EndStalled closes the connections of callers that have read none of their pending answers
@@ -61,7 +50,7 @@ func (c *Connections) Keep(accepted func(credentials.AuthInfo) bool) {
 // wholeTime.
 func (c *Connections) EndStalled(now time.Time) {
 	c.end(func(conn *conn) bool {
-		return conn.held.Stalled(now) || conn.unfinished.overdue(now) && !conn.isMembers()
+		return conn.held.Stalled(now) || conn.unfinished.overdue(now)
 	})
 }
 
@@ -111,14 +100,6 @@ type conn struct {
 	// held is the caller's account in the budget.
 	held       *budget.Connection
 	unfinished *unfinished
-
-	mu sync.Mutex
-	// members are the raw Raft ids of the members that have made calls on the connection. A
-	// connection belongs to one node, but a hostile node could use the ids of others too,
-	// which must not hide that its own streams are open here.
-	//
-	// Invariant: all were members, so there are no more than the cluster has.
-	members map[string]struct{}
 }
 
 // Reasons to close a connection; the other end sees only the end.
@@ -130,12 +111,12 @@ var (
 // Read implements net.Conn. Incomplete messages are counted, and the connection of a caller
 // that exceeds its budget is closed. So is the connection of a caller that resets too many
 // calls, because a handler does not end with its stream (CVE-2023-44487), and gRPC does not
-// count resets. A member's connection stays.
+// count resets.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	now := time.Now()
 	more, held, resets := c.unfinished.read(b[:n], now)
-	if !c.held.Resets(now, resets) && !c.isMembers() {
+	if !c.held.Resets(now, resets) {
 		return 0, errResets
 	}
 	switch {
@@ -143,7 +124,7 @@ func (c *conn) Read(b []byte) (int, error) {
 		c.held.Sent(-more)
 	case more > 0:
 		c.held.Unsent(more)
-		if c.held.Flooded(held) && !c.isMembers() {
+		if c.held.Flooded(held) {
 			return 0, errUnfinished
 		}
 	}
@@ -168,33 +149,6 @@ func (c *conn) Close() error {
 // RemoteAddr implements net.Conn. Handlers find the connection by it.
 func (c *conn) RemoteAddr() net.Addr { return remote{c.Conn.RemoteAddr(), c} }
 
-func (c *conn) isOf(id []byte) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, ok := c.members[string(id)]
-	return ok
-}
-
-func (c *conn) isMembers() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.members) > 0
-}
-
-// note records a member that makes calls, and reports whether it was new.
-func (c *conn) note(id []byte) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.members[string(id)]; ok {
-		return false
-	}
-	if c.members == nil {
-		c.members = map[string]struct{}{}
-	}
-	c.members[string(id)] = struct{}{}
-	return true
-}
-
 type remote struct {
 	net.Addr
 	conn *conn
@@ -202,15 +156,3 @@ type remote struct {
 
 // Budget returns the caller's account in the budget.
 func (r remote) Budget() *budget.Connection { return r.conn.held }
-
-// callsAs records the member that makes the call of ctx, and reports whether the member is
-// new on its connection. Then the member must be looked up again: if it was removed before
-// this call, Disconnect has not found it here.
-func callsAs(ctx context.Context, id []byte) bool {
-	p, ok := grpcpeer.FromContext(ctx)
-	if !ok {
-		return false
-	}
-	at, ok := p.Addr.(remote)
-	return ok && at.conn.note(id)
-}

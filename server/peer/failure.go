@@ -19,7 +19,6 @@ type CallError struct {
 	Message string
 	// Outcome is the outcome of a proposal; Unknown if the other node gave none.
 	Outcome *outcome.Error
-	removed bool
 	refusal *raftlogv1.Refusal
 }
 
@@ -27,9 +26,6 @@ func (e *CallError) Error() string { return e.Code.String() + ": " + e.Message }
 
 // Unwrap returns the *outcome.Error.
 func (e *CallError) Unwrap() error { return e.Outcome }
-
-// Removed reports whether the other node knows the caller as removed.
-func (e *CallError) Removed() bool { return e.removed }
 
 // Denied reports whether the other node does not let the caller in.
 func (e *CallError) Denied() bool { return e.Code == codes.PermissionDenied }
@@ -78,7 +74,6 @@ func decode(err error) error {
 		if !ok {
 			continue
 		}
-		e.removed = f.GetRemoved()
 		switch outcome.Outcome(f.GetOutcome()) {
 		case outcome.NotApplied:
 			e.Outcome = outcome.NewNotApplied(outcome.Reason(f.GetReason()), nil)

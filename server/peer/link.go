@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"google.golang.org/grpc"
 
@@ -14,14 +13,10 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// link is the connection to one node, and the stream on it that carries groups.
+// link is the connection to one member, and the stream on it that carries groups.
 type link struct {
-	conn      *grpc.ClientConn
-	client    peerv1.PeerServiceClient
-	introduce func() Introduction
-	// process is the number of the node's process that answered the newest ping since the
-	// last dial; 0 if none has.
-	process atomic.Uint64
+	conn   *grpc.ClientConn
+	client peerv1.MemberServiceClient
 
 	mu sync.Mutex
 	// stream is the present stream, or nil; the next group replaces a broken stream.
@@ -71,7 +66,7 @@ func (l *link) openStream() (*stream, error) {
 		return nil, outcome.NewNotApplied(outcome.NotLeader, errClosed)
 	}
 	if l.stream == nil || l.stream.broken() {
-		l.stream = newStream(l.client, l.introduce())
+		l.stream = newStream(l.client)
 	}
 	return l.stream, nil
 }
@@ -104,18 +99,18 @@ type pending struct {
 	done        chan struct{}
 }
 
-func newStream(client peerv1.PeerServiceClient, introduction Introduction) *stream {
+func newStream(client peerv1.MemberServiceClient) *stream {
 	s := &stream{wake: make(chan struct{}, 1), sent: map[uint64]*pending{}}
-	s.ctx, s.cancel = context.WithCancel(introduction.outgoing(context.Background()))
+	s.ctx, s.cancel = context.WithCancel(context.Background())
 	go s.run(client)
 	return s
 }
 
 // run opens the stream, starts the reader, and is the writer.
-func (s *stream) run(client peerv1.PeerServiceClient) {
+func (s *stream) run(client peerv1.MemberServiceClient) {
 	wire, err := client.Forward(s.ctx)
 	if err != nil {
-		s.fail(decode(err), true)
+		s.fail(decode(err))
 		s.cancel()
 		return
 	}
@@ -124,7 +119,7 @@ func (s *stream) run(client peerv1.PeerServiceClient) {
 		select {
 		case <-s.wake:
 		case <-s.ctx.Done():
-			s.fail(outcome.NewUnknown(outcome.Unspecified, context.Cause(s.ctx)), false)
+			s.fail(outcome.NewUnknown(outcome.Unspecified, context.Cause(s.ctx)))
 			return
 		}
 		for p := s.take(); p != nil; p = s.take() {
@@ -140,9 +135,7 @@ func (s *stream) read(wire grpc.BidiStreamingClient[peerv1.ForwardRequest, peerv
 	for {
 		response, err := wire.Recv()
 		if err != nil {
-			err = decode(err)
-			// Only the guard ends a stream with NotApplied, before the handler takes a group.
-			s.fail(err, outcome.Of(err) == outcome.NotApplied)
+			s.fail(decode(err))
 			return
 		}
 		s.answered(response)
@@ -189,9 +182,8 @@ func resultOf(response *peerv1.ForwardResponse) (raftlog.GroupResult, error) {
 	}
 }
 
-// fail ends the stream: groups in the queue were not sent; groups that were sent are
-// unknown, unless refused means that the other side took none.
-func (s *stream) fail(err error, refused bool) {
+// fail ends the stream: groups in the queue were not sent; groups that were sent are unknown.
+func (s *stream) fail(err error) {
 	s.mu.Lock()
 	if s.err != nil {
 		s.mu.Unlock()
@@ -205,10 +197,6 @@ func (s *stream) fail(err error, refused bool) {
 		p.fail(outcome.NewNotApplied(outcome.NotLeader, err))
 	}
 	for _, p := range sent {
-		if refused {
-			p.fail(outcome.NewNotApplied(outcome.NotLeader, err))
-			continue
-		}
 		p.fail(outcome.NewUnknown(outcome.ReasonOf(err), err))
 	}
 }

@@ -14,21 +14,18 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
-	"github.com/idnode/idnode/server/budget"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
-	clusterOne = slices.Repeat([]byte{1}, 16)
 	idA        = slices.Repeat([]byte{0xa}, 16)
 	idB        = slices.Repeat([]byte{0xb}, 16)
 	idGone     = slices.Repeat([]byte{0xc}, 16)
@@ -37,33 +34,29 @@ var (
 
 // fakeNode is node B of a cluster of A and B, from which C was removed.
 type fakeNode struct {
-	cluster []byte
 	forward func(ctx context.Context, group []byte) (raftlog.GroupResult, error)
 	answer  error
-	caller  []byte
-	process uint64
-	// removed says that A was removed; lookedUp, if set, is called after each look
-	// for a member.
-	removed  atomic.Bool
-	lookedUp func(id []byte)
+	// caller is who pinged last.
+	caller []byte
+	// removed says that A was removed.
+	removed atomic.Bool
 }
 
-func (n *fakeNode) ClusterID() []byte { return n.cluster }
-
 func (n *fakeNode) Member(id []byte) (*raftlogv1.Member, bool) {
-	if n.lookedUp != nil {
-		defer n.lookedUp(id)
-	}
-	for _, m := range []*raftlogv1.Member{
-		{Id: idA, Tag: "A", Removed: n.removed.Load()},
-		{Id: idB, Tag: "B"},
-		{Id: idGone, Tag: "C", Removed: true},
-	} {
+	for _, m := range n.Members() {
 		if string(m.GetId()) == string(id) {
 			return m, true
 		}
 	}
 	return nil, false
+}
+
+func (n *fakeNode) Members() []*raftlogv1.Member {
+	return []*raftlogv1.Member{
+		{Id: idA, Tag: "A", Removed: n.removed.Load()},
+		{Id: idB, Tag: "B"},
+		{Id: idGone, Tag: "C", Removed: true},
+	}
 }
 
 func (n *fakeNode) HandleHello(context.Context, *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
@@ -78,8 +71,7 @@ func (n *fakeNode) HandleReadIndex(context.Context) (uint64, error) { return 42,
 
 func (n *fakeNode) HandlePing(_ context.Context, caller []byte, _ *peerv1.PingRequest) (*peerv1.PingResponse, error) {
 	n.caller = caller
-	m, _ := n.Member(caller)
-	return &peerv1.PingResponse{Id: idB, CallerRemoved: m.GetRemoved(), Process: n.process}, n.answer
+	return &peerv1.PingResponse{Id: idB}, n.answer
 }
 
 func (n *fakeNode) HandleJoin(_ context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
@@ -96,52 +88,85 @@ func (n *fakeNode) HandleTransfer(context.Context, *peerv1.TransferRequest) (*pe
 
 // pair is a node behind a server, and a pool that reaches it.
 type pair struct {
-	node   *fakeNode
-	server *grpc.Server
-	pool   *Pool
-	// connections are the server's.
-	connections *Connections
-	// self is who the pool says it is.
+	node *fakeNode
+	pool *Pool
+	// self is who the pool's node is, by the handshake.
+	self []byte
 	mu   sync.Mutex
-	self Introduction
 	// last is the newest connection dialled, of so many.
 	last  net.Conn
 	dials int
 	peers *Server
+	// slow, if set, is how many bytes a second the pool reads; read counts them.
+	slow int
+	read atomic.Int64
 }
 
-func newPair(t *testing.T, authorize Authorize) *pair {
-	t.Helper()
-	b := budget.New(budget.Limits{Bytes: 1 << 30, Connections: 100})
-	p := &pair{
-		connections: NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return b.Open("peers") }),
-		node:        &fakeNode{cluster: clusterOne}, self: Introduction{ClusterID: clusterOne, ID: idA, Tag: "A"},
+// slowConn is a connection to a node over a slow network.
+type slowConn struct {
+	net.Conn
+	p *pair
+}
+
+func (c slowConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.p.read.Add(int64(n))
+	if c.p.slow > 0 {
+		time.Sleep(time.Duration(n) * time.Second / time.Duration(c.p.slow))
 	}
-	p.peers = NewServer(p.node, authorize, withTraceparent)
-	p.server = grpc.NewServer(grpc.Creds(p.connections.Credentials(nil)), grpc.UnaryInterceptor(p.peers.Unary),
-		grpc.StreamInterceptor(p.peers.Stream))
-	p.peers.Register(p.server)
+	return n, err
+}
+
+// calls is a listener whose connections say who calls.
+type calls struct {
+	net.Listener
+	p *pair
+}
+
+func (c calls) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	return callsConn{conn, nodeid.ID(c.p.self).String()}, err
+}
+
+type callsConn struct {
+	net.Conn
+	caller string
+}
+
+func (c callsConn) RemoteAddr() net.Addr { return raftID(c.caller) }
+
+type raftID string
+
+func (raftID) Network() string  { return "raft" }
+func (r raftID) String() string { return string(r) }
+
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	p := &pair{node: &fakeNode{}, self: idA}
+	p.peers = NewServer(p.node, withTraceparent)
 	listener := bufconn.Listen(1 << 20)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = p.server.Serve(listener)
+		p.peers.Serve(calls{listener, p})
 	}()
 	p.pool = NewPool(PoolConfig{
-		Logger:    slog.New(slog.DiscardHandler),
-		Introduce: func() Introduction { return p.self }, Traceparent: traceparentOf,
-		DialContext: func(ctx context.Context, _ string) (net.Conn, error) {
+		Logger: slog.New(slog.DiscardHandler), Traceparent: traceparentOf,
+		DialMember: func(ctx context.Context, id []byte) (net.Conn, error) {
+			if string(id) != string(idB) {
+				return nil, errors.New("nobody there")
+			}
 			conn, err := listener.DialContext(ctx)
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.last = conn
 			p.dials++
-			return conn, err
+			return slowConn{conn, p}, err
 		},
 	})
 	t.Cleanup(func() {
 		p.pool.Close()
-		p.server.Stop()
+		_ = listener.Close()
 		<-served
 	})
 	return p
@@ -154,7 +179,7 @@ func soon(t *testing.T) context.Context {
 }
 
 func TestForward(t *testing.T) {
-	p := newPair(t, nil)
+	p := newPair(t)
 	p.node.forward = func(_ context.Context, group []byte) (raftlog.GroupResult, error) {
 		return raftlog.GroupResult{Status: raftlog.Applied, Results: [][]byte{slices.Clone(group)}}, nil
 	}
@@ -162,7 +187,7 @@ func TestForward(t *testing.T) {
 	for i := range 200 {
 		wg.Go(func() {
 			group := []byte{byte(i), byte(i >> 8)}
-			r, err := p.pool.Forward(soon(t), "B", "b", group)
+			r, err := p.pool.Forward(soon(t), idB, group)
 			if err != nil || r.Status != raftlog.Applied || len(r.Results) != 1 || string(r.Results[0]) != string(group) {
 				t.Errorf("group %d: %v, %v", i, r, err)
 			}
@@ -185,12 +210,12 @@ func traceparentOf(ctx context.Context) string {
 
 // TestForwardTakesTheTraceAlong: each group of a stream has its own trace, or none.
 func TestForwardTakesTheTraceAlong(t *testing.T) {
-	p := newPair(t, nil)
+	p := newPair(t)
 	p.node.forward = func(ctx context.Context, _ []byte) (raftlog.GroupResult, error) {
 		return raftlog.GroupResult{Status: raftlog.Applied, Results: [][]byte{[]byte(traceparentOf(ctx))}}, nil
 	}
 	for _, traceparent := range []string{"00-1-1-01", "", "00-2-2-01"} {
-		r, err := p.pool.Forward(withTraceparent(soon(t), traceparent), "B", "b", []byte{1})
+		r, err := p.pool.Forward(withTraceparent(soon(t), traceparent), idB, []byte{1})
 		if err != nil || string(r.Results[0]) != traceparent {
 			t.Errorf("the trace %q: %v, %v", traceparent, r, err)
 		}
@@ -199,7 +224,7 @@ func TestForwardTakesTheTraceAlong(t *testing.T) {
 
 // TestForwardOutOfOrder answers the second group while the first one waits.
 func TestForwardOutOfOrder(t *testing.T) {
-	p := newPair(t, nil)
+	p := newPair(t)
 	release, arrived := make(chan struct{}), make(chan struct{})
 	p.node.forward = func(_ context.Context, group []byte) (raftlog.GroupResult, error) {
 		if group[0] == 1 {
@@ -210,14 +235,14 @@ func TestForwardOutOfOrder(t *testing.T) {
 	}
 	first := make(chan error, 1)
 	go func() {
-		r, err := p.pool.Forward(soon(t), "B", "b", []byte{1})
+		r, err := p.pool.Forward(soon(t), idB, []byte{1})
 		if err == nil && r.Results[0][0] != 1 {
 			err = errors.New("the first call got the second's answer")
 		}
 		first <- err
 	}()
 	<-arrived
-	if r, err := p.pool.Forward(soon(t), "B", "b", []byte{2}); err != nil || r.Results[0][0] != 2 {
+	if r, err := p.pool.Forward(soon(t), idB, []byte{2}); err != nil || r.Results[0][0] != 2 {
 		t.Errorf("second group: %v, %v", r, err)
 	}
 	close(release)
@@ -241,9 +266,9 @@ func TestForwardOutcomes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := newPair(t, nil)
+			p := newPair(t)
 			p.node.forward = func(context.Context, []byte) (raftlog.GroupResult, error) { return raftlog.GroupResult{}, tt.err }
-			_, err := p.pool.Forward(soon(t), "B", "b", []byte{1})
+			_, err := p.pool.Forward(soon(t), idB, []byte{1})
 			want(t, err, tt.want, tt.reason)
 		})
 	}
@@ -260,7 +285,7 @@ func want(t *testing.T, err error, o outcome.Outcome, r outcome.Reason) {
 // TestBrokenStream breaks the connection under a group that was sent: whether it
 // was applied is unknown. The next group goes over a new connection.
 func TestBrokenStream(t *testing.T) {
-	p := newPair(t, nil)
+	p := newPair(t)
 	arrived := make(chan struct{})
 	p.node.forward = func(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
 		if group[0] == 1 {
@@ -271,7 +296,7 @@ func TestBrokenStream(t *testing.T) {
 	}
 	broken := make(chan error, 1)
 	go func() {
-		_, err := p.pool.Forward(soon(t), "B", "b", []byte{1})
+		_, err := p.pool.Forward(soon(t), idB, []byte{1})
 		broken <- err
 	}()
 	<-arrived
@@ -283,7 +308,7 @@ func TestBrokenStream(t *testing.T) {
 	}
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		_, err := p.pool.Forward(soon(t), "B", "b", []byte{2})
+		_, err := p.pool.Forward(soon(t), idB, []byte{2})
 		if err == nil {
 			break
 		}
@@ -299,13 +324,7 @@ func TestBrokenStream(t *testing.T) {
 
 // TestForwardToNobody cannot send anything: certainly not applied.
 func TestForwardToNobody(t *testing.T) {
-	pool := NewPool(PoolConfig{
-		Logger:      slog.New(slog.DiscardHandler),
-		Introduce:   func() Introduction { return Introduction{} },
-		DialContext: func(context.Context, string) (net.Conn, error) { return nil, errors.New("nobody there") },
-	})
-	defer pool.Close()
-	_, err := pool.Forward(soon(t), "B", "b", []byte{1})
+	_, err := newPair(t).pool.Forward(soon(t), idStranger, []byte{1})
 	if outcome.Of(err) != outcome.NotApplied {
 		t.Errorf("error %v, want not applied", err)
 	}
@@ -313,7 +332,7 @@ func TestForwardToNobody(t *testing.T) {
 
 // TestForwardDeadline leaves a group that was sent.
 func TestForwardDeadline(t *testing.T) {
-	p := newPair(t, nil)
+	p := newPair(t)
 	arrived := make(chan struct{})
 	p.node.forward = func(ctx context.Context, _ []byte) (raftlog.GroupResult, error) {
 		close(arrived)
@@ -325,7 +344,7 @@ func TestForwardDeadline(t *testing.T) {
 		<-arrived
 		cancel()
 	}()
-	_, err := p.pool.Forward(ctx, "B", "b", []byte{1})
+	_, err := p.pool.Forward(ctx, idB, []byte{1})
 	want(t, err, outcome.Unknown, outcome.Deadline)
 }
 
@@ -335,9 +354,8 @@ func TestBlackHole(t *testing.T) {
 	var mu sync.Mutex
 	var far []net.Conn
 	pool := NewPool(PoolConfig{
-		Logger:    slog.New(slog.DiscardHandler),
-		Introduce: func() Introduction { return Introduction{} },
-		DialContext: func(context.Context, string) (net.Conn, error) {
+		Logger: slog.New(slog.DiscardHandler),
+		DialMember: func(context.Context, []byte) (net.Conn, error) {
 			near, hole := net.Pipe()
 			go func() { // Swallow.
 				buffer := make([]byte, 4096)
@@ -358,13 +376,13 @@ func TestBlackHole(t *testing.T) {
 	defer pool.Close()
 	answer := make(chan error, 1)
 	go func() {
-		_, err := pool.Forward(soon(t), "B", "b", []byte{1})
+		_, err := pool.Forward(soon(t), idB, []byte{1})
 		answer <- err
 	}()
 	started := time.Now()
 	for range maxMissedPings {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		_, _ = pool.Ping(ctx, "B", "b", &peerv1.PingRequest{})
+		_, _ = pool.Ping(ctx, idB, &peerv1.PingRequest{})
 		cancel()
 	}
 	select {
@@ -386,18 +404,18 @@ func TestBlackHole(t *testing.T) {
 }
 
 func TestErrorsTravel(t *testing.T) {
-	p := newPair(t, nil)
+	p := newPair(t)
 	p.node.answer = refusedError{}
-	_, err := p.pool.Transfer(soon(t), "B", "b", &peerv1.TransferRequest{Tag: "X"})
+	_, err := p.pool.Transfer(soon(t), idB, &peerv1.TransferRequest{Tag: "X"})
 	var refused interface{ Refused() *raftlogv1.Refusal }
 	if !errors.As(err, &refused) || refused.Refused().GetDetail() != "there is no X" {
 		t.Errorf("error %v, want the refusal", err)
 	}
 	p.node.answer = outcome.NewNotApplied(outcome.NotLeader, nil)
-	_, err = p.pool.ReadIndex(soon(t), "B", "b")
+	_, err = p.pool.ReadIndex(soon(t), idB)
 	want(t, err, outcome.NotApplied, outcome.NotLeader)
 	p.node.answer = nil
-	if index, err := p.pool.ReadIndex(soon(t), "B", "b"); err != nil || index != 42 {
+	if index, err := p.pool.ReadIndex(soon(t), idB); err != nil || index != 42 {
 		t.Errorf("read index %d, %v", index, err)
 	}
 }
@@ -409,186 +427,107 @@ func (refusedError) Refused() *raftlogv1.Refusal {
 	return &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, Detail: "there is no X"}
 }
 
-// TestAConnectionToAFormerProcessIsClosed: only if a ping on it was answered by that process,
-// and it was not dialled again since.
-func TestAConnectionToAFormerProcessIsClosed(t *testing.T) {
-	for _, tt := range []struct {
-		name      string
-		pinged    bool
-		redialled bool
-		tag       string
-		process   uint64
-		closed    bool
-	}{
-		{"a former one", true, false, "B", 2, true},
-		{"the same process", true, false, "B", 1, false},
-		{"another node", true, false, "C", 2, false},
-		{"never pinged", false, false, "B", 2, false},
-		{"dialled again", true, true, "B", 2, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			p := newPair(t, nil)
-			p.node.process = 1
-			call := func() net.Conn {
-				if _, err := p.pool.ReadIndex(soon(t), "B", "b"); err != nil {
-					t.Fatal(err)
-				}
-				return p.dialled()
-			}
-			before := call()
-			if tt.pinged {
-				if _, err := p.pool.Ping(soon(t), "B", "b", &peerv1.PingRequest{}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if tt.redialled {
-				_ = before.Close()
-				for ; before == p.dialled(); time.Sleep(time.Millisecond) {
-					_, _ = p.pool.ReadIndex(soon(t), "B", "b")
-				}
-				before = call()
-			}
-			p.pool.Restarted(tt.tag, tt.process)
-			if closed := call() != before; closed != tt.closed {
-				t.Errorf("the connection was closed: %v, want %v", closed, tt.closed)
-			}
-		})
-	}
-}
-
-// dialled returns the newest connection.
-func (p *pair) dialled() net.Conn {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.last
-}
-
-// TestGuard has each kind of caller make each kind of call.
-func TestGuard(t *testing.T) {
-	otherCluster := slices.Repeat([]byte{2}, 16)
-	tests := []struct {
-		name string
-		self Introduction
-		// cert is the tag in the caller's certificate; "-" means no TLS.
-		cert string
-		// member, ping and hello say what calls of these kinds must give.
-		member, ping, hello codes.Code
-	}{
-		{"a member without TLS", Introduction{clusterOne, idA, "A"}, "-", codes.OK, codes.OK, codes.OK},
-		{"a member with its certificate", Introduction{clusterOne, idA, "A"}, "A", codes.OK, codes.OK, codes.OK},
-		{
-			"a member's id, another's certificate",
-			Introduction{clusterOne, idA, "A"},
-			"B", codes.PermissionDenied, codes.PermissionDenied,
-			codes.PermissionDenied,
-		},
-		{
-			"a member's id, another's certificate and tag",
-			Introduction{clusterOne, idA, "X"},
-			"X", codes.PermissionDenied,
-			codes.PermissionDenied, codes.OK,
-		},
-		{"a client's certificate", Introduction{}, "client", codes.PermissionDenied, codes.PermissionDenied, codes.PermissionDenied},
-		{"of another cluster", Introduction{otherCluster, idA, "A"}, "A", codes.PermissionDenied, codes.PermissionDenied, codes.OK},
-		{"a stranger without TLS", Introduction{clusterOne, idStranger, "A"}, "-", codes.PermissionDenied, codes.PermissionDenied, codes.OK},
-		{"a newcomer", Introduction{nil, idStranger, "D"}, "D", codes.PermissionDenied, codes.PermissionDenied, codes.OK},
-		{"a removed member", Introduction{clusterOne, idGone, "C"}, "C", codes.PermissionDenied, codes.OK, codes.OK},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var authorize Authorize
-			if tt.cert != "-" {
-				authorize = func(_ context.Context, tag string) error {
-					if tag != tt.cert {
-						return errors.New("it does not")
-					}
-					return nil
-				}
-			}
-			p := newPair(t, authorize)
+// TestOnlyMembersAreAnswered: the handshake has proved who calls; a member that was removed since is
+// pinged, as long as its vote counts, and no more.
+func TestOnlyMembersAreAnswered(t *testing.T) {
+	for name, tt := range map[string]struct {
+		self     []byte
+		answered bool
+	}{"a member": {idA, true}, "a removed member": {idGone, false}, "a stranger": {idStranger, false}} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t)
+			p.self = tt.self
 			p.node.forward = func(context.Context, []byte) (raftlog.GroupResult, error) {
 				return raftlog.GroupResult{Status: raftlog.Applied}, nil
 			}
-			p.self = tt.self
-			wantCode(t, "ReadIndex", tt.member, func() error {
-				_, err := p.pool.ReadIndex(soon(t), "B", "b")
-				return err
-			})
-			_, err := p.pool.Forward(soon(t), "B", "b", []byte{1})
-			if (err == nil) != (tt.member == codes.OK) || err != nil && outcome.Of(err) != outcome.NotApplied {
-				t.Errorf("Forward: %v, want %v", err, tt.member)
+			calls := map[string]func() error{
+				"ReadIndex": func() error { _, err := p.pool.ReadIndex(soon(t), idB); return err },
+				"Forward":   func() error { _, err := p.pool.Forward(soon(t), idB, []byte{1}); return err },
+				"Members":   func() error { _, err := p.pool.Members(soon(t), idB); return err },
+				"Transfer": func() error {
+					_, err := p.pool.Transfer(soon(t), idB, &peerv1.TransferRequest{})
+					return err
+				},
+				"MayRemove": func() error {
+					_, err := p.pool.MayRemove(soon(t), idB, &peerv1.MayRemoveRequest{})
+					return err
+				},
 			}
-			wantCode(t, "Transfer", tt.member, func() error {
-				_, err := p.pool.Transfer(soon(t), "B", "b", &peerv1.TransferRequest{})
-				return err
-			})
-			wantCode(t, "Ping", tt.ping, func() error {
-				r, err := p.pool.Ping(soon(t), "B", "b", &peerv1.PingRequest{})
-				if err == nil && r.GetCallerRemoved() != (string(tt.self.ID) == string(idGone)) {
-					t.Errorf("Ping says removed: %v", r.GetCallerRemoved())
+			for what, call := range calls {
+				if err := call(); tt.answered && err != nil || !tt.answered && outcome.Of(err) != outcome.NotApplied {
+					t.Errorf("%s: %v", what, err)
 				}
-				return err
-			})
-			self := &raftlogv1.Member{Id: tt.self.ID, Tag: tt.self.Tag}
-			wantCode(t, "Hello", tt.hello, func() error {
-				_, err := p.pool.Hello(soon(t), "B", "b", &peerv1.HelloRequest{Self: self})
-				return err
-			})
-			wantCode(t, "Join", tt.hello, func() error {
-				_, err := p.pool.Join(soon(t), "B", "b", &peerv1.JoinRequest{Member: self})
-				return err
-			})
+			}
+			if _, err := p.pool.Ping(soon(t), idB, &peerv1.PingRequest{}); err != nil || string(p.node.caller) != string(tt.self) {
+				t.Errorf("a ping by %x: %v", p.node.caller, err)
+			}
 		})
 	}
 }
 
-func wantCode(t *testing.T, what string, want codes.Code, call func() error) {
-	t.Helper()
-	err := call()
-	got := codes.OK
-	var e *CallError
-	if errors.As(err, &e) {
-		got = e.Code
-	} else if err != nil {
-		got = status.Code(err)
+// TestARemovedMembersGroupsAreRefused, also on a stream that was open before.
+func TestARemovedMembersGroupsAreRefused(t *testing.T) {
+	p := newPair(t)
+	p.node.forward = func(context.Context, []byte) (raftlog.GroupResult, error) {
+		return raftlog.GroupResult{Status: raftlog.Applied}, nil
 	}
-	// What a read index fails with is its outcome, so it only counts that it does.
-	if got != want && (what != "ReadIndex" || (err == nil) != (want == codes.OK)) {
-		t.Errorf("%s: %v (%v), want %v", what, got, err, want)
+	if _, err := p.pool.Forward(soon(t), idB, []byte{1}); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// TestSpeaksForAnother introduces itself as one node and asks for another.
-func TestSpeaksForAnother(t *testing.T) {
-	p := newPair(t, nil)
-	_, err := p.pool.Join(soon(t), "B", "b", &peerv1.JoinRequest{Member: &raftlogv1.Member{Id: idStranger, Tag: "A"}})
-	var e *CallError
-	if !errors.As(err, &e) || !e.Denied() {
-		t.Errorf("error %v, want permission denied", err)
+	p.node.removed.Store(true)
+	_, err := p.pool.Forward(soon(t), idB, []byte{2})
+	want(t, err, outcome.NotApplied, outcome.NotLeader)
+	if p.dials != 1 {
+		t.Errorf("%d connections", p.dials)
 	}
 }
 
-// TestGuardLeavesOthersAlone lets calls of other services through.
-func TestGuardLeavesOthersAlone(t *testing.T) {
-	s := NewServer(&fakeNode{}, func(context.Context, string) error { return errors.New("no") }, nil)
-	if err := s.check(t.Context(), "/idnode.v1.IdService/NextIdentity"); err != nil {
-		t.Errorf("error %v for another service", err)
-	}
-}
-
-// TestStarting refuses calls of members before there is a cluster.
-func TestStarting(t *testing.T) {
-	p := newPair(t, nil)
-	p.node.cluster = nil
-	_, err := p.pool.Forward(soon(t), "B", "b", []byte{1})
-	if outcome.Of(err) != outcome.NotApplied {
-		t.Errorf("error %v, want not applied", err)
+// TestJoiningByCertificate: who says hello, or asks to join, shows a certificate of the tag it states.
+func TestJoiningByCertificate(t *testing.T) {
+	for _, tt := range []struct {
+		tag, cert string
+		want      codes.Code
+	}{
+		{"D", "D", codes.OK},
+		{"D", "client", codes.PermissionDenied},
+		{"", "D", codes.PermissionDenied},
+		{"D", "-", codes.OK}, // Without TLS.
+	} {
+		var authorize Authorize
+		if tt.cert != "-" {
+			authorize = func(_ context.Context, tag string) error {
+				if tag != tt.cert {
+					return errors.New("it does not")
+				}
+				return nil
+			}
+		}
+		server, listener := grpc.NewServer(), bufconn.Listen(1<<20)
+		RegisterJoining(server, &fakeNode{}, authorize)
+		served := make(chan struct{})
+		go func() { defer close(served); _ = server.Serve(listener) }()
+		pool := NewPool(PoolConfig{
+			Logger:      slog.New(slog.DiscardHandler),
+			DialContext: func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) },
+		})
+		self := &raftlogv1.Member{Id: idStranger, Tag: tt.tag}
+		_, hello := pool.Hello(soon(t), "B", "b", &peerv1.HelloRequest{Self: self})
+		_, join := pool.Join(soon(t), "", "b", &peerv1.JoinRequest{Member: self})
+		for _, err := range []error{hello, join} {
+			var e *CallError
+			if (err == nil) != (tt.want == codes.OK) || errors.As(err, &e) && (e.Code != tt.want || !e.Denied()) {
+				t.Errorf("as %q with the certificate of %s: %v, want %v", tt.tag, tt.cert, err, tt.want)
+			}
+		}
+		pool.Close()
+		server.Stop()
+		<-served
 	}
 }
 
 func TestClosedPool(t *testing.T) {
-	p := newPair(t, nil)
+	p := newPair(t)
 	p.pool.Close()
-	_, err := p.pool.Forward(soon(t), "B", "b", []byte{1})
+	_, err := p.pool.Forward(soon(t), idB, []byte{1})
 	want(t, err, outcome.NotApplied, outcome.Stopping)
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -36,15 +37,16 @@ const (
 
 // PoolConfig is the configuration of a Pool.
 type PoolConfig struct {
-	// Introduce returns this node's identity; it is called for every call.
-	Introduce func() Introduction
-	// Credentials returns the credentials for a connection to the node with this tag, whose
-	// certificate must name it; an empty tag means any node. Nil means connections without
-	// TLS.
+	// DialMember opens a connection for calls to the member with this raw Raft id: it has
+	// proved who both ends are.
+	DialMember func(ctx context.Context, id []byte) (net.Conn, error)
+	// Credentials returns the credentials for a connection to the gRPC port of the node with
+	// this tag, whose certificate must name it; an empty tag means any node. Nil means
+	// connections without TLS.
 	Credentials func(tag string) credentials.TransportCredentials
-	// Dial overrides the addresses of nodes, by tag.
+	// Dial overrides the addresses of gRPC ports, by tag.
 	Dial map[string]string
-	// DialContext opens connections.
+	// DialContext opens connections to gRPC ports.
 	DialContext func(ctx context.Context, address string) (net.Conn, error)
 	// Traceparent returns the W3C traceparent of the trace in ctx, which is sent with a
 	// group; empty if there is none. Nil means never.
@@ -54,9 +56,11 @@ type PoolConfig struct {
 
 // Pool holds the connections to other nodes. It is safe for concurrent use.
 type Pool struct {
-	cfg    PoolConfig
-	mu     sync.Mutex
-	links  map[target]*link
+	cfg PoolConfig
+	mu  sync.Mutex
+	// links are by raw Raft id, ports by the gRPC ports of nodes that say hello or are joined.
+	links  map[string]*link
+	ports  map[target]*grpc.ClientConn
 	closed bool
 }
 
@@ -65,101 +69,92 @@ type target struct{ tag, address string }
 // NewPool returns a Pool without connections; they are made on use, and again after they
 // broke.
 func NewPool(cfg PoolConfig) *Pool {
-	return &Pool{cfg: cfg, links: map[target]*link{}}
+	return &Pool{cfg: cfg, links: map[string]*link{}, ports: map[target]*grpc.ClientConn{}}
 }
 
 // Close closes all connections; calls in flight fail.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
-	links := p.links
-	p.links = nil
 	p.mu.Unlock()
-	for _, l := range links {
+	for _, l := range p.links {
 		l.close()
+	}
+	for _, conn := range p.ports {
+		_ = conn.Close() // Close ends all calls; nothing is to be saved.
 	}
 }
 
 var errClosed = errors.New("the connections to other nodes are closed")
 
-func (p *Pool) target(tag, address string) target {
-	if override, ok := p.cfg.Dial[tag]; ok && tag != "" {
-		address = override
-	}
-	return target{tag, address}
-}
-
-func (p *Pool) link(tag, address string) (*link, error) {
-	to := p.target(tag, address)
+func (p *Pool) link(id []byte) (*link, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return nil, outcome.NewNotApplied(outcome.Stopping, errClosed)
 	}
-	if l, ok := p.links[to]; ok {
+	if l, ok := p.links[string(id)]; ok {
 		return l, nil
 	}
-	l := &link{introduce: p.cfg.Introduce}
-	if err := p.dial(to, l); err != nil {
+	conn, err := dial("member", insecure.NewCredentials(), func(ctx context.Context, _ string) (net.Conn, error) {
+		return p.cfg.DialMember(ctx, id)
+	})
+	if err != nil {
 		return nil, outcome.NewNotApplied(outcome.Unspecified, err)
 	}
-	p.links[to] = l
+	l := &link{conn: conn, client: peerv1.NewMemberServiceClient(conn)}
+	p.links[string(id)] = l
 	return l, nil
 }
 
-// Disconnect closes the connections to a node.
-func (p *Pool) Disconnect(tag string) {
-	p.dropIf(func(of string, _ *link) bool { return of == tag })
-}
-
-// Restarted records the process number of a node, and closes connections to its former
-// process: a machine that lost power has closed none.
-func (p *Pool) Restarted(tag string, process uint64) {
-	p.dropIf(func(of string, l *link) bool {
-		answered := l.process.Load()
-		return of == tag && answered != 0 && answered != process
-	})
-}
-
-// dropIf closes the connections for which match, given the node's tag, returns true; the next
-// call makes a new one.
-func (p *Pool) dropIf(match func(tag string, l *link) bool) {
+// port returns the service of joining on a node's gRPC port.
+func (p *Pool) port(tag, address string) (peerv1.JoinServiceClient, error) {
+	if override, ok := p.cfg.Dial[tag]; ok && tag != "" {
+		address = override
+	}
+	to := target{tag, address}
 	p.mu.Lock()
-	var dropped []*link
-	for to, l := range p.links {
-		if match(to.tag, l) {
-			dropped = append(dropped, l)
-			delete(p.links, to)
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, outcome.NewNotApplied(outcome.Stopping, errClosed)
+	}
+	conn := p.ports[to]
+	if conn == nil {
+		creds := insecure.NewCredentials()
+		if p.cfg.Credentials != nil {
+			creds = p.cfg.Credentials(tag)
 		}
+		var err error
+		if conn, err = dial(address, creds, p.connect); err != nil {
+			return nil, outcome.NewNotApplied(outcome.Unspecified, err)
+		}
+		p.ports[to] = conn
+	}
+	return peerv1.NewJoinServiceClient(conn), nil
+}
+
+// drop closes a connection; the next call makes a new one.
+func (p *Pool) drop(id []byte, l *link) {
+	p.mu.Lock()
+	if p.links[string(id)] == l {
+		delete(p.links, string(id))
 	}
 	p.mu.Unlock()
-	for _, l := range dropped {
-		l.close()
-	}
+	l.close()
 }
 
 // dial prepares a connection without sending anything. The address is looked up at each
 // attempt to connect, because a node may come back with another IP.
-func (p *Pool) dial(to target, l *link) error {
-	creds := insecure.NewCredentials()
-	if p.cfg.Credentials != nil {
-		creds = p.cfg.Credentials(to.tag)
-	}
+func dial(address string, creds credentials.TransportCredentials,
+	connect func(ctx context.Context, address string) (net.Conn, error),
+) (*grpc.ClientConn, error) {
 	retry := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff}
-	conn, err := grpc.NewClient("passthrough:///"+to.address,
-		grpc.WithTransportCredentials(creds),
-		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			l.process.Store(0)
-			return p.connect(ctx, address)
-		}),
+	return grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(creds), grpc.WithContextDialer(connect),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: connectTimeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(raftlog.MaxMessageBytes)),
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithNoProxy(),
 	)
-	if err == nil {
-		l.conn, l.client = conn, peerv1.NewPeerServiceClient(conn)
-	}
-	return err
 }
 
 // connect opens a connection. The kernel's keep-alive probes find a vanished peer while
@@ -172,81 +167,84 @@ func (p *Pool) connect(ctx context.Context, address string) (net.Conn, error) {
 	return conn, err
 }
 
-// call makes one unary call. Its errors are those of decode.
-func call[Req, Resp any](ctx context.Context, p *Pool, as Introduction, tag, address string, req Req,
-	method func(peerv1.PeerServiceClient, context.Context, Req, ...grpc.CallOption) (Resp, error),
-) (Resp, error) {
-	l, err := p.link(tag, address)
+// call makes one unary call to a member. Its errors are those of decode.
+func call[Req, Resp any](ctx context.Context, p *Pool, id []byte, req Req,
+	method func(peerv1.MemberServiceClient, context.Context, Req, ...grpc.CallOption) (Resp, error),
+) (response Resp, err error) {
+	l, err := p.link(id)
 	if err != nil {
-		var none Resp
-		return none, err
+		return response, err
 	}
-	response, err := method(l.client, as.outgoing(ctx), req)
+	response, err = method(l.client, ctx, req)
 	return response, decode(err)
-}
-
-// introduce returns the introduction of a node that states its own identity m: m may have a
-// requested tag that the node does not have yet.
-func (p *Pool) introduce(m *raftlogv1.Member) Introduction {
-	as := p.cfg.Introduce()
-	as.Tag = m.GetTag()
-	return as
 }
 
 // Hello asks a node for its identity.
 func (p *Pool) Hello(ctx context.Context, tag, address string, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
-	return call(ctx, p, p.introduce(req.GetSelf()), tag, address, req, peerv1.PeerServiceClient.Hello)
+	client, err := p.port(tag, address)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Hello(ctx, req)
+	return response, decode(err)
 }
 
-// Join asks a node to add m of req to its cluster.
+// Join asks a node to be let into its cluster.
 func (p *Pool) Join(ctx context.Context, tag, address string, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
-	return call(ctx, p, p.introduce(req.GetMember()), tag, address, req, peerv1.PeerServiceClient.Join)
+	client, err := p.port(tag, address)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Join(ctx, req)
+	return response, decode(err)
+}
+
+// Members asks a member for the members as it knows them.
+func (p *Pool) Members(ctx context.Context, id []byte) ([]*raftlogv1.Member, error) {
+	response, err := call(ctx, p, id, &peerv1.MembersRequest{}, peerv1.MemberServiceClient.Members)
+	return response.GetMembers(), err
 }
 
 // Transfer asks the leader to transfer leadership.
-func (p *Pool) Transfer(ctx context.Context, tag, address string, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
-	return call(ctx, p, p.cfg.Introduce(), tag, address, req, peerv1.PeerServiceClient.Transfer)
+func (p *Pool) Transfer(ctx context.Context, id []byte, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
+	return call(ctx, p, id, req, peerv1.MemberServiceClient.Transfer)
 }
 
 // MayRemove asks the leader whether a member may be removed.
-func (p *Pool) MayRemove(ctx context.Context, tag, address string, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
-	return call(ctx, p, p.cfg.Introduce(), tag, address, req, peerv1.PeerServiceClient.MayRemove)
+func (p *Pool) MayRemove(ctx context.Context, id []byte, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
+	return call(ctx, p, id, req, peerv1.MemberServiceClient.MayRemove)
 }
 
 // ReadIndex asks the leader for a read index. A failure changes nothing.
-func (p *Pool) ReadIndex(ctx context.Context, tag, address string) (uint64, error) {
-	response, err := call(ctx, p, p.cfg.Introduce(), tag, address, &peerv1.ReadIndexRequest{}, peerv1.PeerServiceClient.ReadIndex)
+func (p *Pool) ReadIndex(ctx context.Context, id []byte) (uint64, error) {
+	response, err := call(ctx, p, id, &peerv1.ReadIndexRequest{}, peerv1.MemberServiceClient.ReadIndex)
 	if err != nil {
 		return 0, outcome.NewNotApplied(outcome.ReasonOf(err), err)
 	}
 	return response.GetIndex(), nil
 }
 
-// Ping asks a node for its status. A connection with maxMissedPings unanswered pings is
+// Ping asks a member for its condition. A connection with maxMissedPings unanswered pings is
 // closed, with the groups on it.
-func (p *Pool) Ping(ctx context.Context, tag, address string, req *peerv1.PingRequest) (*peerv1.PingResponse, error) {
-	l, err := p.link(tag, address)
+func (p *Pool) Ping(ctx context.Context, id []byte, req *peerv1.PingRequest) (*peerv1.PingResponse, error) {
+	l, err := p.link(id)
 	if err != nil {
 		return nil, err
 	}
 	started := time.Now()
-	response, err := l.client.Ping(p.cfg.Introduce().outgoing(ctx), req)
+	response, err := l.client.Ping(ctx, req)
 	if l.pinged(errors.Is(ctx.Err(), context.DeadlineExceeded) && time.Since(started) >= leastPing) >= maxMissedPings {
-		p.cfg.Logger.Info("giving up a connection on which nothing comes back", "tag", tag, "address", address)
-		p.dropIf(func(_ string, have *link) bool { return have == l })
-	}
-	if err == nil {
-		l.process.Store(response.GetProcess())
+		p.cfg.Logger.Info("giving up a connection on which nothing comes back", "id", nodeid.ID(id).String())
+		p.drop(id, l)
 	}
 	return response, decode(err)
 }
 
-// Awake reports that a node has called: a connection to it that waits for its next attempt
+// Awake reports that a member has called: a connection to it that waits for its next attempt
 // tries at once.
-func (p *Pool) Awake(tag, address string) {
-	to := p.target(tag, address)
+func (p *Pool) Awake(id []byte) {
 	p.mu.Lock()
-	l := p.links[to]
+	l := p.links[string(id)]
 	p.mu.Unlock()
 	if l != nil && l.conn.GetState() == connectivity.TransientFailure {
 		l.conn.ResetConnectBackoff()
@@ -255,8 +253,8 @@ func (p *Pool) Awake(tag, address string) {
 
 // Forward sends a group to the leader and returns the result of its state machine. The error
 // is an *outcome.Error: NotApplied only if this call certainly put the group in no log.
-func (p *Pool) Forward(ctx context.Context, tag, address string, group []byte) (raftlog.GroupResult, error) {
-	l, err := p.link(tag, address)
+func (p *Pool) Forward(ctx context.Context, id, group []byte) (raftlog.GroupResult, error) {
+	l, err := p.link(id)
 	if err != nil {
 		return raftlog.GroupResult{}, err
 	}

@@ -1,15 +1,17 @@
 package peer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -20,28 +22,24 @@ import (
 // in the stream.
 const maxStreamGroups = 64
 
-// Node answers the calls. *cluster.PeerSide implements it except for Join: the service
-// decides which node may become a member.
+// Node answers the calls of other members. *cluster.PeerSide implements it.
 type Node interface {
-	// ClusterID returns the id of this node's cluster; empty before it has one.
-	ClusterID() []byte
 	// Member returns the member with this raw Raft id, even a removed one.
 	Member(id []byte) (*raftlogv1.Member, bool)
-	HandleHello(ctx context.Context, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error)
+	Members() []*raftlogv1.Member
 	HandleForward(ctx context.Context, group []byte) (raftlog.GroupResult, error)
 	HandleReadIndex(ctx context.Context) (uint64, error)
 	HandlePing(ctx context.Context, caller []byte, req *peerv1.PingRequest) (*peerv1.PingResponse, error)
-	HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error)
 	HandleTransfer(ctx context.Context, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error)
 	HandleMayRemove(ctx context.Context, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error)
 }
 
-// Server is the PeerService. It must be served behind its interceptors.
+// Server is the gRPC server of the members alone.
 type Server struct {
-	peerv1.UnimplementedPeerServiceServer
-	node      Node
-	authorize Authorize
-	trace     Trace
+	peerv1.UnimplementedMemberServiceServer
+	node  Node
+	trace Trace
+	grpc  *grpc.Server
 	// most is the size of the largest answer, in bytes.
 	most int
 }
@@ -50,43 +48,53 @@ type Server struct {
 // group can be followed.
 type Trace func(ctx context.Context, traceparent string) context.Context
 
-var _ peerv1.PeerServiceServer = (*Server)(nil)
-
-// NewServer returns a Server for the node. authorize is nil without TLS: then a caller's
-// introduction is not verified. trace may be nil.
-func NewServer(node Node, authorize Authorize, trace Trace) *Server {
-	return &Server{node: node, authorize: authorize, trace: trace, most: raftlog.MaxMessageBytes}
+// NewServer returns a Server for the node. trace may be nil. options are added to the server's own.
+func NewServer(node Node, trace Trace, options ...grpc.ServerOption) *Server {
+	s := &Server{node: node, trace: trace, most: raftlog.MaxMessageBytes}
+	s.grpc = grpc.NewServer(append(options,
+		grpc.MaxRecvMsgSize(raftlog.MaxMessageBytes), grpc.MaxSendMsgSize(raftlog.MaxMessageBytes),
+		grpc.WaitForHandlers(true), grpc.ChainUnaryInterceptor(s.present))...)
+	peerv1.RegisterMemberServiceServer(s.grpc, s)
+	return s
 }
 
-// Register adds the service to a gRPC server.
-func (s *Server) Register(r grpc.ServiceRegistrar) { peerv1.RegisterPeerServiceServer(r, s) }
-
-// Hello implements the service.
-func (s *Server) Hello(ctx context.Context, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
-	if err := asIntroduced(ctx, req.GetSelf()); err != nil {
-		return nil, err
-	}
-	response, err := s.node.HandleHello(ctx, req)
-	return response, encode(err)
+// Serve serves connections whose remote addresses are their callers' Raft ids, until calls
+// ends, and returns when their handlers have. It is called once.
+func (s *Server) Serve(calls net.Listener) {
+	_ = s.grpc.Serve(calls) // It always fails, when calls ends.
+	s.grpc.Stop()
 }
 
-// Join implements the service. The guard checked the introduction, so the joining node must
-// be the introduced node.
-func (s *Server) Join(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
-	if err := asIntroduced(ctx, req.GetMember()); err != nil {
-		return nil, err
+// ServiceInfo returns the server's services, for metrics.
+func (s *Server) ServiceInfo() map[string]grpc.ServiceInfo { return s.grpc.GetServiceInfo() }
+
+// present is an interceptor that refuses all calls but pings to a member that was removed: as
+// long as its vote counts the others must know its condition, and its connections stay.
+func (s *Server) present(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if info.FullMethod != peerv1.MemberService_Ping_FullMethodName && !s.isPresent(callerOf(ctx)) {
+		return nil, encode(outcome.NewNotApplied(outcome.NotLeader, errNoMember))
 	}
-	response, err := s.node.HandleJoin(ctx, req)
-	return response, encode(err)
+	return handler(ctx, req)
 }
 
-// asIntroduced checks that the node in a call's content is the calling node.
-func asIntroduced(ctx context.Context, m *raftlogv1.Member) error {
-	caller := introductionOf(ctx)
-	if m.GetTag() != caller.Tag || !bytes.Equal(m.GetId(), caller.ID) {
-		return denied("the caller introduced itself as another node than the one it speaks for")
+var errNoMember = errors.New("the caller is no member any more")
+
+func (s *Server) isPresent(caller []byte) bool {
+	m, ok := s.node.Member(caller)
+	return ok && !m.GetRemoved()
+}
+
+// callerOf returns the raw Raft id of the member that makes the call of ctx.
+func callerOf(ctx context.Context) []byte {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil
 	}
-	return nil
+	id, err := nodeid.Parse(p.Addr.String())
+	if err != nil {
+		return nil
+	}
+	return id.Bytes()
 }
 
 func (s *Server) ReadIndex(ctx context.Context, _ *peerv1.ReadIndexRequest) (*peerv1.ReadIndexResponse, error) {
@@ -98,8 +106,13 @@ func (s *Server) ReadIndex(ctx context.Context, _ *peerv1.ReadIndexRequest) (*pe
 }
 
 func (s *Server) Ping(ctx context.Context, req *peerv1.PingRequest) (*peerv1.PingResponse, error) {
-	response, err := s.node.HandlePing(ctx, introductionOf(ctx).ID, req)
+	response, err := s.node.HandlePing(ctx, callerOf(ctx), req)
 	return response, encode(err)
+}
+
+// Members implements the service.
+func (s *Server) Members(context.Context, *peerv1.MembersRequest) (*peerv1.MembersResponse, error) {
+	return &peerv1.MembersResponse{Members: s.node.Members()}, nil
 }
 
 func (s *Server) Transfer(ctx context.Context, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
@@ -114,15 +127,11 @@ func (s *Server) MayRemove(ctx context.Context, req *peerv1.MayRemoveRequest) (*
 
 // Forward implements the service: many groups are in flight at a time, and each is answered
 // when it is done.
-//
-// Invariant: a stream that the handler has taken never ends with a Failure in its status. So
-// a caller that gets a Failure knows that the guard refused the whole stream, and that none
-// of its groups was taken.
 func (s *Server) Forward(stream grpc.BidiStreamingServer[peerv1.ForwardRequest, peerv1.ForwardResponse]) error {
 	var sending sync.Mutex
 	var working sync.WaitGroup
 	defer working.Wait()
-	caller := introductionOf(stream.Context()).ID
+	caller := callerOf(stream.Context())
 	slots := make(chan struct{}, maxStreamGroups)
 	for {
 		req, err := stream.Recv()
@@ -143,13 +152,12 @@ func (s *Server) Forward(stream grpc.BidiStreamingServer[peerv1.ForwardRequest, 
 	}
 }
 
-// forward handles one group. The guard has checked only the stream's start, so membership is
-// checked for each group.
+// forward handles one group of a caller that must still be a member.
 func (s *Server) forward(ctx context.Context, caller []byte, req *peerv1.ForwardRequest) *peerv1.ForwardResponse {
 	response := &peerv1.ForwardResponse{Correlation: req.GetCorrelation()}
-	if m, ok := s.node.Member(caller); !ok || m.GetRemoved() {
+	if !s.isPresent(caller) {
 		response.Status = peerv1.ForwardResponse_STATUS_NOT_APPLIED
-		response.Reason, response.Detail = uint32(outcome.NotLeader), "the caller is no member any more"
+		response.Reason, response.Detail = uint32(outcome.NotLeader), errNoMember.Error()
 		return response
 	}
 	if s.trace != nil && req.GetTraceparent() != "" {

@@ -110,15 +110,13 @@ func TestOverdueMessagesEndTheirConnection(t *testing.T) {
 	connections := NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return b.Open("shop") })
 	began := time.Now()
 	for name, c := range map[string]struct {
-		sent   []byte
-		member bool
-		ended  bool
+		sent  []byte
+		ended bool
 	}{
 		"a part":           {sent: part(1000, 100), ended: true},
 		"a part of a head": {sent: part(0, 0)[:1], ended: true},
 		"a whole one":      {sent: part(100, 100)},
 		"none yet":         {},
-		"a member's":       {sent: part(1000, 100), member: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, client := net.Pipe()
@@ -129,9 +127,6 @@ func TestOverdueMessagesEndTheirConnection(t *testing.T) {
 			}
 			defer known.Close()
 			conn := known.(*conn)
-			if c.member {
-				conn.note(idA)
-			}
 			conn.unfinished.read(bytes.Join([][]byte{
 				make([]byte, prefaceBytes), frame(frameHeaders, 4, 1, nil), frame(frameData, 0, 1, c.sent),
 			}, nil), began)
@@ -181,38 +176,31 @@ func TestMessagesThatAreNotWhole(t *testing.T) {
 	}
 }
 
-// TestResetsEndTheirConnection where they are too many; a member's stays.
+// TestResetsEndTheirConnection where they are too many.
 func TestResetsEndTheirConnection(t *testing.T) {
-	for name, member := range map[string]bool{"a caller": false, "a member": true} {
-		t.Run(name, func(t *testing.T) {
-			b := budget.New(budget.Limits{Bytes: 4 << 20, Connections: 1, Calls: 8})
-			connections := NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return b.Open("shop") })
-			server, client := net.Pipe()
-			known, _, err := connections.Credentials(nil).ServerHandshake(server)
-			if err != nil {
-				t.Fatal(err)
+	b := budget.New(budget.Limits{Bytes: 4 << 20, Connections: 1, Calls: 8})
+	connections := NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return b.Open("shop") })
+	server, client := net.Pipe()
+	known, _, err := connections.Credentials(nil).ServerHandshake(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer known.Close()
+	go func() {
+		defer client.Close()
+		_, _ = client.Write(make([]byte, prefaceBytes))
+		for stream := uint32(1); stream < 2*20; stream += 2 {
+			if _, err := client.Write(bytes.Join([][]byte{
+				frame(frameHeaders, 4, stream, nil),
+				frame(frameReset, 0, stream, make([]byte, 4)),
+			}, nil)); err != nil {
+				return
 			}
-			defer known.Close()
-			if member {
-				known.(*conn).note(idA)
-			}
-			go func() {
-				defer client.Close()
-				_, _ = client.Write(make([]byte, prefaceBytes))
-				for stream := uint32(1); stream < 2*20; stream += 2 {
-					if _, err := client.Write(bytes.Join([][]byte{
-						frame(frameHeaders, 4, stream, nil),
-						frame(frameReset, 0, stream, make([]byte, 4)),
-					}, nil)); err != nil {
-						return
-					}
-				}
-			}()
-			const call = frameHead + frameHead + 4
-			n, err := io.Copy(io.Discard, struct{ io.Reader }{known})
-			if !member && (!errors.Is(err, errResets) || n != prefaceBytes+8*call) || member && (err != nil || n != prefaceBytes+20*call) {
-				t.Errorf("after %d bytes: %v", n, err)
-			}
-		})
+		}
+	}()
+	const call = frameHead + frameHead + 4
+	n, err := io.Copy(io.Discard, struct{ io.Reader }{known})
+	if !errors.Is(err, errResets) || n != prefaceBytes+8*call {
+		t.Errorf("after %d bytes: %v", n, err)
 	}
 }

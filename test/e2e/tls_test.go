@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/idnode/idnode/client/idnodev1"
@@ -55,12 +54,12 @@ func TestMutualTLS(t *testing.T) {
 		}
 	})
 	t.Run("calls between nodes from an application", func(t *testing.T) {
-		peer := peerv1.NewPeerServiceClient(n.Conn) // shows the certificate "client"
-		_, err := peer.Ping(asMember(ctx, t, c, "B"), &peerv1.PingRequest{})
-		if status.Code(err) != codes.PermissionDenied {
-			t.Errorf("ping by an application: %v, want PermissionDenied", err)
+		// It shows the certificate "client".
+		_, err := peerv1.NewMemberServiceClient(n.Conn).Ping(ctx, &peerv1.PingRequest{})
+		if status.Code(err) != codes.Unimplemented {
+			t.Errorf("ping by an application: %v, want Unimplemented", err)
 		}
-		_, err = peer.Join(asMember(ctx, t, c, "B"), &peerv1.JoinRequest{Member: newcomer("D")})
+		_, err = peerv1.NewJoinServiceClient(n.Conn).Join(ctx, &peerv1.JoinRequest{Member: newcomer("D")})
 		if status.Code(err) != codes.PermissionDenied {
 			t.Errorf("join by an application: %v, want PermissionDenied", err)
 		}
@@ -107,40 +106,40 @@ func identities(ctx context.Context, t *testing.T, c *harness.Cluster) (cluster 
 	return decode(r.ClusterId), members
 }
 
-// asMember introduces a caller as a member, as the calls between nodes do. An
-// application can say all that: only the certificate tells it from the member.
-func asMember(ctx context.Context, t *testing.T, c *harness.Cluster, tag string) context.Context {
-	t.Helper()
-	cluster, ids := identities(ctx, t, c)
-	return metadata.AppendToOutgoingContext(
-		ctx, "idnode-node-id-bin", string(ids[tag]), "idnode-cluster-id-bin", string(cluster), "idnode-node-tag", tag,
-	)
-}
-
-// letsIn says whether a node's Raft port takes the caller for a member. The caller says
-// what the member would say: only the certificate tells it from the member.
+// letsIn says whether a node's Raft port takes the caller for a member.
 func letsIn(t *testing.T, c *harness.Cluster, n *harness.Node, tag string, cfg *tls.Config) bool {
 	t.Helper()
+	conn := asMember(t, c, n, tag, cfg)
+	if conn != nil {
+		conn.Close()
+	}
+	return conn != nil
+}
+
+// asMember opens a connection for calls to a node's Raft port; nil if it does not take the caller for
+// a member. The caller says what the member would say: only the certificate tells it from the member.
+func asMember(t *testing.T, c *harness.Cluster, n *harness.Node, tag string, cfg *tls.Config) net.Conn {
+	t.Helper()
 	cluster, ids := identities(t.Context(), t, c)
-	greeting := slices.Concat([]byte("idnraft\x01\x01"), cluster, ids[tag], ids[n.Tag],
+	greeting := slices.Concat([]byte("idnraft\x01\x03"), cluster, ids[tag], ids[n.Tag],
 		make([]byte, 8+diskBytes)) // Of a process without a number, an empty disk.
 	raw, err := net.Dial("tcp", n.Raft)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer raw.Close()
 	raw.SetDeadline(time.Now().Add(5 * time.Second))
 	cfg.ServerName = n.Tag
 	conn := tls.Client(raw, cfg)
-	if conn.Handshake() != nil {
-		return false
-	}
-	if _, err := conn.Write(greeting); err != nil {
-		return false
-	}
 	answer := make([]byte, len("idnraft\x01")+1)
-	_, err = io.ReadFull(conn, answer)
-	return err == nil && answer[len(answer)-1] == 0
+	_, err = conn.Write(greeting) // After TLS's handshake.
+	if err == nil {
+		_, err = io.ReadFull(conn, answer)
+	}
+	if err != nil || answer[len(answer)-1] != 0 {
+		raw.Close()
+		return nil
+	}
+	return conn
 }
 
 // TestPageOverTLS: over TLS the page is for those with a certificate.

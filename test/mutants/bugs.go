@@ -145,7 +145,8 @@ var bugs = []bug{
 	{name: "vote-without-replication", others: test("cluster/leader", "TestReconcileVoteWithoutReplication")},
 	// They cost time alone.
 	{name: "former-process-kept", others: test(simulation, "TestALostLeaderIsReplacedAfterAMemberRestarted")},
-	{name: "link-to-former-process-kept", others: test("server/peer", "TestAConnectionToAFormerProcessIsClosed")},
+	{name: "calls-hide-a-lost-leader", others: test("cluster/transport", "TestCallsHideNoLostLeader")},
+	{name: "unknown-purpose-closed", others: test("cluster/transport", "TestAnUnknownPurposeIsAnotherVersion")},
 
 	// A second vote must make a second leader before others see it; the model sees the first.
 	{name: "vote-not-written"},
