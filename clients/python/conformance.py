@@ -64,7 +64,7 @@ def connect(task, wrap=lambda client: client, kind=idnode.Client):
         tls.load_cert_chain(task["tls"]["cert"], task["tls"]["key"])
     return wrap(kind(
         task["endpoints"], tls=tls,
-        timeout=options.get("timeoutMs", 10_000) / 1000, try_timeout=options.get("tryTimeoutMs", 3_000) / 1000,
+        cluster_id=options.get("clusterId", ""), timeout=options.get("timeoutMs", 10_000) / 1000, try_timeout=options.get("tryTimeoutMs", 3_000) / 1000,
     ))
 
 

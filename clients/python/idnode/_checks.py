@@ -25,6 +25,12 @@ def timeout(given: float) -> float:
     return given
 
 
+def cluster_id(given: str) -> str:
+    if not re.fullmatch("[!-~]{0,64}", given):
+        raise ValueError(f"not the id of a cluster: {given!r}")
+    return given
+
+
 def whole(name: str, value: int) -> str:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} is a whole number, not {value!r}")

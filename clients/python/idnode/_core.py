@@ -67,7 +67,7 @@ class Client:
 
     def __init__(
         self, runtime: Callable[[], Runtime], endpoints: Sequence[str], database: str, tls: ssl.SSLContext | None, timeout: float,
-        try_timeout: float, label: str, traceparent: Callable[[], str] | None,
+        try_timeout: float, label: str, traceparent: Callable[[], str] | None, cluster_id: str,
     ) -> None:
         if isinstance(endpoints, (str, bytes)) or not endpoints:
             raise ValueError("endpoints is a list of at least one address")
@@ -75,6 +75,7 @@ class Client:
         self.label = checks.label(label, socket.gethostname(), "".join(sys.argv[:1]))
         self._traceparent = traceparent
         self._endpoints, self._tls, self._make_runtime = list(endpoints), tls, runtime
+        self._cluster_id = checks.cluster_id(cluster_id)
         self._closing = False
         self._hilos: dict[tuple[str, str, str], HiLo] = {}
         self._snowflakes: dict[tuple[str, str], Snowflake] = {}
@@ -85,7 +86,7 @@ class Client:
         """Also after a fork: the child has none of the threads, and the ranges and connections are its parent's."""
         self._lock = threading.Lock()
         self.runtime = self._make_runtime()
-        self._router = Router(self.runtime, self._endpoints, self._tls, f"idnode-python/{__version__}")
+        self._router = Router(self.runtime, self._endpoints, self._tls, f"idnode-python/{__version__}", self._cluster_id)
         self._router.closed = self._closing
         for handle in self._handles():
             handle._begin()
@@ -302,17 +303,12 @@ class Client:
             raise ValueError(f"not a traceparent: {traceparent!r}")
         # Whoever names an index has made the call before: until the cluster decides it, its outcome is what it was.
         unknown = repeats = request_id is not None and request_id.since is not None
-        index = await self._router.index(deadline, to_leader, request_id is not None)
-        if request_id and request_id.since is None and index:
-            # The first try says it too: the network may hold it up until its retry was forgotten.
-            request_id = request_id._replace(since=index)
+        await self._router.prepare(deadline, to_leader, request_id is not None)
         node: Node | None = None
         told: Failure | None = None
         tries = overloads = foreign = 0
         lost = False  # A try of this call may have taken effect.
         while True:
-            if request_id:
-                request["requestId"] = _wire(request_id)
             try:
                 node = self._router.route(to_leader, node)
             except ClosedError:
@@ -323,10 +319,19 @@ class Client:
             try:
                 await node.enter(deadline)
                 try:
-                    if not node.greeted():  # Whatever it is, it gets no call.
+                    cluster = self._router.own()
+                    if not cluster or not node.greeted():  # Whatever it is, it gets no call.
                         await self._router.greet(node, self._left(deadline), silent)
-                    got, seen = await node.call(
-                        method, request, self._left(deadline), lambda answer: (read(answer), int(answer["logIndex"])), silent, traceparent)
+                        cluster = self._router.own()
+                    if request_id:
+                        # The first try says it too: the network may hold it up until its retry was forgotten. A try that certainly
+                        # did nothing is none.
+                        if not unknown:
+                            request_id = request_id._replace(since=self._router.newest or None)
+                        request["requestId"] = _wire(request_id)
+                    (got, seen), _ = await node.call(
+                        method, request, self._left(deadline), lambda answer: (read(answer), int(answer["logIndex"])), silent,
+                        traceparent, cluster)
                 finally:
                     node.leave()
                 node.suspect_until, node.greeted_until = 0.0, time.monotonic() + GREETED
@@ -344,15 +349,15 @@ class Client:
             effect, overloaded = last.effect(), last.reason == "OVERLOADED"
             lost = lost or effect == UNKNOWN and (changes or request_id is not None)
             unknown = lost or repeats and not last.decided()
-            if request_id:
+            if request_id and unknown:
                 request_id = request_id._replace(since=request_id.since or 0)
-                # The index named was forgotten before the first try came: begin again, once, with a newer one. No try took
-                # effect, and a copy of one that comes late names the old index.
-                if own and not unknown and last.reason == "REQUEST_ID_EXPIRED":
-                    own, newest = False, await self._router.latest(deadline, 0, lambda look: look.done)
-                    if newest > (request_id.since or 0):
-                        request_id, node, told = request_id._replace(since=newest), None, None
-                        continue
+            # The index named was forgotten before the first try came: begin again, once, with a newer one. No try took effect, and
+            # a copy of one that comes late names the old index.
+            if request_id and own and not unknown and last.reason == "REQUEST_ID_EXPIRED":
+                own = False
+                if await self._router.latest(deadline, 0, lambda look: look.done) > (request_id.since or 0):
+                    node = told = None
+                    continue
             overloads += overloaded
             # What answers is no node: a mistake if none ever did, or it is another cluster's. Else a proxy may say so for a while.
             mistaken = last.reason == "OTHER_CLUSTER" or not self._router.newest

@@ -52,7 +52,7 @@ class NoEndpointError(IdnodeError):
 
 
 class OtherClusterError(IdnodeError):
-    """The nodes that answer belong to another cluster than the first that did. Nothing happened in its own."""
+    """The nodes that answer are of another cluster than the client, or the endpoints are of two. Nothing happened."""
 
 
 class OverloadedError(IdnodeError):
@@ -189,7 +189,8 @@ def failure_of(status: int, body: bytes) -> Failure:
         failure.code, failure.message = str(problem["code"]), str(problem.get("message", ""))
         for detail in [detail.get("debug") or {} for detail in problem.get("details", [])]:
             if detail.get("domain") == "idnode":
-                failure.reason, failure.foreign = detail.get("reason", ""), False
+                failure.reason = detail.get("reason", "")
+                failure.foreign = failure.reason == "OTHER_CLUSTER"
             for violation in detail.get("fieldViolations", []):
                 failure.field = violation.get("field", "")
             if "retryDelay" in detail:

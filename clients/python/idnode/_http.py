@@ -58,7 +58,7 @@ class Answer:
 
     def __init__(self) -> None:
         self.begun = False
-        self.status, self.body = 0, b""
+        self.status, self.body, self.cluster = 0, b"", ""
         self.reusable = False  # The connection is, for the next call.
         self._room = _LARGEST
         self._data = bytearray()
@@ -81,6 +81,7 @@ class Answer:
     def _read(self) -> Generator[None, bytes, None]:
         while self.status < 200:  # Those below announce the answer.
             fields = yield from self._head()
+        self.cluster = fields.get(b"idnode-cluster-id", b"").decode("latin-1")
         length = fields.get(b"content-length", b"0" if self.status in (204, 304) else b"")[:10]
         if fields.get(b"transfer-encoding", b"").lower() == b"chunked":
             yield from self._chunks()

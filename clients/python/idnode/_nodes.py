@@ -28,6 +28,7 @@ _LOOK_AGAIN = 0.2  # The least time between two looks, however much fails.
 _LOOK_TIMEOUT = 1.0
 _SLOW = 0.3  # When a try without an answer asks whether its node is silent to all.
 _SILENT = 0.2  # How long the node has to say that it is not.
+_OTHERS = 0.3  # How long a client that does not know its cluster waits for the other endpoints after the first one's answer.
 _GREET_TIMEOUT = 2.0  # Connect, TLS and an answer over a long way.
 GREETED = 30.0  # Unused for longer, an address may have become another's.
 _DISTRUST = 2.0  # How long a node that failed is asked only if no other is left.
@@ -95,9 +96,13 @@ class Node:
 
     async def call(
         self, method: str, request: dict[str, Any], timeout: float, read: Callable[[dict[str, Any]], T],
-        silent: Callable[[], Awaitable[bool]] = _not_silent, traceparent: str = "",
-    ) -> T:
-        """Makes one try, which is over early if the node is silent. What cannot be read is not an answer of a node. Raises Failure."""
+        silent: Callable[[], Awaitable[bool]] = _not_silent, traceparent: str = "", cluster: str = "",
+    ) -> tuple[T, str]:
+        """Makes one try for a cluster, and returns the one that the answer names.
+
+        It is over early if the node is silent. What cannot be read is not an answer of a node, nor is one that does not name the
+        call's cluster. Raises Failure.
+        """
         began = time.monotonic()
         end = began + timeout
         sent = json.dumps(request, ensure_ascii=False).encode("utf-8", "surrogatepass")  # The server refuses half a character.
@@ -106,8 +111,9 @@ class Node:
         try:
             left = max(end - time.monotonic(), 0.001)
             trace = f"traceparent: {traceparent}\r\n" if traceparent else ""
+            named = f"Idnode-Cluster-Id: {cluster}\r\n" if cluster else ""
             head = (
-                f"POST /idnode.v1.{method} HTTP/1.1\r\n{self._head}{trace}"
+                f"POST /idnode.v1.{method} HTTP/1.1\r\n{self._head}{trace}{named}"
                 f"Content-Length: {len(sent)}\r\nConnect-Timeout-Ms: {max(int(left * 1000), 1)}\r\n\r\n"
             )
             # In one piece: a reset in between would hide what a server has said that speaks no HTTP.
@@ -134,11 +140,23 @@ class Node:
         if took > _SLOW:
             log.info("%s answered %s late, after %.3f s", self.address, method, took)
         if answer.status != 200:
-            raise failure_of(answer.status, answer.body)
+            failure = failure_of(answer.status, answer.body)
+            if failure.reason == "OTHER_CLUSTER":
+                self.greeted_until = 0.0
+            raise failure
+        if cluster and answer.cluster != cluster:
+            self.greeted_until = 0.0
+            if answer.cluster:
+                raise self.other(answer.cluster, cluster)
+            raise Failure(f"{self.address}: the answer names no cluster", "internal", foreign=True)
         try:
-            return read(json.loads(answer.body))
+            return read(json.loads(answer.body)), answer.cluster
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise Failure(f"{self.address}: this is not an answer of a node", "internal", foreign=True) from error
+
+    def other(self, cluster: str, own: str) -> Failure:
+        text = f"the node at {self.address} belongs to cluster {cluster or '(it names none)'}, and this client to cluster {own}"
+        return Failure(text, "failed_precondition", "OTHER_CLUSTER", True)
 
     async def _connection(self, timeout: float) -> tuple[Connection, bool]:
         """A connection, and whether it is a new one."""
@@ -192,12 +210,13 @@ class Look:
         self.began = time.monotonic()
         self.answered = {node: event() for node in nodes}
         self.heard, self.done = event(), event()  # A node has told its index; the leader, or every node.
+        self.all = event()  # Every node has.
 
 
 class Router:
     """Knows the nodes, which of them leads, and how far the cluster's log is."""
 
-    def __init__(self, runtime: Runtime, addresses: Iterable[str], tls: ssl.SSLContext | None, agent: str) -> None:
+    def __init__(self, runtime: Runtime, addresses: Iterable[str], tls: ssl.SSLContext | None, agent: str, cluster_id: str) -> None:
         self._runtime = runtime
         self._given = [Node(runtime, address, tls, agent) for address in addresses]
         self._lock = threading.Lock()
@@ -205,10 +224,13 @@ class Router:
         self._home = 0  # The endpoint for calls that need no leader.
         self.newest = 0  # The newest log index of any answer.
         self._newest_at = 0.0
-        self._cluster = ""  # That of the first node that answered.
+        self._cluster = cluster_id  # Once known it stays: ranges are of that cluster.
+        self._sure = bool(cluster_id)  # The program has told it, or two endpoints, or the only one.
+        self._told: dict[str, str] = {}  # The cluster that each endpoint told last.
         self._newest_look: Look | None = None
         self.closed = False
         self.size = len(self._given)
+        self._places = len({node.address for node in self._given})
 
     def saw(self, index: int, applied: bool = False) -> None:
         """Notes a log index. What a node has applied is as new as the answer."""
@@ -216,22 +238,42 @@ class Router:
             if index > self.newest or (applied and index == self.newest):
                 self.newest, self._newest_at = index, time.monotonic()
 
-    async def index(self, deadline: float, to_leader: bool, counted: bool) -> int:
-        """The newest log index before a call. It is looked for if none, or only an old one, is known."""
-        age = time.monotonic() - self._newest_at
+    async def prepare(self, deadline: float, to_leader: bool, counted: bool) -> None:
+        """Before a call looks for what is not known, or too old: the cluster, the leader, or the newest log index.
+
+        The first call waits for all endpoints: they may be of two clusters.
+        """
+        if not self._cluster:
+            await self.latest(deadline, _LOOK_AGAIN, lambda look: look.heard)
+            await self.latest(min(deadline, time.monotonic() + _OTHERS), _LOOK_TIMEOUT, lambda look: look.all)
         if to_leader and not self.newest:
-            return await self.latest(deadline, _LOOK_AGAIN, lambda look: look.done)
-        if counted and age > _LOOK_AFTER:
-            return await self.latest(deadline, _LOOK_AGAIN, lambda look: look.heard)
-        return self.newest
+            await self.latest(deadline, _LOOK_AGAIN, lambda look: look.done)
+        elif counted and time.monotonic() - self._newest_at > _LOOK_AFTER:
+            await self.latest(deadline, _LOOK_AGAIN, lambda look: look.heard)
 
     async def latest(self, deadline: float, age: float, until: Callable[[Look], Event]) -> int:
-        """The same after a look, unless one is younger than age."""
+        """The newest log index after a look, unless one is younger than age."""
         with self._lock:
             look = self._look(age)
         if look:
             await until(look).wait(min(_LOOK_TIMEOUT, max(deadline - time.monotonic(), 0)))
         return self.newest
+
+    def own(self) -> str:
+        """The client's cluster, which each call names; empty before any endpoint has told one. Raises a Failure while they tell two."""
+        with self._lock:
+            if not self._sure and self._told:
+                told = {cluster: address for address, cluster in self._told.items()}
+                if len({*told, self._cluster or next(iter(told))}) > 1:
+                    self.newest = 0  # It may be another log's.
+                    self._look(_LOOK_AGAIN)
+                    places = ", ".join(f"{cluster} at {address}" for cluster, address in sorted(told.items()))
+                    text = f"the endpoints are not of one cluster: {places}; take the others out of the list, or set cluster_id"
+                    raise Failure(text, "failed_precondition", "OTHER_CLUSTER", True)
+                self._cluster, self._sure = next(iter(told)), len(self._told) >= min(2, self._places)
+                if not self._sure:
+                    self._look(_LOOK_SOON)
+            return self._cluster
 
     async def silent(self, node: Node) -> bool:
         """Whether a node says nothing at all while another one does. A call that waits for it goes elsewhere then.
@@ -297,6 +339,8 @@ class Router:
         finally:
             with self._lock:
                 look.left -= 1
+                if not look.left:
+                    look.all.set()
                 if (leads or not look.left) and not look.done.is_set():
                     self._leader = node if leads else None
                     node.suspect_until = 0.0 if leads else node.suspect_until
@@ -306,21 +350,29 @@ class Router:
     async def greet(self, node: Node, timeout: float, silent: Callable[[], Awaitable[bool]] = _not_silent) -> bool:
         """Asks a node whether it leads, and is of the client's cluster. Raises a Failure that did nothing."""
         try:
-            cluster, index, leads = await node.call("ClusterService/GetStatus", {}, min(timeout, _GREET_TIMEOUT), _status, silent)
+            (id, index, leads, members), cluster = await node.call(
+                "ClusterService/GetStatus", {}, min(timeout, _GREET_TIMEOUT), _status, silent)
         except Failure as failure:
             if not failure.reason or failure.effect() == UNKNOWN:
                 failure.code, failure.reason = "unavailable", "NO_ENDPOINT"
             if failure.foreign:
                 failure.message = f"{node.address} does not speak idnode's HTTP API: is it the address of --http (7402)? {failure.message}"
             raise
-        if not cluster:  # It may get any.
+        if not id:  # It may get any.
             raise Failure(f"{node.address} has no cluster yet", "failed_precondition", "NOT_FORMED")
         with self._lock:
-            self._cluster = self._cluster or cluster
-        if cluster != self._cluster:
+            news = self._told.get(node.address) != cluster
+            if cluster:
+                self._told[node.address] = cluster
+            own = self._cluster or id
+        if news and members == 1 and self._places > 1:
+            log.warning("%s is one of several endpoints, and a cluster of one node (%s)", node.address, cluster)
+        if cluster != own:
             node.greeted_until = 0.0
-            text = f"the node at {node.address} belongs to cluster {cluster}, and this client to cluster {self._cluster}"
-            raise Failure(text, "failed_precondition", "OTHER_CLUSTER", True)
+            stranger = node.other(cluster, own)
+            if news:
+                log.warning("%s", stranger.message)
+            raise stranger
         node.greeted_until = time.monotonic() + GREETED
         self.saw(index, applied=True)
         return leads
@@ -332,7 +384,7 @@ class Router:
             node.close()
 
 
-def _status(s: dict[str, Any]) -> tuple[str, int, bool]:
-    """The cluster of a node, its log index, and whether it leads."""
+def _status(s: dict[str, Any]) -> tuple[str, int, bool, int]:
+    """The cluster of a node, its log index, whether it leads, and how many members there are."""
     leads = bool(s["hasQuorum"] and s["leaderTag"]) and s["leaderTag"] == s["self"]["tag"]
-    return s["clusterId"], int(s["appliedIndex"]), leads
+    return s["clusterId"], int(s["appliedIndex"]), leads, len(s.get("members") or ())

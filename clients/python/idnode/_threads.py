@@ -55,7 +55,7 @@ class Client:
 
     def __init__(
         self, endpoints: Sequence[str], *, database: str = "", tls: ssl.SSLContext | None = None, timeout: float = 10.0,
-        try_timeout: float = 3.0, label: str = "", traceparent: Callable[[], str] | None = None,
+        try_timeout: float = 3.0, label: str = "", traceparent: Callable[[], str] | None = None, cluster_id: str = "",
     ) -> None:
         """Makes no call yet.
 
@@ -68,8 +68,10 @@ class Client:
             label: Kept with each HiLo range and Snowflake worker, for people who ask whose it is; at most 64 bytes. Empty means the
                 names of the host and of the program.
             traceparent: Asked once for each call, gives the trace that the call belongs to, as the W3C's traceparent, or nothing.
+            cluster_id: The cluster's, as ``idnode cluster status`` shows it: nodes of another one get no call. Empty means the one
+                that the endpoints tell, which must be the same at all that answer before the first call.
         """
-        self._core = _core.Client(Threads, endpoints, database, tls, timeout, try_timeout, label, traceparent)
+        self._core = _core.Client(Threads, endpoints, database, tls, timeout, try_timeout, label, traceparent, cluster_id)
 
     next = _blocking(_core.Client.next)
     next_n = _blocking(_core.Client.next_n)

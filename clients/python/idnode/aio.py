@@ -38,10 +38,10 @@ class Client(_core.Client):
 
     def __init__(
         self, endpoints: Sequence[str], *, database: str = "", tls: ssl.SSLContext | None = None, timeout: float = 10.0,
-        try_timeout: float = 3.0, label: str = "", traceparent: Callable[[], str] | None = None,
+        try_timeout: float = 3.0, label: str = "", traceparent: Callable[[], str] | None = None, cluster_id: str = "",
     ) -> None:
         """Makes no call yet. The arguments are those of ``idnode.Client``."""
-        super().__init__(_Loop, endpoints, database, tls, timeout, try_timeout, label, traceparent)
+        super().__init__(_Loop, endpoints, database, tls, timeout, try_timeout, label, traceparent, cluster_id)
 
     async def __aenter__(self) -> Client:
         return self
