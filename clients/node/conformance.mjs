@@ -10,6 +10,7 @@ const say = (answer) => process.stdout.write(`${JSON.stringify(answer)}\n`);
 
 function connect({ endpoints, options = {}, tls }) {
   return new Client(endpoints, {
+    clusterId: options.clusterId,
     timeout: options.timeoutMs,
     tryTimeout: options.tryTimeoutMs,
     tls: tls && { ca: readFileSync(tls.ca), cert: readFileSync(tls.cert), key: readFileSync(tls.key) },

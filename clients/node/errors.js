@@ -102,7 +102,7 @@ class Failure extends Error {
       if (typeof code !== "string") return failure;
       Object.assign(failure, { code, message });
       for (const { debug = {} } of details) {
-        if (debug.domain === "idnode") Object.assign(failure, { reason: debug.reason, foreign: false });
+        if (debug.domain === "idnode") Object.assign(failure, { reason: debug.reason, foreign: debug.reason === "OTHER_CLUSTER" });
         for (const violation of debug.fieldViolations ?? []) failure.field = violation.field;
         if (debug.retryDelay) failure.pause = parseFloat(debug.retryDelay) * 1000;
       }

@@ -42,7 +42,7 @@ export class OutcomeUnknownError extends IdnodeError {}
 export class NoQuorumError extends IdnodeError {}
 /** No node answered. Nothing happened. */
 export class NoEndpointError extends IdnodeError {}
-/** The nodes that answer belong to another cluster than the first that did. */
+/** The nodes that answer are of another cluster than the client, or the endpoints are of two. Nothing happened. */
 export class OtherClusterError extends IdnodeError {}
 /** There are too many calls. Nothing happened. */
 export class OverloadedError extends IdnodeError {}
@@ -116,6 +116,11 @@ export interface ClientOptions {
   label?: string;
   /** Bounds one try at one node, in milliseconds below 2^31; 3,000 by default. */
   tryTimeout?: number;
+  /**
+   * The cluster's, as `idnode cluster status` shows it: nodes of another one get no call. By default it is the one that the
+   * endpoints tell, which must be the same at all that answer before the first call.
+   */
+  clusterId?: string;
 }
 
 /** How long a caller waits. */

@@ -43,6 +43,7 @@ const LOOK_AGAIN = 200; // The least time between two looks, however much fails.
 const LOOK_TIMEOUT = 1000;
 const SLOW = 300; // When a try without an answer asks whether its node is silent to all.
 const SILENT = 200; // How long the node has to say that it is not.
+const OTHERS = 300; // How long a client that does not know its cluster waits for the other endpoints after the first one's answer.
 const GREET_TIMEOUT = 2000; // Connect, TLS and an answer over a long way.
 const GREETED = 30_000; // Unused for longer, an address may have become another's.
 const DISTRUST = 2000; // How long a node that failed is asked only if no other is left.
@@ -134,12 +135,20 @@ class Node {
     for (const socket of Object.values(this.#agent.freeSockets).flat()) if (now() - socket.idleSince > IDLE_TIMEOUT) socket.destroy();
   }
 
-  // Makes one try, which is over early if the signal is aborted, or the node watched and silent. What cannot be read is not an
-  // answer of a node. Rejects with a Failure.
-  call(method, body, timeout, read, { watched = false, signal, traceparent } = {}) {
+  // A node of another cluster than the client's.
+  other(cluster, own) {
+    this.greetedUntil = 0;
+    const text = `the node at ${this.address} belongs to cluster ${cluster || "(it names none)"}, and this client to cluster ${own}`;
+    return new Failure(text, "failed_precondition", "OTHER_CLUSTER", true);
+  }
+
+  // Makes one try for a cluster, which is over early if the signal is aborted, or the node watched and silent. What cannot be
+  // read is not an answer of a node, nor is one that does not name the call's cluster. Rejects with a Failure.
+  call(method, body, timeout, read, { watched = false, signal, traceparent } = {}, cluster = undefined) {
     this.#dropIdle();
     const text = JSON.stringify(body);
     const headers = [...this.#headers, ["Content-Length", Buffer.byteLength(text)], ["Connect-Timeout-Ms", Math.max(Math.ceil(timeout), 1)]];
+    if (cluster) headers.push(["Idnode-Cluster-Id", cluster]);
     if (traceparent !== undefined) headers.push(["traceparent", traceparent]);
     return new Promise((resolve, reject) => {
       const begin = now();
@@ -184,10 +193,18 @@ class Node {
         response.on("end", () => {
           end();
           const answer = (parts.length === 1 ? parts[0] : Buffer.concat(parts)).toString();
-          if (response.statusCode !== 200) return reject(Failure.of(response.statusCode, answer));
+          const named = response.headers["idnode-cluster-id"];
+          if (response.statusCode !== 200) {
+            const failure = Failure.of(response.statusCode, answer);
+            if (failure.reason === "OTHER_CLUSTER") this.greetedUntil = 0;
+            return reject(failure);
+          }
+          if (cluster && named && named !== cluster) return reject(this.other(named, cluster));
           try {
-            resolve(read(JSON.parse(answer)));
+            if (cluster && !named) throw new Error("the answer names no cluster");
+            resolve(read(JSON.parse(answer), named));
           } catch (error) {
+            this.greetedUntil = 0;
             reject(new Failure(`${this.address}: this is not an answer of a node`, "internal", "", true, error));
           }
         });
@@ -209,11 +226,16 @@ class Router {
   #home = 0; // The endpoint for calls that need no leader.
   newest = 0n; // The newest log index of any answer.
   #newestAt = -Infinity;
-  #cluster; // That of the first node that answered.
+  #cluster; // Once known it stays: ranges are of that cluster.
+  #sure; // The program has told it, or two endpoints, or the only one.
+  #told = new Map(); // The cluster that each endpoint told last.
+  #places;
   #newestLook = { began: -Infinity, over: true };
 
-  constructor(addresses, tls) {
+  constructor(addresses, tls, cluster) {
     this.#nodes = addresses.map((address) => new Node(address, tls, this));
+    this.#places = new Set(this.#nodes.map(({ address }) => address)).size;
+    [this.#cluster, this.#sure] = [cluster, cluster !== ""];
   }
 
   get size() {
@@ -228,14 +250,35 @@ class Router {
     }
   }
 
-  // The newest log index before a call. It is looked for if none, or only an old one, is known.
-  index(deadline, signal, toLeader, counted) {
-    if (toLeader && !this.newest) return this.latest(deadline, signal, LOOK_AGAIN, "done");
-    if (counted && now() - this.#newestAt > LOOK_AFTER) return this.latest(deadline, signal, LOOK_AGAIN, "heard");
-    return this.newest;
+  // Before a call looks for what is not known, or too old: the cluster, the leader, or the newest log index. The first call waits
+  // for all endpoints: they may be of two clusters.
+  async prepare(deadline, signal, toLeader, counted) {
+    if (!this.#cluster) {
+      await this.latest(deadline, signal, LOOK_AGAIN, "heard");
+      await this.latest(Math.min(deadline, now() + OTHERS), signal, LOOK_TIMEOUT, "all");
+    }
+    if (toLeader && !this.newest) await this.latest(deadline, signal, LOOK_AGAIN, "done");
+    else if (counted && now() - this.#newestAt > LOOK_AFTER) await this.latest(deadline, signal, LOOK_AGAIN, "heard");
   }
 
-  // The same after a look, unless one is younger than age.
+  // The client's cluster, which each call names; empty before any endpoint has told one. Throws a Failure while they tell two.
+  own() {
+    if (this.#sure || this.#told.size === 0) return this.#cluster;
+    const told = new Map([...this.#told].map(([address, cluster]) => [cluster, address]));
+    const [first] = told.keys();
+    if (told.size > 1 || first !== (this.#cluster || first)) {
+      this.newest = 0n; // It may be another log's.
+      this.#look(LOOK_AGAIN);
+      const places = [...told].map(([cluster, address]) => `${cluster} at ${address}`).sort().join(", ");
+      const text = `the endpoints are not of one cluster: ${places}; take the others out of the list, or set clusterId`;
+      throw new Failure(text, "failed_precondition", "OTHER_CLUSTER", true);
+    }
+    [this.#cluster, this.#sure] = [first, this.#told.size >= Math.min(2, this.#places)];
+    if (!this.#sure) this.#look(LOOK_SOON);
+    return this.#cluster;
+  }
+
+  // The newest log index after a look, unless one is younger than age.
   async latest(deadline, signal, age, until) {
     await within(this.#look(age)[until], Math.min(LOOK_TIMEOUT, deadline - now()), signal);
     return this.newest;
@@ -287,6 +330,7 @@ class Router {
       if (failure.reason !== "NO_ENDPOINT" && !failure.foreign) look.answered.add(node);
       throw failure;
     }));
+    look.all = Promise.allSettled(asked);
     look.ended = new Map(this.#nodes.map((node, i) => [node, asked[i].catch(() => undefined)]));
     const leading = asked.map((answer) => answer.then(({ node, leads }) => (leads ? node : Promise.reject(node))));
     look.heard = Promise.any(asked).catch(() => undefined); // A node has told its index.
@@ -309,18 +353,22 @@ class Router {
 
   // Asks a node whether it leads, and is of the client's cluster. Rejects with a Failure that did nothing.
   async greet(node, timeout, bounds) {
-    const { id, index, leads } = await node.call("ClusterService/GetStatus", {}, Math.min(timeout, GREET_TIMEOUT), statusOf, bounds).catch((failure) => {
+    const { id, index, leads, members, named } = await node.call("ClusterService/GetStatus", {}, Math.min(timeout, GREET_TIMEOUT), statusOf, bounds).catch((failure) => {
       if (!failure.reason || failure.effect === "unknown") Object.assign(failure, { code: "unavailable", reason: "NO_ENDPOINT" });
-      if (failure.foreign) failure.message = `${node.address} does not speak idnode's HTTP API: is it the address of --http (7402)? ${failure.message}`;
+      if (failure.foreign && failure.reason === "NO_ENDPOINT") failure.message = `${node.address} does not speak idnode's HTTP API: is it the address of --http (7402)? ${failure.message}`;
       throw failure;
     });
     if (!id) throw new Failure(`${node.address} has no cluster yet`, "failed_precondition", "NOT_FORMED"); // It may get any.
-    this.#cluster ??= id;
-    node.greetedUntil = id === this.#cluster ? now() + GREETED : 0;
-    if (!node.greeted) {
-      const text = `the node at ${node.address} belongs to cluster ${id}, and this client to cluster ${this.#cluster}`;
-      throw new Failure(text, "failed_precondition", "OTHER_CLUSTER", true);
+    const news = this.#told.get(node.address) !== named;
+    if (named) this.#told.set(node.address, named);
+    const warn = (text) => news && process.emitWarning(text, "IdnodeWarning");
+    if (members === 1 && this.#places > 1) warn(`${node.address} is one of several endpoints, and a cluster of one node (${named})`);
+    if (named !== (this.#cluster || id)) {
+      const stranger = node.other(named, this.#cluster || id);
+      warn(stranger.message);
+      throw stranger;
     }
+    node.greetedUntil = now() + GREETED;
     this.saw(index, true);
     return leads;
   }
@@ -334,8 +382,8 @@ class Router {
   }
 }
 
-const statusOf = ({ clusterId, appliedIndex, hasQuorum, leaderTag, self }) =>
-  ({ id: clusterId, index: BigInt(appliedIndex), leads: hasQuorum && leaderTag !== "" && leaderTag === self.tag });
+const statusOf = ({ clusterId, appliedIndex, hasQuorum, leaderTag, self, members = [] }, named) =>
+  ({ id: clusterId, named, members: members.length, index: BigInt(appliedIndex), leads: hasQuorum && leaderTag !== "" && leaderTag === self.tag });
 
 // The names of the host and of the program.
 function defaultLabel() {
@@ -354,15 +402,16 @@ class Client {
   #handles = new Map();
   #leaving = new Set(); // Handles that are closed, and have successors.
 
-  constructor(endpoints, { database = "", tls, timeout = 10_000, tryTimeout = 3000, label = defaultLabel(), ...unknown } = {}) {
+  constructor(endpoints, { database = "", tls, timeout = 10_000, tryTimeout = 3000, label = defaultLabel(), clusterId = "", ...unknown } = {}) {
     checkNone(unknown);
+    if (!/^[!-~]{0,64}$/.test(clusterId)) throw new TypeError(`not the id of a cluster: ${clusterId}`);
     if (!Array.isArray(endpoints) || endpoints.length === 0) throw new TypeError("endpoints is a list of at least one address");
     [timeout, tryTimeout].forEach(checkTime);
     this.#database = database;
     this.#timeout = timeout;
     this.#tryTimeout = tryTimeout;
     this.#label = label;
-    this.#router = new Router(endpoints, tls);
+    this.#router = new Router(endpoints, tls, clusterId);
   }
 
   async next(template, options) {
@@ -495,15 +544,12 @@ class Client {
     const { request, bounds: { signal } } = call;
     // Whoever names an index has made the call before: until the cluster decides it, its outcome is what it was.
     const repeats = requestId?.since !== undefined;
-    const index = signal?.aborted ? 0n : await this.#router.index(deadline, signal, toLeader, requestId !== undefined);
-    // The first try says it too: the network may hold it up until its retry was forgotten.
-    if (requestId && !repeats && index) requestId = { ...requestId, since: String(index) };
+    if (!signal?.aborted) await this.#router.prepare(deadline, signal, toLeader, requestId !== undefined);
     let node, told, last;
     let lost = false; // A try of this call may have taken effect.
     let unknown = repeats;
     for (let overloads = 0, foreign = 0; ;) {
       if (signal?.aborted) throw aborted(signal, unknown, requestId);
-      if (requestId) request.requestId = { id: requestId.id, retrySince: requestId.since };
       try {
         node = call.node = this.#router.route(toLeader, node);
       } catch (closed) {
@@ -512,7 +558,13 @@ class Client {
       }
       call.tries++;
       try {
-        return await this.#try(call, node, deadline);
+        return await this.#try(call, node, deadline, () => {
+          if (!requestId) return;
+          // The first try says it too: the network may hold it up until its retry was forgotten. A try that certainly did nothing
+          // is none.
+          if (!unknown) requestId = { id: requestId.id, since: this.#router.newest ? String(this.#router.newest) : undefined };
+          request.requestId = { id: requestId.id, retrySince: requestId.since };
+        });
       } catch (failure) {
         if (!(failure instanceof Failure)) throw failure;
         last = failure;
@@ -521,15 +573,14 @@ class Client {
       if (!told || last.reason !== "NO_ENDPOINT") told = last;
       lost ||= last.effect === "unknown" && (changes || requestId !== undefined);
       unknown = lost || (repeats && !last.decided);
-      if (requestId) requestId = { ...requestId, since: requestId.since ?? "0" };
+      if (requestId && unknown) requestId = { ...requestId, since: requestId.since ?? "0" };
       if (signal?.aborted) throw aborted(signal, unknown, requestId);
       // The index named was forgotten before the first try came: begin again, once, with a newer one. No try took
       // effect, and a copy of one that comes late names the old index.
       if (own && !unknown && last.reason === "REQUEST_ID_EXPIRED") {
         own = false;
-        const newest = await this.#router.latest(deadline, signal, 0, "done");
-        if (newest > BigInt(requestId.since)) {
-          [requestId, node, told] = [{ ...requestId, since: String(newest) }, undefined, undefined];
+        if (await this.#router.latest(deadline, signal, 0, "done") > BigInt(requestId.since ?? 0)) {
+          node = told = undefined;
           continue;
         }
       }
@@ -549,13 +600,16 @@ class Client {
     }
   }
 
-  async #try({ method, request, read, bounds }, node, deadline) {
+  async #try({ method, request, read, bounds }, node, deadline, ready) {
     const left = () => Math.min(this.#tryTimeout, deadline - now());
     const turn = node.begin(deadline, bounds.signal);
     if (turn) await turn;
     try {
-      if (!node.greeted) await this.#router.greet(node, left(), bounds); // Whatever it is, it gets no call.
-      const [got, index] = await node.call(method, request, left(), (answer) => [read(answer), BigInt(answer.logIndex)], bounds);
+      // Whatever it is, it gets no call.
+      if (!this.#router.own() || !node.greeted) await this.#router.greet(node, left(), bounds);
+      const own = this.#router.own();
+      ready();
+      const [got, index] = await node.call(method, request, left(), (answer) => [read(answer), BigInt(answer.logIndex)], bounds, own);
       [node.suspectUntil, node.greetedUntil] = [0, now() + GREETED];
       this.#router.saw(index);
       return got;
