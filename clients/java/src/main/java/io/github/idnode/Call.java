@@ -34,8 +34,8 @@ final class Call<T> {
   private final Router router;
   private final long tryTimeout, deadline;
   private final Kind kind;
-  private final Query query;
-  private final Map<String, Object> fields; // Those of query.
+  private final String method, traceparent;
+  private final Map<String, Object> fields;
   private final Function<Answer, T> read;
   // Whoever names an index has made the call before: its outcome is what it was until the cluster decides it.
   private final boolean repeats;
@@ -55,7 +55,8 @@ final class Call<T> {
     tryTimeout = config.tryTimeout().toNanos();
     fields = new LinkedHashMap<>(request);
     fields.put("database", options.database() == null ? config.database() : options.database());
-    query = new Query(method, fields, options.traceparent());
+    this.method = method;
+    traceparent = options.traceparent();
     renewable = kind.counted && options.requestId() == null;
     id = renewable ? new RequestId(UUID.randomUUID().toString()) : kind.counted ? options.requestId() : null;
     repeats = id != null && id.since() != null;
@@ -63,9 +64,7 @@ final class Call<T> {
   }
 
   T make() {
-    var index = router.index(deadline, kind.toLeader, kind.counted);
-    // The first try says it too: the network may hold it up until its retry was forgotten.
-    if (id != null && !repeats && index > 0) id = new RequestId(id.id(), index);
+    router.prepare(deadline, kind.toLeader, kind.counted);
     for (int tries = 1; ; tries++) {
       if (router.closed) throw ended(Problem.CLOSED);
       if (Thread.currentThread().isInterrupted()) throw ended(Problem.INTERRUPTED);
@@ -84,18 +83,24 @@ final class Call<T> {
       var over = System.nanoTime() + pause - deadline >= 0;
       var refused = last.effect == Effect.REFUSED || overloads > MAX_OVERLOADS || foreign >= router.nodes.size();
       if (refused || over) throw told.exception(unknown, id);
-      Router.LOG.log(Level.DEBUG, () -> query.method() + " is tried again after " + pause / MS + " ms", last);
+      Router.LOG.log(Level.DEBUG, () -> method + " is tried again after " + pause / MS + " ms", last);
       LockSupport.parkNanos(pause);
       if (!overloaded) router.failed(node);
     }
   }
 
   private T attempt() throws Failure {
-    if (id != null) fields.put("requestId", id.fields());
     var tried = node;
     // Whatever is not known to be a node of the cluster gets no call.
-    if (!tried.greeted()) router.greet(tried, left(), () -> router.silent(tried));
-    var got = tried.call(query, left(), answer -> Map.entry(answer.number("logIndex"), read.apply(answer)), () -> router.silent(tried));
+    if (router.own().isEmpty() || !tried.greeted()) router.greet(tried, left(), () -> router.silent(tried));
+    var query = new Query(method, fields, traceparent, router.own());
+    if (id != null) {
+      // The first try says it too: the network may hold it up until its retry was forgotten. A try that certainly did nothing is none.
+      if (!unknown) id = new RequestId(id.id(), router.newest > 0 ? router.newest : null);
+      fields.put("requestId", id.fields());
+    }
+    var got = tried.call(
+        query, left(), (answer, cluster) -> Map.entry(answer.number("logIndex"), read.apply(answer)), () -> router.silent(tried));
     router.answered(tried, got.getKey());
     return got.getValue();
   }
@@ -107,7 +112,7 @@ final class Call<T> {
     if (told == null || !last.problem.reason().equals("NO_ENDPOINT")) told = last;
     lost |= last.effect == Effect.UNKNOWN && kind.changes;
     unknown = lost || repeats && !last.decided();
-    if (id != null && id.since() == null) id = new RequestId(id.id(), 0L);
+    if (unknown && id != null && id.since() == null) id = new RequestId(id.id(), 0L);
     if (last.problem.reason().equals("OVERLOADED")) overloads++;
     // What answers is no node: a mistake if none ever did, or it is another cluster's. Else a proxy may say so for a while.
     var mistaken = last.problem.reason().equals("OTHER_CLUSTER") || router.newest == 0;
@@ -118,9 +123,8 @@ final class Call<T> {
   // names the old index.
   private boolean renewed(Failure last) {
     if (!renewable || unknown || !last.problem.reason().equals("REQUEST_ID_EXPIRED")) return false;
-    if (router.latest(deadline, 0, look -> look.done) <= id.since()) return false;
+    if (router.latest(deadline, 0, look -> look.done) <= (id.since() == null ? 0 : id.since())) return false;
     renewable = false;
-    id = new RequestId(id.id(), router.newest);
     node = null;
     told = null;
     return true;

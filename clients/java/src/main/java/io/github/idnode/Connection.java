@@ -25,7 +25,7 @@ final class Connection extends InputStream {
   static final long SLOW = 300 * MS; // When a try without an answer asks whether its node is silent to all.
   private static final int STEP = 50; // Milliseconds between two looks at what may end a call early.
   private static final int LONGEST = 32 << 20; // Bytes of an answer with its head.
-  record Reply(int status, String body) {}
+  record Reply(int status, String body, String cluster) {} // That of the node; empty if it names none.
 
   private final Socket plain, socket; // The same without TLS.
   private final InputStream answer = new BufferedInputStream(this);
@@ -87,8 +87,9 @@ final class Connection extends InputStream {
     ask = System.nanoTime() + SLOW;
     silent = whetherSilent;
     var text = Json.text(query.fields());
+    var named = query.cluster().isEmpty() ? "" : "Idnode-Cluster-Id: " + query.cluster() + "\r\n";
     var trace = query.traceparent() == null ? "" : "traceparent: " + query.traceparent() + "\r\n";
-    var head = "POST /idnode.v1." + query.method() + " HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: idnode-java/" + VERSION + "\r\n" + trace
+    var head = "POST /idnode.v1." + query.method() + " HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: idnode-java/" + VERSION + "\r\n" + trace + named
         + "Content-Type: application/json\r\nConnect-Timeout-Ms: " + millis(end) + "\r\n"
         + "Content-Length: " + text.getBytes(StandardCharsets.UTF_8).length + "\r\n\r\n";
     // In one piece: a reset in between would hide what a server has said that speaks no HTTP.
@@ -122,7 +123,7 @@ final class Connection extends InputStream {
     }
     var ended = (chunked || !length.isEmpty()) && answer.available() == 0; // What follows belongs to no call.
     kept = ended && first.startsWith("HTTP/1.1") && !"close".equals(headers.get("connection"));
-    return new Reply(status, body.toString(StandardCharsets.UTF_8));
+    return new Reply(status, body.toString(StandardCharsets.UTF_8), headers.getOrDefault("idnode-cluster-id", ""));
   }
 
   private String line() throws IOException {

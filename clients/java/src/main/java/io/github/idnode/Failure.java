@@ -35,7 +35,7 @@ final class Failure extends Exception {
     Duration after = null;
     for (var detail : answer.objects("details").map(d -> d.object("debug")).toList()) {
       if (detail.maybe("domain").equals("idnode")) reason = detail.maybe("reason");
-      foreign &= reason.isEmpty();
+      foreign = reason.equals("OTHER_CLUSTER") || foreign && reason.isEmpty();
       for (var violation : detail.objects("fieldViolations").toList()) field = violation.maybe("field");
       var delay = detail.maybe("retryDelay");
       if (delay.matches("[0-9.]+s")) after = Duration.ofNanos((long) (Double.parseDouble(delay.replace("s", "")) * 1e9));

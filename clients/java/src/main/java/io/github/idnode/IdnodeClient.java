@@ -79,7 +79,7 @@ public final class IdnodeClient implements AutoCloseable {
   public IdnodeClient(List<String> endpoints, IdnodeConfig config) {
     if (endpoints.isEmpty()) throw new IllegalArgumentException("endpoints is a list of at least one address");
     this.config = requireNonNull(config, "config");
-    router = new Router(endpoints, config.tls());
+    router = new Router(endpoints, config.tls(), config.clusterId());
     executor = config.executor() != null ? config.executor() : ownExecutor();
   }
 

@@ -19,12 +19,14 @@ import javax.net.ssl.SSLContext;
  * @param label is kept with each HiLo range, for people who ask whose a number is; at most 64 bytes. At first it is the names of
  *     the host and of the program's main class
  * @param executor runs {@link IdnodeClient#async}; null for up to 64 threads of the client's own, in which calls wait for their turn
+ * @param clusterId the cluster's, as {@code idnode cluster status} shows it: nodes of another one get no call. Empty means the one
+ *     that the endpoints tell, which must be the same at all that answer before the first call
  */
-public record IdnodeConfig(String database, SSLContext tls, Duration timeout, Duration tryTimeout, String label, Executor executor) {
+public record IdnodeConfig(String database, SSLContext tls, Duration timeout, Duration tryTimeout, String label, Executor executor, String clusterId) {
   private static final Duration LONGEST = Duration.ofDays(365); // A longer time is as good as that.
 
   /**
-   * Throws an {@link IllegalArgumentException} if a timeout is not above zero.
+   * Throws an {@link IllegalArgumentException} if a timeout is not above zero, or the cluster's id cannot be one.
    *
    * @param database whose ids are given
    * @param tls trusts the cluster's CA and holds the client's certificate
@@ -32,16 +34,18 @@ public record IdnodeConfig(String database, SSLContext tls, Duration timeout, Du
    * @param tryTimeout bounds one try at one node: 3 s
    * @param label is kept with each HiLo range, for people who ask whose a number is
    * @param executor runs {@link IdnodeClient#async}
+   * @param clusterId the cluster's; empty means the one that the endpoints tell
    */
   public IdnodeConfig {
     requireNonNull(database, "database");
     requireNonNull(label, "label");
+    if (!clusterId.matches("[!-~]{0,64}")) throw new IllegalArgumentException("not the id of a cluster: " + clusterId);
     timeout = checked(timeout);
     tryTimeout = checked(tryTimeout);
   }
 
   /** The usual ones. */
-  public IdnodeConfig() { this("", null, Duration.ofSeconds(10), Duration.ofSeconds(3), Label.ofProgram(), null); }
+  public IdnodeConfig() { this("", null, Duration.ofSeconds(10), Duration.ofSeconds(3), Label.ofProgram(), null, ""); }
 
   static Duration checked(Duration timeout) {
     if (timeout.isZero() || timeout.isNegative()) throw new IllegalArgumentException("a timeout is above zero");
@@ -54,7 +58,7 @@ public record IdnodeConfig(String database, SSLContext tls, Duration timeout, Du
    * @param to whose ids are given
    * @return the changed copy
    */
-  public IdnodeConfig withDatabase(String to) { return new IdnodeConfig(to, tls, timeout, tryTimeout, label, executor); }
+  public IdnodeConfig withDatabase(String to) { return new IdnodeConfig(to, tls, timeout, tryTimeout, label, executor, clusterId); }
 
   /**
    * These with TLS.
@@ -62,7 +66,7 @@ public record IdnodeConfig(String database, SSLContext tls, Duration timeout, Du
    * @param to trusts the CA, and holds the certificate
    * @return the changed copy
    */
-  public IdnodeConfig withTls(SSLContext to) { return new IdnodeConfig(database, to, timeout, tryTimeout, label, executor); }
+  public IdnodeConfig withTls(SSLContext to) { return new IdnodeConfig(database, to, timeout, tryTimeout, label, executor, clusterId); }
 
   /**
    * These with TLS by PEM files: the cluster's CA, the client's certificate and its PKCS #8 key.
@@ -84,7 +88,7 @@ public record IdnodeConfig(String database, SSLContext tls, Duration timeout, Du
    * @param to above zero
    * @return the changed copy
    */
-  public IdnodeConfig withTimeout(Duration to) { return new IdnodeConfig(database, tls, to, tryTimeout, label, executor); }
+  public IdnodeConfig withTimeout(Duration to) { return new IdnodeConfig(database, tls, to, tryTimeout, label, executor, clusterId); }
 
   /**
    * These with a timeout of one try.
@@ -92,7 +96,7 @@ public record IdnodeConfig(String database, SSLContext tls, Duration timeout, Du
    * @param to above zero
    * @return the changed copy
    */
-  public IdnodeConfig withTryTimeout(Duration to) { return new IdnodeConfig(database, tls, timeout, to, label, executor); }
+  public IdnodeConfig withTryTimeout(Duration to) { return new IdnodeConfig(database, tls, timeout, to, label, executor, clusterId); }
 
   /**
    * These with a label.
@@ -100,7 +104,7 @@ public record IdnodeConfig(String database, SSLContext tls, Duration timeout, Du
    * @param to at most 64 bytes
    * @return the changed copy
    */
-  public IdnodeConfig withLabel(String to) { return new IdnodeConfig(database, tls, timeout, tryTimeout, to, executor); }
+  public IdnodeConfig withLabel(String to) { return new IdnodeConfig(database, tls, timeout, tryTimeout, to, executor, clusterId); }
 
   /**
    * These with an executor, which the client does not shut down.
@@ -108,5 +112,13 @@ public record IdnodeConfig(String database, SSLContext tls, Duration timeout, Du
    * @param to runs asynchronous calls
    * @return the changed copy
    */
-  public IdnodeConfig withExecutor(Executor to) { return new IdnodeConfig(database, tls, timeout, tryTimeout, label, to); }
+  public IdnodeConfig withExecutor(Executor to) { return new IdnodeConfig(database, tls, timeout, tryTimeout, label, to, clusterId); }
+
+  /**
+   * These with the cluster's id.
+   *
+   * @param to as {@code idnode cluster status} shows it
+   * @return the changed copy
+   */
+  public IdnodeConfig withClusterId(String to) { return new IdnodeConfig(database, tls, timeout, tryTimeout, label, executor, to); }
 }

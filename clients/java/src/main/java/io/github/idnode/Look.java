@@ -9,6 +9,7 @@ import java.util.stream.Collectors;
 final class Look {
   final long began = System.nanoTime();
   final CountDownLatch heard = new CountDownLatch(1), done = new CountDownLatch(1); // A node has told; the leader, or every node.
+  final CountDownLatch all = new CountDownLatch(1); // Every node.
   final Map<Node, CountDownLatch> answered;
   int left; // How many nodes were not heard of yet. Guarded by the router's lock.
 

@@ -11,8 +11,8 @@ import java.util.List;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BiFunction;
 import java.util.function.BooleanSupplier;
-import java.util.function.Function;
 import java.util.regex.Pattern;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLHandshakeException;
@@ -55,18 +55,33 @@ final class Node {
 
   boolean greeted() { return System.nanoTime() - greetedUntil < 0; }
 
-  // Makes one try, which is over early if the node is silent. What cannot be read is not an answer of a node. With silent
-  // null, it is a question whether the node is, which waits for no other call.
-  <T> T call(Query query, long timeout, Function<Answer, T> read, BooleanSupplier silent) throws Failure {
+  // Makes one try, which is over early if the node is silent. What cannot be read is not an answer of a node, nor is one that
+  // does not name the query's cluster. With silent null, it is a question whether the node is, which waits for no other call.
+  <T> T call(Query query, long timeout, BiFunction<Answer, String, T> read, BooleanSupplier silent) throws Failure {
     if (timeout <= 0) throw failure("the time was over before it could be asked", "unavailable", "NO_ENDPOINT", false, null);
     var end = System.nanoTime() + timeout;
     var reply = inTurn(calls, end, silent, () -> reply(query, end, silent));
-    if (reply.status() != 200) throw Failure.of(reply.status(), reply.body());
+    String own = query.cluster(), named = reply.cluster();
+    if (reply.status() != 200) {
+      var failure = Failure.of(reply.status(), reply.body());
+      if (failure.problem.reason().equals("OTHER_CLUSTER")) greetedUntil = System.nanoTime();
+      throw failure;
+    }
+    if (!own.isEmpty() && !named.isEmpty() && !named.equals(own)) throw other(named, own);
     try {
-      return read.apply(new Answer(Json.object(reply.body())));
+      if (named.isEmpty() && !own.isEmpty()) throw new IllegalArgumentException("the answer names no cluster");
+      return read.apply(new Answer(Json.object(reply.body())), named);
     } catch (IllegalArgumentException | DateTimeException e) {
+      greetedUntil = System.nanoTime();
       throw failure("this is not an answer of a node", "internal", "", true, e);
     }
+  }
+
+  // A node of another cluster than the client's.
+  Failure other(String cluster, String own) {
+    greetedUntil = System.nanoTime();
+    var what = cluster.isEmpty() ? "this node names no cluster" : "this is a node of cluster " + cluster;
+    return failure(what + ", and a client of cluster " + own, "failed_precondition", "OTHER_CLUSTER", true, null);
   }
 
   private interface Work<T> { T done() throws Failure; }

@@ -1,4 +1,4 @@
 package io.github.idnode;
 
-/** The nodes that answer belong to another cluster than the first that did. Nothing happened in its own. */
+/** The nodes that answer are of another cluster than the client, or the endpoints are of two. Nothing happened. */
 public final class OtherClusterException extends IdnodeException { OtherClusterException(Problem p) { super(p); } }

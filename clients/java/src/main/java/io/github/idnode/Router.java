@@ -7,6 +7,8 @@ import static io.github.idnode.Background.locked;
 import java.lang.System.Logger.Level;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
@@ -24,6 +26,8 @@ final class Router {
   private static final long LOOK_SOON = 1000 * MS; // The same while no leader is known.
   private static final long LOOK_TIMEOUT = 1000 * MS;
   private static final long SILENT = 200 * MS; // How long a node has to say that it is not.
+  // How long a client that does not know its cluster waits for the other endpoints after the first one's answer.
+  private static final long OTHERS = 300 * MS;
   private static final long GREET_TIMEOUT = 2000 * MS; // Connect, TLS and an answer over a long way.
   private static final long GREETED = 30_000 * MS; // Unused for longer, an address may have become another's.
   private static final long DISTRUST = 2000 * MS; // How long a node that failed is asked only if no other is left.
@@ -35,11 +39,17 @@ final class Router {
   private final Lock lock = new ReentrantLock(); // Guards what follows, and writes of the two above.
   private Node leader;
   private int home; // The endpoint for calls that need no leader.
-  private String cluster; // That of the first node that answered.
+  private volatile String cluster; // The client's; empty before it is known. Then it stays: ranges are of that cluster.
+  private volatile boolean sure; // The program has told it, or two endpoints, or the only one.
+  private final Map<String, String> told = new TreeMap<>(); // The cluster that each endpoint told last.
+  private final long places;
   private Look newestLook; // Null before the first.
 
-  Router(List<String> addresses, SSLContext tls) {
+  Router(List<String> addresses, SSLContext tls, String cluster) {
     nodes = addresses.stream().map(address -> new Node(address, tls)).toList();
+    places = nodes.stream().map(node -> node.address).distinct().count();
+    this.cluster = cluster;
+    sure = !cluster.isEmpty();
     LOG.isLoggable(Level.DEBUG); // The first use takes a while, which is no call's.
   }
 
@@ -65,13 +75,36 @@ final class Router {
     if (index > newest) saw(index, false);
   }
 
-  // The newest log index before a call. It is looked for if none, or only an old one, is known.
-  long index(long deadline, boolean toLeader, boolean counted) {
-    if (toLeader && newest == 0) return latest(deadline, LOOK_AGAIN, look -> look.done);
-    return counted && System.nanoTime() - newestAt > LOOK_AFTER ? latest(deadline, LOOK_AGAIN, look -> look.heard) : newest;
+  // Before a call looks for what is not known, or too old: the cluster, the leader, or the newest log index. The first call waits
+  // for all endpoints: they may be of two clusters.
+  void prepare(long deadline, boolean toLeader, boolean counted) {
+    if (cluster.isEmpty()) {
+      latest(deadline, LOOK_AGAIN, look -> look.heard);
+      latest(Math.min(deadline, System.nanoTime() + OTHERS), LOOK_TIMEOUT, look -> look.all);
+    }
+    if (toLeader && newest == 0) latest(deadline, LOOK_AGAIN, look -> look.done);
+    else if (counted && System.nanoTime() - newestAt > LOOK_AFTER) latest(deadline, LOOK_AGAIN, look -> look.heard);
   }
 
-  // The same after a look, unless one is younger than age.
+  // The client's cluster, which each call names; empty before any endpoint has told one. The Failure says that they tell two.
+  String own() throws Failure {
+    if (sure) return cluster;
+    var several = locked(lock, () -> {
+      if (sure || told.isEmpty()) return "";
+      var all = new TreeSet<>(told.values());
+      if (!cluster.isEmpty()) all.add(cluster);
+      if (all.size() == 1) cluster = all.first();
+      else newest = 0; // It may be another log's.
+      sure = all.size() == 1 && told.size() >= Math.min(2, places); // Last: whoever reads it has the cluster.
+      if (!sure) look(all.size() == 1 ? LOOK_SOON : LOOK_AGAIN);
+      return all.size() == 1 ? "" : told.toString();
+    });
+    if (several.isEmpty()) return cluster;
+    var text = "the endpoints are not of one cluster: " + several + "; take the others out of the list, or set clusterId";
+    throw new Failure(new Problem(text, "failed_precondition", "OTHER_CLUSTER"), true, null);
+  }
+
+  // The newest log index after a look, unless one is younger than age.
   long latest(long deadline, long age, Function<Look, CountDownLatch> until) {
     await(until.apply(look(age)), Math.min(System.nanoTime() + LOOK_TIMEOUT, deadline));
     return newest;
@@ -110,11 +143,11 @@ final class Router {
     });
   }
 
-  private record Status(String cluster, long index, boolean leads) {
-    static Status of(Answer s) {
+  private record Status(String id, String cluster, long index, boolean leads, boolean alone) {
+    static Status of(Answer s, String cluster) {
       var tag = s.text("leaderTag");
       var leads = s.flag("hasQuorum") && !tag.isEmpty() && tag.equals(s.get("self").text("tag"));
-      return new Status(s.text("clusterId"), s.number("appliedIndex"), leads);
+      return new Status(s.text("clusterId"), cluster, s.number("appliedIndex"), leads, s.objects("members").count() == 1);
     }
   }
 
@@ -122,21 +155,25 @@ final class Router {
   boolean greet(Node node, long timeout, BooleanSupplier silent) throws Failure {
     Status status;
     try {
-      status = node.call(new Query("ClusterService/GetStatus", Map.of(), null), Math.min(timeout, GREET_TIMEOUT), Status::of, silent);
+      status = node.call(new Query("ClusterService/GetStatus", Map.of(), null, ""), Math.min(timeout, GREET_TIMEOUT), Status::of, silent);
     } catch (Failure e) {
       var p = e.problem;
       if (!p.reason().isEmpty() && !e.foreign && e.effect != Effect.UNKNOWN) throw e;
       var what = e.foreign ? node.address + " does not speak idnode's HTTP API: is it the address of --http (7402)? " : "";
       throw new Failure(new Problem(what + p.message(), "unavailable", "NO_ENDPOINT"), e.foreign, e.getCause());
     }
-    var id = status.cluster;
-    if (id.isEmpty()) throw node.failure("there is no cluster yet", "failed_precondition", "NOT_FORMED", false, null); // It may get any.
-    var own = locked(lock, () -> cluster = cluster == null ? id : cluster);
-    node.greetedUntil = System.nanoTime() + (id.equals(own) ? GREETED : 0);
-    if (!id.equals(own)) {
-      var message = "this is a node of cluster " + id + ", and a client of cluster " + own;
-      throw node.failure(message, "failed_precondition", "OTHER_CLUSTER", true, null);
+    if (status.id.isEmpty()) throw node.failure("there is no cluster yet", "failed_precondition", "NOT_FORMED", false, null); // It may get any.
+    var news = !status.cluster.equals(locked(lock, () -> status.cluster.isEmpty() ? "" : told.put(node.address, status.cluster)));
+    if (news && status.alone && places > 1) {
+      LOG.log(Level.WARNING, () -> node.address + " is one of several endpoints, and a cluster of one node (" + status.cluster + ")");
     }
+    var own = cluster.isEmpty() ? status.id : cluster;
+    if (!status.cluster.equals(own)) {
+      var stranger = node.other(status.cluster, own);
+      if (news) LOG.log(Level.WARNING, stranger.getMessage());
+      throw stranger;
+    }
+    node.greetedUntil = System.nanoTime() + GREETED;
     saw(status.index, true);
     return status.leads;
   }
@@ -151,7 +188,7 @@ final class Router {
       try {
         for (var node : nodes) Background.thread(() -> ask(look, node), "idnode-look").start();
       } catch (OutOfMemoryError e) { // No thread can be started: the leader stays, and no node counts as silent.
-        Stream.concat(Stream.of(look.heard, look.done), look.answered.values().stream()).forEach(CountDownLatch::countDown);
+        Stream.concat(Stream.of(look.heard, look.done, look.all), look.answered.values().stream()).forEach(CountDownLatch::countDown);
       }
       return newestLook = look; // The threads need the lock to end the look.
     });
@@ -176,7 +213,8 @@ final class Router {
   // Ends a look's question to one node, which leads or is null.
   private void ended(Look look, Node leads) {
     locked(lock, () -> {
-      if (--look.left > 0 && leads == null || look.done.getCount() == 0) return null;
+      if (--look.left == 0) look.all.countDown();
+      if (look.left > 0 && leads == null || look.done.getCount() == 0) return null;
       if (leads != null && leads != leader) LOG.log(Level.DEBUG, () -> leads.address + " leads");
       leader = leads;
       if (leads != null) leads.suspectUntil = System.nanoTime();

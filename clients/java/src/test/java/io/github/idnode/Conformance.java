@@ -52,6 +52,7 @@ public final class Conformance {
   private static IdnodeClient connect(Map<?, ?> task) throws Exception {
     var config = new IdnodeConfig();
     if (task.get("options") instanceof Map<?, ?> options) {
+      if (options.get("clusterId") instanceof String id) config = config.withClusterId(id);
       if (options.get("timeoutMs") instanceof Double ms) config = config.withTimeout(Duration.ofMillis(ms.longValue()));
       if (options.get("tryTimeoutMs") instanceof Double ms) config = config.withTryTimeout(Duration.ofMillis(ms.longValue()));
     }
