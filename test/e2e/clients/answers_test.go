@@ -17,17 +17,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idnode/idnode/internal/freeport"
 	"github.com/idnode/idnode/server/service"
 )
 
 // greeting is the handler of a node whose other calls than GetStatus another handler answers.
 func greeting(other http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(service.ClusterIDHeader, "c")
 		if path.Base(r.URL.Path) != "GetStatus" {
 			other(w, r)
 			return
 		}
-		_, _ = io.WriteString(w, `{"clusterId":"c","self":{"tag":"A"},"leaderTag":"A","hasQuorum":true,"appliedIndex":"100"}`)
+		_, _ = io.WriteString(w, `{"clusterId":"c","self":{"tag":"A"},"leaderTag":"A","hasQuorum":true,"appliedIndex":"100","members":[{"tag":"A"}]}`)
 	}
 }
 
@@ -166,6 +168,80 @@ func TestAnAnswerWithoutAFieldIsNone(t *testing.T) {
 			}, *c.Error)
 			if !failedAs(got, *c.Error) {
 				t.Errorf("%s ended with %+v, want %+v", c.Call, got, c.Error)
+			}
+		}
+	})
+}
+
+// TestAnAnswerOfAnotherClusterIsNotTaken has a server that answers whatever cluster a call names.
+func TestAnAnswerOfAnotherClusterIsNotTaken(t *testing.T) {
+	var greets, gives string // The clusters that the answers name.
+	node := greeting(giveSeven)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got := httptest.NewRecorder()
+		node(got, r)
+		names := gives
+		if path.Base(r.URL.Path) == "GetStatus" {
+			names = greets
+		}
+		if names != "" {
+			w.Header().Set(service.ClusterIDHeader, names)
+		}
+		_, _ = w.Write(got.Body.Bytes())
+	}))
+	t.Cleanup(server.Close)
+	other := failure{Type: "OtherCluster", Reason: "OTHER_CLUSTER"}
+	cases := []struct {
+		greets, gives string
+		want          failure
+	}{
+		{"other", "other", other}, {"", "c", other}, {"c", "other", other}, {"c", "", failure{Type: "OutcomeUnknown"}},
+	}
+	eachLanguage(t, func(t *testing.T, l language) {
+		r := l.start(t)
+		for _, pin := range []string{"c", ""} {
+			for _, c := range cases {
+				if pin == "" && c.greets == c.gives {
+					continue // It is the client's cluster.
+				}
+				greets, gives = c.greets, c.gives
+				got := r.untilFailedAs(t, task{
+					Endpoints: []string{strings.TrimPrefix(server.URL, "http://")}, Options: options{TimeoutMs: 1000, ClusterID: pin},
+					Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
+				}, c.want)
+				if !failedAs(got, c.want) {
+					t.Errorf("pin %q, %+v: the call ended with %+v", pin, c, got)
+				}
+			}
+		}
+	})
+}
+
+// TestAClusterOfOneNodeIsNamed in the log, where it is one of several endpoints.
+func TestAClusterOfOneNodeIsNamed(t *testing.T) {
+	server := httptest.NewServer(greeting(giveSeven))
+	t.Cleanup(server.Close)
+	endpoint := strings.TrimPrefix(server.URL, "http://")
+	eachLanguage(t, func(t *testing.T, l language) {
+		for _, endpoints := range [][]string{{endpoint}, {freeport.For(t), endpoint}} {
+			log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			stderr := os.Stderr
+			os.Stderr = log
+			r := l.start(t)
+			os.Stderr = stderr
+			var got []outcome
+			next := call{Call: "identity.next", Args: args{Name: "invoices"}}
+			r.task(t, task{Endpoints: endpoints, Calls: []call{next, next}})
+			r.answer(t, &got)
+			text, err := os.ReadFile(log.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lines := strings.Count(string(text), endpoint+" is one of several endpoints"); lines != len(endpoints)-1 || len(got) != 2 {
+				t.Errorf("%d endpoints: %+v, the log is %q", len(endpoints), got, text)
 			}
 		}
 	})

@@ -21,6 +21,8 @@ type testCase struct {
 	Name string `json:"name"`
 	// Nodes is how many nodes there are; 0 means 1. The first one of each cluster leads.
 	Nodes int `json:"nodes"`
+	// Young says that the log is at index 0 at first, which no client takes for one.
+	Young bool `json:"young"`
 	// Leaderless says that no node knows a leader.
 	Leaderless bool `json:"leaderless"`
 	// Blanks has blanks around each endpoint.

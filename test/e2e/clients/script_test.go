@@ -92,6 +92,9 @@ func newScript(c testCase) *script {
 	s := &script{leaderless: c.Leaderless, began: time.Now(), index: 100, steps: c.Server}
 	s.clusters, s.frozen, s.named = make(map[string]string), make(map[string]bool), make(map[string]string)
 	s.refused = make(map[string]*refusal)
+	if c.Young {
+		s.index = 0
+	}
 	for i := range max(c.Nodes, 1) {
 		s.clusters[tag(i)] = "c"
 	}
