@@ -22,10 +22,13 @@ type poolStore struct {
 	restoring *poolItem
 }
 
+// leaseBytes is what the names in a lease count as.
+const leaseBytes = worker.MaxHolderBytes + worker.MaxPrincipalBytes
+
 func newPoolStore(databases *databaseStore) poolStore {
 	return poolStore{namedStore: newNamedStore(recordPool, "pool", databases, func(p *worker.Pool) (parts, names, bytes int64) {
 		known := int64(p.Known())
-		return known, known, known * worker.MaxHolderBytes
+		return known, known, known * leaseBytes
 	})}
 }
 
@@ -171,9 +174,9 @@ func (c *contents) workerAcquire(dst []byte, now moment, o op.Operation, m *raft
 	if _, found := docid.FirstInvisible(m.GetHolder()); found || !utf8.ValidString(m.GetHolder()) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_INVALID, "holder", "has an invisible character")
 	}
-	full := c.databases.roomFor(o.Database, 1, worker.MaxHolderBytes)
+	full := c.databases.roomFor(o.Database, 1, leaseBytes)
 	r := requestAt(now, m.GetWantNanos(), m.GetHolderUnixNano())
-	r.NoneNew = full != nil
+	r.NoneNew, r.Principal = full != nil, keptPrincipal(o.Principal)
 	var leased worker.Lease
 	refused := c.pools.in(o.Database, m.GetPool(), func(p *worker.Pool) (err error) {
 		leased, err = p.Acquire(m.GetHolder(), m.GetToken(), r)
@@ -214,6 +217,7 @@ var workerRefusals = []struct {
 	field  string
 }{
 	{isError[*worker.SkewError], raftlogv1.RefusalReason_REFUSAL_REASON_CLOCK_SKEW, "now"},
+	{isError[*worker.ShareError], raftlogv1.RefusalReason_REFUSAL_REASON_POOL_FULL, "holder"},
 	{isError[*worker.FullError], raftlogv1.RefusalReason_REFUSAL_REASON_POOL_FULL, "pool"},
 	{isError[*worker.PassedError], raftlogv1.RefusalReason_REFUSAL_REASON_LEASE_PASSED, "worker"},
 	{isError[worker.EndError], raftlogv1.RefusalReason_REFUSAL_REASON_POOL_ENDED, "pool"},

@@ -52,12 +52,16 @@ func holderOf(now moment, principal []byte, next *raftlogv1.HiLoNext) (hilo.Hold
 	if _, invisible := docid.FirstInvisible(next.GetLabel()); invisible || len(next.GetLabel()) > MaxLabelBytes {
 		return hilo.Holder{}, invalid("label", "is longer than %d bytes, or has invisible characters", MaxLabelBytes)
 	}
-	// What is cut off may be a part of a character, which a snapshot could not store.
-	kept := strings.ToValidUTF8(string(principal[:min(len(principal), maxHolderPrincipal)]), "")
 	return packedHolder(&raftlogv1.RangeHolder{
-		Label: next.GetLabel(), Principal: kept, Node: next.GetServerTag(), Reserve: next.GetReserve(),
+		Label: next.GetLabel(), Principal: keptPrincipal(principal), Node: next.GetServerTag(), Reserve: next.GetReserve(),
 		IssuedUnix: time.Unix(0, now.unixNano).Unix(),
 	}), nil
+}
+
+// keptPrincipal is what the state keeps of a caller's name.
+func keptPrincipal(principal []byte) string {
+	// What is cut off may be a part of a character, which a snapshot could not store.
+	return strings.ToValidUTF8(string(principal[:min(len(principal), maxHolderPrincipal)]), "")
 }
 
 // newestIsOf reports whether the newest outstanding range of a counter belongs to a principal: a

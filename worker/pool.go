@@ -25,16 +25,17 @@ const (
 	// leader's time a window may begin. So no window ends later than MaxSkew and its length after
 	// that time, and a clock that was wrong for a while makes few workers wait.
 	MaxSkew = 10 * time.Second
-	// MaxHolderBytes bounds the name of a holder.
-	MaxHolderBytes = 128
+	// MaxHolderBytes bounds the name of a holder, and MaxPrincipalBytes what is kept of its principal's.
+	MaxHolderBytes    = 128
+	MaxPrincipalBytes = 256
 )
 
 // Lease is a worker with its newest window.
 type Lease struct {
 	// Worker is its number, from 0.
 	Worker int
-	// Holder is what the holder calls itself.
-	Holder string
+	// Holder is what the holder calls itself, and Principal whose it is: "" without TLS.
+	Holder, Principal string
 	// Token is random: only the lease's holder knows it.
 	Token uint64
 	// From is the first time of the window, and Until the first after it, in units since the
@@ -55,6 +56,8 @@ type Pool struct {
 	leases          btree.Map[int, Lease]
 	inUse           *btree.BTreeG[Lease]
 	free, freeByWho *btree.BTreeG[Lease]
+	// has is how many workers in use each holder, and each principal, has.
+	has map[who]int
 	// hash is the sum over the leases.
 	hash statehash.Sum
 }
@@ -84,7 +87,7 @@ func newPool(s Stored) *Pool {
 	byWho := func(a, b Lease) bool {
 		return cmp.Or(cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Until, b.Until), cmp.Compare(a.Worker, b.Worker)) < 0
 	}
-	return &Pool{stored: s, inUse: tree(byEnd), free: tree(byEnd), freeByWho: tree(byWho)}
+	return &Pool{stored: s, inUse: tree(byEnd), free: tree(byEnd), freeByWho: tree(byWho), has: make(map[who]int)}
 }
 
 // Layout returns the pool's layout.
@@ -142,6 +145,8 @@ type Request struct {
 	Want time.Duration
 	// Holder is the clock of the holder, Leader that of the leader.
 	Holder, Leader time.Time
+	// Principal is whose the holder is.
+	Principal string
 	// NoneNew says that there is no room for a worker that was never leased.
 	NoneNew bool
 }
@@ -168,7 +173,7 @@ func CheckHolder(holder string) error {
 // Acquire leases a worker: a free one that the holder had last, else the one that is free for the
 // longest, or was never leased. Its window may begin up to MaxSkew after the leader's time, where the
 // worker's window before ends then. The error is an *snowflake.InvalidError, a *SkewError, a
-// *FullError or an EndError. An error changes no lease but those that have passed.
+// *ShareError, a *FullError or an EndError. An error changes no lease but those that have passed.
 func (p *Pool) Acquire(holder string, token uint64, r Request) (Lease, error) {
 	want, err := p.check(r)
 	if err != nil {
@@ -180,6 +185,9 @@ func (p *Pool) Acquire(holder string, token uint64, r Request) (Lease, error) {
 	now := p.Layout().At(r.Leader.UnixMilli())
 	p.lapse(now)
 	p.settle(now)
+	if err := p.checkShare(r.Principal, holder); err != nil {
+		return Lease{}, err
+	}
 	latest := now + p.Layout().Units(MaxSkew)
 	most := p.Layout().Workers()
 	if r.NoneNew {
@@ -196,7 +204,7 @@ func (p *Pool) Acquire(holder string, token uint64, r Request) (Lease, error) {
 	if from > latest {
 		return Lease{}, p.full(from)
 	}
-	l = Lease{Worker: l.Worker, Holder: holder, Token: token, From: from, Until: p.end(from, want, r)}
+	l = Lease{Worker: l.Worker, Holder: holder, Principal: r.Principal, Token: token, From: from, Until: p.end(from, want, r)}
 	p.put(l)
 	return l, nil
 }
@@ -304,7 +312,9 @@ func (p *Pool) Forget() {
 func (p *Pool) put(l Lease) {
 	if before, ok := p.leases.Set(l.Worker, l); ok {
 		p.hash.Remove(before.hash())
-		p.inUse.Delete(before)
+		if _, used := p.inUse.Delete(before); used {
+			p.count(before, -1)
+		}
 		p.free.Delete(before)
 		p.freeByWho.Delete(before)
 	}
@@ -314,6 +324,7 @@ func (p *Pool) put(l Lease) {
 		p.freeByWho.Set(l)
 	} else {
 		p.inUse.Set(l)
+		p.count(l, 1)
 	}
 }
 
@@ -325,7 +336,7 @@ const (
 func (l Lease) hash() uint64 {
 	var s statehash.Space
 	return s.Begin(recordLease).Number(uint64(l.Worker)).Number(l.Token).Number(uint64(l.From)).Number(uint64(l.Until)).
-		Flag(l.Free).Text(l.Holder).Hash()
+		Flag(l.Free).Text(l.Holder).Text(l.Principal).Hash()
 }
 
 // Hash is the hash of all that the pool stores.

@@ -49,6 +49,9 @@ func (p *Pool) Put(l Lease) error {
 	if err := CheckHolder(l.Holder); err != nil {
 		return err
 	}
+	if len(l.Principal) > MaxPrincipalBytes {
+		return snowflake.Invalid("principal", "has %d bytes, must have at most %d", len(l.Principal), MaxPrincipalBytes)
+	}
 	if l.Worker != p.leases.Len() || l.Worker >= p.Layout().Workers() {
 		return snowflake.Invalid("worker", "is %d, not the next one of %d", l.Worker, p.Layout().Workers())
 	}

@@ -1101,7 +1101,9 @@ type Worker struct {
 	// When it ends.
 	Until *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3" json:"until,omitempty"`
 	// It was released.
-	Free          bool `protobuf:"varint,5,opt,name=free,proto3" json:"free,omitempty"`
+	Free bool `protobuf:"varint,5,opt,name=free,proto3" json:"free,omitempty"`
+	// The principal of the newest holder; empty without TLS.
+	Principal     string `protobuf:"bytes,6,opt,name=principal,proto3" json:"principal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1169,6 +1171,13 @@ func (x *Worker) GetFree() bool {
 		return x.Free
 	}
 	return false
+}
+
+func (x *Worker) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
 }
 
 // NextSnowflakesRequest asks for ids.
@@ -1365,13 +1374,14 @@ const file_idnode_v1_workers_proto_rawDesc = "" +
 	"\x13ListWorkersResponse\x12+\n" +
 	"\aworkers\x18\x01 \x03(\v2\x11.idnode.v1.WorkerR\aworkers\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
-	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"\xae\x01\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"\xcc\x01\n" +
 	"\x06Worker\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\x05R\x06worker\x12\x16\n" +
 	"\x06holder\x18\x02 \x01(\tR\x06holder\x12.\n" +
 	"\x04from\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x120\n" +
 	"\x05until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x12\n" +
-	"\x04free\x18\x05 \x01(\bR\x04free\"]\n" +
+	"\x04free\x18\x05 \x01(\bR\x04free\x12\x1c\n" +
+	"\tprincipal\x18\x06 \x01(\tR\tprincipal\"]\n" +
 	"\x15NextSnowflakesRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x14\n" +

@@ -101,7 +101,7 @@ func newSnowflakePoolsCommand(a *app) *cobra.Command {
 func newSnowflakeWorkersCommand(a *app) *cobra.Command {
 	return a.client(reading(&cobra.Command{
 		Use:     "workers POOL",
-		Short:   "List the workers that ever had a holder: number, window, whether free, holder",
+		Short:   "List the workers that ever had a holder: number, window, whether free, holder, principal",
 		Example: "  idnode snowflake workers orders",
 	}), func(ctx context.Context, s *clusterClient, args []string) error {
 		msg := &idnodev1.ListWorkersRequest{Database: s.database, Pool: args[0], PageSize: 1000, Consistency: s.consistency}
@@ -113,8 +113,8 @@ func newSnowflakeWorkersCommand(a *app) *cobra.Command {
 			for _, worker := range res.GetWorkers() {
 				s.out.result(worker, func(w io.Writer) {
 					state := map[bool]string{true: "free", false: "in-use"}[worker.GetFree()]
-					fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", worker.GetWorker(), moment(worker.GetFrom()), moment(worker.GetUntil()), state,
-						docid.Escape(worker.GetHolder()))
+					fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", worker.GetWorker(), moment(worker.GetFrom()), moment(worker.GetUntil()), state,
+						docid.Escape(worker.GetHolder()), docid.Escape(worker.GetPrincipal()))
 				})
 			}
 			if msg.PageToken = res.GetNextPageToken(); msg.GetPageToken() == "" {

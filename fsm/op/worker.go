@@ -26,6 +26,7 @@ func LayoutOf(m *raftlogv1.PoolLayout) snowflake.Layout {
 func WorkerLease(l worker.Lease) *raftlogv1.WorkerLease {
 	return &raftlogv1.WorkerLease{
 		Worker: int32(l.Worker), Holder: l.Holder, Token: l.Token, From: l.From, Until: l.Until, Free: l.Free,
+		Principal: l.Principal,
 	}
 }
 
@@ -33,5 +34,6 @@ func WorkerLease(l worker.Lease) *raftlogv1.WorkerLease {
 func LeaseOf(m *raftlogv1.WorkerLease) worker.Lease {
 	return worker.Lease{
 		Worker: int(m.GetWorker()), Holder: m.GetHolder(), Token: m.GetToken(), From: m.GetFrom(), Until: m.GetUntil(), Free: m.GetFree(),
+		Principal: m.GetPrincipal(),
 	}
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/binary"
+	"math"
 	"strconv"
 	"time"
 
@@ -153,6 +154,7 @@ func (w *workers) acquireWorker(ctx context.Context, req *idnodev1.AcquireWorker
 	if err != nil {
 		return nil, err
 	}
+	e.Principal = w.author(ctx)
 	l, index, err := w.lease(ctx, e, acquire)
 	if err != nil {
 		return nil, err
@@ -293,7 +295,7 @@ func (w *workers) listWorkers(ctx context.Context, req *idnodev1.ListWorkersRequ
 	}
 	from := 0
 	if c.after != "" {
-		if from, err = strconv.Atoi(c.after); err != nil || from < 0 {
+		if from, err = strconv.Atoi(c.after); err != nil || from < 0 || from == math.MaxInt {
 			return nil, errBadPageToken()
 		}
 		from++
@@ -318,7 +320,7 @@ func (w *workers) listWorkers(ctx context.Context, req *idnodev1.ListWorkersRequ
 			return timestamppb.New(time.UnixMilli(layout.UnixMilli(units)))
 		}
 		return strconv.Itoa(l.Worker), &idnodev1.Worker{
-			Worker: int32(l.Worker), Holder: l.Holder, From: at(l.From), Until: at(l.Until), Free: l.Free,
+			Worker: int32(l.Worker), Holder: l.Holder, Principal: l.Principal, From: at(l.From), Until: at(l.Until), Free: l.Free,
 		}
 	})
 	return &idnodev1.ListWorkersResponse{Workers: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, nil

@@ -2,7 +2,9 @@ package service
 
 import (
 	"context"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +79,60 @@ func TestAWorkerThroughTheService(t *testing.T) {
 		req.PageToken = page.GetNextPageToken()
 	}
 	same(t, holders, []string{"web-1", "web-2"})
+}
+
+// TestAWorkerIsItsPrincipals: one caller does not take all workers under invented names, and the list
+// shows whose each is.
+func TestAWorkerIsItsPrincipals(t *testing.T) {
+	n := newNode(t, newWorld(t), func(c *Config) {
+		c.Caller = func(ctx context.Context) Caller { who, _ := CallerOf(ctx); return who }
+	})
+	shop := as("dns:shop")
+	if _, err := n.DefinePool(shop, &idnodev1.DefinePoolRequest{Name: "p", LayoutName: "javascript"}); err != nil {
+		t.Fatal(err)
+	}
+	now := timestamppb.New(time.Unix(1_700_000_000, 0))
+	acquire := func(ctx context.Context, holder int) error {
+		_, err := n.AcquireWorker(ctx, &idnodev1.AcquireWorkerRequest{Pool: "p", Holder: strconv.Itoa(holder), Now: now})
+		return err
+	}
+	for i := range 64 {
+		if err := acquire(shop, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e := ErrorOf(acquire(shop, 64)); e.Reason != ReasonPoolFull || e.Field != "holder" {
+		t.Errorf("the 65th of 128 workers: %v", e)
+	}
+	if err := acquire(as("dns:other"), 0); err != nil {
+		t.Errorf("another principal: %v", err)
+	}
+	page, err := n.ListWorkers(shop, &idnodev1.ListWorkersRequest{Pool: "p", PageSize: 100})
+	if err != nil || len(page.GetWorkers()) != 65 {
+		t.Fatalf("%v, %v", page, err)
+	}
+	for i, w := range page.GetWorkers() {
+		if want := map[bool]string{true: "dns:shop", false: "dns:other"}[i < 64]; w.GetPrincipal() != want {
+			t.Errorf("worker %d is of %q, want %q", i, w.GetPrincipal(), want)
+		}
+	}
+}
+
+// TestTheLastPageToken: a forged token behind the largest number gets no page, and begins nothing anew.
+func TestTheLastPageToken(t *testing.T) {
+	n, ctx := newNode(t, newWorld(t), nil), context.Background()
+	if _, err := n.DefinePool(ctx, &idnodev1.DefinePoolRequest{Name: "p"}); err != nil {
+		t.Fatal(err)
+	}
+	req := &idnodev1.ListWorkersRequest{Pool: "p"}
+	for after, valid := range map[int]bool{0: true, math.MaxInt - 1: true, math.MaxInt: false, -1: false} {
+		c := cursor{scope: listWorkers, database: "default\x00p"}
+		req.PageToken = c.token(strconv.Itoa(after))
+		page, err := n.ListWorkers(ctx, req)
+		if valid != (err == nil) || len(page.GetWorkers()) > 0 {
+			t.Errorf("behind %d: %v, %v", after, page, err)
+		}
+	}
 }
 
 // TestWrongCallsOnWorkers: each is refused with its reason and field, and changes nothing.

@@ -430,7 +430,9 @@ type WorkerLease struct {
 	// The first time after the window.
 	Until int64 `protobuf:"varint,5,opt,name=until,proto3" json:"until,omitempty"`
 	// Another may have the worker.
-	Free          bool `protobuf:"varint,6,opt,name=free,proto3" json:"free,omitempty"`
+	Free bool `protobuf:"varint,6,opt,name=free,proto3" json:"free,omitempty"`
+	// The principal that acquired it, empty without TLS.
+	Principal     string `protobuf:"bytes,7,opt,name=principal,proto3" json:"principal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -505,6 +507,13 @@ func (x *WorkerLease) GetFree() bool {
 		return x.Free
 	}
 	return false
+}
+
+func (x *WorkerLease) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
 }
 
 // PoolRecord is a pool without its leases.
@@ -637,14 +646,15 @@ const file_raftlog_v1_worker_proto_rawDesc = "" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\x05R\x06worker\x12\x14\n" +
 	"\x05token\x18\x03 \x01(\x06R\x05token\x12\x12\n" +
-	"\x04next\x18\x04 \x01(\x03R\x04next\"\x91\x01\n" +
+	"\x04next\x18\x04 \x01(\x03R\x04next\"\xaf\x01\n" +
 	"\vWorkerLease\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\x05R\x06worker\x12\x16\n" +
 	"\x06holder\x18\x02 \x01(\tR\x06holder\x12\x14\n" +
 	"\x05token\x18\x03 \x01(\x06R\x05token\x12\x12\n" +
 	"\x04from\x18\x04 \x01(\x03R\x04from\x12\x14\n" +
 	"\x05until\x18\x05 \x01(\x03R\x05until\x12\x12\n" +
-	"\x04free\x18\x06 \x01(\bR\x04free\"\xb4\x01\n" +
+	"\x04free\x18\x06 \x01(\bR\x04free\x12\x1c\n" +
+	"\tprincipal\x18\a \x01(\tR\tprincipal\"\xb4\x01\n" +
 	"\n" +
 	"PoolRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +

@@ -1,0 +1,106 @@
+package worker_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/client/snowflake"
+	"github.com/idnode/idnode/worker"
+)
+
+// take acquires until the pool refuses, and returns how many workers that were.
+func take(t *testing.T, p *worker.Pool, principal string, holder func(n int) string, now time.Time) (workers int, err error) {
+	t.Helper()
+	for n := range 2000 {
+		r := at(now)
+		r.Principal = principal
+		before := p.Hash()
+		l, err := p.Acquire(holder(n), uint64(n)+1, r)
+		if err != nil {
+			if p.Hash() != before {
+				t.Error("a refusal changed the pool")
+			}
+			return n, err
+		}
+		if l.Principal != principal {
+			t.Fatalf("the lease is of %q", l.Principal)
+		}
+	}
+	t.Fatal("2,000 workers")
+	return 0, nil
+}
+
+func refusedShare(err error) string {
+	share := (*worker.ShareError)(nil)
+	if !errors.As(err, &share) {
+		return fmt.Sprint(err)
+	}
+	return share.What + " " + share.Name
+}
+
+// TestNobodyTakesAWholePool: one name has an eighth, one principal half of what others leave, and a node that
+// a snapshot brought up counts the same.
+func TestNobodyTakesAWholePool(t *testing.T) {
+	invented := func(n int) string { return fmt.Sprint("h", n) }
+	same := func(int) string { return "billing" }
+	p := newPool(t, snowflake.Layouts["twitter"], time.Minute)
+	for _, tt := range []struct {
+		principal string
+		holder    func(int) string
+		workers   int
+		refused   string
+	}{
+		{"dns:shop", same, 128, "holder billing"},
+		{"dns:shop", invented, 384, "principal dns:shop"}, // 512 in all
+		{"dns:other", same, 128, "holder billing"},        // another's holder of that name
+		{"dns:other", invented, 128, "principal dns:other"},
+		{"dns:third", invented, 128, "principal dns:third"},
+		{"dns:shop", invented, 0, "principal dns:shop"},
+		{"", same, 128, "holder billing"}, // without TLS
+	} {
+		p = again(t, p)
+		if n, err := take(t, p, tt.principal, tt.holder, start); n != tt.workers || refusedShare(err) != tt.refused {
+			t.Errorf("%q took %d workers and was refused as %q, want %d and %q", tt.principal, n, refusedShare(err), tt.workers, tt.refused)
+		}
+	}
+	// When the windows have passed, and after a release, the share is there again.
+	later := start.Add(2 * time.Minute)
+	if n, err := take(t, p, "dns:shop", same, later); n != 128 {
+		t.Errorf("%d workers after the windows: %v", n, err)
+	}
+	if err := p.Release(latest(p, later), 128, 0); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := take(t, p, "dns:shop", same, later); n != 1 {
+		t.Errorf("%d workers after a release: %v", n, err)
+	}
+}
+
+// latest returns the worker with the token 128 whose window is not over.
+func latest(p *worker.Pool, now time.Time) (found int) {
+	p.Leases(0, func(l worker.Lease) bool {
+		if l.Token == 128 && !l.Free && l.Until > p.Layout().At(now.UnixMilli()) {
+			found = l.Worker
+		}
+		return true
+	})
+	return found
+}
+
+// TestSmallPools: everybody may have four workers, if they are there.
+func TestSmallPools(t *testing.T) {
+	l := layout
+	l.WorkerBits = 3
+	p := newPool(t, l, time.Minute)
+	for _, principal := range []string{"dns:a", "dns:b"} {
+		if n, err := take(t, p, principal, func(int) string { return "x" }, start); n != 4 || refusedShare(err) != "holder x" {
+			t.Errorf("%s took %d: %v", principal, n, err)
+		}
+	}
+	full := (*worker.FullError)(nil)
+	if n, err := take(t, p, "dns:c", func(int) string { return "x" }, start); n != 0 || !errors.As(err, &full) {
+		t.Errorf("%d of a full pool: %v", n, err)
+	}
+}
