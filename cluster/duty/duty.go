@@ -15,6 +15,9 @@ import (
 // the next answers to pings may show a better target.
 const transferBackoff = time.Second
 
+// beat is the distance of the moments at which checks are made.
+const beat = 50 * time.Millisecond
+
 // Task is what a check found to do. It may take long.
 type Task func(ctx context.Context) error
 
@@ -50,6 +53,7 @@ type Loop struct {
 	// established means that the late duties have begun.
 	established bool
 	ended       chan endedTask
+	began       time.Time
 	// transferring means that a task that transfers leadership runs; transferAfter is when the
 	// next such task may start.
 	transferring  bool
@@ -70,7 +74,7 @@ type endedTask struct {
 
 // New returns a Loop that has checked nothing.
 func New(log *slog.Logger, all ...Duty) *Loop {
-	l := &Loop{ended: make(chan endedTask, len(all))}
+	l := &Loop{ended: make(chan endedTask, len(all)), began: time.Now()}
 	for _, d := range all {
 		l.all = append(l.all, &state{Duty: d, complaints: member.Complaints{Logger: log.With("duty", d.Name), Level: d.Level}})
 	}
@@ -130,7 +134,7 @@ func (l *Loop) due(s *state, now time.Time) Task {
 	if !l.waits(s) || now.Before(s.next) {
 		return nil
 	}
-	s.rest(now)
+	s.rest(l.began, now)
 	if s.Transfers && (l.transferring || now.Before(l.transferAfter)) {
 		return nil
 	}
@@ -140,18 +144,20 @@ func (l *Loop) due(s *state, now time.Time) Task {
 	return t
 }
 
-func (s *state) rest(now time.Time) {
+func (s *state) rest(began, now time.Time) {
 	pause := s.Every
 	if s.Pause != nil {
 		pause = s.Pause()
 	}
-	s.next = now.Add(pause)
+	// Rounded, so that duties of like periods are checked at the same moments, and the process wakes
+	// once for all of them.
+	s.next = began.Add((now.Sub(began) + pause).Round(min(pause, beat)))
 }
 
 func (l *Loop) end(ctx context.Context, e endedTask) {
 	now := time.Now()
 	e.of.running = false
-	e.of.rest(now)
+	e.of.rest(l.began, now)
 	if e.of.Transfers {
 		l.transferring = false
 	}

@@ -142,3 +142,26 @@ func TestDutiesBeforeLeadershipIsEstablished(t *testing.T) {
 		<-done
 	})
 }
+
+// TestDutiesWakeTheProcessTogether: those of one period are checked at the same moments, also after
+// tasks that end at others.
+func TestDutiesWakeTheProcessTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		moments, began := map[time.Duration]int{}, time.Now()
+		lasting := func(d time.Duration) Duty {
+			return Duty{Every: 200 * time.Millisecond, Check: func(now time.Time) Task {
+				moments[now.Sub(began)]++
+				return takes(d, nil)
+			}}
+		}
+		work(t, 10*time.Second+time.Millisecond, lasting(2*time.Millisecond), lasting(7*time.Millisecond), lasting(11*time.Millisecond))
+		for at, n := range moments {
+			if n != 3 {
+				t.Errorf("%d duties are checked at %v, want all three", n, at)
+			}
+		}
+		if len(moments) != 51 {
+			t.Errorf("checks at %d moments in ten seconds, want 51", len(moments))
+		}
+	})
+}
