@@ -29,7 +29,7 @@ func (r *randomRun) drawKey(t *rapid.T) *raftlogv1.RequestKey {
 	k := key(rapid.IntRange(1, 12).Draw(t, "key"), uint64(rapid.IntRange(1, 6).Draw(t, "fingerprint")/6))
 	k.Retry = rapid.IntRange(0, 3).Draw(t, "retry") == 0
 	if k.Retry || rapid.Bool().Draw(t, "says since") {
-		k.Since = r.index - min(r.index, rapid.Uint64Range(0, 30).Draw(t, "entries before"))
+		k.Since = r.index + 3 - min(r.index, rapid.Uint64Range(0, 30).Draw(t, "entries before"))
 	}
 	return k
 }

@@ -156,7 +156,7 @@ func (m *model) apply(op *raftlogv1.Operation) *raftlogv1.Result {
 		}
 		return r.result
 	}
-	if k.GetSince() < m.floorOf(principal) && (k.GetRetry() || k.GetSince() > 0) {
+	if k.GetSince() >= m.index || k.GetSince() < m.floorOf(principal) && (k.GetRetry() || k.GetSince() > 0) {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED)
 	}
 	result := m.run(op)

@@ -63,6 +63,8 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 	// Not by the log's index, which may differ between survivors. Survivors that know
 	// different members still differ in this too.
 	c.members.settle(0)
+	// The lost members may have applied more. A caller of the new cluster knows an index above this one.
+	c.requests.forget(c.applied + 1)
 	if by := r.SkipAhead; by > 0 {
 		done.Raised = c.identities.skipAhead(by) + c.hilos.skipAhead(by)
 		c.etags.skipAhead(uint64(by))

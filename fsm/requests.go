@@ -118,9 +118,20 @@ func (w *requestWindow) evict(limit, index uint64) {
 // forgot reports whether an earlier attempt of a request id that is not remembered may
 // have been applied: its principal's share does not reach back to where the caller knew of
 // none. A first attempt may arrive late, after its retry was applied and forgotten, so it
-// carries the applied index of the node that accepted it.
-func (s *requestShare) forgot(k *op.RequestKey) bool {
-	return k.Since < s.floor && (k.Retry || k.Since != 0)
+// carries the applied index of the node that accepted it. An index that the entry of this attempt has not
+// passed is of another log, before a restore or a recovery, and nobody knows what was applied there.
+func (s *requestShare) forgot(k *op.RequestKey, index uint64) bool {
+	return k.Since >= index || k.Since < s.floor && (k.Retry || k.Since != 0)
+}
+
+// forget raises the floor of all principals.
+func (w *requestWindow) forget(before uint64) {
+	w.floor = max(w.floor, before)
+	for _, s := range w.shares {
+		w.hash.Remove(s.hash())
+		s.floor = max(s.floor, before)
+		w.hash.Add(s.hash())
+	}
 }
 
 // records are those of each principal, oldest first.
@@ -179,9 +190,9 @@ func (c *contents) runOnce(dst []byte, now moment, o *op.Operation) ([]byte, *re
 	if chunk, e, known := c.requests.find(share, o.Request.Key); known {
 		return c.requests.answer(dst, o, chunk, e)
 	}
-	if share.forgot(&o.Request) {
+	if share.forgot(&o.Request, now.index) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED, "request_id",
-			"the first try may have been applied up to log index %d, which is forgotten", share.floor)
+			"the first try may have been applied up to log index %d, which is forgotten", max(share.floor, o.Request.Since))
 	}
 	result, refused := c.run(dst, now, o)
 	if refused == nil {

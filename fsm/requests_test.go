@@ -131,3 +131,27 @@ func TestAShareProtectsWhatIsYoung(t *testing.T) {
 	l.mustApplied(l.do(callOf("flood", 102)))
 	diff(t, expired, l.do(retryOf("quiet", 1, before)).GetRefusal().GetReason())
 }
+
+// TestARetryOfALostCall: the survivor of a recovery does not know whether the lost members applied a call
+// that it has not, so the retry is refused, wherever its caller was in the old log; calls of the new log run.
+func TestARetryOfALostCall(t *testing.T) {
+	for _, after := range []int{-2, 0, 50} {
+		l := newFormedLog(t)
+		l.announce("A")
+		remembered := l.mustApplied(l.do(callOf("known", 0)))
+		since := uint64(int(l.index) + after)
+		l.recover(Recovery{Keep: []string{"A"}, SkipAhead: 1000})
+		for n, who := range []string{"known", "new"} {
+			l.state = restored(t, snapshotOf(t, l.state))
+			if n > 0 {
+				l.announce("A")
+			}
+			diff(t, expired, l.do(retryOf(who, 1, since)).GetRefusal().GetReason())
+		}
+		diff(t, remembered, l.do(retryOf("known", 0, since)))
+		first := callOf("new", 1)
+		first.Request.Since = l.index
+		l.mustApplied(l.do(first))
+		l.mustApplied(l.do(retryOf("new", 2, l.index)))
+	}
+}

@@ -21,7 +21,7 @@ type requestShare struct {
 	chunks []*requestChunk
 	// first is the position of the oldest entry, next that of the next entry.
 	first, next uint64
-	// floor is the newest log index that something forgotten of the principal was applied at.
+	// floor is the newest log index that something forgotten of the principal may have been applied at.
 	floor uint64
 	// places are where the share is in the window's orders.
 	places [shareOrders]int
@@ -96,7 +96,7 @@ func (s *requestShare) room() *requestChunk {
 func (s *requestShare) pop() (key [16]byte, hash uint64) {
 	chunk, e := s.chunks[0], s.oldest()
 	hash = hashRequest(s.id, s.first, e, chunk.result(e))
-	s.floor = e.index // Entries are in the order of the log.
+	s.floor = max(s.floor, e.index)
 	s.first++
 	if s.first == chunk.base+uint64(len(chunk.entries)) {
 		s.chunks[0] = nil

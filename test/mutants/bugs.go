@@ -74,6 +74,7 @@ var bugs = []bug{
 
 	// Request ids and sessions.
 	{name: "request-id-forgotten"},
+	{name: "index-of-another-log", others: test("fsm", "TestARetryOfALostCall")},
 	{name: "request-id-of-everybody", others: test("server/service", "TestEveryCallOwnsItsRequestID")},
 	{name: "request-fingerprint-ignored"},
 	{name: "request-expiry-ignored"},
