@@ -51,14 +51,15 @@ func (r *Restore) Run(ctx context.Context) (done Restored, err error) {
 	if err := m.merge(ctx, r.Backup.Counters); err != nil {
 		return Restored{}, err
 	}
+	m.skip = 0
+	// Before what the cluster may refuse, and behind the backup's claims, as Merger.merge says.
+	if done.Counters, err = m.Merge(ctx, r.Floors); err != nil {
+		return Restored{}, err
+	}
 	if done.Refused, err = r.importSeries(ctx); err != nil {
 		return Restored{}, err
 	}
 	if err := r.definePools(ctx); err != nil {
-		return Restored{}, err
-	}
-	m.skip = 0
-	if done.Counters, err = m.Merge(ctx, r.Floors); err != nil {
 		return Restored{}, err
 	}
 	done.Counters.LogIndex = max(done.Counters.GetLogIndex(), done.Cluster.GetLogIndex())
