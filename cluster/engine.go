@@ -55,7 +55,7 @@ type engine struct {
 	greetings     duty.Duty
 	locator       *peers.Locator
 	leaderLoss    *leader.Loss
-	elections     *raftguard.ElectionTimeout
+	timeouts      *raftguard.Timeouts
 	mainWatch     *raftguard.MainWatch
 	// serving is the server of the other members' calls.
 	serving sync.WaitGroup
@@ -93,8 +93,8 @@ func (n *Node) startEngine() (*engine, error) {
 	counted := time.Since(begin) // The start, written where terms are.
 	// It is called once Raft runs, which is after the transport.
 	refusePreVotes := func(term uint64, d time.Duration) { e.transport.EnterTerm(term, d) }
-	e.elections = raftguard.NewElectionTimeout(n.cfg.Heartbeat, refusePreVotes, n.log)
-	e.elections.Written(counted)
+	e.timeouts = raftguard.NewTimeouts(n.cfg.Heartbeat, n.cfg.lease(), refusePreVotes, n.log)
+	e.timeouts.TermWritten(counted)
 	if err := e.openTransport(); err != nil {
 		return nil, err
 	}
@@ -119,7 +119,8 @@ func (e *engine) startRaft() error {
 	})
 	committed := func() uint64 { return max(e.witness.Committed(), n.cfg.StateMachine.AppliedIndex()) }
 	store := raftguard.NewRaftStore(n.store, raftguard.RaftStoreConfig{
-		Committed: committed, Fatal: n.lifecycle.fail, Needed: e.neededEntry, Writing: e.transport.Writing, EnterTerm: e.elections.EnterTerm,
+		Committed: committed, Fatal: n.lifecycle.fail, Needed: e.neededEntry, Writing: e.transport.Writing, Wrote: e.timeouts.Wrote,
+		EnterTerm:  e.timeouts.EnterTerm,
 		Replicates: raftguard.Replicates(config.LocalID, e.witness.Running), WriteFailed: e.writeFailed,
 	})
 	e.transport.HoldAnswers(store.AwaitStable)
@@ -131,7 +132,6 @@ func (e *engine) startRaft() error {
 		return fmt.Errorf("cluster: starting raft: %w", err)
 	}
 	e.witness.Started(r)
-	e.elections.Started(r)
 	store.Started()
 	e.raft, e.configuration = r, peers.NewConfiguration(r, n.table)
 	return nil
@@ -227,8 +227,10 @@ func (e *engine) watch() {
 	e.leaderLoss = &leader.Loss{
 		Raft: e.raft, Transport: e.transport, Self: n.record.ID(), Voters: e.configuration.VotingMembers,
 		Full: n.space.Below, Slow: func() bool { return n.disk.Slow(time.Now()) }, Priority: c.LeaderPriority,
-		Ask: e.pinger.Ask, RoundTrip: roundTrip, Heartbeat: c.Heartbeat, Lease: c.lease(), Log: n.log,
+		Ask: e.pinger.Ask, RoundTrip: roundTrip, Heartbeat: c.Heartbeat, Lease: c.lease(),
+		Extra: e.timeouts.Extra, Log: n.log,
 	}
+	e.timeouts.Started(e.raft, e.leaderLoss.RoundTripTo)
 	e.mainWatch = &raftguard.MainWatch{
 		Raft: e.raft, Limit: c.StallLimit, Progress: c.StateMachine.AppliedIndex, Installing: e.transport.Installing,
 	}
@@ -240,7 +242,7 @@ func (e *engine) lead(stuck *raftguard.StuckTransfer) {
 	e.leadership = leader.NewLeadership(leader.Config{
 		Ctx: n.lifecycle.ctx, Raft: e.raft, Transport: e.transport, Configuration: e.configuration, Record: n.record, Table: n.table,
 		Registry: c.Registry, State: c.StateMachine, Store: n.store, Peers: c.Peers, Batcher: e.batcher, Gatherer: e.gatherer,
-		Pinger: e.pinger, Space: n.space, Disk: n.disk, Stuck: stuck, Now: c.Now, Heartbeat: c.Heartbeat,
+		Pinger: e.pinger, Space: n.space, Disk: n.disk, Timeouts: e.timeouts, Stuck: stuck, Now: c.Now, Heartbeat: c.Heartbeat,
 		Priority: c.LeaderPriority, PromoteAfter: c.PromoteAfter, Log: n.log,
 	})
 }
@@ -264,6 +266,7 @@ func (e *engine) startLoops() {
 		e.witness.Duty(),
 		e.greetings,
 		e.announcer.duty(),
+		e.timeouts.Duty(),
 		e.machine.SnapshotDuty(e.raft, raft.ServerID(n.record.Name()), n.cfg.SnapshotInterval),
 	)
 	always := func() bool { return true }

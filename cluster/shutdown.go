@@ -12,9 +12,6 @@ import (
 )
 
 const (
-	// transferAtStopLimit bounds a leadership transfer at shutdown: twice Raft's own limit
-	// by default.
-	transferAtStopLimit = 2 * time.Second
 	// batcherLimit bounds the wait for other nodes' groups in flight.
 	batcherLimit = time.Second
 	// raftLimit bounds the end of Raft, which waits for a write in progress.
@@ -37,8 +34,6 @@ func (n *Node) transferAtStop(ctx context.Context) {
 	if e == nil || e.raft.State() != raft.Leader || len(e.configuration.Voters()) < 2 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(transferAtStopLimit, 2*n.cfg.Heartbeat))
-	defer cancel()
 	if err := e.leadership.Transfer.ToAny(ctx); err != nil {
 		n.log.Warn("leadership was not transferred", "error", err)
 	}

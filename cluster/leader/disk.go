@@ -91,7 +91,7 @@ func (t *Transfer) leaveFullDisk() duty.Duty {
 		}
 		return func(ctx context.Context) error {
 			t.cfg.Log.Warn("this leader's disk is nearly full: transferring leadership to a voter with space", "to", to.ID)
-			return t.run(ctx, to)
+			return t.to(ctx, to)
 		}
 	}
 	return transferDuty("full disk", fullDiskTick, check)

@@ -59,6 +59,7 @@ type Config struct {
 	Pinger        *peers.Pinger
 	Space         *disk.Space
 	Disk          *disk.Writes
+	Timeouts      *raftguard.Timeouts
 	Stuck         *raftguard.StuckTransfer
 	// Now is the clock that a leader writes into entries.
 	Now       func() time.Time
@@ -124,6 +125,7 @@ func (l *Leadership) start(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	l.cfg.Stuck.Reset()
+	l.cfg.Timeouts.Leads(true)
 	l.cfg.Log.Info("this node leads", "term", l.cfg.Raft.CurrentTerm())
 	go func() {
 		defer close(done)
@@ -131,6 +133,7 @@ func (l *Leadership) start(ctx context.Context) (end func()) {
 	}()
 	return func() {
 		l.ready.Store(nil)
+		l.cfg.Timeouts.Leads(false)
 		cancel()
 		l.cfg.Transport.StopSnapshots()
 		l.cfg.Batcher.StepDown()

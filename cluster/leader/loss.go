@@ -68,7 +68,9 @@ type Loss struct {
 	// if there was none.
 	RoundTrip        func(id []byte) time.Duration
 	Heartbeat, Lease time.Duration
-	Log              *slog.Logger
+	// Extra is how much longer than on a quiet machine a leader may be silent now.
+	Extra func() time.Duration
+	Log   *slog.Logger
 
 	// gone is the contact with the newest leader that was lost and did not answer, nil if
 	// none.
@@ -146,13 +148,14 @@ func (l *Loss) silence(c transport.Contact) time.Duration {
 }
 
 // silenceLimit is how long a leader that lives may be silent: several times the longest pause
-// between two heartbeats, of which the answer to the first is a part, but at most its lease.
-// After that it soon does not lead on by itself.
+// between two heartbeats, of which the answer to the first is a part, but at most its lease, after
+// which it soon does not lead on by itself; and longer where heartbeats were late.
 func (l *Loss) silenceLimit(leader raft.ServerID) time.Duration {
-	return min(l.Lease, silentIntervals*(l.Heartbeat/heartbeatShare+l.roundTripTo(leader)))
+	return min(l.Lease, silentIntervals*(l.Heartbeat/heartbeatShare+l.RoundTripTo(leader))) + l.Extra()
 }
 
-func (l *Loss) roundTripTo(server raft.ServerID) time.Duration {
+// RoundTripTo returns about how long a member's answers to pings take; 0 if there was none.
+func (l *Loss) RoundTripTo(server raft.ServerID) time.Duration {
 	id, err := nodeid.Parse(string(server))
 	if err != nil {
 		return 0
@@ -167,7 +170,7 @@ func (l *Loss) dialFailed(c transport.Contact) bool {
 }
 
 func (l *Loss) answers(ctx context.Context, leader raft.ServerID) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, max(redialTimeout, redialRoundTrips*l.roundTripTo(leader)))
+	ctx, cancel := context.WithTimeout(ctx, max(redialTimeout, redialRoundTrips*l.RoundTripTo(leader)))
 	defer cancel()
 	return l.Transport.Answers(ctx, leader)
 }

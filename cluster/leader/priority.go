@@ -100,7 +100,7 @@ func (t *Transfer) followPriority() duty.Duty {
 		return func(ctx context.Context) error {
 			t.cfg.Log.Info("transferring leadership to a voter with a greater priority", "to", best.server.ID, "priority",
 				best.priority, "own", t.cfg.Priority)
-			return t.run(ctx, best.server)
+			return t.to(ctx, best.server)
 		}
 	}
 	return transferDuty("priority", priorityTick, check)

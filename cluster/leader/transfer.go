@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -19,7 +20,7 @@ import (
 )
 
 // transferTimeout bounds a leadership transfer: Raft gives up after its election
-// timeout, and the new leader must become known.
+// timeout, and then the new leader must become known.
 const transferTimeout = 5 * time.Second
 
 // Caller calls other nodes as the leader's business needs it: see cluster.Peers.
@@ -32,6 +33,8 @@ type Caller interface {
 type Transfer struct {
 	cfg      *Config
 	attempts transferAttempts
+	// running is held by the one transfer that runs.
+	running sync.Mutex
 	// priorityTransfers and toldIn belong to the current leadership's work. toldIn is the
 	// term in which a voter was last told to campaign because of this node's slow disk; 0
 	// once the disk is not slow.
@@ -39,7 +42,12 @@ type Transfer struct {
 	toldIn            uint64
 }
 
-var errDiskHangs = errors.New("a write to the leader's disk hangs")
+var (
+	errDiskHangs   = errors.New("a write to its disk hangs")
+	errTransfers   = errors.New("another transfer is in progress")
+	errNotElected  = errors.New("the voter that was told to campaign was not elected")
+	errNoNewLeader = errors.New("a voter was told to campaign, but no new leader is known yet")
+)
 
 // Request transfers leadership to the voter with this tag, wherever the leader is; see
 // Node.Transfer.
@@ -78,24 +86,57 @@ func (t *Transfer) TransferOwn(ctx context.Context, tag string) (string, error) 
 	if err != nil || to.ID == raft.ServerID(t.cfg.Record.Name()) {
 		return tag, err
 	}
-	if err := t.run(ctx, to); err != nil {
-		return "", outcome.NewNotApplied(outcome.NoQuorum, fmt.Errorf("transferring leadership: %w", err))
-	}
-	return t.awaitNewLeader(ctx)
+	return t.run(ctx, to)
 }
 
-// ToAny transfers leadership to the default target.
-func (t *Transfer) ToAny(ctx context.Context) error { return t.run(ctx, t.defaultTarget()) }
+// ToAny transfers leadership to the default target, as run does.
+func (t *Transfer) ToAny(ctx context.Context) error { return t.to(ctx, t.defaultTarget()) }
 
-// run transfers leadership to a server, or to Raft's choice if target is empty. It is bounded by
-// Raft's election timeout and ctx. It refuses while a write of this node hangs: the voter's last
-// answer waits for the write, and a second transfer behind the first would stay in the library
-// (hashicorp/raft issue 696). leaveSlowDisk needs no transfer.
-func (t *Transfer) run(ctx context.Context, to raft.Server) error {
+func (t *Transfer) to(ctx context.Context, to raft.Server) error {
+	_, err := t.run(ctx, to)
+	return err
+}
+
+// run transfers leadership to a server, or to Raft's choice if target is empty, and returns the tag
+// of the new leader. It is bounded by transferTimeout and ctx. The error is a refusal if this node
+// leads on, and else an *outcome.Error with Unknown.
+//
+// The library's error says neither: it gives up after the election timeout, and knows of success
+// only when this node has left its leader loop, which may take longer, because first it writes the
+// new term.
+//
+// run refuses while a write of this node hangs: the voter's last answer waits for the write, and a
+// second transfer behind the first would stay in the library (hashicorp/raft issue 696).
+// leaveSlowDisk needs no transfer.
+func (t *Transfer) run(ctx context.Context, target raft.Server) (leader string, err error) {
 	if t.cfg.Disk.Hang() {
-		return errDiskHangs
+		return "", t.leadsOn(errDiskHangs)
 	}
-	err := raftguard.Await(ctx, func() error {
+	if !t.running.TryLock() {
+		return "", t.leadsOn(errTransfers)
+	}
+	defer t.running.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
+	defer cancel()
+	term := t.cfg.Raft.CurrentTerm()
+	told, limit, err := t.attempt(ctx, target)
+	// Again if the entries on their way have turned out to take longer than was known.
+	for err != nil && !told && ctx.Err() == nil && t.cfg.Timeouts.TransferNeeds() > limit {
+		told, limit, err = t.attempt(ctx, target)
+	}
+	if err != nil && !told {
+		return "", t.leadsOn(err)
+	}
+	return t.awaitNewLeader(ctx, term)
+}
+
+// attempt has the library transfer leadership. It returns whether a voter was told to campaign, the
+// time that the library had, and its error: the leadership may move although there is one.
+func (t *Transfer) attempt(ctx context.Context, to raft.Server) (told bool, limit time.Duration, err error) {
+	limit, lower := t.cfg.Timeouts.RaiseForTransfer()
+	defer lower()
+	t.cfg.Transport.BeginTransfer()
+	err = raftguard.Await(ctx, func() error {
 		if to.ID == "" {
 			return t.cfg.Raft.LeadershipTransfer().Error()
 		}
@@ -104,7 +145,13 @@ func (t *Transfer) run(ctx context.Context, to raft.Server) error {
 	if ctx.Err() == nil {
 		t.cfg.Stuck.Saw(err) // A transfer that has ended is not stuck, even if it failed.
 	}
-	return err
+	return t.cfg.Transport.EndTransfer(), limit, err
+}
+
+// leadsOn is the error of a transfer after which this node leads as before.
+func (t *Transfer) leadsOn(why error) error {
+	return refusal(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_TRANSFERRED,
+		fmt.Sprintf("leadership was not transferred, node %s leads: %v", t.cfg.Record.Get().Tag, why))
 }
 
 func (t *Transfer) targetWithTag(ctx context.Context, tag string) (raft.Server, error) {
@@ -149,14 +196,18 @@ func (t *Transfer) checkAnswers(ctx context.Context, m *raftlogv1.Member) error 
 	return err
 }
 
-func (t *Transfer) awaitNewLeader(ctx context.Context) (string, error) {
+// awaitNewLeader waits until another leader than that of term, this node, is known.
+func (t *Transfer) awaitNewLeader(ctx context.Context, term uint64) (string, error) {
 	for ctx.Err() == nil {
 		if m, ok := t.Leader(); ok && !t.cfg.Record.IsSelf(m) {
 			return m.GetTag(), nil
 		}
 		pause.For(ctx, adminPause)
 	}
-	return "", outcome.NewUnknown(outcome.NoQuorum, errors.New("leadership was transferred, but no new leader is known yet"))
+	if t.cfg.Raft.State() == raft.Leader && t.cfg.Raft.CurrentTerm() == term {
+		return "", t.leadsOn(errNotElected)
+	}
+	return "", outcome.NewUnknown(outcome.NoQuorum, errNoNewLeader)
 }
 
 // targets returns the possible transfer targets: the other voters that answered the last

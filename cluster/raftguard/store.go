@@ -3,6 +3,7 @@ package raftguard
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -37,6 +38,8 @@ type RaftStoreConfig struct {
 	// Writing is called with the term of the newest entry before entries are written, and
 	// with 0 after.
 	Writing func(term uint64)
+	// Wrote, if set, gets the time of each write of entries. It must be quick.
+	Wrote func(took time.Duration)
 	// EnterTerm is called before a newer term is written, and the returned function afterwards.
 	EnterTerm func(term uint64) (entered func())
 	// Replicates reports whether this node leads, and each quorum has another voter: then
@@ -53,7 +56,7 @@ func NewRaftStore(s Store, cfg RaftStoreConfig) *RaftStore {
 	r := &RaftStore{Store: s, cfg: cfg, term: term}
 	last, _ := s.LastIndex() // The library reports the error.
 	r.configured.Store(last)
-	r.unstable.store, r.unstable.failed = s, cfg.WriteFailed
+	r.unstable.store, r.unstable.failed = r.write, cfg.WriteFailed
 	if bounded, ok := s.(*BoundaryStore); ok {
 		s = bounded.Store
 	}
@@ -105,5 +108,14 @@ func (s *RaftStore) StoreLogs(logs []*raft.Log) error {
 			s.configured.Store(log.Index)
 		}
 	}
-	return s.Store.StoreLogs(logs)
+	return s.write(logs)
+}
+
+func (s *RaftStore) write(logs []*raft.Log) error {
+	begin := time.Now()
+	err := s.Store.StoreLogs(logs)
+	if s.cfg.Wrote != nil {
+		s.cfg.Wrote(time.Since(begin))
+	}
+	return err
 }

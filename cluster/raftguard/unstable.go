@@ -18,7 +18,7 @@ import (
 // is on disk. Nothing else is written to the store before they are empty, except that the
 // beginning of the log is deleted.
 type unstable struct {
-	store raft.LogStore
+	store func(logs []*raft.Log) error
 	// appended, if set, is called with entries when they are readable, before store gets them.
 	appended func(logs []*raft.Log)
 	// failed is called once, with the error of a write.
@@ -57,7 +57,7 @@ func (u *unstable) append(logs []*raft.Log) error {
 // write writes what waits until nothing does, or a write fails.
 func (u *unstable) write() {
 	for batch := u.waiting(); len(batch) > 0; batch = u.waiting() {
-		err := u.store.StoreLogs(batch)
+		err := u.store(batch)
 		u.wrote(len(batch), err)
 		if err != nil {
 			u.failed(err)

@@ -32,7 +32,10 @@ type answers struct {
 	seq SendSeq
 	// newest is the newest term of any answer.
 	newest uint64
-	byID   map[raft.ServerID]*progress
+	// heard is when the newest answer came to a leader of heardTerm.
+	heardTerm uint64
+	heard     time.Time
+	byID      map[raft.ServerID]*progress
 	// changed is closed at the next answer; nil if no caller waits.
 	changed chan struct{}
 }
@@ -86,23 +89,30 @@ func (a *answers) send(id raft.ServerID, entries int) SendSeq {
 	return a.seq
 }
 
-// heard records an answer from term to the message sent, of term asked. match is the last entry
-// of an append that the node has accepted; 0 if there is none.
-func (a *answers) heard(id raft.ServerID, sent SendSeq, asked, term, match uint64) {
+// answered records an answer from term to the message sent, of term asked. match is the last entry
+// of an append that the node has accepted; 0 if there is none. It returns the time since the answer
+// before to the leader of the same term; 0 if there was none.
+func (a *answers) answered(id raft.ServerID, sent SendSeq, asked, term, match uint64) (gap time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	now := time.Now()
+	if asked == a.heardTerm {
+		gap = now.Sub(a.heard)
+	}
+	a.heardTerm, a.heard = asked, now
 	a.newest = max(a.newest, term)
 	p := a.of(id)
 	if term == asked && sent > p.sent {
 		p.term, p.sent = asked, sent
 	}
 	if match > 0 {
-		p.matchTerm, p.match, p.matched = asked, match, time.Now()
+		p.matchTerm, p.match, p.matched = asked, match, now
 	}
 	if a.changed != nil {
 		close(a.changed)
 		a.changed = nil
 	}
+	return gap
 }
 
 // clear records that a node has answered all entries, even by a refusal.
@@ -199,7 +209,7 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 			match = args.Entries[n-1].Index
 		}
 	}
-	t.answers.heard(id, sent, args.Term, resp.Term, match)
+	t.stream.cfg.AnswerHeard(id, t.answers.answered(id, sent, args.Term, resp.Term, match))
 	if match > 0 {
 		t.catchUps.Matched(id, match, args.LeaderCommitIndex)
 	}
@@ -225,7 +235,7 @@ func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, arg
 	err := t.retryOnClosedConn(func() error { return t.NetworkTransport.RequestVote(id, target, args, resp) })
 	if err == nil {
 		t.acknowledged(id, resp.Term, 0, 0)
-		t.stream.cfg.VoteAnswered(id, args.Term, time.Since(begin), resp.Granted)
+		t.stream.cfg.VoteAnswered(time.Since(begin))
 	}
 	return err
 }

@@ -30,18 +30,18 @@ func TestMajorityOfAnswers(t *testing.T) {
 		{"nobody", voters, func(*answers, SendSeq, SendSeq) {}, false, nil},
 		{"alone", voters[:1], func(*answers, SendSeq, SendSeq) {}, true, nil},
 		{"not a voter itself", voters[1:2], func(*answers, SendSeq, SendSeq) {}, false, nil},
-		{"one more", voters, func(a *answers, _, after SendSeq) { a.heard("b", after, 7, 7, 0) }, true, nil},
-		{"sent before", voters, func(a *answers, before, _ SendSeq) { a.heard("b", before, 7, 7, 0) }, false, nil},
+		{"one more", voters, func(a *answers, _, after SendSeq) { a.answered("b", after, 7, 7, 0) }, true, nil},
+		{"sent before", voters, func(a *answers, before, _ SendSeq) { a.answered("b", before, 7, 7, 0) }, false, nil},
 		{"sent before, heard last", voters, func(a *answers, before, after SendSeq) {
-			a.heard("b", after, 7, 7, 0)
-			a.heard("b", before, 7, 7, 0)
+			a.answered("b", after, 7, 7, 0)
+			a.answered("b", before, 7, 7, 0)
 		}, true, nil},
-		{"of an earlier term", voters, func(a *answers, _, after SendSeq) { a.heard("b", after, 6, 6, 0) }, false, nil},
+		{"of an earlier term", voters, func(a *answers, _, after SendSeq) { a.answered("b", after, 6, 6, 0) }, false, nil},
 		{"from a newer term", voters, func(a *answers, _, after SendSeq) {
-			a.heard("b", after, 7, 7, 0)
-			a.heard("c", after, 7, 8, 0)
+			a.answered("b", after, 7, 7, 0)
+			a.answered("c", after, 7, 8, 0)
 		}, false, ErrNewerTerm},
-		{"no voter", voters, func(a *answers, _, after SendSeq) { a.heard("d", after, 7, 7, 0) }, false, nil},
+		{"no voter", voters, func(a *answers, _, after SendSeq) { a.answered("d", after, 7, 7, 0) }, false, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestMajorityOfAnswers(t *testing.T) {
 			if got || err != nil {
 				return
 			}
-			a.heard("b", a.next(), 7, 7, 0)
+			a.answered("b", a.next(), 7, 7, 0)
 			select {
 			case <-changed:
 			default:
@@ -75,7 +75,7 @@ func TestMatchIsFresh(t *testing.T) {
 			after      time.Duration
 			term, want uint64
 		}{{0, 3, 10}, {0, 2, 0}, {0, 4, 0}, {freshMatch - 1, 3, 10}, {freshMatch, 3, 0}} {
-			tr.answers.heard("b", tr.answers.next(), 3, 3, 10)
+			tr.answers.answered("b", tr.answers.next(), 3, 3, 10)
 			time.Sleep(tt.after)
 			if got := tr.Match("b", tt.term); got != tt.want {
 				t.Errorf("in term %d the match is %d after %v, want %d", tt.term, got, tt.after, tt.want)

@@ -244,7 +244,7 @@ func TestImpostorCannotDisturb(t *testing.T) {
 		mine.put(p)
 	}
 	impostor := start(t, mine, "B", func(c *Config) { c.OnRefused = func(_ Peer, s Status) { told <- s } })
-	err := impostor.TimeoutNow(raft.ServerID(idOf("C")), "", &raft.TimeoutNowRequest{}, &raft.TimeoutNowResponse{})
+	err := impostor.NetworkTransport.TimeoutNow(raft.ServerID(idOf("C")), "", &raft.TimeoutNowRequest{}, &raft.TimeoutNowResponse{})
 	if err == nil {
 		t.Fatal("the impostor's message was taken")
 	}
@@ -278,7 +278,7 @@ func TestCloseFreesWhoeverWaits(t *testing.T) {
 	deaf, sender := start(t, b, "A", nil), start(t, b, "B", func(c *Config) { c.Timeout = time.Hour })
 	sent := make(chan error, 1)
 	go func() {
-		sent <- sender.TimeoutNow(raft.ServerID(idOf("A")), "", &raft.TimeoutNowRequest{}, &raft.TimeoutNowResponse{})
+		sent <- sender.NetworkTransport.TimeoutNow(raft.ServerID(idOf("A")), "", &raft.TimeoutNowRequest{}, &raft.TimeoutNowResponse{})
 	}()
 	eventually(t, "the connection", func() bool { return open(deaf) == 1 && open(sender) == 1 })
 	must(t, sender.Close())

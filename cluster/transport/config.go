@@ -94,9 +94,12 @@ type Config struct {
 	// Configured returns the index of the newest configuration in the log. A member that is
 	// not in that configuration is not sent it.
 	Configured func() uint64
-	// VoteAnswered is called for each answered request for a vote, with the voter, the
-	// term, the time to the answer, and whether the vote was granted.
-	VoteAnswered func(voter raft.ServerID, term uint64, took time.Duration, granted bool)
+	// VoteAnswered is called for each answered request for a vote, with the time to the answer.
+	VoteAnswered func(took time.Duration)
+	// LeaderHeard is called for each request of a leader, with the time since the one before of
+	// the same term. AnswerHeard is called for each answer to a request of this node as a leader,
+	// with the time since the answer before, of any member, in the same term. Both must be quick.
+	LeaderHeard, AnswerHeard func(from raft.ServerID, gap time.Duration)
 	// Dial overrides the Address of nodes, by tag.
 	Dial map[string]string
 

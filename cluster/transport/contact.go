@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/idnode/idnode/cluster/raftguard"
 )
 
 // Contact is this process's last contact with the newest leader other than itself.
@@ -75,16 +73,6 @@ func (t *Transport) Campaign(ctx context.Context, term uint64) {
 	case <-ctx.Done():
 	case <-t.stream.ctx.Done():
 	}
-}
-
-// SendTimeoutNow makes a voter campaign at once, as the last step of a leadership transfer
-// does (raft thesis 3.10). It does not need this node's Raft, whose main goroutine may wait
-// for the disk. It is safe at any time: the voter is elected only if its log is as
-// up-to-date as that of a majority. It returns when the voter has started, or ctx has ended.
-func (t *Transport) SendTimeoutNow(ctx context.Context, id raft.ServerID) error {
-	return raftguard.Await(ctx, func() error {
-		return t.TimeoutNow(id, Address(id), &raft.TimeoutNowRequest{RPCHeader: t.inbound.header}, &raft.TimeoutNowResponse{})
-	})
 }
 
 type campaign struct {

@@ -62,7 +62,8 @@ func listen(t testing.TB) net.Listener {
 func configOf(b *book, tag string, l net.Listener) Config {
 	return Config{
 		Listener: l, ClusterID: testCluster, LocalID: idOf(tag), Directory: b, Witness: newDisk(trusted), DialContext: DialTCP,
-		Configured: func() uint64 { return math.MaxUint64 }, VoteAnswered: func(raft.ServerID, uint64, time.Duration, bool) {},
+		Configured: func() uint64 { return math.MaxUint64 }, VoteAnswered: func(time.Duration) {},
+		LeaderHeard: func(raft.ServerID, time.Duration) {}, AnswerHeard: func(raft.ServerID, time.Duration) {},
 		OnRefused: func(Peer, Status) {},
 		Voters:    func() []raft.ServerID { return []raft.ServerID{raft.ServerID(idOf(tag))} }, Logger: discard,
 	}
@@ -168,7 +169,8 @@ func (a *authority) secured(tag string) func(*Config) {
 
 // bareInbound is an inbound without a transport, of a node that takes part in elections.
 func bareInbound(from <-chan raft.RPC) *inbound {
-	i := newInbound(&stream{cfg: Config{Witness: newDisk(witness.DiskState{})}, conns: newConns()}, from)
+	cfg := Config{Witness: newDisk(witness.DiskState{}), LeaderHeard: func(raft.ServerID, time.Duration) {}}
+	i := newInbound(&stream{cfg: cfg, conns: newConns()}, from)
 	i.gate.opened.Store(true)
 	return i
 }

@@ -119,12 +119,14 @@ func (i *inbound) inspect(rpc raft.RPC) (pass bool) {
 }
 
 func (i *inbound) leads(term uint64, id []byte) {
+	now := time.Now()
 	i.mu.Lock()
-	if term > i.leader.Term {
-		i.leader = Contact{Term: term, Leader: raft.ServerID(id)}
-	}
-	if term == i.leader.Term {
-		i.leader.Heard = time.Now()
+	switch {
+	case term > i.leader.Term:
+		i.leader = Contact{Term: term, Leader: raft.ServerID(id), Heard: now}
+	case term == i.leader.Term:
+		i.s.cfg.LeaderHeard(i.leader.Leader, now.Sub(i.leader.Heard))
+		i.leader.Heard = now
 	}
 	i.mu.Unlock()
 	if i.campaign != nil && term >= i.campaign.term {

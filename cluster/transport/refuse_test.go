@@ -235,7 +235,7 @@ func TestDialTellsWhyItWasRefused(t *testing.T) {
 			if c.want == WrongTarget {
 				target = idOf("C")
 			}
-			err := dialler.TimeoutNow(raft.ServerID(target), "", &raft.TimeoutNowRequest{}, &raft.TimeoutNowResponse{})
+			err := dialler.NetworkTransport.TimeoutNow(raft.ServerID(target), "", &raft.TimeoutNowRequest{}, &raft.TimeoutNowResponse{})
 			var refused *RefusedError
 			if !errors.As(err, &refused) || refused.Status != c.want {
 				t.Fatalf("dial: %v, want %v", err, c.want)
@@ -249,7 +249,7 @@ func TestDialTellsWhyItWasRefused(t *testing.T) {
 
 func TestUnknownPeerIsNotDialled(t *testing.T) {
 	tr := start(t, newBook(), "A", nil)
-	err := tr.TimeoutNow(raft.ServerID(idOf("Z")), "127.0.0.1:1", &raft.TimeoutNowRequest{}, &raft.TimeoutNowResponse{})
+	err := tr.NetworkTransport.TimeoutNow(raft.ServerID(idOf("Z")), "127.0.0.1:1", &raft.TimeoutNowRequest{}, &raft.TimeoutNowResponse{})
 	if !errors.Is(err, ErrUnknownPeer) {
 		t.Errorf("%v", err)
 	}

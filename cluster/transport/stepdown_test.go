@@ -29,7 +29,7 @@ func TestOthersThatCouldElectALeader(t *testing.T) {
 		tr := &Transport{answers: newAnswers()}
 		since := tr.SendSeq()
 		for _, id := range strings.Split(tt.answer, "") {
-			tr.answers.heard(raft.ServerID(id), tr.answers.next(), 7, 7, 0)
+			tr.answers.answered(raft.ServerID(id), tr.answers.next(), 7, 7, 0)
 		}
 		var voters []raft.ServerID
 		for _, id := range strings.Split(tt.voters, "") {

@@ -21,6 +21,7 @@ type Transport struct {
 	// installer sends snapshots.
 	installer *raft.NetworkTransport
 	catchUps  *raftguard.CatchUps
+	transfer  transfer
 	// stable waits for this node's own disk: see HoldAnswers. It may be nil.
 	stable func(ctx context.Context, index uint64) error
 }

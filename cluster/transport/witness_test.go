@@ -151,7 +151,8 @@ func TestNoVoteBeforeAMajorityHasAcceptedTheProcess(t *testing.T) {
 			&raft.RequestPreVoteResponse{}); err == nil {
 			votes++
 		}
-		if err := a.TimeoutNow(target, Address(target), &raft.TimeoutNowRequest{RPCHeader: header}, &raft.TimeoutNowResponse{}); err == nil {
+		request := &raft.TimeoutNowRequest{RPCHeader: header}
+		if err := a.NetworkTransport.TimeoutNow(target, Address(target), request, &raft.TimeoutNowResponse{}); err == nil {
 			votes++
 		}
 		return votes

@@ -84,6 +84,7 @@ const (
 	ReasonLastVoter         = "LAST_VOTER"
 	ReasonLosesQuorum       = "LOSES_QUORUM"
 	ReasonMemberUnreachable = "MEMBER_UNREACHABLE"
+	ReasonNotTransferred    = "NOT_TRANSFERRED"
 	ReasonNotFormed         = "NOT_FORMED"
 	ReasonOtherCluster      = "OTHER_CLUSTER"
 	ReasonFormatUnsupported = "FORMAT_UNSUPPORTED"

@@ -129,6 +129,7 @@ var refusalKinds = map[raftlogv1.RefusalReason]refusalKind{
 	raftlogv1.RefusalReason_REFUSAL_REASON_SET_BACK:           {DataLoss, ReasonCorrupt},
 	raftlogv1.RefusalReason_REFUSAL_REASON_LOSES_QUORUM:       {FailedPrecondition, ReasonLosesQuorum},
 	raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_UNREACHABLE: {FailedPrecondition, ReasonMemberUnreachable},
+	raftlogv1.RefusalReason_REFUSAL_REASON_NOT_TRANSFERRED:    {FailedPrecondition, ReasonNotTransferred},
 
 	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID:         {InvalidArgument, ReasonInvalidSeries},
 	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_NOT_FOUND:       {NotFound, ReasonSeriesNotFound},

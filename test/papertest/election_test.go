@@ -311,6 +311,7 @@ func TestATransferGoesToAnUpToDateServer(t *testing.T) {
 		p.Others["B"].answer(voteOnly)
 		p.Raft.Apply([]byte("x"), 0)
 		id := ID("B")
+		p.Self.BeginTransfer()
 		transferred := p.Raft.LeadershipTransferToServer(id, raft.ServerAddress(id))
 		synctest.Wait()
 		if got := Received[*raft.TimeoutNowRequest](p, "B"); len(got) > 0 {

@@ -136,11 +136,11 @@ func (p *Node) start() {
 	bounded, err := raftguard.NewBoundaryStore(p.Disk)
 	p.Must(err)
 	fatal := func(err error) { p.T.Error(err) }
-	elections := raftguard.NewElectionTimeout(time.Second, p.Self.EnterTerm, slog.New(slog.DiscardHandler))
+	timeouts := raftguard.NewTimeouts(time.Second, time.Second, p.Self.EnterTerm, slog.New(slog.DiscardHandler))
 	var running atomic.Pointer[raft.Raft]
 	store := raftguard.NewRaftStore(bounded, raftguard.RaftStoreConfig{
 		Committed: p.machine.last, Fatal: fatal, Needed: func() uint64 { return min(bounded.Boundary(), p.Self.Needed()) },
-		Writing: p.Self.Writing, EnterTerm: elections.EnterTerm, Replicates: raftguard.Replicates(c.LocalID, running.Load), WriteFailed: fatal,
+		Writing: p.Self.Writing, EnterTerm: timeouts.EnterTerm, Replicates: raftguard.Replicates(c.LocalID, running.Load), WriteFailed: fatal,
 	})
 	p.Self.HoldAnswers(store.AwaitStable)
 	p.library.RaftStore = store
@@ -180,8 +180,9 @@ func (p *Node) listen(tag string) *transport.Transport {
 		Listener: p.Network.Listen(tag), ClusterID: []byte("0123456789abcdef"), LocalID: string(ID(tag)), Directory: directory{},
 		Witness:    knownDisk{witness.New(nil), time.Now()},
 		Voters:     func() []raft.ServerID { return []raft.ServerID{ID(tag)} },
-		Configured: func() uint64 { return math.MaxUint64 }, VoteAnswered: func(raft.ServerID, uint64, time.Duration, bool) {},
-		OnRefused: func(transport.Peer, transport.Status) {},
+		Configured: func() uint64 { return math.MaxUint64 }, VoteAnswered: func(time.Duration) {},
+		LeaderHeard: func(raft.ServerID, time.Duration) {}, AnswerHeard: func(raft.ServerID, time.Duration) {},
+		OnRefused:   func(transport.Peer, transport.Status) {},
 		DialContext: p.Network.dial, Logger: slog.New(slog.DiscardHandler),
 	})
 }
@@ -229,7 +230,7 @@ func (p *Node) install(from string, term, last, lastTerm uint64, voters ...strin
 func (p *Node) timeoutNow(from string) {
 	p.T.Helper()
 	var resp raft.TimeoutNowResponse
-	p.Must(p.Others[from].TimeoutNow(ID("A"), "", &raft.TimeoutNowRequest{RPCHeader: Header(from)}, &resp))
+	p.Must(p.Others[from].NetworkTransport.TimeoutNow(ID("A"), "", &raft.TimeoutNowRequest{RPCHeader: Header(from)}, &resp))
 }
 
 // log returns the terms in A's log, from its first entry.

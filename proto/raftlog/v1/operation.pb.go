@@ -116,6 +116,8 @@ const (
 	RefusalReason_REFUSAL_REASON_LOSES_QUORUM RefusalReason = 100
 	// The leader's own: the member that was to lead does not answer it.
 	RefusalReason_REFUSAL_REASON_MEMBER_UNREACHABLE RefusalReason = 101
+	// The leader's own: it was not replaced by a transfer, and the detail says who leads.
+	RefusalReason_REFUSAL_REASON_NOT_TRANSFERRED RefusalReason = 102
 )
 
 // Enum value maps for RefusalReason.
@@ -166,6 +168,7 @@ var (
 		43:  "REFUSAL_REASON_POOL_INVALID",
 		100: "REFUSAL_REASON_LOSES_QUORUM",
 		101: "REFUSAL_REASON_MEMBER_UNREACHABLE",
+		102: "REFUSAL_REASON_NOT_TRANSFERRED",
 	}
 	RefusalReason_value = map[string]int32{
 		"REFUSAL_REASON_UNSPECIFIED":            0,
@@ -213,6 +216,7 @@ var (
 		"REFUSAL_REASON_POOL_INVALID":           43,
 		"REFUSAL_REASON_LOSES_QUORUM":           100,
 		"REFUSAL_REASON_MEMBER_UNREACHABLE":     101,
+		"REFUSAL_REASON_NOT_TRANSFERRED":        102,
 	}
 )
 
@@ -4240,7 +4244,7 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\aceiling\x18\x02 \x01(\x04R\aceiling\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\x04R\x04last\x12\x14\n" +
-	"\x05floor\x18\x04 \x01(\x04R\x05floor*\xb2\f\n" +
+	"\x05floor\x18\x04 \x01(\x04R\x05floor*\xd6\f\n" +
 	"\rRefusalReason\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16REFUSAL_REASON_INVALID\x10\x01\x12\x18\n" +
@@ -4287,7 +4291,8 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x19REFUSAL_REASON_CLOCK_SKEW\x10*\x12\x1f\n" +
 	"\x1bREFUSAL_REASON_POOL_INVALID\x10+\x12\x1f\n" +
 	"\x1bREFUSAL_REASON_LOSES_QUORUM\x10d\x12%\n" +
-	"!REFUSAL_REASON_MEMBER_UNREACHABLE\x10eB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
+	"!REFUSAL_REASON_MEMBER_UNREACHABLE\x10e\x12\"\n" +
+	"\x1eREFUSAL_REASON_NOT_TRANSFERRED\x10fB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
 
 var (
 	file_raftlog_v1_operation_proto_rawDescOnce sync.Once
