@@ -76,7 +76,6 @@ var sizes = map[string]sized{
 // sizedRequest is a call with a request id, of a caller without a name or another one.
 func sizedRequest(i int, principal string) []byte {
 	k := key(i, 0x9e3779b97f4a7c15)
-	k.Since = 1 << 30
 	o := keyed(opNext("collections/0000000", 1), k)
 	o.Principal = &principal
 	return encodeOperation(o)

@@ -31,7 +31,8 @@ func TestPoolsAreRestored(t *testing.T) {
 		}
 		if req, ok := m.(*idnodev1.DefinePoolRequest); ok {
 			l := req.GetLayout()
-			if !floor || req.GetDatabase() != "shop" || req.GetName() != "orders" || !req.GetForgetLeases() || req.GetWindow().AsDuration() != time.Minute ||
+			if !floor || req.GetDatabase() != "shop" || req.GetName() != "orders" || !req.GetForgetLeases() ||
+				req.GetWindow().AsDuration() != time.Minute ||
 				l.GetEpoch().AsTime().UnixMilli() != 1 || l.GetUnit().AsDuration() != 10*time.Millisecond || l.GetSequenceBits() != 8 {
 				t.Errorf("%v", req)
 			}
