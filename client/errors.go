@@ -42,7 +42,8 @@ func (k *kind) Error() string { return k.text }
 
 // The errors of calls, for errors.Is.
 var (
-	// ErrNoQuorum: the cluster has no leader, or no majority. Nothing happened.
+	// ErrNoQuorum: the cluster has no leader, or no majority, or the leader does not answer the node
+	// (the reason LEADER_UNREACHABLE). Nothing happened.
 	ErrNoQuorum error = &kind{reason: "NO_QUORUM", text: "the cluster has no quorum"}
 	// ErrNoEndpoint: no node could be reached. Nothing happened. It is not the error of a call
 	// whose context ended before it was sent: errors.Is with context.Canceled, or
@@ -142,7 +143,7 @@ func (e *Error) Is(target error) bool {
 	case k.reason == reasonUnknown:
 		return e.Unknown || e.Reason == reasonUnknown
 	case k.reason != "":
-		return e.Reason == k.reason
+		return e.Reason == k.reason || k == ErrNoQuorum && e.Reason == "LEADER_UNREACHABLE"
 	default:
 		return e.Code == k.code
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,8 @@ type announcer struct {
 	record  *member.NodeRecord
 	log     *slog.Logger
 	propose func(ctx context.Context, operation []byte) ([]byte, error)
+	// unanswered reports that the leader answers no group: an announcement finds out when it does.
+	unanswered func() bool
 	// turn allows one announcement at a time.
 	turn disklock.Mutex
 	// turn guards the rest. fresh is a session that is not used yet, or 0. pending is an
@@ -79,7 +82,7 @@ func (a *announcer) Open(ctx context.Context) (session uint64, origin []byte, er
 // may come as long as the node is not ready.
 func (a *announcer) duty() duty.Duty {
 	check := func(time.Time) duty.Task {
-		if a.outage.Load() == nil {
+		if !a.isDue() {
 			return nil
 		}
 		return a.endOutage
@@ -87,13 +90,15 @@ func (a *announcer) duty() duty.Duty {
 	return duty.Duty{Name: "announcement", Every: announcePause, Check: check, Failed: "not announced yet", Level: slog.LevelDebug}
 }
 
+func (a *announcer) isDue() bool { return a.outage.Load() != nil || a.unanswered() }
+
 // endOutage makes an announcement, unless Open has made it.
 func (a *announcer) endOutage(ctx context.Context) error {
 	if err := a.turn.LockContext(ctx); err != nil {
 		return err
 	}
 	defer a.turn.Unlock()
-	if a.outage.Load() == nil {
+	if !a.isDue() {
 		return nil
 	}
 	return a.announce(ctx)
@@ -136,14 +141,14 @@ func (a *announcer) served() error {
 
 var errNotAnnounced = errors.New("the log has not taken this node's announcement")
 
-// LogServed returns why the log does not serve this node, or nil: its announcements are not
-// taken, so what needs the log is refused.
+// LogServed returns why the log does not serve this node, or nil: no leader answers it, or takes its
+// announcements, so what needs the log is refused.
 func (n *Node) LogServed() error {
 	e, err := n.engine()
 	if err != nil {
 		return err
 	}
-	return e.announcer.served()
+	return cmp.Or(e.path.err(), e.announcer.served())
 }
 
 func (a *announcer) commit(ctx context.Context) error {

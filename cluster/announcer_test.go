@@ -37,17 +37,21 @@ func TestAnAnnouncementThatTheLogDoesNotTake(t *testing.T) {
 		told := new(logbuffer.Buffer)
 		tooLarge := errors.New("too large to send")
 		var failure atomic.Pointer[error]
+		var unanswered atomic.Bool
+		proposed := atomic.Int32{}
 		failure.Store(&tooLarge)
 		a := newAnnouncer(&announcer{
 			cfg:    Config{StateMachine: applied{}, OnAnnounce: func(*raftlogv1.MemberResult) {}},
 			record: member.NewNodeRecord(&member.Record{Tag: "A", TagConfirmed: true}, member.NodeRecordConfig{}),
 			log:    slog.New(slog.NewTextHandler(told, nil)),
 			propose: func(context.Context, []byte) ([]byte, error) {
+				proposed.Add(1)
 				if err := failure.Load(); err != nil {
 					return nil, *err
 				}
 				return answer, nil
 			},
+			unanswered: unanswered.Load,
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer synctest.Wait()
@@ -79,5 +83,12 @@ func TestAnAnnouncementThatTheLogDoesNotTake(t *testing.T) {
 		failure.Store(nil)
 		time.Sleep(announcePause)
 		want(true, 4, "a session again, without a caller")
+		before := proposed.Load()
+		time.Sleep(time.Minute)
+		unanswered.Store(true)
+		time.Sleep(2 * announcePause)
+		if asked := proposed.Load() - before; asked == 0 || asked > 3 {
+			t.Errorf("%d announcements to a leader that answers no group, want one in each pause, and none before", asked)
+		}
 	})
 }

@@ -50,6 +50,7 @@ type engine struct {
 	pinger        *peers.Pinger
 	leadership    *leader.Leadership
 	hint          peers.Hint
+	path          leaderPath
 	quorumWatch   *quorumWatch
 	memberWatch   *peers.Watch
 	greetings     duty.Duty
@@ -197,7 +198,7 @@ func (e *engine) startCommit(stuck *raftguard.StuckTransfer) {
 	e.sender = &sender{e, n.record.Name()}
 	e.announcer = newAnnouncer(&announcer{
 		cfg: c, record: n.record, log: n.log,
-		starts: e.witness.Starts(), process: e.transport.Process(),
+		starts: e.witness.Starts(), process: e.transport.Process(), unanswered: e.path.unanswered,
 	})
 	e.gatherer = commit.New(commit.Config{
 		Sender: e.sender, Opener: e.announcer, Logger: c.Logger,
@@ -220,6 +221,8 @@ func (e *engine) watch() {
 		Log: n.log,
 	}
 	e.pinger = peers.NewPinger(others)
+	e.path.hint, e.path.table, e.path.silence = &e.hint, n.table, e.pinger.Silence
+	e.path.self, e.path.wait = n.record.Name(), c.LeaderWait*7/8
 	e.memberWatch = peers.NewWatch(others)
 	e.locator = peers.NewLocator(others, e.pinger)
 	e.greetings = peers.GreetDuty(others, c.trustWait(), n.lifecycle.run)

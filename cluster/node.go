@@ -137,6 +137,9 @@ func (n *Node) callersEngine() (*engine, error) {
 	if err := n.clusterCheck.Err(); err != nil {
 		return nil, outcome.NewNotApplied(outcome.Starting, err)
 	}
+	if err := e.path.refusal(); err != nil {
+		return nil, err
+	}
 	return e, nil
 }
 
@@ -147,7 +150,8 @@ func (n *Node) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.gatherer.Propose(ctx, operation)
+	result, err := e.gatherer.Propose(ctx, operation)
+	return result, e.path.explain(err)
 }
 
 // ProposeAll commits several operations at the same time and returns, in their order, the
@@ -161,7 +165,11 @@ func (n *Node) ProposeAll(ctx context.Context, operations [][]byte) (results [][
 		}
 		return make([][]byte, len(operations)), errs
 	}
-	return e.gatherer.ProposeAll(ctx, operations)
+	results, errs = e.gatherer.ProposeAll(ctx, operations)
+	for i, err := range errs {
+		errs[i] = e.path.explain(err)
+	}
+	return results, errs
 }
 
 // RemoveMember removes the member with this tag for good and returns the log index of that. If
@@ -171,14 +179,20 @@ func (n *Node) ProposeAll(ctx context.Context, operations [][]byte) (results [][
 // principal is the caller's name; nil if there are no roles. Errors are *outcome.Error or
 // carry the refusal in a method Refused.
 func (n *Node) RemoveMember(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
-	return onEngine(n, func(e *engine) (uint64, error) { return e.leadership.Membership.Remove(ctx, tag, force, principal) })
+	return onEngine(n, func(e *engine) (uint64, error) {
+		index, err := e.leadership.Membership.Remove(ctx, tag, force, principal)
+		return index, e.path.explain(err)
+	})
 }
 
 // Transfer transfers leadership to the voter with this tag, or to Raft's choice if tag is
 // empty, and returns the tag of the leader afterwards. Errors are *outcome.Error or
 // *op.RefusedError.
 func (n *Node) Transfer(ctx context.Context, tag string) (string, error) {
-	return onEngine(n, func(e *engine) (string, error) { return e.leadership.Transfer.Request(ctx, tag) })
+	return onEngine(n, func(e *engine) (string, error) {
+		leader, err := e.leadership.Transfer.Request(ctx, tag)
+		return leader, e.path.explain(err)
+	})
 }
 
 // HasQuorum reports whether a quorum is in reach, as far as this node knows. It notices a

@@ -6,6 +6,7 @@ import (
 
 	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/peers"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -57,7 +58,6 @@ func (p *PeerSide) HandlePing(_ context.Context, caller []byte, req *peerv1.Ping
 	reply := p.node.condition()
 	if e, err := p.node.engine(); err == nil {
 		if ok && !m.GetRemoved() {
-			e.pinger.WasPinged()
 			e.pinger.TakeState(string(caller), apply.StateAt{Index: req.GetStateIndex(), Hash: req.GetStateHash()})
 		}
 		// Only a state after an applied entry is sent: see apply.States.
@@ -68,6 +68,10 @@ func (p *PeerSide) HandlePing(_ context.Context, caller []byte, req *peerv1.Ping
 		reply.LeaderContact = e.leaderLoss.Contact()
 		if leader, ok := e.leadership.Transfer.Leader(); ok {
 			reply.Leader = leader.GetId()
+		}
+		reply.OutOfReach = e.pinger.OutOfReach()
+		if leader := e.path.silent(); leader != nil && !peers.Misses(reply, leader.GetId()) {
+			reply.OutOfReach = append(reply.OutOfReach, leader.GetId())
 		}
 	}
 	return reply, nil

@@ -46,7 +46,9 @@ func (w *quorumWatch) look(ctx context.Context) {
 	}
 	leader, name := string(id), w.node.record.Name()
 	w.leaders.observe(leader)
-	w.gatherer.SetLeader(w.hint.Choose(time.Now(), leader, name))
+	chosen, now := w.hint.Choose(time.Now(), leader, name), time.Now()
+	w.gatherer.SetLeader(chosen)
+	w.path.look(now, chosen)
 	self, voters := string(w.node.record.ID()), w.configuration.Voters()
 	present, changed := w.monitor.Look(ctx, voters, leader != "" && leader != name)
 	if present {

@@ -14,7 +14,7 @@ func (n *Node) Linearize(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.reads.Linearize(ctx)
+	return e.path.explain(e.reads.Linearize(ctx))
 }
 
 // leaderReads is Raft as package readindex asks it on the leader.

@@ -40,6 +40,8 @@ type Status struct {
 	LeaderTag string
 	Term      uint64
 	HasQuorum bool
+	// Unserved is LogServed's error while a quorum is in reach; nil if the log serves this node.
+	Unserved error
 	// LastContact is when a follower last heard from the leader; now for a
 	// leader; zero if never.
 	LastContact time.Time
@@ -64,6 +66,9 @@ func (n *Node) Status() Status {
 	e := n.up.Load()
 	if e == nil {
 		return s
+	}
+	if s.HasQuorum {
+		s.Unserved = n.LogServed()
 	}
 	if leader, ok := e.leadership.Transfer.Leader(); ok {
 		s.LeaderTag = leader.GetTag()

@@ -48,7 +48,7 @@ class ClosedError extends IdnodeError {}
 class AbortError extends IdnodeError {}
 
 const BY_REASON = {
-  OUTCOME_UNKNOWN: OutcomeUnknownError, NO_QUORUM: NoQuorumError, NO_ENDPOINT: NoEndpointError,
+  OUTCOME_UNKNOWN: OutcomeUnknownError, NO_QUORUM: NoQuorumError, LEADER_UNREACHABLE: NoQuorumError, NO_ENDPOINT: NoEndpointError,
   OTHER_CLUSTER: OtherClusterError,
   OVERLOADED: OverloadedError, STORAGE_FULL: StorageFullError, QUOTA: QuotaError, RATE_LIMITED: RateLimitedError,
   COUNTER_EXHAUSTED: ExhaustedError, CONCURRENCY: ConcurrencyError, ID_CLAIMED: IdClaimedError,

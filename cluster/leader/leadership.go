@@ -166,6 +166,7 @@ func (l *Leadership) duties() *duty.Loop {
 		l.leaveStuckCommit(),
 		l.Transfer.leaveSlowDisk(),
 		l.Transfer.leaveFullDisk(),
+		l.Transfer.leaveUnreached(),
 		l.Transfer.followPriority(),
 		l.recoverySnapshot(),
 		l.reconciler().duty(),

@@ -18,8 +18,8 @@ type transferTarget struct {
 	applied, behind uint64
 	// priority is its own; with 0 it leads only if no other voter can.
 	priority uint32
-	// full and slow are of its disk.
-	full, slow bool
+	// full and slow are of its disk; lonely means that it is in touch with too few voters to lead.
+	full, slow, lonely bool
 	// attempted orders the newest transfer attempts to each voter; 0 is never.
 	attempted uint64
 }
@@ -48,7 +48,7 @@ func (o *transferAttempts) newestTo(id raft.ServerID) uint64 {
 	return o.newest[id]
 }
 
-func (c transferTarget) fit() bool { return !c.full && !c.slow && c.behind <= nearEnough }
+func (c transferTarget) fit() bool { return !c.full && !c.slow && !c.lonely && c.behind <= nearEnough }
 
 // preferredTo orders transfer targets: a priority above 0, then the older attempt, then the
 // greater priority, then the higher applied index. Without the rule about attempts, a voter
@@ -65,11 +65,11 @@ func (c transferTarget) preferredTo(d transferTarget) bool {
 	return c.applied > d.applied
 }
 
-// bestTarget returns the preferred fit target. differ means that the voters differ in disk or
+// bestTarget returns the preferred fit target. differ means that the voters differ in disk, links or
 // priority, of which Raft knows nothing, so that Raft must not choose.
 func bestTarget(all []transferTarget) (best transferTarget, found, differ bool) {
 	for _, c := range all {
-		differ = differ || c.full || c.slow || c.priority != all[0].priority
+		differ = differ || c.full || c.slow || c.lonely || c.priority != all[0].priority
 		if c.fit() && (!found || c.preferredTo(best)) {
 			best, found = c, true
 		}

@@ -19,6 +19,10 @@ func TestFittest(t *testing.T) {
 		c.slow = true
 		return c
 	}
+	lonely := func(c transferTarget) transferTarget {
+		c.lonely = true
+		return c
+	}
 	offered := func(c transferTarget, at uint64) transferTarget {
 		c.attempted = at
 		return c
@@ -43,6 +47,7 @@ func TestFittest(t *testing.T) {
 			"c", true,
 		},
 		{"all slow", []transferTarget{slow(of("a", commit, false)), slow(of("b", commit, false))}, "", true},
+		{"the furthest of those in touch with a majority", []transferTarget{of("a", commit-9, false), lonely(of("b", commit, false))}, "a", true},
 		{"one full, one slow", []transferTarget{of("a", commit, true), slow(of("b", commit, false))}, "", true},
 		{"the greatest priority", []transferTarget{of("a", commit, false), with(of("b", commit-8, false), 2), of("c", commit, false)}, "b", true},
 		{"the greatest priority is far behind", []transferTarget{of("a", commit, false), with(of("b", 1, false), 2)}, "a", true},

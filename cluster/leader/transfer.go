@@ -182,6 +182,8 @@ func (t *Transfer) unfit(m *raftlogv1.Member) string {
 		return "the disk of member " + m.GetTag() + " is nearly full"
 	case reply.GetStorageSlow() && !t.cfg.Disk.Slow(time.Now()):
 		return "the disk of member " + m.GetTag() + " is slow"
+	case reply != nil && t.links().lonely(string(m.GetId())):
+		return "member " + m.GetTag() + " and most of the voters do not answer each other"
 	case reply != nil && reply.GetLeaderPriority() == 0 && t.cfg.Priority > 0:
 		return "member " + m.GetTag() + " has leader-priority 0"
 	}
@@ -215,6 +217,7 @@ func (t *Transfer) awaitNewLeader(ctx context.Context, term uint64) (string, err
 // the last ping, too.
 func (t *Transfer) targets() []transferTarget {
 	var all []transferTarget
+	links := t.links()
 	for _, s := range t.cfg.Configuration.Servers() {
 		m, known := t.cfg.Table.ByServerID(string(s.ID))
 		if !known || s.Suffrage != raft.Voter || t.cfg.Record.IsSelf(m) {
@@ -225,7 +228,8 @@ func (t *Transfer) targets() []transferTarget {
 			reply := c.Reply
 			all = append(all, transferTarget{
 				server: s, applied: reply.GetAppliedIndex(), behind: c.Lag, priority: reply.GetLeaderPriority(),
-				full: reply.GetStorageFull(), slow: reply.GetStorageSlow(), attempted: t.attempts.newestTo(s.ID),
+				full: reply.GetStorageFull(), slow: reply.GetStorageSlow(), lonely: links.lonely(string(m.GetId())),
+				attempted: t.attempts.newestTo(s.ID),
 			})
 		}
 	}

@@ -66,23 +66,24 @@ func (h *Hint) Choose(now time.Time, own, self string) string {
 func (h *Hint) ask(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.leaderless(now) || now.Sub(h.asked) < hintAfter {
+	if h.without.IsZero() || now.Sub(h.without) < hintAfter || now.Sub(h.asked) < hintAfter {
 		return false
 	}
 	h.asked = now
 	return true
 }
 
-func (h *Hint) lost(now time.Time) bool {
+// Without returns for how long Raft here has known no leader; 0 if it knows one.
+func (h *Hint) Without(now time.Time) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.leaderless(now)
+	if h.without.IsZero() {
+		return 0
+	}
+	return now.Sub(h.without)
 }
 
-// leaderless is lost for a caller that holds the lock.
-func (h *Hint) leaderless(now time.Time) bool {
-	return !h.without.IsZero() && now.Sub(h.without) >= hintAfter
-}
+func (h *Hint) lost(now time.Time) bool { return h.Without(now) >= hintAfter }
 
 // found records a leader as another node's table has it. The cluster has agreed on that. A
 // member's own word for its address could be that of a copy of its data directory.

@@ -1,9 +1,12 @@
 package peers
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,9 +41,9 @@ type Pinger struct {
 	mu sync.Mutex
 	// contacts are by raw Raft id.
 	contacts map[string]Contact
-	// began is when the node began; pinged is that, or when a member last pinged it.
-	began, pinged time.Time
-	divergence    *apply.Divergence
+	// began is when the node began.
+	began      time.Time
+	divergence *apply.Divergence
 	// newest is the newest round; nil before the first has ended.
 	newest atomic.Pointer[Round]
 }
@@ -181,32 +184,52 @@ func (p *Pinger) quorumFull() bool {
 	return full > len(voters)/2
 }
 
-// unreachedAfter is for how long no member must have pinged a node that is out of their reach.
-const unreachedAfter = 10 * PingEvery
+// SilentAfter is for how long a member must not have answered pings to be out of reach: at least
+// two of them.
+const SilentAfter = 3 * PingEvery
 
-// WasPinged records that a member has pinged this node.
-func (p *Pinger) WasPinged() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.pinged = time.Now()
+// Silence returns for how long a member has not answered pings; 0 if it answers.
+func (p *Pinger) Silence(id []byte) time.Duration {
+	since := p.Contact(id).SilentSince
+	if since.IsZero() {
+		return 0
+	}
+	return time.Since(since)
 }
 
-// Unreached warns of a Raft address that is announced and wrong, or closed to the others: members
-// that ping all others, as those that run Raft do, answer this node and do not ping it.
+// OutOfReach returns the raw Raft ids of the voters that do not answer this node.
+func (p *Pinger) OutOfReach() [][]byte {
+	var ids [][]byte
+	for _, id := range p.cfg.Configuration.Voters() {
+		if p.Silence([]byte(id)) >= SilentAfter {
+			ids = append(ids, []byte(id))
+		}
+	}
+	return ids
+}
+
+// Unreached warns of an address that is announced and wrong, or closed to others: members that answer
+// this node say that it does not answer them.
 func (p *Pinger) Unreached() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Since(p.pinged) < unreachedAfter {
-		return nil
-	}
-	for _, c := range p.contacts {
-		if c.Reply.GetProcess() != 0 {
-			return []string{fmt.Sprintf("no member reaches this node at %s, the Raft address that it announces, though members answer it: that "+
-				"address is another's, or closed to them",
-				p.cfg.Record.Member().GetRaftAddress())}
+	var tags []string
+	for id, c := range p.contacts {
+		if Misses(c.Reply, p.cfg.Record.ID()) {
+			tags = append(tags, p.tag(id))
 		}
 	}
-	return nil
+	if len(tags) == 0 {
+		return nil
+	}
+	slices.Sort(tags)
+	return []string{fmt.Sprintf("this node does not answer %s at %s, which it announces, though they answer it: that address is "+
+		"another's, or closed to them", strings.Join(tags, ", "), p.cfg.Record.Member().GetRaftAddress())}
+}
+
+// Misses reports whether a member says that another does not answer it.
+func Misses(reply *peerv1.PingResponse, id []byte) bool {
+	return slices.ContainsFunc(reply.GetOutOfReach(), func(missed []byte) bool { return bytes.Equal(missed, id) })
 }
 
 var errNoMember = errors.New("the table of members does not have this voter")

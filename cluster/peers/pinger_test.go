@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/internal/nodeid"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -31,30 +33,20 @@ func TestALateAnswerMakesNoWayLonger(t *testing.T) {
 	})
 }
 
-// TestANodeThatNoMemberReachesSaysSo: its own pings are answered, so nothing else is wrong.
-func TestANodeThatNoMemberReachesSaysSo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		own := member.NewNodeRecord(&member.Record{}, member.NodeRecordConfig{Advertise: member.Addresses{Raft: "a:1"}})
-		pinger := NewPinger(Config{Record: own})
-		want := func(warned bool, when string) {
-			t.Helper()
-			if got := pinger.Unreached(); (len(got) > 0) != warned {
-				t.Errorf("%s: %q", when, got)
-			}
+// TestANodeThatDoesNotAnswerOthersSaysSo: its own pings are answered, so it learns from the answers.
+func TestANodeThatDoesNotAnswerOthersSaysSo(t *testing.T) {
+	own := member.NewNodeRecord(&member.Record{ID: nodeid.ID{1}}, member.NodeRecordConfig{Advertise: member.Addresses{Raft: "a:1"}})
+	b := &raftlogv1.Member{Id: []byte("B"), Tag: "B"}
+	pinger := NewPinger(Config{Record: own, Table: NewTable(func() []*raftlogv1.Member { return []*raftlogv1.Member{b} }, own)})
+	for _, tt := range []struct {
+		outOfReach [][]byte
+		warned     bool
+	}{{nil, false}, {[][]byte{[]byte("C")}, false}, {[][]byte{[]byte("C"), own.ID()}, true}} {
+		pinger.contacts["B"] = Contact{Reply: &peerv1.PingResponse{OutOfReach: tt.outOfReach}}
+		if got := strings.Join(pinger.Unreached(), ""); strings.Contains(got, " B at a:1") != tt.warned || tt.warned != (got != "") {
+			t.Errorf("B says that %q do not answer: %q", tt.outOfReach, got)
 		}
-		time.Sleep(unreachedAfter)
-		want(false, "nobody answers")
-		reply := &peerv1.PingResponse{}
-		pinger.contacts["B"] = Contact{Reply: reply}
-		want(false, "one answers that does not run Raft, and pings nobody")
-		reply.Process = 1
-		want(true, "one answers that pings all")
-		pinger.WasPinged()
-		time.Sleep(unreachedAfter - 1)
-		want(false, "it has been reached")
-		time.Sleep(time.Nanosecond)
-		want(true, "and no more")
-	})
+	}
 }
 
 // TestPingsComeSoonAfterAStart: while a member is silent, and not for longer than a start

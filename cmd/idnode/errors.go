@@ -210,6 +210,7 @@ func isNoGRPC(err error) bool {
 // hints say what to do about the reasons where that is not plain.
 var hints = map[string]string{
 	"NO_QUORUM":          "try another --endpoint, or see 'idnode cluster status'",
+	"LEADER_UNREACHABLE": "try another --endpoint, or see 'idnode cluster status'",
 	"STARTING":           "try again in a moment, or another --endpoint",
 	reasonOtherCluster:   "take the other endpoint out; after 'idnode recover' --cluster-id, IDNODE_CLUSTER_ID and contexts need the new id",
 	"STOPPING":           "try another --endpoint",

@@ -70,6 +70,8 @@ const (
 	SessionLost
 	// Invalid means the operation or its group is malformed: no leader takes it.
 	Invalid
+	// LeaderUnreachable means that there is a leader, and it does not answer this node.
+	LeaderUnreachable
 )
 
 var reasonNames = [...]string{
@@ -86,6 +88,8 @@ var reasonNames = [...]string{
 	Storage:        "storage error",
 	SessionLost:    "session lost",
 	Invalid:        "invalid",
+
+	LeaderUnreachable: "leader unreachable",
 }
 
 // String returns the reason in words.

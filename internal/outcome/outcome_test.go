@@ -37,7 +37,7 @@ func TestWhatAnErrorSays(t *testing.T) {
 func TestReasonsKeepTheirNumbers(t *testing.T) {
 	names := []string{
 		"unspecified", "no quorum", "not the leader", "overloaded", "starting", "stopping", "storage full",
-		"too large", "deadline", "leadership lost", "storage error", "session lost", "invalid",
+		"too large", "deadline", "leadership lost", "storage error", "session lost", "invalid", "leader unreachable",
 	}
 	if len(names) != len(reasonNames) {
 		t.Errorf("there are %d reasons, want %d", len(reasonNames), len(names))

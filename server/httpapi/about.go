@@ -49,12 +49,15 @@ func (a *api) healthCheck(w http.ResponseWriter, _ *http.Request, _ *params) err
 }
 
 func healthy(status service.Status) error {
-	if status.HasQuorum {
-		return nil
+	switch {
+	case !status.HasQuorum:
+		return &service.Error{
+			Code: service.Unavailable, Reason: service.ReasonNoQuorum, Message: "the node is not in touch with a majority",
+		}
+	case status.Unserved != nil:
+		return &service.Error{Code: service.Unavailable, Reason: service.ReasonLeaderUnreachable, Message: status.Unserved.Error()}
 	}
-	return &service.Error{
-		Code: service.Unavailable, Reason: service.ReasonNoQuorum, Message: "the node is not in touch with a majority",
-	}
+	return nil
 }
 
 type build struct {

@@ -104,6 +104,8 @@ func (r *reader) cluster(g gauges) {
 	g.set("quorum_missing_seconds", "For how long no quorum has been in reach; 0 if one is.",
 		r.sources.Cluster.QuorumMissing().Seconds())
 	status := r.sources.Cluster.Status()
+	g.flag("log_unserved", "1 if a quorum is in reach, and the log does not serve this node: its leader is not known, or does not answer it.",
+		status.Unserved != nil)
 	g.flag("storage_full", "1 if free space is below the low-water mark on this node or on a quorum, so that nothing is proposed.",
 		status.StorageFull)
 	g.flag("storage_slow", "1 if a write to this node's log is slow, or was some seconds ago, so that it does not get leadership.",

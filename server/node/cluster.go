@@ -21,7 +21,7 @@ func (v clusterView) Status() service.ClusterStatus {
 	s := v.Node.Status()
 	return service.ClusterStatus{
 		ClusterID: hex.EncodeToString(s.ClusterID), SelfID: hex.EncodeToString(s.ID), SelfTag: s.Tag,
-		LeaderTag: s.LeaderTag, Term: s.Term, HasQuorum: s.HasQuorum,
+		LeaderTag: s.LeaderTag, Term: s.Term, HasQuorum: s.HasQuorum, Unserved: s.Unserved,
 		LastContact: sinceContact(s.LastContact), CommitIndex: s.Commit, VoterTags: voterTags(s.Members), Known: v.Members(),
 		QuorumMissing: v.QuorumMissing(), StorageFull: s.StorageFull, Warnings: s.Warnings, Conditions: conditions(s.Members),
 		ConditionsAt: s.MembersAt,

@@ -65,6 +65,8 @@ type ClusterStatus struct {
 	LeaderTag string
 	Term      uint64
 	HasQuorum bool
+	// Unserved is why the log does not serve this node, though a quorum is in reach; nil if it does.
+	Unserved error
 	// LastContact is how long since the node heard from the leader; 0 on the
 	// leader.
 	LastContact time.Duration
@@ -160,6 +162,9 @@ func (st Status) Message() *idnodev1.GetStatusResponse {
 			Hilos: int64(c.HiLos), Claims: int64(c.Claims), RequestIds: int64(c.Requests), Bytes: c.NameBytes,
 			Series: int64(c.Series), SeriesKeys: c.SeriesKeys,
 		},
+	}
+	if st.Unserved != nil {
+		res.Warnings = append(slices.Clone(st.Warnings), "log not served: "+st.Unserved.Error())
 	}
 	for _, member := range st.Members {
 		res.Members = append(res.Members, member.message())

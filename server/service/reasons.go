@@ -44,8 +44,10 @@ const (
 
 	// Unavailable: nothing happened, another try or another node may do.
 	ReasonNoQuorum = "NO_QUORUM"
-	ReasonStarting = "STARTING"
-	ReasonStopping = "STOPPING"
+	// ReasonLeaderUnreachable is for a node whose leader does not answer it.
+	ReasonLeaderUnreachable = "LEADER_UNREACHABLE"
+	ReasonStarting          = "STARTING"
+	ReasonStopping          = "STOPPING"
 	// ReasonWindowEarly is for Snowflake ids of a node whose window begins later.
 	ReasonWindowEarly = "WINDOW_EARLY"
 	// ReasonReserveTooOld is for a range, from a node that was cut off for so long that

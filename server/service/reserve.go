@@ -102,7 +102,7 @@ func (r *ranges) tryCluster(ctx context.Context, w *wantedRange, now reserveNow)
 // one nevertheless, its numbers are a gap.
 func outOfReach(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return ok && (e.Reason == ReasonNoQuorum || e.Reason == ReasonOutcomeUnknown)
+	return ok && (e.Reason == ReasonNoQuorum || e.Reason == ReasonLeaderUnreachable || e.Reason == ReasonOutcomeUnknown)
 }
 
 // fromReserve takes a range from the reserve, or finds the range that the call got before, which

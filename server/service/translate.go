@@ -64,11 +64,21 @@ func notApplied(err error) *Error {
 		return unavailable(ReasonStarting, "the node is starting", retryStarting, err)
 	case outcome.Stopping:
 		return stopping(err)
+	case outcome.LeaderUnreachable:
+		return unavailable(ReasonLeaderUnreachable, causeOf(err)+"; nothing happened", retryQuorum, err)
 	case outcome.Deadline:
 		return unavailable(ReasonNoQuorum, "no leader took the call in time; nothing happened", retryQuorum, err)
 	default:
 		return unavailable(ReasonNoQuorum, "there is no leader, or no majority that follows it; nothing happened", retryQuorum, err)
 	}
+}
+
+// causeOf is the cause in an error of package outcome, which names the leader.
+func causeOf(err error) string {
+	if e, ok := errors.AsType[*outcome.Error](err); ok && e.Err != nil {
+		return e.Err.Error()
+	}
+	return "the leader does not answer this node"
 }
 
 // readError translates why a linearizable read failed. A read changes nothing,

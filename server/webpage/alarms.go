@@ -49,6 +49,12 @@ func alarmsOf(s service.Status) []alarm {
 		Name: "IdnodeNoLeader", Critical: true, Title: "No leader.",
 		Text: "A majority of the voters is in reach, but none of them is known to lead.",
 	})
+	if s.Unserved != nil && s.LeaderTag != "" {
+		add(true, alarm{
+			Name: "IdnodeLogNotServed", Critical: true, Title: "The leader does not serve this node.",
+			Text: "This node: " + s.Unserved.Error() + ". " + refused(s),
+		})
+	}
 	full := tagsOf(s, func(m service.Member) bool { return m.Answer.GetStorageFull() })
 	add(s.StorageFull || full != "", storageFull(s.StorageFull, full))
 	if differing := tagsOf(s, func(m service.Member) bool { return m.StateDiffers }); differing != "" {

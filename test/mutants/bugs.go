@@ -159,6 +159,9 @@ var bugs = []bug{
 
 	// Who leads. A node of the simulation has no priority, and a wrong choice costs it time alone.
 	{name: "slow-disk-gets-leadership", others: test("cluster/leader", "TestFittest")},
+	{name: "lonely-gets-leadership", others: test("cluster/leader", "TestFittest")},
+	{name: "one-way-is-in-touch", others: test("cluster/leader", "TestWhoIsInTouchWithAMajority")},
+	{name: "unreached-leader-stays", others: test(simulation, "TestAPortIsCut")},
 	{name: "priority-zero-keeps-leading", others: test("cluster/leader", "TestLeadershipReturnsByPriority")},
 	// A needless election breaks no promise, and nodes of the simulation close no connection as a process that ends does.
 	{name: "hint-without-asking", others: test("cluster/leader", "TestLossEvidence")},
@@ -177,6 +180,8 @@ var bugs = []bug{
 	// What a node says of itself, and its own log.
 	{name: "log-waits-for-its-reader", others: test("internal/logqueue", "TestALogThatNobodyReadsStopsNothing")},
 	{name: "main-goroutine-unwatched", others: test("cluster/raftguard", "TestMainGoroutineThatHangs")},
+	{name: "unserved-is-ready", others: test(simulation, "TestAPortIsCut")},
+	{name: "failed-groups-ignored", others: test("cluster", "TestWhyTheLogIsNotServed")},
 	{name: "unannounced-is-ready", others: test("cluster", "TestAnAnnouncementThatTheLogDoesNotTake")},
 
 	// Where members are. All nodes of a simulation must move, or all names fail.

@@ -44,7 +44,7 @@ class OutcomeUnknownError(IdnodeError):
 
 
 class NoQuorumError(IdnodeError):
-    """The cluster has no leader, or no majority. Nothing happened."""
+    """The cluster has no leader, or no majority, or the leader does not answer the node. Nothing happened."""
 
 
 class NoEndpointError(IdnodeError):
@@ -120,8 +120,8 @@ class ClosedError(IdnodeError):
 
 
 _BY_REASON: dict[str, type[IdnodeError]] = {
-    "OUTCOME_UNKNOWN": OutcomeUnknownError, "NO_QUORUM": NoQuorumError, "NO_ENDPOINT": NoEndpointError,
-    "OTHER_CLUSTER": OtherClusterError, "OVERLOADED": OverloadedError, "STORAGE_FULL": StorageFullError, "QUOTA": QuotaError,
+    "OUTCOME_UNKNOWN": OutcomeUnknownError, "NO_QUORUM": NoQuorumError, "LEADER_UNREACHABLE": NoQuorumError,
+    "NO_ENDPOINT": NoEndpointError, "OTHER_CLUSTER": OtherClusterError, "OVERLOADED": OverloadedError, "STORAGE_FULL": StorageFullError, "QUOTA": QuotaError,
     "RATE_LIMITED": RateLimitedError, "COUNTER_EXHAUSTED": ExhaustedError, "CONCURRENCY": ConcurrencyError,
     "ID_CLAIMED": IdClaimedError, "REQUEST_ID_REUSED": RequestIdReusedError, "REQUEST_ID_EXPIRED": RequestIdExpiredError,
     "PERMISSION_DENIED": PermissionDeniedError, "KEY_CONFLICT": KeyConflictError, "SERIES_SUSPENDED": SeriesSuspendedError,

@@ -401,7 +401,9 @@ type PingResponse struct {
 	// of none.
 	LeaderContact *LeaderContact `protobuf:"bytes,15,opt,name=leader_contact,json=leaderContact,proto3" json:"leader_contact,omitempty"`
 	// How long its process has run, in nanoseconds of a clock that never goes back.
-	ProcessAge    uint64 `protobuf:"varint,16,opt,name=process_age,json=processAge,proto3" json:"process_age,omitempty"`
+	ProcessAge uint64 `protobuf:"varint,16,opt,name=process_age,json=processAge,proto3" json:"process_age,omitempty"`
+	// The Raft ids of the voters that do not answer it, though it asks them.
+	OutOfReach    [][]byte `protobuf:"bytes,17,rep,name=out_of_reach,json=outOfReach,proto3" json:"out_of_reach,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -546,6 +548,13 @@ func (x *PingResponse) GetProcessAge() uint64 {
 		return x.ProcessAge
 	}
 	return 0
+}
+
+func (x *PingResponse) GetOutOfReach() [][]byte {
+	if x != nil {
+		return x.OutOfReach
+	}
+	return nil
 }
 
 // LeaderContact is a node's contact with a leader.
@@ -1037,7 +1046,7 @@ const file_peer_v1_members_proto_rawDesc = "" +
 	"\vstate_index\x18\x01 \x01(\x04R\n" +
 	"stateIndex\x12\x1d\n" +
 	"\n" +
-	"state_hash\x18\x02 \x01(\x04R\tstateHash\"\xb2\x04\n" +
+	"state_hash\x18\x02 \x01(\x04R\tstateHash\"\xd4\x04\n" +
 	"\fPingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x16\n" +
@@ -1058,7 +1067,9 @@ const file_peer_v1_members_proto_rawDesc = "" +
 	"\x0fleader_priority\x18\x0e \x01(\rR\x0eleaderPriority\x12=\n" +
 	"\x0eleader_contact\x18\x0f \x01(\v2\x16.peer.v1.LeaderContactR\rleaderContact\x12\x1f\n" +
 	"\vprocess_age\x18\x10 \x01(\x04R\n" +
-	"processAge\"\xf4\x01\n" +
+	"processAge\x12 \n" +
+	"\fout_of_reach\x18\x11 \x03(\fR\n" +
+	"outOfReach\"\xf4\x01\n" +
 	"\rLeaderContact\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\fR\x06leader\x12\x1c\n" +

@@ -65,7 +65,7 @@ type Run struct {
 // quorum. The last ones come from the caller's own side: from the Go client, or
 // from a deadline shorter than what a node may take.
 var noQuorum = []string{
-	"NO_QUORUM", "OUTCOME_UNKNOWN", "STARTING", "STOPPING", "OVERLOADED",
+	"NO_QUORUM", "LEADER_UNREACHABLE", "OUTCOME_UNKNOWN", "STARTING", "STOPPING", "OVERLOADED",
 	"NO_ENDPOINT", "DEADLINE_EXCEEDED", "UNAVAILABLE",
 }
 

@@ -296,7 +296,7 @@ func (w *worker) repeat(op history.Op, token *[]byte) history.Op {
 // a little later.
 func passing(code string) bool {
 	switch code {
-	case "NO_QUORUM", "STARTING", "STOPPING", "OVERLOADED", "NO_ENDPOINT", "NOT_FORMED":
+	case "NO_QUORUM", "LEADER_UNREACHABLE", "STARTING", "STOPPING", "OVERLOADED", "NO_ENDPOINT", "NOT_FORMED":
 		return true
 	}
 	return false

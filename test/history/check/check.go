@@ -15,7 +15,7 @@ type Options struct {
 	// Longest bounds how long a call may take; 0 only measures.
 	Longest time.Duration
 	// Refusals are the codes with which a call may end that was made without a
-	// quorum. Nil is NO_QUORUM, OUTCOME_UNKNOWN, STARTING and STOPPING.
+	// quorum. Nil is NO_QUORUM, LEADER_UNREACHABLE, OUTCOME_UNKNOWN, STARTING and STOPPING.
 	Refusals []string
 	// Search lets Porcupine judge too whether the calls are linearizable, and is how long it
 	// may search for each identity, tag and id. 0 is not at all.
@@ -42,7 +42,7 @@ type Checker struct {
 // New makes a checker.
 func New(o Options) *Checker {
 	if o.Refusals == nil {
-		o.Refusals = []string{"NO_QUORUM", "OUTCOME_UNKNOWN", "STARTING", "STOPPING"}
+		o.Refusals = []string{"NO_QUORUM", "LEADER_UNREACHABLE", "OUTCOME_UNKNOWN", "STARTING", "STOPPING"}
 	}
 	c := &Checker{quorum: quorum{options: o}}
 	if o.Search > 0 {

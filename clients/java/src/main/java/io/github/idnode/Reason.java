@@ -8,6 +8,8 @@ public enum Reason {
   OUTCOME_UNKNOWN(OutcomeUnknownException::new),
   /** There is no leader, or no majority that follows it. */
   NO_QUORUM(NoQuorumException::new),
+  /** There is a leader, and it does not answer the node. */
+  LEADER_UNREACHABLE(NoQuorumException::new),
   /** No node was reached. */
   NO_ENDPOINT(NoEndpointException::new),
   /** The nodes that answer belong to another cluster. */
