@@ -63,7 +63,7 @@ func (c *conn) Write(b []byte) (int, error) {
 		switch {
 		case c.closed || c.port.dead:
 			return 0, net.ErrClosed
-		case c.out.broken && n.cut[c.in.edge]:
+		case c.out.broken && n.stops(c.in.way):
 			return len(b), nil // The sender cannot learn that the other end is gone.
 		case c.out.broken:
 			// As with a reset, it is the end of both directions.
@@ -133,8 +133,8 @@ func (c *conn) setDeadlines(read, write *time.Time) error {
 
 // pipe is one direction of a connection. It is guarded by the network's lock.
 type pipe struct {
-	net      *network
-	edge     edge
+	net *network
+	way
 	segments []segment
 	size     int
 	// last is when the newest segment arrives: none overtakes another.
@@ -151,8 +151,8 @@ type segment struct {
 	data []byte
 }
 
-func newPipe(n *network, e edge) *pipe {
-	return &pipe{net: n, edge: e, changed: make(chan struct{})}
+func newPipe(n *network, w way) *pipe {
+	return &pipe{net: n, way: w, changed: make(chan struct{})}
 }
 
 func (p *pipe) wake() {
@@ -195,7 +195,7 @@ func (p *pipe) take(b []byte, now time.Time) (next time.Time, n int, err error) 
 	switch {
 	case p.broken:
 		return next, 0, errReset
-	case p.net.cut[p.edge]:
+	case p.net.stops(p.way):
 		return next, 0, nil
 	case len(p.segments) == 0 && p.ended:
 		return next, 0, io.EOF

@@ -29,7 +29,8 @@
 // the faults, with calm times that are long enough for that: in one, all disks are slow,
 // or some, and machines are lost beside that. In others machines move to other addresses,
 // names do not resolve, directories are older copies, which an operator trusts, or empty, or a
-// voter is removed and the leader lost right after. Some callers use the Go client, and repeat
+// voter is removed and the leader lost right after; or firewalls close ports, and each node is judged
+// by itself. Some callers use the Go client, and repeat
 // what failed with what its error names until they know.
 //
 // Goroutines cannot be copied. So a process that is set back with its memory is a new one, with

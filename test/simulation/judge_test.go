@@ -13,7 +13,9 @@ import (
 // refusals are the codes that a call may end with on a node without a quorum:
 // those of the product, and what a client gets when the node or its answer is
 // gone, or its own time is over.
-var refusals = []string{"NO_QUORUM", "OUTCOME_UNKNOWN", "STARTING", "STOPPING", "Unavailable", "DeadlineExceeded", "Canceled"}
+var refusals = []string{
+	"NO_QUORUM", "LEADER_UNREACHABLE", "OUTCOME_UNKNOWN", "STARTING", "STOPPING", "Unavailable", "DeadlineExceeded", "Canceled",
+}
 
 // longest is how long a node may take for a call, as long as its disk does not hang.
 // It is twice what a node allows itself: one whose disk had failed once took 3.9 s

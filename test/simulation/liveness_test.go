@@ -199,6 +199,11 @@ func (n *network) connectedSince(a, b string) (since time.Time, are bool) {
 	if n.cut[there] || n.cut[back] {
 		return since, false
 	}
+	for w := range n.closed {
+		if w.edge == there || w.edge == back {
+			return since, false
+		}
+	}
 	for _, e := range []edge{there, back, {from: a}, {from: b}} {
 		if t := n.troubled[e]; t.After(since) {
 			since = t

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -21,6 +22,14 @@ var (
 // edge is one direction between two hosts. A host is a node's tag, or a client's
 // name.
 type edge struct{ from, to string }
+
+// way is what a firewall tells apart in a direction: what is sent to a port, such as ":7401", or the
+// answers from a port.
+type way struct {
+	edge
+	port    string
+	answers bool
+}
 
 // network is all connections of a seed. Everything in it is guarded by mu: a
 // simulated network need not be fast, and one lock is easily right.
@@ -41,6 +50,8 @@ type network struct {
 	// cut are the directions in which nothing arrives. What is sent meanwhile
 	// arrives afterwards, as with a transport that sends again.
 	cut map[edge]bool
+	// closed are the ways in which nothing arrives either.
+	closed map[way]bool
 	// troubled has until when what is sent in a direction is late or lost.
 	troubled map[edge]time.Time
 	// names are the machines' addresses by name, dns is how questions for them are answered,
@@ -60,7 +71,7 @@ type network struct {
 func newNetwork(random *rand.Rand, latency, jitter time.Duration, slow float64) *network {
 	return &network{
 		random: random, rate: map[string]int{}, unheard: 8 * time.Second, latency: latency, jitter: jitter, slow: slow,
-		cut: map[edge]bool{}, held: map[string]time.Time{}, troubled: map[edge]time.Time{},
+		cut: map[edge]bool{}, closed: map[way]bool{}, held: map[string]time.Time{}, troubled: map[edge]time.Time{},
 		names: map[string]string{}, left: map[string]bool{},
 		listeners: map[string]*listener{}, conns: map[*conn]bool{}, sent: map[edge]sent{}, changed: make(chan struct{}),
 	}
@@ -78,6 +89,23 @@ func (n *network) setCut(e edge, cut bool) {
 	n.wakeAll()
 }
 
+// setClosed closes or opens ways.
+func (n *network) setClosed(ways []way, closed bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, w := range ways {
+		delete(n.closed, w)
+		if closed {
+			n.closed[w] = true
+		}
+		n.trouble(w.edge, time.Now())
+	}
+	n.wakeAll()
+}
+
+// stops says whether nothing arrives in a way. The caller holds mu.
+func (n *network) stops(w way) bool { return n.cut[w.edge] || n.closed[w] }
+
 // isCut says whether a direction is cut.
 func (n *network) isCut(e edge) bool {
 	n.mu.Lock()
@@ -94,7 +122,11 @@ func (n *network) heal() {
 			n.trouble(e, time.Now())
 		}
 	}
+	for w := range n.closed {
+		n.trouble(w.edge, time.Now())
+	}
 	clear(n.cut)
+	clear(n.closed)
 	clear(n.held)
 	n.jitter, n.slow = 0, 0
 	n.wakeAll()
@@ -260,11 +292,12 @@ func (p *port) connect(host, address string) (*conn, <-chan struct{}, error) {
 	if l != nil {
 		to = l.port.host
 	}
-	there, back := edge{p.host, to}, edge{to, p.host}
+	service := address[strings.LastIndex(address, ":"):]
+	there, back := way{edge{p.host, to}, service, false}, way{edge{to, p.host}, service, true}
 	switch {
 	case p.dead:
 		return nil, nil, net.ErrClosed
-	case n.cut[there] || n.cut[back]:
+	case n.stops(there) || n.stops(back):
 		return nil, n.changed, nil
 	case l == nil && n.left[host]:
 		return nil, nil, nil // Nobody is there to refuse it.

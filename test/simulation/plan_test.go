@@ -174,6 +174,8 @@ func (p *plan) drawMore(r *rand.Rand) {
 			p.drawScenario(r, removals)
 		case kind < 10:
 			p.drawScenario(r, unread)
+		case kind < 12:
+			p.drawScenario(r, ports)
 		}
 	}
 	p.live = p.rewinds && r.IntN(2) == 0

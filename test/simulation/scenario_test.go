@@ -17,6 +17,7 @@ const (
 	copies   scenario = "copies"   // older copies of disks, or empty ones
 	removals scenario = "removals" // voters are removed, and leaders lost right after
 	unread   scenario = "unread"   // nobody reads a node's log
+	ports    scenario = "ports"    // firewalls close ports of machines, in one direction or both
 )
 
 // settles is how long nothing else happens, so that liveness is judged.
@@ -41,6 +42,9 @@ func (p *plan) drawScenario(r *rand.Rand, s scenario) {
 	if s == removals {
 		p.nodes, p.length = 4, 40*time.Second
 	}
+	if s == ports {
+		p.nodes, p.length = pick(r, 3, 3, 5), 60*time.Second
+	}
 }
 
 // play makes the faults of the plan, or has its scenario happen, until ctx ends.
@@ -58,6 +62,8 @@ func (n *nemesis) play(ctx context.Context) {
 		n.removeVoters(ctx)
 	case unread:
 		n.leaveLogs(ctx)
+	case ports:
+		n.closePorts(ctx)
 	default:
 		n.run(ctx)
 	}

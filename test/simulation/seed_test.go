@@ -48,6 +48,9 @@ func simulate(p plan, log io.Writer) result {
 	var judging, churning sync.WaitGroup
 	judged, stop := context.WithCancel(ctx)
 	judging.Go(func() { newLiveness(w).run(judged) })
+	if p.scenario == ports {
+		judging.Go(func() { newNodesJudge(w).run(judged) })
+	}
 	if p.churn {
 		churning.Go(newChurn(w).run)
 	}
