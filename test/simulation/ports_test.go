@@ -19,7 +19,7 @@ const (
 	// is connected wait for a leader which serves it.
 	nodeLimit = 10 * time.Second
 	// callsPort is the port that a node dials for what the leader must answer.
-	callsPort = grpcPort
+	callsPort = raftPort
 )
 
 // portsOf are the ways between a machine and others, in one direction or in both.
