@@ -74,7 +74,7 @@ func (t *Transfer) leaveUnreached() duty.Duty {
 		since, wait = now, min(2*wait, maxLonely)
 		return func(ctx context.Context) error {
 			t.cfg.Log.Warn("most voters get no answer from this leader: transferring leadership to a voter that they reach", "to", to.ID)
-			return t.run(ctx, to)
+			return t.to(ctx, to)
 		}
 	}
 	return transferDuty("links", linksTick, check)
