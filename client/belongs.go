@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -108,6 +109,9 @@ func (r *router) decideLocked() *belonging {
 		next.err = contradiction("an endpoint that answered before", next.id, first, r.heard[first])
 	}
 	next.sure = next.err == nil && len(addresses) >= min(2, r.endpoints)
+	if next.err == nil && b != nil && b.err != nil {
+		r.newest.Store(0) // It may be another cluster's log index.
+	}
 	r.belongs.Store(&next)
 	return &next
 }
@@ -145,8 +149,13 @@ func (r *router) own(ctx context.Context, n *node) error {
 	return nil
 }
 
-// awaitLook waits for the end of a look that has not ended yet.
+// awaitLook waits for the end of a look that has not ended yet, for at most half of a call's time.
 func (r *router) awaitLook(ctx context.Context) {
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+		defer cancel()
+	}
 	select {
 	case <-r.look(0, nil).done:
 	case <-ctx.Done():

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/client"
+	"github.com/idnode/idnode/client/idnodev1"
 )
 
 // TestContradictingEndpoints: a client that does not say its cluster gets nothing from endpoints of
@@ -156,6 +157,33 @@ func TestAnotherClusterBesideTwoEndpointsThatAgree(t *testing.T) {
 		})
 		if other.took() {
 			t.Error("a call was sent to the other cluster")
+		}
+	})
+}
+
+// TestTheLogOfAnotherClusterIsForgotten: once the endpoints agree, calls name an index of their log. The
+// other cluster's was far ahead, and a request id that names it would be refused as expired.
+func TestTheLogOfAnotherClusterIsForgotten(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, cfg client.Config) {
+		own := named(t, "own", 2)
+		own.nodes[1].describe(func(s *idnodev1.GetStatusResponse) { s.ClusterId, s.AppliedIndex = "other", 1_000_000 })
+		cfg.Endpoints = own.addrs()
+		c := connect(t, cfg)
+		for range 2 {
+			if _, err := c.Next(t.Context(), "orders|"); !errors.Is(err, client.ErrOtherCluster) {
+				t.Fatal(err)
+			}
+			client.Age(c, 6*time.Second)
+		}
+		own.nodes[1].describe(nil)
+		until(t, c, func(_ string, err error) bool { return err == nil })
+		for _, n := range own.nodes {
+			for _, req := range n.requests() {
+				if id := req.(interface{ GetRequestId() *idnodev1.RequestId }).GetRequestId(); id.GetRetrySince() > 100 {
+					t.Errorf("a call names index %d", id.GetRetrySince())
+				}
+			}
 		}
 	})
 }

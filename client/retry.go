@@ -141,6 +141,9 @@ func (r *router) try(ctx context.Context, end time.Time, n *node, t *tries, send
 	if leave() && status.Code(err) == codes.Canceled {
 		return status.Errorf(codes.Unavailable, "the node at %s is silent", n.address)
 	}
+	if err == nil {
+		return nil
+	}
 	if e := errorOf(err); e.Reason == reasonOtherCluster {
 		e.Message = n.address + ": " + e.Message
 		return e
