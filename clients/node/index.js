@@ -228,6 +228,7 @@ class Router {
   #newestAt = -Infinity;
   #cluster; // Once known it stays: ranges are of that cluster.
   #sure; // The program has told it, or two endpoints, or the only one.
+  #mixed = false; // The endpoints told two clusters.
   #told = new Map(); // The cluster that each endpoint told last.
   #places;
   #newestLook = { began: -Infinity, over: true };
@@ -255,7 +256,7 @@ class Router {
   async prepare(deadline, signal, toLeader, counted) {
     if (!this.#cluster) {
       await this.latest(deadline, signal, LOOK_AGAIN, "heard");
-      await this.latest(Math.min(deadline, now() + OTHERS), signal, LOOK_TIMEOUT, "all");
+      await this.latest(Math.min((now() + deadline) / 2, now() + OTHERS), signal, LOOK_TIMEOUT, "all");
     }
     if (toLeader && !this.newest) await this.latest(deadline, signal, LOOK_AGAIN, "done");
     else if (counted && now() - this.#newestAt > LOOK_AFTER) await this.latest(deadline, signal, LOOK_AGAIN, "heard");
@@ -267,12 +268,14 @@ class Router {
     const told = new Map([...this.#told].map(([address, cluster]) => [cluster, address]));
     const [first] = told.keys();
     if (told.size > 1 || first !== (this.#cluster || first)) {
-      this.newest = 0n; // It may be another log's.
+      this.#mixed = true;
       this.#look(LOOK_AGAIN);
       const places = [...told].map(([cluster, address]) => `${cluster} at ${address}`).sort().join(", ");
       const text = `the endpoints are not of one cluster: ${places}; take the others out of the list, or set clusterId`;
       throw new Failure(text, "failed_precondition", "OTHER_CLUSTER", true);
     }
+    if (this.#mixed) this.newest = 0n; // It may be another log's.
+    this.#mixed = false;
     [this.#cluster, this.#sure] = [first, this.#told.size >= Math.min(2, this.#places)];
     if (!this.#sure) this.#look(LOOK_SOON);
     return this.#cluster;
@@ -404,7 +407,7 @@ class Client {
 
   constructor(endpoints, { database = "", tls, timeout = 10_000, tryTimeout = 3000, label = defaultLabel(), clusterId = "", ...unknown } = {}) {
     checkNone(unknown);
-    if (!/^[!-~]{0,64}$/.test(clusterId)) throw new TypeError(`not the id of a cluster: ${clusterId}`);
+    if (typeof clusterId !== "string" || !/^[!-~]{0,64}$/.test(clusterId)) throw new TypeError(`not the id of a cluster: ${clusterId}`);
     if (!Array.isArray(endpoints) || endpoints.length === 0) throw new TypeError("endpoints is a list of at least one address");
     [timeout, tryTimeout].forEach(checkTime);
     this.#database = database;

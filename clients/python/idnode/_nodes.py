@@ -226,6 +226,7 @@ class Router:
         self._newest_at = 0.0
         self._cluster = cluster_id  # Once known it stays: ranges are of that cluster.
         self._sure = bool(cluster_id)  # The program has told it, or two endpoints, or the only one.
+        self._mixed = False  # The endpoints told two clusters.
         self._told: dict[str, str] = {}  # The cluster that each endpoint told last.
         self._newest_look: Look | None = None
         self.closed = False
@@ -245,7 +246,8 @@ class Router:
         """
         if not self._cluster:
             await self.latest(deadline, _LOOK_AGAIN, lambda look: look.heard)
-            await self.latest(min(deadline, time.monotonic() + _OTHERS), _LOOK_TIMEOUT, lambda look: look.all)
+            now = time.monotonic()
+            await self.latest(now + min((deadline - now) / 2, _OTHERS), _LOOK_TIMEOUT, lambda look: look.all)
         if to_leader and not self.newest:
             await self.latest(deadline, _LOOK_AGAIN, lambda look: look.done)
         elif counted and time.monotonic() - self._newest_at > _LOOK_AFTER:
@@ -265,11 +267,13 @@ class Router:
             if not self._sure and self._told:
                 told = {cluster: address for address, cluster in self._told.items()}
                 if len({*told, self._cluster or next(iter(told))}) > 1:
-                    self.newest = 0  # It may be another log's.
+                    self._mixed = True
                     self._look(_LOOK_AGAIN)
                     places = ", ".join(f"{cluster} at {address}" for cluster, address in sorted(told.items()))
                     text = f"the endpoints are not of one cluster: {places}; take the others out of the list, or set cluster_id"
                     raise Failure(text, "failed_precondition", "OTHER_CLUSTER", True)
+                if self._mixed:
+                    self.newest, self._mixed = 0, False  # It may be another log's.
                 self._cluster, self._sure = next(iter(told)), len(self._told) >= min(2, self._places)
                 if not self._sure:
                     self._look(_LOOK_SOON)

@@ -35,6 +35,7 @@ final class Router {
   final List<Node> nodes;
   volatile boolean closed;
   volatile long newest; // The newest log index of any answer.
+  private boolean mixed; // The endpoints told two clusters; under the lock.
   private volatile long newestAt = System.nanoTime() - LOOK_AFTER;
   private final Lock lock = new ReentrantLock(); // Guards what follows, and writes of the two above.
   private Node leader;
@@ -80,7 +81,8 @@ final class Router {
   void prepare(long deadline, boolean toLeader, boolean counted) {
     if (cluster.isEmpty()) {
       latest(deadline, LOOK_AGAIN, look -> look.heard);
-      latest(Math.min(deadline, System.nanoTime() + OTHERS), LOOK_TIMEOUT, look -> look.all);
+      var now = System.nanoTime();
+      latest(now + Math.min((deadline - now) / 2, OTHERS), LOOK_TIMEOUT, look -> look.all);
     }
     if (toLeader && newest == 0) latest(deadline, LOOK_AGAIN, look -> look.done);
     else if (counted && System.nanoTime() - newestAt > LOOK_AFTER) latest(deadline, LOOK_AGAIN, look -> look.heard);
@@ -94,7 +96,8 @@ final class Router {
       var all = new TreeSet<>(told.values());
       if (!cluster.isEmpty()) all.add(cluster);
       if (all.size() == 1) cluster = all.first();
-      else newest = 0; // It may be another log's.
+      if (all.size() == 1 && mixed) newest = 0; // It may be another log's.
+      mixed = all.size() > 1;
       sure = all.size() == 1 && told.size() >= Math.min(2, places); // Last: whoever reads it has the cluster.
       if (!sure) look(all.size() == 1 ? LOOK_SOON : LOOK_AGAIN);
       return all.size() == 1 ? "" : told.toString();
