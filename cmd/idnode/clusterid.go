@@ -21,8 +21,13 @@ import (
 // reasonOtherCluster is the reason of a call that would go to another cluster.
 const reasonOtherCluster = service.ReasonOtherCluster
 
-// othersWithin is how long a command waits for the other endpoints after the first has answered.
-const othersWithin = 300 * time.Millisecond
+const (
+	// settleWithin bounds the question for the cluster; the calls say why no endpoint answers.
+	settleWithin = time.Second
+	// othersWithin is how long a command waits for the other endpoints after the first has named its
+	// cluster.
+	othersWithin = 300 * time.Millisecond
+)
 
 // settle finds the cluster of the endpoints before the first call, unless it is said or there is only
 // one endpoint. It refuses endpoints of two clusters. If none answers, the calls say why.
@@ -46,7 +51,8 @@ type clusterAnswer struct {
 // time. It is empty if none does.
 func (s *clusterClient) askCluster(ctx context.Context, endpoints []string) (string, error) {
 	answers := make(chan clusterAnswer, len(endpoints))
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	caller := ctx
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, unnamed{}, true), min(s.timeout, settleWithin))
 	defer cancel()
 	for _, endpoint := range endpoints {
 		conn, err := s.conn(endpoint)
@@ -65,9 +71,6 @@ func (s *clusterClient) askCluster(ctx context.Context, endpoints []string) (str
 		select {
 		case a := <-answers:
 			s.newest = max(s.newest, a.status.GetAppliedIndex())
-			if a.status != nil && over == nil {
-				over = time.After(othersWithin)
-			}
 			id := a.status.GetClusterId()
 			if id == "" {
 				continue
@@ -76,7 +79,7 @@ func (s *clusterClient) askCluster(ctx context.Context, endpoints []string) (str
 				fmt.Fprintf(s.stderr, "idnode: of several endpoints %s is a cluster of one node, %s\n", a.endpoint, id)
 			}
 			if first.status == nil {
-				first = a
+				first, over = a, time.After(othersWithin)
 			}
 			if firstID := first.status.GetClusterId(); id != firstID {
 				return "", otherCluster("the endpoints are of two clusters: %s of %s, and %s of %s", first.endpoint, firstID, a.endpoint, id)
@@ -84,7 +87,10 @@ func (s *clusterClient) askCluster(ctx context.Context, endpoints []string) (str
 		case <-over:
 			return first.status.GetClusterId(), nil
 		case <-ctx.Done():
-			return "", &callError{err: ctx.Err(), verbose: s.verbose}
+			if caller.Err() != nil {
+				return "", &callError{err: caller.Err(), verbose: s.verbose}
+			}
+			return first.status.GetClusterId(), nil
 		}
 	}
 	return first.status.GetClusterId(), nil
@@ -100,9 +106,12 @@ func otherCluster(format string, args ...any) error {
 	return detailed.Err()
 }
 
+// unnamed is the key of contexts whose calls name no cluster.
+type unnamed struct{}
+
 // named returns a context whose calls name the cluster, if it is known.
 func (s *clusterClient) named(ctx context.Context) context.Context {
-	if s.ClusterID == "" {
+	if ctx.Value(unnamed{}) != nil || s.ClusterID == "" {
 		return ctx
 	}
 	return metadata.AppendToOutgoingContext(ctx, strings.ToLower(service.ClusterIDHeader), s.ClusterID)

@@ -64,7 +64,7 @@ func (r *request) look(ctx context.Context, conn grpc.ClientConnInterface, newes
 	}
 	res, err := idnodev1.NewClusterServiceClient(conn).GetStatus(ctx, &idnodev1.GetStatusRequest{})
 	r.since = max(r.since, newest, res.GetAppliedIndex())
-	r.known = r.known || err == nil
+	r.known = r.known || err == nil || newest > 0
 }
 
 // next returns the request id for the next attempt.
