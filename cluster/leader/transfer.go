@@ -116,7 +116,8 @@ func (t *Transfer) run(ctx context.Context, target raft.Server) (leader string, 
 		return "", t.leadsOn(errTransfers)
 	}
 	defer t.running.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
+	caller := ctx
+	ctx, cancel := context.WithTimeout(caller, transferTimeout)
 	defer cancel()
 	term := t.cfg.Raft.CurrentTerm()
 	told, limit, err := t.attempt(ctx, target)
@@ -127,7 +128,13 @@ func (t *Transfer) run(ctx context.Context, target raft.Server) (leader string, 
 	if err != nil && !told {
 		return "", t.leadsOn(err)
 	}
-	return t.awaitNewLeader(ctx, term)
+	if leader = t.awaitNewLeader(ctx); leader != "" {
+		return leader, nil
+	}
+	if caller.Err() == nil && t.cfg.Raft.State() == raft.Leader && t.cfg.Raft.CurrentTerm() == term {
+		return "", t.leadsOn(errNotElected)
+	}
+	return "", outcome.NewUnknown(outcome.NoQuorum, errNoNewLeader) // A caller that leaves early knows no more.
 }
 
 // attempt has the library transfer leadership. It returns whether a voter was told to campaign, the
@@ -198,18 +205,16 @@ func (t *Transfer) checkAnswers(ctx context.Context, m *raftlogv1.Member) error 
 	return err
 }
 
-// awaitNewLeader waits until another leader than that of term, this node, is known.
-func (t *Transfer) awaitNewLeader(ctx context.Context, term uint64) (string, error) {
+// awaitNewLeader waits until another leader than this node is known, and returns its tag; empty if
+// ctx ends first.
+func (t *Transfer) awaitNewLeader(ctx context.Context) string {
 	for ctx.Err() == nil {
 		if m, ok := t.Leader(); ok && !t.cfg.Record.IsSelf(m) {
-			return m.GetTag(), nil
+			return m.GetTag()
 		}
 		pause.For(ctx, adminPause)
 	}
-	if t.cfg.Raft.State() == raft.Leader && t.cfg.Raft.CurrentTerm() == term {
-		return "", t.leadsOn(errNotElected)
-	}
-	return "", outcome.NewUnknown(outcome.NoQuorum, errNoNewLeader)
+	return ""
 }
 
 // targets returns the possible transfer targets: the other voters that answered the last

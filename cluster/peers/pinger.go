@@ -109,6 +109,7 @@ func (p *Pinger) askAll(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, m := range p.cfg.Table.Refresh().Members {
 		if p.cfg.Configuration.HasLeft(m) || p.cfg.Record.IsSelf(m) {
+			p.forget(m)
 			continue
 		}
 		wg.Go(func() {
@@ -119,6 +120,12 @@ func (p *Pinger) askAll(ctx context.Context) {
 		})
 	}
 	wg.Wait()
+}
+
+func (p *Pinger) forget(m *raftlogv1.Member) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.contacts, string(m.GetId()))
 }
 
 // round returns the newest replies as those of one round.

@@ -3,19 +3,18 @@ package raftguard
 import (
 	"reflect"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/raft"
 )
 
-// setLease sets the time without contact with a quorum after which a leader steps down. The
-// library (v1.7.3) reads it from its configuration at each check, but ReloadConfig does not change
-// it, and refuses one that is longer than the heartbeat timeout. No call of ReloadConfig may be in
-// progress.
-func setLease(r *raft.Raft, lease time.Duration) {
+// setTimeouts has the library use timeouts, all in one step. The library (v1.7.3) reads them from its
+// configuration each time, but its ReloadConfig does not change the lease, the time without contact
+// with a quorum after which a leader steps down, and refuses one that is longer than the heartbeat
+// timeout. No call of ReloadConfig may be in progress.
+func setTimeouts(r *raft.Raft, t timeouts) {
 	conf := configuration(r)
 	config := conf.Load().(raft.Config)
-	config.LeaderLeaseTimeout = lease
+	config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = t.heartbeat, t.election, t.lease
 	conf.Store(config)
 }
 

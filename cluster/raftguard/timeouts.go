@@ -30,7 +30,7 @@ const (
 	writesRemembered = time.Minute
 	gapsRemembered   = 5 * time.Minute
 	// The library sends heartbeats at most a fifth of the heartbeat timeout after the answer to the
-	// one before. A gap that is longer by lateAfter of it shows that a process had to wait.
+	// one before. A gap that is longer by a lateShare of it shows that a process had to wait.
 	heartbeatShare = 5
 	lateShare      = 10
 	// The next delay may be so many times as long as the longest that was seen. A leader that steps
@@ -201,7 +201,7 @@ func (t *Timeouts) Started(r *raft.Raft, roundTrip func(raft.ServerID) time.Dura
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.raft, t.roundTrip = r, roundTrip
-	t.reload()
+	t.reload(t.inForce)
 }
 
 // Election is the election timeout.
@@ -242,22 +242,28 @@ func (t *Timeouts) follow() {
 	if next.heartbeat > t.inForce.heartbeat || next.lease > t.inForce.lease {
 		t.log.Info("heartbeats come late: this node waits for longer", "heartbeat_timeout", next.heartbeat, "lease", next.lease)
 	}
+	before := t.inForce
 	t.inForce = next
-	t.reload()
+	t.reload(before)
 }
 
-// reload has Raft use the timeouts. The caller holds mu.
-func (t *Timeouts) reload() {
+// reload has Raft use the timeouts. ReloadConfig alone wakes what waits for a longer heartbeat timeout
+// than there is now; it takes no raised lease, which a node that becomes a leader, or is on a quiet
+// machine again, does without for that moment. The caller holds mu.
+func (t *Timeouts) reload(before timeouts) {
 	if t.raft == nil {
 		return
 	}
-	config := t.raft.ReloadableConfig()
-	config.HeartbeatTimeout, config.ElectionTimeout = t.inForce.heartbeat, t.inForce.election
-	setLease(t.raft, t.lease)
-	if err := t.raft.ReloadConfig(config); err != nil {
-		t.log.Warn("Raft's timeouts stay as they are", "error", err)
+	if t.inForce.heartbeat < before.heartbeat {
+		before.lease = t.lease
+		setTimeouts(t.raft, before)
+		config := t.raft.ReloadableConfig()
+		config.HeartbeatTimeout, config.ElectionTimeout = t.inForce.heartbeat, t.inForce.election
+		if err := t.raft.ReloadConfig(config); err != nil {
+			t.log.Warn("Raft is not told of a shorter heartbeat timeout", "error", err)
+		}
 	}
-	setLease(t.raft, t.inForce.lease)
+	setTimeouts(t.raft, t.inForce)
 }
 
 // after returns the election timeout after a write: as long as the write needs, or the present one if

@@ -49,6 +49,9 @@ func (s *stream) dial(ctx context.Context, target string, why purpose, stall tim
 	if err != nil {
 		return nil, err
 	}
+	if peer.Removed {
+		return nil, net.ErrClosed
+	}
 	open, err := s.greet(ctx, peer, why)
 	if err != nil {
 		s.noteRefusal(err)

@@ -76,11 +76,13 @@ func NewPool(cfg PoolConfig) *Pool {
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
+	links, ports := p.links, p.ports
+	p.links, p.ports = nil, nil
 	p.mu.Unlock()
-	for _, l := range p.links {
+	for _, l := range links {
 		l.close()
 	}
-	for _, conn := range p.ports {
+	for _, conn := range ports {
 		_ = conn.Close() // Close ends all calls; nothing is to be saved.
 	}
 }
