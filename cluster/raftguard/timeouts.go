@@ -211,11 +211,13 @@ func (t *Timeouts) Election() time.Duration {
 	return t.inForce.election
 }
 
-// Extra is how much longer than on a quiet machine a leader may be silent.
+// Extra is how much longer than on a quiet machine a leader may be silent before it is asked whether it
+// lives: as long as was seen, and no longer than the heartbeat timeout. A question too early costs
+// nothing where the leader, or a voter that hears it, answers.
 func (t *Timeouts) Extra() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.extra(time.Now())
+	return min(t.leaderLate.longest(time.Now()), t.heartbeat)
 }
 
 func (t *Timeouts) extra(now time.Time) time.Duration {
