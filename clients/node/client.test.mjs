@@ -48,6 +48,7 @@ class Node {
   #answer({ url, headers }, body, response) {
     const method = url.split("/").pop();
     const give = (answer, status = 200) => {
+      response.setHeader("Idnode-Cluster-Id", STATUS.clusterId);
       response.statusCode = status;
       response.end(JSON.stringify({ logIndex: "101", ...answer }));
     };

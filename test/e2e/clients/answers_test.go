@@ -444,7 +444,7 @@ func TestAnEndlessAnswerIsGivenUp(t *testing.T) {
 // TestWhatFollowsAnAnswerIsNone has a node that answers a call twice. The second answer is not that
 // of the next call on the connection.
 func TestWhatFollowsAnAnswerIsNone(t *testing.T) {
-	first := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(seven), seven)
+	first := fmt.Sprintf("HTTP/1.1 200 OK\r\n%s: c\r\nContent-Length: %d\r\n\r\n%s", service.ClusterIDHeader, len(seven), seven)
 	server := httptest.NewServer(answering(false, first, strings.ReplaceAll(first, `"7"`, `"8"`)))
 	t.Cleanup(server.Close)
 	eachLanguage(t, func(t *testing.T, l language) {
