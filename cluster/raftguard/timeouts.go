@@ -38,9 +38,9 @@ const (
 	followerPatience = 4
 	leaderPatience   = 8
 	// A gap of maxGap or more is no sign of a busy machine, but of one that stood still. maxExtra
-	// bounds what is added to a timeout.
+	// bounds what is added to a timeout: calls in flight at a leader that is cut off wait for its lease.
 	maxGap   = time.Second
-	maxExtra = 2 * time.Second
+	maxExtra = 600 * time.Millisecond
 	// lookEvery is how often it is checked whether something is old.
 	lookEvery = 10 * time.Second
 )

@@ -117,7 +117,7 @@ func TestTimeoutsFollowGaps(t *testing.T) {
 	}{
 		{"a follower of a usual leader", false, false, usual + 25*ms, 250 * ms, 200 * ms},
 		{"a follower of a late one", false, false, usual + 50*ms, 450 * ms, 200 * ms},
-		{"a follower of a very late one", false, false, 900 * ms, 2250 * ms, 200 * ms},
+		{"a follower of a very late one", false, false, 900 * ms, 850 * ms, 200 * ms},
 		{"a follower of one that stood still", false, false, time.Second, 250 * ms, 200 * ms},
 		{"a leader", true, true, usual + 50*ms, 250 * ms, 600 * ms},
 		{"a leader that saw it as a follower", true, false, usual + 50*ms, 250 * ms, 600 * ms},
