@@ -109,7 +109,7 @@ func (r *router) decideLocked() *belonging {
 		next.err = contradiction("an endpoint that answered before", next.id, first, r.heard[first])
 	}
 	next.sure = next.err == nil && len(addresses) >= min(2, r.endpoints)
-	if next.err == nil && b != nil && b.err != nil {
+	if next.err != nil {
 		r.newest.Store(0) // It may be another cluster's log index.
 	}
 	r.belongs.Store(&next)

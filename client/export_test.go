@@ -8,7 +8,9 @@ func Age(c *Client, d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.newestAt.Add(-int64(d))
-	r.newestLook.began = r.newestLook.began.Add(-d)
+	aged := *r.newestLook // A look in progress reads its own.
+	aged.began = aged.began.Add(-d)
+	r.newestLook = &aged
 }
 
 // Waiting counts the callers that wait to share a call.

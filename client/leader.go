@@ -125,7 +125,9 @@ func (r *router) ask(n *node) (s *idnodev1.GetStatusResponse, refused bool) {
 	if err != nil {
 		return nil, errorOf(errors.Unwrap(err)).Reason != ""
 	}
-	r.sawApplied(s.GetAppliedIndex())
+	if b := r.belongs.Load(); b == nil || b.err == nil {
+		r.sawApplied(s.GetAppliedIndex())
+	}
 	return s, false
 }
 
