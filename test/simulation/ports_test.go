@@ -84,7 +84,9 @@ type sight struct {
 	served, unready, leads atomic.Int64
 	term                   atomic.Uint64
 	asking, watching       atomic.Bool
-	client                 *client
+	// caller asks for identities and watcher what a node says of itself, at the same time: a client is
+	// for one goroutine.
+	caller, watcher *client
 }
 
 func (s *sight) last(what *atomic.Int64) time.Time { return time.Unix(0, what.Load()) }
@@ -92,7 +94,8 @@ func (s *sight) last(what *atomic.Int64) time.Time { return time.Unix(0, what.Lo
 func newNodesJudge(w *world) *nodesJudge {
 	j := &nodesJudge{liveness: newLiveness(w), seen: map[*server]*sight{}}
 	for i, s := range w.founders() {
-		j.seen[s] = &sight{client: newClient(w, w.plan.clients+80+i)}
+		number := w.plan.clients + 80 + 2*i
+		j.seen[s] = &sight{caller: newClient(w, number), watcher: newClient(w, number+1)}
 	}
 	return j
 }
@@ -102,7 +105,8 @@ func (j *nodesJudge) run(ctx context.Context) {
 	defer func() {
 		j.asking.Wait()
 		for _, s := range j.seen {
-			s.client.close()
+			s.caller.close()
+			s.watcher.close()
 		}
 	}()
 	for ctx.Err() == nil && j.look() {
@@ -162,15 +166,15 @@ func (j *nodesJudge) ask(s *server, seen *sight) {
 	}
 	within(&seen.asking, func(ctx context.Context) {
 		op := history.Op{Kind: history.Next, Name: "orders", Count: 1}
-		if seen.client.onceWithin(ctx, s, op, seen.client.next).Outcome == history.OK {
+		if seen.caller.onceWithin(ctx, s, op, seen.caller.next).Outcome == history.OK {
 			seen.served.Store(time.Now().UnixNano())
 		}
 	})
 	within(&seen.watching, func(ctx context.Context) {
-		if !seen.client.ready(ctx, s) {
+		if !seen.watcher.ready(ctx, s) {
 			seen.unready.Store(time.Now().UnixNano())
 		}
-		if r, err := seen.client.cluster(s).GetStatus(ctx, &idnodev1.GetStatusRequest{}); err == nil && r.GetLeaderTag() == s.tag() {
+		if r, err := seen.watcher.cluster(s).GetStatus(ctx, &idnodev1.GetStatusRequest{}); err == nil && r.GetLeaderTag() == s.tag() {
 			seen.term.Store(r.GetTerm())
 			seen.leads.Store(time.Now().UnixNano())
 		}
