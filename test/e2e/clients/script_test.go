@@ -43,9 +43,12 @@ type exchange struct {
 	// wherever it is written; null for a field that is not there.
 	Request map[string]any `json:"request"`
 	// Forever expects any number of these, one or more.
-	Forever bool            `json:"forever"`
-	Answer  json.RawMessage `json:"answer"`
-	Error   *refusal        `json:"error"`
+	Forever bool `json:"forever"`
+	// Again answers a later request that is the same in the same way: on a busy machine an answer comes
+	// late, and the client sends a request that changes nothing by being repeated once more.
+	Again  bool            `json:"again"`
+	Answer json.RawMessage `json:"answer"`
+	Error  *refusal        `json:"error"`
 	// EpochAgoMs is how long before the begin of the case the epoch of the layout in Answer is.
 	EpochAgoMs int64 `json:"epochAgoMs"`
 	// Waits has a request wait for its turn: the client makes it beside others.
@@ -82,6 +85,7 @@ type script struct {
 	refused  map[string]*refusal // how a node refuses GetStatus
 	index    uint64
 	steps    []exchange
+	again    []exchange
 	met      bool // the first of steps, which goes on forever, was met
 	named    map[string]string
 	wrong    []string
@@ -218,12 +222,21 @@ func (s *script) next(node, method string, request proto.Message) exchange {
 	if len(s.steps) > 1 && s.met && (s.steps[0].Method != method || !s.same(s.steps[0].Request, got)) {
 		s.steps, s.met = s.steps[1:], false
 	}
+	answers := func(e exchange) bool {
+		return e.Method == method && (e.Node == "" || s.same(e.Node, node)) && s.same(e.Request, got)
+	}
+	if i := slices.IndexFunc(s.again, answers); i >= 0 {
+		return s.again[i]
+	}
 	if len(s.steps) == 0 {
 		return s.unexpected("nothing", node, method, got)
 	}
 	step := s.steps[0]
-	if step.Method != method || step.Node != "" && !s.same(step.Node, node) || !s.same(step.Request, got) {
+	if !answers(step) {
 		return s.unexpected(fmt.Sprintf("%s%s %v", step.Node, step.Method, step.Request), node, method, got)
+	}
+	if step.Again {
+		s.again = append(s.again, step)
 	}
 	if s.met = step.Forever; !s.met {
 		s.steps = s.steps[1:]
