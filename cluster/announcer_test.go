@@ -56,7 +56,7 @@ func TestAnAnnouncementThatTheLogDoesNotTake(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer synctest.Wait()
 		defer cancel()
-		go duty.New(a.log, a.duty()).Run(ctx, func() bool { return true }, nil)
+		go duty.New(a.log, duty.NewBeats(), a.duty()).Run(ctx, func() bool { return true }, nil)
 		want := func(served bool, lines int, when string) {
 			t.Helper()
 			synctest.Wait()

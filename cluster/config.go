@@ -190,6 +190,10 @@ func (c Config) withDefaults() Config {
 // that an old leader stops before a new one starts.
 func (c Config) lease() time.Duration { return c.Heartbeat * 4 / 5 }
 
+// commitTimeout returns how soon a leader that writes nothing more tells followers of a new commit
+// index: reads on followers wait for it.
+func (c Config) commitTimeout() time.Duration { return min(20*time.Millisecond, c.Heartbeat/4) }
+
 // trustWait returns for how long elections wait for an operator's sake.
 func (c Config) trustWait() time.Duration {
 	if c.TrustData {

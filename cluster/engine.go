@@ -35,6 +35,7 @@ const (
 // cluster is known.
 type engine struct {
 	node          *Node
+	beats         duty.Beats
 	raft          *raft.Raft
 	store         *raftguard.RaftStore
 	machine       *apply.Machine
@@ -66,8 +67,7 @@ func (n *Node) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(n.record.Name())
 	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = n.cfg.Heartbeat, n.cfg.Heartbeat, n.cfg.lease()
-	// How soon an idle leader tells followers of a new commit index: reads on followers wait for it.
-	c.CommitTimeout = min(20*time.Millisecond, n.cfg.Heartbeat/4)
+	c.CommitTimeout = n.cfg.commitTimeout()
 	c.MaxAppendEntries = raftguard.MaxAppendEntries
 	c.SnapshotInterval = n.cfg.SnapshotInterval
 	c.SnapshotThreshold = n.cfg.SnapshotThreshold
@@ -81,7 +81,7 @@ func (n *Node) raftConfig() *raft.Config {
 }
 
 func (n *Node) startEngine() (*engine, error) {
-	e := &engine{node: n}
+	e := &engine{node: n, beats: duty.NewBeats()}
 	var err error
 	begin := time.Now()
 	e.witness, err = peers.OpenWitness(peers.WitnessConfig{
@@ -94,7 +94,7 @@ func (n *Node) startEngine() (*engine, error) {
 	counted := time.Since(begin) // The start, written where terms are.
 	// It is called once Raft runs, which is after the transport.
 	refusePreVotes := func(term uint64, d time.Duration) { e.transport.EnterTerm(term, d) }
-	e.timeouts = raftguard.NewTimeouts(n.cfg.Heartbeat, n.cfg.lease(), refusePreVotes, n.log)
+	e.timeouts = raftguard.NewTimeouts(n.cfg.Heartbeat, n.cfg.lease(), n.cfg.commitTimeout(), refusePreVotes, n.log)
 	e.timeouts.TermWritten(counted)
 	if err := e.openTransport(); err != nil {
 		return nil, err
@@ -120,8 +120,8 @@ func (e *engine) startRaft() error {
 	})
 	committed := func() uint64 { return max(e.witness.Committed(), n.cfg.StateMachine.AppliedIndex()) }
 	store := raftguard.NewRaftStore(n.store, raftguard.RaftStoreConfig{
-		Committed: committed, Fatal: n.lifecycle.fail, Needed: e.neededEntry, Writing: e.transport.Writing, Wrote: e.timeouts.Wrote,
-		EnterTerm:  e.timeouts.EnterTerm,
+		Committed: committed, Fatal: n.lifecycle.fail, Needed: e.neededEntry, Appending: e.timeouts.Appending, Writing: e.transport.Writing,
+		Wrote: e.timeouts.Wrote, EnterTerm: e.timeouts.EnterTerm,
 		Replicates: raftguard.Replicates(config.LocalID, e.witness.Running), WriteFailed: e.writeFailed,
 	})
 	e.transport.HoldAnswers(store.AwaitStable)
@@ -231,13 +231,15 @@ func (e *engine) watch() {
 		Raft: e.raft, Transport: e.transport, Self: n.record.ID(), Voters: e.configuration.VotingMembers,
 		Full: n.space.Below, Slow: func() bool { return n.disk.Slow(time.Now()) }, Priority: c.LeaderPriority,
 		Ask: e.pinger.Ask, RoundTrip: roundTrip, Heartbeat: c.Heartbeat, Lease: c.lease(),
-		Extra: e.timeouts.Extra, Log: n.log,
+		Extra: e.timeouts.Extra, Disconnected: func() { e.quorumWatch.memberDisconnected() }, Log: n.log,
 	}
 	e.timeouts.Started(e.raft, e.leaderLoss.RoundTripTo)
 	e.mainWatch = &raftguard.MainWatch{
 		Raft: e.raft, Limit: c.StallLimit, Progress: c.StateMachine.AppliedIndex, Installing: e.transport.Installing,
 	}
-	e.quorumWatch = &quorumWatch{engine: e, monitor: monitor, leaders: leaderChanges{changed: c.Events.LeaderChanged}}
+	e.quorumWatch = &quorumWatch{
+		engine: e, monitor: monitor, leaders: leaderChanges{changed: c.Events.LeaderChanged}, disconnected: make(chan struct{}, 1),
+	}
 }
 
 func (e *engine) lead(stuck *raftguard.StuckTransfer) {
@@ -245,7 +247,7 @@ func (e *engine) lead(stuck *raftguard.StuckTransfer) {
 	e.leadership = leader.NewLeadership(leader.Config{
 		Ctx: n.lifecycle.ctx, Raft: e.raft, Transport: e.transport, Configuration: e.configuration, Record: n.record, Table: n.table,
 		Registry: c.Registry, State: c.StateMachine, Store: n.store, Peers: c.Peers, Batcher: e.batcher, Gatherer: e.gatherer,
-		Pinger: e.pinger, Space: n.space, Disk: n.disk, Timeouts: e.timeouts, Stuck: stuck, Now: c.Now, Heartbeat: c.Heartbeat,
+		Pinger: e.pinger, Space: n.space, Disk: n.disk, Timeouts: e.timeouts, Stuck: stuck, Beats: e.beats, Now: c.Now, Heartbeat: c.Heartbeat,
 		Priority: c.LeaderPriority, PromoteAfter: c.PromoteAfter, Log: n.log,
 	})
 }
@@ -263,6 +265,7 @@ func (e *engine) startLoops() {
 	n, l := e.node, e.node.lifecycle
 	duties := duty.New(
 		n.log,
+		e.beats,
 		e.memberWatch.Duty(),
 		e.pinger.Duty(),
 		e.locator.Duty(),
@@ -274,7 +277,7 @@ func (e *engine) startLoops() {
 	)
 	always := func() bool { return true }
 	// In a loop of its own: the checks of others read the state, which may hang as well.
-	l.run(func(ctx context.Context) { duty.New(n.log, e.mainWatch.Duty()).Run(ctx, always, nil) })
+	l.run(func(ctx context.Context) { duty.New(n.log, e.beats, e.mainWatch.Duty()).Run(ctx, always, nil) })
 	l.run(func(ctx context.Context) {
 		duties.Run(ctx, always, nil)
 		if err := e.witness.Save(ctx); err != nil {

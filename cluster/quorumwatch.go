@@ -15,6 +15,8 @@ type quorumWatch struct {
 	*engine
 	monitor *quorum.Monitor
 	leaders leaderChanges
+	// disconnected gets a value when a member has closed its last connection to this node.
+	disconnected chan struct{}
 }
 
 func (w *quorumWatch) run(ctx context.Context) {
@@ -25,21 +27,31 @@ func (w *quorumWatch) run(ctx context.Context) {
 	})
 	w.raft.RegisterObserver(observer)
 	defer w.raft.DeregisterObserver(observer)
-	tick := time.NewTicker(quorum.Tick)
-	defer tick.Stop()
+	next := time.NewTimer(quorum.Tick)
+	defer next.Stop()
 	for {
 		select {
 		case <-news:
-		case <-tick.C:
+		case <-w.disconnected:
+		case <-next.C:
 		case <-ctx.Done():
 			return
 		}
-		w.look(ctx)
+		next.Reset(time.Until(w.beats.Next(time.Now(), w.look(ctx))))
 		w.memberWatch.CheckRaft()
 	}
 }
 
-func (w *quorumWatch) look(ctx context.Context) {
+// memberDisconnected has the watch look at once: who leads may have changed.
+func (w *quorumWatch) memberDisconnected() {
+	select {
+	case w.disconnected <- struct{}{}:
+	default:
+	}
+}
+
+// look returns when to look again.
+func (w *quorumWatch) look(ctx context.Context) time.Duration {
 	_, id := w.raft.LeaderWithID()
 	if newest := w.transport.Contact(); newest.Term > w.raft.CurrentTerm() {
 		id = newest.Leader // Raft's main goroutine waits for its disk, and has not read the request yet.
@@ -50,7 +62,7 @@ func (w *quorumWatch) look(ctx context.Context) {
 	w.gatherer.SetLeader(chosen)
 	w.path.look(now, chosen)
 	self, voters := string(w.node.record.ID()), w.configuration.Voters()
-	present, changed := w.monitor.Look(ctx, voters, leader != "" && leader != name)
+	present, changed, again := w.monitor.Look(ctx, voters, leader != "" && leader != name)
 	if present {
 		w.node.clusterCheck.Quorum(slices.ContainsFunc(voters, func(id string) bool { return id != self }))
 	}
@@ -58,6 +70,7 @@ func (w *quorumWatch) look(ctx context.Context) {
 	if changed {
 		w.node.log.Info("the reachability of a quorum has changed", "in_reach", present)
 	}
+	return again
 }
 
 type leaderChanges struct {

@@ -18,6 +18,19 @@ const transferBackoff = time.Second
 // beat is the distance of the moments at which checks are made.
 const beat = 50 * time.Millisecond
 
+// Beats are the moments at which a node makes checks, the same for all its loops: so its process wakes
+// once for all that is due.
+type Beats struct{ began time.Time }
+
+// NewBeats returns the beats that begin now.
+func NewBeats() Beats { return Beats{time.Now()} }
+
+// Next returns the moment next to the end of a pause. That of a pause shorter than a beat is a multiple
+// of the pause.
+func (b Beats) Next(now time.Time, pause time.Duration) time.Time {
+	return b.began.Add((now.Sub(b.began) + pause).Round(min(pause, beat)))
+}
+
 // Task is what a check found to do. It may take long.
 type Task func(ctx context.Context) error
 
@@ -53,7 +66,7 @@ type Loop struct {
 	// established means that the late duties have begun.
 	established bool
 	ended       chan endedTask
-	began       time.Time
+	beats       Beats
 	// transferring means that a task that transfers leadership runs; transferAfter is when the
 	// next such task may start.
 	transferring  bool
@@ -73,8 +86,8 @@ type endedTask struct {
 }
 
 // New returns a Loop that has checked nothing.
-func New(log *slog.Logger, all ...Duty) *Loop {
-	l := &Loop{ended: make(chan endedTask, len(all)), began: time.Now()}
+func New(log *slog.Logger, beats Beats, all ...Duty) *Loop {
+	l := &Loop{ended: make(chan endedTask, len(all)), beats: beats}
 	for _, d := range all {
 		l.all = append(l.all, &state{Duty: d, complaints: member.Complaints{Logger: log.With("duty", d.Name), Level: d.Level}})
 	}
@@ -134,7 +147,7 @@ func (l *Loop) due(s *state, now time.Time) Task {
 	if !l.waits(s) || now.Before(s.next) {
 		return nil
 	}
-	s.rest(l.began, now)
+	s.rest(l.beats, now)
 	if s.Transfers && (l.transferring || now.Before(l.transferAfter)) {
 		return nil
 	}
@@ -144,20 +157,18 @@ func (l *Loop) due(s *state, now time.Time) Task {
 	return t
 }
 
-func (s *state) rest(began, now time.Time) {
+func (s *state) rest(beats Beats, now time.Time) {
 	pause := s.Every
 	if s.Pause != nil {
 		pause = s.Pause()
 	}
-	// Rounded, so that duties of like periods are checked at the same moments, and the process wakes
-	// once for all of them.
-	s.next = began.Add((now.Sub(began) + pause).Round(min(pause, beat)))
+	s.next = beats.Next(now, pause)
 }
 
 func (l *Loop) end(ctx context.Context, e endedTask) {
 	now := time.Now()
 	e.of.running = false
-	e.of.rest(l.began, now)
+	e.of.rest(l.beats, now)
 	if e.of.Transfers {
 		l.transferring = false
 	}

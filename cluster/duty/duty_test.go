@@ -22,7 +22,7 @@ func work(t *testing.T, d time.Duration, all ...Duty) (told string) {
 	established := make(chan struct{})
 	close(established)
 	log := new(logbuffer.Buffer)
-	New(slog.New(slog.NewTextHandler(log, nil)), all...).Run(ctx, func() bool { return true }, established)
+	New(slog.New(slog.NewTextHandler(log, nil)), NewBeats(), all...).Run(ctx, func() bool { return true }, established)
 	return log.String()
 }
 
@@ -115,7 +115,7 @@ func TestDutiesBeforeLeadershipIsEstablished(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			defer close(done)
-			New(slog.New(slog.DiscardHandler), first, second).Run(ctx, leads.Load, established)
+			New(slog.New(slog.DiscardHandler), NewBeats(), first, second).Run(ctx, leads.Load, established)
 		}()
 		time.Sleep(250 * time.Millisecond)
 		synctest.Wait()

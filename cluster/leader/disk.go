@@ -9,8 +9,9 @@ import (
 	"github.com/idnode/idnode/internal/pause"
 )
 
-// slowTick is how often a leader whose disk hangs looks for a voter to elect.
-const slowTick = 50 * time.Millisecond
+// slowTick is how often a leader whose disk is slow looks for a voter to elect, and quickTick how often
+// one looks that is told when its disk becomes slow.
+const slowTick, quickTick = 50 * time.Millisecond, time.Second
 
 // leaveSlowDisk has another voter elected while a write of this leader hangs. If that cannot
 // help, or did not in an earlier leadership on this slow disk, this node continues to lead: an
@@ -31,8 +32,14 @@ func (t *Transfer) leaveSlowDisk() duty.Duty {
 		}
 		return nil
 	}
+	pause := func() time.Duration {
+		if t.cfg.Disk.Slow(time.Now()) {
+			return slowTick
+		}
+		return quickTick
+	}
 	return duty.Duty{
-		Name: "slow disk", Every: slowTick, Check: check, Wake: t.cfg.Disk.BecameSlow(),
+		Name: "slow disk", Pause: pause, Check: check, Wake: t.cfg.Disk.BecameSlow(),
 		Failed: "the voter did not campaign", Level: slog.LevelWarn,
 	}
 }

@@ -61,6 +61,7 @@ type Config struct {
 	Disk          *disk.Writes
 	Timeouts      *raftguard.Timeouts
 	Stuck         *raftguard.StuckTransfer
+	Beats         duty.Beats
 	// Now is the clock that a leader writes into entries.
 	Now       func() time.Time
 	Heartbeat time.Duration
@@ -162,6 +163,7 @@ func (l *Leadership) work(ctx context.Context) {
 func (l *Leadership) duties() *duty.Loop {
 	return duty.New(
 		l.cfg.Log,
+		l.cfg.Beats,
 		l.endStuckTransfer(),
 		l.leaveStuckCommit(),
 		l.Transfer.leaveSlowDisk(),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/raftguard"
 	"github.com/idnode/idnode/cluster/transport"
 	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/pause"
@@ -26,15 +27,12 @@ const (
 	// refused at once; a machine that is gone does not answer at all.
 	redialTimeout    = 50 * time.Millisecond
 	redialRoundTrips = 4
-	// The library sends heartbeats at intervals between a tenth and a fifth of the heartbeat
-	// timeout, each after the answer to the one before.
-	heartbeatShare = 5
 	// A leader is silent after so many of the longest intervals: it has missed a heartbeat.
 	silentIntervals = 2
-	// silenceChecks is the number of checks for silence in a heartbeat timeout. A process that
-	// misses pausedChecks checks was paused, and could not hear the leader.
+	// A leader that was lost is looked at so many times in a heartbeat timeout. A look that is late by
+	// pausedChecks of these shows that the process was paused, and could not hear the leader.
 	silenceChecks = 20
-	pausedChecks  = 4
+	pausedChecks  = 3
 	// lossAskEvery is the pause between calls to a voter, which may notice the loss slightly
 	// later than this node.
 	lossAskEvery = 2 * time.Millisecond
@@ -70,7 +68,9 @@ type Loss struct {
 	Heartbeat, Lease time.Duration
 	// Extra is how much longer than on a quiet machine a leader may be silent now.
 	Extra func() time.Duration
-	Log   *slog.Logger
+	// Disconnected is called when the last connection from a member was closed by that member.
+	Disconnected func()
+	Log          *slog.Logger
 
 	// gone is the contact with the newest leader that was lost and did not answer, nil if
 	// none.
@@ -84,21 +84,41 @@ type Loss struct {
 
 // Run follows the leader's connections and requests until ctx ends.
 func (l *Loss) Run(ctx context.Context) {
-	step := l.Heartbeat / silenceChecks
-	look := time.NewTicker(step)
-	defer look.Stop()
-	for looked := time.Now(); ; looked = time.Now() {
+	lost, step := l.Transport.Lost(), l.Heartbeat/silenceChecks
+	for {
+		due := time.Now().Add(max(step, l.rest()))
+		timer := time.NewTimer(time.Until(due))
 		select {
-		case <-l.Transport.Lost():
-		case <-look.C:
+		case <-lost:
+			l.Disconnected()
+		case <-timer.C:
 		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
 			return
 		}
-		if now := time.Now(); now.Sub(looked) > pausedChecks*step {
+		if now := time.Now(); now.Sub(due) > pausedChecks*step {
 			l.awake.Store(&now)
 		}
 		l.check(ctx)
 	}
+}
+
+// rest is how long there is nothing to look at: until the leader that is heard now would be silent, or
+// for some time where this node leads or follows none. It is not positive while a leader is lost.
+func (l *Loss) rest() time.Duration {
+	c := l.Transport.Contact()
+	switch {
+	case l.Raft.State() == raft.Leader:
+		return l.Heartbeat
+	case l.lost(c) && !l.stillLost(c):
+		return l.Heartbeat / raftguard.HeartbeatShare
+	}
+	if !c.Connected {
+		return 0
+	}
+	return l.silenceLimit(c.Leader) - l.silence(c)
 }
 
 // check acts if the leader is lost. It gives up when the heartbeat timeout takes over.
@@ -151,7 +171,7 @@ func (l *Loss) silence(c transport.Contact) time.Duration {
 // between two heartbeats, of which the answer to the first is a part, but at most its lease, after
 // which it soon does not lead on by itself; and longer where heartbeats were late.
 func (l *Loss) silenceLimit(leader raft.ServerID) time.Duration {
-	return min(l.Lease, silentIntervals*(l.Heartbeat/heartbeatShare+l.RoundTripTo(leader))) + l.Extra()
+	return min(l.Lease, silentIntervals*(l.Heartbeat/raftguard.HeartbeatShare+l.RoundTripTo(leader))) + l.Extra()
 }
 
 // RoundTripTo returns about how long a member's answers to pings take; 0 if there was none.

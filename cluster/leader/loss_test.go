@@ -130,7 +130,7 @@ func newPaperLoss(p *papertest.Node) *paperLoss {
 		},
 		RoundTrip: func([]byte) time.Duration { return 0 },
 		Heartbeat: 250 * time.Millisecond, Lease: 200 * time.Millisecond,
-		Extra: func() time.Duration { return 0 }, Log: slog.New(slog.DiscardHandler),
+		Extra: func() time.Duration { return 0 }, Disconnected: func() {}, Log: slog.New(slog.DiscardHandler),
 	}
 	p.Append("B", 2, 2, 1, 2)
 	return l

@@ -324,7 +324,7 @@ func TestReconcileFormatNotRaised(t *testing.T) {
 			defer cancel()
 			established := make(chan struct{})
 			close(established)
-			duty.New(b.r.Logger, b.r.duty()).Run(ctx, func() bool { return true }, established)
+			duty.New(b.r.Logger, duty.NewBeats(), b.r.duty()).Run(ctx, func() bool { return true }, established)
 		}
 		works(2 * member.ComplainAfter)
 		if told := strings.Count(log.String(), "\n"); tries < 10 || told < 1 || told > 3 || strings.Contains(log.String(), "all members") {

@@ -56,7 +56,7 @@ func TestAMemberThatNeverAnswersHoldsNoGreetingBack(t *testing.T) {
 
 // greet does the duty until ctx ends.
 func greet(ctx context.Context, d duty.Duty) {
-	duty.New(slog.New(slog.DiscardHandler), d).Run(ctx, func() bool { return true }, nil)
+	duty.New(slog.New(slog.DiscardHandler), duty.NewBeats(), d).Run(ctx, func() bool { return true }, nil)
 }
 
 // TestMembersAreGreetedAgain when there is a reason to, and elections wait for none of that.

@@ -22,8 +22,10 @@ const (
 	pingEvery = 100 * time.Millisecond
 	// PingTimeout is the time a voter has to answer.
 	PingTimeout = 300 * time.Millisecond
-	// Tick is how often the evidence is checked.
-	Tick = 25 * time.Millisecond
+	// Tick is how often the evidence is checked once it is as old as pingAfter, and leaderTick where this
+	// node leads.
+	Tick       = 25 * time.Millisecond
+	leaderTick = 2 * Tick
 	// minGrace is the lower bound of Grace. A call in flight must learn within 0.6 s that the
 	// quorum is gone, on a busy machine too; the evidence is at most one heartbeat old when a
 	// link is cut.
@@ -58,7 +60,7 @@ type Config struct {
 }
 
 // Monitor judges from evidence whether a quorum can be reached. Look is called by one
-// goroutine, every Tick; Heard is safe for concurrent use.
+// goroutine; Heard is safe for concurrent use.
 type Monitor struct {
 	cfg      Config
 	evidence evidence
@@ -78,11 +80,18 @@ func NewMonitor(cfg Config) *Monitor {
 
 // Look reports whether a quorum of the voters is in reach, and whether that has changed.
 // follows says that Raft knows another node as the leader. Where Raft's own evidence is
-// old, the other voters are pinged, without waiting for the answers.
-func (m *Monitor) Look(ctx context.Context, voters []string, follows bool) (present, changed bool) {
+// old, the other voters are pinged, without waiting for the answers. again is when Look is to be
+// called next.
+func (m *Monitor) Look(ctx context.Context, voters []string, follows bool) (present, changed bool, again time.Duration) {
 	now := time.Now()
 	newest := m.ofRaft(now, follows)
-	if now.Sub(newest) > pingAfter && now.Sub(m.pinged) > pingEvery && m.cfg.Raft.State() != raft.Leader {
+	leads := m.cfg.Raft.State() == raft.Leader
+	if leads {
+		again = leaderTick
+	} else {
+		again = max(Tick, pingAfter-now.Sub(newest))
+	}
+	if now.Sub(newest) > pingAfter && now.Sub(m.pinged) > pingEvery && !leads {
 		m.pinged = now
 		m.ping(ctx, voters)
 	}
@@ -90,7 +99,7 @@ func (m *Monitor) Look(ctx context.Context, voters []string, follows bool) (pres
 		newest = answered
 	}
 	present = m.evidence.look(now, newest)
-	return present, m.cfg.State.set(present)
+	return present, m.cfg.State.set(present), again
 }
 
 // Heard takes the end of a ping that was sent to a voter, by the Monitor or others.

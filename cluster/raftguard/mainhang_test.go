@@ -60,7 +60,7 @@ func hangMainGoroutine(t *testing.T, state raft.RaftState, servers []raft.Server
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		duty.New(slog.New(slog.DiscardHandler), w.Duty()).Run(t.Context(), func() bool { return true }, nil)
+		duty.New(slog.New(slog.DiscardHandler), duty.NewBeats(), w.Duty()).Run(t.Context(), func() bool { return true }, nil)
 	}()
 
 	for range 100 {

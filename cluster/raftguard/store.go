@@ -35,6 +35,8 @@ type RaftStoreConfig struct {
 	// Needed returns the first entry that a follower needs which catches up: the newest
 	// snapshot's last entry, or an earlier one.
 	Needed func() uint64
+	// Appending, if set, is called before entries are written, or sent while they are. It must be quick.
+	Appending func()
 	// Writing is called with the term of the newest entry before entries are written, and
 	// with 0 after.
 	Writing func(term uint64)
@@ -92,6 +94,9 @@ func (s *RaftStore) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.L
 func (s *RaftStore) StoreLogs(logs []*raft.Log) error {
 	if kept := s.kept.Load(); len(logs) > 0 && logs[0].Index <= kept {
 		return s.takenBack(logs[0].Index, kept, s.cfg.Committed())
+	}
+	if s.cfg.Appending != nil {
+		s.cfg.Appending()
 	}
 	if s.writesBeside(logs) {
 		return s.unstable.append(logs)

@@ -29,10 +29,9 @@ const (
 	// counts: a disk is slow, or a machine busy, again and again.
 	writesRemembered = time.Minute
 	gapsRemembered   = 5 * time.Minute
-	// The library sends heartbeats at most a fifth of the heartbeat timeout after the answer to the
-	// one before. A gap that is longer by a lateShare of it shows that a process had to wait.
-	heartbeatShare = 5
-	lateShare      = 10
+	// A gap that is longer than between two heartbeats by a lateShare of the heartbeat timeout shows that
+	// a process had to wait.
+	lateShare = 10
 	// The next delay may be so many times as long as the longest that was seen. A leader that steps
 	// down costs an election, and one that does not costs little.
 	followerPatience = 4
@@ -43,7 +42,13 @@ const (
 	maxExtra = 600 * time.Millisecond
 	// lookEvery is how often it is checked whether something is old.
 	lookEvery = 10 * time.Second
+	// An idle leader sends empty appends so seldom, up to twice as far apart.
+	idleCommitTimeout = 250 * time.Millisecond
 )
+
+// HeartbeatShare is which part of the heartbeat timeout the library sends heartbeats apart at most, each
+// after the answer to the one before.
+const HeartbeatShare = 5
 
 // Timeouts are Raft's. They follow what this node sees of disks and processors, and go back when it
 // no longer does.
@@ -58,8 +63,12 @@ const (
 // leader for answers, for longer than the gaps that ended well, as heartbeats came again. A follower
 // with more patience than others is safe: it campaigns later. So is a leader: each read asks a
 // quorum, and only a cut-off leader knows of it later.
+//
+// Commit: the library sends an empty append to each follower whenever that has passed since the one
+// before, so that it learns of a new commit index. Where nothing is written there is none, and these
+// were half of what an idle cluster does. The library reads the timeout anew after each entry.
 type Timeouts struct {
-	heartbeat, lease time.Duration
+	heartbeat, lease, commit time.Duration
 	// refusePreVotes has pre-votes refused for a term, for some time.
 	refusePreVotes func(term uint64, d time.Duration)
 	log            *slog.Logger
@@ -73,6 +82,9 @@ type Timeouts struct {
 	// leads means that this node leads, and transfer is the transfer's timeout, 0 if there is none.
 	leads    bool
 	transfer time.Duration
+	// appended means that entries were written since the last look, and idle that there were none
+	// between two.
+	appended, idle bool
 	// elections is the timeout that elections need, inForce what the library has.
 	elections time.Duration
 	inForce   timeouts
@@ -81,16 +93,16 @@ type Timeouts struct {
 	roundTrip func(raft.ServerID) time.Duration
 }
 
-type timeouts struct{ heartbeat, election, lease time.Duration }
+type timeouts struct{ heartbeat, election, lease, commit time.Duration }
 
-// NewTimeouts returns Timeouts of heartbeat and lease until something slow is known; the election
+// NewTimeouts returns Timeouts of heartbeat, lease and commit until something slow is known; the election
 // timeout equals the heartbeat timeout.
-func NewTimeouts(heartbeat, lease time.Duration, refusePreVotes func(term uint64, d time.Duration), log *slog.Logger) *Timeouts {
+func NewTimeouts(heartbeat, lease, commit time.Duration, refusePreVotes func(term uint64, d time.Duration), log *slog.Logger) *Timeouts {
 	return &Timeouts{
-		heartbeat: heartbeat, lease: lease, refusePreVotes: refusePreVotes, log: log,
+		heartbeat: heartbeat, lease: lease, commit: commit, refusePreVotes: refusePreVotes, log: log,
 		writes: recent{period: writesRemembered}, terms: recent{period: writesRemembered}, votes: recent{period: writesRemembered},
 		leaderLate: recent{period: gapsRemembered}, answersLate: recent{period: gapsRemembered},
-		elections: heartbeat, inForce: timeouts{heartbeat, heartbeat, lease},
+		elections: heartbeat, inForce: timeouts{heartbeat, heartbeat, lease, commit},
 	}
 }
 
@@ -121,7 +133,7 @@ func (t *Timeouts) AnswerHeard(member raft.ServerID, gap time.Duration) {
 }
 
 func (t *Timeouts) recordGap(to *recent, peer raft.ServerID, gap time.Duration) {
-	late := gap - t.heartbeat/heartbeatShare
+	late := gap - t.heartbeat/HeartbeatShare
 	if late <= t.heartbeat/lateShare || gap >= maxGap || !t.runs() {
 		return
 	}
@@ -148,6 +160,17 @@ func (t *Timeouts) Wrote(took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.writes.add(time.Now(), took)
+}
+
+// Appending is called before entries are written, and thus before they are sent.
+func (t *Timeouts) Appending() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.appended = true
+	if t.idle {
+		t.idle = false
+		t.follow()
+	}
 }
 
 // Leads records whether this node leads. A leader's heartbeat timeout is as configured, because it
@@ -185,11 +208,12 @@ func (t *Timeouts) transferNeeds() time.Duration {
 	return min(transferWrites*t.writes.longest(time.Now()), maxTransferTimeout)
 }
 
-// Duty forgets what is old.
+// Duty forgets what is old, and finds that nothing is written.
 func (t *Timeouts) Duty() duty.Duty {
 	return duty.Duty{Name: "timeouts", Every: lookEvery, Check: func(time.Time) duty.Task {
 		t.mu.Lock()
 		defer t.mu.Unlock()
+		t.idle, t.appended = !t.appended, false
 		t.follow()
 		return nil
 	}}
@@ -232,7 +256,10 @@ func (t *Timeouts) follow() {
 		t.log.Warn("the election timeout follows the time that a term and a vote take to write", "write", write, "election_timeout", elections)
 		t.elections = elections
 	}
-	next := timeouts{t.heartbeat + t.extra(now), t.elections, t.lease}
+	next := timeouts{t.heartbeat + t.extra(now), t.elections, t.lease, t.commit}
+	if t.idle {
+		next.commit = max(t.commit, idleCommitTimeout)
+	}
 	if t.leads {
 		late := max(t.leaderLate.longest(now), t.answersLate.longest(now))
 		next.heartbeat, next.lease = t.heartbeat, t.lease+min(leaderPatience*late, maxExtra)

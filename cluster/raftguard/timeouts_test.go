@@ -13,7 +13,7 @@ import (
 const ms = time.Millisecond
 
 func newTimeouts() *Timeouts {
-	t := NewTimeouts(250*ms, 200*ms, func(uint64, time.Duration) {}, slog.New(slog.DiscardHandler))
+	t := NewTimeouts(250*ms, 200*ms, 20*ms, func(uint64, time.Duration) {}, slog.New(slog.DiscardHandler))
 	t.raft, t.roundTrip = idleLibrary(), func(raft.ServerID) time.Duration { return 20 * ms }
 	return t
 }
@@ -23,6 +23,7 @@ func idleLibrary() *raft.Raft {
 	config, store := raft.DefaultConfig(), raft.NewInmemStore()
 	config.LocalID, config.Logger = "a", hclog.NewNullLogger()
 	config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = 250*ms, 250*ms, 200*ms
+	config.CommitTimeout = 20 * ms
 	_, transport := raft.NewInmemTransport("a")
 	r, err := raft.NewRaft(config, &raft.MockFSM{}, store, store, raft.NewInmemSnapshotStore(), transport)
 	if err != nil {
@@ -169,4 +170,32 @@ func TestATransferGetsTheTimeThatItsWritesNeed(t *testing.T) {
 			t.Errorf("afterwards the timeout is %v", e.Election())
 		}
 	}
+}
+
+// TestAnIdleLeaderSendsFewAppends: the commit timeout is long after ten to twenty seconds without entries, and as
+// configured before the next entries are written.
+func TestAnIdleLeaderSendsFewAppends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newTimeouts()
+		defer func() { _ = e.raft.Shutdown().Error() }()
+		commit := func() time.Duration { return configuration(e.raft).Load().(raft.Config).CommitTimeout }
+		for _, tt := range []struct {
+			name string
+			do   func()
+			want time.Duration
+		}{
+			{"entries", e.Appending, 20 * ms},
+			{"a look, and entries before it", func() { e.Duty().Check(time.Now()) }, 20 * ms},
+			{"another, and none", func() { e.Duty().Check(time.Now()) }, 250 * ms},
+			{"a third", func() { e.Duty().Check(time.Now()) }, 250 * ms},
+			{"entries again", e.Appending, 20 * ms},
+			{"and more", e.Appending, 20 * ms},
+			{"one look", func() { e.Duty().Check(time.Now()) }, 20 * ms},
+		} {
+			tt.do()
+			if got := commit(); got != tt.want {
+				t.Errorf("%s: the commit timeout is %v, want %v", tt.name, got, tt.want)
+			}
+		}
+	})
 }

@@ -172,6 +172,7 @@ var bugs = []bug{
 	{name: "election-timeout-of-own-disk", others: test("cluster/raftguard", "TestTheElectionTimeoutFollowsTheVoters")},
 	{name: "lease-of-a-quiet-machine", others: test("cluster/raftguard", "TestTimeoutsFollowGaps")},
 	{name: "slow-term-not-forgotten", others: test("cluster/raftguard", "TestTheElectionTimeoutForgets")},
+	{name: "idle-leader-stays-slow", others: test("cluster/raftguard", "TestAnIdleLeaderSendsFewAppends")},
 	{name: "transfer-timeout-is-no", others: test(simulation, "TestATransferSaysWhatHappened")},
 	{name: "pre-vote-beside-vote", others: test("test/papertest", "TestNoPreVoteWhereTheVoteIsGiven")},
 	{name: "pre-vote-beside-leader", others: test("test/papertest", "TestNoPreVoteWhereTheVoteIsGiven")},

@@ -136,7 +136,7 @@ func (p *Node) start() {
 	bounded, err := raftguard.NewBoundaryStore(p.Disk)
 	p.Must(err)
 	fatal := func(err error) { p.T.Error(err) }
-	timeouts := raftguard.NewTimeouts(time.Second, time.Second, p.Self.EnterTerm, slog.New(slog.DiscardHandler))
+	timeouts := raftguard.NewTimeouts(time.Second, time.Second, 10*time.Millisecond, p.Self.EnterTerm, slog.New(slog.DiscardHandler))
 	var running atomic.Pointer[raft.Raft]
 	store := raftguard.NewRaftStore(bounded, raftguard.RaftStoreConfig{
 		Committed: p.machine.last, Fatal: fatal, Needed: func() uint64 { return min(bounded.Boundary(), p.Self.Needed()) },

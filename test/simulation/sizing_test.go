@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/server/config"
+	"github.com/idnode/idnode/test/history"
 	"github.com/idnode/idnode/test/sizing"
 )
 
@@ -123,6 +124,7 @@ func TestIdleTraffic(t *testing.T) {
 	for _, nodes := range []int{3, 5} {
 		inCluster(t, nodes, func(w *world, _ *client) {
 			var none atomic.Int64
+			time.Sleep(seconds * time.Second) // Until the leader knows that nothing is written.
 			before := w.expenses(&none)
 			time.Sleep(seconds * time.Second)
 			e := w.expenses(&none).since(before)
@@ -134,6 +136,28 @@ func TestIdleTraffic(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnIdleClusterTellsOfACommit: after a long time without entries a follower learns as soon as ever that the
+// next one is committed, so that a read there does not wait.
+func TestAnIdleClusterTellsOfACommit(t *testing.T) {
+	inCluster(t, 3, func(w *world, c *client) {
+		leader := c.leader(t)
+		time.Sleep(time.Minute)
+		if got := c.once(w.ctx, leader, history.Op{Kind: history.Next, Name: "orders", Count: 1}, c.next); got.Outcome != history.OK {
+			t.Fatalf("the leader answered %q", got.Code)
+		}
+		for _, s := range w.othersThan(leader) {
+			began := time.Now()
+			if _, err := c.ids(s).GetIdentity(w.ctx, &idnodev1.GetIdentityRequest{Name: "orders"}); err != nil {
+				t.Error(err)
+			}
+			// Twice the commit timeout.
+			if took := time.Since(began); took > 50*time.Millisecond {
+				t.Errorf("a read on the follower %s took %v", s.host, took)
+			}
+		}
+	})
 }
 
 // TestCostOfACall compares docs/evidence/sizing.md with what an identity costs three nodes and its
