@@ -50,8 +50,8 @@ const (
 // The evidence: all connections from the leader have ended, or it was silent for longer than
 // between any two heartbeats; it does not answer a new connection, and a majority of the
 // voters, this one included, has the same evidence of the same leader in the same term. Such a
-// leader has no quorum left. Voters with more entries campaign first, and no voter campaigns
-// once it hears of another candidate, so that no two split the votes.
+// leader has no quorum left. Voters with more entries campaign first, those with slow disks last, and no
+// voter campaigns once it hears of another candidate, so that no two split the votes.
 type Loss struct {
 	Raft      *raft.Raft
 	Transport *transport.Transport
@@ -198,8 +198,7 @@ func (l *Loss) answers(ctx context.Context, leader raft.ServerID) (bool, error) 
 // canCampaign reports whether this node may campaign before its heartbeat timeout. A node that
 // is no transfer target does not: the heartbeat timeout elects it if no other voter can lead.
 func (l *Loss) canCampaign() bool {
-	return l.Raft.State() == raft.Follower && l.Transport.CanCampaign() && l.Priority > 0 && !l.Full() &&
-		!l.Slow() && l.votes()
+	return l.Raft.State() == raft.Follower && l.Transport.CanCampaign() && l.Priority > 0 && !l.Full() && l.votes()
 }
 
 func (l *Loss) votes() bool {
@@ -217,7 +216,7 @@ func (l *Loss) Contact() *peerv1.LeaderContact {
 	return &peerv1.LeaderContact{
 		Term: c.Term, Leader: leader[:], Connected: c.Connected, SilentMicros: uint64(max(0, time.Since(c.Heard)).Microseconds()),
 		Gone: l.lost(c) && l.dialFailed(c), LastIndex: l.Raft.LastIndex(), CanCampaign: l.canCampaign(),
-		Campaigned: l.campaigned.Load() == c.Term && l.lost(c),
+		Campaigned: l.campaigned.Load() == c.Term && l.lost(c), Slow: l.Slow(),
 	}
 }
 
@@ -306,8 +305,9 @@ type lossEvidence struct {
 // tally reports whether a voter must campaign: no voter hears the leader, knows a newer leader
 // or campaigns already, and a majority has lost the leader and could not dial it. A candidate
 // may need longer than its turn, because it writes the new term first. before is the number of
-// voters that campaign before this node: those with longer logs, which do not vote for a
-// shorter log of the same last term, and of equal logs those with lower tags.
+// voters that campaign before this node: those whose disks are not slow, then those with longer logs, which
+// do not vote for a shorter log of the same last term, and of equal logs those with lower tags. Where a
+// machine's disk is slow for a moment, so are those of all voters on it, and one of them must lead.
 func (e lossEvidence) tally() (before int, complete bool) {
 	lost, own := 0, e.voter(e.self)
 	for _, m := range e.voters {
@@ -344,6 +344,9 @@ type lossVoter struct {
 
 // ranksAbove reports whether a voter campaigns before another.
 func (v lossVoter) ranksAbove(other lossVoter) bool {
+	if v.GetSlow() != other.GetSlow() {
+		return other.GetSlow()
+	}
 	if v.GetLastIndex() != other.GetLastIndex() {
 		return v.GetLastIndex() > other.GetLastIndex()
 	}

@@ -20,6 +20,7 @@ import (
 // What a voter may say of the leader of term 5.
 var (
 	goneIn5            = &peerv1.LeaderContact{Term: 5, Gone: true, CanCampaign: true, LastIndex: 10}
+	goneSlow           = &peerv1.LeaderContact{Term: 5, Gone: true, CanCampaign: true, LastIndex: 11, Slow: true}
 	goneAt11           = &peerv1.LeaderContact{Term: 5, Gone: true, CanCampaign: true, LastIndex: 11}
 	goneCannotCampaign = &peerv1.LeaderContact{Term: 5, Gone: true, LastIndex: 11}
 	hearsIn5           = &peerv1.LeaderContact{Term: 5, Connected: true, SilentMicros: 20_000, CanCampaign: true, LastIndex: 10}
@@ -67,6 +68,9 @@ func TestLossEvidence(t *testing.T) {
 		{"a majority of five", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, goneIn5, saysNothing}, true, 0},
 		{"two of five", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, saysNothing, saysNothing}, false, 0},
 		{"one of five hears it", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, goneIn5, hearsIn5}, false, 0},
+		{"the other's disk is slow, and its log reaches further", []*peerv1.LeaderContact{leaderItself, goneIn5, goneSlow}, true, 0},
+		{"this node's disk is slow, and its log reaches further", []*peerv1.LeaderContact{leaderItself, goneSlow, goneIn5}, true, 1},
+		{"both disks are slow", []*peerv1.LeaderContact{leaderItself, goneSlow, goneSlow}, true, 0},
 		{"two of five reach further", []*peerv1.LeaderContact{leaderItself, goneIn5, goneAt11, goneIn5, goneAt11}, true, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -274,8 +278,14 @@ func TestALostLeaderIsReplacedAtOnce(t *testing.T) {
 			l.loss.Full = func() bool { return true }
 			l.ends()
 		}, false},
-		{"this node's disk is slow", func(l *paperLoss) {
+		{"this node's disk is slow, and so is the other's", func(l *paperLoss) {
 			l.loss.Slow = func() bool { return true }
+			l.told = &peerv1.LeaderContact{Term: 2, Gone: true, CanCampaign: true, Slow: true}
+			l.ends()
+		}, true},
+		{"this node's disk is slow, and the other campaigns", func(l *paperLoss) {
+			l.loss.Slow = func() bool { return true }
+			l.told = &peerv1.LeaderContact{Term: 2, Gone: true, CanCampaign: true, Campaigned: true}
 			l.ends()
 		}, false},
 		{"this node has priority 0", func(l *paperLoss) {

@@ -576,7 +576,9 @@ type LeaderContact struct {
 	// The node may campaign.
 	CanCampaign bool `protobuf:"varint,7,opt,name=can_campaign,json=canCampaign,proto3" json:"can_campaign,omitempty"`
 	// The node has had its Raft campaign after this term.
-	Campaigned    bool `protobuf:"varint,8,opt,name=campaigned,proto3" json:"campaigned,omitempty"`
+	Campaigned bool `protobuf:"varint,8,opt,name=campaigned,proto3" json:"campaigned,omitempty"`
+	// The node's disk is slow: others campaign before it.
+	Slow          bool `protobuf:"varint,9,opt,name=slow,proto3" json:"slow,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -663,6 +665,13 @@ func (x *LeaderContact) GetCanCampaign() bool {
 func (x *LeaderContact) GetCampaigned() bool {
 	if x != nil {
 		return x.Campaigned
+	}
+	return false
+}
+
+func (x *LeaderContact) GetSlow() bool {
+	if x != nil {
+		return x.Slow
 	}
 	return false
 }
@@ -1069,7 +1078,7 @@ const file_peer_v1_members_proto_rawDesc = "" +
 	"\vprocess_age\x18\x10 \x01(\x04R\n" +
 	"processAge\x12 \n" +
 	"\fout_of_reach\x18\x11 \x03(\fR\n" +
-	"outOfReach\"\xf4\x01\n" +
+	"outOfReach\"\x88\x02\n" +
 	"\rLeaderContact\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\fR\x06leader\x12\x1c\n" +
@@ -1081,7 +1090,8 @@ const file_peer_v1_members_proto_rawDesc = "" +
 	"\fcan_campaign\x18\a \x01(\bR\vcanCampaign\x12\x1e\n" +
 	"\n" +
 	"campaigned\x18\b \x01(\bR\n" +
-	"campaigned\"\xd8\x01\n" +
+	"campaigned\x12\x12\n" +
+	"\x04slow\x18\t \x01(\bR\x04slow\"\xd8\x01\n" +
 	"\aFigures\x122\n" +
 	"\x15identities_per_second\x18\x01 \x01(\x01R\x13identitiesPerSecond\x12$\n" +
 	"\x0eids_per_second\x18\x02 \x01(\x01R\fidsPerSecond\x12*\n" +
