@@ -299,7 +299,7 @@ func (c *Cluster) Reset(n *Node) {
 func (c *Cluster) Narrow(n *Node) {
 	for e, relays := range c.edges {
 		if e[0] == n.index {
-			set(relays[:1], edge.LoseLarge) // The first is that of the Raft port.
+			relays[RaftPort].Set(edge.LoseLarge)
 		}
 	}
 }
@@ -309,6 +309,20 @@ func (c *Cluster) Narrow(n *Node) {
 func (c *Cluster) CutOneWay(from, to *Node) {
 	set(c.edges[[2]int{from.index, to.index}], edge.LoseRequests)
 	set(c.edges[[2]int{to.index, from.index}], edge.LoseAnswers)
+}
+
+// Port is one of the ports that a node offers to other nodes, as an index of the relays of an edge.
+type Port int
+
+// RaftPort carries all that members say to each other, CallersPort what nodes say before they are members.
+const (
+	RaftPort Port = iota
+	CallersPort
+)
+
+// CutPort has the connections from one node to a port of another lose what a fault says.
+func (c *Cluster) CutPort(from, to *Node, port Port, f edge.Fault) {
+	c.edges[[2]int{from.index, to.index}][port].Set(f)
 }
 
 // CutBetween cuts two nodes off from each other.

@@ -61,6 +61,14 @@ var faults = []fault{
 		}
 		return r.c.Heal
 	}},
+	{"cut port", func(_ *testing.T, r *row, n *harness.Node) func() {
+		port := []harness.Port{harness.RaftPort, harness.CallersPort}[r.random.IntN(2)]
+		f := []edge.Fault{edge.Cut, edge.LoseRequests, edge.LoseAnswers}[r.random.IntN(3)]
+		for _, o := range r.c.Others(n) {
+			r.c.CutPort(o, n, port, f)
+		}
+		return r.c.Heal
+	}},
 	{"bad lines", func(_ *testing.T, r *row, _ *harness.Node) func() {
 		r.c.Become(edge.Line{Delay: 10 * time.Millisecond, Jitter: 10 * time.Millisecond, Loss: 0.02, BytesPerSecond: 1 << 20})
 		return func() { r.c.Become(soundLine) }
