@@ -120,6 +120,9 @@ func (s *State) ReadPool(db, name string, read func(*worker.Pool)) bool {
 
 // poolDefine begins a pool. If the state does not know all names that were used, there may have been
 // one of this name, with leases.
+//
+// Invariant: whoever forgets a pool's leases does so whatever its layout and window are here: leases that are
+// unknown may have had the same workers and times.
 func (c *contents) poolDefine(dst []byte, now moment, o op.Operation, m *raftlogv1.PoolDefine) ([]byte, *refusal) {
 	if err := checkText("name", m.GetName(), docid.MaxNameBytes); err != nil {
 		return dst, err
@@ -129,18 +132,25 @@ func (c *contents) poolDefine(dst []byte, now moment, o op.Operation, m *raftlog
 		return dst, refuseWorker(err)
 	}
 	i := c.pools.find(c.databases.numberOf(o.Database), m.GetName())
-	if i == nil {
-		return dst, c.pools.begin(now, o.Database, m, fresh)
-	}
-	if !i.is.Same(fresh) {
+	switch {
+	case i == nil:
+		if err := c.pools.begin(now, o.Database, m, fresh); err != nil {
+			return dst, err
+		}
+		return appendPool(dst, fresh), nil
+	case m.GetForget():
+		i.is.Forget(fresh.Window())
+		c.pools.changed(i)
+	case !i.is.Same(fresh):
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_DIFFERS, "layout",
 			"pool %.200q has another layout or window", m.GetName())
 	}
-	if m.GetForget() {
-		i.is.Forget()
-		c.pools.changed(i)
-	}
-	return dst, nil
+	return appendPool(dst, i.is), nil
+}
+
+// appendPool appends the definition that a pool has.
+func appendPool(dst []byte, p *worker.Pool) []byte {
+	return op.AppendAnswer(dst, &raftlogv1.PoolDefined{Layout: op.PoolLayout(p.Layout()), WindowNanos: int64(p.Window())})
 }
 
 // begin stores a new pool. How long its layout lasts does not matter where it may have had leases.

@@ -70,7 +70,7 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 		c.etags.skipAhead(uint64(by))
 	}
 	c.series.changeAll((*series.Series).Suspend) // Others may have given newer numbers, and other leases.
-	c.pools.changeAll((*worker.Pool).Forget)
+	c.pools.changeAll(func(p *worker.Pool) { p.Forget(0) })
 	c.floor = floor{names: plus(c.floor.names, r.SkipAhead), epoch: done.Epoch, series: true}
 	c.clusterID = slices.Clone(done.ClusterID)
 	return done, nil

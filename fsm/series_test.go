@@ -49,10 +49,6 @@ func seriesOperations() [][]byte {
 		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
 			Name: "t", Definition: series.DefinitionMessage(reusing), Version: 1,
 		}}}),
-		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{
-			Name: "s",
-			Key:  "z", Number: 1,
-		}}}),
 		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
 			Name: "s", Scope: []string{"B"}, First: 1, Numbers: []*raftlogv1.SeriesStored{{Key: "c", State: 1}},
 		}}}),
@@ -285,8 +281,6 @@ func importOf(t testing.TB, s *State) (operations [][]byte) {
 			record.Record = &raftlogv1.SeriesImport_Series{Series: r.Series}
 		case *raftlogv1.SnapshotRecord_SeriesNumbers:
 			record.Record = &raftlogv1.SeriesImport_Numbers{Numbers: r.SeriesNumbers}
-		case *raftlogv1.SnapshotRecord_SeriesLost:
-			record.Record = &raftlogv1.SeriesImport_Lost{Lost: r.SeriesLost}
 		default:
 			return nil
 		}
@@ -451,7 +445,6 @@ func TestImportRefusesWhatNoBackupHas(t *testing.T) {
 			Name:       "x",
 			Definition: series.DefinitionMessage(reusing),
 		}}},
-		"no such series": {Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{Name: "x", Key: "a", Number: 1}}},
 		"a hole": {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
 			Name: "s", Scope: []string{"A"},
 			First: 999, Numbers: []*raftlogv1.SeriesStored{{Key: "x", State: 1}}, Origin: origin,

@@ -212,8 +212,6 @@ func (c *seriesCall) importRecord(m *raftlogv1.SeriesImport) ([]byte, *refusal) 
 			return nil, invalid("origin", "is missing")
 		}
 		return c.dst, c.in(r.Numbers.GetName(), func(i *series.Series) error { return i.MergeNumbers(r.Numbers) })
-	case *raftlogv1.SeriesImport_Lost:
-		return c.dst, c.in(r.Lost.GetName(), func(*series.Series) error { return nil })
 	default:
 		return nil, invalid("record", "is empty")
 	}

@@ -62,6 +62,9 @@ func (p *transcript) answer(r *raftlogv1.Result) string {
 		return fmt.Sprintf("not taken back, max %d", a.HiloReturn.GetMax())
 	case *raftlogv1.Result_Member:
 		return showMember(a.Member)
+	case *raftlogv1.Result_PoolDefined:
+		window := time.Duration(a.PoolDefined.GetWindowNanos())
+		return fmt.Sprintf("window %s, %d bits of the sequence", window, a.PoolDefined.GetLayout().GetSequenceBits())
 	case *raftlogv1.Result_WorkerLease:
 		return p.showLease(op.LeaseOf(a.WorkerLease))
 	case *raftlogv1.Result_SeriesNumbers:

@@ -114,14 +114,19 @@ func (b *Backup) count(m *raftlogv1.SnapshotRecord) error {
 		b.countRanges(r.Hilo)
 		return b.countName(m)
 	case *raftlogv1.SnapshotRecord_Pool:
-		database, all := r.Pool.GetDatabase(), len(b.Info.Databases)
-		if int(database) >= all {
-			return fmt.Errorf("%s: %w: a pool is in database %d of %d", b.Path, backup.ErrCorrupt, database, all)
+		database := r.Pool.GetDatabase()
+		if int(database) >= len(b.Info.Databases) {
+			return b.noDatabase("a pool", database)
 		}
 		b.pools = append(b.pools, r.Pool) // Its leases are of no use: the cluster gave others since.
 	case *raftlogv1.SnapshotRecord_Roles, *raftlogv1.SnapshotRecord_WorkerLease:
-	case *raftlogv1.SnapshotRecord_Series, *raftlogv1.SnapshotRecord_SeriesNumbers, *raftlogv1.SnapshotRecord_SeriesLost:
+	case *raftlogv1.SnapshotRecord_Series, *raftlogv1.SnapshotRecord_SeriesNumbers:
 		return b.countSeries(m)
+	case *raftlogv1.SnapshotRecord_SeriesLost:
+		if int(r.SeriesLost.GetDatabase()) >= len(b.Info.Databases) {
+			return b.noDatabase("a series", r.SeriesLost.GetDatabase())
+		}
+		b.countKey(r.SeriesLost.GetKey())
 	default:
 		return b.countName(m)
 	}
@@ -142,7 +147,7 @@ func (b *Backup) countRanges(h *raftlogv1.HiLoRecord) {
 func (b *Backup) countSeries(m *raftlogv1.SnapshotRecord) error {
 	database, record := seriesRecord(m)
 	if int(database) >= len(b.Info.Databases) {
-		return fmt.Errorf("%s: %w: a series is in database %d of %d", b.Path, backup.ErrCorrupt, database, len(b.Info.Databases))
+		return b.noDatabase("a series", database)
 	}
 	in := b.Info.Databases[database]
 	switch r := record.GetRecord().(type) {
@@ -155,10 +160,12 @@ func (b *Backup) countSeries(m *raftlogv1.SnapshotRecord) error {
 		for _, n := range r.Numbers.GetNumbers() {
 			b.countKey(n.GetKey())
 		}
-	case *raftlogv1.SeriesImport_Lost:
-		b.countKey(r.Lost.GetKey())
 	}
 	return nil
+}
+
+func (b *Backup) noDatabase(what string, database uint32) error {
+	return fmt.Errorf("%s: %w: %s is in database %d of %d", b.Path, backup.ErrCorrupt, what, database, len(b.Info.Databases))
 }
 
 // countKey counts a key of a series; "" means no key.
@@ -169,15 +176,14 @@ func (b *Backup) countKey(key string) {
 	}
 }
 
-// seriesRecord returns a record of a series as a cluster imports it, and its database; nil for another kind.
+// seriesRecord returns a record of a series as a cluster imports it, and its database; nil for another kind. A key whose
+// number another has is none: the cluster would pass over it.
 func seriesRecord(m *raftlogv1.SnapshotRecord) (database uint32, record *raftlogv1.SeriesImport) {
 	switch r := m.GetRecord().(type) {
 	case *raftlogv1.SnapshotRecord_Series:
 		return r.Series.GetDatabase(), &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: r.Series}}
 	case *raftlogv1.SnapshotRecord_SeriesNumbers:
 		return r.SeriesNumbers.GetDatabase(), &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: r.SeriesNumbers}}
-	case *raftlogv1.SnapshotRecord_SeriesLost:
-		return r.SeriesLost.GetDatabase(), &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: r.SeriesLost}}
 	default:
 		return 0, nil
 	}

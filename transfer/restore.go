@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -38,29 +39,41 @@ type Restore struct {
 type Restored struct {
 	Cluster  *idnodev1.MergeClusterResponse
 	Counters *idnodev1.MergeCountersResponse
-	// Refused are series that were not merged, or not all of them. All else was.
-	Refused []RefusedSeries
+	// Pools is of how many pools the leases ended.
+	Pools int
+	// Merged names the parts that were merged to their end.
+	Merged []string
+	// NotMerged are series and pools that were not merged, or not all of them. All else was.
+	NotMerged []NotMerged
 }
 
-// Run restores. After an error a part of the backup may have been merged.
+// NotMerged is a series or a pool of a backup that the cluster did not take over as it is there.
+type NotMerged struct {
+	// Kind is "series" or "pool".
+	Kind, Database, Name string
+	// Reason says why. A part may have been merged before.
+	Reason error
+}
+
+// Run restores. After an error some parts of the backup were merged, and one may have been in part. To restore
+// again ends as if there had been no error.
 func (r *Restore) Run(ctx context.Context) (done Restored, err error) {
-	if done.Cluster, err = r.mergeCluster(ctx); err != nil {
-		return Restored{}, err
-	}
 	m := &Merger{Conn: r.Conn, Merged: r.Merged, skip: r.SkipAhead}
-	if err := m.merge(ctx, r.Backup.Counters); err != nil {
-		return Restored{}, err
-	}
-	m.skip = 0
-	// Before what the cluster may refuse, and behind the backup's claims, as Merger.merge says.
-	if done.Counters, err = m.Merge(ctx, r.Floors); err != nil {
-		return Restored{}, err
-	}
-	if done.Refused, err = r.importSeries(ctx); err != nil {
-		return Restored{}, err
-	}
-	if err := r.definePools(ctx); err != nil {
-		return Restored{}, err
+	for _, part := range []struct {
+		what string
+		run  func() error
+	}{
+		{"tags and floor", func() (err error) { done.Cluster, err = r.mergeCluster(ctx); return err }},
+		{"counters and claims", func() error { return m.merge(ctx, r.Backup.Counters) }},
+		// Before what the cluster may refuse, and behind the backup's claims, as Merger.merge says.
+		{"further values", func() (err error) { m.skip = 0; done.Counters, err = m.Merge(ctx, r.Floors); return err }},
+		{"series", func() error { return r.importSeries(ctx, &done) }},
+		{"pools", func() error { return r.definePools(ctx, &done) }},
+	} {
+		if err := part.run(); err != nil {
+			return done, err
+		}
+		done.Merged = append(done.Merged, part.what)
 	}
 	done.Counters.LogIndex = max(done.Counters.GetLogIndex(), done.Cluster.GetLogIndex())
 	return done, nil
@@ -162,8 +175,9 @@ func (r *Restore) mergeSettings(ctx context.Context) error {
 	return nil
 }
 
-// definePools begins the pools of the backup. All leases end, since the newest are not known.
-func (r *Restore) definePools(ctx context.Context) error {
+// definePools begins the pools of the backup. All leases end, since the newest are not known, also of a
+// pool that the cluster has with another layout or window.
+func (r *Restore) definePools(ctx context.Context, done *Restored) error {
 	for _, p := range r.Backup.pools {
 		l := p.GetLayout()
 		unit := time.Duration(l.GetUnitMilli()) * time.Millisecond
@@ -175,9 +189,35 @@ func (r *Restore) definePools(ctx context.Context) error {
 				TimeBits: l.GetTimeBits(), WorkerBits: l.GetWorkerBits(), SequenceBits: l.GetSequenceBits(),
 			},
 		}
-		if _, err := idnodev1.NewWorkersServiceClient(r.Conn).DefinePool(ctx, req); err != nil {
+		res, err := idnodev1.NewWorkersServiceClient(r.Conn).DefinePool(ctx, req)
+		if err != nil && !refusal(err) {
 			return fmt.Errorf("pool %.200q of database %q: %w", p.GetName(), req.GetDatabase(), err)
+		}
+		if err == nil {
+			done.Pools++
+			err = otherPool(req, res)
+		}
+		if err != nil {
+			done.NotMerged = append(done.NotMerged, NotMerged{"pool", req.GetDatabase(), req.GetName(), err})
 		}
 	}
 	return nil
+}
+
+// otherPool says what a pool of the cluster has that the backup's did not have.
+func otherPool(backup *idnodev1.DefinePoolRequest, here *idnodev1.DefinePoolResponse) error {
+	switch was, is := backup.GetWindow().AsDuration(), here.GetWindow().AsDuration(); {
+	case !proto.Equal(backup.GetLayout(), here.GetLayout()):
+		return fmt.Errorf("its leases ended, and it has another layout here (%s) than in the backup (%s): ids of the two may be equal",
+			layoutText(here.GetLayout()), layoutText(backup.GetLayout()))
+	case was != is:
+		return fmt.Errorf("its leases ended, and it has another window here (%s) than in the backup (%s), which stays", is, was)
+	}
+	return nil
+}
+
+// layoutText says how a layout divides ids.
+func layoutText(l *idnodev1.PoolLayout) string {
+	return fmt.Sprintf("%d bits of %s since %s, %d of the worker, %d of the sequence", l.GetTimeBits(), l.GetUnit().AsDuration(),
+		l.GetEpoch().AsTime().Format(time.RFC3339), l.GetWorkerBits(), l.GetSequenceBits())
 }

@@ -103,13 +103,6 @@ func (r *Restore) importRecord(ctx context.Context, database string, record *raf
 // SeriesName is a series of a database.
 type SeriesName struct{ Database, Name string }
 
-// RefusedSeries is a series of a backup that the cluster refuses.
-type RefusedSeries struct {
-	SeriesName
-	// Reason is the refusal. A part of the series may have been merged before.
-	Reason error
-}
-
 // SeriesOfBackup is what a cluster has of the series of a backup.
 type SeriesOfBackup struct {
 	// New are those that the cluster does not have, Active those that give numbers, and
@@ -119,9 +112,9 @@ type SeriesOfBackup struct {
 
 // importSeries puts the series of the backup into the cluster, record by record: some of a series'
 // numbers fit behind those before them alone. One that is refused does not stop the others.
-func (r *Restore) importSeries(ctx context.Context) (refused []RefusedSeries, err error) {
+func (r *Restore) importSeries(ctx context.Context, done *Restored) error {
 	leave := map[SeriesName]bool{}
-	err = r.Backup.each(func(m *raftlogv1.SnapshotRecord) error {
+	return r.Backup.each(func(m *raftlogv1.SnapshotRecord) error {
 		number, record := seriesRecord(m)
 		if record == nil {
 			return nil
@@ -133,19 +126,18 @@ func (r *Restore) importSeries(ctx context.Context) (refused []RefusedSeries, er
 			}
 			err := r.importRecord(ctx, name.Database, part)
 			if leave[name] = refusal(err); leave[name] {
-				refused = append(refused, RefusedSeries{name, err})
+				done.NotMerged = append(done.NotMerged, NotMerged{"series", name.Database, name.Name, err})
 			} else if err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return refused, err
 }
 
 // nameIn returns the name in a record, which is of one of these kinds.
 func nameIn(record *raftlogv1.SeriesImport) string {
-	return cmp.Or(record.GetSeries().GetName(), record.GetNumbers().GetName(), record.GetLost().GetName())
+	return cmp.Or(record.GetSeries().GetName(), record.GetNumbers().GetName())
 }
 
 // refusal reports whether the cluster judged a record, and another may do better. Every

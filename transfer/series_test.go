@@ -48,7 +48,7 @@ func TestSeriesAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got, want []*raftlogv1.SeriesImport
-	for _, m := range records[2:] {
+	for _, m := range records[2:4] { // The last one is no call.
 		_, record := seriesRecord(m)
 		want = append(want, record)
 	}

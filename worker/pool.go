@@ -63,7 +63,7 @@ type Pool struct {
 }
 
 // NewPool returns a pool without leases. The window is the longest one that a holder may have; 0
-// means DefaultWindow. unknown says that there may have been leases of the same layout. The error is an
+// means DefaultWindow. unknown says that there may have been leases of the same definition. The error is an
 // *snowflake.InvalidError.
 func NewPool(layout snowflake.Layout, window time.Duration, unknown bool) (*Pool, error) {
 	if err := layout.CheckForm(); err != nil {
@@ -74,7 +74,11 @@ func NewPool(layout snowflake.Layout, window time.Duration, unknown bool) (*Pool
 	if window < MinWindow || units > layout.Units(MaxWindow) { // What Window returns is accepted again.
 		return nil, snowflake.Invalid("window", "is %s, must be from %s to %s", window, MinWindow, MaxWindow)
 	}
-	return newPool(Stored{Layout: layout, Window: units, Unknown: unknown}), nil
+	s := Stored{Layout: layout, Window: units}
+	if unknown {
+		s.Unknown = units
+	}
+	return newPool(s), nil
 }
 
 func newPool(s Stored) *Pool {
@@ -246,10 +250,10 @@ func (p *Pool) full(from int64) error {
 // end at most MaxSkew and a window after the time of their leaders. The clocks of these leaders and
 // this one may be wrong by MaxSkew each.
 func (p *Pool) settle(now int64) {
-	if !p.stored.Unknown {
+	if p.stored.Unknown == 0 {
 		return
 	}
-	p.stored.Floor, p.stored.Unknown = max(p.stored.Floor, now+p.stored.Window+p.Layout().Units(3*MaxSkew)), false
+	p.stored.Floor, p.stored.Unknown = max(p.stored.Floor, now+p.stored.Unknown+p.Layout().Units(3*MaxSkew)), 0
 }
 
 // lapse marks workers as free whose windows have passed.
@@ -299,14 +303,15 @@ func (p *Pool) Release(worker int, token uint64, next int64) error {
 }
 
 // Forget ends all leases, because there may have been others that the pool does not know: after a
-// restore, or a recovery. New windows begin behind all that could have been given.
-func (p *Pool) Forget() {
+// restore, or a recovery. New windows begin behind all that could have been given, of which the longest
+// had the length of window or of the pool's own.
+func (p *Pool) Forget(window time.Duration) {
 	for p.inUse.Len() > 0 {
 		first, _ := p.inUse.Min()
 		first.Free = true
 		p.put(first)
 	}
-	p.stored.Unknown = true
+	p.stored.Unknown = max(p.stored.Unknown, p.stored.Window, p.Layout().Units(window))
 }
 
 func (p *Pool) put(l Lease) {
@@ -345,7 +350,7 @@ func (p *Pool) Hash() uint64 {
 	layout := p.Layout()
 	own := s.Begin(recordPool).Number(uint64(layout.Epoch)).Number(uint64(layout.Unit)).
 		Number(uint64(layout.TimeBits<<16 | layout.WorkerBits<<8 | layout.SequenceBits)).
-		Number(uint64(p.stored.Window)).Number(uint64(p.stored.Floor)).Flag(p.stored.Unknown).Hash()
+		Number(uint64(p.stored.Window)).Number(uint64(p.stored.Floor)).Number(uint64(p.stored.Unknown)).Hash()
 	return own + uint64(p.hash)
 }
 

@@ -116,7 +116,7 @@ func TestForgottenLeases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Forget()
+	p.Forget(10 * time.Second) // The pool's own window is the longer one.
 	if _, err := p.Renew(old.Worker, 1, at(start)); err == nil {
 		t.Error("a forgotten lease was renewed")
 	}
@@ -208,6 +208,27 @@ func TestAHolderThatIsAhead(t *testing.T) {
 	}
 	if l, err = p.Renew(l.Worker, 1, r); err != nil || l.Until != want {
 		t.Errorf("%v, %v; want until %d", l, err, want)
+	}
+}
+
+// TestTheLongerForgottenWindowCounts, of all that were forgotten until a holder calls, also in a snapshot.
+func TestTheLongerForgottenWindowCounts(t *testing.T) {
+	for _, order := range [][]time.Duration{{time.Hour, 0}, {0, time.Hour}, {time.Minute, time.Hour, time.Minute}} {
+		p := newPool(t, layout, time.Minute)
+		for _, window := range order {
+			p.Forget(window)
+		}
+		_, err := again(t, p).Acquire("a", 1, at(start))
+		full, begins := (*worker.FullError)(nil), start.Add(time.Hour+3*worker.MaxSkew)
+		if !errors.As(err, &full) || !full.Begins.Equal(begins) {
+			t.Errorf("%v: %v, want until %s", order, err, begins)
+		}
+	}
+	most := layout.Units(worker.MaxWindow)
+	for unknown, ok := range map[int64]bool{-1: false, 0: true, most: true, most + 1: false} {
+		if _, err := worker.Restore(worker.Stored{Layout: layout, Window: 1000, Unknown: unknown}); ok != (err == nil) {
+			t.Errorf("an unknown window of %d units: %v", unknown, err)
+		}
 	}
 }
 

@@ -11,9 +11,9 @@ type Stored struct {
 	Layout snowflake.Layout
 	// Window is the longest window, and Floor the first time that a window may have, in units.
 	Window, Floor int64
-	// Unknown says that there may have been leases that the pool does not know. The next
-	// acquisition sets the floor behind all of them.
-	Unknown bool
+	// Unknown is the longest window, in units, of leases that there may have been and that the pool does not
+	// know; 0 if it knows all. The next acquisition sets the floor behind all of them.
+	Unknown int64
 }
 
 // Frozen is a pool as it was. Its methods may run beside changes of the pool.
@@ -37,8 +37,10 @@ func Restore(s Stored) (*Pool, error) {
 	if err := s.Layout.CheckForm(); err != nil {
 		return nil, err
 	}
-	if s.Window < 1 || s.Window > s.Layout.Units(MaxWindow) || s.Floor < 0 {
-		return nil, snowflake.Invalid("window", "of %d units, or the floor %d, is out of range", s.Window, s.Floor)
+	longest := s.Layout.Units(MaxWindow)
+	if s.Window < 1 || max(s.Window, s.Unknown) > longest || min(s.Floor, s.Unknown) < 0 {
+		return nil, snowflake.Invalid("window", "of %d units, the floor %d, or the unknown window of %d, is out of range",
+			s.Window, s.Floor, s.Unknown)
 	}
 	return newPool(s), nil
 }

@@ -122,8 +122,9 @@ type DefinePoolRequest struct {
 	// makes ids until its window ends, and the worker of one that crashed is free then.
 	Window *durationpb.Duration `protobuf:"bytes,5,opt,name=window,proto3" json:"window,omitempty"`
 	// There may have been leases that the cluster does not know: all leases end, and new windows
-	// begin behind all that there may have been, for which ids wait a window's length. A restore
-	// sets it.
+	// begin behind all that there may have been, for which ids wait a window's length. That is so
+	// for a pool with another layout or window too, which stay: the wait is for the longer window. A
+	// restore sets it.
 	ForgetLeases  bool `protobuf:"varint,6,opt,name=forget_leases,json=forgetLeases,proto3" json:"forget_leases,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -205,7 +206,11 @@ func (x *DefinePoolRequest) GetForgetLeases() bool {
 type DefinePoolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The index of the log entry.
-	LogIndex      uint64 `protobuf:"varint,1,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	LogIndex uint64 `protobuf:"varint,1,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// How the pool divides ids: with forget_leases that may be another layout than the request's.
+	Layout *PoolLayout `protobuf:"bytes,2,opt,name=layout,proto3" json:"layout,omitempty"`
+	// The longest window of a worker, likewise.
+	Window        *durationpb.Duration `protobuf:"bytes,3,opt,name=window,proto3" json:"window,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -245,6 +250,20 @@ func (x *DefinePoolResponse) GetLogIndex() uint64 {
 		return x.LogIndex
 	}
 	return 0
+}
+
+func (x *DefinePoolResponse) GetLayout() *PoolLayout {
+	if x != nil {
+		return x.Layout
+	}
+	return nil
+}
+
+func (x *DefinePoolResponse) GetWindow() *durationpb.Duration {
+	if x != nil {
+		return x.Window
+	}
+	return nil
 }
 
 // Pool is a pool of workers.
@@ -1310,9 +1329,11 @@ const file_idnode_v1_workers_proto_rawDesc = "" +
 	"layoutName\x12-\n" +
 	"\x06layout\x18\x04 \x01(\v2\x15.idnode.v1.PoolLayoutR\x06layout\x121\n" +
 	"\x06window\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06window\x12#\n" +
-	"\rforget_leases\x18\x06 \x01(\bR\fforgetLeases\"1\n" +
+	"\rforget_leases\x18\x06 \x01(\bR\fforgetLeases\"\x93\x01\n" +
 	"\x12DefinePoolResponse\x12\x1b\n" +
-	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\"\xe6\x01\n" +
+	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\x12-\n" +
+	"\x06layout\x18\x02 \x01(\v2\x15.idnode.v1.PoolLayoutR\x06layout\x121\n" +
+	"\x06window\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06window\"\xe6\x01\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
 	"\x06layout\x18\x02 \x01(\v2\x15.idnode.v1.PoolLayoutR\x06layout\x121\n" +
@@ -1439,40 +1460,42 @@ var file_idnode_v1_workers_proto_depIdxs = []int32{
 	18, // 1: idnode.v1.PoolLayout.unit:type_name -> google.protobuf.Duration
 	0,  // 2: idnode.v1.DefinePoolRequest.layout:type_name -> idnode.v1.PoolLayout
 	18, // 3: idnode.v1.DefinePoolRequest.window:type_name -> google.protobuf.Duration
-	0,  // 4: idnode.v1.Pool.layout:type_name -> idnode.v1.PoolLayout
-	18, // 5: idnode.v1.Pool.window:type_name -> google.protobuf.Duration
-	17, // 6: idnode.v1.Pool.first_end:type_name -> google.protobuf.Timestamp
-	19, // 7: idnode.v1.ListPoolsRequest.consistency:type_name -> idnode.v1.Consistency
-	3,  // 8: idnode.v1.ListPoolsResponse.pools:type_name -> idnode.v1.Pool
-	18, // 9: idnode.v1.AcquireWorkerRequest.window:type_name -> google.protobuf.Duration
-	17, // 10: idnode.v1.AcquireWorkerRequest.now:type_name -> google.protobuf.Timestamp
-	20, // 11: idnode.v1.AcquireWorkerRequest.request_id:type_name -> idnode.v1.RequestId
-	0,  // 12: idnode.v1.AcquireWorkerResponse.layout:type_name -> idnode.v1.PoolLayout
-	18, // 13: idnode.v1.RenewWorkerRequest.window:type_name -> google.protobuf.Duration
-	17, // 14: idnode.v1.RenewWorkerRequest.now:type_name -> google.protobuf.Timestamp
-	19, // 15: idnode.v1.ListWorkersRequest.consistency:type_name -> idnode.v1.Consistency
-	14, // 16: idnode.v1.ListWorkersResponse.workers:type_name -> idnode.v1.Worker
-	17, // 17: idnode.v1.Worker.from:type_name -> google.protobuf.Timestamp
-	17, // 18: idnode.v1.Worker.until:type_name -> google.protobuf.Timestamp
-	1,  // 19: idnode.v1.WorkersService.DefinePool:input_type -> idnode.v1.DefinePoolRequest
-	4,  // 20: idnode.v1.WorkersService.ListPools:input_type -> idnode.v1.ListPoolsRequest
-	6,  // 21: idnode.v1.WorkersService.AcquireWorker:input_type -> idnode.v1.AcquireWorkerRequest
-	8,  // 22: idnode.v1.WorkersService.RenewWorker:input_type -> idnode.v1.RenewWorkerRequest
-	10, // 23: idnode.v1.WorkersService.ReleaseWorker:input_type -> idnode.v1.ReleaseWorkerRequest
-	12, // 24: idnode.v1.WorkersService.ListWorkers:input_type -> idnode.v1.ListWorkersRequest
-	15, // 25: idnode.v1.WorkersService.NextSnowflakes:input_type -> idnode.v1.NextSnowflakesRequest
-	2,  // 26: idnode.v1.WorkersService.DefinePool:output_type -> idnode.v1.DefinePoolResponse
-	5,  // 27: idnode.v1.WorkersService.ListPools:output_type -> idnode.v1.ListPoolsResponse
-	7,  // 28: idnode.v1.WorkersService.AcquireWorker:output_type -> idnode.v1.AcquireWorkerResponse
-	9,  // 29: idnode.v1.WorkersService.RenewWorker:output_type -> idnode.v1.RenewWorkerResponse
-	11, // 30: idnode.v1.WorkersService.ReleaseWorker:output_type -> idnode.v1.ReleaseWorkerResponse
-	13, // 31: idnode.v1.WorkersService.ListWorkers:output_type -> idnode.v1.ListWorkersResponse
-	16, // 32: idnode.v1.WorkersService.NextSnowflakes:output_type -> idnode.v1.NextSnowflakesResponse
-	26, // [26:33] is the sub-list for method output_type
-	19, // [19:26] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	0,  // 4: idnode.v1.DefinePoolResponse.layout:type_name -> idnode.v1.PoolLayout
+	18, // 5: idnode.v1.DefinePoolResponse.window:type_name -> google.protobuf.Duration
+	0,  // 6: idnode.v1.Pool.layout:type_name -> idnode.v1.PoolLayout
+	18, // 7: idnode.v1.Pool.window:type_name -> google.protobuf.Duration
+	17, // 8: idnode.v1.Pool.first_end:type_name -> google.protobuf.Timestamp
+	19, // 9: idnode.v1.ListPoolsRequest.consistency:type_name -> idnode.v1.Consistency
+	3,  // 10: idnode.v1.ListPoolsResponse.pools:type_name -> idnode.v1.Pool
+	18, // 11: idnode.v1.AcquireWorkerRequest.window:type_name -> google.protobuf.Duration
+	17, // 12: idnode.v1.AcquireWorkerRequest.now:type_name -> google.protobuf.Timestamp
+	20, // 13: idnode.v1.AcquireWorkerRequest.request_id:type_name -> idnode.v1.RequestId
+	0,  // 14: idnode.v1.AcquireWorkerResponse.layout:type_name -> idnode.v1.PoolLayout
+	18, // 15: idnode.v1.RenewWorkerRequest.window:type_name -> google.protobuf.Duration
+	17, // 16: idnode.v1.RenewWorkerRequest.now:type_name -> google.protobuf.Timestamp
+	19, // 17: idnode.v1.ListWorkersRequest.consistency:type_name -> idnode.v1.Consistency
+	14, // 18: idnode.v1.ListWorkersResponse.workers:type_name -> idnode.v1.Worker
+	17, // 19: idnode.v1.Worker.from:type_name -> google.protobuf.Timestamp
+	17, // 20: idnode.v1.Worker.until:type_name -> google.protobuf.Timestamp
+	1,  // 21: idnode.v1.WorkersService.DefinePool:input_type -> idnode.v1.DefinePoolRequest
+	4,  // 22: idnode.v1.WorkersService.ListPools:input_type -> idnode.v1.ListPoolsRequest
+	6,  // 23: idnode.v1.WorkersService.AcquireWorker:input_type -> idnode.v1.AcquireWorkerRequest
+	8,  // 24: idnode.v1.WorkersService.RenewWorker:input_type -> idnode.v1.RenewWorkerRequest
+	10, // 25: idnode.v1.WorkersService.ReleaseWorker:input_type -> idnode.v1.ReleaseWorkerRequest
+	12, // 26: idnode.v1.WorkersService.ListWorkers:input_type -> idnode.v1.ListWorkersRequest
+	15, // 27: idnode.v1.WorkersService.NextSnowflakes:input_type -> idnode.v1.NextSnowflakesRequest
+	2,  // 28: idnode.v1.WorkersService.DefinePool:output_type -> idnode.v1.DefinePoolResponse
+	5,  // 29: idnode.v1.WorkersService.ListPools:output_type -> idnode.v1.ListPoolsResponse
+	7,  // 30: idnode.v1.WorkersService.AcquireWorker:output_type -> idnode.v1.AcquireWorkerResponse
+	9,  // 31: idnode.v1.WorkersService.RenewWorker:output_type -> idnode.v1.RenewWorkerResponse
+	11, // 32: idnode.v1.WorkersService.ReleaseWorker:output_type -> idnode.v1.ReleaseWorkerResponse
+	13, // 33: idnode.v1.WorkersService.ListWorkers:output_type -> idnode.v1.ListWorkersResponse
+	16, // 34: idnode.v1.WorkersService.NextSnowflakes:output_type -> idnode.v1.NextSnowflakesResponse
+	28, // [28:35] is the sub-list for method output_type
+	21, // [21:28] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_idnode_v1_workers_proto_init() }

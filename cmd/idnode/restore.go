@@ -40,7 +40,9 @@ A series that is new, or lacks something of the backup, is suspended: it gives n
 numbers until somebody looks into the books, and calls 'idnode series resume'. The
 question and the result name these series; no other one is suspended. One that
 cannot be merged is listed at the end with the reason, all else is merged all the
-same, and the exit code is 1.
+same, and the exit code is 1. So is a pool of Snowflake ids that the cluster has with
+another layout or window. The leases of every pool end: its next ids wait for the
+longer window.
 
 Ids that another cluster gave after the backup was taken are not in it. So unless
 the backup is of this very cluster, say how far its counters may have come since:
@@ -119,6 +121,9 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 	done, err := r.merge.Run(ctx)
 	merging.end()
 	if err != nil {
+		sayNotMerged(s.stderr, done.NotMerged)
+		fmt.Fprintf(s.stderr, "merged before the error: %s; to restore again goes on, and ends the same\n",
+			cmp.Or(strings.Join(done.Merged, ", "), "nothing for certain"))
 		return err
 	}
 	after, err := seriesHere(ctx, &r.merge)
@@ -130,7 +135,23 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 		printMerged(w, done.Counters, false)
 		printRestoredSeries(w, before, after)
 	})
-	return r.refused(s, done.Refused)
+	if len(done.NotMerged) == 0 {
+		return nil
+	}
+	if err := s.out.flush(); err != nil {
+		return err
+	}
+	sayNotMerged(s.stderr, done.NotMerged)
+	return fmt.Errorf("%d were not merged, or not all of them; all else was, and to restore again changes nothing of that",
+		len(done.NotMerged))
+}
+
+// sayNotMerged lists the series and pools that were not merged.
+func sayNotMerged(w io.Writer, list []transfer.NotMerged) {
+	for _, x := range list {
+		name := transfer.SeriesName{Database: x.Database, Name: x.Name}
+		fmt.Fprintf(w, "not merged: %s %s: %s\n", x.Kind, printable(seriesName(name)), printable(describe(x.Reason)))
+	}
 }
 
 // clusterOf asks the first node that answers for its status.
@@ -170,6 +191,9 @@ func (r *restore) print(w io.Writer, done transfer.Restored) {
 		{"tags", fmt.Sprintf("%d newly known as given; shared: %s", done.Cluster.GetGiven(), shared)},
 		{"floor", fmt.Sprintf("unknown names begin above %d", done.Cluster.GetFloor())},
 	})
+	if done.Pools > 0 {
+		fields(w, [][2]string{{"pools", fmt.Sprintf("the leases of %d ended: new ids wait for a window and 30s", done.Pools)}})
+	}
 }
 
 const shownSeries = 5
@@ -242,19 +266,4 @@ func seriesName(s transfer.SeriesName) string {
 		return quote(s.Name)
 	}
 	return quote(s.Name) + " of " + quote(s.Database)
-}
-
-// refused lists the series that were not merged, and fails if there are any.
-func (r *restore) refused(s *clusterClient, refused []transfer.RefusedSeries) error {
-	if len(refused) == 0 {
-		return nil
-	}
-	if err := s.out.flush(); err != nil {
-		return err
-	}
-	for _, x := range refused {
-		fmt.Fprintf(s.stderr, "not merged: %s: %s\n", printable(seriesName(x.SeriesName)), printable(describe(x.Reason)))
-	}
-	return fmt.Errorf("%d of %d series were not merged, or not all of them; all else was, and to restore again changes nothing of that",
-		len(refused), len(r.merge.Backup.Series))
 }

@@ -6,17 +6,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/idnode/idnode/backup"
 	"github.com/idnode/idnode/client/idnodev1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// seriesBackup writes a backup with series of the databases default and shop.
-func seriesBackup(t *testing.T, inDefault, inShop []string) (path string) {
+// seriesBackup writes a backup with series of the databases default and shop, and pools.
+func seriesBackup(t *testing.T, inDefault, inShop []string, pools ...string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "a.backup")
 	file, err := os.Create(path)
@@ -37,6 +39,11 @@ func seriesBackup(t *testing.T, inDefault, inShop []string) (path string) {
 				Series: &raftlogv1.SeriesRecord{Database: uint32(database), Name: name},
 			}})
 		}
+	}
+	for _, name := range pools {
+		records = append(records, &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Pool{Pool: &raftlogv1.PoolRecord{
+			Name: name, Window: 60_000, Layout: &raftlogv1.PoolLayout{UnitMilli: 1, TimeBits: 41, WorkerBits: 10, SequenceBits: 12},
+		}}})
 	}
 	for _, r := range records {
 		if err := w.Record(r); err != nil {
@@ -74,6 +81,11 @@ func restored(t *testing.T, mayRead bool) *fakeNode {
 				return nil, failure(t, codes.FailedPrecondition, "SERIES_DIFFERS", "has another format")
 			}
 			return &idnodev1.ImportSeriesResponse{}, nil
+		case *idnodev1.DefinePoolRequest:
+			if req.GetName() == "forbidden" {
+				return nil, failure(t, codes.PermissionDenied, "PERMISSION_DENIED", "no role gives it")
+			}
+			return &idnodev1.DefinePoolResponse{Layout: req.GetLayout(), Window: durationpb.New(time.Hour)}, nil
 		case *idnodev1.GetStatusRequest:
 			return &idnodev1.GetStatusResponse{ClusterId: "another"}, nil
 		case *idnodev1.MergeClusterRequest:
@@ -135,10 +147,25 @@ func TestRestoreNamesManySeries(t *testing.T) {
 
 // TestRestoreListsWhatWasRefused at the end, and fails, when all else was merged.
 func TestRestoreListsWhatWasRefused(t *testing.T) {
-	file := seriesBackup(t, []string{"busy"}, []string{"other"})
+	file := seriesBackup(t, []string{"busy"}, []string{"other"}, "pool")
 	got := command(t, "restore", file, "--skip-ahead", "9", "--yes", "--endpoint", restored(t, true).addr)
-	const why = "not merged: \"other\" of \"shop\": SERIES_DIFFERS: has another format\nidnode: 1 of 2 series were not merged, or not all of them; "
-	if got.code != exitFailed || !strings.HasPrefix(got.stderr, why) || !strings.Contains(got.stdout, "unchanged") {
+	const why = "not merged: series \"other\" of \"shop\": SERIES_DIFFERS: has another format\n" +
+		"not merged: pool \"pool\": its leases ended, and it has another window here (1h0m0s) than in the backup (1m0s), which stays\n" +
+		"idnode: 2 were not merged, or not all of them; "
+	if got.code != exitFailed || !strings.HasPrefix(got.stderr, why) || !strings.Contains(got.stdout, "unchanged") ||
+		!strings.Contains(got.stdout, "pools  the leases of 1 ended") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestAnErrorSaysWhatWasMerged before it, and what could not be.
+func TestAnErrorSaysWhatWasMerged(t *testing.T) {
+	file := seriesBackup(t, nil, []string{"other"}, "forbidden")
+	got := command(t, "restore", file, "--skip-ahead", "9", "--yes", "--endpoint", restored(t, true).addr)
+	const why = "not merged: series \"other\" of \"shop\": SERIES_DIFFERS: has another format\n" +
+		"merged before the error: tags and floor, counters and claims, further values, series; to restore again goes on, and ends the same\n" +
+		"idnode: PERMISSION_DENIED: "
+	if got.code != exitFailed || !strings.HasPrefix(got.stderr, why) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -179,10 +179,6 @@ func operations() map[string]operation {
 		"series import, a begin": &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
 			Database: 3, Name: "invoices", Scope: []string{"2026"}, First: 543, Begin: 543,
 		}}},
-		"series import, lost": &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{
-			Database: 3,
-			Name:     "invoices", Key: "z", Number: 9, Released: true,
-		}}},
 		"join token create": &raftlogv1.JoinTokenCreate{TokenHash: id, Tag: "C", Watcher: true, ExpiresUnixNano: 1 << 60},
 	}
 	cases := map[string]operation{}
@@ -259,6 +255,10 @@ func results() map[string]result {
 		Session: 12, Etags: etags,
 	}
 	merged := &raftlogv1.MergeResult{Created: 1, Raised: 2, Claimed: 3, Unchanged: 4, Conflicts: []string{"users/1", "users/2"}}
+	pool := &raftlogv1.PoolDefined{
+		Layout:      &raftlogv1.PoolLayout{EpochUnixMilli: 1 << 40, UnitMilli: 10, TimeBits: 39, WorkerBits: 16, SequenceBits: 8},
+		WindowNanos: 1 << 40,
+	}
 	mergedCluster := &raftlogv1.MergeClusterResult{Floor: 1000, Given: 1, Shared: []string{"A"}, Resume: "0/0/a"}
 	number := &raftlogv1.SeriesNumber{
 		Key: "a", Label: "till", Scope: []string{"2026", "BERLIN"}, Number: 7, Text: "INV-7", State: 1, Overdue: true, Date: -1,
@@ -298,6 +298,7 @@ func results() map[string]result {
 		}),
 		"series numbers, before": at(8, answer(first), &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: first}}),
 		"series numbers":         at(8, answer(numbers), &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: numbers}}),
+		"pool defined":           at(8, answer(pool), &raftlogv1.Result{Result: &raftlogv1.Result_PoolDefined{PoolDefined: pool}}),
 		"etag":                   at(8, answer(beyond), &raftlogv1.Result{Result: &raftlogv1.Result_Etag{Etag: beyond}}),
 	}
 }

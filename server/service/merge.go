@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"unicode/utf8"
@@ -124,14 +125,7 @@ func (m *merges) importSeries(ctx context.Context, req *idnodev1.ImportSeriesReq
 
 // imported returns the series that a record is of, and how many numbers it has.
 func imported(record *raftlogv1.SeriesImport) (name string, numbers int) {
-	switch r := record.GetRecord().(type) {
-	case *raftlogv1.SeriesImport_Series:
-		return r.Series.GetName(), 0
-	case *raftlogv1.SeriesImport_Numbers:
-		return r.Numbers.GetName(), len(r.Numbers.GetNumbers())
-	default:
-		return record.GetLost().GetName(), 0
-	}
+	return cmp.Or(record.GetSeries().GetName(), record.GetNumbers().GetName()), len(record.GetNumbers().GetNumbers())
 }
 
 func mergeOf(req *idnodev1.MergeCountersRequest) (string, *raftlogv1.Merge, error) {

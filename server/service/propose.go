@@ -144,6 +144,8 @@ func isAnswerTo(payload proto.Message, result *raftlogv1.Result) bool {
 		return result.GetMerge() != nil
 	case *raftlogv1.MergeCluster:
 		return result.GetMergeCluster() != nil
+	case *raftlogv1.PoolDefine:
+		return result.GetPoolDefined() != nil
 	case *raftlogv1.WorkerAcquire, *raftlogv1.WorkerRenew:
 		return result.GetWorkerLease() != nil
 	case *raftlogv1.SeriesEnd, *raftlogv1.SeriesReconcile:

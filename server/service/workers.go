@@ -58,8 +58,16 @@ func (w *workers) definePool(ctx context.Context, req *idnodev1.DefinePoolReques
 	}
 	define := &raftlogv1.PoolDefine{Name: pool.name, Layout: op.PoolLayout(layout), WindowNanos: int64(window), Forget: req.GetForgetLeases()}
 	record := audit.Record{Event: audit.EventPoolDefine, Database: pool.database, Name: pool.name, After: layout, Force: req.GetForgetLeases()}
-	result, err := w.proposeAudited(ctx, record, op.Envelope{Database: pool.database}, define, true, thenIs(layout))
-	return &idnodev1.DefinePoolResponse{LogIndex: result.GetLogIndex()}, err
+	defined := func(r *raftlogv1.Result) (before, after any) { return nil, op.LayoutOf(r.GetPoolDefined().GetLayout()) }
+	result, err := w.proposeAudited(ctx, record, op.Envelope{Database: pool.database}, define, true, defined)
+	if err != nil {
+		return nil, err
+	}
+	is := result.GetPoolDefined()
+	return &idnodev1.DefinePoolResponse{
+		LogIndex: result.GetLogIndex(), Layout: layoutMessage(op.LayoutOf(is.GetLayout())),
+		Window: durationpb.New(time.Duration(is.GetWindowNanos())),
+	}, nil
 }
 
 func layoutOf(req *idnodev1.DefinePoolRequest) (snowflake.Layout, error) {

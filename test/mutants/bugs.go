@@ -70,6 +70,7 @@ var bugs = []bug{
 	{name: "own-clock-judged", others: test("fsm", "TestTranscripts")},
 	{name: "release-forgets-last", others: test("worker", "TestWindowsNeverOverlap", "-rapid.nofailfile")},
 	{name: "restore-without-skip", others: test("worker", "TestForgottenLeases")},
+	{name: "forgotten-window-is-the-own", others: test("worker", "TestTheLongerForgottenWindowCounts")},
 	{name: "closed-lease-goes-on", others: test("worker", "TestTwoGeneratorsOfOneWorker")},
 
 	// Request ids and sessions.

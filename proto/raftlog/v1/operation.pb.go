@@ -2965,6 +2965,7 @@ type Result struct {
 	//	*Result_Etag
 	//	*Result_SeriesNumbers
 	//	*Result_WorkerLease
+	//	*Result_PoolDefined
 	Result        isResult_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3127,6 +3128,15 @@ func (x *Result) GetWorkerLease() *WorkerLease {
 	return nil
 }
 
+func (x *Result) GetPoolDefined() *PoolDefined {
+	if x != nil {
+		if x, ok := x.Result.(*Result_PoolDefined); ok {
+			return x.PoolDefined
+		}
+	}
+	return nil
+}
+
 type isResult_Result interface {
 	isResult_Result()
 }
@@ -3188,6 +3198,11 @@ type Result_WorkerLease struct {
 	WorkerLease *WorkerLease `protobuf:"bytes,21,opt,name=worker_lease,json=workerLease,proto3,oneof"`
 }
 
+type Result_PoolDefined struct {
+	// Of PoolDefine.
+	PoolDefined *PoolDefined `protobuf:"bytes,22,opt,name=pool_defined,json=poolDefined,proto3,oneof"`
+}
+
 func (*Result_IdentityNext) isResult_Result() {}
 
 func (*Result_Value) isResult_Result() {}
@@ -3209,6 +3224,8 @@ func (*Result_Etag) isResult_Result() {}
 func (*Result_SeriesNumbers) isResult_Result() {}
 
 func (*Result_WorkerLease) isResult_Result() {}
+
+func (*Result_PoolDefined) isResult_Result() {}
 
 // Refusal says why an operation was refused.
 type Refusal struct {
@@ -4173,7 +4190,7 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\bGivenTag\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12-\n" +
-	"\x05etags\x18\x03 \x03(\v2\x17.raftlog.v1.EtagCeilingR\x05etags\"\xe2\x05\n" +
+	"\x05etags\x18\x03 \x03(\v2\x17.raftlog.v1.EtagCeilingR\x05etags\"\xa0\x06\n" +
 	"\x06Result\x12\x1b\n" +
 	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\x12-\n" +
 	"\arefusal\x18\x02 \x01(\v2\x13.raftlog.v1.RefusalR\arefusal\x12\x1b\n" +
@@ -4190,7 +4207,8 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\froles_before\x18\x12 \x01(\x04H\x00R\vrolesBefore\x12,\n" +
 	"\x04etag\x18\x13 \x01(\v2\x16.raftlog.v1.EtagResultH\x00R\x04etag\x12B\n" +
 	"\x0eseries_numbers\x18\x14 \x01(\v2\x19.raftlog.v1.SeriesNumbersH\x00R\rseriesNumbers\x12<\n" +
-	"\fworker_lease\x18\x15 \x01(\v2\x17.raftlog.v1.WorkerLeaseH\x00R\vworkerLeaseB\b\n" +
+	"\fworker_lease\x18\x15 \x01(\v2\x17.raftlog.v1.WorkerLeaseH\x00R\vworkerLease\x12<\n" +
+	"\fpool_defined\x18\x16 \x01(\v2\x17.raftlog.v1.PoolDefinedH\x00R\vpoolDefinedB\b\n" +
 	"\x06resultB\t\n" +
 	"\a_before\"\xa9\x01\n" +
 	"\aRefusal\x121\n" +
@@ -4367,7 +4385,8 @@ var file_raftlog_v1_operation_proto_goTypes = []any{
 	(*WorkerRelease)(nil),      // 55: raftlog.v1.WorkerRelease
 	(*SeriesNumbers)(nil),      // 56: raftlog.v1.SeriesNumbers
 	(*WorkerLease)(nil),        // 57: raftlog.v1.WorkerLease
-	(*SeriesNumber)(nil),       // 58: raftlog.v1.SeriesNumber
+	(*PoolDefined)(nil),        // 58: raftlog.v1.PoolDefined
+	(*SeriesNumber)(nil),       // 59: raftlog.v1.SeriesNumber
 }
 var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Operation.request:type_name -> raftlog.v1.RequestKey
@@ -4426,17 +4445,18 @@ var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	40, // 53: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
 	56, // 54: raftlog.v1.Result.series_numbers:type_name -> raftlog.v1.SeriesNumbers
 	57, // 55: raftlog.v1.Result.worker_lease:type_name -> raftlog.v1.WorkerLease
-	0,  // 56: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
-	58, // 57: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
-	34, // 58: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
-	12, // 59: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
-	42, // 60: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagRecord
-	43, // 61: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
-	62, // [62:62] is the sub-list for method output_type
-	62, // [62:62] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	58, // 56: raftlog.v1.Result.pool_defined:type_name -> raftlog.v1.PoolDefined
+	0,  // 57: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
+	59, // 58: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
+	34, // 59: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
+	12, // 60: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
+	42, // 61: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagRecord
+	43, // 62: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
+	63, // [63:63] is the sub-list for method output_type
+	63, // [63:63] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_operation_proto_init() }
@@ -4495,6 +4515,7 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Result_Etag)(nil),
 		(*Result_SeriesNumbers)(nil),
 		(*Result_WorkerLease)(nil),
+		(*Result_PoolDefined)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

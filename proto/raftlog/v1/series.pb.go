@@ -916,7 +916,6 @@ type SeriesImport struct {
 	//
 	//	*SeriesImport_Series
 	//	*SeriesImport_Numbers
-	//	*SeriesImport_Lost
 	Record        isSeriesImport_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -977,15 +976,6 @@ func (x *SeriesImport) GetNumbers() *SeriesNumbersRecord {
 	return nil
 }
 
-func (x *SeriesImport) GetLost() *SeriesLostRecord {
-	if x != nil {
-		if x, ok := x.Record.(*SeriesImport_Lost); ok {
-			return x.Lost
-		}
-	}
-	return nil
-}
-
 type isSeriesImport_Record interface {
 	isSeriesImport_Record()
 }
@@ -1000,17 +990,9 @@ type SeriesImport_Numbers struct {
 	Numbers *SeriesNumbersRecord `protobuf:"bytes,2,opt,name=numbers,proto3,oneof"`
 }
 
-type SeriesImport_Lost struct {
-	// A key whose number another key has. It is not stored: the key may have got another
-	// number since.
-	Lost *SeriesLostRecord `protobuf:"bytes,3,opt,name=lost,proto3,oneof"`
-}
-
 func (*SeriesImport_Series) isSeriesImport_Record() {}
 
 func (*SeriesImport_Numbers) isSeriesImport_Record() {}
-
-func (*SeriesImport_Lost) isSeriesImport_Record() {}
 
 // SeriesRecord is a series without its numbers.
 type SeriesRecord struct {
@@ -1434,7 +1416,8 @@ func (x *SeriesStored) GetReason() string {
 	return ""
 }
 
-// SeriesLostRecord is a key whose number another key has.
+// SeriesLostRecord is a key whose number another key has. It is not imported: the key may have got
+// another number since.
 type SeriesLostRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The database's number.
@@ -1781,11 +1764,10 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\n" +
 	"SeriesLast\x12\x14\n" +
 	"\x05scope\x18\x01 \x03(\tR\x05scope\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\x03R\x04last\"\xbd\x01\n" +
+	"\x04last\x18\x02 \x01(\x03R\x04last\"\x89\x01\n" +
 	"\fSeriesImport\x122\n" +
 	"\x06series\x18\x01 \x01(\v2\x18.raftlog.v1.SeriesRecordH\x00R\x06series\x12;\n" +
-	"\anumbers\x18\x02 \x01(\v2\x1f.raftlog.v1.SeriesNumbersRecordH\x00R\anumbers\x122\n" +
-	"\x04lost\x18\x03 \x01(\v2\x1c.raftlog.v1.SeriesLostRecordH\x00R\x04lostB\b\n" +
+	"\anumbers\x18\x02 \x01(\v2\x1f.raftlog.v1.SeriesNumbersRecordH\x00R\anumbersB\b\n" +
 	"\x06record\"\xcd\x02\n" +
 	"\fSeriesRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
@@ -1889,17 +1871,16 @@ var file_raftlog_v1_series_proto_depIdxs = []int32{
 	6,  // 4: raftlog.v1.SeriesReconcile.numbers:type_name -> raftlog.v1.SeriesKey
 	13, // 5: raftlog.v1.SeriesImport.series:type_name -> raftlog.v1.SeriesRecord
 	14, // 6: raftlog.v1.SeriesImport.numbers:type_name -> raftlog.v1.SeriesNumbersRecord
-	17, // 7: raftlog.v1.SeriesImport.lost:type_name -> raftlog.v1.SeriesLostRecord
-	0,  // 8: raftlog.v1.SeriesRecord.definition:type_name -> raftlog.v1.SeriesDefinition
-	16, // 9: raftlog.v1.SeriesNumbersRecord.numbers:type_name -> raftlog.v1.SeriesStored
-	15, // 10: raftlog.v1.SeriesNumbersRecord.origin:type_name -> raftlog.v1.SeriesOrigin
-	19, // 11: raftlog.v1.SeriesNumbers.numbers:type_name -> raftlog.v1.SeriesNumber
-	11, // 12: raftlog.v1.SeriesNumbers.before:type_name -> raftlog.v1.SeriesLast
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	0,  // 7: raftlog.v1.SeriesRecord.definition:type_name -> raftlog.v1.SeriesDefinition
+	16, // 8: raftlog.v1.SeriesNumbersRecord.numbers:type_name -> raftlog.v1.SeriesStored
+	15, // 9: raftlog.v1.SeriesNumbersRecord.origin:type_name -> raftlog.v1.SeriesOrigin
+	19, // 10: raftlog.v1.SeriesNumbers.numbers:type_name -> raftlog.v1.SeriesNumber
+	11, // 11: raftlog.v1.SeriesNumbers.before:type_name -> raftlog.v1.SeriesLast
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_series_proto_init() }
@@ -1912,7 +1893,6 @@ func file_raftlog_v1_series_proto_init() {
 	file_raftlog_v1_series_proto_msgTypes[12].OneofWrappers = []any{
 		(*SeriesImport_Series)(nil),
 		(*SeriesImport_Numbers)(nil),
-		(*SeriesImport_Lost)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

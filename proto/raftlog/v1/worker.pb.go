@@ -105,7 +105,8 @@ func (x *PoolLayout) GetSequenceBits() int32 {
 	return 0
 }
 
-// PoolDefine begins a pool. It changes nothing if there is one of the same definition.
+// PoolDefine begins a pool. It changes nothing if there is one of the same definition. Its answer
+// is the pool that there is.
 type PoolDefine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The folded name.
@@ -114,8 +115,9 @@ type PoolDefine struct {
 	Layout *PoolLayout `protobuf:"bytes,2,opt,name=layout,proto3" json:"layout,omitempty"`
 	// The longest window of a worker; 0 for the default.
 	WindowNanos int64 `protobuf:"varint,3,opt,name=window_nanos,json=windowNanos,proto3" json:"window_nanos,omitempty"`
-	// There may have been leases that the state does not know: all leases end, and new windows begin
-	// behind all that there may have been.
+	// There may have been leases that the state does not know, with windows of this length: all leases
+	// end, and new windows begin behind all that there may have been. That is so for a pool of another
+	// definition too, which it keeps.
 	Forget        bool `protobuf:"varint,4,opt,name=forget,proto3" json:"forget,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -179,6 +181,61 @@ func (x *PoolDefine) GetForget() bool {
 	return false
 }
 
+// PoolDefined is the definition that a pool has.
+type PoolDefined struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How its ids are divided.
+	Layout *PoolLayout `protobuf:"bytes,1,opt,name=layout,proto3" json:"layout,omitempty"`
+	// The longest window of a worker.
+	WindowNanos   int64 `protobuf:"varint,2,opt,name=window_nanos,json=windowNanos,proto3" json:"window_nanos,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PoolDefined) Reset() {
+	*x = PoolDefined{}
+	mi := &file_raftlog_v1_worker_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PoolDefined) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PoolDefined) ProtoMessage() {}
+
+func (x *PoolDefined) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_worker_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PoolDefined.ProtoReflect.Descriptor instead.
+func (*PoolDefined) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *PoolDefined) GetLayout() *PoolLayout {
+	if x != nil {
+		return x.Layout
+	}
+	return nil
+}
+
+func (x *PoolDefined) GetWindowNanos() int64 {
+	if x != nil {
+		return x.WindowNanos
+	}
+	return 0
+}
+
 // WorkerAcquire leases a worker.
 type WorkerAcquire struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -198,7 +255,7 @@ type WorkerAcquire struct {
 
 func (x *WorkerAcquire) Reset() {
 	*x = WorkerAcquire{}
-	mi := &file_raftlog_v1_worker_proto_msgTypes[2]
+	mi := &file_raftlog_v1_worker_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -210,7 +267,7 @@ func (x *WorkerAcquire) String() string {
 func (*WorkerAcquire) ProtoMessage() {}
 
 func (x *WorkerAcquire) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_worker_proto_msgTypes[2]
+	mi := &file_raftlog_v1_worker_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -223,7 +280,7 @@ func (x *WorkerAcquire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerAcquire.ProtoReflect.Descriptor instead.
 func (*WorkerAcquire) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{2}
+	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *WorkerAcquire) GetPool() string {
@@ -280,7 +337,7 @@ type WorkerRenew struct {
 
 func (x *WorkerRenew) Reset() {
 	*x = WorkerRenew{}
-	mi := &file_raftlog_v1_worker_proto_msgTypes[3]
+	mi := &file_raftlog_v1_worker_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -292,7 +349,7 @@ func (x *WorkerRenew) String() string {
 func (*WorkerRenew) ProtoMessage() {}
 
 func (x *WorkerRenew) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_worker_proto_msgTypes[3]
+	mi := &file_raftlog_v1_worker_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -305,7 +362,7 @@ func (x *WorkerRenew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerRenew.ProtoReflect.Descriptor instead.
 func (*WorkerRenew) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{3}
+	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *WorkerRenew) GetPool() string {
@@ -360,7 +417,7 @@ type WorkerRelease struct {
 
 func (x *WorkerRelease) Reset() {
 	*x = WorkerRelease{}
-	mi := &file_raftlog_v1_worker_proto_msgTypes[4]
+	mi := &file_raftlog_v1_worker_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -372,7 +429,7 @@ func (x *WorkerRelease) String() string {
 func (*WorkerRelease) ProtoMessage() {}
 
 func (x *WorkerRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_worker_proto_msgTypes[4]
+	mi := &file_raftlog_v1_worker_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -385,7 +442,7 @@ func (x *WorkerRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerRelease.ProtoReflect.Descriptor instead.
 func (*WorkerRelease) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{4}
+	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *WorkerRelease) GetPool() string {
@@ -439,7 +496,7 @@ type WorkerLease struct {
 
 func (x *WorkerLease) Reset() {
 	*x = WorkerLease{}
-	mi := &file_raftlog_v1_worker_proto_msgTypes[5]
+	mi := &file_raftlog_v1_worker_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -451,7 +508,7 @@ func (x *WorkerLease) String() string {
 func (*WorkerLease) ProtoMessage() {}
 
 func (x *WorkerLease) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_worker_proto_msgTypes[5]
+	mi := &file_raftlog_v1_worker_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -464,7 +521,7 @@ func (x *WorkerLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerLease.ProtoReflect.Descriptor instead.
 func (*WorkerLease) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{5}
+	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *WorkerLease) GetWorker() int32 {
@@ -529,15 +586,16 @@ type PoolRecord struct {
 	Window int64 `protobuf:"varint,4,opt,name=window,proto3" json:"window,omitempty"`
 	// The first time that a window may have.
 	Floor int64 `protobuf:"varint,5,opt,name=floor,proto3" json:"floor,omitempty"`
-	// There may have been leases that the state does not know.
-	Unknown       bool `protobuf:"varint,6,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	// The longest window of leases that there may have been and that the state does not know, in
+	// units; 0 if it knows all.
+	Unknown       int64 `protobuf:"varint,6,opt,name=unknown,proto3" json:"unknown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PoolRecord) Reset() {
 	*x = PoolRecord{}
-	mi := &file_raftlog_v1_worker_proto_msgTypes[6]
+	mi := &file_raftlog_v1_worker_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -549,7 +607,7 @@ func (x *PoolRecord) String() string {
 func (*PoolRecord) ProtoMessage() {}
 
 func (x *PoolRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_worker_proto_msgTypes[6]
+	mi := &file_raftlog_v1_worker_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -562,7 +620,7 @@ func (x *PoolRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolRecord.ProtoReflect.Descriptor instead.
 func (*PoolRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{6}
+	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PoolRecord) GetDatabase() uint32 {
@@ -600,11 +658,11 @@ func (x *PoolRecord) GetFloor() int64 {
 	return 0
 }
 
-func (x *PoolRecord) GetUnknown() bool {
+func (x *PoolRecord) GetUnknown() int64 {
 	if x != nil {
 		return x.Unknown
 	}
-	return false
+	return 0
 }
 
 var File_raftlog_v1_worker_proto protoreflect.FileDescriptor
@@ -627,7 +685,10 @@ const file_raftlog_v1_worker_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
 	"\x06layout\x18\x02 \x01(\v2\x16.raftlog.v1.PoolLayoutR\x06layout\x12!\n" +
 	"\fwindow_nanos\x18\x03 \x01(\x03R\vwindowNanos\x12\x16\n" +
-	"\x06forget\x18\x04 \x01(\bR\x06forget\"\x9a\x01\n" +
+	"\x06forget\x18\x04 \x01(\bR\x06forget\"`\n" +
+	"\vPoolDefined\x12.\n" +
+	"\x06layout\x18\x01 \x01(\v2\x16.raftlog.v1.PoolLayoutR\x06layout\x12!\n" +
+	"\fwindow_nanos\x18\x02 \x01(\x03R\vwindowNanos\"\x9a\x01\n" +
 	"\rWorkerAcquire\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06holder\x18\x02 \x01(\tR\x06holder\x12\x14\n" +
@@ -662,7 +723,7 @@ const file_raftlog_v1_worker_proto_rawDesc = "" +
 	"\x06layout\x18\x03 \x01(\v2\x16.raftlog.v1.PoolLayoutR\x06layout\x12\x16\n" +
 	"\x06window\x18\x04 \x01(\x03R\x06window\x12\x14\n" +
 	"\x05floor\x18\x05 \x01(\x03R\x05floor\x12\x18\n" +
-	"\aunknown\x18\x06 \x01(\bR\aunknownB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
+	"\aunknown\x18\x06 \x01(\x03R\aunknownB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
 
 var (
 	file_raftlog_v1_worker_proto_rawDescOnce sync.Once
@@ -676,24 +737,26 @@ func file_raftlog_v1_worker_proto_rawDescGZIP() []byte {
 	return file_raftlog_v1_worker_proto_rawDescData
 }
 
-var file_raftlog_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_raftlog_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_raftlog_v1_worker_proto_goTypes = []any{
 	(*PoolLayout)(nil),    // 0: raftlog.v1.PoolLayout
 	(*PoolDefine)(nil),    // 1: raftlog.v1.PoolDefine
-	(*WorkerAcquire)(nil), // 2: raftlog.v1.WorkerAcquire
-	(*WorkerRenew)(nil),   // 3: raftlog.v1.WorkerRenew
-	(*WorkerRelease)(nil), // 4: raftlog.v1.WorkerRelease
-	(*WorkerLease)(nil),   // 5: raftlog.v1.WorkerLease
-	(*PoolRecord)(nil),    // 6: raftlog.v1.PoolRecord
+	(*PoolDefined)(nil),   // 2: raftlog.v1.PoolDefined
+	(*WorkerAcquire)(nil), // 3: raftlog.v1.WorkerAcquire
+	(*WorkerRenew)(nil),   // 4: raftlog.v1.WorkerRenew
+	(*WorkerRelease)(nil), // 5: raftlog.v1.WorkerRelease
+	(*WorkerLease)(nil),   // 6: raftlog.v1.WorkerLease
+	(*PoolRecord)(nil),    // 7: raftlog.v1.PoolRecord
 }
 var file_raftlog_v1_worker_proto_depIdxs = []int32{
 	0, // 0: raftlog.v1.PoolDefine.layout:type_name -> raftlog.v1.PoolLayout
-	0, // 1: raftlog.v1.PoolRecord.layout:type_name -> raftlog.v1.PoolLayout
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	0, // 1: raftlog.v1.PoolDefined.layout:type_name -> raftlog.v1.PoolLayout
+	0, // 2: raftlog.v1.PoolRecord.layout:type_name -> raftlog.v1.PoolLayout
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_worker_proto_init() }
@@ -707,7 +770,7 @@ func file_raftlog_v1_worker_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_worker_proto_rawDesc), len(file_raftlog_v1_worker_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
