@@ -41,7 +41,7 @@ func newContents() *contents {
 		databases:  databaseStore{numbers: map[string]uint32{}},
 		members:    memberStore{byID: map[nodeid.ID]*raftlogv1.Member{}},
 		sessions:   newSessions(),
-		etags:      etagStore{byNode: map[nodeid.ID]*raftlogv1.EtagRecord{}},
+		etags:      etagStore{byNode: map[nodeid.ID]*nodeEtags{}},
 		requests:   newRequestWindow(),
 		joinTokens: newJoinTokens(),
 		settings:   newSettings(),

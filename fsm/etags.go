@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tidwall/btree"
+
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/nodeid"
@@ -14,63 +16,96 @@ import (
 )
 
 // etagStore has the cluster's record of each node's server-side etags, with the ceilings by database.
-// Records and ceilings are never changed, only replaced.
-//
-// The floor of a record, as that of a ceiling, is 0 except for a node that shares its tag with one of
-// another cluster, or after a recovery.
 type etagStore struct {
-	byNode map[nodeid.ID]*raftlogv1.EtagRecord
+	byNode map[nodeid.ID]*nodeEtags
 	hash   statehash.Sum
 	// floors is no part of the state: it learns of records with floors, and may be nil.
 	floors func(*raftlogv1.EtagRecord)
 }
 
-// of returns a node's record, empty for an unknown node.
-func (s *etagStore) of(node nodeid.ID) *raftlogv1.EtagRecord {
+// nodeEtags is what the cluster knows of a node's etags.
+//
+// The floor of a node, as that of a ceiling, is 0 except for a node that shares its tag with one of
+// another cluster, or after a recovery.
+type nodeEtags struct {
+	// head is the record without ceilings. It is never changed, only replaced.
+	head *raftlogv1.EtagRecord
+	// ceilings are by database, and one is never changed, only replaced.
+	ceilings *btree.Map[string, *raftlogv1.EtagCeiling]
+	// hash is that of the ceilings, and counted what the store's hash has of the node.
+	hash, counted statehash.Sum
+}
+
+func newNodeEtags(head *raftlogv1.EtagRecord) *nodeEtags {
+	return &nodeEtags{head: head, ceilings: &btree.Map[string, *raftlogv1.EtagCeiling]{}}
+}
+
+// copy returns a copy, which shares memory with the original: what either changes is copied first.
+func (e *nodeEtags) copy() *nodeEtags {
+	c := *e
+	c.ceilings = e.ceilings.Copy()
+	return &c
+}
+
+// put stores the ceiling of a database.
+func (e *nodeEtags) put(c *raftlogv1.EtagCeiling) {
+	if before, known := e.ceilings.Set(c.GetDatabase(), c); known {
+		e.hash.Remove(hashCeiling(e.head.GetNode(), before))
+	}
+	e.hash.Add(hashCeiling(e.head.GetNode(), c))
+}
+
+// of returns what is known of a node, nothing for an unknown one.
+func (s *etagStore) of(node nodeid.ID) *nodeEtags {
 	if e := s.byNode[node]; e != nil {
 		return e
 	}
-	return &raftlogv1.EtagRecord{Node: node[:]}
+	return newNodeEtags(&raftlogv1.EtagRecord{Node: node[:]})
 }
 
-func (s *etagStore) put(e *raftlogv1.EtagRecord) {
-	node := nodeid.ID(e.GetNode())
-	s.drop(node)
-	s.byNode[node] = e
-	s.hash.Add(hashEtags(e))
+// put stores what is known of a node, or takes into the hash what has changed of it.
+func (s *etagStore) put(e *nodeEtags) {
+	s.drop(nodeid.ID(e.head.GetNode()))
+	s.byNode[nodeid.ID(e.head.GetNode())] = e
+	e.counted = e.hash
+	e.counted.Add(hashEtags(e.head))
+	s.hash += e.counted
 }
 
 func (s *etagStore) drop(node nodeid.ID) {
 	if e := s.byNode[node]; e != nil {
-		s.hash.Remove(hashEtags(e))
+		s.hash -= e.counted
 		delete(s.byNode, node)
 	}
 }
 
-func (s *etagStore) sorted() []*raftlogv1.EtagRecord {
-	return slices.SortedFunc(maps.Values(s.byNode), func(a, b *raftlogv1.EtagRecord) int { return bytes.Compare(a.GetNode(), b.GetNode()) })
+// sorted returns all nodes' in the order of their ids.
+func (s *etagStore) sorted() []*nodeEtags {
+	return slices.SortedFunc(maps.Values(s.byNode), func(a, b *nodeEtags) int { return bytes.Compare(a.head.GetNode(), b.head.GetNode()) })
 }
 
 // tell passes on above which values a node's etags must continue.
-func (s *etagStore) tell(node nodeid.ID) {
-	if e := s.byNode[node]; s.floors != nil && hasFloor(e) {
-		s.floors(e)
+func (s *etagStore) tell(head *raftlogv1.EtagRecord, ceilings []*raftlogv1.EtagCeiling) {
+	ceilings = slices.DeleteFunc(slices.Clone(ceilings), func(c *raftlogv1.EtagCeiling) bool { return c.GetFloor() == 0 })
+	if s.floors != nil && (head.GetFloor() > 0 || len(ceilings) > 0) {
+		s.floors(withCeilings(head, ceilings))
 	}
 }
 
-// hasFloor reports whether the etags must go on above something.
-func hasFloor(e *raftlogv1.EtagRecord) bool {
-	return e.GetFloor() > 0 || slices.ContainsFunc(e.GetCeilings(), func(c *raftlogv1.EtagCeiling) bool { return c.GetFloor() > 0 })
+// tellAll does so for all nodes, with all their ceilings.
+func (s *etagStore) tellAll() {
+	for _, e := range s.byNode {
+		s.tell(e.head, e.ceilings.Values())
+	}
 }
 
 // skipAhead gives all nodes floors above every etag that they may have used, by far.
 func (s *etagStore) skipAhead(by uint64) {
 	for _, e := range s.sorted() {
-		past := make([]*raftlogv1.EtagCeiling, len(e.GetCeilings()))
-		for i, c := range e.GetCeilings() {
-			past[i] = raisedEtags(c, &raftlogv1.EtagCeiling{Floor: max(c.GetFloor(), c.GetCeiling(), c.GetLast()) + by})
+		for _, c := range e.ceilings.Values() {
+			e.put(raisedEtags(c, &raftlogv1.EtagCeiling{Floor: max(c.GetFloor(), c.GetCeiling(), c.GetLast()) + by}))
 		}
-		s.put(withCeilings(e, past))
+		s.put(e)
 	}
 }
 
@@ -80,54 +115,52 @@ const etagsInRecord = 256
 
 // records are one of each node, and further ones for databases that do not fit.
 func (s *etagStore) records() records {
-	return recordsOf(s.sorted(), func(e *raftlogv1.EtagRecord) records {
-		parts := slices.Collect(slices.Chunk(e.GetCeilings(), etagsInRecord))
+	all := s.sorted()
+	for i, e := range all {
+		all[i] = e.copy()
+	}
+	return recordsOf(all, func(e *nodeEtags) records {
+		parts := slices.Collect(slices.Chunk(e.ceilings.Values(), etagsInRecord))
 		if len(parts) == 0 {
 			parts = [][]*raftlogv1.EtagCeiling{nil}
 		}
 		return recordsOf(parts, func(part []*raftlogv1.EtagCeiling) records {
-			return these(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Etag{Etag: withCeilings(e, part)}})
+			return these(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Etag{Etag: withCeilings(e.head, part)}})
 		})
 	})
 }
 
 // restore restores a record of a snapshot: a node's first, or a further one with more
-// databases. The hash follows with restored.
+// databases.
 func (s *etagStore) restore(m *raftlogv1.EtagRecord, members *memberStore) error {
 	node, member := members.present(m.GetNode())
 	e := s.byNode[node]
-	if member == nil || e != nil && (len(m.GetCeilings()) == 0 || m.GetStart() != e.GetStart()) {
+	if member == nil || e != nil && (len(m.GetCeilings()) == 0 || m.GetStart() != e.head.GetStart()) {
 		return corrupt("etags of %x, which is not a member, or twice", m.GetNode())
 	}
 	if e == nil {
-		e = withCeilings(m, nil)
-		s.byNode[node] = e
+		e = newNodeEtags(withCeilings(m, nil))
 	}
 	for _, ceiling := range m.GetCeilings() {
-		if n := len(e.Ceilings); n > 0 && e.Ceilings[n-1].GetDatabase() >= ceiling.GetDatabase() {
-			return corrupt("etags of %x with %q behind %q", m.GetNode(), ceiling.GetDatabase(), e.Ceilings[n-1].GetDatabase())
+		if last, _, some := e.ceilings.Max(); some && last >= ceiling.GetDatabase() {
+			return corrupt("etags of %x with %q behind %q", m.GetNode(), ceiling.GetDatabase(), last)
 		}
-		e.Ceilings = append(e.Ceilings, ceiling)
+		e.put(ceiling)
 	}
+	s.put(e)
 	return nil
-}
-
-// restored ends the restoring of records.
-func (s *etagStore) restored() {
-	for _, e := range s.byNode {
-		s.hash.Add(hashEtags(e))
-	}
 }
 
 // start records that a node started. It returns the number of this start, and whether
 // the node had stopped cleanly, which counts for this start only. The ceilings are not
 // in the answer: there may be a million, and the node's own state has them.
 func (s *etagStore) start(node nodeid.ID) *raftlogv1.EtagRecord {
-	before := s.of(node)
-	now := withCeilings(before, before.GetCeilings())
-	now.Start, now.Clean = before.GetStart()+1, false
-	s.put(now)
-	return &raftlogv1.EtagRecord{Start: now.GetStart(), Clean: before.GetClean()}
+	e := s.of(node)
+	before := e.head
+	e.head = withCeilings(before, nil)
+	e.head.Start, e.head.Clean = before.GetStart()+1, false
+	s.put(e)
+	return &raftlogv1.EtagRecord{Start: e.head.GetStart(), Clean: before.GetClean()}
 }
 
 // withCeilings returns a copy of a record with other ceilings.
@@ -143,11 +176,11 @@ func (c *contents) etagRaise(dst []byte, _ moment, _ op.Operation, raise *raftlo
 		return dst, err
 	}
 	e := c.etags.of(node)
-	ceilings, beyond, err := mergeEtags(e.GetCeilings(), raise.GetRaise(), &c.settings)
+	beyond, err := e.raise(raise.GetRaise(), &c.settings)
 	if err != nil {
 		return dst, err
 	}
-	c.etags.put(withCeilings(e, ceilings))
+	c.etags.put(e)
 	return appendBeyond(dst, beyond), nil
 }
 
@@ -166,17 +199,17 @@ func (c *contents) etagCleanStop(dst []byte, _ moment, _ op.Operation, stop *raf
 		return dst, err
 	}
 	e := c.etags.of(node)
-	if stop.GetStart() != e.GetStart() {
+	if stop.GetStart() != e.head.GetStart() {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "start",
-			"is %d, the node is in its start %d", stop.GetStart(), e.GetStart())
+			"is %d, the node is in its start %d", stop.GetStart(), e.head.GetStart())
 	}
-	ceilings, beyond, err := mergeEtags(e.GetCeilings(), stop.GetLast(), &c.settings)
+	beyond, err := e.raise(stop.GetLast(), &c.settings)
 	if err != nil {
 		return dst, err
 	}
-	now := withCeilings(e, ceilings)
-	now.Clean = !stop.GetPartial()
-	c.etags.put(now)
+	e.head = withCeilings(e.head, nil)
+	e.head.Clean = !stop.GetPartial()
+	c.etags.put(e)
 	return appendBeyond(dst, beyond), nil
 }
 
@@ -187,37 +220,29 @@ func appendBeyond(dst []byte, beyond []string) []byte {
 	return op.AppendAnswer(dst, &raftlogv1.EtagResult{Refused: beyond})
 }
 
-// mergeEtags returns the ceilings with the changes, the maximum for each database, and the
-// databases without room: new databases are added in their order. It sorts changes.
-func mergeEtags(
-	ceilings, changes []*raftlogv1.EtagCeiling, limits *settingStore,
-) (merged []*raftlogv1.EtagCeiling, beyond []string, _ *refusal) {
+// raise takes changes in, the maximum for each database, or none of them. It returns the databases
+// without room: new databases are added in their order. It sorts changes.
+func (e *nodeEtags) raise(changes []*raftlogv1.EtagCeiling, limits *settingStore) (beyond []string, _ *refusal) {
 	for _, change := range changes {
 		if err := checkText("database", change.GetDatabase(), docid.MaxDatabaseBytes); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	slices.SortStableFunc(changes, func(a, b *raftlogv1.EtagCeiling) int { return cmp.Compare(a.GetDatabase(), b.GetDatabase()) })
-	room := limits.value(settingMaxDatabases) - int64(len(ceilings))
-	merged = make([]*raftlogv1.EtagCeiling, 0, len(ceilings)+len(changes))
+	room := limits.value(settingMaxDatabases) - int64(e.ceilings.Len())
 	for _, change := range changes {
-		n, known := slices.BinarySearchFunc(ceilings, change.GetDatabase(), func(c *raftlogv1.EtagCeiling, name string) int {
-			return cmp.Compare(c.GetDatabase(), name)
-		})
-		merged, ceilings = append(merged, ceilings[:n]...), ceilings[n:]
-		last := len(merged) - 1
+		before, known := e.ceilings.Get(change.GetDatabase())
 		switch {
-		case last >= 0 && merged[last].GetDatabase() == change.GetDatabase(): // It is twice among the changes.
-			merged[last] = raisedEtags(merged[last], change)
 		case known:
-			merged, ceilings = append(merged, raisedEtags(ceilings[0], change)), ceilings[1:]
+			e.put(raisedEtags(before, change))
 		case room > 0:
-			merged, room = append(merged, raisedEtags(change, nil)), room-1
+			e.put(raisedEtags(change, nil))
+			room--
 		case len(beyond) == 0 || beyond[len(beyond)-1] != change.GetDatabase():
 			beyond = append(beyond, change.GetDatabase())
 		}
 	}
-	return append(merged, ceilings...), beyond, nil
+	return beyond, nil
 }
 
 // raisedEtags returns the maximum of both, to which no unknown field of an operation belongs.

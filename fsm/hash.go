@@ -30,6 +30,7 @@ const (
 	recordPrincipal
 	recordRequestShare
 	recordPool
+	recordEtagCeiling
 )
 
 func hashDatabase(number uint32, name string) uint64 {
@@ -117,14 +118,15 @@ func hashSetting(id settingID, value int64) uint64 {
 	return s.Begin(recordSetting).Text(settingTable[id].Key).Number(uint64(value)).Hash()
 }
 
+// hashEtags hashes what a record of etags has beside its ceilings.
 func hashEtags(e *raftlogv1.EtagRecord) uint64 {
-	const each = 48 // bytes of a ceiling whose database has a name of usual length
-	r := append(make(statehash.Record, 0, len(statehash.Space{})+each*len(e.GetCeilings())), byte(recordEtags))
-	r = r.Data(e.GetNode()).Number(e.GetStart()).Flag(e.GetClean())
-	for _, c := range e.GetCeilings() {
-		r = r.Text(c.GetDatabase()).Number(c.GetCeiling()).Number(c.GetLast()).Number(c.GetFloor())
-	}
-	return r.Number(e.GetFloor()).Hash()
+	var s statehash.Space
+	return s.Begin(recordEtags).Data(e.GetNode()).Number(e.GetStart()).Flag(e.GetClean()).Number(e.GetFloor()).Hash()
+}
+
+func hashCeiling(node []byte, c *raftlogv1.EtagCeiling) uint64 {
+	var s statehash.Space
+	return s.Begin(recordEtagCeiling).Data(node).Number(c.GetCeiling()).Number(c.GetLast()).Number(c.GetFloor()).Text(c.GetDatabase()).Hash()
 }
 
 func hashRoles(roles *roleStore) uint64 {

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 
@@ -47,7 +48,10 @@ func hashFromScratch(c *contents) uint64 {
 		}
 	}
 	for _, e := range c.etags.byNode {
-		h.Add(hashEtags(e))
+		h.Add(hashEtags(e.head))
+		for _, c := range e.ceilings.Values() {
+			h.Add(hashCeiling(e.head.GetNode(), c))
+		}
 	}
 	for principal, s := range c.requests.shares {
 		h.Add(hashRequestShare(hashPrincipal(principal), s.floor))
@@ -145,16 +149,18 @@ func TestWordsOfRefusalsAreNotState(t *testing.T) {
 	}
 }
 
-// TestEachFloorOfEtagsIsInTheHash: of a record, or of one of its counters.
+// TestEachFloorOfEtagsIsInTheHash: of a node, or of one of its counters; and whose it is.
 func TestEachFloorOfEtagsIsInTheHash(t *testing.T) {
-	none := &raftlogv1.EtagRecord{Ceilings: []*raftlogv1.EtagCeiling{{Database: "db", Ceiling: 1}}}
-	ofRecord := &raftlogv1.EtagRecord{Ceilings: none.GetCeilings(), Floor: 7}
-	ofCounter := &raftlogv1.EtagRecord{Ceilings: []*raftlogv1.EtagCeiling{{Database: "db", Ceiling: 1, Floor: 7}}}
-	if hashEtags(ofRecord) == hashEtags(ofCounter) {
-		t.Error("a floor of the record is like one of a counter")
+	hash := func(node byte, floor, ofCounter uint64) statehash.Sum {
+		e := newNodeEtags(&raftlogv1.EtagRecord{Node: bytes.Repeat([]byte{node}, nodeid.Size), Floor: floor})
+		e.put(&raftlogv1.EtagCeiling{Database: "db", Ceiling: 1, Floor: ofCounter})
+		s := etagStore{byNode: map[nodeid.ID]*nodeEtags{}}
+		s.put(e)
+		return s.hash
 	}
-	if hashEtags(none) == hashEtags(ofRecord) || hashEtags(none) == hashEtags(ofCounter) {
-		t.Error("a floor is not in the hash")
+	seen := map[statehash.Sum]bool{hash(1, 0, 0): true, hash(2, 0, 0): true, hash(1, 7, 0): true, hash(1, 0, 7): true}
+	if len(seen) != 4 {
+		t.Errorf("of four nodes with different etags there are %d hashes", len(seen))
 	}
 }
 

@@ -18,7 +18,7 @@ func (c *contents) mergeCluster(dst []byte, _ moment, _ op.Operation, m *raftlog
 	if err != nil {
 		return dst, err
 	}
-	plan := clusterPlan{members: &c.members, etags: &c.etags, limits: &c.settings, records: map[nodeid.ID]*raftlogv1.EtagRecord{}}
+	plan := newClusterPlan(c)
 	for _, given := range m.GetTags() {
 		if err := plan.tag(m, given); err != nil {
 			return dst, err
@@ -47,8 +47,16 @@ type clusterPlan struct {
 	retired []*raftlogv1.Member
 	// shared are tags of present members that others were given, in order.
 	shared []string
-	// records are new etag records of present members.
-	records map[nodeid.ID]*raftlogv1.EtagRecord
+	// records are new etag records of present members, and raised the ceilings that were given.
+	records map[nodeid.ID]*nodeEtags
+	raised  map[nodeid.ID][]*raftlogv1.EtagCeiling
+}
+
+func newClusterPlan(c *contents) clusterPlan {
+	return clusterPlan{
+		members: &c.members, etags: &c.etags, limits: &c.settings,
+		records: map[nodeid.ID]*nodeEtags{}, raised: map[nodeid.ID][]*raftlogv1.EtagCeiling{},
+	}
 }
 
 func (p *clusterPlan) tag(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag) *refusal {
@@ -96,19 +104,20 @@ func (p *clusterPlan) retire(given *raftlogv1.GivenTag) *refusal {
 func (p *clusterPlan) share(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag, node nodeid.ID) *refusal {
 	e := p.records[node]
 	if e == nil {
-		e = p.etags.of(node)
+		e = p.etags.of(node).copy()
+		p.records[node] = e
 		p.shared = append(p.shared, given.GetTag())
 	}
-	ceilings, beyond, err := mergeEtags(e.GetCeilings(), given.GetEtags(), p.limits)
+	beyond, err := e.raise(given.GetEtags(), p.limits)
 	if err != nil {
 		return err
 	}
 	if len(beyond) > 0 {
 		return p.limits.quota(settingMaxDatabases)
 	}
-	e = withCeilings(e, ceilings)
-	e.Floor = max(e.GetFloor(), m.GetEtagFloor())
-	p.records[node] = e
+	e.head = withCeilings(e.head, nil)
+	e.head.Floor = max(e.head.GetFloor(), m.GetEtagFloor())
+	p.raised[node] = append(p.raised[node], given.GetEtags()...)
 	return nil
 }
 
@@ -119,6 +128,6 @@ func (p *clusterPlan) carryOut() {
 	for _, tag := range p.shared {
 		node := nodeid.ID(p.members.byTag(tag).GetId())
 		p.etags.put(p.records[node])
-		p.etags.tell(node)
+		p.etags.tell(p.records[node].head, p.raised[node])
 	}
 }

@@ -39,11 +39,19 @@ func (s *State) Membership() (members []*raftlogv1.Member, index uint64) {
 // none. Its ceilings must not be changed.
 func (s *State) Etags(nodeID []byte) *raftlogv1.EtagRecord {
 	node, err := nodeid.FromBytes(nodeID)
-	s.mu.RLock()
-	e := s.contents.etags.byNode[node] // It is never changed.
-	s.mu.RUnlock()
+	e := s.copyEtags(node)
 	if err != nil || e == nil {
 		return nil
 	}
-	return withCeilings(e, e.GetCeilings())
+	return withCeilings(e.head, e.ceilings.Values())
+}
+
+// copyEtags takes the lock to write: a copy changes who owns what both share.
+func (s *State) copyEtags(node nodeid.ID) *nodeEtags {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.contents.etags.byNode[node]; e != nil {
+		return e.copy()
+	}
+	return nil
 }

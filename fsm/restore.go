@@ -63,7 +63,6 @@ func readContents(r io.Reader, maxFormat uint32) (*contents, error) {
 	if err := eachRecord(in, c.restoreRecord); err != nil {
 		return nil, err
 	}
-	c.etags.restored()
 	if hash := c.hash(); hash != header.GetStateHash() {
 		return nil, corrupt("the state's hash is %016x, the header says %016x", hash, header.GetStateHash())
 	}

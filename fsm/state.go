@@ -78,9 +78,7 @@ func (s *State) use(c *contents) {
 	c.requests.answeredAgain = s.cfg.AnsweredAgain
 	c.etags.floors = s.cfg.EtagFloors
 	c.hilos.taken = s.cfg.HiLoTaken
-	for node := range c.etags.byNode {
-		c.etags.tell(node)
-	}
+	c.etags.tellAll()
 	s.contents = c
 	s.publishRoles()
 }
