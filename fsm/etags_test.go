@@ -87,7 +87,7 @@ func TestAStartIsAnsweredShortly(t *testing.T) {
 			t.Errorf("%v", said)
 		}
 	}
-	s := l.state.contents.requests.shares[""]
+	s, _ := l.state.contents.requests.shares.Get(0, "")
 	_, e := s.at(s.next - 1)
 	if e.bytes > 1000 {
 		t.Errorf("%d bytes are remembered of a start", e.bytes)

@@ -53,13 +53,15 @@ func hashFromScratch(c *contents) uint64 {
 			h.Add(hashCeiling(e.head.GetNode(), c))
 		}
 	}
-	for principal, s := range c.requests.shares {
-		h.Add(hashRequestShare(hashPrincipal(principal), s.floor))
+	c.requests.shares.Ascend(0, "", func(shared table.Entry[*requestShare]) bool {
+		principal, s := hashPrincipal(shared.Name), shared.Value
+		h.Add(hashRequestShare(principal, s.floor))
 		for position := s.first; position != s.next; position++ {
 			chunk, e := s.at(position)
-			h.Add(hashRequest(hashPrincipal(principal), position, e, chunk.result(e)))
+			h.Add(hashRequest(principal, position, e, chunk.result(e)))
 		}
-	}
+		return true
+	})
 	h.Add(hashNumber(recordRequestFloor, c.requests.floor, 0))
 	for id := range settingCount {
 		if c.settings.changed(id) {

@@ -1,16 +1,29 @@
 package fsm
 
 import (
+	"iter"
+	"sync"
+
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/internal/statehash"
 )
 
+// freezable is what a namedStore has. What Freeze returns stays as it is, whatever changes.
+type freezable[F any] interface {
+	Hash() uint64
+	Freeze() F
+}
+
 // named is a series or a pool, and where it is.
-type named[V any] struct {
+type named[V freezable[F], F any] struct {
 	db   uint32
 	name string
 	is   V
+	// epoch is that of the store in which it was last changed. frozen is what it was before, once
+	// another named is in its place: then it is a snapshot's alone.
+	epoch  uint64
+	frozen *F
 	// hash and parts are what of it is in the store's sums, names and bytes what is in
 	// the database's use.
 	hash                uint64
@@ -19,47 +32,51 @@ type named[V any] struct {
 
 // namedStore has by name what has parts of its own: series with their keys, pools with their workers.
 //
-// Invariant: hash, parts and the database's use equal the sums over what is present. A caller
-// of a method that can change one must call changed, even after an error.
-type namedStore[V interface{ Hash() uint64 }] struct {
+// A snapshot counts the epoch up and shares the table. What is changed for the first time in an
+// epoch is frozen for the snapshot then; the rest when the snapshot is written.
+//
+// Invariant: hash, parts and the database's use equal the sums over what is present. What is of an
+// older epoch does not change.
+type namedStore[V freezable[F], F any] struct {
 	// kind is that of its records, and what the word for one.
 	kind statehash.Kind
 	what string
 	// size returns how many parts one has, and how many names it counts as beside its own.
 	size      func(V) (parts, names, bytes int64)
-	byName    *table.Table[*named[V]]
+	byName    *table.Table[*named[V, F]]
+	epoch     uint64
 	databases *databaseStore
 	hash      statehash.Sum
 	parts     int64
 }
 
-func newNamedStore[V interface{ Hash() uint64 }](
+func newNamedStore[V freezable[F], F any](
 	kind statehash.Kind, what string, databases *databaseStore, size func(V) (parts, names, bytes int64),
-) namedStore[V] {
-	return namedStore[V]{kind: kind, what: what, size: size, byName: table.New[*named[V]](), databases: databases}
+) namedStore[V, F] {
+	return namedStore[V, F]{kind: kind, what: what, size: size, byName: table.New[*named[V, F]](), databases: databases}
 }
 
 // find returns nil if there is none.
-func (s *namedStore[V]) find(db uint32, name string) *named[V] {
+func (s *namedStore[V, F]) find(db uint32, name string) *named[V, F] {
 	i, _ := s.byName.Get(db, name)
 	return i
 }
 
 // all yields all, in the order of databases and of the names' bytes.
-func (s *namedStore[V]) all(yield func(*named[V]) bool) {
-	s.byName.Ascend(0, "", func(e table.Entry[*named[V]]) bool { return yield(e.Value) })
+func (s *namedStore[V, F]) all(yield func(*named[V, F]) bool) {
+	s.byName.Ascend(0, "", func(e table.Entry[*named[V, F]]) bool { return yield(e.Value) })
 }
 
 // add stores what does not exist.
-func (s *namedStore[V]) add(db uint32, name string, is V) *named[V] {
-	i := &named[V]{db: db, name: name, is: is}
-	s.byName.Insert(table.Entry[*named[V]]{Database: db, Name: name, Value: i})
+func (s *namedStore[V, F]) add(db uint32, name string, is V) *named[V, F] {
+	i := &named[V, F]{db: db, name: name, is: is, epoch: s.epoch}
+	s.byName.Insert(table.Entry[*named[V, F]]{Database: db, Name: name, Value: i})
 	s.databases.grow(db, 1, int64(len(name)))
 	s.changed(i)
 	return i
 }
 
-func (s *namedStore[V]) remove(i *named[V]) {
+func (s *namedStore[V, F]) remove(i *named[V, F]) {
 	ref, _ := s.byName.Find(i.db, i.name)
 	s.byName.Delete(ref)
 	s.hash.Remove(i.hash)
@@ -67,8 +84,28 @@ func (s *namedStore[V]) remove(i *named[V]) {
 	s.databases.grow(i.db, -i.names-1, -i.bytes-int64(len(i.name)))
 }
 
+// change changes one, and takes what it is then into the sums, even after an error.
+func (s *namedStore[V, F]) change(i *named[V, F], change func(V) error) error {
+	i = s.own(i)
+	err := change(i.is)
+	s.changed(i)
+	return err
+}
+
+// own returns one to change. A snapshot may have the other, as it was.
+func (s *namedStore[V, F]) own(i *named[V, F]) *named[V, F] {
+	if i.epoch == s.epoch {
+		return i
+	}
+	own, was := *i, i.is.Freeze()
+	own.epoch, i.frozen = s.epoch, &was
+	ref, _ := s.byName.Find(i.db, i.name)
+	s.byName.Set(ref, &own)
+	return &own
+}
+
 // changed takes what one is now into the sums.
-func (s *namedStore[V]) changed(i *named[V]) {
+func (s *namedStore[V, F]) changed(i *named[V, F]) {
 	s.hash.Remove(i.hash)
 	i.hash = hashNamed(s.kind, i.db, i.name, i.is.Hash())
 	s.hash.Add(i.hash)
@@ -78,15 +115,17 @@ func (s *namedStore[V]) changed(i *named[V]) {
 	i.parts, i.names, i.bytes = parts, names, bytes
 }
 
-func (s *namedStore[V]) changeAll(change func(V)) {
+func (s *namedStore[V, F]) changeAll(change func(V)) {
 	for i := range s.all {
-		change(i.is)
-		s.changed(i)
+		_ = s.change(i, func(is V) error { // It never fails.
+			change(is)
+			return nil
+		})
 	}
 }
 
 // checkRestore refuses a name in a snapshot.
-func (s *namedStore[V]) checkRestore(db uint32, name string) error {
+func (s *namedStore[V, F]) checkRestore(db uint32, name string) error {
 	if err := s.databases.restoreName(db, s.what, name, docid.MaxNameBytes); err != nil {
 		return err
 	}
@@ -103,10 +142,43 @@ type frozen[F any] struct {
 	is   F
 }
 
-func freezeAll[V interface{ Hash() uint64 }, F any](s *namedStore[V], freeze func(V) F) []frozen[F] {
-	all := make([]frozen[F], 0, s.byName.Len())
-	for i := range s.all {
-		all = append(all, frozen[F]{i.db, i.name, freeze(i.is)})
+// frozenAtOnce is how many are frozen at once while nothing is applied.
+const frozenAtOnce = 64
+
+// freezeAll returns all as they are now, in the order of all. They are frozen as they are asked for,
+// under the state's lock.
+func (s *namedStore[V, F]) freezeAll(lock sync.Locker) iter.Seq[frozen[F]] {
+	s.epoch++
+	shared := s.byName.Freeze()
+	return func(yield func(frozen[F]) bool) {
+		some, goesOn := make([]*named[V, F], 0, frozenAtOnce), true
+		pass := func() {
+			for _, f := range freezeSome(lock, some) {
+				goesOn = goesOn && yield(f)
+			}
+			some = some[:0]
+		}
+		shared.Scan(func(e table.Entry[*named[V, F]]) bool {
+			if some = append(some, e.Value); len(some) == frozenAtOnce {
+				pass()
+			}
+			return goesOn
+		})
+		pass()
+	}
+}
+
+func freezeSome[V freezable[F], F any](lock sync.Locker, some []*named[V, F]) []frozen[F] {
+	lock.Lock()
+	defer lock.Unlock()
+	all := make([]frozen[F], len(some))
+	for i, n := range some {
+		all[i] = frozen[F]{db: n.db, name: n.name}
+		if n.frozen != nil {
+			all[i].is = *n.frozen
+		} else {
+			all[i].is = n.is.Freeze()
+		}
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"errors"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -13,11 +14,11 @@ import (
 	"github.com/idnode/idnode/worker"
 )
 
-type poolItem = named[*worker.Pool]
+type poolItem = named[*worker.Pool, worker.Frozen]
 
 // poolStore has the pools of workers. Workers that had a holder count as names of their database.
 type poolStore struct {
-	namedStore[*worker.Pool]
+	namedStore[*worker.Pool, worker.Frozen]
 	// restoring is the pool whose leases a snapshot goes on with.
 	restoring *poolItem
 }
@@ -32,8 +33,8 @@ func newPoolStore(databases *databaseStore) poolStore {
 	})}
 }
 
-func (s *poolStore) records() records {
-	return recordsOf(freezeAll(&s.namedStore, (*worker.Pool).Freeze), poolRecords)
+func (s *poolStore) records(lock sync.Locker) records {
+	return recordsOfEach(s.freezeAll(lock), poolRecords)
 }
 
 // poolRecords are a pool, then its leases.
@@ -73,10 +74,9 @@ func (s *poolStore) restoreLease(m *raftlogv1.WorkerLease) error {
 	if s.restoring == nil {
 		return corrupt("a lease before its pool")
 	}
-	if err := s.restoring.is.Put(op.LeaseOf(m)); err != nil {
+	if err := s.change(s.restoring, func(p *worker.Pool) error { return p.Put(op.LeaseOf(m)) }); err != nil {
 		return corrupt("pool %q: %v", s.restoring.name, err)
 	}
-	s.changed(s.restoring)
 	return nil
 }
 
@@ -139,8 +139,10 @@ func (c *contents) poolDefine(dst []byte, now moment, o op.Operation, m *raftlog
 		}
 		return appendPool(dst, fresh), nil
 	case m.GetForget():
-		i.is.Forget(fresh.Window())
-		c.pools.changed(i)
+		_ = c.pools.change(i, func(p *worker.Pool) error { // It never fails.
+			p.Forget(fresh.Window())
+			return nil
+		})
 	case !i.is.Same(fresh):
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_DIFFERS, "layout",
 			"pool %.200q has another layout or window", m.GetName())
@@ -175,9 +177,7 @@ func (s *poolStore) in(database []byte, name string, change func(*worker.Pool) e
 	if i == nil {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_NOT_FOUND, "pool", "there is no pool %.200q", name)
 	}
-	err := change(i.is)
-	s.changed(i)
-	return refuseWorker(err)
+	return refuseWorker(s.change(i, change))
 }
 
 func (c *contents) workerAcquire(dst []byte, now moment, o op.Operation, m *raftlogv1.WorkerAcquire) ([]byte, *refusal) {

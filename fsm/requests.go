@@ -1,12 +1,11 @@
 package fsm
 
 import (
-	"cmp"
 	"container/heap"
 	"crypto/sha256"
-	"slices"
 
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -15,6 +14,9 @@ import (
 // in entries because no clock is to be trusted: the quickest disks take minutes for so
 // many, others hours.
 const requestShelter = 1 << 22
+
+// maxPrincipalBytes is how long the name of a principal with request ids is at most.
+const maxPrincipalBytes = 1<<16 - 1
 
 // requestWindow remembers the results of calls with a request id, in a share for each principal.
 //
@@ -28,8 +30,10 @@ type requestWindow struct {
 	// positions finds the position of a key in the share of its principal. A key is a hash
 	// of its principal too, so it is in no other share.
 	positions map[[16]byte]uint64
-	// shares are those that are not empty, by principal.
-	shares map[string]*requestShare
+	// shares are those that are not empty, by principal. A snapshot counts the epoch up and shares
+	// them: one of an older epoch is copied before it changes.
+	shares *table.Table[*requestShare]
+	epoch  uint64
 	// oldest has the share with the oldest entry first, largest that with the most.
 	oldest, largest requestOrder
 	// size is how many request ids are remembered.
@@ -47,17 +51,33 @@ type requestWindow struct {
 
 func newRequestWindow() requestWindow {
 	return requestWindow{
-		positions: map[[16]byte]uint64{}, shares: map[string]*requestShare{},
+		positions: map[[16]byte]uint64{}, shares: table.New[*requestShare](),
 		oldest: requestOrder{order: byAge, before: older}, largest: requestOrder{order: bySize, before: larger},
 	}
 }
 
 // share returns a principal's share, or a new share.
 func (w *requestWindow) share(principal []byte) *requestShare {
-	if s := w.shares[string(principal)]; s != nil {
+	if s, ok := w.shares.Get(0, string(principal)); ok {
 		return s
 	}
-	return newRequestShare(string(principal), 0, w.floor)
+	return w.fresh(string(principal), 0, w.floor)
+}
+
+func (w *requestWindow) fresh(principal string, first, floor uint64) *requestShare {
+	return &requestShare{principal: principal, id: hashPrincipal(principal), epoch: w.epoch, first: first, next: first, floor: floor}
+}
+
+// own returns a share to change, in the place of one that a snapshot may have.
+func (w *requestWindow) own(s *requestShare) *requestShare {
+	if s.epoch == w.epoch {
+		return s
+	}
+	own := s.copy(w.epoch)
+	ref, _ := w.shares.Find(0, own.principal)
+	w.shares.Set(ref, own)
+	w.oldest.shares[own.places[byAge]], w.largest.shares[own.places[bySize]] = own, own
+	return own
 }
 
 // find reports whether a key is remembered, and returns its entry in a share, and the chunk
@@ -74,6 +94,7 @@ func (w *requestWindow) find(s *requestShare, key [16]byte) (*requestChunk, *req
 
 // push appends an entry with a copy of its result.
 func (w *requestWindow) push(s *requestShare, k *op.RequestKey, index uint64, result []byte) {
+	s = w.own(s)
 	w.positions[k.Key] = s.next
 	w.hash.Add(s.push(k, index, result))
 	w.size++
@@ -82,12 +103,13 @@ func (w *requestWindow) push(s *requestShare, k *op.RequestKey, index uint64, re
 		return
 	}
 	w.hash.Add(s.hash())
-	w.shares[s.principal] = s
+	w.shares.Insert(table.Entry[*requestShare]{Name: s.principal, Value: s})
 	heap.Push(&w.oldest, s)
 	heap.Push(&w.largest, s)
 }
 
 func (w *requestWindow) pop(s *requestShare) {
+	s = w.own(s)
 	w.hash.Remove(s.hash())
 	key, hash := s.pop()
 	w.hash.Remove(hash)
@@ -100,7 +122,8 @@ func (w *requestWindow) pop(s *requestShare) {
 		return
 	}
 	w.floor = max(w.floor, s.floor)
-	delete(w.shares, s.principal)
+	ref, _ := w.shares.Find(0, s.principal)
+	w.shares.Delete(ref)
 	w.oldest.remove(s)
 	w.largest.remove(s)
 }
@@ -127,23 +150,23 @@ func (s *requestShare) forgot(k *op.RequestKey, index uint64) bool {
 // forget raises the floor of all principals.
 func (w *requestWindow) forget(before uint64) {
 	w.floor = max(w.floor, before)
-	for _, s := range w.shares {
+	w.shares.Ascend(0, "", func(e table.Entry[*requestShare]) bool {
+		s := w.own(e.Value)
 		w.hash.Remove(s.hash())
 		s.floor = max(s.floor, before)
 		w.hash.Add(s.hash())
-	}
+		return true
+	})
 }
 
 // records are those of each principal, oldest first.
 func (w *requestWindow) records() records {
-	shares := make([]requestShare, 0, len(w.shares))
-	for _, s := range w.shares {
-		shares = append(shares, s.frozen())
+	w.epoch++
+	shared := w.shares.Freeze()
+	shares := func(yield func(*requestShare) bool) {
+		shared.Scan(func(e table.Entry[*requestShare]) bool { return yield(e.Value) })
 	}
-	return func(yield func(*raftlogv1.SnapshotRecord) bool) {
-		slices.SortFunc(shares, func(a, b requestShare) int { return cmp.Compare(a.principal, b.principal) })
-		recordsOf(shares, requestShare.records)(yield)
-	}
+	return recordsOfEach(shares, (*requestShare).records)
 }
 
 func (w *requestWindow) restore(m *raftlogv1.RequestRecord) error {
@@ -169,10 +192,13 @@ func (w *requestWindow) restoreShare(m *raftlogv1.RequestShare) error {
 		}
 		return nil
 	}
-	if w.shares[string(m.GetPrincipal())] != nil {
+	if len(m.GetPrincipal()) > maxPrincipalBytes {
+		return corrupt("request ids of a principal of %d bytes", len(m.GetPrincipal()))
+	}
+	if _, twice := w.shares.Get(0, string(m.GetPrincipal())); twice {
 		return corrupt("request ids of %q twice", m.GetPrincipal())
 	}
-	w.restored = newRequestShare(string(m.GetPrincipal()), m.GetFirst(), m.GetFloor())
+	w.restored = w.fresh(string(m.GetPrincipal()), m.GetFirst(), m.GetFloor())
 	return nil
 }
 
@@ -184,6 +210,9 @@ func (c *contents) runOnce(dst []byte, now moment, o *op.Operation) ([]byte, *re
 	if operations[o.Kind].need != 0 && !o.Named {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "request_id",
 			"the request id does not say whose it is")
+	}
+	if len(o.Principal) > maxPrincipalBytes {
+		return dst, invalid("principal", "has more than %d bytes", maxPrincipalBytes)
 	}
 	o.Request.Key = ownKey(o.Request.Key, o.Principal)
 	share := c.requests.share(o.Principal)

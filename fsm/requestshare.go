@@ -13,11 +13,13 @@ import (
 // requestShare has the remembered request ids of a principal, oldest first.
 //
 // Each has a position, counted from 0 since the share began. The chunks are a queue of the ids.
-// Chunks are append-only, so a snapshot needs no copy of them.
+// Chunks are append-only, so a copy of a share shares all but the last.
 type requestShare struct {
 	principal string
 	// id is a hash of the principal, used in the state's hash.
-	id     uint64
+	id uint64
+	// epoch is that of the window in which the share began or was copied.
+	epoch  uint64
 	chunks []*requestChunk
 	// first is the position of the oldest entry, next that of the next entry.
 	first, next uint64
@@ -28,8 +30,7 @@ type requestShare struct {
 }
 
 // A chunk holds a quarter of its share, so that little is kept of what is forgotten, but
-// at most this much. A snapshot copies one pointer per chunk, and the last chunk of
-// each share, under the lock.
+// at most this much. The first change after a snapshot copies one pointer per chunk, and the last chunk.
 const requestChunkSize = 1024
 
 // requestChunk holds successive entries and the bytes of their results.
@@ -50,10 +51,6 @@ type requestEntry struct {
 
 func (c *requestChunk) result(e *requestEntry) []byte {
 	return c.data[e.begin : e.begin+e.bytes : e.begin+e.bytes]
-}
-
-func newRequestShare(principal string, first, floor uint64) *requestShare {
-	return &requestShare{principal: principal, id: hashPrincipal(principal), first: first, next: first, floor: floor}
 }
 
 func (s *requestShare) size() uint64 { return s.next - s.first }
@@ -105,17 +102,17 @@ func (s *requestShare) pop() (key [16]byte, hash uint64) {
 	return e.key, hash
 }
 
-// frozen returns the share with a copy of the last chunk: the original is still appended to.
-func (s *requestShare) frozen() requestShare {
+// copy returns a share of an epoch with a last chunk of its own, to append to.
+func (s *requestShare) copy(epoch uint64) *requestShare {
 	v := *s
-	v.chunks = slices.Clone(s.chunks)
+	v.epoch, v.chunks = epoch, slices.Clone(s.chunks)
 	last := *v.chunks[len(v.chunks)-1]
 	v.chunks[len(v.chunks)-1] = &last
-	return v
+	return &v
 }
 
-// records are those of a frozen share. One record is changed for each.
-func (s requestShare) records() records {
+// records are those of a share that does not change. One record is changed for each.
+func (s *requestShare) records() records {
 	return func(yield func(*raftlogv1.SnapshotRecord) bool) {
 		m := &raftlogv1.RequestRecord{Share: &raftlogv1.RequestShare{Principal: []byte(s.principal), First: s.first, Floor: s.floor}}
 		record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Request{Request: m}}

@@ -1,15 +1,19 @@
 package fsm
 
 import (
+	"sync"
+
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 )
 
-type seriesItem = named[*series.Series]
+type seriesItem = named[*series.Series, series.Frozen]
 
 // seriesStore has the series of document numbers. Their keys are its parts; keys and scopes count
 // as names of their database.
-type seriesStore struct{ namedStore[*series.Series] }
+type seriesStore struct {
+	namedStore[*series.Series, series.Frozen]
+}
 
 func newSeriesStore(databases *databaseStore) seriesStore {
 	return seriesStore{newNamedStore(recordSeries, "series", databases, func(s *series.Series) (parts, names, bytes int64) {
@@ -19,8 +23,8 @@ func newSeriesStore(databases *databaseStore) seriesStore {
 	})}
 }
 
-func (s *seriesStore) records() records {
-	return recordsOf(freezeAll(&s.namedStore, (*series.Series).Freeze), seriesRecords)
+func (s *seriesStore) records(lock sync.Locker) records {
+	return recordsOfEach(s.freezeAll(lock), seriesRecords)
 }
 
 // seriesRecords are a series, then its numbers, then the keys that lost theirs.
@@ -80,9 +84,8 @@ func (s *seriesStore) restoreIn(m seriesPart, put func(*series.Series) error) er
 	if i == nil {
 		return corrupt("a part of series %q before it", m.GetName())
 	}
-	if err := put(i.is); err != nil {
+	if err := s.change(i, put); err != nil {
 		return corrupt("series %q: %v", m.GetName(), err)
 	}
-	s.changed(i)
 	return nil
 }

@@ -37,9 +37,7 @@ func (c *seriesCall) in(name string, change func(*series.Series) error) *refusal
 	if i == nil {
 		return noSeries(name)
 	}
-	err := change(i.is)
-	c.changed(i)
-	return refuseSeries(err)
+	return refuseSeries(c.change(i, change))
 }
 
 // numbers changes a series, and answers with numbers.
@@ -67,9 +65,9 @@ func (c *seriesCall) define(m *raftlogv1.SeriesDefine) ([]byte, *refusal) {
 	if full := c.roomFor(i.is, nil, begun(m.GetBegins())); full != nil {
 		return nil, full
 	}
-	err := i.is.Redefine(c.now, d, m.GetExpectedVersion(), m.GetBegins()...)
-	c.changed(i)
-	return answer, refuseSeries(err)
+	return answer, refuseSeries(c.change(i, func(i *series.Series) error {
+		return i.Redefine(c.now, d, m.GetExpectedVersion(), m.GetBegins()...)
+	}))
 }
 
 func (c *seriesCall) begin(m *raftlogv1.SeriesDefine) ([]byte, *refusal) {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"sync"
 
 	"github.com/idnode/idnode/backup"
 	"github.com/idnode/idnode/client/docid"
@@ -30,12 +31,11 @@ type Snapshot struct {
 type records = iter.Seq[*raftlogv1.SnapshotRecord]
 
 // Snapshot returns the state as it is now. It takes some microseconds, whatever the size
-// of the state, but for one for each few series, pools of workers, and principals with request
-// ids. It may be called from any goroutine.
+// of the state. It may be called from any goroutine.
 func (s *State) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.contents.snapshot()
+	return s.contents.snapshot(&s.mu)
 }
 
 // Close lets go of the memory that the snapshot shares with the state. It is
@@ -81,7 +81,8 @@ func each(parts []records, f func(*raftlogv1.SnapshotRecord) error) error {
 	return nil
 }
 
-func (c *contents) snapshot() *Snapshot {
+// snapshot takes the state's lock, under which it is called: what is frozen later is frozen under it.
+func (c *contents) snapshot(lock sync.Locker) *Snapshot {
 	return &Snapshot{
 		header: &raftlogv1.SnapshotHeader{
 			Format:       snapshotFormat,
@@ -95,7 +96,7 @@ func (c *contents) snapshot() *Snapshot {
 		shared: []records{
 			c.databases.records(), c.settings.records(), c.roles.records(), c.floor.records(), c.members.records(), c.etags.records(),
 			c.identities.records(false), c.identities.records(true), c.hilos.records(), c.claims.records(),
-			c.series.records(), c.pools.records(), c.requests.records(),
+			c.series.records(lock), c.pools.records(lock), c.requests.records(),
 		},
 		own: []records{c.members.indexRecord(), c.sessions.records(), c.joinTokens.records(), c.claims.releasedRecords()},
 	}
@@ -105,8 +106,12 @@ func these(all ...*raftlogv1.SnapshotRecord) records { return slices.Values(all)
 
 // recordsOf returns the records of all values, one value after another.
 func recordsOf[T any](values []T, of func(T) records) records {
+	return recordsOfEach(slices.Values(values), of)
+}
+
+func recordsOfEach[T any](values iter.Seq[T], of func(T) records) records {
 	return func(yield func(*raftlogv1.SnapshotRecord) bool) {
-		for _, v := range values {
+		for v := range values {
 			for m := range of(v) {
 				if !yield(m) {
 					return

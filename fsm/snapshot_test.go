@@ -3,6 +3,7 @@ package fsm
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"testing/iotest"
@@ -12,6 +13,7 @@ import (
 
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
+	"github.com/idnode/idnode/series"
 )
 
 // richLog returns a log whose state holds something of everything.
@@ -106,6 +108,57 @@ func TestASnapshotIsOfItsMoment(t *testing.T) {
 	snapshot.Close()
 }
 
+// changing is an operation on one of some series, pools and shares of request ids.
+func changing(i int) [][]byte {
+	name := fmt.Sprint("s", i%(3*frozenAtOnce))
+	return [][]byte{
+		onSeries(&raftlogv1.SeriesDefine{Name: name, Definition: series.DefinitionMessage(lasting)}),
+		take(name, nil, benchName(i)), end(name, series.Released, benchName(i/2)), poolOf(name), acquire(name, uint64(i+1)),
+		keyedBy(name, i), onSeries(&raftlogv1.SeriesDelete{Name: fmt.Sprint("s", i%7), ExpectedVersion: 1}),
+	}
+}
+
+// TestWhatASnapshotFreezesLater is as it was all the same: series, pools and shares of request ids change before,
+// while and after it is written.
+func TestWhatASnapshotFreezesLater(t *testing.T) {
+	l := newFormedLog(t)
+	l.mustApplied(l.do(opSet("request-window", 500)))
+	i := 0
+	change := func(times int) {
+		for range times {
+			l.apply(raftlog.Group{Operations: changing(i)})
+			i += 5
+		}
+	}
+	change(400)
+	for _, before := range []int{0, 1, 50, 400} {
+		want := snapshotOf(t, l.state)
+		first, second := l.state.Snapshot(), l.state.Snapshot()
+		change(before)
+		var got bytes.Buffer
+		for _, snapshot := range []*Snapshot{first, second} {
+			got.Reset()
+			if _, err := snapshot.WriteTo(&writingBetween{&got, func() { change(1) }}); err != nil {
+				t.Fatal(err)
+			}
+			diff(t, want, got.Bytes())
+		}
+		diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
+		snapshotOf(t, restored(t, snapshotOf(t, l.state)))
+	}
+}
+
+// writingBetween does something at each write.
+type writingBetween struct {
+	io.Writer
+	do func()
+}
+
+func (w *writingBetween) Write(b []byte) (int, error) {
+	w.do()
+	return w.Writer.Write(b)
+}
+
 func TestASnapshotThatCannotBeWritten(t *testing.T) {
 	l := richLog(t)
 	size := len(snapshotOf(t, l.state))
@@ -198,7 +251,8 @@ func TestAWindowOfSeveralChunksSurvives(t *testing.T) {
 		oldest := requestChunkSize + 100
 		diff(t, int64(oldest+1), l.do(keyed(opNext("users", 1), key(oldest, 1))).GetIdentityNext().GetValues()[0].GetFirst())
 		kept := 0
-		for _, chunk := range l.state.contents.requests.shares[""].chunks {
+		share, _ := l.state.contents.requests.shares.Get(0, "")
+		for _, chunk := range share.chunks {
 			kept += len(chunk.entries)
 		}
 		if kept > 3*requestChunkSize*5/4 {
@@ -247,7 +301,7 @@ func FuzzRestore(f *testing.F) {
 // what reads the records is reached.
 func FuzzRestoreRecords(f *testing.F) {
 	var all []byte
-	err := richLog(f).state.contents.snapshot().EachRecord(func(m *raftlogv1.SnapshotRecord) error {
+	err := richLog(f).state.Snapshot().EachRecord(func(m *raftlogv1.SnapshotRecord) error {
 		encoded, err := proto.Marshal(m)
 		all = protowire.AppendBytes(all, encoded)
 		f.Add(protowire.AppendBytes(nil, encoded))

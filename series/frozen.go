@@ -37,7 +37,7 @@ func (f Frozen) final() bool {
 		}
 	}
 	for c := range f.scopes {
-		for _, slab := range c.slabs {
+		for slab := range c.slabs {
 			for i := range slab.records {
 				if state, _ := f.stateOf(&slab.records[i]); state == Confirmed || state == Voided {
 					return true
@@ -58,10 +58,10 @@ func (f Frozen) Pieces(yield func(*raftlogv1.SeriesNumbersRecord) bool) {
 		if c.offset > 0 {
 			m.Begin = c.offset + 1
 		}
-		if len(c.slabs) == 0 && !yield(m) {
+		if len(c.pages) == 0 && !yield(m) {
 			return
 		}
-		for _, slab := range c.slabs {
+		for slab := range c.slabs {
 			for len(stored) < len(slab.records) {
 				stored = append(stored, &raftlogv1.SeriesStored{})
 			}

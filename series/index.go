@@ -21,15 +21,20 @@ func (r ref) scope() int32  { return int32(r >> numberBits) }
 func (r ref) number() int64 { return int64(r & (1<<numberBits - 1)) }
 
 // shardBits decides how many tables an index has. Each grows by itself, so that no call
-// waits until all keys have been moved.
-const shardBits = 8
+// waits until all keys have been moved. The first fewKeys keys need one.
+const (
+	shardBits = 8
+	fewKeys   = 256
+)
 
 // index finds numbers by key. It keeps no key: the records have them. Go's map would take
 // a key's header once more, and half as much again for its free places.
 type index struct {
 	// seed is random, without visible effect: no order depends on the hash.
-	seed   maphash.Seed
-	shards [1 << shardBits]shard
+	seed maphash.Seed
+	few  shard
+	// shards are instead of few, once there are more keys.
+	shards *[1 << shardBits]shard
 	keyOf  func(ref) string
 	// len is how many keys there are, and bytes how many bytes they have.
 	len, bytes int64
@@ -61,6 +66,9 @@ func newIndex(keyOf func(ref) string) index {
 // shardOf returns a key's shard, and its hash in it.
 func (x *index) shardOf(key string) (*shard, uint64) {
 	h := maphash.String(x.seed, key)
+	if x.shards == nil {
+		return &x.few, h
+	}
 	return &x.shards[h>>(64-shardBits)], h
 }
 
@@ -84,6 +92,9 @@ func (x *index) slot(s *shard, h uint64, key string) int {
 }
 
 func (x *index) set(key string, r ref) {
+	if x.shards == nil && x.few.used == fewKeys {
+		x.spread()
+	}
 	s, h := x.shardOf(key)
 	if (s.used+1)*5 > len(s.slots)*4 {
 		x.grow(s)
@@ -95,6 +106,17 @@ func (x *index) set(key string, r ref) {
 		x.bytes += int64(len(key))
 	}
 	s.slots[i] = slotOf(r, h)
+}
+
+// spread moves all keys from one shard into many.
+func (x *index) spread() {
+	few := x.few.slots
+	x.few, x.shards, x.len, x.bytes = shard{}, new([1 << shardBits]shard), 0, 0
+	for _, moved := range few {
+		if moved != 0 {
+			x.set(x.keyOf(moved.ref()), moved.ref())
+		}
+	}
 }
 
 func (x *index) grow(s *shard) {

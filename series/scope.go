@@ -70,11 +70,23 @@ func (r *record) write(key, label, reason string) {
 // slabSize is how many records are allocated, and copied when they change, at once.
 const slabSize = 256
 
-// slab is some consecutive records.
-type slab struct {
-	records []record
-	epoch   uint32
-}
+// pageSize is how many slabs' headers are copied when one changes.
+const pageSize = 64
+
+// slab is some consecutive records, and page some consecutive slabs.
+type (
+	slab struct {
+		records []record
+		epoch   uint32
+	}
+	page struct {
+		slabs []slab
+		epoch uint32
+	}
+)
+
+// slab returns the slab of a place that is in the page.
+func (p *page) slab(i int) *slab { return &p.slabs[i/slabSize%pageSize] }
 
 // deadline is when an open number's time ends.
 type deadline struct {
@@ -100,7 +112,7 @@ type scope struct {
 	// first is the next. It changes in moveTo, while there are no numbers.
 	offset int64
 	last   int64
-	slabs  []slab
+	pages  []page
 	// name is a hash of the values, and hash the sum that has the scope's.
 	name uint64
 	hash *statehash.Sum
@@ -147,15 +159,38 @@ func sameValues(a, b []string) bool { return slices.EqualFunc(a, b, strings.Equa
 // place returns a number's place, from 0.
 func (c *scope) place(number int64) int { return int(number - c.offset - 1) }
 
+// slab returns the slab of a place, to read it.
+func (c *scope) slab(i int) *slab { return c.pages[i/(pageSize*slabSize)].slab(i) }
+
+// slabs yields all slabs.
+func (c *scope) slabs(yield func(*slab) bool) {
+	for i := range c.pages {
+		for j := range c.pages[i].slabs {
+			if !yield(&c.pages[i].slabs[j]) {
+				return
+			}
+		}
+	}
+}
+
+// ownPage returns the page of a place, to change it.
+func (c *scope) ownPage(i int) *page {
+	p := &c.pages[i/(pageSize*slabSize)]
+	if p.epoch != c.epoch {
+		p.slabs, p.epoch = slices.Clone(p.slabs), c.epoch
+	}
+	return p
+}
+
 // at returns a number's record, to read it.
 func (c *scope) at(number int64) *record {
 	i := c.place(number)
-	return &c.slabs[i/slabSize].records[i%slabSize]
+	return &c.slab(i).records[i%slabSize]
 }
 
 func (c *scope) change(number int64, f func(r *record)) {
 	i := c.place(number)
-	s := &c.slabs[i/slabSize]
+	s := c.ownPage(i).slab(i)
 	if s.epoch != c.epoch {
 		s.records, s.epoch = append(make([]record, 0, cap(s.records)), s.records...), c.epoch
 	}
@@ -199,7 +234,7 @@ func (c *scope) first(leaf int) int64 { return c.offset + 1 + int64(leaf)*leafSi
 
 // leaf returns what the numbers of a leaf have.
 func (c *scope) leaf(i int) span {
-	s, records := nothing, c.slabs[i*leafSize/slabSize].records[i*leafSize%slabSize:]
+	s, records := nothing, c.slab(i * leafSize).records[i*leafSize%slabSize:]
 	for j := range records[:min(leafSize, len(records))] {
 		s = s.join(spanOf(&records[j]))
 	}
@@ -229,19 +264,24 @@ func (c *scope) next(above int64, w wanted) int64 {
 
 // add adds the next number, without a state, for which change is called next.
 func (c *scope) add() (number int64) {
-	if (c.last-c.offset)%slabSize == 0 {
-		c.slabs = append(c.slabs, slab{epoch: c.epoch})
-	}
 	c.last++
 	c.count[0]++
-	s := &c.slabs[len(c.slabs)-1]
+	at := c.place(c.last)
+	if at%(pageSize*slabSize) == 0 {
+		c.pages = append(c.pages, page{epoch: c.epoch})
+	}
+	p := c.ownPage(at)
+	if at%slabSize == 0 {
+		p.slabs = append(p.slabs, slab{epoch: c.epoch})
+	}
+	s := p.slab(at)
 	if len(s.records) == cap(s.records) {
 		// A scope of few numbers does not pay for a whole slab.
 		s.records, s.epoch = append(make([]record, 0, min(slabSize, max(1, 2*cap(s.records)))), s.records...), c.epoch
 	}
 	s.records = append(s.records, record{})
-	if i := c.place(c.last); i >= leafSize && i%leafSize == 0 {
-		if i == leafSize {
+	if at >= leafSize && at%leafSize == 0 {
+		if at == leafSize {
 			c.finder.levels = [][]span{{c.leaf(0)}}
 		}
 		c.finder.grow()

@@ -49,7 +49,7 @@ func (t *scopeTable) own(i int32) *scope {
 	c := t.at(i)
 	if c.epoch != t.epoch {
 		own := *c
-		own.epoch, own.slabs = t.epoch, slices.Clone(c.slabs)
+		own.epoch, own.pages = t.epoch, slices.Clone(c.pages)
 		c = &own
 		t.all.Set(i, c)
 	}

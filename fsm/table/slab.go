@@ -1,5 +1,15 @@
 package table
 
+// page is a run of slabs, and the generation that owns their headers.
+type page[V any] struct {
+	slabs      [pageSize]slab[V]
+	generation uint32
+}
+
+func slabAt[V any](pages []*page[V], ref Ref) *slab[V] {
+	return &pages[ref/(pageSize*slabSize)].slabs[ref/slabSize%pageSize]
+}
+
 // slab is a run of slots, and the generation that owns it.
 type slab[V any] struct {
 	// slots is a separate object: without pointers in the values the garbage collector

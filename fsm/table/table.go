@@ -17,9 +17,11 @@ import (
 )
 
 // slabSize is how many entries a slab holds: what is copied when an entry is
-// changed for the first time after a Freeze. Freeze itself copies a few words per
-// slab.
+// changed for the first time after a Freeze.
 const slabSize = 64
+
+// pageSize is how many slabs a page has. Freeze itself copies a pointer for each page.
+const pageSize = 64
 
 // inline is how many bytes of a name are stored beside its value: a slot with a number as
 // its value then fills a cache line.
@@ -48,7 +50,7 @@ type Table[V any] struct {
 	// mask has the bits of the hash that count: all, but in tests.
 	mask    uint64
 	buckets buckets
-	slabs   []slab[V]
+	pages   []*page[V]
 	// free has the places of deleted entries; used counts the places ever used.
 	free []Ref
 	used Ref
@@ -166,23 +168,40 @@ func (t *Table[V]) newRef() Ref {
 		t.free = t.free[:n-1]
 		return ref
 	}
-	if t.used%slabSize == 0 {
-		t.slabs = append(t.slabs, newSlab[V](t.generation))
-	}
+	ref := t.used
 	t.used++
-	return t.used - 1
+	if ref%(pageSize*slabSize) == 0 {
+		t.pages = append(t.pages, &page[V]{generation: t.generation})
+	}
+	if ref%slabSize == 0 {
+		t.ownPage(ref)
+		p, _ := t.slab(ref)
+		*p = newSlab[V](t.generation)
+	}
+	return ref
 }
 
 // slab returns the slab of a reference, to read, and which of its slots it is.
 func (t *Table[V]) slab(ref Ref) (*slab[V], int) {
-	return &t.slabs[ref/slabSize], int(ref % slabSize)
+	return slabAt(t.pages, ref), int(ref % slabSize)
 }
 
 // own returns the same to write: a slab that no Frozen shares.
 func (t *Table[V]) own(ref Ref) (*slab[V], int) {
 	p, at := t.slab(ref)
 	if p.generation != t.generation {
+		t.ownPage(ref)
+		p, _ = t.slab(ref)
 		*p = p.copy(t.generation)
 	}
 	return p, at
+}
+
+// ownPage has the page of a reference be one that no Frozen shares.
+func (t *Table[V]) ownPage(ref Ref) {
+	if p := &t.pages[ref/(pageSize*slabSize)]; (*p).generation != t.generation {
+		own := **p
+		own.generation = t.generation
+		*p = &own
+	}
 }
