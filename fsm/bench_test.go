@@ -128,7 +128,7 @@ func benchmarkRequestWindow(b *testing.B, callers int) {
 	push := func(i int) {
 		k := op.RequestKey{Fingerprint: uint64(i)}
 		binary.LittleEndian.PutUint64(k.Key[:], uint64(i)*0x9e3779b97f4a7c15)
-		w.evict(window-1, uint64(i))
+		w.evict(window-1, uint64(i), 1)
 		w.push(w.share(names[i*7919%callers]), &k, uint64(i), result)
 	}
 	for i := range 2 * window {

@@ -78,6 +78,7 @@ func (c *contents) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult,
 		return nil, err
 	}
 	now := moment{index: index, unixNano: e.TimeUnixNano, clusterID: e.ClusterID}
+	c.requests.evict(c.settings.requestWindow(), index, requestsAtOnce)
 	results := make([]raftlog.GroupResult, len(e.Groups))
 	for i := range e.Groups {
 		results[i] = c.applyGroup(now, &e.Groups[i])

@@ -128,8 +128,13 @@ func (w *requestWindow) pop(s *requestShare) {
 	w.largest.remove(s)
 }
 
-func (w *requestWindow) evict(limit, index uint64) {
-	for w.size > limit {
+// requestsAtOnce is how many request ids are forgotten at once where the window was lowered: the next entries
+// forget the others.
+const requestsAtOnce = 1000
+
+// evict forgets request ids until limit are left, or at most so many.
+func (w *requestWindow) evict(limit, index uint64, most int) {
+	for ; w.size > limit && most > 0; most-- {
 		s := w.oldest.first()
 		if s.oldest().index+requestShelter >= index {
 			s = w.largest.first()
@@ -225,7 +230,7 @@ func (c *contents) runOnce(dst []byte, now moment, o *op.Operation) ([]byte, *re
 	}
 	result, refused := c.run(dst, now, o)
 	if refused == nil {
-		c.requests.evict(c.settings.requestWindow()-1, now.index)
+		c.requests.evict(c.settings.requestWindow()-1, now.index, 1)
 		c.requests.push(c.requests.share(o.Principal), &o.Request, now.index, result)
 	}
 	return result, refused

@@ -30,6 +30,29 @@ func TestFirstTryAfterItsRetryWasForgotten(t *testing.T) {
 	}
 }
 
+// TestALoweredWindowShrinksInPortions, one with each entry, also behind a restart. Until an id is forgotten it
+// is answered, and it never counts again.
+func TestALoweredWindowShrinksInPortions(t *testing.T) {
+	const all = 5*requestsAtOnce + 7
+	l := newFormedLog(t)
+	l.fillEncoded(all, func(i int) []byte { return encodeOperation(keyed(opNext("users", 1), key(i, 1))) })
+	l.do(opSet("request-window", 3))
+	for left := uint64(all - requestsAtOnce); ; left = uint64(max(3, int64(left)-requestsAtOnce)) {
+		diff(t, left, l.state.Counts().Requests)
+		diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
+		if left == 3 {
+			break
+		}
+		l.state = restored(t, snapshotOf(t, l.state))
+		l.do(keyed(opNext("users", 1), key(all-1, 1)))
+	}
+	again := l.do(keyed(opNext("users", 1), key(all-1, 1)))
+	diff(t, int64(all), again.GetIdentityNext().GetValues()[0].GetFirst())
+	late := keyed(opNext("users", 1), key(0, 1))
+	late.Request.Retry = true
+	diff(t, raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED, l.mustRefuse("forgotten", late).GetReason())
+}
+
 // TestFirstTriesThatAreNotLate run: also those of nodes that lag behind, as long as
 // nothing was forgotten since, and those that do not say.
 func TestFirstTriesThatAreNotLate(t *testing.T) {

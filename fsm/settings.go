@@ -96,7 +96,7 @@ func settingByKey(key string) (settingID, bool) {
 }
 
 // settingSet changes a setting. A limit below the present use stops growth and
-// takes nothing away; only the window of request ids shrinks.
+// takes nothing away; only the window of request ids shrinks, by some with each entry from this one on.
 func (c *contents) settingSet(dst []byte, now moment, _ op.Operation, set *raftlogv1.SettingSet) ([]byte, *refusal) {
 	id, ok := settingByKey(set.GetKey())
 	if !ok {
@@ -106,7 +106,7 @@ func (c *contents) settingSet(dst []byte, now moment, _ op.Operation, set *raftl
 		return dst, err
 	}
 	c.settings.values[id] = set.GetValue()
-	c.requests.evict(c.settings.requestWindow(), now.index)
+	c.requests.evict(c.settings.requestWindow(), now.index, requestsAtOnce)
 	return op.AppendValue(dst, set.GetValue()), nil
 }
 

@@ -35,7 +35,7 @@ func ParseVerifyCursor(s string) (c VerifyCursor, ok bool) {
 	return VerifyCursor{since, int(scope), int64(number), parts[3]}, errors.Join(err, err2, err3) == nil
 }
 
-// VerifySome looks at up to limit numbers and lost keys from a cursor on, and returns where to go on;
+// VerifySome looks at up to limit numbers, scopes without numbers and lost keys from a cursor on, and returns where to go on;
 // false at the end. It finds the first number that is not in exactly one state, or that its key does
 // not lead to, and sums of states that are wrong. The series may change between two calls. One that
 // began anew is verified from its beginning. The error is *VerifyError.
@@ -47,6 +47,9 @@ func (v *View) VerifySome(at VerifyCursor, limit int) (next VerifyCursor, more b
 		c := v.scopes.at(int32(at.scope))
 		if sum := c.offset + c.count[Open] + c.count[Confirmed] + c.count[Voided] + c.count[Released] + c.count[Unknown]; sum != c.last {
 			return at, false, &VerifyError{Scope: c.values, Number: c.last, Detail: "is the last, and the sums of the states are wrong"}
+		}
+		if c.empty() {
+			limit--
 		}
 		at.number = max(at.number, c.offset)
 		for ; at.number < c.last && limit > 0; limit-- {

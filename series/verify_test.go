@@ -2,6 +2,7 @@ package series
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -45,6 +46,28 @@ func TestVerifyFindsDamage(t *testing.T) {
 		if wrong := (*VerifyError)(nil); !errors.As(err, &wrong) || !strings.Contains(err.Error(), detail) {
 			t.Errorf("%s: %v", detail, err)
 		}
+	}
+}
+
+// TestAVerificationLooksAtFewAtOnce: also at few scopes, which may have no numbers.
+func TestAVerificationLooksAtFewAtOnce(t *testing.T) {
+	const scopes, limit = 100, 10
+	begins := make([]*raftlogv1.SeriesBegin, scopes)
+	for i := range begins {
+		begins[i] = &raftlogv1.SeriesBegin{Scope: []string{fmt.Sprint("B", i)}, First: 5}
+	}
+	s, err := New(Definition{Format: "{branch}-{number}"}, begins...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, calls := VerifyCursor{}, 0
+	for more := true; more; calls++ {
+		if at, more, err = s.VerifySome(at, limit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if calls < scopes/limit {
+		t.Errorf("%d scopes in %d calls that may look at %d each", scopes, calls, limit)
 	}
 }
 
