@@ -94,26 +94,42 @@ func (d *databaseStore) roomFor(database []byte, names, bytes int, kinds ...want
 	if names == 0 {
 		return nil
 	}
-	n, known := d.numbers[string(database)]
+	databases := int64(0)
+	if _, known := d.number(string(database)); !known {
+		databases = 1
+	}
+	if full := d.roomInside(database, int64(names), int64(bytes)); full != nil {
+		return full
+	}
+	return d.roomOverall(databases, int64(bytes), kinds...)
+}
+
+// roomInside refuses new names if a limit of their database is reached.
+func (d *databaseStore) roomInside(database []byte, names, bytes int64) *refusal {
 	var used databaseUse
-	if known {
+	if n, known := d.number(string(database)); known {
 		used = d.used[n]
 	}
 	switch {
-	case used.names+int64(names) > d.limits.value(settingMaxDatabaseNames):
+	case used.names+names > d.limits.value(settingMaxDatabaseNames):
 		return d.limits.quota(settingMaxDatabaseNames)
-	case used.bytes+int64(bytes) > d.limits.value(settingMaxDatabaseNameBytes):
+	case used.bytes+bytes > d.limits.value(settingMaxDatabaseNameBytes):
 		return d.limits.quota(settingMaxDatabaseNameBytes)
 	}
+	return nil
+}
+
+// roomOverall refuses new names and databases if a limit of a kind, or of the whole cluster, is reached.
+func (d *databaseStore) roomOverall(databases, bytes int64, kinds ...wanted) *refusal {
 	for _, w := range kinds {
 		if w.names > 0 && d.kinds[w.kind]+w.names > d.limits.value(w.kind) {
 			return d.limits.quota(w.kind)
 		}
 	}
 	switch {
-	case d.nameBytes+int64(bytes) > d.limits.value(settingMaxNameBytes):
+	case d.nameBytes+bytes > d.limits.value(settingMaxNameBytes):
 		return d.limits.quota(settingMaxNameBytes)
-	case !known && int64(len(d.names)) >= d.limits.value(settingMaxDatabases):
+	case databases > 0 && int64(len(d.names))+databases > d.limits.value(settingMaxDatabases):
 		return d.limits.quota(settingMaxDatabases)
 	}
 	return nil

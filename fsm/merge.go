@@ -21,10 +21,13 @@ func (c *contents) merge(dst []byte, _ moment, o op.Operation, m *raftlogv1.Merg
 		return dst, err
 	}
 	merging := newMerging(c, c.databases.numberOf(o.Database))
-	if err := merging.room(o.Database, m); err != nil {
+	added := merging.growth(m)
+	if err := c.databases.roomForMerge(o.Database, added, added); err != nil {
 		return dst, err
 	}
-	c.databases.use(o.Database)
+	if added.names() > 0 {
+		c.databases.use(o.Database)
+	}
 	merging.all(m)
 	return op.AppendAnswer(dst, &merging.result), nil
 }
@@ -177,24 +180,58 @@ func checkMerge(m *raftlogv1.Merge) *refusal {
 	return nil
 }
 
-func (m *merging) room(database []byte, given *raftlogv1.Merge) *refusal {
-	identities, hilos, claims := wanted{kind: settingMaxIdentities}, wanted{kind: settingMaxHiLos}, wanted{kind: settingMaxClaims}
-	names, bytes := 0, 0
-	want := func(w *wanted, exists bool, name string) {
-		if !exists {
-			w.names, names, bytes = w.names+1, names+1, bytes+len(name)
+// Growth is how many databases and names are new, and how many bytes the names have.
+type Growth struct{ Databases, Identities, HiLos, Claims, Bytes int64 }
+
+func (g Growth) names() int64 { return g.Identities + g.HiLos + g.Claims }
+
+// Plus returns the sum.
+func (g Growth) Plus(other Growth) Growth {
+	return Growth{
+		g.Databases + other.Databases, g.Identities + other.Identities, g.HiLos + other.HiLos, g.Claims + other.Claims,
+		g.Bytes + other.Bytes,
+	}
+}
+
+// growth is what a merge adds. A name that it has twice counts once.
+func (m *merging) growth(given *raftlogv1.Merge) (g Growth) {
+	type added struct {
+		kind *int64
+		name string
+	}
+	seen := map[added]bool{}
+	want := func(kind *int64, exists bool, name string) {
+		if fresh := (added{kind, name}); !exists && !seen[fresh] {
+			seen[fresh] = true
+			*kind, g.Bytes = *kind+1, g.Bytes+int64(len(name))
 		}
 	}
 	for _, i := range given.GetIdentities() {
-		want(&identities, m.identities.find(m.db, i.GetName(), m.floor).exists, i.GetName())
+		want(&g.Identities, m.identities.find(m.db, i.GetName(), m.floor).exists, i.GetName())
 	}
 	for _, h := range given.GetHilos() {
-		want(&hilos, m.hilos.find(m.db, h.GetTag(), m.floor).exists, h.GetTag())
+		want(&g.HiLos, m.hilos.find(m.db, h.GetTag(), m.floor).exists, h.GetTag())
 	}
 	for _, id := range given.GetClaims() {
-		want(&claims, m.claims.claimed.find(m.db, id).exists, id)
+		want(&g.Claims, m.claims.claimed.find(m.db, id).exists, id)
 	}
-	return m.claims.claimed.databases.roomFor(database, names, bytes, identities, hilos, claims)
+	if g.names() > 0 && int(m.db) == len(m.claims.claimed.databases.names) {
+		g.Databases = 1
+	}
+	return g
+}
+
+// roomForMerge refuses what a merge adds if a limit is reached: here is what it adds to its database, and all to the
+// cluster. No name needs no room.
+func (d *databaseStore) roomForMerge(database []byte, here, all Growth) *refusal {
+	if all.names() == 0 {
+		return nil
+	}
+	if full := d.roomInside(database, here.names(), here.Bytes); full != nil {
+		return full
+	}
+	return d.roomOverall(all.Databases, all.Bytes, wanted{settingMaxIdentities, all.Identities}, wanted{settingMaxHiLos, all.HiLos},
+		wanted{settingMaxClaims, all.Claims})
 }
 
 // MergeChange is a change that a Merge would make.
@@ -207,14 +244,28 @@ type MergeChange struct {
 	Before, After int64
 }
 
-// PreviewMerge returns what a Merge would change, and its result. Names are
-// folded.
-func (s *State) PreviewMerge(database string, m *raftlogv1.Merge) ([]MergeChange, *raftlogv1.MergeResult) {
+// MergePreview is what a Merge would do.
+type MergePreview struct {
+	Changes []MergeChange
+	Result  *raftlogv1.MergeResult
+	Growth  Growth
+	// Refused, if set, says that a limit is reached.
+	Refused *raftlogv1.Refusal
+}
+
+// PreviewMerge returns what a Merge would do after others that have added something to its database, here, and
+// to the cluster, all. Names are folded.
+func (s *State) PreviewMerge(database string, m *raftlogv1.Merge, here, all Growth) (p MergePreview) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var changes []MergeChange
 	preview := newMerging(s.contents, s.contents.databases.numberOf([]byte(database)))
-	preview.changed = func(c MergeChange) { changes = append(changes, c) }
+	p.Growth = preview.growth(m)
+	if here.Databases > 0 {
+		p.Growth.Databases = 0 // It is counted already.
+	}
+	p.Refused = s.contents.databases.roomForMerge([]byte(database), here.Plus(p.Growth), all.Plus(p.Growth)).message()
+	preview.changed = func(c MergeChange) { p.Changes = append(p.Changes, c) }
 	preview.all(m)
-	return changes, &preview.result
+	p.Result = &preview.result
+	return p
 }

@@ -172,6 +172,21 @@ func (l *testLog) mustRefuse(name string, op *raftlogv1.Operation) *raftlogv1.Re
 	return r
 }
 
+// TestANameThatIsMergedTwiceNeedsRoomOnce, of each kind.
+func TestANameThatIsMergedTwiceNeedsRoomOnce(t *testing.T) {
+	l := newFormedLog(t)
+	for _, key := range []string{"max-identities", "max-hilos", "max-claims", "max-databases"} {
+		l.do(opSet(key, 1))
+	}
+	l.do(opSet("max-name-bytes-total", 3))
+	a := &raftlogv1.Merge{
+		Identities: []*raftlogv1.MergeIdentity{{Name: "a", Last: 1}, {Name: "a", Last: 2}},
+		Hilos:      []*raftlogv1.MergeHiLo{{Tag: "a"}, {Tag: "a", Max: 2}}, Claims: []string{"a", "a"},
+	}
+	diff(t, &raftlogv1.MergeResult{Created: 2, Raised: 2, Claimed: 1, Unchanged: 1}, l.merge(a))
+	l.mustRefuse("another", opMergeOf(mergeIdentity("b", 1, false)))
+}
+
 func TestUnknownNamesBeginAboveTheFloor(t *testing.T) {
 	l := newFormedLog(t)
 	l.do(opNext("known", 3))
@@ -349,12 +364,14 @@ func TestAPreviewIsWhatTheMergeDoes(t *testing.T) {
 			return // A preview does not see what the same merge did before.
 		}
 		_, before := l.state.Hash()
-		changes, preview := l.state.PreviewMerge("db", m)
+		preview := l.state.PreviewMerge("db", m, Growth{}, Growth{})
 		if _, after := l.state.Hash(); before != after {
 			r.Fatal("the preview changed something")
 		}
-		if did := l.merge(m); !proto.Equal(did, preview) || len(changes) != int(did.GetCreated()+did.GetRaised()+did.GetClaimed()) {
-			r.Fatalf("previewed %v with %d changes, did %v", preview, len(changes), did)
+		did := l.merge(m)
+		changed := did.GetCreated() + did.GetRaised() + did.GetClaimed()
+		if !proto.Equal(did, preview.Result) || len(preview.Changes) != int(changed) {
+			r.Fatalf("previewed %v with %d changes, did %v", preview.Result, len(preview.Changes), did)
 		}
 	})
 }

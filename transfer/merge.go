@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -11,20 +12,20 @@ import (
 	"github.com/idnode/idnode/transfer/counterfile"
 )
 
-// Bounds of one merge, below what a server takes.
+// Bounds of one merge, below what a server takes. The bytes are those of names and databases.
 const (
 	mergeNames = 1000
 	mergeBytes = 32_000
 )
 
-// Merger merges counters into a cluster, in batches of which each is of one database.
+// Merger merges counters into a cluster, in batches of which each may be of many databases.
 // Values only rise. It is used by one goroutine.
 type Merger struct {
 	// Conn makes each call until it is answered, so that long work goes on through elections.
 	Conn grpc.ClientConnInterface
 	// DryRun changes nothing, and Changed gets each change that would be made.
 	DryRun  bool
-	Changed func(database string, c *idnodev1.CounterChange)
+	Changed func(*idnodev1.CounterChange)
 	// Merged, if set, hears after each batch how many names were merged.
 	Merged func(names int64)
 
@@ -32,15 +33,27 @@ type Merger struct {
 	skip int64
 
 	batch *idnodev1.MergeCountersRequest
-	names int
-	bytes int
-	sent  int64
+	// places are those of the batch's databases in it.
+	places map[string]int
+	names  int
+	bytes  int
+	sent   int64
 	// total is what all batches together did.
 	total idnodev1.MergeCountersResponse
+	// judged, if set, is what the batches so far add.
+	judged *judged
 }
 
-// Merge merges a list of counters. It returns what the Merger has done so far.
+// Merge merges a list of counters, or nothing if the cluster has no room for all. It returns what the Merger has done
+// so far.
 func (m *Merger) Merge(ctx context.Context, counters []counterfile.Counter) (*idnodev1.MergeCountersResponse, error) {
+	if err := judge(ctx, m.Conn, once(counters, nil)); err != nil {
+		return &m.total, err
+	}
+	return m.mergeList(ctx, counters)
+}
+
+func (m *Merger) mergeList(ctx context.Context, counters []counterfile.Counter) (*idnodev1.MergeCountersResponse, error) {
 	err := m.merge(ctx, func(each counterfile.Each) error {
 		for _, c := range counters {
 			if err := each(c); err != nil {
@@ -72,32 +85,52 @@ func (m *Merger) merge(ctx context.Context, counters func(counterfile.Each) erro
 	return nil
 }
 
+// databaseOf returns the folded database of a counter.
+func databaseOf(c counterfile.Counter) string {
+	return cmp.Or(docid.Fold(c.Database), docid.DefaultDatabase)
+}
+
 // add takes one counter; the batch before it may be sent.
 func (m *Merger) add(ctx context.Context, c counterfile.Counter) error {
-	bytes := len(docid.Fold(c.Name)) // As the server counts them: folding may lengthen a name.
-	full := m.names >= mergeNames || m.bytes+bytes > mergeBytes
-	if full || m.batch.GetDatabase() != c.Database {
+	database, bytes := databaseOf(c), len(docid.Fold(c.Name)) // As the server counts them: folding may lengthen a name.
+	place, known := m.places[database]
+	if !known {
+		bytes += len(database)
+	}
+	if m.names >= mergeNames || m.bytes+bytes > mergeBytes {
 		if err := m.send(ctx); err != nil {
 			return err
 		}
+		if known {
+			known, bytes = false, bytes+len(database)
+		}
 	}
 	if m.batch == nil {
-		m.batch = &idnodev1.MergeCountersRequest{Database: c.Database, DryRun: m.DryRun}
+		m.batch, m.places = &idnodev1.MergeCountersRequest{DryRun: m.DryRun}, map[string]int{}
+	}
+	if !known {
+		place = len(m.batch.GetDatabases())
+		m.places[database] = place
+		m.batch.Databases = append(m.batch.Databases, &idnodev1.DatabaseMerge{Database: database})
 	}
 	m.names, m.bytes = m.names+1, m.bytes+bytes
+	m.put(m.batch.GetDatabases()[place], c)
+	return nil
+}
+
+func (m *Merger) put(to *idnodev1.DatabaseMerge, c counterfile.Counter) {
 	switch c.Kind {
 	case counterfile.Claim:
-		m.batch.Claims = append(m.batch.Claims, c.Name)
+		to.Claims = append(to.Claims, c.Name)
 	case counterfile.HiLo:
-		m.batch.Hilos = append(m.batch.Hilos, &idnodev1.HiLoValue{
+		to.Hilos = append(to.Hilos, &idnodev1.HiLoValue{
 			Tag: c.Name, Max: plus(c.Value, m.skip), Peak: plus(max(c.Peak, c.Value), m.skip),
 		})
 	default:
-		m.batch.Identities = append(m.batch.Identities, &idnodev1.IdentityValue{
+		to.Identities = append(to.Identities, &idnodev1.IdentityValue{
 			Name: c.Name, Value: plus(c.Value, m.skip), Deleted: c.Kind == counterfile.DeletedIdentity,
 		})
 	}
-	return nil
 }
 
 // plus adds what is not negative, and stays at the greatest number.
@@ -113,12 +146,17 @@ func (m *Merger) send(ctx context.Context) error {
 		return nil
 	}
 	batch := m.batch
+	m.judged.tell(batch)
 	res, err := idnodev1.NewAdminServiceClient(m.Conn).MergeCounters(ctx, batch)
 	if err != nil {
 		return err
 	}
 	m.sent += int64(m.names)
-	m.batch, m.names, m.bytes = nil, 0, 0
+	m.batch, m.places, m.names, m.bytes = nil, nil, 0, 0
+	if m.judged != nil {
+		m.judged.hear(batch, res)
+		return nil
+	}
 	t := &m.total
 	t.Created += res.GetCreated()
 	t.Raised += res.GetRaised()
@@ -128,7 +166,7 @@ func (m *Merger) send(ctx context.Context) error {
 	t.LogIndex = max(t.LogIndex, res.GetLogIndex())
 	if m.Changed != nil {
 		for _, c := range res.GetChanges() {
-			m.Changed(batch.GetDatabase(), c)
+			m.Changed(c)
 		}
 	}
 	if m.Merged != nil {

@@ -37,32 +37,94 @@ func (r *recorder) Invoke(_ context.Context, _ string, req, res any, _ ...grpc.C
 	return nil
 }
 
-// TestABatchIsOfOneDatabase, and has at most so many names. Claims come first.
-func TestABatchIsOfOneDatabase(t *testing.T) {
+// merges are the calls that change something, each as its databases with what they have of claims, identities and HiLo counters.
+func (r *recorder) merges() (all []string) {
+	for _, m := range r.requests {
+		b, ok := m.(*idnodev1.MergeCountersRequest)
+		if !ok || b.GetDryRun() {
+			continue
+		}
+		text := ""
+		for _, d := range b.GetDatabases() {
+			text += fmt.Sprintf("%s %d %d %d, ", d.GetDatabase(), len(d.GetClaims()), len(d.GetIdentities()), len(d.GetHilos()))
+		}
+		all = append(all, strings.TrimSuffix(text, ", "))
+	}
+	return all
+}
+
+// TestABatchIsOfManyDatabases, and has at most so many names. Claims come first.
+func TestABatchIsOfManyDatabases(t *testing.T) {
 	var r recorder
 	var counters []counterfile.Counter
 	for i := range mergeNames + 1 {
 		counters = append(counters, counterfile.Counter{Database: "a", Kind: counterfile.Identity, Name: fmt.Sprint(i)})
 	}
 	counters = append(counters, counterfile.Counter{Database: "b", Kind: counterfile.HiLo, Name: "h", Value: 5},
+		counterfile.Counter{Database: "A", Kind: counterfile.HiLo, Name: "h", Value: 5},
+		counterfile.Counter{Kind: counterfile.HiLo, Name: "h"}, counterfile.Counter{Database: "Default", Kind: counterfile.HiLo, Name: "i"},
 		counterfile.Counter{Database: "b", Kind: counterfile.Claim, Name: "c"})
 	var told []int64
 	m := Merger{Conn: &r, Merged: func(names int64) { told = append(told, names) }}
 	total, err := m.Merge(t.Context(), counters)
-	if err != nil || total.GetCreated() != 4 || total.GetLogIndex() != 4 {
+	if err != nil || total.GetCreated() != 3 {
 		t.Errorf("%v, %v", total, err)
 	}
-	var got []string
-	for _, m := range r.requests {
-		b := m.(*idnodev1.MergeCountersRequest)
-		got = append(got, fmt.Sprintf("%s %d %d %d", b.GetDatabase(), len(b.GetClaims()), len(b.GetIdentities()), len(b.GetHilos())))
-	}
-	if diff := cmp.Diff([]string{"b 1 0 0", "a 0 1000 0", "a 0 1 0", "b 0 0 1"}, got); diff != "" {
+	want := []string{"b 1 0 0", "a 0 1000 0", "a 0 1 1, b 0 0 1, default 0 0 2"}
+	if diff := cmp.Diff(want, r.merges()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]int64{1, 1001, 1002, 1003}, told); diff != "" {
+	if diff := cmp.Diff([]int64{1, 1001, 1006}, told); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
+}
+
+// TestJudgedBeforeAnythingChanges: dry runs are told what those before them add, of each database once, and
+// what is there twice is judged once. If there is no room, nothing is merged.
+func TestJudgedBeforeAnythingChanges(t *testing.T) {
+	var counters []counterfile.Counter
+	for range 2 {
+		for i := range mergeNames + 1 {
+			counters = append(counters, counterfile.Counter{Database: "a", Kind: counterfile.Identity, Name: fmt.Sprint(i)})
+		}
+	}
+	counters = append(counters, counterfile.Counter{Database: "A", Kind: counterfile.Identity, Name: "7|"},
+		counterfile.Counter{Database: "b", Kind: counterfile.HiLo, Name: "7"})
+	full := errors.New("full")
+	cluster := &grows{full: full}
+	if _, err := (&Merger{Conn: cluster}).Merge(t.Context(), counters); !errors.Is(err, full) || len(cluster.merges()) != 0 {
+		t.Errorf("%v; merged %q", err, cluster.merges())
+	}
+	for i, want := range []*idnodev1.MergeGrowth{{}, {Databases: 1, Identities: mergeNames}} {
+		req := cluster.requests[i].(*idnodev1.MergeCountersRequest)
+		if diff := cmp.Diff(want, req.GetAlready(), protocmp.Transform()); diff != "" || !req.GetDryRun() {
+			t.Errorf("call %d (-want +got):\n%s", i, diff)
+		}
+		if here := req.GetDatabases()[0].GetAlready(); here.GetIdentities() != want.GetIdentities() {
+			t.Errorf("call %d: in the database %v", i, here)
+		}
+	}
+	if last := cluster.requests[1].(*idnodev1.MergeCountersRequest); len(cluster.requests) != 2 || len(last.GetDatabases()) != 2 ||
+		len(last.GetDatabases()[0].GetIdentities()) != 1 {
+		t.Errorf("%d calls, the last %v", len(cluster.requests), last)
+	}
+}
+
+// grows is a cluster to which every name is new, and that is full at the second dry run.
+type grows struct {
+	recorder
+	full error
+}
+
+func (g *grows) Invoke(ctx context.Context, method string, req, res any, opts ...grpc.CallOption) error {
+	if _ = g.recorder.Invoke(ctx, method, req, res, opts...); len(g.requests) == 2 {
+		return g.full
+	}
+	for _, d := range req.(*idnodev1.MergeCountersRequest).GetDatabases() {
+		merged := res.(*idnodev1.MergeCountersResponse)
+		merged.Growth = append(merged.Growth, &idnodev1.MergeGrowth{Databases: 1, Identities: int64(len(d.GetIdentities()))})
+	}
+	return nil
 }
 
 // TestABatchIsMeasuredAsTheServerDoes: it counts folded names, and folding makes some longer.
@@ -78,7 +140,11 @@ func TestABatchIsMeasuredAsTheServerDoes(t *testing.T) {
 	}
 	names := 0
 	for _, request := range r.requests {
-		bytes, batch := 0, request.(*idnodev1.MergeCountersRequest).GetIdentities()
+		req := request.(*idnodev1.MergeCountersRequest)
+		if req.GetDryRun() {
+			continue
+		}
+		bytes, batch := len("a"), req.GetDatabases()[0].GetIdentities()
 		for _, i := range batch {
 			bytes += len(docid.Fold(i.GetName()))
 		}
@@ -139,6 +205,11 @@ func aBackup(t *testing.T) *Backup {
 	)
 }
 
+func inShop(d *idnodev1.DatabaseMerge) *idnodev1.MergeCountersRequest {
+	d.Database = "shop"
+	return &idnodev1.MergeCountersRequest{Databases: []*idnodev1.DatabaseMerge{d}}
+}
+
 // TestRestore: floor and tags come first, then settings, claims, and counters above the
 // distance. The floors of the operator are taken as they are.
 func TestRestore(t *testing.T) {
@@ -150,17 +221,23 @@ func TestRestore(t *testing.T) {
 	if _, err := restore.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	// The limits are judged once they are the backup's; the floor is of a name that the backup has.
+	judging := inShop(&idnodev1.DatabaseMerge{
+		Identities: []*idnodev1.IdentityValue{{Name: "i", Value: math.MaxInt64 - 1}}, Hilos: []*idnodev1.HiLoValue{{Tag: "h", Max: 32, Peak: 64}},
+		Claims: []string{"c"},
+	})
+	judging.DryRun, judging.Already = true, &idnodev1.MergeGrowth{}
 	want := []proto.Message{
 		&idnodev1.MergeClusterRequest{ShareTags: true, EtagFloor: 100, Floor: 110, Incomplete: true, Tags: []*idnodev1.GivenTag{
 			{Tag: "A", Id: "aa", Etags: []*idnodev1.EtagCeiling{{Database: "shop", Ceiling: 170}}},
 		}},
 		&idnodev1.UpdateSettingRequest{Key: "max-claims", Value: 9},
-		&idnodev1.MergeCountersRequest{Database: "shop", Claims: []string{"c"}},
-		&idnodev1.MergeCountersRequest{
-			Database:   "shop",
+		judging,
+		inShop(&idnodev1.DatabaseMerge{Claims: []string{"c"}}),
+		inShop(&idnodev1.DatabaseMerge{
 			Identities: []*idnodev1.IdentityValue{{Name: "i", Value: math.MaxInt64}}, Hilos: []*idnodev1.HiLoValue{{Tag: "h", Max: 132, Peak: 164}},
-		},
-		&idnodev1.MergeCountersRequest{Database: "shop", Identities: []*idnodev1.IdentityValue{{Name: "i", Value: 3}}},
+		}),
+		inShop(&idnodev1.DatabaseMerge{Identities: []*idnodev1.IdentityValue{{Name: "i", Value: 3}}}),
 	}
 	if diff := cmp.Diff(want, r.requests, protocmp.Transform()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -59,14 +59,24 @@ type NotMerged struct {
 // again ends as if there had been no error.
 func (r *Restore) Run(ctx context.Context) (done Restored, err error) {
 	m := &Merger{Conn: r.Conn, Merged: r.Merged, skip: r.SkipAhead}
+	if !r.Settings { // Else the limits are the backup's, which come with the tags.
+		if err := r.judge(ctx); err != nil {
+			return done, err
+		}
+	}
 	for _, part := range []struct {
 		what string
 		run  func() error
 	}{
-		{"tags and floor", func() (err error) { done.Cluster, err = r.mergeCluster(ctx); return err }},
+		{"tags and floor", func() (err error) {
+			if done.Cluster, err = r.mergeCluster(ctx); err == nil && r.Settings {
+				err = r.judge(ctx)
+			}
+			return err
+		}},
 		{"counters and claims", func() error { return m.merge(ctx, r.Backup.Counters) }},
 		// Before what the cluster may refuse, and behind the backup's claims, as Merger.merge says.
-		{"further values", func() (err error) { m.skip = 0; done.Counters, err = m.Merge(ctx, r.Floors); return err }},
+		{"further values", func() (err error) { m.skip = 0; done.Counters, err = m.mergeList(ctx, r.Floors); return err }},
 		{"series", func() error { return r.importSeries(ctx, &done) }},
 		{"pools", func() error { return r.definePools(ctx, &done) }},
 	} {
@@ -77,6 +87,20 @@ func (r *Restore) Run(ctx context.Context) (done Restored, err error) {
 	}
 	done.Counters.LogIndex = max(done.Counters.GetLogIndex(), done.Cluster.GetLogIndex())
 	return done, nil
+}
+
+// judge fails if the cluster has no room for the counters. Nothing is changed.
+func (r *Restore) judge(ctx context.Context) error {
+	both, err := r.Backup.keysIn(r.Floors)
+	if err != nil {
+		return err
+	}
+	return judge(ctx, r.Conn, func(each counterfile.Each) error {
+		if err := r.Backup.Counters(each); err != nil {
+			return err
+		}
+		return once(r.Floors, both)(each)
+	})
 }
 
 // mergeCluster takes over tags and floor: first, so that from then on no name is begun too low.

@@ -445,19 +445,16 @@ func (x *DatabaseCounts) GetSeriesNumbers() int64 {
 }
 
 // MergeCountersRequest says what counters are raised to: at most 1,000 names,
-// and 36,000 bytes of them.
+// and 36,000 bytes of them and of the databases' names.
 type MergeCountersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Empty for "default".
-	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
-	// Identities.
-	Identities []*IdentityValue `protobuf:"bytes,2,rep,name=identities,proto3" json:"identities,omitempty"`
-	// HiLo counters.
-	Hilos []*HiLoValue `protobuf:"bytes,3,rep,name=hilos,proto3" json:"hilos,omitempty"`
-	// Ids to claim, also where an identity has passed them.
-	Claims []string `protobuf:"bytes,4,rep,name=claims,proto3" json:"claims,omitempty"`
+	// What is merged in each database; no database twice.
+	Databases []*DatabaseMerge `protobuf:"bytes,1,rep,name=databases,proto3" json:"databases,omitempty"`
 	// Change nothing, and say what would change.
-	DryRun        bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	DryRun bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// With dry_run: what earlier calls for the same work said that they add. The call
+	// is refused if there is no room for all, and leaves out what would change.
+	Already       *MergeGrowth `protobuf:"bytes,3,opt,name=already,proto3" json:"already,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -492,30 +489,9 @@ func (*MergeCountersRequest) Descriptor() ([]byte, []int) {
 	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *MergeCountersRequest) GetDatabase() string {
+func (x *MergeCountersRequest) GetDatabases() []*DatabaseMerge {
 	if x != nil {
-		return x.Database
-	}
-	return ""
-}
-
-func (x *MergeCountersRequest) GetIdentities() []*IdentityValue {
-	if x != nil {
-		return x.Identities
-	}
-	return nil
-}
-
-func (x *MergeCountersRequest) GetHilos() []*HiLoValue {
-	if x != nil {
-		return x.Hilos
-	}
-	return nil
-}
-
-func (x *MergeCountersRequest) GetClaims() []string {
-	if x != nil {
-		return x.Claims
+		return x.Databases
 	}
 	return nil
 }
@@ -525,6 +501,177 @@ func (x *MergeCountersRequest) GetDryRun() bool {
 		return x.DryRun
 	}
 	return false
+}
+
+func (x *MergeCountersRequest) GetAlready() *MergeGrowth {
+	if x != nil {
+		return x.Already
+	}
+	return nil
+}
+
+// DatabaseMerge is what is merged in a database.
+type DatabaseMerge struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty for "default".
+	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// Identities.
+	Identities []*IdentityValue `protobuf:"bytes,2,rep,name=identities,proto3" json:"identities,omitempty"`
+	// HiLo counters.
+	Hilos []*HiLoValue `protobuf:"bytes,3,rep,name=hilos,proto3" json:"hilos,omitempty"`
+	// Ids to claim, also where an identity has passed them.
+	Claims []string `protobuf:"bytes,4,rep,name=claims,proto3" json:"claims,omitempty"`
+	// With dry_run: the part of the request's already that is of this database.
+	Already       *MergeGrowth `protobuf:"bytes,5,opt,name=already,proto3" json:"already,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DatabaseMerge) Reset() {
+	*x = DatabaseMerge{}
+	mi := &file_idnode_v1_admin_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DatabaseMerge) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DatabaseMerge) ProtoMessage() {}
+
+func (x *DatabaseMerge) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_admin_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DatabaseMerge.ProtoReflect.Descriptor instead.
+func (*DatabaseMerge) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *DatabaseMerge) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *DatabaseMerge) GetIdentities() []*IdentityValue {
+	if x != nil {
+		return x.Identities
+	}
+	return nil
+}
+
+func (x *DatabaseMerge) GetHilos() []*HiLoValue {
+	if x != nil {
+		return x.Hilos
+	}
+	return nil
+}
+
+func (x *DatabaseMerge) GetClaims() []string {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+func (x *DatabaseMerge) GetAlready() *MergeGrowth {
+	if x != nil {
+		return x.Already
+	}
+	return nil
+}
+
+// MergeGrowth is what a merge adds to what limits count.
+type MergeGrowth struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many databases are new.
+	Databases int64 `protobuf:"varint,1,opt,name=databases,proto3" json:"databases,omitempty"`
+	// How many identities are new.
+	Identities int64 `protobuf:"varint,2,opt,name=identities,proto3" json:"identities,omitempty"`
+	// How many HiLo counters are new.
+	Hilos int64 `protobuf:"varint,3,opt,name=hilos,proto3" json:"hilos,omitempty"`
+	// How many claims are new.
+	Claims int64 `protobuf:"varint,4,opt,name=claims,proto3" json:"claims,omitempty"`
+	// How many bytes the new names have.
+	Bytes         int64 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MergeGrowth) Reset() {
+	*x = MergeGrowth{}
+	mi := &file_idnode_v1_admin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeGrowth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeGrowth) ProtoMessage() {}
+
+func (x *MergeGrowth) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_admin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MergeGrowth.ProtoReflect.Descriptor instead.
+func (*MergeGrowth) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *MergeGrowth) GetDatabases() int64 {
+	if x != nil {
+		return x.Databases
+	}
+	return 0
+}
+
+func (x *MergeGrowth) GetIdentities() int64 {
+	if x != nil {
+		return x.Identities
+	}
+	return 0
+}
+
+func (x *MergeGrowth) GetHilos() int64 {
+	if x != nil {
+		return x.Hilos
+	}
+	return 0
+}
+
+func (x *MergeGrowth) GetClaims() int64 {
+	if x != nil {
+		return x.Claims
+	}
+	return 0
+}
+
+func (x *MergeGrowth) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
 }
 
 // IdentityValue is an identity and its last used value.
@@ -542,7 +689,7 @@ type IdentityValue struct {
 
 func (x *IdentityValue) Reset() {
 	*x = IdentityValue{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[5]
+	mi := &file_idnode_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -554,7 +701,7 @@ func (x *IdentityValue) String() string {
 func (*IdentityValue) ProtoMessage() {}
 
 func (x *IdentityValue) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[5]
+	mi := &file_idnode_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -567,7 +714,7 @@ func (x *IdentityValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdentityValue.ProtoReflect.Descriptor instead.
 func (*IdentityValue) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *IdentityValue) GetName() string {
@@ -606,7 +753,7 @@ type HiLoValue struct {
 
 func (x *HiLoValue) Reset() {
 	*x = HiLoValue{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[6]
+	mi := &file_idnode_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -618,7 +765,7 @@ func (x *HiLoValue) String() string {
 func (*HiLoValue) ProtoMessage() {}
 
 func (x *HiLoValue) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[6]
+	mi := &file_idnode_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -631,7 +778,7 @@ func (x *HiLoValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiLoValue.ProtoReflect.Descriptor instead.
 func (*HiLoValue) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *HiLoValue) GetTag() string {
@@ -666,19 +813,21 @@ type MergeCountersResponse struct {
 	Claimed int64 `protobuf:"varint,3,opt,name=claimed,proto3" json:"claimed,omitempty"`
 	// How much was there already.
 	Unchanged int64 `protobuf:"varint,4,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
-	// New claims of ids that an identity may have issued before, folded.
-	Conflicts []string `protobuf:"bytes,5,rep,name=conflicts,proto3" json:"conflicts,omitempty"`
+	// New claims of ids that an identity may have issued before.
+	Conflicts []*MergeConflict `protobuf:"bytes,5,rep,name=conflicts,proto3" json:"conflicts,omitempty"`
 	// With dry_run, each change.
 	Changes []*CounterChange `protobuf:"bytes,6,rep,name=changes,proto3" json:"changes,omitempty"`
-	// The index of the log entry; 0 with dry_run.
-	LogIndex      uint64 `protobuf:"varint,7,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// The index of the last log entry; 0 with dry_run.
+	LogIndex uint64 `protobuf:"varint,7,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// With dry_run, what is added to each database, in their order.
+	Growth        []*MergeGrowth `protobuf:"bytes,8,rep,name=growth,proto3" json:"growth,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MergeCountersResponse) Reset() {
 	*x = MergeCountersResponse{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[7]
+	mi := &file_idnode_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +839,7 @@ func (x *MergeCountersResponse) String() string {
 func (*MergeCountersResponse) ProtoMessage() {}
 
 func (x *MergeCountersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[7]
+	mi := &file_idnode_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +852,7 @@ func (x *MergeCountersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeCountersResponse.ProtoReflect.Descriptor instead.
 func (*MergeCountersResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *MergeCountersResponse) GetCreated() int64 {
@@ -734,7 +883,7 @@ func (x *MergeCountersResponse) GetUnchanged() int64 {
 	return 0
 }
 
-func (x *MergeCountersResponse) GetConflicts() []string {
+func (x *MergeCountersResponse) GetConflicts() []*MergeConflict {
 	if x != nil {
 		return x.Conflicts
 	}
@@ -755,6 +904,68 @@ func (x *MergeCountersResponse) GetLogIndex() uint64 {
 	return 0
 }
 
+func (x *MergeCountersResponse) GetGrowth() []*MergeGrowth {
+	if x != nil {
+		return x.Growth
+	}
+	return nil
+}
+
+// MergeConflict is a claim of an id that an identity may have issued before.
+type MergeConflict struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The folded database.
+	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// The folded id.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MergeConflict) Reset() {
+	*x = MergeConflict{}
+	mi := &file_idnode_v1_admin_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeConflict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeConflict) ProtoMessage() {}
+
+func (x *MergeConflict) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_admin_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MergeConflict.ProtoReflect.Descriptor instead.
+func (*MergeConflict) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *MergeConflict) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *MergeConflict) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 // CounterChange is one change that a merge would make.
 type CounterChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -767,14 +978,16 @@ type CounterChange struct {
 	// The value before.
 	Before int64 `protobuf:"varint,4,opt,name=before,proto3" json:"before,omitempty"`
 	// The value after.
-	After         int64 `protobuf:"varint,5,opt,name=after,proto3" json:"after,omitempty"`
+	After int64 `protobuf:"varint,5,opt,name=after,proto3" json:"after,omitempty"`
+	// The folded database.
+	Database      string `protobuf:"bytes,6,opt,name=database,proto3" json:"database,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CounterChange) Reset() {
 	*x = CounterChange{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[8]
+	mi := &file_idnode_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -786,7 +999,7 @@ func (x *CounterChange) String() string {
 func (*CounterChange) ProtoMessage() {}
 
 func (x *CounterChange) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[8]
+	mi := &file_idnode_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -799,7 +1012,7 @@ func (x *CounterChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterChange.ProtoReflect.Descriptor instead.
 func (*CounterChange) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CounterChange) GetKind() CounterKind {
@@ -837,6 +1050,13 @@ func (x *CounterChange) GetAfter() int64 {
 	return 0
 }
 
+func (x *CounterChange) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
 // MergeClusterRequest is what a backup says of its cluster.
 type MergeClusterRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -862,7 +1082,7 @@ type MergeClusterRequest struct {
 
 func (x *MergeClusterRequest) Reset() {
 	*x = MergeClusterRequest{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[9]
+	mi := &file_idnode_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -874,7 +1094,7 @@ func (x *MergeClusterRequest) String() string {
 func (*MergeClusterRequest) ProtoMessage() {}
 
 func (x *MergeClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[9]
+	mi := &file_idnode_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -887,7 +1107,7 @@ func (x *MergeClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeClusterRequest.ProtoReflect.Descriptor instead.
 func (*MergeClusterRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *MergeClusterRequest) GetFloor() int64 {
@@ -947,7 +1167,7 @@ type GivenTag struct {
 
 func (x *GivenTag) Reset() {
 	*x = GivenTag{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[10]
+	mi := &file_idnode_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -959,7 +1179,7 @@ func (x *GivenTag) String() string {
 func (*GivenTag) ProtoMessage() {}
 
 func (x *GivenTag) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[10]
+	mi := &file_idnode_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -972,7 +1192,7 @@ func (x *GivenTag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GivenTag.ProtoReflect.Descriptor instead.
 func (*GivenTag) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GivenTag) GetTag() string {
@@ -1009,7 +1229,7 @@ type EtagCeiling struct {
 
 func (x *EtagCeiling) Reset() {
 	*x = EtagCeiling{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[11]
+	mi := &file_idnode_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1021,7 +1241,7 @@ func (x *EtagCeiling) String() string {
 func (*EtagCeiling) ProtoMessage() {}
 
 func (x *EtagCeiling) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[11]
+	mi := &file_idnode_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1034,7 +1254,7 @@ func (x *EtagCeiling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagCeiling.ProtoReflect.Descriptor instead.
 func (*EtagCeiling) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EtagCeiling) GetDatabase() string {
@@ -1070,7 +1290,7 @@ type MergeClusterResponse struct {
 
 func (x *MergeClusterResponse) Reset() {
 	*x = MergeClusterResponse{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[12]
+	mi := &file_idnode_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1082,7 +1302,7 @@ func (x *MergeClusterResponse) String() string {
 func (*MergeClusterResponse) ProtoMessage() {}
 
 func (x *MergeClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[12]
+	mi := &file_idnode_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1095,7 +1315,7 @@ func (x *MergeClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeClusterResponse.ProtoReflect.Descriptor instead.
 func (*MergeClusterResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *MergeClusterResponse) GetFloor() int64 {
@@ -1147,7 +1367,7 @@ type ImportSeriesRequest struct {
 
 func (x *ImportSeriesRequest) Reset() {
 	*x = ImportSeriesRequest{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[13]
+	mi := &file_idnode_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1159,7 +1379,7 @@ func (x *ImportSeriesRequest) String() string {
 func (*ImportSeriesRequest) ProtoMessage() {}
 
 func (x *ImportSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[13]
+	mi := &file_idnode_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1172,7 +1392,7 @@ func (x *ImportSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSeriesRequest.ProtoReflect.Descriptor instead.
 func (*ImportSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ImportSeriesRequest) GetDatabase() string {
@@ -1200,7 +1420,7 @@ type ImportSeriesResponse struct {
 
 func (x *ImportSeriesResponse) Reset() {
 	*x = ImportSeriesResponse{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[14]
+	mi := &file_idnode_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1432,7 @@ func (x *ImportSeriesResponse) String() string {
 func (*ImportSeriesResponse) ProtoMessage() {}
 
 func (x *ImportSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[14]
+	mi := &file_idnode_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1445,7 @@ func (x *ImportSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSeriesResponse.ProtoReflect.Descriptor instead.
 func (*ImportSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ImportSeriesResponse) GetLogIndex() uint64 {
@@ -1274,15 +1494,27 @@ const file_idnode_v1_admin_proto_rawDesc = "" +
 	"\x05hilos\x18\x04 \x01(\x03R\x05hilos\x12\x16\n" +
 	"\x06claims\x18\x05 \x01(\x03R\x06claims\x12\x16\n" +
 	"\x06series\x18\x06 \x01(\x03R\x06series\x12%\n" +
-	"\x0eseries_numbers\x18\a \x01(\x03R\rseriesNumbers\"\xc9\x01\n" +
-	"\x14MergeCountersRequest\x12\x1a\n" +
+	"\x0eseries_numbers\x18\a \x01(\x03R\rseriesNumbers\"\x99\x01\n" +
+	"\x14MergeCountersRequest\x126\n" +
+	"\tdatabases\x18\x01 \x03(\v2\x18.idnode.v1.DatabaseMergeR\tdatabases\x12\x17\n" +
+	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
+	"\aalready\x18\x03 \x01(\v2\x16.idnode.v1.MergeGrowthR\aalready\"\xdb\x01\n" +
+	"\rDatabaseMerge\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x128\n" +
 	"\n" +
 	"identities\x18\x02 \x03(\v2\x18.idnode.v1.IdentityValueR\n" +
 	"identities\x12*\n" +
 	"\x05hilos\x18\x03 \x03(\v2\x14.idnode.v1.HiLoValueR\x05hilos\x12\x16\n" +
-	"\x06claims\x18\x04 \x03(\tR\x06claims\x12\x17\n" +
-	"\adry_run\x18\x05 \x01(\bR\x06dryRun\"S\n" +
+	"\x06claims\x18\x04 \x03(\tR\x06claims\x120\n" +
+	"\aalready\x18\x05 \x01(\v2\x16.idnode.v1.MergeGrowthR\aalready\"\x8f\x01\n" +
+	"\vMergeGrowth\x12\x1c\n" +
+	"\tdatabases\x18\x01 \x01(\x03R\tdatabases\x12\x1e\n" +
+	"\n" +
+	"identities\x18\x02 \x01(\x03R\n" +
+	"identities\x12\x14\n" +
+	"\x05hilos\x18\x03 \x01(\x03R\x05hilos\x12\x16\n" +
+	"\x06claims\x18\x04 \x01(\x03R\x06claims\x12\x14\n" +
+	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\"S\n" +
 	"\rIdentityValue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value\x12\x18\n" +
@@ -1290,21 +1522,26 @@ const file_idnode_v1_admin_proto_rawDesc = "" +
 	"\tHiLoValue\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\x03R\x03max\x12\x12\n" +
-	"\x04peak\x18\x03 \x01(\x03R\x04peak\"\xf0\x01\n" +
+	"\x04peak\x18\x03 \x01(\x03R\x04peak\"\xba\x02\n" +
 	"\x15MergeCountersResponse\x12\x18\n" +
 	"\acreated\x18\x01 \x01(\x03R\acreated\x12\x16\n" +
 	"\x06raised\x18\x02 \x01(\x03R\x06raised\x12\x18\n" +
 	"\aclaimed\x18\x03 \x01(\x03R\aclaimed\x12\x1c\n" +
-	"\tunchanged\x18\x04 \x01(\x03R\tunchanged\x12\x1c\n" +
-	"\tconflicts\x18\x05 \x03(\tR\tconflicts\x122\n" +
+	"\tunchanged\x18\x04 \x01(\x03R\tunchanged\x126\n" +
+	"\tconflicts\x18\x05 \x03(\v2\x18.idnode.v1.MergeConflictR\tconflicts\x122\n" +
 	"\achanges\x18\x06 \x03(\v2\x18.idnode.v1.CounterChangeR\achanges\x12\x1b\n" +
-	"\tlog_index\x18\a \x01(\x04R\blogIndex\"\x97\x01\n" +
+	"\tlog_index\x18\a \x01(\x04R\blogIndex\x12.\n" +
+	"\x06growth\x18\b \x03(\v2\x16.idnode.v1.MergeGrowthR\x06growth\";\n" +
+	"\rMergeConflict\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\"\xb3\x01\n" +
 	"\rCounterChange\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.idnode.v1.CounterKindR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
 	"\acreated\x18\x03 \x01(\bR\acreated\x12\x16\n" +
 	"\x06before\x18\x04 \x01(\x03R\x06before\x12\x14\n" +
-	"\x05after\x18\x05 \x01(\x03R\x05after\"\xca\x01\n" +
+	"\x05after\x18\x05 \x01(\x03R\x05after\x12\x1a\n" +
+	"\bdatabase\x18\x06 \x01(\tR\bdatabase\"\xca\x01\n" +
 	"\x13MergeClusterRequest\x12\x14\n" +
 	"\x05floor\x18\x01 \x01(\x03R\x05floor\x12'\n" +
 	"\x04tags\x18\x02 \x03(\v2\x13.idnode.v1.GivenTagR\x04tags\x12\x1d\n" +
@@ -1358,7 +1595,7 @@ func file_idnode_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_idnode_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_idnode_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_idnode_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_idnode_v1_admin_proto_goTypes = []any{
 	(CounterKind)(0),              // 0: idnode.v1.CounterKind
 	(*BackupRequest)(nil),         // 1: idnode.v1.BackupRequest
@@ -1366,48 +1603,56 @@ var file_idnode_v1_admin_proto_goTypes = []any{
 	(*BackupInfo)(nil),            // 3: idnode.v1.BackupInfo
 	(*DatabaseCounts)(nil),        // 4: idnode.v1.DatabaseCounts
 	(*MergeCountersRequest)(nil),  // 5: idnode.v1.MergeCountersRequest
-	(*IdentityValue)(nil),         // 6: idnode.v1.IdentityValue
-	(*HiLoValue)(nil),             // 7: idnode.v1.HiLoValue
-	(*MergeCountersResponse)(nil), // 8: idnode.v1.MergeCountersResponse
-	(*CounterChange)(nil),         // 9: idnode.v1.CounterChange
-	(*MergeClusterRequest)(nil),   // 10: idnode.v1.MergeClusterRequest
-	(*GivenTag)(nil),              // 11: idnode.v1.GivenTag
-	(*EtagCeiling)(nil),           // 12: idnode.v1.EtagCeiling
-	(*MergeClusterResponse)(nil),  // 13: idnode.v1.MergeClusterResponse
-	(*ImportSeriesRequest)(nil),   // 14: idnode.v1.ImportSeriesRequest
-	(*ImportSeriesResponse)(nil),  // 15: idnode.v1.ImportSeriesResponse
-	(Consistency)(0),              // 16: idnode.v1.Consistency
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
-	(*StateCounts)(nil),           // 18: idnode.v1.StateCounts
-	(*Setting)(nil),               // 19: idnode.v1.Setting
-	(*Member)(nil),                // 20: idnode.v1.Member
+	(*DatabaseMerge)(nil),         // 6: idnode.v1.DatabaseMerge
+	(*MergeGrowth)(nil),           // 7: idnode.v1.MergeGrowth
+	(*IdentityValue)(nil),         // 8: idnode.v1.IdentityValue
+	(*HiLoValue)(nil),             // 9: idnode.v1.HiLoValue
+	(*MergeCountersResponse)(nil), // 10: idnode.v1.MergeCountersResponse
+	(*MergeConflict)(nil),         // 11: idnode.v1.MergeConflict
+	(*CounterChange)(nil),         // 12: idnode.v1.CounterChange
+	(*MergeClusterRequest)(nil),   // 13: idnode.v1.MergeClusterRequest
+	(*GivenTag)(nil),              // 14: idnode.v1.GivenTag
+	(*EtagCeiling)(nil),           // 15: idnode.v1.EtagCeiling
+	(*MergeClusterResponse)(nil),  // 16: idnode.v1.MergeClusterResponse
+	(*ImportSeriesRequest)(nil),   // 17: idnode.v1.ImportSeriesRequest
+	(*ImportSeriesResponse)(nil),  // 18: idnode.v1.ImportSeriesResponse
+	(Consistency)(0),              // 19: idnode.v1.Consistency
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(*StateCounts)(nil),           // 21: idnode.v1.StateCounts
+	(*Setting)(nil),               // 22: idnode.v1.Setting
+	(*Member)(nil),                // 23: idnode.v1.Member
 }
 var file_idnode_v1_admin_proto_depIdxs = []int32{
-	16, // 0: idnode.v1.BackupRequest.consistency:type_name -> idnode.v1.Consistency
-	17, // 1: idnode.v1.BackupInfo.time:type_name -> google.protobuf.Timestamp
-	18, // 2: idnode.v1.BackupInfo.counts:type_name -> idnode.v1.StateCounts
-	19, // 3: idnode.v1.BackupInfo.settings:type_name -> idnode.v1.Setting
-	20, // 4: idnode.v1.BackupInfo.members:type_name -> idnode.v1.Member
+	19, // 0: idnode.v1.BackupRequest.consistency:type_name -> idnode.v1.Consistency
+	20, // 1: idnode.v1.BackupInfo.time:type_name -> google.protobuf.Timestamp
+	21, // 2: idnode.v1.BackupInfo.counts:type_name -> idnode.v1.StateCounts
+	22, // 3: idnode.v1.BackupInfo.settings:type_name -> idnode.v1.Setting
+	23, // 4: idnode.v1.BackupInfo.members:type_name -> idnode.v1.Member
 	4,  // 5: idnode.v1.BackupInfo.databases:type_name -> idnode.v1.DatabaseCounts
-	6,  // 6: idnode.v1.MergeCountersRequest.identities:type_name -> idnode.v1.IdentityValue
-	7,  // 7: idnode.v1.MergeCountersRequest.hilos:type_name -> idnode.v1.HiLoValue
-	9,  // 8: idnode.v1.MergeCountersResponse.changes:type_name -> idnode.v1.CounterChange
-	0,  // 9: idnode.v1.CounterChange.kind:type_name -> idnode.v1.CounterKind
-	11, // 10: idnode.v1.MergeClusterRequest.tags:type_name -> idnode.v1.GivenTag
-	12, // 11: idnode.v1.GivenTag.etags:type_name -> idnode.v1.EtagCeiling
-	1,  // 12: idnode.v1.AdminService.Backup:input_type -> idnode.v1.BackupRequest
-	5,  // 13: idnode.v1.AdminService.MergeCounters:input_type -> idnode.v1.MergeCountersRequest
-	10, // 14: idnode.v1.AdminService.MergeCluster:input_type -> idnode.v1.MergeClusterRequest
-	14, // 15: idnode.v1.AdminService.ImportSeries:input_type -> idnode.v1.ImportSeriesRequest
-	2,  // 16: idnode.v1.AdminService.Backup:output_type -> idnode.v1.BackupResponse
-	8,  // 17: idnode.v1.AdminService.MergeCounters:output_type -> idnode.v1.MergeCountersResponse
-	13, // 18: idnode.v1.AdminService.MergeCluster:output_type -> idnode.v1.MergeClusterResponse
-	15, // 19: idnode.v1.AdminService.ImportSeries:output_type -> idnode.v1.ImportSeriesResponse
-	16, // [16:20] is the sub-list for method output_type
-	12, // [12:16] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	6,  // 6: idnode.v1.MergeCountersRequest.databases:type_name -> idnode.v1.DatabaseMerge
+	7,  // 7: idnode.v1.MergeCountersRequest.already:type_name -> idnode.v1.MergeGrowth
+	8,  // 8: idnode.v1.DatabaseMerge.identities:type_name -> idnode.v1.IdentityValue
+	9,  // 9: idnode.v1.DatabaseMerge.hilos:type_name -> idnode.v1.HiLoValue
+	7,  // 10: idnode.v1.DatabaseMerge.already:type_name -> idnode.v1.MergeGrowth
+	11, // 11: idnode.v1.MergeCountersResponse.conflicts:type_name -> idnode.v1.MergeConflict
+	12, // 12: idnode.v1.MergeCountersResponse.changes:type_name -> idnode.v1.CounterChange
+	7,  // 13: idnode.v1.MergeCountersResponse.growth:type_name -> idnode.v1.MergeGrowth
+	0,  // 14: idnode.v1.CounterChange.kind:type_name -> idnode.v1.CounterKind
+	14, // 15: idnode.v1.MergeClusterRequest.tags:type_name -> idnode.v1.GivenTag
+	15, // 16: idnode.v1.GivenTag.etags:type_name -> idnode.v1.EtagCeiling
+	1,  // 17: idnode.v1.AdminService.Backup:input_type -> idnode.v1.BackupRequest
+	5,  // 18: idnode.v1.AdminService.MergeCounters:input_type -> idnode.v1.MergeCountersRequest
+	13, // 19: idnode.v1.AdminService.MergeCluster:input_type -> idnode.v1.MergeClusterRequest
+	17, // 20: idnode.v1.AdminService.ImportSeries:input_type -> idnode.v1.ImportSeriesRequest
+	2,  // 21: idnode.v1.AdminService.Backup:output_type -> idnode.v1.BackupResponse
+	10, // 22: idnode.v1.AdminService.MergeCounters:output_type -> idnode.v1.MergeCountersResponse
+	16, // 23: idnode.v1.AdminService.MergeCluster:output_type -> idnode.v1.MergeClusterResponse
+	18, // 24: idnode.v1.AdminService.ImportSeries:output_type -> idnode.v1.ImportSeriesResponse
+	21, // [21:25] is the sub-list for method output_type
+	17, // [17:21] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_idnode_v1_admin_proto_init() }
@@ -1423,7 +1668,7 @@ func file_idnode_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_idnode_v1_admin_proto_rawDesc), len(file_idnode_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -34,9 +34,9 @@ type AdminServiceClient interface {
 	// Backup streams a backup file: the state at one log index. Any node gives it
 	// while it serves.
 	Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error)
-	// MergeCounters raises counters of one database to at least the given values
-	// and adds claims. Nothing is lowered or removed, so the same call again
-	// changes nothing.
+	// MergeCounters raises counters to at least the given values and adds claims.
+	// Nothing is lowered or removed, so the same call again changes nothing. Each
+	// database is merged whole or not at all; an error may leave some merged.
 	MergeCounters(ctx context.Context, in *MergeCountersRequest, opts ...grpc.CallOption) (*MergeCountersResponse, error)
 	// MergeCluster takes over, from a backup, which node tags were given, and
 	// where counters of unknown names begin.
@@ -112,9 +112,9 @@ type AdminServiceServer interface {
 	// Backup streams a backup file: the state at one log index. Any node gives it
 	// while it serves.
 	Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error
-	// MergeCounters raises counters of one database to at least the given values
-	// and adds claims. Nothing is lowered or removed, so the same call again
-	// changes nothing.
+	// MergeCounters raises counters to at least the given values and adds claims.
+	// Nothing is lowered or removed, so the same call again changes nothing. Each
+	// database is merged whole or not at all; an error may leave some merged.
 	MergeCounters(context.Context, *MergeCountersRequest) (*MergeCountersResponse, error)
 	// MergeCluster takes over, from a backup, which node tags were given, and
 	// where counters of unknown names begin.

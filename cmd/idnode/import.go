@@ -47,8 +47,8 @@ is lowered or removed. FILE, or the standard input (-, with --yes), is
            A line without a database is one of --database. If the first
            line says "guarded name", as an export does, '=1+1 is the name =1+1.
 
-The file is read to its end before anything is changed. --dry-run shows what would
-be changed, and changes nothing.`,
+The file is read to its end before anything is changed, and what a limit has no room
+for is refused before. --dry-run shows what would be changed, and changes nothing.`,
 		Example: `  idnode import shop.ravendbdump --database shop --dry-run
   idnode import counters.csv`,
 	}
@@ -113,16 +113,17 @@ func printMerged(w io.Writer, m *idnodev1.MergeCountersResponse, dryRun bool) {
 		{"claimed", fmt.Sprintf("%d ids %sclaimed", m.GetClaimed(), would)},
 		{"unchanged", fmt.Sprintf("%d are as high, or claimed, already", m.GetUnchanged())},
 	})
-	for _, id := range m.GetConflicts() {
-		fmt.Fprintf(w, "conflict: %s is claimed, and an identity may have issued it to another caller\n", docid.Escape(id))
+	for _, c := range m.GetConflicts() {
+		fmt.Fprintf(w, "conflict: %s of %s is claimed, and an identity may have issued it to another caller\n",
+			docid.Escape(c.GetId()), c.GetDatabase())
 	}
 }
 
 // changePrinter prints the changes of a dry run, as they come.
-func changePrinter(p *printer) (print func(database string, c *idnodev1.CounterChange), end func()) {
+func changePrinter(p *printer) (print func(*idnodev1.CounterChange), end func()) {
 	tw := tabwriter.NewWriter(p.w, 0, 8, 2, ' ', 0)
 	first := true
-	print = func(database string, c *idnodev1.CounterChange) {
+	print = func(c *idnodev1.CounterChange) {
 		if p.json {
 			p.object(c)
 			return
@@ -138,7 +139,7 @@ func changePrinter(p *printer) (print func(database string, c *idnodev1.CounterC
 		if c.GetKind() == idnodev1.CounterKind_COUNTER_KIND_CLAIM {
 			after = "claimed"
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", database, word(c.GetKind()), docid.Escape(c.GetName()), before, after)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", c.GetDatabase(), word(c.GetKind()), docid.Escape(c.GetName()), before, after)
 	}
 	return print, func() { _ = tw.Flush() }
 }

@@ -29,6 +29,7 @@ var mostOf = map[protoreflect.FullName]int{
 	"idnode.v1.GetStatusResponse.warnings":      100,
 	"idnode.v1.ListSettingsResponse.settings":   100,
 	"idnode.v1.MergeCountersResponse.conflicts": service.MaxMergeNames,
+	"idnode.v1.MergeCountersResponse.growth":    service.MaxMergeNames,
 	"idnode.v1.MergeClusterResponse.shared":     service.MaxMergeTags,
 	"idnode.v1.RoleTable.roles":                 1, // The whole table is in one grant: see sizeOf.
 	"idnode.v1.RoleTable.limits":                0,
@@ -41,16 +42,16 @@ var mostOf = map[protoreflect.FullName]int{
 
 // sizeOf has how long a text in an answer is at most, by its field, or else by its name.
 var sizeOf = map[protoreflect.FullName]int{
-	"idnode.v1.GenerateResponse.ids":            36,
-	"idnode.v1.MergeCountersResponse.conflicts": service.MaxMergeBytes / service.MaxMergeNames,
-	"idnode.v1.CounterChange.name":              service.MaxMergeBytes / service.MaxMergeNames,
-	"idnode.v1.RoleGrant.prefix":                3 * rights.MaxEncodedBytes, // The words of the API for what the table has as numbers.
-	"idnode.v1.SeriesNumber.key":                series.MaxKeyBytes,
-	"idnode.v1.SeriesPreview.texts":             format.MaxTextBytes,
-	"idnode.v1.SeriesPreview.values":            format.MaxValueBytes,
-	"idnode.v1.Setting.key":                     64,
-	"idnode.v1.Worker.holder":                   worker.MaxHolderBytes,
-	"idnode.v1.Member.tag":                      4, "idnode.v1.Member.id": 32,
+	"idnode.v1.GenerateResponse.ids": 36,
+	"idnode.v1.MergeConflict.id":     service.MaxMergeBytes / service.MaxMergeNames,
+	"idnode.v1.CounterChange.name":   service.MaxMergeBytes / service.MaxMergeNames,
+	"idnode.v1.RoleGrant.prefix":     3 * rights.MaxEncodedBytes, // The words of the API for what the table has as numbers.
+	"idnode.v1.SeriesNumber.key":     series.MaxKeyBytes,
+	"idnode.v1.SeriesPreview.texts":  format.MaxTextBytes,
+	"idnode.v1.SeriesPreview.values": format.MaxValueBytes,
+	"idnode.v1.Setting.key":          64,
+	"idnode.v1.Worker.holder":        worker.MaxHolderBytes,
+	"idnode.v1.Member.tag":           4, "idnode.v1.Member.id": 32,
 }
 
 var sizeOfName = map[protoreflect.Name]int{

@@ -27,7 +27,7 @@ func TestMessagesOfManyParts(t *testing.T) {
 		idnodev1.SeriesService_ConfirmNumbers_FullMethodName: repeated(3),
 		idnodev1.SeriesService_ResumeSeries_FullMethodName:   repeated(3),
 		idnodev1.SeriesService_FormatNumber_FullMethodName:   repeated(4),
-		idnodev1.AdminService_MergeCounters_FullMethodName:   repeated(2),
+		idnodev1.AdminService_MergeCounters_FullMethodName:   repeated(1),
 		idnodev1.AdminService_MergeCluster_FullMethodName:    repeated(2),
 		idnodev1.ClusterService_SetRoles_FullMethodName: protowire.AppendBytes(protowire.AppendTag(nil, 1,
 			protowire.BytesType), repeated(1)),

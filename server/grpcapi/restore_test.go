@@ -18,6 +18,7 @@ import (
 
 	"github.com/idnode/idnode/client/idnodev1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/transfer"
 	"github.com/idnode/idnode/transfer/counterfile"
 )
@@ -160,6 +161,62 @@ func (r *rig) contents(t *testing.T) (all []string) {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// TestWhatALimitHasNoRoomForChangesNothing: an import of several calls is judged whole, and to the last name.
+func TestWhatALimitHasNoRoomForChangesNothing(t *testing.T) {
+	var counters []counterfile.Counter
+	add := func(database string, kind counterfile.Kind, n int) {
+		for i := range n {
+			counters = append(counters, counterfile.Counter{Database: database, Kind: kind, Name: fmt.Sprintf("name%04d", i)})
+		}
+	}
+	add("big", counterfile.Identity, 700)
+	add("big", counterfile.HiLo, 600)
+	add("big", counterfile.Claim, 500)
+	for i := range 900 {
+		add(fmt.Sprint("small", i), counterfile.Identity, 1)
+	}
+	counters = append(counters, counters...) // Twice, which counts once.
+	for key, need := range map[string]int64{
+		"max-databases": 901, "max-identities": 1600, "max-hilos": 600, "max-claims": 500, "max-name-bytes-total": 2700 * 8,
+		"max-names-per-database": 1800, "max-name-bytes-per-database": 1800 * 8,
+	} {
+		to := serve(t, Config{}, nil)
+		limit := func(value int64) {
+			t.Helper()
+			if _, err := to.cluster.UpdateSetting(t.Context(), &idnodev1.UpdateSettingRequest{Key: key, Value: value}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		limit(need - 1)
+		_, before := to.State.Hash()
+		_, err := (&transfer.Merger{Conn: to.conn}).Merge(t.Context(), counters)
+		if _, after := to.State.Hash(); reasonOf(err) != service.ReasonQuota || before != after || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s: %v, changed %t", key, err, before != after)
+		}
+		limit(need)
+		if _, err := (&transfer.Merger{Conn: to.conn}).Merge(t.Context(), counters); err != nil {
+			t.Errorf("%s of what is needed: %v", key, err)
+		}
+	}
+}
+
+// TestARestoreIsJudgedBefore it changes anything, its tags included.
+func TestARestoreIsJudgedBefore(t *testing.T) {
+	b, to := lostCluster(t), newCluster(t)
+	for key, value := range map[string]int64{"max-identities": 0, "max-hilos": 0} {
+		if _, err := to.cluster.UpdateSetting(t.Context(), &idnodev1.UpdateSettingRequest{Key: key, Value: value}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := to.contents(t)
+	if _, err := restoreOf(b, to.conn).Run(t.Context()); reasonOf(err) != service.ReasonQuota {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(before, to.contents(t)); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
 }
 
 // TestWhatDiffersDoesNotStopARestore: the floors are merged, every pool's leases end, and what stays another is named.

@@ -84,7 +84,7 @@ var requests = map[string]string{
 	cluster + "GetRoles":           `{}`,
 	cluster + "SetRoles":           `{"table":{"roles":[]}}`,
 
-	admin + "MergeCounters": `{"identities":[{"name":"users","value":"5"}]}`,
+	admin + "MergeCounters": `{"databases":[{"identities":[{"name":"users","value":"5"}]}]}`,
 	admin + "MergeCluster":  `{"floor":"5"}`,
 	admin + "ImportSeries":  `{"record":"CgA="}`,
 }

@@ -37,6 +37,7 @@ import (
 	"github.com/idnode/idnode/server/peer"
 	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/test/fsmtest"
 	"github.com/idnode/idnode/test/logbuffer"
 )
 
@@ -194,9 +195,9 @@ func (w *world) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 	return slices.Clone(results[0].Results[0]), nil
 }
 
-// ProposeAll implements service.Proposer; no call of this API uses it.
-func (w *world) ProposeAll(context.Context, [][]byte) ([][]byte, []error) {
-	return nil, []error{errors.ErrUnsupported}
+// ProposeAll implements service.Proposer.
+func (w *world) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte, []error) {
+	return fsmtest.Each(ctx, w.Propose, operations)
 }
 
 func (w *world) Linearize(context.Context) error { return nil }

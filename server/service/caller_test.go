@@ -169,7 +169,7 @@ var useCases = map[string]struct {
 		return err
 	}},
 	"merge counters": {rights.Cluster, func(ctx context.Context, n node) error {
-		_, err := n.MergeCounters(ctx, &idnodev1.MergeCountersRequest{Database: "shop", Claims: []string{"orders/1"}})
+		_, err := n.MergeCounters(ctx, mergeIn(&idnodev1.DatabaseMerge{Database: "shop", Claims: []string{"orders/1"}}))
 		return err
 	}},
 	"merge cluster": {rights.Cluster, func(ctx context.Context, n node) error {

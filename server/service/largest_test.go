@@ -84,7 +84,7 @@ func TestTheLargestCallsFit(t *testing.T) {
 		}
 		return all
 	}
-	names := texts(MaxMergeNames, MaxMergeBytes/MaxMergeNames)
+	names := texts(MaxMergeNames, (MaxMergeBytes-len(database))/MaxMergeNames)
 	for _, c := range []struct {
 		name string
 		call func() error
@@ -125,15 +125,15 @@ func TestTheLargestCallsFit(t *testing.T) {
 			return err
 		}},
 		{"a merge of HiLo counters", func() error {
-			_, err := n.MergeCounters(ctx, &idnodev1.MergeCountersRequest{Database: database, Hilos: merged(names)})
+			_, err := n.MergeCounters(ctx, mergeIn(&idnodev1.DatabaseMerge{Database: database, Hilos: merged(names)}))
 			return err
 		}},
 		{"a merge of identities", func() error {
-			_, err := n.MergeCounters(ctx, &idnodev1.MergeCountersRequest{Database: database, Identities: identities(names)})
+			_, err := n.MergeCounters(ctx, mergeIn(&idnodev1.DatabaseMerge{Database: database, Identities: identities(names)}))
 			return err
 		}},
 		{"a merge of claims", func() error {
-			_, err := n.MergeCounters(ctx, &idnodev1.MergeCountersRequest{Database: database, Claims: names})
+			_, err := n.MergeCounters(ctx, mergeIn(&idnodev1.DatabaseMerge{Database: database, Claims: names}))
 			return err
 		}},
 		{"roles", func() error {

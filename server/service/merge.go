@@ -10,7 +10,6 @@ import (
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
-	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/exactproto"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -20,7 +19,7 @@ import (
 const (
 	// MaxMergeNames bounds the names of one call.
 	MaxMergeNames = 1000
-	// MaxMergeBytes bounds the sum of these names, in bytes.
+	// MaxMergeBytes bounds the bytes of these names, and of the databases' names.
 	MaxMergeBytes = 36_000
 	// MaxMergeTags bounds the given tags of one call.
 	MaxMergeTags = 100
@@ -33,67 +32,6 @@ const (
 
 type merges struct {
 	base
-}
-
-// MergeCounters raises counters to at least the given values and adds claims. It
-// never lowers or removes anything, so it may be repeated.
-func (m *merges) MergeCounters(ctx context.Context, req *idnodev1.MergeCountersRequest) (*idnodev1.MergeCountersResponse, error) {
-	return call(ctx, m.calls, "MergeCounters", req, m.mergeCounters)
-}
-
-func (m *merges) mergeCounters(ctx context.Context, req *idnodev1.MergeCountersRequest) (*idnodev1.MergeCountersResponse, error) {
-	database, merge, err := mergeOf(req)
-	if err != nil {
-		return nil, err
-	}
-	// Counters that were raised stay so for good: a matter of the whole cluster.
-	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
-		return nil, err
-	}
-	if req.GetDryRun() {
-		return m.previewMerge(ctx, database, merge)
-	}
-	record := audit.Record{Event: audit.EventRestore, Database: database, After: counted(merge)}
-	result, err := m.proposeAudited(ctx, record, op.Envelope{Database: database}, merge, true, func(r *raftlogv1.Result) (before, after any) {
-		res := r.GetMerge()
-		return nil, map[string]int64{
-			"created": res.GetCreated(), "raised": res.GetRaised(), "claimed": res.GetClaimed(), "unchanged": res.GetUnchanged(),
-		}
-	})
-	return mergeResponse(result.GetMerge(), nil, result.GetLogIndex()), err
-}
-
-// counted is how much a merge has, for the audit log: its names are too many.
-func counted(m *raftlogv1.Merge) map[string]int {
-	return map[string]int{"identities": len(m.GetIdentities()), "hilos": len(m.GetHilos()), "claims": len(m.GetClaims())}
-}
-
-func (m *merges) previewMerge(ctx context.Context, database string, merge *raftlogv1.Merge) (*idnodev1.MergeCountersResponse, error) {
-	if _, err := m.settle(ctx, idnodev1.Consistency_CONSISTENCY_LINEARIZABLE); err != nil {
-		return nil, err
-	}
-	changes, merged := m.state.PreviewMerge(database, merge)
-	return mergeResponse(merged, changes, 0), nil
-}
-
-func mergeResponse(m *raftlogv1.MergeResult, changes []fsm.MergeChange, index uint64) *idnodev1.MergeCountersResponse {
-	res := &idnodev1.MergeCountersResponse{
-		Created: m.GetCreated(), Raised: m.GetRaised(), Claimed: m.GetClaimed(), Unchanged: m.GetUnchanged(),
-		Conflicts: m.GetConflicts(), LogIndex: index,
-	}
-	for _, c := range changes {
-		change := &idnodev1.CounterChange{Created: c.Created, Before: c.Before, After: c.After}
-		switch {
-		case c.Identity != "":
-			change.Kind, change.Name = idnodev1.CounterKind_COUNTER_KIND_IDENTITY, c.Identity
-		case c.HiLo != "":
-			change.Kind, change.Name = idnodev1.CounterKind_COUNTER_KIND_HILO, c.HiLo
-		default:
-			change.Kind, change.Name = idnodev1.CounterKind_COUNTER_KIND_CLAIM, c.Claim
-		}
-		res.Changes = append(res.Changes, change)
-	}
-	return res
 }
 
 // ImportSeries puts a record of a backup into a series. It may be repeated.
@@ -126,46 +64,6 @@ func (m *merges) importSeries(ctx context.Context, req *idnodev1.ImportSeriesReq
 // imported returns the series that a record is of, and how many numbers it has.
 func imported(record *raftlogv1.SeriesImport) (name string, numbers int) {
 	return cmp.Or(record.GetSeries().GetName(), record.GetNumbers().GetName()), len(record.GetNumbers().GetNumbers())
-}
-
-func mergeOf(req *idnodev1.MergeCountersRequest) (string, *raftlogv1.Merge, error) {
-	database, err := databaseKey(req.GetDatabase())
-	if err != nil {
-		return "", nil, err
-	}
-	merge, size := &raftlogv1.Merge{}, 0
-	for _, i := range req.GetIdentities() {
-		name, err := nameKey(i.GetName())
-		if err != nil {
-			return "", nil, err
-		}
-		size += len(name)
-		merge.Identities = append(merge.Identities, &raftlogv1.MergeIdentity{Name: name, Last: i.GetValue(), Hidden: i.GetDeleted()})
-	}
-	for _, h := range req.GetHilos() {
-		tag, err := tagKey(h.GetTag())
-		if err != nil {
-			return "", nil, err
-		}
-		if h.GetMax() < 0 || h.GetPeak() < 0 {
-			return "", nil, invalid(ReasonInvalidMax, "max", "the counter %.80q is negative", h.GetTag())
-		}
-		size += len(tag)
-		merge.Hilos = append(merge.Hilos, &raftlogv1.MergeHiLo{Tag: tag, Max: h.GetMax(), Peak: h.GetPeak()})
-	}
-	for _, id := range req.GetClaims() {
-		if err := checkClaimedID(id); err != nil {
-			return "", nil, err
-		}
-		id = docid.Fold(id)
-		size += len(id)
-		merge.Claims = append(merge.Claims, id)
-	}
-	if n := len(merge.Identities) + len(merge.Hilos) + len(merge.Claims); n > MaxMergeNames || size > MaxMergeBytes {
-		return "", nil, invalid(ReasonInvalidMerge, "identities", "%d names of %d bytes are merged at once, at most %d of %d bytes may be",
-			n, size, MaxMergeNames, MaxMergeBytes)
-	}
-	return database, merge, nil
 }
 
 // MergeCluster takes over which tags were given in a backup's cluster, and where

@@ -22,13 +22,17 @@ func newMergeWorld(t *testing.T) (*world, *Service) {
 	return w, newNode(t, w, nil).Service
 }
 
+func mergeIn(databases ...*idnodev1.DatabaseMerge) *idnodev1.MergeCountersRequest {
+	return &idnodev1.MergeCountersRequest{Databases: databases}
+}
+
 func TestMergedNamesAreCheckedAndFolded(t *testing.T) {
 	w, s := newMergeWorld(t)
-	res, err := s.MergeCounters(t.Context(), &idnodev1.MergeCountersRequest{
+	res, err := s.MergeCounters(t.Context(), mergeIn(&idnodev1.DatabaseMerge{
 		Database: "Shop", Identities: []*idnodev1.IdentityValue{{Name: "Invoices|", Value: 7}},
 		Hilos:  []*idnodev1.HiLoValue{{Tag: "Users", Max: 64}},
 		Claims: []string{"Users/Ayende"},
-	})
+	}))
 	if err != nil || res.Created != 2 || res.Claimed != 1 || res.LogIndex == 0 {
 		t.Fatalf("%+v %v", res, err)
 	}
@@ -43,17 +47,47 @@ func TestMergedNamesAreCheckedAndFolded(t *testing.T) {
 	}
 }
 
+// TestEachDatabaseIsMergedByItself: one that is refused does not stop the others, and the call fails.
+func TestEachDatabaseIsMergedByItself(t *testing.T) {
+	w, s := newMergeWorld(t)
+	claim := func(database, id string) *idnodev1.DatabaseMerge {
+		return &idnodev1.DatabaseMerge{Database: database, Claims: []string{id}}
+	}
+	users := &idnodev1.DatabaseMerge{Database: "a", Identities: []*idnodev1.IdentityValue{{Name: "users", Value: 7}}}
+	res, err := s.MergeCounters(t.Context(), mergeIn(users, claim("b", "x")))
+	if err != nil || res.GetCreated() != 1 || res.GetClaimed() != 1 {
+		t.Fatalf("%v, %v", res, err)
+	}
+	res, err = s.MergeCounters(t.Context(), mergeIn(claim("b", "x"), claim("a", "users/7")))
+	if err != nil || res.GetUnchanged() != 1 || len(res.GetConflicts()) != 1 || res.GetConflicts()[0].GetDatabase() != "a" {
+		t.Fatalf("%v, %v", res, err)
+	}
+	if _, err := s.UpdateSetting(t.Context(), &idnodev1.UpdateSettingRequest{Key: "max-databases", Value: 3}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.MergeCounters(t.Context(), mergeIn(claim("c", "x"), claim("d", "x"), claim("a", "y")))
+	wantError(t, err, ResourceExhausted, ReasonQuota, "")
+	if got := w.state.Databases(); !slices.Equal(got, []string{"a", "b", "c"}) || len(w.state.Claims("a", "y", "", 2)) != 1 {
+		t.Errorf("databases %q, claimed %q", got, w.state.Claims("a", "", "", 9))
+	}
+	_, err = s.MergeCounters(t.Context(), mergeIn(&idnodev1.DatabaseMerge{Database: "empty"}))
+	if got := w.state.Databases(); err != nil || len(got) != 3 {
+		t.Errorf("nothing is merged: %v; databases %q", err, got)
+	}
+}
+
 func TestADryRunChangesNothing(t *testing.T) {
 	w, s := newMergeWorld(t)
 	_, before := w.state.Hash()
-	res, err := s.MergeCounters(t.Context(),
-		&idnodev1.MergeCountersRequest{Identities: []*idnodev1.IdentityValue{{Name: "users", Value: 7}}, DryRun: true})
+	req := mergeIn(&idnodev1.DatabaseMerge{Identities: []*idnodev1.IdentityValue{{Name: "users", Value: 7}}})
+	req.DryRun = true
+	res, err := s.MergeCounters(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, res, &idnodev1.MergeCountersResponse{Created: 1, Changes: []*idnodev1.CounterChange{
-		{Kind: idnodev1.CounterKind_COUNTER_KIND_IDENTITY, Name: "users", Created: true, After: 7},
-	}})
+		{Kind: idnodev1.CounterKind_COUNTER_KIND_IDENTITY, Name: "users", Created: true, After: 7, Database: "default"},
+	}, Growth: []*idnodev1.MergeGrowth{{Databases: 1, Identities: 1, Bytes: 5}}})
 	if _, after := w.state.Hash(); before != after {
 		t.Error("the state changed")
 	}
@@ -69,13 +103,22 @@ func TestMergesThatAreRefused(t *testing.T) {
 		req    *idnodev1.MergeCountersRequest
 		reason string
 	}{
-		"a bad name":      {&idnodev1.MergeCountersRequest{Identities: []*idnodev1.IdentityValue{{Name: ""}}}, "INVALID_NAME"},
-		"a bad tag":       {&idnodev1.MergeCountersRequest{Hilos: []*idnodev1.HiLoValue{{Tag: "a|"}}}, "INVALID_TAG"},
-		"a bad claim":     {&idnodev1.MergeCountersRequest{Claims: []string{`a\b`}}, "INVALID_ID"},
-		"a negative Max":  {&idnodev1.MergeCountersRequest{Hilos: []*idnodev1.HiLoValue{{Tag: "a", Max: -1}}}, "INVALID_MAX"},
-		"a bad database":  {&idnodev1.MergeCountersRequest{Database: "a b"}, "INVALID_DATABASE"},
-		"too many names":  {&idnodev1.MergeCountersRequest{Claims: many}, "INVALID_MERGE"},
-		"too long at all": {&idnodev1.MergeCountersRequest{Claims: slices.Repeat([]string{strings.Repeat("x", 1000)}, 50)}, "INVALID_MERGE"},
+		"a bad name":         {mergeIn(&idnodev1.DatabaseMerge{Identities: []*idnodev1.IdentityValue{{Name: ""}}}), "INVALID_NAME"},
+		"a bad tag":          {mergeIn(&idnodev1.DatabaseMerge{Hilos: []*idnodev1.HiLoValue{{Tag: "a|"}}}), "INVALID_TAG"},
+		"a bad claim":        {mergeIn(&idnodev1.DatabaseMerge{Claims: []string{`a\b`}}), "INVALID_ID"},
+		"a negative Max":     {mergeIn(&idnodev1.DatabaseMerge{Hilos: []*idnodev1.HiLoValue{{Tag: "a", Max: -1}}}), "INVALID_MAX"},
+		"a bad database":     {mergeIn(&idnodev1.DatabaseMerge{Database: "a b"}), "INVALID_DATABASE"},
+		"too many names":     {mergeIn(&idnodev1.DatabaseMerge{Claims: many}), "INVALID_MERGE"},
+		"a database twice":   {mergeIn(&idnodev1.DatabaseMerge{}, &idnodev1.DatabaseMerge{Database: "Default"}), "INVALID_MERGE"},
+		"too many databases": {mergeIn(slices.Repeat([]*idnodev1.DatabaseMerge{{}}, MaxMergeNames+1)...), "INVALID_MERGE"},
+		"too many of two": {mergeIn(&idnodev1.DatabaseMerge{Claims: many[1:]}, &idnodev1.DatabaseMerge{
+			Database: "b", Claims: many[:1],
+		}), "INVALID_MERGE"},
+		"a negative growth": {&idnodev1.MergeCountersRequest{Already: &idnodev1.MergeGrowth{Bytes: -1}}, "INVALID_MERGE"},
+		"a growth that overflows": {
+			mergeIn(&idnodev1.DatabaseMerge{Already: &idnodev1.MergeGrowth{Claims: 1 << 62}}), "INVALID_MERGE",
+		},
+		"too long at all": {mergeIn(&idnodev1.DatabaseMerge{Claims: slices.Repeat([]string{strings.Repeat("x", 1000)}, 50)}), "INVALID_MERGE"},
 	} {
 		proposed := w.proposed
 		_, err := s.MergeCounters(t.Context(), c.req)
@@ -97,8 +140,8 @@ func TestMergesThatAreRefused(t *testing.T) {
 
 func TestABackupIsTheState(t *testing.T) {
 	w, s := newMergeWorld(t)
-	if _, err := s.MergeCounters(t.Context(),
-		&idnodev1.MergeCountersRequest{Identities: []*idnodev1.IdentityValue{{Name: "users", Value: 7}}}); err != nil {
+	merge := mergeIn(&idnodev1.DatabaseMerge{Identities: []*idnodev1.IdentityValue{{Name: "users", Value: 7}}})
+	if _, err := s.MergeCounters(t.Context(), merge); err != nil {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
@@ -140,7 +183,7 @@ func TestABackupEndsWithTheRight(t *testing.T) {
 	n := newNode(t, w, nil)
 	for i := range 400 {
 		long := &idnodev1.IdentityValue{Name: strings.Repeat("x", 1900) + strconv.Itoa(i), Value: 7}
-		if _, err := n.MergeCounters(t.Context(), &idnodev1.MergeCountersRequest{Identities: []*idnodev1.IdentityValue{long}}); err != nil {
+		if _, err := n.MergeCounters(t.Context(), mergeIn(&idnodev1.DatabaseMerge{Identities: []*idnodev1.IdentityValue{long}})); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -207,7 +207,7 @@ type State interface {
 	Roles() fsm.Roles
 	CheckJoinToken(tokenHash []byte, tag string, now time.Time) *raftlogv1.Refusal
 	Snapshot() *fsm.Snapshot
-	PreviewMerge(database string, m *raftlogv1.Merge) ([]fsm.MergeChange, *raftlogv1.MergeResult)
+	PreviewMerge(database string, m *raftlogv1.Merge, here, all fsm.Growth) fsm.MergePreview
 	Databases() []string
 
 	Identity(database, name string) (identity.Counter, bool)

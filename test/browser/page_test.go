@@ -109,9 +109,11 @@ func (p *pageTest) fillState(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := idnodev1.NewAdminServiceClient(p.node.Conn).MergeCounters(ctx, &idnodev1.MergeCountersRequest{
+	old := &idnodev1.DatabaseMerge{
 		Identities: []*idnodev1.IdentityValue{{Name: oldName, Value: 3}}, Hilos: []*idnodev1.HiLoValue{{Tag: oldName, Max: 32}},
-	})
+	}
+	_, err := idnodev1.NewAdminServiceClient(p.node.Conn).MergeCounters(ctx,
+		&idnodev1.MergeCountersRequest{Databases: []*idnodev1.DatabaseMerge{old}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,10 +123,11 @@ func (p *pageTest) sorts() {
 // sortsLongLists: a list of many pages of the API is sorted as a whole, up to a bound.
 func (p *pageTest) sortsLongLists() {
 	for page := range 11 {
-		req := &idnodev1.MergeCountersRequest{Database: "long"}
+		long := &idnodev1.DatabaseMerge{Database: "long"}
 		for i := range 1000 {
-			req.Claims = append(req.Claims, fmt.Sprintf("c%05d", page*1000+i))
+			long.Claims = append(long.Claims, fmt.Sprintf("c%05d", page*1000+i))
 		}
+		req := &idnodev1.MergeCountersRequest{Databases: []*idnodev1.DatabaseMerge{long}}
 		if _, err := idnodev1.NewAdminServiceClient(p.node.Conn).MergeCounters(p.ctx, req); err != nil {
 			p.t.Fatal(err)
 		}

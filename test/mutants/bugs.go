@@ -197,6 +197,7 @@ var bugs = []bug{
 
 	// What is too large to send. No call of the simulation is answered with so much.
 	{name: "results-unbounded", others: test("fsm/op", "TestResultBound")},
+	{name: "merge-judged-by-calls", others: test("transfer", "TestJudgedBeforeAnythingChanges")},
 	{name: "merge-above-a-group", others: test("server/service", "TestTheLargestCallsFit")},
 	{name: "too-large-sent-again", others: test("cluster/commit", "TestAnAnswerThatIsTooLarge")},
 

@@ -238,9 +238,9 @@ func (c *client) merge(ctx context.Context) {
 		op.Database, op.Name, op.Value = newest.database, newest.name, newest.low+c.random.Int64N(newest.high-newest.low+2)
 	}
 	c.once(ctx, pick(c.random, c.world.machines()...), op, func(ctx context.Context, s *server, op *history.Op) error {
-		_, err := idnodev1.NewAdminServiceClient(c.conn(s)).MergeCounters(ctx, &idnodev1.MergeCountersRequest{
-			Database: op.Database, Hilos: []*idnodev1.HiLoValue{{Tag: op.Name, Max: op.Value}},
-		})
+		merge := &idnodev1.DatabaseMerge{Database: op.Database, Hilos: []*idnodev1.HiLoValue{{Tag: op.Name, Max: op.Value}}}
+		_, err := idnodev1.NewAdminServiceClient(c.conn(s)).MergeCounters(ctx,
+			&idnodev1.MergeCountersRequest{Databases: []*idnodev1.DatabaseMerge{merge}})
 		return err
 	})
 }
