@@ -76,6 +76,11 @@ func (t *nameTable[V]) restore(db uint32, name string, most int, value V) error 
 	if err := t.databases.restoreName(db, t.what, name, most); err != nil {
 		return err
 	}
+	if t.Append(table.Entry[V]{Database: db, Name: name, Value: value}) {
+		t.databases.count(t.limit, db, name, 1)
+		t.hash.Add(t.record(db, name, value))
+		return nil
+	}
 	p := t.find(db, name)
 	if p.exists {
 		return corrupt("%s %q twice", t.what, name)

@@ -77,6 +77,24 @@ func (t *Table[V]) split() {
 	}
 }
 
+// grow makes the buckets of a table without deleted entries a quarter more. It passes over the entries in the
+// order in which they lie, which is much quicker than as many splits.
+func (t *Table[V]) grow() {
+	for until := bucketsPerEntry * (t.order.Len() + t.order.Len()/4); t.buckets.count < until; {
+		t.buckets.add()
+	}
+	for _, slab := range t.buckets.slabs {
+		for i := range slab {
+			slab[i] = none
+		}
+	}
+	for ref := range t.used {
+		p, at := t.own(ref)
+		bucket := t.bucket(p, at)
+		p.slots[at].older, *bucket = *bucket, ref
+	}
+}
+
 // unlink takes an entry out of its bucket's chain.
 func (t *Table[V]) unlink(link *Ref, ref, older Ref) {
 	for *link != ref {

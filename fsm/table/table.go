@@ -124,17 +124,45 @@ func (t *Table[V]) Set(ref Ref, value V) {
 // Insert adds an entry whose name is not in the table, and has at most 65,535
 // bytes; it keeps a copy of the name. It returns where the entry lies.
 func (t *Table[V]) Insert(e Entry[V]) Ref {
-	ref := t.newRef()
-	bucket := t.buckets.of(t.hash(e.Database, e.Name))
-	p, at := t.own(ref)
-	p.put(at, e, *bucket)
-	*bucket = ref
+	ref := t.place(e)
 	t.order.SetHint(ref, &t.hint)
 	if bucketsPerEntry*t.order.Len() > t.buckets.count {
 		for range bucketsPerEntry {
 			t.split()
 		}
 	}
+	return ref
+}
+
+// Append is Insert of an entry that comes behind all others, as those of a snapshot do; false if it does not,
+// or if an entry was deleted. It is quicker, and takes long where the hash table is full: then that grows as a whole.
+func (t *Table[V]) Append(e Entry[V]) bool {
+	if last, ok := t.order.Max(); len(t.free) > 0 || ok && !t.behind(e.Database, e.Name, last) {
+		return false
+	}
+	t.order.Load(t.place(e))
+	if bucketsPerEntry*t.order.Len() > t.buckets.count {
+		t.grow()
+	}
+	return true
+}
+
+// behind reports whether a name comes behind an entry.
+func (t *Table[V]) behind(database uint32, name string, ref Ref) bool {
+	p, at := t.slab(ref)
+	if s := &p.slots[at]; s.database != database {
+		return s.database < database
+	}
+	return string(p.name(at)) < name
+}
+
+// place stores an entry, which is not in the order yet.
+func (t *Table[V]) place(e Entry[V]) Ref {
+	ref := t.newRef()
+	bucket := t.buckets.of(t.hash(e.Database, e.Name))
+	p, at := t.own(ref)
+	p.put(at, e, *bucket)
+	*bucket = ref
 	return ref
 }
 

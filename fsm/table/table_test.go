@@ -70,11 +70,22 @@ func (m *machine) Put(t *rapid.T) {
 		k, v := drawKey(t), rapid.Int().Draw(t, "value")
 		if ref, ok := m.table.Find(k.database, k.name); ok {
 			m.table.Set(ref, v)
-		} else {
+		} else if !m.appends(k, v) {
 			m.table.Insert(Entry[int]{k.database, k.name, v})
 		}
 		m.want[k] = v
 	}
+}
+
+// appends has an entry appended, and checks that this is possible behind all others alone.
+func (m *machine) appends(k key, v int) bool {
+	done := m.table.Append(Entry[int]{k.database, k.name, v})
+	for other := range m.want {
+		if done && compareKeys(other, k) > 0 {
+			panic("an entry was appended before another one")
+		}
+	}
+	return done
 }
 
 // Delete deletes a name that is there.
