@@ -286,15 +286,18 @@ func TestASuspendedSeries(t *testing.T) {
 		t.Errorf("%+v, %v", ulm, err)
 	}
 	hash := s.Hash()
-	if err := s.Resume(5, books, false); err != nil {
+	if err := s.Resume(5, nil, false); err != nil {
 		t.Errorf("resumed again: %v", err)
 	}
-	// Who believes that there are more is not told that all is well.
-	for _, beyond := range [][]*raftlogv1.SeriesInBooks{
-		{{Scope: []string{"2026", "BERLIN"}, Last: 6}}, {{Scope: []string{"2028", "ULM"}, Last: 1}},
+	// Who believes that it needs numbers is not told that all is well.
+	for _, said := range [][]*raftlogv1.SeriesInBooks{
+		books,
+		{{Scope: []string{"2026", "BERLIN"}, Last: 6}},
+		{{Scope: []string{"2028", "ULM"}, Last: 1}},
+		{{Scope: []string{"2026", "BERLIN"}, Last: 2}},
 	} {
-		if err := s.Resume(6, beyond, false); wrongField(err) != "books" {
-			t.Errorf("an active series was resumed with %v: %v", beyond, err)
+		if err := s.Resume(6, said, false); wrongField(err) != "books" {
+			t.Errorf("an active series was resumed with %v: %v", said, err)
 		}
 	}
 	if s.Hash() != hash {

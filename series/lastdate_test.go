@@ -113,18 +113,19 @@ func TestADateIsAtMostSoFarAhead(t *testing.T) {
 func TestACallersEnd(t *testing.T) {
 	for _, tt := range []struct {
 		defined, least, most time.Duration
+		says                 string
 	}{
-		{0, time.Minute, series.MaxExpiresIn},
-		{time.Hour, time.Minute, time.Hour},
-		{time.Second, time.Second, time.Second},
+		{0, time.Minute, series.MaxExpiresIn, "is not from "},
+		{time.Hour, time.Minute, time.Hour, "is not from 1m0s to 1h0m0s"},
+		{time.Second, time.Second, time.Second, "is not 1s, the definition's"},
 	} {
 		s := newSeries(t, series.Definition{Format: "{number}", ExpiresIn: tt.defined, OnExpiry: series.ExpiryVoids})
 		for _, in := range []time.Duration{1, tt.least - 1, tt.most + 1} {
 			q := of(today, "a")
 			q.ExpiresIn = in
 			_, err := s.TakeFor(1, q)
-			if wrongField(err) != "expires_in" {
-				t.Errorf("%v where the definition has %v: %v", in, tt.defined, err)
+			if wrongField(err) != "expires_in" || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("%v where the definition has %v: %v, want %q", in, tt.defined, err, tt.says)
 			}
 		}
 		for i, in := range []time.Duration{tt.least, tt.most, 0} {

@@ -208,6 +208,9 @@ func (m *model) refuseEnd(in time.Duration) string {
 	if in == 0 || in >= least && in <= most {
 		return ""
 	}
+	if least == most {
+		return fmt.Sprintf("expires_in is not %v, the definition's", most)
+	}
 	return fmt.Sprintf("expires_in is not from %v to %v", least, most)
 }
 
@@ -363,6 +366,9 @@ func (m *model) suspend() {
 
 // resume goes on behind the last numbers of years and branches.
 func (m *model) resume(now int64, books []*raftlogv1.SeriesInBooks, more bool) string {
+	if !m.suspended && len(books) > 0 {
+		return "books are of a series that is not suspended: it gives numbers already"
+	}
 	for _, b := range books {
 		if why := m.refuseBooks(b); why != "" {
 			return "books " + why
@@ -401,10 +407,6 @@ func (m *model) refuseBooks(b *raftlogv1.SeriesInBooks) string {
 	switch {
 	case b.Last > 99:
 		return "have a number that is none of the format"
-	case !m.suspended && beyond:
-		return "are beyond the numbers of a series that is not suspended"
-	case !m.suspended && b.Closed && !c.closed:
-		return "close a scope of a series that is not suspended"
 	case b.LastDate != nil && format.Date(b.GetLastDate()).String()[:4] != b.Scope[0]:
 		return "have a last date that is not in the scope"
 	case beyond && ordered && b.LastDate == nil:

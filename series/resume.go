@@ -46,14 +46,14 @@ func (s *Series) forget(c *scope, o *raftlogv1.SeriesOrigin) {
 // Resume lets a suspended series go on; with more it stays suspended, because another call
 // follows. Numbers of the books that the series does not know become Unknown, with the last
 // date; a scope that it does not know begins with them. A series that is not suspended does
-// not change, and knows the numbers, or they may belong to other documents already. The
+// not change, and takes no books: numbers beyond its own may belong to other documents already. The
 // errors are *Error, also for more than MaxUnknown numbers of a scope, and *format.Error.
 func (s *Series) Resume(now int64, books []*raftlogv1.SeriesInBooks, more bool) error {
-	if err := s.checkBooks(books); err != nil {
-		return err
+	if !s.suspended && len(books) > 0 {
+		return invalid("books", "are of a series that is not suspended: it gives numbers already")
 	}
-	if !s.suspended {
-		return nil
+	if err := s.checkBooks(books); err != nil || !s.suspended {
+		return err
 	}
 	s.advance(now)
 	for _, b := range books {
@@ -119,10 +119,6 @@ func (v *View) wrongBooks(c *scope, b *raftlogv1.SeriesInBooks) string {
 	switch {
 	case b.GetLast() < 1 || b.GetLast() > v.most():
 		return "have a number that is none of the format"
-	case !v.suspended && beyond:
-		return "are beyond the numbers of a series that is not suspended"
-	case !v.suspended && b.GetClosed() && !c.closed:
-		return "close a scope of a series that is not suspended"
 	case b.GetLast()-c.last > MaxUnknown:
 		return "are more than 100,000 beyond a number that is known"
 	case b.LastDate != nil && !v.dated(c, format.Date(b.GetLastDate())):

@@ -217,10 +217,14 @@ func (t *taking) expires() int64 {
 // voids them, and one that is late is not what the definition promised.
 func (t *taking) refuseEnd() error {
 	in, most := time.Duration(t.request.GetExpiresInNanos()), cmp.Or(t.definition.ExpiresIn, MaxExpiresIn)
-	if least := min(MinExpiresIn, most); in != 0 && (in < least || in > most) {
+	switch least := min(MinExpiresIn, most); {
+	case in == 0 || in >= least && in <= most:
+		return nil
+	case least == most:
+		return invalid("expires_in", fmt.Sprintf("is not %v, the definition's", most))
+	default:
 		return invalid("expires_in", fmt.Sprintf("is not from %v to %v", least, most))
 	}
-	return nil
 }
 
 // refuse finds why numbers cannot be given.

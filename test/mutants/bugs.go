@@ -61,6 +61,7 @@ var bugs = []bug{
 	{name: "unknown-forgotten-by-snapshot", others: test("series", "TestAgainstTheModel")},
 	{name: "final-series-redefined", others: test("series", "TestADefinitionThatIsInTheBooks")},
 	{name: "old-definition-counts", others: test("server/service", "TestATakeOnANodeBehindADefinition")},
+	{name: "active-series-takes-books", others: test("series", "TestASuspendedSeries")},
 	// No run of the simulation is longer than a day.
 	{name: "date-judged-again", others: test("series", "TestARetryHasTheSameNumber")},
 
