@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/backup"
@@ -27,7 +28,6 @@ type Backup struct {
 	Series []SeriesName
 
 	etags map[string][]*raftlogv1.EtagCeiling // by the node's id, as Info has it
-	pools []*raftlogv1.PoolRecord
 
 	// RangesOf is the HiLo counter that its clients move furthest if each that holds one of
 	// its ranges takes one more, and NextRanges by how much.
@@ -114,12 +114,10 @@ func (b *Backup) count(m *raftlogv1.SnapshotRecord) error {
 		b.countRanges(r.Hilo)
 		return b.countName(m)
 	case *raftlogv1.SnapshotRecord_Pool:
-		database := r.Pool.GetDatabase()
-		if int(database) >= len(b.Info.Databases) {
-			return b.noDatabase("a pool", database)
-		}
-		b.pools = append(b.pools, r.Pool) // Its leases are of no use: the cluster gave others since.
-	case *raftlogv1.SnapshotRecord_Roles, *raftlogv1.SnapshotRecord_WorkerLease:
+		return b.addPool(r.Pool)
+	case *raftlogv1.SnapshotRecord_WorkerLease:
+		return b.countLease(r.WorkerLease)
+	case *raftlogv1.SnapshotRecord_Roles:
 	case *raftlogv1.SnapshotRecord_Series, *raftlogv1.SnapshotRecord_SeriesNumbers:
 		return b.countSeries(m)
 	case *raftlogv1.SnapshotRecord_SeriesLost:
@@ -129,6 +127,36 @@ func (b *Backup) count(m *raftlogv1.SnapshotRecord) error {
 		b.countKey(r.SeriesLost.GetKey())
 	default:
 		return b.countName(m)
+	}
+	return nil
+}
+
+func (b *Backup) addPool(p *raftlogv1.PoolRecord) error {
+	database, l := p.GetDatabase(), p.GetLayout()
+	if int(database) >= len(b.Info.Databases) {
+		return b.noDatabase("a pool", database)
+	}
+	unit := time.Duration(l.GetUnitMilli()) * time.Millisecond
+	b.Info.Pools = append(b.Info.Pools, &idnodev1.BackupPool{
+		Database: b.Info.Databases[database].GetDatabase(), Name: p.GetName(), Window: durationpb.New(time.Duration(p.GetWindow()) * unit),
+		Layout: &idnodev1.PoolLayout{
+			Epoch: timestamppb.New(time.UnixMilli(l.GetEpochUnixMilli())), Unit: durationpb.New(unit),
+			TimeBits: l.GetTimeBits(), WorkerBits: l.GetWorkerBits(), SequenceBits: l.GetSequenceBits(),
+		},
+	})
+	return nil
+}
+
+// countLease counts a lease of the pool that came last, if it had not ended. A restore has no use for leases: the
+// cluster gave others since.
+func (b *Backup) countLease(l *raftlogv1.WorkerLease) error {
+	if len(b.Info.Pools) == 0 {
+		return fmt.Errorf("%s: %w: a lease before its pool", b.Path, backup.ErrCorrupt)
+	}
+	p := b.Info.Pools[len(b.Info.Pools)-1]
+	taken := b.Info.GetTime().AsTime().Sub(p.GetLayout().GetEpoch().AsTime())
+	if unit := p.GetLayout().GetUnit().AsDuration(); !l.GetFree() && unit > 0 && l.GetUntil() > int64(taken/unit) {
+		p.InUse++
 	}
 	return nil
 }

@@ -9,10 +9,9 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/client/snowflake"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/transfer/counterfile"
 )
@@ -202,16 +201,9 @@ func (r *Restore) mergeSettings(ctx context.Context) error {
 // definePools begins the pools of the backup. All leases end, since the newest are not known, also of a
 // pool that the cluster has with another layout or window.
 func (r *Restore) definePools(ctx context.Context, done *Restored) error {
-	for _, p := range r.Backup.pools {
-		l := p.GetLayout()
-		unit := time.Duration(l.GetUnitMilli()) * time.Millisecond
+	for _, p := range r.Backup.Info.GetPools() {
 		req := &idnodev1.DefinePoolRequest{
-			Database: r.Backup.Info.Databases[p.GetDatabase()].GetDatabase(), Name: p.GetName(), ForgetLeases: true,
-			Window: durationpb.New(time.Duration(p.GetWindow()) * unit),
-			Layout: &idnodev1.PoolLayout{
-				Epoch: timestamppb.New(time.UnixMilli(l.GetEpochUnixMilli())), Unit: durationpb.New(unit),
-				TimeBits: l.GetTimeBits(), WorkerBits: l.GetWorkerBits(), SequenceBits: l.GetSequenceBits(),
-			},
+			Database: p.GetDatabase(), Name: p.GetName(), Layout: p.GetLayout(), Window: p.GetWindow(), ForgetLeases: true,
 		}
 		res, err := idnodev1.NewWorkersServiceClient(r.Conn).DefinePool(ctx, req)
 		if err != nil && !refusal(err) {
@@ -233,15 +225,24 @@ func otherPool(backup *idnodev1.DefinePoolRequest, here *idnodev1.DefinePoolResp
 	switch was, is := backup.GetWindow().AsDuration(), here.GetWindow().AsDuration(); {
 	case !proto.Equal(backup.GetLayout(), here.GetLayout()):
 		return fmt.Errorf("its leases ended, and it has another layout here (%s) than in the backup (%s): ids of the two may be equal",
-			layoutText(here.GetLayout()), layoutText(backup.GetLayout()))
+			LayoutText(here.GetLayout()), LayoutText(backup.GetLayout()))
 	case was != is:
 		return fmt.Errorf("its leases ended, and it has another window here (%s) than in the backup (%s), which stays", is, was)
 	}
 	return nil
 }
 
-// layoutText says how a layout divides ids.
-func layoutText(l *idnodev1.PoolLayout) string {
+// LayoutText is the name of a ready-made layout, or says how a layout divides ids.
+func LayoutText(l *idnodev1.PoolLayout) string {
+	is := snowflake.Layout{
+		Epoch: l.GetEpoch().AsTime().UnixMilli(), Unit: l.GetUnit().AsDuration().Milliseconds(),
+		TimeBits: int(l.GetTimeBits()), WorkerBits: int(l.GetWorkerBits()), SequenceBits: int(l.GetSequenceBits()),
+	}
+	for name, known := range snowflake.Layouts {
+		if is == known {
+			return name
+		}
+	}
 	return fmt.Sprintf("%d bits of %s since %s, %d of the worker, %d of the sequence", l.GetTimeBits(), l.GetUnit().AsDuration(),
 		l.GetEpoch().AsTime().Format(time.RFC3339), l.GetWorkerBits(), l.GetSequenceBits())
 }

@@ -9,6 +9,7 @@ package idnodev1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -204,7 +205,9 @@ type BackupInfo struct {
 	// The members, former ones too.
 	Members []*Member `protobuf:"bytes,14,rep,name=members,proto3" json:"members,omitempty"`
 	// The databases, in order of first use.
-	Databases     []*DatabaseCounts `protobuf:"bytes,15,rep,name=databases,proto3" json:"databases,omitempty"`
+	Databases []*DatabaseCounts `protobuf:"bytes,15,rep,name=databases,proto3" json:"databases,omitempty"`
+	// The pools of Snowflake ids.
+	Pools         []*BackupPool `protobuf:"bytes,16,rep,name=pools,proto3" json:"pools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -344,6 +347,95 @@ func (x *BackupInfo) GetDatabases() []*DatabaseCounts {
 	return nil
 }
 
+func (x *BackupInfo) GetPools() []*BackupPool {
+	if x != nil {
+		return x.Pools
+	}
+	return nil
+}
+
+// BackupPool is a pool of Snowflake ids in a backup.
+type BackupPool struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The database.
+	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// The folded name.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// How ids are divided.
+	Layout *PoolLayout `protobuf:"bytes,3,opt,name=layout,proto3" json:"layout,omitempty"`
+	// The longest window of a worker.
+	Window *durationpb.Duration `protobuf:"bytes,4,opt,name=window,proto3" json:"window,omitempty"`
+	// How many workers had a lease that had not ended when the backup was taken.
+	InUse         int32 `protobuf:"varint,5,opt,name=in_use,json=inUse,proto3" json:"in_use,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupPool) Reset() {
+	*x = BackupPool{}
+	mi := &file_idnode_v1_admin_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupPool) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupPool) ProtoMessage() {}
+
+func (x *BackupPool) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_admin_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupPool.ProtoReflect.Descriptor instead.
+func (*BackupPool) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *BackupPool) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *BackupPool) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *BackupPool) GetLayout() *PoolLayout {
+	if x != nil {
+		return x.Layout
+	}
+	return nil
+}
+
+func (x *BackupPool) GetWindow() *durationpb.Duration {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
+func (x *BackupPool) GetInUse() int32 {
+	if x != nil {
+		return x.InUse
+	}
+	return 0
+}
+
 // DatabaseCounts is how much a database holds.
 type DatabaseCounts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -367,7 +459,7 @@ type DatabaseCounts struct {
 
 func (x *DatabaseCounts) Reset() {
 	*x = DatabaseCounts{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[3]
+	mi := &file_idnode_v1_admin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -379,7 +471,7 @@ func (x *DatabaseCounts) String() string {
 func (*DatabaseCounts) ProtoMessage() {}
 
 func (x *DatabaseCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[3]
+	mi := &file_idnode_v1_admin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -392,7 +484,7 @@ func (x *DatabaseCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DatabaseCounts.ProtoReflect.Descriptor instead.
 func (*DatabaseCounts) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{3}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *DatabaseCounts) GetDatabase() string {
@@ -461,7 +553,7 @@ type MergeCountersRequest struct {
 
 func (x *MergeCountersRequest) Reset() {
 	*x = MergeCountersRequest{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[4]
+	mi := &file_idnode_v1_admin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -473,7 +565,7 @@ func (x *MergeCountersRequest) String() string {
 func (*MergeCountersRequest) ProtoMessage() {}
 
 func (x *MergeCountersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[4]
+	mi := &file_idnode_v1_admin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -486,7 +578,7 @@ func (x *MergeCountersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeCountersRequest.ProtoReflect.Descriptor instead.
 func (*MergeCountersRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{4}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *MergeCountersRequest) GetDatabases() []*DatabaseMerge {
@@ -529,7 +621,7 @@ type DatabaseMerge struct {
 
 func (x *DatabaseMerge) Reset() {
 	*x = DatabaseMerge{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[5]
+	mi := &file_idnode_v1_admin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -541,7 +633,7 @@ func (x *DatabaseMerge) String() string {
 func (*DatabaseMerge) ProtoMessage() {}
 
 func (x *DatabaseMerge) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[5]
+	mi := &file_idnode_v1_admin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -554,7 +646,7 @@ func (x *DatabaseMerge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DatabaseMerge.ProtoReflect.Descriptor instead.
 func (*DatabaseMerge) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DatabaseMerge) GetDatabase() string {
@@ -611,7 +703,7 @@ type MergeGrowth struct {
 
 func (x *MergeGrowth) Reset() {
 	*x = MergeGrowth{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[6]
+	mi := &file_idnode_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -623,7 +715,7 @@ func (x *MergeGrowth) String() string {
 func (*MergeGrowth) ProtoMessage() {}
 
 func (x *MergeGrowth) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[6]
+	mi := &file_idnode_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -636,7 +728,7 @@ func (x *MergeGrowth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeGrowth.ProtoReflect.Descriptor instead.
 func (*MergeGrowth) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *MergeGrowth) GetDatabases() int64 {
@@ -689,7 +781,7 @@ type IdentityValue struct {
 
 func (x *IdentityValue) Reset() {
 	*x = IdentityValue{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[7]
+	mi := &file_idnode_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -701,7 +793,7 @@ func (x *IdentityValue) String() string {
 func (*IdentityValue) ProtoMessage() {}
 
 func (x *IdentityValue) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[7]
+	mi := &file_idnode_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -714,7 +806,7 @@ func (x *IdentityValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdentityValue.ProtoReflect.Descriptor instead.
 func (*IdentityValue) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *IdentityValue) GetName() string {
@@ -753,7 +845,7 @@ type HiLoValue struct {
 
 func (x *HiLoValue) Reset() {
 	*x = HiLoValue{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[8]
+	mi := &file_idnode_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -765,7 +857,7 @@ func (x *HiLoValue) String() string {
 func (*HiLoValue) ProtoMessage() {}
 
 func (x *HiLoValue) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[8]
+	mi := &file_idnode_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -778,7 +870,7 @@ func (x *HiLoValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiLoValue.ProtoReflect.Descriptor instead.
 func (*HiLoValue) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *HiLoValue) GetTag() string {
@@ -827,7 +919,7 @@ type MergeCountersResponse struct {
 
 func (x *MergeCountersResponse) Reset() {
 	*x = MergeCountersResponse{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[9]
+	mi := &file_idnode_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -839,7 +931,7 @@ func (x *MergeCountersResponse) String() string {
 func (*MergeCountersResponse) ProtoMessage() {}
 
 func (x *MergeCountersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[9]
+	mi := &file_idnode_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -852,7 +944,7 @@ func (x *MergeCountersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeCountersResponse.ProtoReflect.Descriptor instead.
 func (*MergeCountersResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *MergeCountersResponse) GetCreated() int64 {
@@ -924,7 +1016,7 @@ type MergeConflict struct {
 
 func (x *MergeConflict) Reset() {
 	*x = MergeConflict{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[10]
+	mi := &file_idnode_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -936,7 +1028,7 @@ func (x *MergeConflict) String() string {
 func (*MergeConflict) ProtoMessage() {}
 
 func (x *MergeConflict) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[10]
+	mi := &file_idnode_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -949,7 +1041,7 @@ func (x *MergeConflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeConflict.ProtoReflect.Descriptor instead.
 func (*MergeConflict) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *MergeConflict) GetDatabase() string {
@@ -987,7 +1079,7 @@ type CounterChange struct {
 
 func (x *CounterChange) Reset() {
 	*x = CounterChange{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[11]
+	mi := &file_idnode_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -999,7 +1091,7 @@ func (x *CounterChange) String() string {
 func (*CounterChange) ProtoMessage() {}
 
 func (x *CounterChange) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[11]
+	mi := &file_idnode_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1012,7 +1104,7 @@ func (x *CounterChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterChange.ProtoReflect.Descriptor instead.
 func (*CounterChange) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CounterChange) GetKind() CounterKind {
@@ -1082,7 +1174,7 @@ type MergeClusterRequest struct {
 
 func (x *MergeClusterRequest) Reset() {
 	*x = MergeClusterRequest{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[12]
+	mi := &file_idnode_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1094,7 +1186,7 @@ func (x *MergeClusterRequest) String() string {
 func (*MergeClusterRequest) ProtoMessage() {}
 
 func (x *MergeClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[12]
+	mi := &file_idnode_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1107,7 +1199,7 @@ func (x *MergeClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeClusterRequest.ProtoReflect.Descriptor instead.
 func (*MergeClusterRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *MergeClusterRequest) GetFloor() int64 {
@@ -1167,7 +1259,7 @@ type GivenTag struct {
 
 func (x *GivenTag) Reset() {
 	*x = GivenTag{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[13]
+	mi := &file_idnode_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1179,7 +1271,7 @@ func (x *GivenTag) String() string {
 func (*GivenTag) ProtoMessage() {}
 
 func (x *GivenTag) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[13]
+	mi := &file_idnode_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1192,7 +1284,7 @@ func (x *GivenTag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GivenTag.ProtoReflect.Descriptor instead.
 func (*GivenTag) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GivenTag) GetTag() string {
@@ -1229,7 +1321,7 @@ type EtagCeiling struct {
 
 func (x *EtagCeiling) Reset() {
 	*x = EtagCeiling{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[14]
+	mi := &file_idnode_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1241,7 +1333,7 @@ func (x *EtagCeiling) String() string {
 func (*EtagCeiling) ProtoMessage() {}
 
 func (x *EtagCeiling) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[14]
+	mi := &file_idnode_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1254,7 +1346,7 @@ func (x *EtagCeiling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagCeiling.ProtoReflect.Descriptor instead.
 func (*EtagCeiling) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *EtagCeiling) GetDatabase() string {
@@ -1290,7 +1382,7 @@ type MergeClusterResponse struct {
 
 func (x *MergeClusterResponse) Reset() {
 	*x = MergeClusterResponse{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[15]
+	mi := &file_idnode_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1302,7 +1394,7 @@ func (x *MergeClusterResponse) String() string {
 func (*MergeClusterResponse) ProtoMessage() {}
 
 func (x *MergeClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[15]
+	mi := &file_idnode_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1315,7 +1407,7 @@ func (x *MergeClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeClusterResponse.ProtoReflect.Descriptor instead.
 func (*MergeClusterResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *MergeClusterResponse) GetFloor() int64 {
@@ -1367,7 +1459,7 @@ type ImportSeriesRequest struct {
 
 func (x *ImportSeriesRequest) Reset() {
 	*x = ImportSeriesRequest{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[16]
+	mi := &file_idnode_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1379,7 +1471,7 @@ func (x *ImportSeriesRequest) String() string {
 func (*ImportSeriesRequest) ProtoMessage() {}
 
 func (x *ImportSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[16]
+	mi := &file_idnode_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1392,7 +1484,7 @@ func (x *ImportSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSeriesRequest.ProtoReflect.Descriptor instead.
 func (*ImportSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ImportSeriesRequest) GetDatabase() string {
@@ -1420,7 +1512,7 @@ type ImportSeriesResponse struct {
 
 func (x *ImportSeriesResponse) Reset() {
 	*x = ImportSeriesResponse{}
-	mi := &file_idnode_v1_admin_proto_msgTypes[17]
+	mi := &file_idnode_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1524,7 @@ func (x *ImportSeriesResponse) String() string {
 func (*ImportSeriesResponse) ProtoMessage() {}
 
 func (x *ImportSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_admin_proto_msgTypes[17]
+	mi := &file_idnode_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1537,7 @@ func (x *ImportSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSeriesResponse.ProtoReflect.Descriptor instead.
 func (*ImportSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ImportSeriesResponse) GetLogIndex() uint64 {
@@ -1459,11 +1551,11 @@ var File_idnode_v1_admin_proto protoreflect.FileDescriptor
 
 const file_idnode_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x15idnode/v1/admin.proto\x12\tidnode.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17idnode/v1/cluster.proto\x1a\x1bidnode/v1/consistency.proto\"I\n" +
+	"\x15idnode/v1/admin.proto\x12\tidnode.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17idnode/v1/cluster.proto\x1a\x1bidnode/v1/consistency.proto\x1a\x17idnode/v1/workers.proto\"I\n" +
 	"\rBackupRequest\x128\n" +
 	"\vconsistency\x18\x01 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\"$\n" +
 	"\x0eBackupResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\"\x89\x04\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"\xb6\x04\n" +
 	"\n" +
 	"BackupInfo\x12\x1d\n" +
 	"\n" +
@@ -1484,7 +1576,15 @@ const file_idnode_v1_admin_proto_rawDesc = "" +
 	"\x05epoch\x18\f \x01(\x04R\x05epoch\x12.\n" +
 	"\bsettings\x18\r \x03(\v2\x12.idnode.v1.SettingR\bsettings\x12+\n" +
 	"\amembers\x18\x0e \x03(\v2\x11.idnode.v1.MemberR\amembers\x127\n" +
-	"\tdatabases\x18\x0f \x03(\v2\x19.idnode.v1.DatabaseCountsR\tdatabases\"\xe8\x01\n" +
+	"\tdatabases\x18\x0f \x03(\v2\x19.idnode.v1.DatabaseCountsR\tdatabases\x12+\n" +
+	"\x05pools\x18\x10 \x03(\v2\x15.idnode.v1.BackupPoolR\x05pools\"\xb5\x01\n" +
+	"\n" +
+	"BackupPool\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12-\n" +
+	"\x06layout\x18\x03 \x01(\v2\x15.idnode.v1.PoolLayoutR\x06layout\x121\n" +
+	"\x06window\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06window\x12\x15\n" +
+	"\x06in_use\x18\x05 \x01(\x05R\x05inUse\"\xe8\x01\n" +
 	"\x0eDatabaseCounts\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x1e\n" +
 	"\n" +
@@ -1595,64 +1695,70 @@ func file_idnode_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_idnode_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_idnode_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_idnode_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_idnode_v1_admin_proto_goTypes = []any{
 	(CounterKind)(0),              // 0: idnode.v1.CounterKind
 	(*BackupRequest)(nil),         // 1: idnode.v1.BackupRequest
 	(*BackupResponse)(nil),        // 2: idnode.v1.BackupResponse
 	(*BackupInfo)(nil),            // 3: idnode.v1.BackupInfo
-	(*DatabaseCounts)(nil),        // 4: idnode.v1.DatabaseCounts
-	(*MergeCountersRequest)(nil),  // 5: idnode.v1.MergeCountersRequest
-	(*DatabaseMerge)(nil),         // 6: idnode.v1.DatabaseMerge
-	(*MergeGrowth)(nil),           // 7: idnode.v1.MergeGrowth
-	(*IdentityValue)(nil),         // 8: idnode.v1.IdentityValue
-	(*HiLoValue)(nil),             // 9: idnode.v1.HiLoValue
-	(*MergeCountersResponse)(nil), // 10: idnode.v1.MergeCountersResponse
-	(*MergeConflict)(nil),         // 11: idnode.v1.MergeConflict
-	(*CounterChange)(nil),         // 12: idnode.v1.CounterChange
-	(*MergeClusterRequest)(nil),   // 13: idnode.v1.MergeClusterRequest
-	(*GivenTag)(nil),              // 14: idnode.v1.GivenTag
-	(*EtagCeiling)(nil),           // 15: idnode.v1.EtagCeiling
-	(*MergeClusterResponse)(nil),  // 16: idnode.v1.MergeClusterResponse
-	(*ImportSeriesRequest)(nil),   // 17: idnode.v1.ImportSeriesRequest
-	(*ImportSeriesResponse)(nil),  // 18: idnode.v1.ImportSeriesResponse
-	(Consistency)(0),              // 19: idnode.v1.Consistency
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
-	(*StateCounts)(nil),           // 21: idnode.v1.StateCounts
-	(*Setting)(nil),               // 22: idnode.v1.Setting
-	(*Member)(nil),                // 23: idnode.v1.Member
+	(*BackupPool)(nil),            // 4: idnode.v1.BackupPool
+	(*DatabaseCounts)(nil),        // 5: idnode.v1.DatabaseCounts
+	(*MergeCountersRequest)(nil),  // 6: idnode.v1.MergeCountersRequest
+	(*DatabaseMerge)(nil),         // 7: idnode.v1.DatabaseMerge
+	(*MergeGrowth)(nil),           // 8: idnode.v1.MergeGrowth
+	(*IdentityValue)(nil),         // 9: idnode.v1.IdentityValue
+	(*HiLoValue)(nil),             // 10: idnode.v1.HiLoValue
+	(*MergeCountersResponse)(nil), // 11: idnode.v1.MergeCountersResponse
+	(*MergeConflict)(nil),         // 12: idnode.v1.MergeConflict
+	(*CounterChange)(nil),         // 13: idnode.v1.CounterChange
+	(*MergeClusterRequest)(nil),   // 14: idnode.v1.MergeClusterRequest
+	(*GivenTag)(nil),              // 15: idnode.v1.GivenTag
+	(*EtagCeiling)(nil),           // 16: idnode.v1.EtagCeiling
+	(*MergeClusterResponse)(nil),  // 17: idnode.v1.MergeClusterResponse
+	(*ImportSeriesRequest)(nil),   // 18: idnode.v1.ImportSeriesRequest
+	(*ImportSeriesResponse)(nil),  // 19: idnode.v1.ImportSeriesResponse
+	(Consistency)(0),              // 20: idnode.v1.Consistency
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*StateCounts)(nil),           // 22: idnode.v1.StateCounts
+	(*Setting)(nil),               // 23: idnode.v1.Setting
+	(*Member)(nil),                // 24: idnode.v1.Member
+	(*PoolLayout)(nil),            // 25: idnode.v1.PoolLayout
+	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
 }
 var file_idnode_v1_admin_proto_depIdxs = []int32{
-	19, // 0: idnode.v1.BackupRequest.consistency:type_name -> idnode.v1.Consistency
-	20, // 1: idnode.v1.BackupInfo.time:type_name -> google.protobuf.Timestamp
-	21, // 2: idnode.v1.BackupInfo.counts:type_name -> idnode.v1.StateCounts
-	22, // 3: idnode.v1.BackupInfo.settings:type_name -> idnode.v1.Setting
-	23, // 4: idnode.v1.BackupInfo.members:type_name -> idnode.v1.Member
-	4,  // 5: idnode.v1.BackupInfo.databases:type_name -> idnode.v1.DatabaseCounts
-	6,  // 6: idnode.v1.MergeCountersRequest.databases:type_name -> idnode.v1.DatabaseMerge
-	7,  // 7: idnode.v1.MergeCountersRequest.already:type_name -> idnode.v1.MergeGrowth
-	8,  // 8: idnode.v1.DatabaseMerge.identities:type_name -> idnode.v1.IdentityValue
-	9,  // 9: idnode.v1.DatabaseMerge.hilos:type_name -> idnode.v1.HiLoValue
-	7,  // 10: idnode.v1.DatabaseMerge.already:type_name -> idnode.v1.MergeGrowth
-	11, // 11: idnode.v1.MergeCountersResponse.conflicts:type_name -> idnode.v1.MergeConflict
-	12, // 12: idnode.v1.MergeCountersResponse.changes:type_name -> idnode.v1.CounterChange
-	7,  // 13: idnode.v1.MergeCountersResponse.growth:type_name -> idnode.v1.MergeGrowth
-	0,  // 14: idnode.v1.CounterChange.kind:type_name -> idnode.v1.CounterKind
-	14, // 15: idnode.v1.MergeClusterRequest.tags:type_name -> idnode.v1.GivenTag
-	15, // 16: idnode.v1.GivenTag.etags:type_name -> idnode.v1.EtagCeiling
-	1,  // 17: idnode.v1.AdminService.Backup:input_type -> idnode.v1.BackupRequest
-	5,  // 18: idnode.v1.AdminService.MergeCounters:input_type -> idnode.v1.MergeCountersRequest
-	13, // 19: idnode.v1.AdminService.MergeCluster:input_type -> idnode.v1.MergeClusterRequest
-	17, // 20: idnode.v1.AdminService.ImportSeries:input_type -> idnode.v1.ImportSeriesRequest
-	2,  // 21: idnode.v1.AdminService.Backup:output_type -> idnode.v1.BackupResponse
-	10, // 22: idnode.v1.AdminService.MergeCounters:output_type -> idnode.v1.MergeCountersResponse
-	16, // 23: idnode.v1.AdminService.MergeCluster:output_type -> idnode.v1.MergeClusterResponse
-	18, // 24: idnode.v1.AdminService.ImportSeries:output_type -> idnode.v1.ImportSeriesResponse
-	21, // [21:25] is the sub-list for method output_type
-	17, // [17:21] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	20, // 0: idnode.v1.BackupRequest.consistency:type_name -> idnode.v1.Consistency
+	21, // 1: idnode.v1.BackupInfo.time:type_name -> google.protobuf.Timestamp
+	22, // 2: idnode.v1.BackupInfo.counts:type_name -> idnode.v1.StateCounts
+	23, // 3: idnode.v1.BackupInfo.settings:type_name -> idnode.v1.Setting
+	24, // 4: idnode.v1.BackupInfo.members:type_name -> idnode.v1.Member
+	5,  // 5: idnode.v1.BackupInfo.databases:type_name -> idnode.v1.DatabaseCounts
+	4,  // 6: idnode.v1.BackupInfo.pools:type_name -> idnode.v1.BackupPool
+	25, // 7: idnode.v1.BackupPool.layout:type_name -> idnode.v1.PoolLayout
+	26, // 8: idnode.v1.BackupPool.window:type_name -> google.protobuf.Duration
+	7,  // 9: idnode.v1.MergeCountersRequest.databases:type_name -> idnode.v1.DatabaseMerge
+	8,  // 10: idnode.v1.MergeCountersRequest.already:type_name -> idnode.v1.MergeGrowth
+	9,  // 11: idnode.v1.DatabaseMerge.identities:type_name -> idnode.v1.IdentityValue
+	10, // 12: idnode.v1.DatabaseMerge.hilos:type_name -> idnode.v1.HiLoValue
+	8,  // 13: idnode.v1.DatabaseMerge.already:type_name -> idnode.v1.MergeGrowth
+	12, // 14: idnode.v1.MergeCountersResponse.conflicts:type_name -> idnode.v1.MergeConflict
+	13, // 15: idnode.v1.MergeCountersResponse.changes:type_name -> idnode.v1.CounterChange
+	8,  // 16: idnode.v1.MergeCountersResponse.growth:type_name -> idnode.v1.MergeGrowth
+	0,  // 17: idnode.v1.CounterChange.kind:type_name -> idnode.v1.CounterKind
+	15, // 18: idnode.v1.MergeClusterRequest.tags:type_name -> idnode.v1.GivenTag
+	16, // 19: idnode.v1.GivenTag.etags:type_name -> idnode.v1.EtagCeiling
+	1,  // 20: idnode.v1.AdminService.Backup:input_type -> idnode.v1.BackupRequest
+	6,  // 21: idnode.v1.AdminService.MergeCounters:input_type -> idnode.v1.MergeCountersRequest
+	14, // 22: idnode.v1.AdminService.MergeCluster:input_type -> idnode.v1.MergeClusterRequest
+	18, // 23: idnode.v1.AdminService.ImportSeries:input_type -> idnode.v1.ImportSeriesRequest
+	2,  // 24: idnode.v1.AdminService.Backup:output_type -> idnode.v1.BackupResponse
+	11, // 25: idnode.v1.AdminService.MergeCounters:output_type -> idnode.v1.MergeCountersResponse
+	17, // 26: idnode.v1.AdminService.MergeCluster:output_type -> idnode.v1.MergeClusterResponse
+	19, // 27: idnode.v1.AdminService.ImportSeries:output_type -> idnode.v1.ImportSeriesResponse
+	24, // [24:28] is the sub-list for method output_type
+	20, // [20:24] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_idnode_v1_admin_proto_init() }
@@ -1662,13 +1768,14 @@ func file_idnode_v1_admin_proto_init() {
 	}
 	file_idnode_v1_cluster_proto_init()
 	file_idnode_v1_consistency_proto_init()
+	file_idnode_v1_workers_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_idnode_v1_admin_proto_rawDesc), len(file_idnode_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

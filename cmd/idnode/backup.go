@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/bytesize"
 	"github.com/idnode/idnode/transfer"
@@ -157,6 +158,21 @@ func printBackup(w io.Writer, path string, b *idnodev1.BackupInfo) {
 	for _, d := range b.GetDatabases() {
 		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", d.GetDatabase(), d.GetIdentities(), d.GetDeletedIdentities(),
 			d.GetHilos(), d.GetClaims(), d.GetSeries(), d.GetSeriesNumbers())
+	}
+	_ = tw.Flush()
+	printBackupPools(w, b.GetPools())
+}
+
+func printBackupPools(w io.Writer, pools []*idnodev1.BackupPool) {
+	if len(pools) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(tw, "DATABASE\tPOOL\tIN-USE\tWORKERS\tWINDOW\tLAYOUT")
+	for _, p := range pools {
+		fmt.Fprintf(tw, "%s\t%s\t%d\t%d\t%s\t%s\n", p.GetDatabase(), docid.Escape(p.GetName()), p.GetInUse(),
+			1<<p.GetLayout().GetWorkerBits(), p.GetWindow().AsDuration(), transfer.LayoutText(p.GetLayout()))
 	}
 	_ = tw.Flush()
 }

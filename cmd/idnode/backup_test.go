@@ -55,3 +55,20 @@ func TestBackupDirectoryIsNeeded(t *testing.T) {
 		t.Errorf("the file is %q: %v", text, err)
 	}
 }
+
+// TestInspectListsPools, where there are some.
+func TestInspectListsPools(t *testing.T) {
+	file := seriesBackup(t, nil, nil, "carts")
+	got := command(t, "backup", "inspect", file)
+	const want = "DATABASE  POOL   IN-USE  WORKERS  WINDOW  LAYOUT\n" +
+		"default   carts  0       1024     1m0s    41 bits of 1ms since 1970-01-01T00:00:00Z, 10 of the worker, 12 of the sequence\n"
+	if got.code != exitOK || !strings.HasSuffix(got.stdout, want) {
+		t.Errorf("%+v, want %q", got, want)
+	}
+	if got := command(t, "backup", "inspect", file, "-o", "json"); !strings.Contains(got.stdout, `"pools":[{"database":"default","name":"carts"`) {
+		t.Errorf("%+v", got)
+	}
+	if got := command(t, "backup", "inspect", seriesBackup(t, nil, nil)); strings.Contains(got.stdout, "POOL") {
+		t.Errorf("without pools: %+v", got)
+	}
+}
