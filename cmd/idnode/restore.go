@@ -186,14 +186,15 @@ func (r *restore) question() string {
 func (r *restore) print(w io.Writer, done transfer.Restored) {
 	from := r.merge.Backup
 	shared := cmp.Or(strings.Join(done.Cluster.GetShared(), ", "), "none")
-	fields(w, [][2]string{
+	rows := [][2]string{
 		{"restored", fmt.Sprintf("%s of log index %d into cluster %s", from.Path, from.Info.GetLogIndex(), r.status.GetClusterId())},
 		{"tags", fmt.Sprintf("%d newly known as given; shared: %s", done.Cluster.GetGiven(), shared)},
 		{"floor", fmt.Sprintf("unknown names begin above %d", done.Cluster.GetFloor())},
-	})
-	if done.Pools > 0 {
-		fields(w, [][2]string{{"pools", fmt.Sprintf("the leases of %d ended: new ids wait for a window and 30s", done.Pools)}})
 	}
+	if done.Pools > 0 {
+		rows = append(rows, [2]string{"pools", fmt.Sprintf("the leases of %d ended: new ids wait for a window and 30s", done.Pools)})
+	}
+	fields(w, rows)
 }
 
 const shownSeries = 5

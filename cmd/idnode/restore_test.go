@@ -153,7 +153,7 @@ func TestRestoreListsWhatWasRefused(t *testing.T) {
 		"not merged: pool \"pool\": its leases ended, and it has another window here (1h0m0s) than in the backup (1m0s), which stays\n" +
 		"idnode: 2 were not merged, or not all of them; "
 	if got.code != exitFailed || !strings.HasPrefix(got.stderr, why) || !strings.Contains(got.stdout, "unchanged") ||
-		!strings.Contains(got.stdout, "pools  the leases of 1 ended") {
+		!strings.Contains(got.stdout, "pools     the leases of 1 ended") {
 		t.Errorf("%+v", got)
 	}
 }
