@@ -16,6 +16,8 @@ type SettingInfo struct {
 	Min, Max int64
 	// Description says what the setting does, and its unit.
 	Description string
+	// Lowered says what a lower value loses or refuses; commands ask before they set one.
+	Lowered string
 }
 
 // settingID is a setting's place in settingTable. Snapshots and backups have the settings in this order.
@@ -38,35 +40,43 @@ const (
 var settingTable = [settingCount]SettingInfo{
 	settingRequestWindow: {
 		Key: "request-window", Default: 1_000_000, Min: 1, Max: 20_000_000,
-		Description: "how many request ids are remembered; lowering it forgets the oldest",
+		Description: "how many request ids are remembered",
+		Lowered:     "the oldest request ids beyond it are forgotten, and a retry under one of them is refused with REQUEST_ID_EXPIRED",
 	},
 	settingMaxIdentities: {
 		Key: "max-identities", Default: 5_000_000, Min: 0, Max: 100_000_000,
 		Description: "how many identities there may be, in all databases, deleted but not forgotten ones included",
+		Lowered:     "new identities are refused while there are as many",
 	},
 	settingMaxHiLos: {
 		Key: "max-hilos", Default: 5_000_000, Min: 0, Max: 100_000_000,
 		Description: "how many HiLo counters there may be, in all databases",
+		Lowered:     "new HiLo counters are refused while there are as many",
 	},
 	settingMaxClaims: {
 		Key: "max-claims", Default: 5_000_000, Min: 0, Max: 100_000_000,
 		Description: "how many ids may be claimed, in all databases",
+		Lowered:     "claims are refused while there are as many",
 	},
 	settingMaxDatabases: {
 		Key: "max-databases", Default: 10_000, Min: 1, Max: 1_000_000,
 		Description: "how many databases there may be, and how many of them each node may count etags for",
+		Lowered:     "new databases are refused while there are as many",
 	},
 	settingMaxNameBytes: {
 		Key: "max-name-bytes-total", Default: 1 << 30, Min: 0, Max: 1 << 40,
 		Description: "how many bytes the names of all identities, HiLo counters, claims, series, their keys and scopes may have together",
+		Lowered:     "new names are refused while all have as many bytes",
 	},
 	settingMaxDatabaseNames: {
 		Key: "max-names-per-database", Default: 300_000_000, Min: 0, Max: 300_000_000,
 		Description: "how many identities, HiLo counters, claims, series, their keys and scopes one database may have together",
+		Lowered:     "new names are refused in a database that has as many",
 	},
 	settingMaxDatabaseNameBytes: {
 		Key: "max-name-bytes-per-database", Default: 1 << 40, Min: 0, Max: 1 << 40,
 		Description: "how many bytes the names of one database may have together",
+		Lowered:     "new names are refused in a database whose names have as many bytes",
 	},
 }
 

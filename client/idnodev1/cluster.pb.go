@@ -1155,7 +1155,9 @@ type Setting struct {
 	// The value it has unless it was changed.
 	DefaultValue int64 `protobuf:"varint,3,opt,name=default_value,json=defaultValue,proto3" json:"default_value,omitempty"`
 	// What it limits.
-	Description   string `protobuf:"bytes,4,opt,name=description,proto3" json:"description,omitempty"`
+	Description string `protobuf:"bytes,4,opt,name=description,proto3" json:"description,omitempty"`
+	// What a lower value loses or refuses.
+	Lowered       string `protobuf:"bytes,5,opt,name=lowered,proto3" json:"lowered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1214,6 +1216,13 @@ func (x *Setting) GetDefaultValue() int64 {
 func (x *Setting) GetDescription() string {
 	if x != nil {
 		return x.Description
+	}
+	return ""
+}
+
+func (x *Setting) GetLowered() string {
+	if x != nil {
+		return x.Lowered
 	}
 	return ""
 }
@@ -2145,12 +2154,13 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\";\n" +
 	"\x1aTransferLeadershipResponse\x12\x1d\n" +
 	"\n" +
-	"leader_tag\x18\x01 \x01(\tR\tleaderTag\"x\n" +
+	"leader_tag\x18\x01 \x01(\tR\tleaderTag\"\x92\x01\n" +
 	"\aSetting\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value\x12#\n" +
 	"\rdefault_value\x18\x03 \x01(\x03R\fdefaultValue\x12 \n" +
-	"\vdescription\x18\x04 \x01(\tR\vdescription\"\xa4\x01\n" +
+	"\vdescription\x18\x04 \x01(\tR\vdescription\x12\x18\n" +
+	"\alowered\x18\x05 \x01(\tR\alowered\"\xa4\x01\n" +
 	"\x14ListDatabasesRequest\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +

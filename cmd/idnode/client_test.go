@@ -111,7 +111,7 @@ func TestCommands(t *testing.T) {
 			"returned, max is now 7\n", `{"returned":true,"max":"7","logIndex":"0"}`,
 		},
 		{
-			"hilo return users --low 1 --high 32 --last 7 --request-id r",
+			"hilo return users --low 1 --high 32 --last 7 --request-id r --yes",
 			&idnodev1.ReturnRangeResponse{Max: 64},
 			&idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 32, Last: 7, WithoutToken: true, RequestId: id},
 			"not returned, max stays 64: late, repeated, foreign, or not the newest range\n",
@@ -142,7 +142,7 @@ func TestCommands(t *testing.T) {
 			"users/x\n", `{"id":"users/x","logIndex":"7"}`,
 		},
 		{
-			"release users/x --request-id r",
+			"release users/x --request-id r --yes",
 			&idnodev1.ReleaseResponse{LogIndex: 7},
 			&idnodev1.ReleaseRequest{Id: "users/x", RequestId: id},
 			"users/x\n", `{"logIndex":"7"}`,
@@ -183,21 +183,7 @@ func TestCommands(t *testing.T) {
 			&idnodev1.ListSettingsResponse{Settings: []*idnodev1.Setting{{Key: "max-claims", Value: 5, DefaultValue: 4, Description: "claims"}}},
 			&idnodev1.ListSettingsRequest{Consistency: stale},
 			"KEY         VALUE  DEFAULT  LIMITS\nmax-claims  5      4        claims\n",
-			`{"key":"max-claims","value":"5","defaultValue":"4","description":"claims"}`,
-		},
-		{
-			"cluster set max-claims 5",
-			&idnodev1.UpdateSettingResponse{Setting: &idnodev1.Setting{Key: "max-claims", Value: 5, DefaultValue: 4, Description: "claims"}},
-			&idnodev1.UpdateSettingRequest{Key: "max-claims", Value: 5},
-			"max-claims\t5\n",
-			`{"key":"max-claims","value":"5","defaultValue":"4","description":"claims"}`,
-		},
-		{
-			"cluster set max-name-bytes-total 2GiB",
-			&idnodev1.UpdateSettingResponse{Setting: &idnodev1.Setting{Key: "max-name-bytes-total", Value: 2 << 30}},
-			&idnodev1.UpdateSettingRequest{Key: "max-name-bytes-total", Value: 2 << 30},
-			"max-name-bytes-total\t2GiB\n",
-			`{"key":"max-name-bytes-total","value":"2147483648","defaultValue":"0","description":""}`,
+			`{"key":"max-claims","value":"5","defaultValue":"4","description":"claims","lowered":""}`,
 		},
 		{
 			"health --service idnode.live",
@@ -446,7 +432,7 @@ func TestNothingControlsTheTerminal(t *testing.T) {
 	check(&idnodev1.GenerateResponse{Blocks: []*idnodev1.IdBlock{{Prefix: name, First: 1, Last: 2}}}, shown+"1\n"+shown+"2\n",
 		"next", "x|", "--count", "2")
 	check(&idnodev1.ClaimResponse{Id: name}, shown+"\n", "claim", name)
-	check(&idnodev1.ReleaseResponse{}, shown+"\n", "release", name)
+	check(&idnodev1.ReleaseResponse{}, shown+"\n", "release", "--yes", name)
 
 	node := newFakeNode(t, refuse(failure(t, codes.AlreadyExists, "ID_CLAIMED", "\x1b[2J\u202e is claimed")))
 	if got := command(t, "claim", "x", "--endpoint", node.addr); got.stderr != `idnode: ID_CLAIMED: \u001b[2J\u202e is claimed`+"\n" {

@@ -56,6 +56,7 @@ For those who run a cluster or try one. ` + "`idnode COMMAND --help` lists the f
 	"of another one does nothing. Without it, endpoints of two clusters are refused.\n\n" +
 	"`idnode context save prod --endpoint … --tls-ca …` keeps a connection and its cluster, `--context prod` or `IDNODE_CONTEXT` takes it, and `idnode context use prod` makes it\n" +
 	"the one of commands that say nothing else. What changes the cluster then says where it goes.\n\n" +
+	"A command that loses or refuses something asks first: it names what is lost, with the old and the new value. `--yes` answers. Without a terminal and `--yes` it does nothing.\n\n" +
 	"## Exit codes\n\n" +
 	"| code | means |\n|---|---|\n" +
 	"| 0 | done |\n" +

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -184,19 +185,44 @@ func newClusterSettingsCommand(a *app) *cobra.Command {
 }
 
 func newClusterSetCommand(a *app) *cobra.Command {
-	return a.clusterWide(&cobra.Command{
-		Use:     "set KEY VALUE",
-		Short:   "Change a setting on all nodes",
+	cmd := &cobra.Command{
+		Use:   "set KEY VALUE",
+		Short: "Change a setting on all nodes",
+		Long: `Changes a setting, and prints its value and the one before. A lower value loses or
+refuses something, so the command says what, and asks first.`,
 		Example: "  idnode cluster set max-identities 2000000",
-	}, func(ctx context.Context, s *clusterClient, args []string) error {
+	}
+	sure := a.asks(cmd)
+	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		value, err := parseSetting(args[0], args[1])
 		if err != nil {
 			return err
 		}
+		before, err := settingNow(ctx, s, args[0])
+		if err != nil {
+			return err
+		}
+		was, becomes := settingText(args[0], before.GetValue()), settingText(args[0], value)
+		if value < before.GetValue() {
+			question := fmt.Sprintf("Lowers %s from %s to %s: %s.", args[0], was, becomes, before.GetLowered())
+			if err := s.confirm(ctx, sure, question); err != nil {
+				return err
+			}
+		}
 		res, err := clusterVia(s.change).UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: args[0], Value: value})
-		set := res.GetSetting()
-		return s.out.value(err, set, set.GetKey()+"\t"+settingText(set.GetKey(), set.GetValue()))
+		return s.out.value(err, res.GetSetting(), fmt.Sprintf("%s\t%s\tbefore\t%s", args[0], becomes, was))
 	})
+}
+
+// settingNow returns a setting as it is. The cluster refuses one that it does not know.
+func settingNow(ctx context.Context, s *clusterClient, key string) (*idnodev1.Setting, error) {
+	res, err := clusterVia(s.ask).ListSettings(ctx, &idnodev1.ListSettingsRequest{})
+	for _, each := range res.GetSettings() {
+		if each.GetKey() == key {
+			return each, err
+		}
+	}
+	return &idnodev1.Setting{Value: math.MinInt64}, err
 }
 
 func isSize(key string) bool { return strings.Contains(key, "-bytes") }

@@ -100,20 +100,6 @@ func TestProgressSaysHowFarItIs(t *testing.T) {
 	}
 }
 
-// TestWhatAsks sends nothing to a node unless it was confirmed.
-func TestWhatAsks(t *testing.T) {
-	for _, line := range []string{"cluster remove C", "cluster remove C --force", "identity delete users --forget"} {
-		node := newFakeNode(t, answer(nil))
-		got := command(t, append(strings.Fields(line), "--endpoint", node.addr)...)
-		if got.code != exitUsage || !strings.Contains(got.stderr, "say --yes") {
-			t.Errorf("%s: %+v, want exit code %d and the way out", line, got, exitUsage)
-		}
-		if asked := node.requests(); len(asked) != 0 {
-			t.Errorf("%s sent %v", line, asked)
-		}
-	}
-}
-
 // TestTextThatIsNotUTF8 is refused before anything is sent.
 func TestTextThatIsNotUTF8(t *testing.T) {
 	for _, line := range []string{

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -58,13 +59,28 @@ keys, and no key.`,
 			c.Current = name
 			return "", c.save()
 		}),
-		a.contextCommand("delete NAME", "Forget a context; its files stay", func(c *contexts, name string) (string, error) {
-			delete(c.Contexts, name)
-			if c.Current == name {
-				c.Current = ""
-			}
-			return "", c.save()
-		}))
+		newContextDeleteCommand(a))
+}
+
+func newContextDeleteCommand(a *app) *cobra.Command {
+	var sure *confirmation
+	cmd := a.contextCommand("delete NAME", "Forget a context; its files stay", func(c *contexts, name string) (string, error) {
+		if err := sure.ask("Forgets the context " + contextText(name, c.Contexts[name]) + "."); err != nil {
+			return "", err
+		}
+		delete(c.Contexts, name)
+		if c.Current == name {
+			c.Current = ""
+		}
+		return "", c.save()
+	})
+	sure = a.asks(cmd)
+	return cmd
+}
+
+// contextText says where a context leads.
+func contextText(name string, c connection) string {
+	return fmt.Sprintf("%s of %s", quote(name), cmp.Or(strings.Join(c.Endpoints, ", "), "no endpoints"))
 }
 
 // contextCommand makes a command about the context that its argument may name. run returns what is printed.
@@ -108,6 +124,7 @@ func newContextSaveCommand(a *app) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	given.register(cmd.Flags(), a.getenv)
+	sure := a.asks(cmd)
 	cmd.RunE = a.enter(func(cmd *cobra.Command, args []string) (err error) {
 		if !contextName.MatchString(args[0]) {
 			return usagef("a context's name has 1 to 64 letters, digits, dots, dashes and underscores, not %s", quote(args[0]))
@@ -140,6 +157,12 @@ func newContextSaveCommand(a *app) *cobra.Command {
 				return err
 			case given.ClusterID == "":
 				fmt.Fprintln(a.stderr, "idnode: no endpoint says its cluster, so the context names none: save it again later, or with --cluster-id")
+			}
+		}
+		if saved, ok := c.Contexts[args[0]]; ok && !reflect.DeepEqual(saved, given) {
+			question := fmt.Sprintf("Replaces the context %s by one of %s.", contextText(args[0], saved), strings.Join(given.Endpoints, ", "))
+			if err := sure.ask(question); err != nil {
+				return err
 			}
 		}
 		c.Contexts[args[0]] = given

@@ -69,7 +69,7 @@ func TestContexts(t *testing.T) {
 		{"identity delete users --forget --yes", "", exitOK, "idnode: in context prod: "},
 		{"context use", "", exitOK, ""},
 		{"context use prod", "", exitOK, ""},
-		{"context delete prod", "", exitOK, ""},
+		{"context delete prod --yes", "", exitOK, ""},
 		{"context list", "", exitOK, "test  " + test + "\n"},
 		{"next users| --context prod", "", exitUsage, `there is no context "prod"`},
 	} {

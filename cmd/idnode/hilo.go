@@ -114,7 +114,7 @@ func newHiloReturnCommand(a *app) *cobra.Command {
 range of a tag can come back, once; anything else changes nothing and says so.
 
 Without the range's --token it is matched by its numbers, and only if it was issued to
-the name in this certificate: then be sure that no program still uses it.`,
+the name in this certificate: then no program may still use it, and the command asks.`,
 		Example: "  idnode hilo return users --low 1 --high 32 --last 7",
 	}
 	f := cmd.Flags()
@@ -123,6 +123,7 @@ the name in this certificate: then be sure that no program still uses it.`,
 	f.Int64Var(&msg.Last, "last", 0, "the last number used; low-1 if none was (required)")
 	token := f.String("token", "", "the token that came with the range, in hex; hilo next shows it")
 	req := newRequest(f)
+	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) (err error) {
 		for _, name := range []string{"low", "high", "last"} {
 			if !f.Changed(name) {
@@ -132,7 +133,13 @@ the name in this certificate: then be sure that no program still uses it.`,
 		if msg.Token, err = hex.DecodeString(*token); err != nil {
 			return usagef("--token must be hex: %v", err)
 		}
-		msg.WithoutToken = *token == ""
+		if msg.WithoutToken = *token == ""; msg.GetWithoutToken() {
+			question := fmt.Sprintf("Gives %d to %d of %s back: other programs get these numbers, so none may use them still.", msg.GetLast()+1,
+				msg.GetHigh(), quote(args[0]))
+			if err := s.confirm(ctx, sure, question); err != nil {
+				return err
+			}
+		}
 		msg.Database, msg.Tag = s.database, args[0]
 		res, err := idsVia(s.once(req, &msg.RequestId)).ReturnRange(ctx, &msg)
 		text := fmt.Sprintf("returned, max is now %d", res.GetMax())

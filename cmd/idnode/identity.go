@@ -147,11 +147,15 @@ letters, is refused, and identities step over it.`,
 func newReleaseCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "release ID",
-		Short:   "Give a claimed id free again",
+		Short:   "Give a claimed id free again: anybody may claim it then",
 		Example: "  idnode release users/ayende@example.org",
 	}
 	req := newRequest(cmd.Flags())
+	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		if err := s.confirm(ctx, sure, fmt.Sprintf("Gives up the claim of %s: anybody may claim it then.", quote(args[0]))); err != nil {
+			return err
+		}
 		msg := &idnodev1.ReleaseRequest{Database: s.database, Id: args[0]}
 		res, err := idsVia(s.once(req, &msg.RequestId)).Release(ctx, msg)
 		return s.out.value(err, res, docid.Escape(args[0]))

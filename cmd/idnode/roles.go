@@ -177,8 +177,8 @@ func newClusterSetRolesCommand(a *app) *cobra.Command {
 		Short: "Replace all roles and limits by those of a file; - is the standard input",
 		Long: `Replaces all roles and limits by those of a YAML file. Once there is a role,
 everything that no role allows is forbidden. A file that says roles: [] takes all
-of them away; the command asks first. A change that would take the right to set
-roles from its own caller is refused.
+of them away. The command asks before it takes a role or a right from anybody. A
+change that would take the right to set roles from its own caller is refused.
 
   roles:
     - name: shop
@@ -206,23 +206,53 @@ roles from its own caller is refused.
 		if err != nil {
 			return err
 		}
-		if len(table.GetRoles()) == 0 {
-			if err := s.confirm(ctx, sure, "Takes all roles away: every caller with a certificate may then do everything but what "+
-				"each node keeps to its administrators (--admin)."); err != nil {
+		now, err := getRoles(ctx, s)
+		if err != nil {
+			return err
+		}
+		if lost := lostRoles(now.GetTable(), table); lost != "" {
+			if err := s.confirm(ctx, sure, fmt.Sprintf("Replaces %s by %s: %s.", rolesText(now.GetTable()), rolesText(table), lost)); err != nil {
 				return err
 			}
 		}
 		msg := &idnodev1.SetRolesRequest{Table: table, Expected: proto.Uint64(*expected)}
 		if !cmd.Flags().Changed("expected") {
 			// With what is there now expected, setting them twice is harmless.
-			now, err := getRoles(ctx, s)
-			if err != nil {
-				return err
-			}
 			msg.Expected = proto.Uint64(now.GetSetAt())
 		}
 		res, err := clusterVia(s.change).SetRoles(ctx, msg)
 		return s.out.value(err, res,
-			fmt.Sprintf("%d roles and %d limits set at log index %d", len(table.GetRoles()), len(table.GetLimits()), res.GetLogIndex()))
+			fmt.Sprintf("%s set at log index %d", rolesText(table), res.GetLogIndex()))
 	})
+}
+
+func rolesText(table *idnodev1.RoleTable) string {
+	return fmt.Sprintf("%d roles and %d limits", len(table.GetRoles()), len(table.GetLimits()))
+}
+
+// lostRoles says what one table of roles has that another one lacks or refuses; empty for nothing.
+func lostRoles(before, after *idnodev1.RoleTable) string {
+	if len(before.GetRoles()) > 0 && len(after.GetRoles()) == 0 {
+		return "every caller with a certificate may then do everything but what each node keeps to its administrators (--admin)"
+	}
+	stays := map[string]*idnodev1.AccessRole{}
+	for _, role := range after.GetRoles() {
+		stays[role.GetName()] = role
+	}
+	var lost []string
+	if len(before.GetRoles()) == 0 && len(stays) > 0 {
+		lost = append(lost, "what no role allows is refused from then on")
+	}
+	for _, role := range before.GetRoles() {
+		switch is := stays[role.GetName()]; {
+		case is == nil:
+			lost = append(lost, "the role "+quote(role.GetName())+" goes")
+		case !proto.Equal(is, role):
+			lost = append(lost, "the role "+quote(role.GetName())+" changes")
+		}
+	}
+	if !proto.Equal(&idnodev1.RoleTable{Limits: before.GetLimits()}, &idnodev1.RoleTable{Limits: after.GetLimits()}) {
+		lost = append(lost, "the limits change")
+	}
+	return strings.Join(lost, ", ")
 }

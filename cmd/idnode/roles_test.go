@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/idnode/idnode/client/idnodev1"
@@ -84,35 +85,47 @@ func TestBadRolesFiles(t *testing.T) {
 	}
 }
 
-// TestTakingAllRolesAwayAsks: the file says it, and a person says it again.
-func TestTakingAllRolesAwayAsks(t *testing.T) {
-	for name, tt := range map[string]struct {
-		file  string
-		flags []string
-		want  string
-		sent  int
-	}{
-		"empty":         {"", []string{"--yes"}, "roles: []", 0},
-		"not confirmed": {"roles: []", nil, "say --yes", 0},
-		"confirmed":     {"roles: []", []string{"--yes"}, "0 roles and 0 limits set", 1},
-		"a role": {
-			"roles: [{name: a, principals: [x], grants: [{database: '*', rights: [cluster]}]}]", nil,
-			"1 roles and 0 limits set", 1,
-		},
+// TestTakingRolesAwayAsks, and only that: what goes or changes is named.
+func TestTakingRolesAwayAsks(t *testing.T) {
+	const one, two = "{name: a, principals: [x], grants: [{database: '*', rights: [cluster]}]}",
+		"{name: b, principals: [y], grants: [{database: shop, rights: [read]}]}"
+	const limits = "limits: [{principals: ['*'], in-flight: 5}]"
+	for name, tt := range map[string]struct{ before, after, lost string }{
+		"the same":         {"roles: [" + one + "]\n" + limits, "roles: [" + one + "]\n" + limits, ""},
+		"one more":         {"roles: [" + one + "]", "roles: [" + one + "," + two + "]", ""},
+		"none before":      {"roles: []", "roles: [" + one + "]", "what no role allows is refused from then on"},
+		"none after":       {"roles: [" + one + "]", "roles: []", "every caller with a certificate may then do everything"},
+		"one goes":         {"roles: [" + one + "," + two + "]", "roles: [" + one + "]", `the role "b" goes`},
+		"one changes":      {"roles: [" + one + "]", "roles: [" + strings.Replace(one, "x", "z", 1) + "]", `the role "a" changes`},
+		"limits come":      {"roles: [" + one + "]", "roles: [" + one + "]\n" + limits, "the limits change"},
+		"limits go":        {"roles: [" + one + "]\n" + limits, "roles: [" + one + "]", "the limits change"},
+		"a file of limits": {"roles: []", "roles: []\n" + limits, "the limits change"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			node := newFakeNode(t, answer(&idnodev1.SetRolesResponse{LogIndex: 3}))
-			file := filepath.Join(t.TempDir(), "roles.yaml")
-			if err := os.WriteFile(file, []byte(tt.file), 0o600); err != nil {
+			before, err := parseRoles([]byte(tt.before))
+			if err != nil {
 				t.Fatal(err)
 			}
-			args := append([]string{"cluster", "set-roles", file, "--expected", "0", "--endpoint", node.addr}, tt.flags...)
-			got := command(t, args...)
-			if !strings.Contains(got.stdout+got.stderr, tt.want) || (got.code == exitOK) != (tt.sent > 0) {
-				t.Errorf("%+v, want %q", got, tt.want)
+			sent := 0
+			node := newFakeNode(t, func(req proto.Message) (proto.Message, error) {
+				if _, ok := req.(*idnodev1.GetRolesRequest); ok {
+					return &idnodev1.GetRolesResponse{Table: before, SetAt: 2}, nil
+				}
+				sent++
+				return &idnodev1.SetRolesResponse{LogIndex: 3}, nil
+			})
+			file := filepath.Join(t.TempDir(), "roles.yaml")
+			if err := os.WriteFile(file, []byte(tt.after), 0o600); err != nil {
+				t.Fatal(err)
 			}
-			if sent := len(node.requests()); sent != tt.sent {
-				t.Errorf("%d calls were sent, want %d", sent, tt.sent)
+			args := []string{"cluster", "set-roles", file, "--endpoint", node.addr}
+			got := command(t, args...)
+			asked := strings.Contains(got.stderr, "say --yes")
+			if asked != (tt.lost != "") || (sent == 0) != asked || !strings.Contains(got.stderr, tt.lost) {
+				t.Errorf("%+v, %d calls, want the question for %q", got, sent, tt.lost)
+			}
+			if got = command(t, append(args, "--yes")...); got.code != exitOK || !strings.Contains(got.stdout, "set at log index 3") {
+				t.Errorf("with --yes: %+v", got)
 			}
 		})
 	}

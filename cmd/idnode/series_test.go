@@ -136,13 +136,13 @@ func TestSeriesNumbers(t *testing.T) {
 			"INV-2\tconfirmed\tk\t2026-12-31\t\n", `{"numbers":[` + finalJSON + `],"logIndex":"0"}`,
 		},
 		{
-			"series void invoices --key k --key l --reason lost",
+			"series void invoices --key k --key l --reason lost --yes",
 			&idnodev1.VoidNumbersResponse{Numbers: []*idnodev1.SeriesNumber{void}},
 			&idnodev1.VoidNumbersRequest{Series: "invoices", Keys: []*idnodev1.NumberOf{{Key: "k"}, {Key: "l"}}, Reason: "lost"},
 			"INV-2\tvoided\tk\t2026-12-31\tlost\n", `{"numbers":[` + voidJSON + `],"logIndex":"0"}`,
 		},
 		{
-			"series release invoices --key k",
+			"series release invoices --key k --yes",
 			&idnodev1.ReleaseNumbersResponse{Numbers: []*idnodev1.SeriesNumber{{Key: "k", Number: 2, State: released}}},
 			&idnodev1.ReleaseNumbersRequest{Series: "invoices", Keys: []*idnodev1.NumberOf{{Key: "k"}}},
 			"-\treleased\tk\t\t\n",
@@ -367,9 +367,9 @@ func TestSeriesCallsAreRepeated(t *testing.T) {
 	lines := map[string]bool{
 		"series list": true, "series show x": true, "series verify x": true, "series report x": true, "series report x --state open": true,
 		"series who-has x --key k": true,
-		"series take x --key k":    true, "series confirm x --key k": true, "series void x --key k --reason r": true,
-		"series release x --key k": true, "series close x - --yes": true,
-		"series define x --format {number}": true, "series resume x --yes": false, "series reconcile x - --number 1=a": true,
+		"series take x --key k":    true, "series confirm x --key k": true, "series void x --key k --reason r --yes": true,
+		"series release x --key k --yes": true, "series close x - --yes": true,
+		"series define x --format {number}": true, "series resume x --yes": false, "series reconcile x - --number 1=a --yes": true,
 	}
 	for line, want := range lines {
 		first := newFakeNode(t, refuse(failure(t, codes.Unavailable, reasonUnknown, "leader lost")))
@@ -426,15 +426,15 @@ func TestSeriesControlsNoTerminal(t *testing.T) {
 	x := &idnodev1.Series{Name: bad, Definition: &idnodev1.SeriesDefinition{Format: bad}}
 	numbers := []*idnodev1.SeriesNumber{number}
 	for line, res := range map[string]proto.Message{
-		"series list":                      &idnodev1.ListSeriesResponse{Series: []*idnodev1.Series{x}},
-		"series show x":                    &idnodev1.GetSeriesResponse{Series: x},
-		"series take x --key k":            &idnodev1.TakeNumbersResponse{Numbers: numbers},
-		"series reconcile x - --number 1=": &idnodev1.ReconcileNumbersResponse{Numbers: numbers},
-		"series confirm x --key k":         &idnodev1.ConfirmNumbersResponse{Numbers: numbers},
-		"series who-has x --key k":         &idnodev1.WhoHasResponse{Number: number},
-		"series verify x":                  &idnodev1.VerifySeriesResponse{Scope: []string{bad}, Detail: bad},
-		"series report x":                  &idnodev1.ReportSeriesResponse{Scopes: []*idnodev1.ScopeReport{{Scope: []string{bad}}}},
-		"series resume " + bad + " --yes":  &idnodev1.ResumeSeriesResponse{},
+		"series list":                            &idnodev1.ListSeriesResponse{Series: []*idnodev1.Series{x}},
+		"series show x":                          &idnodev1.GetSeriesResponse{Series: x},
+		"series take x --key k":                  &idnodev1.TakeNumbersResponse{Numbers: numbers},
+		"series reconcile x - --number 1= --yes": &idnodev1.ReconcileNumbersResponse{Numbers: numbers},
+		"series confirm x --key k":               &idnodev1.ConfirmNumbersResponse{Numbers: numbers},
+		"series who-has x --key k":               &idnodev1.WhoHasResponse{Number: number},
+		"series verify x":                        &idnodev1.VerifySeriesResponse{Scope: []string{bad}, Detail: bad},
+		"series report x":                        &idnodev1.ReportSeriesResponse{Scopes: []*idnodev1.ScopeReport{{Scope: []string{bad}}}},
+		"series resume " + bad + " --yes":        &idnodev1.ResumeSeriesResponse{},
 	} {
 		for _, format := range []string{"text", "json"} {
 			node := newFakeNode(t, answer(res))
@@ -455,7 +455,7 @@ func TestSeriesRefused(t *testing.T) {
 	} {
 		node := newFakeNode(t, refuse(failure(t, code, "WHY", "because")))
 		for _, line := range []string{
-			"series take x --key k", "series void x --key k --reason r", "series report x --state open",
+			"series take x --key k", "series void x --key k --reason r --yes", "series report x --state open",
 			"series define x --format y", "series verify x", "series list",
 		} {
 			got := command(t, append(strings.Fields(line), "--endpoint", node.addr)...)

@@ -121,6 +121,14 @@ func (a *app) endCommand(cmd *cobra.Command,
 	})
 }
 
+// numbersOf says whose numbers a question is about.
+func numbersOf(series string, keys []*idnodev1.NumberOf) string {
+	if len(keys) == 1 {
+		return fmt.Sprintf("the number of %s in %s", quote(keys[0].GetKey()), quote(series))
+	}
+	return fmt.Sprintf("the numbers of %d keys in %s, %s first,", len(keys), quote(series), quote(keys[0].GetKey()))
+}
+
 func newSeriesConfirmCommand(a *app) *cobra.Command {
 	return a.endCommand(&cobra.Command{
 		Use:   "confirm NAME --key K",
@@ -140,13 +148,17 @@ func newSeriesVoidCommand(a *app) *cobra.Command {
 		Use:   "void NAME --key K --reason R",
 		Short: "Say that open numbers belong to no document, and why",
 		Long: `Voids the numbers of keys, or none, and prints a line for each: text, state, key, date,
-reason. What is voided stays so, and the first reason stays.`,
+reason. What is voided stays so, and the first reason stays, so the command asks first.`,
 		Example: "  idnode series void invoices --key 4711 --reason 'order cancelled by the customer'",
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, 1 to 128 bytes (required)")
+	sure := a.asks(cmd)
 	return a.endCommand(cmd, func(ctx context.Context, s *clusterClient, series string, keys []*idnodev1.NumberOf) error {
 		if reason == "" {
 			return usagef("--reason is required")
+		}
+		if err := s.confirm(ctx, sure, fmt.Sprintf("Voids %s for good: no document ever has them.", numbersOf(series, keys))); err != nil {
+			return err
 		}
 		msg := &idnodev1.VoidNumbersRequest{Database: s.database, Series: series, Keys: keys, Reason: reason}
 		res, err := seriesVia(s.keyed).VoidNumbers(ctx, msg)
@@ -155,13 +167,19 @@ reason. What is voided stays so, and the first reason stays.`,
 }
 
 func newSeriesReleaseCommand(a *app) *cobra.Command {
-	return a.endCommand(&cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "release NAME --key K",
 		Short: "Give open numbers back",
 		Long: `Releases the numbers of keys, or none, and prints a line for each: text, state, key, date,
-reason. Another key may get them, or they are voided, as the series says.`,
+reason. Another key may get them, or they are voided, as the series says: the keys lose
+them, so the command asks first.`,
 		Example: "  idnode series release orders --key 4711",
-	}, func(ctx context.Context, s *clusterClient, series string, keys []*idnodev1.NumberOf) error {
+	}
+	sure := a.asks(cmd)
+	return a.endCommand(cmd, func(ctx context.Context, s *clusterClient, series string, keys []*idnodev1.NumberOf) error {
+		if err := s.confirm(ctx, sure, fmt.Sprintf("Takes %s from their keys.", numbersOf(series, keys))); err != nil {
+			return err
+		}
 		res, err := seriesVia(s.keyed).ReleaseNumbers(ctx, &idnodev1.ReleaseNumbersRequest{Database: s.database, Series: series, Keys: keys})
 		return s.out.numbers(err, res)
 	})

@@ -29,8 +29,8 @@ func newSeriesReconcileCommand(a *app) *cobra.Command {
 		Short: "Say what the books have of unknown numbers",
 		Long: `Says of unknown numbers of a scope which document has each, which confirms it, or that
 none has it, which voids it. 'idnode series report NAME --state unknown' lists them.
-What is said cannot be taken back. It prints a line for each number: text, state, key,
-date, reason. The same command again changes nothing.
+What is said cannot be taken back, so the command asks first. It prints a line for each
+number: text, state, key, date, reason. The same command again changes nothing.
 
 --file reads a CSV: a line "number,key", and then a line for each number, without a
 key if no document has it. - is the standard input. The file is read to its end
@@ -43,26 +43,38 @@ counts whole or not at all.`,
 	numbers := f.StringArray("number", nil, "NUMBER=KEY: the document that has a number; NUMBER= if none has it; one flag for each")
 	file := f.String("file", "", "CSV (number,key) of what the books have; - is the standard input")
 	f.StringVar(&msg.Reason, "reason", "", `why numbers without a document are voided, at most 128 bytes (default "not in the books")`)
+	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) (err error) {
 		msg.Database, msg.Series = s.database, args[0]
 		if msg.Scope, err = parseScope(args[1]); err != nil {
 			return err
 		}
+		var books []*idnodev1.ReconciledNumber
+		send := sending(s.keyed)
 		switch {
 		case (len(*numbers) == 0) == (*file == ""):
 			return usagef("exactly one of --number and --file is required")
 		case *file != "":
-			books, err := readBooks(*file, a.stdin)
-			if err != nil {
-				return err
-			}
-			return reconcile(ctx, s, s.untilAnswered, &msg, books)
+			send = s.untilAnswered
+			books, err = readBooks(*file, a.stdin)
+		default:
+			books, err = parseReconciled(*numbers)
 		}
-		books, err := parseReconciled(*numbers)
 		if err != nil {
 			return err
 		}
-		return reconcile(ctx, s, s.keyed, &msg, books)
+		none := 0
+		for _, b := range books {
+			if b.GetKey() == "" {
+				none++
+			}
+		}
+		question := fmt.Sprintf("Gives %d unknown numbers of scope %s of %s to their documents, and voids %d, for good.", len(books)-none,
+			scopeText(msg.GetScope()), quote(msg.GetSeries()), none)
+		if err := s.confirm(ctx, sure, question); err != nil {
+			return err
+		}
+		return reconcile(ctx, s, send, &msg, books)
 	})
 }
 

@@ -181,7 +181,7 @@ func reconciles(t *testing.T, failFrom int64) *fakeNode {
 // TestReconcile: a line for each number, as of confirm.
 func TestReconcile(t *testing.T) {
 	node := reconciles(t, 1<<40)
-	got := command(t, "series", "reconcile", "bills", "2026,BERLIN", "--database", "shop", "--number", "7=cart=3", "--number", "8=",
+	got := command(t, "series", "reconcile", "--yes", "bills", "2026,BERLIN", "--database", "shop", "--number", "7=cart=3", "--number", "8=",
 		"--reason", "torn", "--endpoint", node.addr)
 	if want := (outcome{stdout: "B-7\tconfirmed\tcart=3\t\t\nB-8\tvoided\t\t\t\n"}); got != want {
 		t.Errorf("%+v", got)
@@ -207,12 +207,12 @@ func TestReconcileFromAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := reconciles(t, 1<<40)
-	got := command(t, "series", "reconcile", "bills", "-", "--file", file, "--endpoint", node.addr)
+	got := command(t, "series", "reconcile", "--yes", "bills", "-", "--file", file, "--endpoint", node.addr)
 	if got.code != exitOK || strings.Count(got.stdout, "\n") != 2500 ||
 		!strings.HasSuffix(got.stdout, "B-2500\tconfirmed\tcart,2500\t\t\n") || len(node.requests()) != 3 {
 		t.Errorf("code %d, %d lines, %d calls, %s", got.code, strings.Count(got.stdout, "\n"), len(node.requests()), got.stderr)
 	}
-	got = command(t, "series", "reconcile", "bills", "-", "--file", file, "--endpoint", reconciles(t, 1500).addr)
+	got = command(t, "series", "reconcile", "--yes", "bills", "-", "--file", file, "--endpoint", reconciles(t, 1500).addr)
 	if got.code != exitFailed || strings.Count(got.stdout, "\n") != 1000 ||
 		!strings.HasPrefix(got.stderr, "1000 numbers were reconciled before this") {
 		t.Errorf("code %d, %d lines, %s", got.code, strings.Count(got.stdout, "\n"), got.stderr)
@@ -242,7 +242,7 @@ func TestBooksThatAreWrong(t *testing.T) {
 		"number,key\n7,K\xf6ln\n8,b\n": "line 2: the key is no UTF-8",
 	} {
 		node := reconciles(t, 1)
-		got := commandIn(t, text, "series", "reconcile", "bills", "-", "--file", "-", "--endpoint", node.addr)
+		got := commandIn(t, text, "series", "reconcile", "--yes", "bills", "-", "--file", "-", "--endpoint", node.addr)
 		if got.code == exitOK || !strings.Contains(got.stderr, want) || len(node.requests()) > 0 {
 			t.Errorf("%q: %+v, want %q", text, got, want)
 		}

@@ -58,7 +58,9 @@ func (s *settings) updateSetting(ctx context.Context, to *idnodev1.UpdateSetting
 func (s *settings) all() []*idnodev1.Setting {
 	var all []*idnodev1.Setting
 	for _, f := range s.state.Settings() {
-		all = append(all, &idnodev1.Setting{Key: f.Key, Value: f.Value, DefaultValue: f.Default, Description: f.Description})
+		all = append(all, &idnodev1.Setting{
+			Key: f.Key, Value: f.Value, DefaultValue: f.Default, Description: f.Description, Lowered: f.Lowered,
+		})
 	}
 	slices.SortFunc(all, func(a, b *idnodev1.Setting) int { return cmp.Compare(a.GetKey(), b.GetKey()) })
 	return all

@@ -118,11 +118,11 @@ function settingsTable({ settings }, title, again) {
 const written = (key, value) => /bytes/.test(key) ? size(Number(value)) : number(value);
 
 // change sets a setting.
-function change({ key, value, defaultValue, description }, done) {
+function change({ key, value, defaultValue, description, lowered }, done) {
   const wanted = field("Value", { inputmode: "numeric", value });
   const submit = ask({
     title: `Change ${key}?`, does: "Change",
-    content: [el("p", {}, `${description} It is ${written(key, value)}; by default ${written(key, defaultValue)}. What is there already stays.`), wanted.element],
+    content: [el("p", {}, `${description} It is ${written(key, value)}; by default ${written(key, defaultValue)}. With a lower value ${lowered}.`), wanted.element],
     act: async () => {
       const { setting } = await ofCluster("UpdateSetting", { key, value: String(integer(wanted.input.value)) });
       say(`${key} is ${written(key, setting.value)}.`);

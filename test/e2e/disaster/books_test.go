@@ -51,7 +51,7 @@ func TestTheBooksDecideAfterADisaster(t *testing.T) {
 	lines(t, old, `
 		series define orders --format W{number:6+} --on-release reuse-lowest --on-expiry reuse-lowest --expires-in 1ms
 		series take orders --key cart-1 --key cart-2
-		series release orders --key cart-1
+		series release orders --key cart-1 --yes
 		series define bills --format B-{year}-{number:4} --reset-by year --order dates-do-not-go-back --on-expiry void --expires-in 24h
 		series take bills --key b0 --date 2025-12-30
 		series confirm bills --key b0
@@ -107,9 +107,10 @@ func TestTheBooksDecideAfterADisaster(t *testing.T) {
 	says(t, n, 0, "series resume orders --last -=2 --yes", "orders resumed")
 	says(t, n, 0, "series take orders --key cart-8 --key cart-9", "W000003\nW000004\n")
 	says(t, n, 0, "series report orders --state unknown", "W000001\tunknown", "W000002\tunknown\tcart-2\t")
-	says(t, n, 0, "series reconcile orders - --number 1=cart-3 --number 2=cart-2", "W000001\tconfirmed\tcart-3", "W000002\tconfirmed\tcart-2")
+	says(t, n, 0, "series reconcile orders - --yes --number 1=cart-3 --number 2=cart-2",
+		"W000001\tconfirmed\tcart-3", "W000002\tconfirmed\tcart-2")
 	says(t, n, 0, "series take orders --key cart-3", "W000001")
-	says(t, n, 1, "series reconcile orders - --number 1=cart-8", "KEY_CONFLICT")
+	says(t, n, 1, "series reconcile orders - --yes --number 1=cart-8", "KEY_CONFLICT")
 
 	// The order of dates holds against the books, and so does the end of a year.
 	says(t, n, 2, "series resume bills --last 2026=2 --yes", "--last 2026,BERLIN=4711@2026-12-30")
@@ -117,7 +118,7 @@ func TestTheBooksDecideAfterADisaster(t *testing.T) {
 	says(t, n, 1, "series take bills --key b9 --date 2026-07-01", "DATE_GOES_BACK")
 	says(t, n, 1, "series take bills --key b9 --date 2025-12-31", "SCOPE_CLOSED")
 	says(t, n, 0, "series confirm bills --key b1", "B-2026-0001\tconfirmed")
-	says(t, n, 0, "series reconcile bills 2026 --number 2=b2", "B-2026-0002\tconfirmed\tb2")
+	says(t, n, 0, "series reconcile bills 2026 --yes --number 2=b2", "B-2026-0002\tconfirmed\tb2")
 	says(t, n, 0, "series take bills --key b9 --date 2026-11-21", "B-2026-0003")
 
 	// A newer backup comes after the older one, and after a resume.
@@ -126,7 +127,7 @@ func TestTheBooksDecideAfterADisaster(t *testing.T) {
 	says(t, n, 0, "series who-has notes --key n1", "confirmed")
 	says(t, n, 0, "series who-has notes --text N4", "confirmed", "n4")
 	says(t, n, 0, "series resume notes --last -=5 --yes", "notes resumed")
-	says(t, n, 0, "series reconcile notes - --number 5=n5 --number 2= --number 3= --reason torn", "N5\tconfirmed\tn5",
+	says(t, n, 0, "series reconcile notes - --yes --number 5=n5 --number 2= --number 3= --reason torn", "N5\tconfirmed\tn5",
 		"N2\tvoided\t\t", "torn")
 	says(t, n, 0, "series take notes --key n2", "N6") // It was on no document, so it may have another number.
 	if out := idnode(t, "restore", tuesday, "--floor", floor, "--yes", "--endpoint", n.GRPC).out; strings.Contains(out, "suspended") {
@@ -147,7 +148,7 @@ func TestTheBooksDecideAfterARecovery(t *testing.T) {
 	lines(t, left, `
 		series define orders --format W{number:6+} --on-release reuse-lowest --on-expiry reuse-lowest --expires-in 1ms
 		series take orders --key cart-1 --key cart-2
-		series release orders --key cart-1`)
+		series release orders --key cart-1 --yes`)
 	left.Process.Signal(t, syscall.SIGSTOP)
 	lines(t, a, `
 		series take orders --key cart-3
@@ -165,7 +166,7 @@ func TestTheBooksDecideAfterARecovery(t *testing.T) {
 	says(t, left, 0, "series resume orders --last -=2 --yes", "orders resumed")
 	says(t, left, 0, "series take orders --key cart-8 --key cart-9", "W000003\nW000004\n")
 	says(t, left, 0, "series report orders --state unknown", "W000001\tunknown", "W000002\tunknown\tcart-2\t")
-	says(t, left, 0, "series reconcile orders - --number 1=cart-3 --number 2=cart-2", "W000001\tconfirmed\tcart-3",
+	says(t, left, 0, "series reconcile orders - --yes --number 1=cart-3 --number 2=cart-2", "W000001\tconfirmed\tcart-3",
 		"W000002\tconfirmed\tcart-2")
 	says(t, left, 0, "series verify orders", "ok")
 }

@@ -89,7 +89,7 @@ func (o *office) reconcile(t *testing.T) {
 	if unknown == 0 {
 		t.Error("no number is unknown, so the disaster was none")
 	}
-	o.idnode(t, strings.NewReader(o.ask(t, &numbers, "holders")), "series", "reconcile", "invoices", "-", "--file", "-")
+	o.idnode(t, strings.NewReader(o.ask(t, &numbers, "holders")), "series", "reconcile", "--yes", "invoices", "-", "--file", "-")
 	t.Logf("all nodes were lost; %d numbers up to %s were unknown", unknown, last)
 }
 
