@@ -135,7 +135,7 @@ func (r Recovery) rewrite(ctx context.Context, s Store, record *member.Record, s
 		}),
 		Recovery: r, record: record, servers: servers,
 	}
-	return raft.RecoverCluster(config, m, s, s, s.Snapshots(), network, raft.Configuration{Servers: servers})
+	return raft.RecoverCluster(config, m, s, s, leapt{s.Snapshots(), m}, network, raft.Configuration{Servers: servers})
 }
 
 // leapTerm moves the node above every term of the old cluster. A majority of the survivors
@@ -157,6 +157,19 @@ type recovering struct {
 	Recovery
 	record  *member.Record
 	servers []raft.Server
+	// leap is how far the change moved the state's applied index.
+	leap uint64
+}
+
+// leapt stores the snapshot of a recovery where the state's index has leapt to. The log goes on above it.
+type leapt struct {
+	raft.SnapshotStore
+	by *recovering
+}
+
+func (l leapt) Create(version raft.SnapshotVersion, index, term uint64, c raft.Configuration, at uint64, t raft.Transport,
+) (raft.SnapshotSink, error) {
+	return l.SnapshotStore.Create(version, index+l.by.leap, term, c, at, t)
 }
 
 // changed means that the state is that of the new cluster already: a crash came after the
@@ -171,9 +184,11 @@ func (m *recovering) Snapshot() (raft.FSMSnapshot, error) {
 		return nil, err
 	}
 	if !m.changed() {
+		before := m.StateMachine.AppliedIndex()
 		if err := m.Change(); err != nil {
 			return nil, err
 		}
+		m.leap = m.StateMachine.AppliedIndex() - before
 	}
 	if err := m.settleServers(); err != nil {
 		return nil, err

@@ -105,7 +105,7 @@ func (l *testLog) recover(r Recovery) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.cluster = done.ClusterID
+	l.cluster, l.index = done.ClusterID, l.state.AppliedIndex()
 }
 
 // raw applies one encoded operation in an entry of its own.

@@ -35,9 +35,15 @@ type Recovered struct {
 	Raised int
 }
 
+// indexLeap is how far the log's index leaps at a recovery: further than any lost member came after the last entry of
+// a survivor, which would take years. So a caller's log index tells by itself on which side of a recovery it was
+// seen: a retry that names one of the old log is never taken for one of the new. 500 recoveries stay below 2^53,
+// which every language can count.
+const indexLeap = 1 << 44
+
 // Recover turns the state into that of a new cluster: with a new id, without the lost
 // members, with every counter raised, and with no node started yet. It is the only change
-// of the state that is not in the log, so the log is dropped with it.
+// of the state that is not in the log, so the log is dropped with it. The applied index leaps: the log goes on from there.
 //
 // Invariant: survivors that recover in different ways, or from different clusters,
 // have different cluster ids afterwards, and never form one cluster.
@@ -63,8 +69,9 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 	// Not by the log's index, which may differ between survivors. Survivors that know
 	// different members still differ in this too.
 	c.members.settle(0)
-	// The lost members may have applied more. A caller of the new cluster knows an index above this one.
-	c.requests.forget(c.applied + 1)
+	// The lost members may have applied more, at indexes below this one. A caller of the new cluster knows none of those.
+	c.applied += indexLeap
+	c.requests.forget(c.applied)
 	if by := r.SkipAhead; by > 0 {
 		done.Raised = c.identities.skipAhead(by) + c.hilos.skipAhead(by)
 		c.etags.skipAhead(uint64(by))
@@ -73,6 +80,7 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 	c.pools.changeAll(func(p *worker.Pool) { p.Forget(0) })
 	c.floor = floor{names: plus(c.floor.names, r.SkipAhead), epoch: done.Epoch, series: true}
 	c.clusterID = slices.Clone(done.ClusterID)
+	s.applied.set(c.applied)
 	return done, nil
 }
 

@@ -156,9 +156,10 @@ func TestAShareProtectsWhatIsYoung(t *testing.T) {
 }
 
 // TestARetryOfALostCall: the survivor of a recovery does not know whether the lost members applied a call
-// that it has not, so the retry is refused, wherever its caller was in the old log; calls of the new log run.
+// that it has not, so the retry is refused, wherever its caller was in the old log, and however many entries the
+// new log has by then; calls of the new log run.
 func TestARetryOfALostCall(t *testing.T) {
-	for _, after := range []int{-2, 0, 50} {
+	for _, after := range []int{-2, 0, 1, 50, 1 << 40} {
 		l := newFormedLog(t)
 		l.announce("A")
 		remembered := l.mustApplied(l.do(callOf("known", 0)))
@@ -169,12 +170,51 @@ func TestARetryOfALostCall(t *testing.T) {
 			if n > 0 {
 				l.announce("A")
 			}
-			diff(t, expired, l.do(retryOf(who, 1, since)).GetRefusal().GetReason())
+			for range 60 { // As many as the old log had, and more.
+				diff(t, expired, l.do(retryOf(who, 1, since)).GetRefusal().GetReason())
+			}
 		}
 		diff(t, remembered, l.do(retryOf("known", 0, since)))
 		first := callOf("new", 1)
 		first.Request.Since = l.index
 		l.mustApplied(l.do(first))
 		l.mustApplied(l.do(retryOf("new", 2, l.index)))
+	}
+}
+
+// TestARecoveryBetweenTryAndRetry, at every moment: the lost members had applied the call at any place of their log,
+// or not at all; the survivor had as much of that as it may; its new log has grown by any number of entries; and the
+// caller had seen the old log up to any place before its first try. The retry never counts beside a try that counted.
+func TestARecoveryBetweenTryAndRetry(t *testing.T) {
+	const length = 5
+	for tried := range length {
+		for survived := range length + 1 {
+			for later := range length + 2 {
+				for seen := range tried + 1 {
+					l := newFormedLog(t)
+					l.announce("A")
+					first := l.index
+					var answer *raftlogv1.Result
+					for place := range survived {
+						if place == tried {
+							answer = l.mustApplied(l.do(callOf("who", 1)))
+							continue
+						}
+						l.mustApplied(l.do(opNext("others", 1)))
+					}
+					l.recover(Recovery{Keep: []string{"A"}, SkipAhead: 1000})
+					l.announce("A")
+					for range later {
+						l.mustApplied(l.do(opNext("others", 1)))
+					}
+					got := l.do(retryOf("who", 1, first+uint64(seen)))
+					if answer != nil {
+						diff(t, answer, got)
+					} else if got.GetRefusal().GetReason() != expired {
+						t.Fatalf("tried at %d of which %d survived, %d entries later, seen up to %d: %v", tried, survived, later, seen, got)
+					}
+				}
+			}
+		}
 	}
 }
