@@ -282,6 +282,7 @@ func hostileTemplates(t testing.TB) (base []byte, all []*raftlogv1.Operation) {
 		onSeries(&raftlogv1.WorkerAcquire{Pool: "p", Holder: "b", Token: 6, WantNanos: int64(time.Minute), HolderUnixNano: l.now.UnixNano()}),
 		onSeries(&raftlogv1.WorkerRenew{Pool: "p", Token: 5, WantNanos: int64(time.Minute), HolderUnixNano: l.now.UnixNano()}),
 		onSeries(&raftlogv1.WorkerRelease{Pool: "p", Token: 5, Next: 1 << 38}),
+		onSeries(&raftlogv1.WorkerEvict{Pool: "p", Holder: "a"}),
 	) {
 		o := &raftlogv1.Operation{}
 		if err := proto.Unmarshal(data, o); err != nil {

@@ -46,6 +46,7 @@ var operations = [...]operation{
 	op.KindWorkerAcquire: inDatabase(rights.Ranges, (*contents).workerAcquire),
 	op.KindWorkerRenew:   inDatabase(rights.Ranges, (*contents).workerRenew),
 	op.KindWorkerRelease: inDatabase(rights.Ranges, (*contents).workerRelease),
+	op.KindWorkerEvict:   inDatabase(rights.Delete, (*contents).workerEvict),
 
 	op.KindBootstrap:       onCluster(0, (*contents).bootstrap),
 	op.KindMemberAdd:       onCluster(0, (*contents).memberAdd),

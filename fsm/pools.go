@@ -187,6 +187,9 @@ func (c *contents) workerAcquire(dst []byte, now moment, o op.Operation, m *raft
 	full := c.databases.roomFor(o.Database, 1, leaseBytes)
 	r := requestAt(now, m.GetWantNanos(), m.GetHolderUnixNano())
 	r.NoneNew, r.Principal = full != nil, keptPrincipal(o.Principal)
+	if m.GetOwn() {
+		r.Principal = "" // It is for all callers of its node.
+	}
 	var leased worker.Lease
 	refused := c.pools.in(o.Database, m.GetPool(), func(p *worker.Pool) (err error) {
 		leased, err = p.Acquire(m.GetHolder(), m.GetToken(), r)
@@ -219,6 +222,16 @@ func (c *contents) workerRelease(dst []byte, _ moment, o op.Operation, m *raftlo
 	})
 }
 
+// workerEvict ends a lease that its holder does not give back. A repeated eviction changes nothing.
+func (c *contents) workerEvict(dst []byte, now moment, o op.Operation, m *raftlogv1.WorkerEvict) ([]byte, *refusal) {
+	var evicted worker.Lease
+	refused := c.pools.in(o.Database, m.GetPool(), func(p *worker.Pool) (err error) {
+		evicted, err = p.Evict(int(m.GetWorker()), m.GetHolder(), time.Unix(0, now.unixNano))
+		return err
+	})
+	return op.AppendAnswer(dst, op.WorkerLease(evicted)), refused
+}
+
 // workerRefusals has, for each error of a pool without a field of its own, the reason of the
 // refusal, and the invalid field of the request.
 var workerRefusals = []struct {
@@ -230,6 +243,7 @@ var workerRefusals = []struct {
 	{isError[*worker.ShareError], raftlogv1.RefusalReason_REFUSAL_REASON_POOL_FULL, "holder"},
 	{isError[*worker.FullError], raftlogv1.RefusalReason_REFUSAL_REASON_POOL_FULL, "pool"},
 	{isError[*worker.PassedError], raftlogv1.RefusalReason_REFUSAL_REASON_LEASE_PASSED, "worker"},
+	{isError[*worker.HeldError], raftlogv1.RefusalReason_REFUSAL_REASON_LEASE_PASSED, "worker"},
 	{isError[worker.EndError], raftlogv1.RefusalReason_REFUSAL_REASON_POOL_ENDED, "pool"},
 }
 

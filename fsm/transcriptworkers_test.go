@@ -29,6 +29,7 @@ func (p *transcript) workers(l line) *raftlogv1.Operation {
 	case "acquire":
 		o.Op = &raftlogv1.Operation_WorkerAcquire{WorkerAcquire: &raftlogv1.WorkerAcquire{
 			Pool: l.name(0), Holder: l.name(1), Token: uint64(l.int("token")), WantNanos: p.nanos(l, "want"), HolderUnixNano: clock,
+			Own: l.is("own"),
 		}}
 	case "renew":
 		o.Op = &raftlogv1.Operation_WorkerRenew{WorkerRenew: &raftlogv1.WorkerRenew{
@@ -37,6 +38,10 @@ func (p *transcript) workers(l line) *raftlogv1.Operation {
 	case "free":
 		o.Op = &raftlogv1.Operation_WorkerRelease{WorkerRelease: &raftlogv1.WorkerRelease{
 			Pool: l.name(0), Worker: int32(l.number(1)), Token: uint64(l.int("token")), Next: l.int("next"),
+		}}
+	case "evict":
+		o.Op = &raftlogv1.Operation_WorkerEvict{WorkerEvict: &raftlogv1.WorkerEvict{
+			Pool: l.name(0), Worker: int32(l.number(1)), Holder: l.text("holder", ""),
 		}}
 	default:
 		return nil
@@ -48,6 +53,8 @@ func (p *transcript) showLease(l worker.Lease) string {
 	s := fmt.Sprintf("%d %s [%d, %d)", l.Worker, l.Holder, l.From, l.Until)
 	if l.Free {
 		s += " free"
+	} else if l.Evicted() {
+		s += " evicted"
 	}
 	return s
 }

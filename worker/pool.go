@@ -36,7 +36,7 @@ type Lease struct {
 	Worker int
 	// Holder is what the holder calls itself, and Principal whose it is: "" without TLS.
 	Holder, Principal string
-	// Token is random: only the lease's holder knows it.
+	// Token is random, and not 0: only the lease's holder knows it. It is 0 once the lease is evicted.
 	Token uint64
 	// From is the first time of the window, and Until the first after it, in units since the
 	// epoch. From equals Until where no time is left.
@@ -56,8 +56,10 @@ type Pool struct {
 	leases          btree.Map[int, Lease]
 	inUse           *btree.BTreeG[Lease]
 	free, freeByWho *btree.BTreeG[Lease]
-	// has is how many workers in use each holder, and each principal, has.
-	has map[who]int
+	// has is how many workers in use each holder, and each principal, has; byHolder and byPrincipal have them by the
+	// ends of their windows.
+	has                   map[who]int
+	byHolder, byPrincipal *btree.BTreeG[Lease]
 	// hash is the sum over the leases.
 	hash statehash.Sum
 }
@@ -91,8 +93,23 @@ func newPool(s Stored) *Pool {
 	byWho := func(a, b Lease) bool {
 		return cmp.Or(cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Until, b.Until), cmp.Compare(a.Worker, b.Worker)) < 0
 	}
-	return &Pool{stored: s, inUse: tree(byEnd), free: tree(byEnd), freeByWho: tree(byWho), has: make(map[who]int)}
+	byPrincipal := func(a, b Lease) bool {
+		return cmp.Or(cmp.Compare(a.Principal, b.Principal), cmp.Compare(a.Until, b.Until), cmp.Compare(a.Worker, b.Worker)) < 0
+	}
+	byHolder := func(a, b Lease) bool {
+		return a.Principal < b.Principal || a.Principal == b.Principal && byWho(a, b)
+	}
+	return &Pool{
+		stored: s, inUse: tree(byEnd), free: tree(byEnd), freeByWho: tree(byWho), has: make(map[who]int),
+		byHolder: tree(byHolder), byPrincipal: tree(byPrincipal),
+	}
 }
+
+// Evicted says that the lease is not renewed any more, nor released: the worker is free when its window has passed.
+func (l Lease) Evicted() bool { return l.Token == 0 }
+
+// is reports whether a token is that of the lease.
+func (l Lease) is(token uint64) bool { return l.Token == token && !l.Evicted() }
 
 // Layout returns the pool's layout.
 func (p *Pool) Layout() snowflake.Layout { return p.stored.Layout }
@@ -136,6 +153,13 @@ type PassedError struct{ Worker int }
 
 func (e *PassedError) Error() string {
 	return fmt.Sprintf("the lease of worker %d has passed: acquire one anew", e.Worker)
+}
+
+// HeldError says that no lease of a worker can be evicted: nobody has it, or another holder.
+type HeldError struct{ Worker int }
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("worker %d is not in use, or by another holder: the list of workers shows whose each is", e.Worker)
 }
 
 // EndError says that the layout has no time left.
@@ -189,7 +213,7 @@ func (p *Pool) Acquire(holder string, token uint64, r Request) (Lease, error) {
 	now := p.Layout().At(r.Leader.UnixMilli())
 	p.lapse(now)
 	p.settle(now)
-	if err := p.checkShare(r.Principal, holder); err != nil {
+	if err := p.checkShare(who{r.Principal, holder}); err != nil {
 		return Lease{}, err
 	}
 	latest := now + p.Layout().Units(MaxSkew)
@@ -278,7 +302,7 @@ func (p *Pool) Renew(worker int, token uint64, r Request) (Lease, error) {
 	now := p.Layout().At(r.Leader.UnixMilli())
 	p.lapse(now)
 	l, ok := p.leases.Get(worker)
-	if !ok || l.Free || l.Token != token {
+	if !ok || l.Free || !l.is(token) {
 		return Lease{}, &PassedError{worker}
 	}
 	l.Until = max(l.Until, p.end(l.From, want, r))
@@ -291,7 +315,7 @@ func (p *Pool) Renew(worker int, token uint64, r Request) (Lease, error) {
 // already it changes nothing. The error is a *PassedError.
 func (p *Pool) Release(worker int, token uint64, next int64) error {
 	l, ok := p.leases.Get(worker)
-	if !ok || l.Token != token {
+	if !ok || !l.is(token) {
 		return &PassedError{worker}
 	}
 	if l.Free {
@@ -300,6 +324,19 @@ func (p *Pool) Release(worker int, token uint64, next int64) error {
 	l.Until, l.Free = min(max(next, l.From), l.Until), true
 	p.put(l)
 	return nil
+}
+
+// Evict ends the lease of a worker that is in use without its holder, which may make ids until the window ends. With a
+// holder's name it must be that one's. The error is a *HeldError.
+func (p *Pool) Evict(worker int, holder string, leader time.Time) (Lease, error) {
+	p.lapse(p.Layout().At(leader.UnixMilli()))
+	l, ok := p.leases.Get(worker)
+	if !ok || l.Free || holder != "" && l.Holder != holder {
+		return Lease{}, &HeldError{worker}
+	}
+	l.Token = 0
+	p.put(l)
+	return l, nil
 }
 
 // Forget ends all leases, because there may have been others that the pool does not know: after a

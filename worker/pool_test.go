@@ -265,6 +265,7 @@ func TestWindowsNeverOverlap(t *testing.T) {
 			t.Fatal(err)
 		}
 		var told []span
+		evicted := map[uint64]bool{}       // by token
 		leader, twin := start, again(t, p) // A node that a snapshot brought up decides the same.
 		for n := range rapid.IntRange(1, 80).Draw(t, "calls") {
 			leader = leader.Add(time.Duration(rapid.IntRange(-30_000, 40_000).Draw(t, "ms later")) * time.Millisecond)
@@ -273,7 +274,7 @@ func TestWindowsNeverOverlap(t *testing.T) {
 				Want: time.Duration(rapid.IntRange(0, 10_000).Draw(t, "ms wanted")) * time.Millisecond,
 			}
 			token := uint64(n + 1)
-			switch rapid.IntRange(0, 9).Draw(t, "call") {
+			switch rapid.IntRange(0, 10).Draw(t, "call") {
 			case 0, 1, 2, 3:
 				holder := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "holder")
 				l, err := p.Acquire(holder, token, r)
@@ -288,6 +289,9 @@ func TestWindowsNeverOverlap(t *testing.T) {
 				if i := drawn(t, told); i >= 0 {
 					l, err := p.Renew(told[i].worker, told[i].token, r)
 					_, _ = twin.Renew(told[i].worker, told[i].token, r)
+					if err == nil && evicted[told[i].token] {
+						t.Fatalf("an evicted lease was renewed: %v", l)
+					}
 					if err == nil {
 						told[i].until = l.Until
 					}
@@ -300,6 +304,14 @@ func TestWindowsNeverOverlap(t *testing.T) {
 					_ = p.Release(told[i].worker, told[i].token, next)
 					_ = twin.Release(told[i].worker, told[i].token, next)
 				}
+			case 9:
+				if i := drawn(t, told); i >= 0 {
+					_, err := p.Evict(told[i].worker, "", leader)
+					_, _ = twin.Evict(told[i].worker, "", leader)
+					if err == nil {
+						evicted[newest(told, told[i].worker)] = true
+					}
+				}
 			default:
 				twin = again(t, p)
 			}
@@ -309,6 +321,16 @@ func TestWindowsNeverOverlap(t *testing.T) {
 		}
 		checkDisjoint(t, told)
 	})
+}
+
+// newest returns the token of a worker's newest lease.
+func newest(told []span, worker int) (token uint64) {
+	for _, s := range told {
+		if s.worker == worker {
+			token = s.token
+		}
+	}
+	return token
 }
 
 // drawn returns the place of some lease; -1 if there is none.

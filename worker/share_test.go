@@ -78,6 +78,86 @@ func TestNobodyTakesAWholePool(t *testing.T) {
 	}
 }
 
+// TestARefusedShareSaysWhen the next of its own windows ends.
+func TestARefusedShareSaysWhen(t *testing.T) {
+	l := layout
+	l.WorkerBits = 3
+	for name, holder := range map[string]func(int) string{
+		"holder": func(int) string { return "x" }, "principal": func(n int) string { return fmt.Sprint("h", n) },
+	} {
+		p := again(t, newPool(t, l, time.Minute))
+		for i := range 4 {
+			r := at(start.Add(time.Duration(i) * time.Second))
+			r.Principal = "dns:a"
+			if _, err := p.Acquire(holder(i), uint64(i)+1, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, ends := range []time.Duration{60 * time.Second, 61 * time.Second, 73 * time.Second} {
+			r := at(start.Add(13 * time.Second))
+			r.Principal = "dns:a"
+			_, err := p.Acquire(holder(4), 9, r)
+			share := (*worker.ShareError)(nil)
+			if !errors.As(err, &share) || share.What != name || !share.Begins.Equal(start.Add(ends)) {
+				t.Errorf("%s: %v, want the end %s", name, err, start.Add(ends))
+			}
+			for w := range 4 { // The one that ends first is renewed; at last all are.
+				if w == 0 && ends == 60*time.Second || ends == 61*time.Second {
+					if _, err := p.Renew(w, uint64(w)+1, r); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestAnEvictedLeaseEnds with its window: it is neither renewed nor released, its holder counts until then, and nobody
+// else has the worker before.
+func TestAnEvictedLeaseEnds(t *testing.T) {
+	p := newPool(t, layout, time.Minute)
+	acquired, err := p.Acquire("a", 1, at(start))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, err error) {
+		t.Helper()
+		passed, held := (*worker.PassedError)(nil), (*worker.HeldError)(nil)
+		if !errors.As(err, &passed) && !errors.As(err, &held) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	before := p.Hash()
+	_, err = p.Evict(0, "b", start)
+	refused("another's worker", err)
+	_, err = p.Evict(1, "", start)
+	refused("a worker that nobody has", err)
+	if p.Hash() != before {
+		t.Error("a refusal changed the pool")
+	}
+	for range 2 {
+		l, err := p.Evict(0, "a", start)
+		if err != nil || !l.Evicted() || l.Until != acquired.Until {
+			t.Fatalf("%+v, %v", l, err)
+		}
+		p = again(t, p)
+	}
+	for _, token := range []uint64{0, 1} {
+		_, err = p.Renew(0, token, at(start))
+		refused("a renewal", err)
+		refused("a release", p.Release(0, token, acquired.From))
+	}
+	if l, err := p.Acquire("a", 2, at(start)); err != nil || l.Worker != 1 {
+		t.Errorf("the holder got %+v, %v", l, err)
+	}
+	l, err := p.Acquire("c", 3, at(start.Add(time.Minute)))
+	if err != nil || l.Worker != 0 || l.From < acquired.Until {
+		t.Errorf("after the window: %+v, %v", l, err)
+	}
+	_, err = p.Evict(1, "", start.Add(2*time.Minute))
+	refused("a window that has passed", err)
+}
+
 // latest returns the worker with the token 128 whose window is not over.
 func latest(p *worker.Pool, now time.Time) (found int) {
 	p.Leases(0, func(l worker.Lease) bool {

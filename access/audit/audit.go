@@ -32,8 +32,11 @@ const (
 	EventRemoveMember = "member.remove"
 	EventJoinToken    = "join-token.create"
 	// Those of series of document numbers: Name is the series.
-	EventSeriesDefine    = "series.define"
-	EventPoolDefine      = "pool.define"
+	EventSeriesDefine = "series.define"
+	EventPoolDefine   = "pool.define"
+	// Those of the workers of pools: Name is the pool, After or Before a Leased.
+	EventWorkerAcquire   = "worker.acquire"
+	EventWorkerEvict     = "worker.evict"
 	EventSeriesDelete    = "series.delete"
 	EventSeriesVoid      = "series.void"
 	EventSeriesRelease   = "series.release"
@@ -94,6 +97,14 @@ type Record struct {
 	// last record of one that have none.
 	Call    string `json:"call,omitempty"`
 	LeftOut int64  `json:"left_out,omitempty"`
+}
+
+// Leased is a worker's lease: whose it is, and when its window ends.
+type Leased struct {
+	Worker    int       `json:"worker"`
+	Holder    string    `json:"holder"`
+	Principal string    `json:"principal,omitempty"`
+	Until     time.Time `json:"until"`
 }
 
 // Copied is how much of the state left the node: all of it if the outcome is done.

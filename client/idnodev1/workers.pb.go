@@ -962,6 +962,134 @@ func (x *ReleaseWorkerResponse) GetLogIndex() uint64 {
 	return 0
 }
 
+// EvictWorkerRequest ends a worker's lease.
+type EvictWorkerRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The database; empty means "default".
+	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// The pool.
+	Pool string `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`
+	// The worker.
+	Worker int32 `protobuf:"varint,3,opt,name=worker,proto3" json:"worker,omitempty"`
+	// Only if the worker is this holder's; empty for whose it is.
+	Holder        string `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvictWorkerRequest) Reset() {
+	*x = EvictWorkerRequest{}
+	mi := &file_idnode_v1_workers_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvictWorkerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvictWorkerRequest) ProtoMessage() {}
+
+func (x *EvictWorkerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_workers_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvictWorkerRequest.ProtoReflect.Descriptor instead.
+func (*EvictWorkerRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_workers_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *EvictWorkerRequest) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *EvictWorkerRequest) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *EvictWorkerRequest) GetWorker() int32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *EvictWorkerRequest) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+// EvictWorkerResponse says when the worker is free.
+type EvictWorkerResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The end of its window, until which its holder makes ids.
+	Until *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=until,proto3" json:"until,omitempty"`
+	// The index of the log entry.
+	LogIndex      uint64 `protobuf:"varint,2,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvictWorkerResponse) Reset() {
+	*x = EvictWorkerResponse{}
+	mi := &file_idnode_v1_workers_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvictWorkerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvictWorkerResponse) ProtoMessage() {}
+
+func (x *EvictWorkerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_workers_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvictWorkerResponse.ProtoReflect.Descriptor instead.
+func (*EvictWorkerResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_workers_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *EvictWorkerResponse) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *EvictWorkerResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
 // ListWorkersRequest asks for a page of workers.
 type ListWorkersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -981,7 +1109,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_idnode_v1_workers_proto_msgTypes[12]
+	mi := &file_idnode_v1_workers_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -993,7 +1121,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_workers_proto_msgTypes[12]
+	mi := &file_idnode_v1_workers_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1006,7 +1134,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_workers_proto_rawDescGZIP(), []int{12}
+	return file_idnode_v1_workers_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListWorkersRequest) GetDatabase() string {
@@ -1059,7 +1187,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_idnode_v1_workers_proto_msgTypes[13]
+	mi := &file_idnode_v1_workers_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1071,7 +1199,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_workers_proto_msgTypes[13]
+	mi := &file_idnode_v1_workers_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1084,7 +1212,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_workers_proto_rawDescGZIP(), []int{13}
+	return file_idnode_v1_workers_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*Worker {
@@ -1121,15 +1249,17 @@ type Worker struct {
 	Until *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3" json:"until,omitempty"`
 	// It was released.
 	Free bool `protobuf:"varint,5,opt,name=free,proto3" json:"free,omitempty"`
-	// The principal of the newest holder; empty without TLS.
-	Principal     string `protobuf:"bytes,6,opt,name=principal,proto3" json:"principal,omitempty"`
+	// The principal of the newest holder; empty without TLS, and of a node's own worker.
+	Principal string `protobuf:"bytes,6,opt,name=principal,proto3" json:"principal,omitempty"`
+	// Its lease is not renewed any more.
+	Evicted       bool `protobuf:"varint,7,opt,name=evicted,proto3" json:"evicted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Worker) Reset() {
 	*x = Worker{}
-	mi := &file_idnode_v1_workers_proto_msgTypes[14]
+	mi := &file_idnode_v1_workers_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1271,7 @@ func (x *Worker) String() string {
 func (*Worker) ProtoMessage() {}
 
 func (x *Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_workers_proto_msgTypes[14]
+	mi := &file_idnode_v1_workers_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1284,7 @@ func (x *Worker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Worker.ProtoReflect.Descriptor instead.
 func (*Worker) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_workers_proto_rawDescGZIP(), []int{14}
+	return file_idnode_v1_workers_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Worker) GetWorker() int32 {
@@ -1199,6 +1329,13 @@ func (x *Worker) GetPrincipal() string {
 	return ""
 }
 
+func (x *Worker) GetEvicted() bool {
+	if x != nil {
+		return x.Evicted
+	}
+	return false
+}
+
 // NextSnowflakesRequest asks for ids.
 type NextSnowflakesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1214,7 +1351,7 @@ type NextSnowflakesRequest struct {
 
 func (x *NextSnowflakesRequest) Reset() {
 	*x = NextSnowflakesRequest{}
-	mi := &file_idnode_v1_workers_proto_msgTypes[15]
+	mi := &file_idnode_v1_workers_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1363,7 @@ func (x *NextSnowflakesRequest) String() string {
 func (*NextSnowflakesRequest) ProtoMessage() {}
 
 func (x *NextSnowflakesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_workers_proto_msgTypes[15]
+	mi := &file_idnode_v1_workers_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1376,7 @@ func (x *NextSnowflakesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NextSnowflakesRequest.ProtoReflect.Descriptor instead.
 func (*NextSnowflakesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_workers_proto_rawDescGZIP(), []int{15}
+	return file_idnode_v1_workers_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NextSnowflakesRequest) GetDatabase() string {
@@ -1274,7 +1411,7 @@ type NextSnowflakesResponse struct {
 
 func (x *NextSnowflakesResponse) Reset() {
 	*x = NextSnowflakesResponse{}
-	mi := &file_idnode_v1_workers_proto_msgTypes[16]
+	mi := &file_idnode_v1_workers_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1423,7 @@ func (x *NextSnowflakesResponse) String() string {
 func (*NextSnowflakesResponse) ProtoMessage() {}
 
 func (x *NextSnowflakesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_workers_proto_msgTypes[16]
+	mi := &file_idnode_v1_workers_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1436,7 @@ func (x *NextSnowflakesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NextSnowflakesResponse.ProtoReflect.Descriptor instead.
 func (*NextSnowflakesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_workers_proto_rawDescGZIP(), []int{16}
+	return file_idnode_v1_workers_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NextSnowflakesResponse) GetIds() []int64 {
@@ -1384,7 +1521,15 @@ const file_idnode_v1_workers_proto_rawDesc = "" +
 	"\x05token\x18\x04 \x01(\fR\x05token\x12\x12\n" +
 	"\x04next\x18\x05 \x01(\x03R\x04next\"4\n" +
 	"\x15ReleaseWorkerResponse\x12\x1b\n" +
-	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\"\xba\x01\n" +
+	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\"t\n" +
+	"\x12EvictWorkerRequest\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
+	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x16\n" +
+	"\x06worker\x18\x03 \x01(\x05R\x06worker\x12\x16\n" +
+	"\x06holder\x18\x04 \x01(\tR\x06holder\"d\n" +
+	"\x13EvictWorkerResponse\x120\n" +
+	"\x05until\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x1b\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\xba\x01\n" +
 	"\x12ListWorkersRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x1b\n" +
@@ -1395,20 +1540,21 @@ const file_idnode_v1_workers_proto_rawDesc = "" +
 	"\x13ListWorkersResponse\x12+\n" +
 	"\aworkers\x18\x01 \x03(\v2\x11.idnode.v1.WorkerR\aworkers\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
-	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"\xcc\x01\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"\xe6\x01\n" +
 	"\x06Worker\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\x05R\x06worker\x12\x16\n" +
 	"\x06holder\x18\x02 \x01(\tR\x06holder\x12.\n" +
 	"\x04from\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x120\n" +
 	"\x05until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x12\n" +
 	"\x04free\x18\x05 \x01(\bR\x04free\x12\x1c\n" +
-	"\tprincipal\x18\x06 \x01(\tR\tprincipal\"]\n" +
+	"\tprincipal\x18\x06 \x01(\tR\tprincipal\x12\x18\n" +
+	"\aevicted\x18\a \x01(\bR\aevicted\"]\n" +
 	"\x15NextSnowflakesRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\x05R\x05count\"*\n" +
 	"\x16NextSnowflakesResponse\x12\x10\n" +
-	"\x03ids\x18\x01 \x03(\x03R\x03ids2\xbe\x04\n" +
+	"\x03ids\x18\x01 \x03(\x03R\x03ids2\x8c\x05\n" +
 	"\x0eWorkersService\x12I\n" +
 	"\n" +
 	"DefinePool\x12\x1c.idnode.v1.DefinePoolRequest\x1a\x1d.idnode.v1.DefinePoolResponse\x12F\n" +
@@ -1416,6 +1562,7 @@ const file_idnode_v1_workers_proto_rawDesc = "" +
 	"\rAcquireWorker\x12\x1f.idnode.v1.AcquireWorkerRequest\x1a .idnode.v1.AcquireWorkerResponse\x12L\n" +
 	"\vRenewWorker\x12\x1d.idnode.v1.RenewWorkerRequest\x1a\x1e.idnode.v1.RenewWorkerResponse\x12R\n" +
 	"\rReleaseWorker\x12\x1f.idnode.v1.ReleaseWorkerRequest\x1a .idnode.v1.ReleaseWorkerResponse\x12L\n" +
+	"\vEvictWorker\x12\x1d.idnode.v1.EvictWorkerRequest\x1a\x1e.idnode.v1.EvictWorkerResponse\x12L\n" +
 	"\vListWorkers\x12\x1d.idnode.v1.ListWorkersRequest\x1a\x1e.idnode.v1.ListWorkersResponse\x12U\n" +
 	"\x0eNextSnowflakes\x12 .idnode.v1.NextSnowflakesRequest\x1a!.idnode.v1.NextSnowflakesResponseB3Z1github.com/idnode/idnode/client/idnodev1;idnodev1b\x06proto3"
 
@@ -1431,7 +1578,7 @@ func file_idnode_v1_workers_proto_rawDescGZIP() []byte {
 	return file_idnode_v1_workers_proto_rawDescData
 }
 
-var file_idnode_v1_workers_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_idnode_v1_workers_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_idnode_v1_workers_proto_goTypes = []any{
 	(*PoolLayout)(nil),             // 0: idnode.v1.PoolLayout
 	(*DefinePoolRequest)(nil),      // 1: idnode.v1.DefinePoolRequest
@@ -1445,57 +1592,62 @@ var file_idnode_v1_workers_proto_goTypes = []any{
 	(*RenewWorkerResponse)(nil),    // 9: idnode.v1.RenewWorkerResponse
 	(*ReleaseWorkerRequest)(nil),   // 10: idnode.v1.ReleaseWorkerRequest
 	(*ReleaseWorkerResponse)(nil),  // 11: idnode.v1.ReleaseWorkerResponse
-	(*ListWorkersRequest)(nil),     // 12: idnode.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),    // 13: idnode.v1.ListWorkersResponse
-	(*Worker)(nil),                 // 14: idnode.v1.Worker
-	(*NextSnowflakesRequest)(nil),  // 15: idnode.v1.NextSnowflakesRequest
-	(*NextSnowflakesResponse)(nil), // 16: idnode.v1.NextSnowflakesResponse
-	(*timestamppb.Timestamp)(nil),  // 17: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 18: google.protobuf.Duration
-	(Consistency)(0),               // 19: idnode.v1.Consistency
-	(*RequestId)(nil),              // 20: idnode.v1.RequestId
+	(*EvictWorkerRequest)(nil),     // 12: idnode.v1.EvictWorkerRequest
+	(*EvictWorkerResponse)(nil),    // 13: idnode.v1.EvictWorkerResponse
+	(*ListWorkersRequest)(nil),     // 14: idnode.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),    // 15: idnode.v1.ListWorkersResponse
+	(*Worker)(nil),                 // 16: idnode.v1.Worker
+	(*NextSnowflakesRequest)(nil),  // 17: idnode.v1.NextSnowflakesRequest
+	(*NextSnowflakesResponse)(nil), // 18: idnode.v1.NextSnowflakesResponse
+	(*timestamppb.Timestamp)(nil),  // 19: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 20: google.protobuf.Duration
+	(Consistency)(0),               // 21: idnode.v1.Consistency
+	(*RequestId)(nil),              // 22: idnode.v1.RequestId
 }
 var file_idnode_v1_workers_proto_depIdxs = []int32{
-	17, // 0: idnode.v1.PoolLayout.epoch:type_name -> google.protobuf.Timestamp
-	18, // 1: idnode.v1.PoolLayout.unit:type_name -> google.protobuf.Duration
+	19, // 0: idnode.v1.PoolLayout.epoch:type_name -> google.protobuf.Timestamp
+	20, // 1: idnode.v1.PoolLayout.unit:type_name -> google.protobuf.Duration
 	0,  // 2: idnode.v1.DefinePoolRequest.layout:type_name -> idnode.v1.PoolLayout
-	18, // 3: idnode.v1.DefinePoolRequest.window:type_name -> google.protobuf.Duration
+	20, // 3: idnode.v1.DefinePoolRequest.window:type_name -> google.protobuf.Duration
 	0,  // 4: idnode.v1.DefinePoolResponse.layout:type_name -> idnode.v1.PoolLayout
-	18, // 5: idnode.v1.DefinePoolResponse.window:type_name -> google.protobuf.Duration
+	20, // 5: idnode.v1.DefinePoolResponse.window:type_name -> google.protobuf.Duration
 	0,  // 6: idnode.v1.Pool.layout:type_name -> idnode.v1.PoolLayout
-	18, // 7: idnode.v1.Pool.window:type_name -> google.protobuf.Duration
-	17, // 8: idnode.v1.Pool.first_end:type_name -> google.protobuf.Timestamp
-	19, // 9: idnode.v1.ListPoolsRequest.consistency:type_name -> idnode.v1.Consistency
+	20, // 7: idnode.v1.Pool.window:type_name -> google.protobuf.Duration
+	19, // 8: idnode.v1.Pool.first_end:type_name -> google.protobuf.Timestamp
+	21, // 9: idnode.v1.ListPoolsRequest.consistency:type_name -> idnode.v1.Consistency
 	3,  // 10: idnode.v1.ListPoolsResponse.pools:type_name -> idnode.v1.Pool
-	18, // 11: idnode.v1.AcquireWorkerRequest.window:type_name -> google.protobuf.Duration
-	17, // 12: idnode.v1.AcquireWorkerRequest.now:type_name -> google.protobuf.Timestamp
-	20, // 13: idnode.v1.AcquireWorkerRequest.request_id:type_name -> idnode.v1.RequestId
+	20, // 11: idnode.v1.AcquireWorkerRequest.window:type_name -> google.protobuf.Duration
+	19, // 12: idnode.v1.AcquireWorkerRequest.now:type_name -> google.protobuf.Timestamp
+	22, // 13: idnode.v1.AcquireWorkerRequest.request_id:type_name -> idnode.v1.RequestId
 	0,  // 14: idnode.v1.AcquireWorkerResponse.layout:type_name -> idnode.v1.PoolLayout
-	18, // 15: idnode.v1.RenewWorkerRequest.window:type_name -> google.protobuf.Duration
-	17, // 16: idnode.v1.RenewWorkerRequest.now:type_name -> google.protobuf.Timestamp
-	19, // 17: idnode.v1.ListWorkersRequest.consistency:type_name -> idnode.v1.Consistency
-	14, // 18: idnode.v1.ListWorkersResponse.workers:type_name -> idnode.v1.Worker
-	17, // 19: idnode.v1.Worker.from:type_name -> google.protobuf.Timestamp
-	17, // 20: idnode.v1.Worker.until:type_name -> google.protobuf.Timestamp
-	1,  // 21: idnode.v1.WorkersService.DefinePool:input_type -> idnode.v1.DefinePoolRequest
-	4,  // 22: idnode.v1.WorkersService.ListPools:input_type -> idnode.v1.ListPoolsRequest
-	6,  // 23: idnode.v1.WorkersService.AcquireWorker:input_type -> idnode.v1.AcquireWorkerRequest
-	8,  // 24: idnode.v1.WorkersService.RenewWorker:input_type -> idnode.v1.RenewWorkerRequest
-	10, // 25: idnode.v1.WorkersService.ReleaseWorker:input_type -> idnode.v1.ReleaseWorkerRequest
-	12, // 26: idnode.v1.WorkersService.ListWorkers:input_type -> idnode.v1.ListWorkersRequest
-	15, // 27: idnode.v1.WorkersService.NextSnowflakes:input_type -> idnode.v1.NextSnowflakesRequest
-	2,  // 28: idnode.v1.WorkersService.DefinePool:output_type -> idnode.v1.DefinePoolResponse
-	5,  // 29: idnode.v1.WorkersService.ListPools:output_type -> idnode.v1.ListPoolsResponse
-	7,  // 30: idnode.v1.WorkersService.AcquireWorker:output_type -> idnode.v1.AcquireWorkerResponse
-	9,  // 31: idnode.v1.WorkersService.RenewWorker:output_type -> idnode.v1.RenewWorkerResponse
-	11, // 32: idnode.v1.WorkersService.ReleaseWorker:output_type -> idnode.v1.ReleaseWorkerResponse
-	13, // 33: idnode.v1.WorkersService.ListWorkers:output_type -> idnode.v1.ListWorkersResponse
-	16, // 34: idnode.v1.WorkersService.NextSnowflakes:output_type -> idnode.v1.NextSnowflakesResponse
-	28, // [28:35] is the sub-list for method output_type
-	21, // [21:28] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	20, // 15: idnode.v1.RenewWorkerRequest.window:type_name -> google.protobuf.Duration
+	19, // 16: idnode.v1.RenewWorkerRequest.now:type_name -> google.protobuf.Timestamp
+	19, // 17: idnode.v1.EvictWorkerResponse.until:type_name -> google.protobuf.Timestamp
+	21, // 18: idnode.v1.ListWorkersRequest.consistency:type_name -> idnode.v1.Consistency
+	16, // 19: idnode.v1.ListWorkersResponse.workers:type_name -> idnode.v1.Worker
+	19, // 20: idnode.v1.Worker.from:type_name -> google.protobuf.Timestamp
+	19, // 21: idnode.v1.Worker.until:type_name -> google.protobuf.Timestamp
+	1,  // 22: idnode.v1.WorkersService.DefinePool:input_type -> idnode.v1.DefinePoolRequest
+	4,  // 23: idnode.v1.WorkersService.ListPools:input_type -> idnode.v1.ListPoolsRequest
+	6,  // 24: idnode.v1.WorkersService.AcquireWorker:input_type -> idnode.v1.AcquireWorkerRequest
+	8,  // 25: idnode.v1.WorkersService.RenewWorker:input_type -> idnode.v1.RenewWorkerRequest
+	10, // 26: idnode.v1.WorkersService.ReleaseWorker:input_type -> idnode.v1.ReleaseWorkerRequest
+	12, // 27: idnode.v1.WorkersService.EvictWorker:input_type -> idnode.v1.EvictWorkerRequest
+	14, // 28: idnode.v1.WorkersService.ListWorkers:input_type -> idnode.v1.ListWorkersRequest
+	17, // 29: idnode.v1.WorkersService.NextSnowflakes:input_type -> idnode.v1.NextSnowflakesRequest
+	2,  // 30: idnode.v1.WorkersService.DefinePool:output_type -> idnode.v1.DefinePoolResponse
+	5,  // 31: idnode.v1.WorkersService.ListPools:output_type -> idnode.v1.ListPoolsResponse
+	7,  // 32: idnode.v1.WorkersService.AcquireWorker:output_type -> idnode.v1.AcquireWorkerResponse
+	9,  // 33: idnode.v1.WorkersService.RenewWorker:output_type -> idnode.v1.RenewWorkerResponse
+	11, // 34: idnode.v1.WorkersService.ReleaseWorker:output_type -> idnode.v1.ReleaseWorkerResponse
+	13, // 35: idnode.v1.WorkersService.EvictWorker:output_type -> idnode.v1.EvictWorkerResponse
+	15, // 36: idnode.v1.WorkersService.ListWorkers:output_type -> idnode.v1.ListWorkersResponse
+	18, // 37: idnode.v1.WorkersService.NextSnowflakes:output_type -> idnode.v1.NextSnowflakesResponse
+	30, // [30:38] is the sub-list for method output_type
+	22, // [22:30] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_idnode_v1_workers_proto_init() }
@@ -1511,7 +1663,7 @@ func file_idnode_v1_workers_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_idnode_v1_workers_proto_rawDesc), len(file_idnode_v1_workers_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

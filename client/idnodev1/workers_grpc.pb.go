@@ -24,6 +24,7 @@ const (
 	WorkersService_AcquireWorker_FullMethodName  = "/idnode.v1.WorkersService/AcquireWorker"
 	WorkersService_RenewWorker_FullMethodName    = "/idnode.v1.WorkersService/RenewWorker"
 	WorkersService_ReleaseWorker_FullMethodName  = "/idnode.v1.WorkersService/ReleaseWorker"
+	WorkersService_EvictWorker_FullMethodName    = "/idnode.v1.WorkersService/EvictWorker"
 	WorkersService_ListWorkers_FullMethodName    = "/idnode.v1.WorkersService/ListWorkers"
 	WorkersService_NextSnowflakes_FullMethodName = "/idnode.v1.WorkersService/NextSnowflakes"
 )
@@ -48,6 +49,9 @@ type WorkersServiceClient interface {
 	RenewWorker(ctx context.Context, in *RenewWorkerRequest, opts ...grpc.CallOption) (*RenewWorkerResponse, error)
 	// Frees a worker, and the rest of its window. May be repeated.
 	ReleaseWorker(ctx context.Context, in *ReleaseWorkerRequest, opts ...grpc.CallOption) (*ReleaseWorkerResponse, error)
+	// Ends a worker's lease without its holder: it is not renewed any more, and the worker is free when its
+	// window ends. May be repeated.
+	EvictWorker(ctx context.Context, in *EvictWorkerRequest, opts ...grpc.CallOption) (*EvictWorkerResponse, error)
 	// Lists the workers of a pool that ever had a holder, by number.
 	ListWorkers(ctx context.Context, in *ListWorkersRequest, opts ...grpc.CallOption) (*ListWorkersResponse, error)
 	// Makes ids at the node asked, which holds a worker for itself.
@@ -112,6 +116,16 @@ func (c *workersServiceClient) ReleaseWorker(ctx context.Context, in *ReleaseWor
 	return out, nil
 }
 
+func (c *workersServiceClient) EvictWorker(ctx context.Context, in *EvictWorkerRequest, opts ...grpc.CallOption) (*EvictWorkerResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EvictWorkerResponse)
+	err := c.cc.Invoke(ctx, WorkersService_EvictWorker_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *workersServiceClient) ListWorkers(ctx context.Context, in *ListWorkersRequest, opts ...grpc.CallOption) (*ListWorkersResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListWorkersResponse)
@@ -152,6 +166,9 @@ type WorkersServiceServer interface {
 	RenewWorker(context.Context, *RenewWorkerRequest) (*RenewWorkerResponse, error)
 	// Frees a worker, and the rest of its window. May be repeated.
 	ReleaseWorker(context.Context, *ReleaseWorkerRequest) (*ReleaseWorkerResponse, error)
+	// Ends a worker's lease without its holder: it is not renewed any more, and the worker is free when its
+	// window ends. May be repeated.
+	EvictWorker(context.Context, *EvictWorkerRequest) (*EvictWorkerResponse, error)
 	// Lists the workers of a pool that ever had a holder, by number.
 	ListWorkers(context.Context, *ListWorkersRequest) (*ListWorkersResponse, error)
 	// Makes ids at the node asked, which holds a worker for itself.
@@ -180,6 +197,9 @@ func (UnimplementedWorkersServiceServer) RenewWorker(context.Context, *RenewWork
 }
 func (UnimplementedWorkersServiceServer) ReleaseWorker(context.Context, *ReleaseWorkerRequest) (*ReleaseWorkerResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReleaseWorker not implemented")
+}
+func (UnimplementedWorkersServiceServer) EvictWorker(context.Context, *EvictWorkerRequest) (*EvictWorkerResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method EvictWorker not implemented")
 }
 func (UnimplementedWorkersServiceServer) ListWorkers(context.Context, *ListWorkersRequest) (*ListWorkersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListWorkers not implemented")
@@ -298,6 +318,24 @@ func _WorkersService_ReleaseWorker_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _WorkersService_EvictWorker_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(EvictWorkerRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WorkersServiceServer).EvictWorker(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WorkersService_EvictWorker_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WorkersServiceServer).EvictWorker(ctx, req.(*EvictWorkerRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _WorkersService_ListWorkers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListWorkersRequest)
 	if err := dec(in); err != nil {
@@ -360,6 +398,10 @@ var WorkersService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReleaseWorker",
 			Handler:    _WorkersService_ReleaseWorker_Handler,
+		},
+		{
+			MethodName: "EvictWorker",
+			Handler:    _WorkersService_EvictWorker_Handler,
 		},
 		{
 			MethodName: "ListWorkers",

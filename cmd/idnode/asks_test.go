@@ -84,6 +84,7 @@ var whatAsks = map[string]struct{ line, never string }{
 	"serve":              {never: process},
 	"snowflake acquire":  {never: adds},
 	"snowflake define":   {never: adds},
+	"snowflake evict":    {line: "snowflake evict orders 3"},
 	"snowflake next":     {never: adds},
 	"snowflake pools":    {never: reads},
 	"snowflake release":  {never: caller},
@@ -138,6 +139,8 @@ func changesNothingUnasked(t *testing.T, line string) {
 			return &idnodev1.GetStatusResponse{}, nil
 		case *idnodev1.ListSeriesRequest:
 			return &idnodev1.ListSeriesResponse{}, nil
+		case *idnodev1.ListWorkersRequest:
+			return &idnodev1.ListWorkersResponse{}, nil
 		case *idnodev1.ReportSeriesRequest:
 			return &idnodev1.ReportSeriesResponse{}, nil
 		}

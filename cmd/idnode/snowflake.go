@@ -24,7 +24,7 @@ func newSnowflakeCommand(a *app) *cobra.Command {
 windows of time that a worker is leased for never overlap, so no id comes twice. Clients
 lease by themselves; these commands are for operators and scripts.`,
 	}, newSnowflakeDefineCommand(a), newSnowflakeNextCommand(a), newSnowflakePoolsCommand(a), newSnowflakeWorkersCommand(a),
-		newSnowflakeAcquireCommand(a), newSnowflakeRenewCommand(a), newSnowflakeReleaseCommand(a))
+		newSnowflakeAcquireCommand(a), newSnowflakeRenewCommand(a), newSnowflakeReleaseCommand(a), newSnowflakeEvictCommand(a))
 }
 
 func newSnowflakeDefineCommand(a *app) *cobra.Command {
@@ -101,7 +101,7 @@ func newSnowflakePoolsCommand(a *app) *cobra.Command {
 func newSnowflakeWorkersCommand(a *app) *cobra.Command {
 	return a.client(reading(&cobra.Command{
 		Use:     "workers POOL",
-		Short:   "List the workers that ever had a holder: number, window, whether free, holder, principal",
+		Short:   "List the workers that ever had a holder: number, window, free, in-use or evicted, holder, principal",
 		Example: "  idnode snowflake workers orders",
 	}), func(ctx context.Context, s *clusterClient, args []string) error {
 		msg := &idnodev1.ListWorkersRequest{Database: s.database, Pool: args[0], PageSize: 1000, Consistency: s.consistency}
@@ -112,8 +112,7 @@ func newSnowflakeWorkersCommand(a *app) *cobra.Command {
 			}
 			for _, worker := range res.GetWorkers() {
 				s.out.result(worker, func(w io.Writer) {
-					state := map[bool]string{true: "free", false: "in-use"}[worker.GetFree()]
-					fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", worker.GetWorker(), moment(worker.GetFrom()), moment(worker.GetUntil()), state,
+					fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", worker.GetWorker(), moment(worker.GetFrom()), moment(worker.GetUntil()), workerState(worker),
 						docid.Escape(worker.GetHolder()), docid.Escape(worker.GetPrincipal()))
 				})
 			}
@@ -122,6 +121,71 @@ func newSnowflakeWorkersCommand(a *app) *cobra.Command {
 			}
 		}
 	})
+}
+
+func workerState(w *idnodev1.Worker) string {
+	switch {
+	case w.GetFree():
+		return "free"
+	case w.GetEvicted():
+		return "evicted"
+	}
+	return "in-use"
+}
+
+func newSnowflakeEvictCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "evict POOL WORKER",
+		Short: "End a worker's lease without its holder: it is not renewed any more",
+		Long: `Ends the lease of a worker whose holder does not give it back, and prints the end of its
+window. Until then the holder makes ids, so none comes twice; then the worker is free, and
+the holder has to acquire one anew. 'snowflake workers' shows whose each is.`,
+		Example: "  idnode snowflake evict orders 3",
+	}
+	sure := a.asks(cmd)
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		number, err := workerNumber(args[1])
+		if err != nil {
+			return err
+		}
+		msg := &idnodev1.EvictWorkerRequest{Database: s.database, Pool: args[0], Worker: number}
+		if !sure.yes {
+			whose, err := holderOf(ctx, s, msg)
+			if err != nil {
+				return err
+			}
+			question := fmt.Sprintf("Takes worker %d of %s from %s: it is not renewed any more.", number, quote(args[0]), whose)
+			if err := s.confirm(ctx, sure, question); err != nil {
+				return err
+			}
+		}
+		res, err := workersVia(s.keyed).EvictWorker(ctx, msg)
+		return s.out.answer(err, res, func(w io.Writer) { fmt.Fprintln(w, "evicted, its window ends at "+moment(res.GetUntil())) })
+	})
+}
+
+// holderOf says whose a worker is, and sets the request's holder: the answer is about that one. A principal that may
+// evict it need not be allowed to read.
+func holderOf(ctx context.Context, s *clusterClient, msg *idnodev1.EvictWorkerRequest) (string, error) {
+	list := &idnodev1.ListWorkersRequest{Database: msg.GetDatabase(), Pool: msg.GetPool(), PageSize: 1000}
+	for {
+		res, err := workersVia(s.ask).ListWorkers(ctx, list)
+		if reasonOf(err) == "PERMISSION_DENIED" {
+			return "its holder", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		for _, w := range res.GetWorkers() {
+			if w.GetWorker() == msg.GetWorker() {
+				msg.Holder = w.GetHolder()
+				return fmt.Sprintf("%s of principal %s, whose window ends at %s", quote(w.GetHolder()), quote(w.GetPrincipal()), moment(w.GetUntil())), nil
+			}
+		}
+		if list.PageToken = res.GetNextPageToken(); list.GetPageToken() == "" {
+			return "nobody: it never had a holder", nil
+		}
+	}
 }
 
 func newSnowflakeAcquireCommand(a *app) *cobra.Command {
@@ -157,15 +221,22 @@ func tokenFlag(cmd *cobra.Command) *string {
 	return cmd.Flags().String("token", "", "the token of the lease, in hex; snowflake acquire shows it (required)")
 }
 
-func leaseOf(number, hexToken string) (worker int32, token []byte, err error) {
-	n, err := strconv.ParseInt(number, 10, 32)
+func workerNumber(text string) (int32, error) {
+	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 0 {
-		return 0, nil, usagef("WORKER must be a number from 0 on, not %q", number)
+		return 0, usagef("WORKER must be a number from 0 on, not %q", text)
+	}
+	return int32(n), nil
+}
+
+func leaseOf(number, hexToken string) (worker int32, token []byte, err error) {
+	if worker, err = workerNumber(number); err != nil {
+		return 0, nil, err
 	}
 	if token, err = hex.DecodeString(hexToken); err != nil || len(token) == 0 {
 		return 0, nil, usagef("--token is required, in hex")
 	}
-	return int32(n), token, nil
+	return worker, token, nil
 }
 
 func newSnowflakeRenewCommand(a *app) *cobra.Command {

@@ -47,10 +47,11 @@ const (
 	KindWorkerAcquire   Kind = 41
 	KindWorkerRenew     Kind = 42
 	KindWorkerRelease   Kind = 43
+	KindWorkerEvict     Kind = 44
 )
 
 func (k Kind) known() bool {
-	return k >= KindIdentityNext && k <= KindMergeCluster || k >= KindRolesSet && k <= KindWorkerRelease
+	return k >= KindIdentityNext && k <= KindMergeCluster || k >= KindRolesSet && k <= KindWorkerEvict
 }
 
 // The other field numbers of raftlog.v1.Operation.

@@ -70,6 +70,7 @@ var requests = map[string]string{
 	workers + "AcquireWorker":  `{"pool":"orders","holder":"web-1"}`,
 	workers + "RenewWorker":    `{"pool":"orders","worker":1,"token":"AAAAAAAAAAA="}`,
 	workers + "ReleaseWorker":  `{"pool":"orders","worker":1,"token":"AAAAAAAAAAA="}`,
+	workers + "EvictWorker":    `{"pool":"orders","worker":1}`,
 	workers + "ListWorkers":    `{"pool":"orders"}`,
 	workers + "NextSnowflakes": `{"pool":"orders","count":2}`,
 

@@ -100,6 +100,10 @@ var useCases = map[string]struct {
 		_, err := n.DefinePool(ctx, &idnodev1.DefinePoolRequest{Database: "shop", Name: "orders-pool", ForgetLeases: true})
 		return err
 	}},
+	"evict": {rights.Delete, func(ctx context.Context, n node) error {
+		_, err := n.EvictWorker(ctx, &idnodev1.EvictWorkerRequest{Database: "shop", Pool: "orders-pool"})
+		return err
+	}},
 	"delete": {rights.Delete, func(ctx context.Context, n node) error {
 		_, err := n.DeleteIdentity(ctx, &idnodev1.DeleteIdentityRequest{Database: "shop", Name: "orders"})
 		return err

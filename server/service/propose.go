@@ -146,7 +146,7 @@ func isAnswerTo(payload proto.Message, result *raftlogv1.Result) bool {
 		return result.GetMergeCluster() != nil
 	case *raftlogv1.PoolDefine:
 		return result.GetPoolDefined() != nil
-	case *raftlogv1.WorkerAcquire, *raftlogv1.WorkerRenew:
+	case *raftlogv1.WorkerAcquire, *raftlogv1.WorkerRenew, *raftlogv1.WorkerEvict:
 		return result.GetWorkerLease() != nil
 	case *raftlogv1.SeriesEnd, *raftlogv1.SeriesReconcile:
 		return result.GetSeriesNumbers() != nil

@@ -100,7 +100,7 @@ func (o *ownWorker) Acquire(ctx context.Context, now time.Time) (generator.Lease
 		return generator.Lease{}, unavailable(ReasonStarting, "the cluster has not confirmed this node's tag yet", retryStarting, nil)
 	}
 	l, _, err := o.lease(ctx, op.Envelope{Database: o.pool.database}, &raftlogv1.WorkerAcquire{
-		Pool: o.pool.name, Holder: "node " + tag, HolderUnixNano: now.UnixNano(),
+		Pool: o.pool.name, Holder: "node " + tag, HolderUnixNano: now.UnixNano(), Own: true,
 	})
 	return l, err
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"math"
@@ -175,25 +176,47 @@ func (w *workers) acquireWorker(ctx context.Context, req *idnodev1.AcquireWorker
 
 // lease leases a worker, and returns the log index of that. Asking again is safe without a request id
 // too: a lost window passes.
-func (w *workers) lease(ctx context.Context, e op.Envelope, acquire *raftlogv1.WorkerAcquire) (generator.Lease, uint64, error) {
+func (w *workers) lease(ctx context.Context, e op.Envelope, acquire *raftlogv1.WorkerAcquire) (lease generator.Lease, index uint64, err error) {
 	acquire.Token = reserve.NewToken()
-	result, err := w.propose(ctx, e, acquire, true)
-	if err != nil {
+	record := audit.Record{Event: audit.EventWorkerAcquire, Database: e.Database, Name: acquire.GetPool(), After: audit.Leased{Holder: acquire.GetHolder()}}
+	var unread error
+	result, err := w.proposeAudited(ctx, record, e, acquire, true, func(result *raftlogv1.Result) (before, after any) {
+		lease.Layout, unread = w.layoutOf(ctx, e.Database, acquire.GetPool())
+		return nil, leased(lease.Layout, result.GetWorkerLease())
+	})
+	if err = cmp.Or(err, unread); err != nil {
 		return generator.Lease{}, 0, err
 	}
 	l := result.GetWorkerLease()
-	lease := generator.Lease{Worker: int(l.GetWorker()), Token: l.GetToken(), From: l.GetFrom(), Until: l.GetUntil()}
-	read := func(p *worker.Pool) { lease.Layout = p.Layout() }
-	if !w.state.ReadPool(e.Database, acquire.GetPool(), read) {
-		// This node was behind the definition.
-		if err := w.linearize(ctx); err != nil {
-			return generator.Lease{}, 0, err
-		}
-		if !w.state.ReadPool(e.Database, acquire.GetPool(), read) {
-			return generator.Lease{}, 0, wrongResult(acquire, result)
-		}
-	}
+	lease.Worker, lease.Token, lease.From, lease.Until = int(l.GetWorker()), l.GetToken(), l.GetFrom(), l.GetUntil()
 	return lease, result.GetLogIndex(), nil
+}
+
+// layoutOf returns the layout of a pool that is there.
+func (w *workers) layoutOf(ctx context.Context, database, pool string) (layout snowflake.Layout, err error) {
+	read := func(p *worker.Pool) { layout = p.Layout() }
+	if w.state.ReadPool(database, pool, read) {
+		return layout, nil
+	}
+	// This node was behind the definition.
+	if err := w.linearize(ctx); err != nil {
+		return layout, err
+	}
+	if !w.state.ReadPool(database, pool, read) {
+		return layout, errNoPool()
+	}
+	return layout, nil
+}
+
+func errNoPool() *Error {
+	return &Error{Code: NotFound, Reason: ReasonPoolNotFound, Field: "pool", Message: "there is no such pool"}
+}
+
+// leased is a lease as the audit log has it.
+func leased(layout snowflake.Layout, l *raftlogv1.WorkerLease) audit.Leased {
+	return audit.Leased{
+		Worker: int(l.GetWorker()), Holder: l.GetHolder(), Principal: l.GetPrincipal(), Until: time.UnixMilli(layout.UnixMilli(l.GetUntil())).UTC(),
+	}
 }
 
 type forWindow interface {
@@ -269,6 +292,40 @@ func (w *workers) releaseWorker(ctx context.Context, req *idnodev1.ReleaseWorker
 	return &idnodev1.ReleaseWorkerResponse{LogIndex: result.GetLogIndex()}, err
 }
 
+// EvictWorker ends the lease of a worker whose holder does not give it back.
+func (w *workers) EvictWorker(ctx context.Context, req *idnodev1.EvictWorkerRequest) (*idnodev1.EvictWorkerResponse, error) {
+	return call(ctx, w.calls, "EvictWorker", req, w.evictWorker)
+}
+
+func (w *workers) evictWorker(ctx context.Context, req *idnodev1.EvictWorkerRequest) (*idnodev1.EvictWorkerResponse, error) {
+	pool, err := keyOfPool(req.GetDatabase(), req.GetPool(), "pool")
+	if err != nil {
+		return nil, err
+	}
+	if err := w.authorize(ctx, rights.Delete, pool.database, pool.name); err != nil {
+		return nil, err
+	}
+	if len(req.GetHolder()) > worker.MaxHolderBytes {
+		return nil, invalid(ReasonInvalidPool, "holder", "%v", worker.CheckHolder(req.GetHolder()))
+	}
+	layout, err := w.layoutOf(ctx, pool.database, pool.name)
+	if err != nil {
+		return nil, err
+	}
+	evict := &raftlogv1.WorkerEvict{Pool: pool.name, Worker: req.GetWorker(), Holder: req.GetHolder()}
+	asked := audit.Leased{Worker: int(req.GetWorker()), Holder: req.GetHolder()}
+	record := audit.Record{Event: audit.EventWorkerEvict, Database: pool.database, Name: pool.name, Before: asked}
+	var was audit.Leased
+	result, err := w.proposeAudited(ctx, record, op.Envelope{Database: pool.database}, evict, true, func(result *raftlogv1.Result) (before, after any) {
+		was = leased(layout, result.GetWorkerLease())
+		return was, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &idnodev1.EvictWorkerResponse{Until: timestamppb.New(was.Until), LogIndex: result.GetLogIndex()}, nil
+}
+
 // ListPools lists pools in order of their folded names.
 func (w *workers) ListPools(ctx context.Context, req *idnodev1.ListPoolsRequest) (*idnodev1.ListPoolsResponse, error) {
 	find := func(database, prefix, after string, limit int) []fsm.NamedPool {
@@ -321,7 +378,7 @@ func (w *workers) listWorkers(ctx context.Context, req *idnodev1.ListWorkersRequ
 			return len(found) <= c.size
 		})
 	}) {
-		return nil, &Error{Code: NotFound, Reason: ReasonPoolNotFound, Field: "pool", Message: "there is no such pool"}
+		return nil, errNoPool()
 	}
 	page := cut(c, found, index, func(l worker.Lease) (string, *idnodev1.Worker) {
 		at := func(units int64) *timestamppb.Timestamp {
@@ -329,6 +386,7 @@ func (w *workers) listWorkers(ctx context.Context, req *idnodev1.ListWorkersRequ
 		}
 		return strconv.Itoa(l.Worker), &idnodev1.Worker{
 			Worker: int32(l.Worker), Holder: l.Holder, Principal: l.Principal, From: at(l.From), Until: at(l.Until), Free: l.Free,
+			Evicted: !l.Free && l.Evicted(),
 		}
 	})
 	return &idnodev1.ListWorkersResponse{Workers: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, nil

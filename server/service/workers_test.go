@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/client/snowflake"
 	"github.com/idnode/idnode/internal/outcome"
@@ -115,6 +116,80 @@ func TestAWorkerIsItsPrincipals(t *testing.T) {
 		if want := map[bool]string{true: "dns:shop", false: "dns:other"}[i < 64]; w.GetPrincipal() != want {
 			t.Errorf("worker %d is of %q, want %q", i, w.GetPrincipal(), want)
 		}
+	}
+}
+
+// TestANodesOwnWorkerIsNobodys: it is for all callers, so it counts for none of them.
+func TestANodesOwnWorkerIsNobodys(t *testing.T) {
+	n := newNode(t, newPresent(t), func(c *Config) {
+		c.Caller = func(ctx context.Context) Caller { who, _ := CallerOf(ctx); return who }
+	})
+	shop := as("dns:shop")
+	if _, err := n.DefinePool(shop, &idnodev1.DefinePoolRequest{Name: "p"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.NextSnowflakes(shop, &idnodev1.NextSnowflakesRequest{Pool: "p"}); err != nil {
+		t.Fatal(err)
+	}
+	page, err := n.ListWorkers(shop, &idnodev1.ListWorkersRequest{Pool: "p"})
+	if err != nil || len(page.GetWorkers()) != 1 || page.GetWorkers()[0].GetPrincipal() != "" || page.GetWorkers()[0].GetHolder() != "node A" {
+		t.Errorf("%v, %v", page, err)
+	}
+}
+
+// TestEvictingAWorker: the list and the audit log say whose it was, and its holder renews it no more.
+func TestEvictingAWorker(t *testing.T) {
+	n, a := newAuditedNode(t)
+	ctx, now := as("ops"), timestamppb.New(time.Unix(1_700_000_000, 0))
+	if _, err := n.DefinePool(ctx, &idnodev1.DefinePoolRequest{Name: "Orders"}); err != nil {
+		t.Fatal(err)
+	}
+	a.take(t)
+	l, err := n.AcquireWorker(ctx, &idnodev1.AcquireWorkerRequest{Pool: "orders", Holder: "web-1", Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := time.UnixMilli(snowflake.Layouts["twitter"].UnixMilli(l.GetUntil())).UTC()
+	is := audit.Leased{Holder: "web-1", Principal: "ops", Until: until}
+	first := audit.Record{
+		Event: audit.EventWorkerAcquire, Outcome: audit.OutcomeIntended, Database: "default", Name: "orders", After: audit.Leased{Holder: "web-1"},
+	}
+	second := first
+	second.Outcome, second.After, second.Index = audit.OutcomeDone, is, l.GetLogIndex()
+	same(t, a.take(t), []audit.Record{first, second})
+	evict := &idnodev1.EvictWorkerRequest{Pool: "ORDERS", Holder: "web-1"}
+	for range 2 {
+		res, err := n.EvictWorker(ctx, evict)
+		if err != nil || !res.GetUntil().AsTime().Equal(until) {
+			t.Fatalf("%v, %v", res, err)
+		}
+		first = audit.Record{
+			Event: audit.EventWorkerEvict, Outcome: audit.OutcomeIntended, Database: "default", Name: "orders", Before: audit.Leased{Holder: "web-1"},
+		}
+		second = first
+		second.Outcome, second.Before, second.Index = audit.OutcomeDone, is, res.GetLogIndex()
+		same(t, a.take(t), []audit.Record{first, second})
+	}
+	_, err = n.RenewWorker(ctx, &idnodev1.RenewWorkerRequest{Pool: "orders", Token: l.GetToken(), Now: now})
+	wantError(t, err, FailedPrecondition, ReasonLeasePassed, "worker")
+	page, err := n.ListWorkers(ctx, &idnodev1.ListWorkersRequest{Pool: "orders"})
+	if err != nil || !page.GetWorkers()[0].GetEvicted() || page.GetWorkers()[0].GetFree() {
+		t.Errorf("%v, %v", page, err)
+	}
+	for _, tt := range []struct {
+		req    *idnodev1.EvictWorkerRequest
+		code   Code
+		reason string
+		field  string
+	}{
+		{&idnodev1.EvictWorkerRequest{Pool: "orders", Holder: "web-2"}, FailedPrecondition, ReasonLeasePassed, "worker"},
+		{&idnodev1.EvictWorkerRequest{Pool: "orders", Worker: 1}, FailedPrecondition, ReasonLeasePassed, "worker"},
+		{&idnodev1.EvictWorkerRequest{Pool: "orders", Worker: -1}, FailedPrecondition, ReasonLeasePassed, "worker"},
+		{&idnodev1.EvictWorkerRequest{Pool: "none"}, NotFound, ReasonPoolNotFound, "pool"},
+		{&idnodev1.EvictWorkerRequest{Pool: "orders", Holder: strings.Repeat("h", 129)}, InvalidArgument, ReasonInvalidPool, "holder"},
+	} {
+		_, err := n.EvictWorker(ctx, tt.req)
+		wantError(t, err, tt.code, tt.reason, tt.field)
 	}
 }
 

@@ -167,6 +167,15 @@ func (h *holder) made(id int64) {
 	h.client.world.history.add(op)
 }
 
+// evict takes a worker from whoever has it.
+func (c *client) evict(ctx context.Context, worker int32) {
+	c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other},
+		func(ctx context.Context, s *server, _ *history.Op) error {
+			_, err := c.pools(s).EvictWorker(ctx, &idnodev1.EvictWorkerRequest{Pool: stamps, Worker: worker})
+			return err
+		})
+}
+
 // stamp uses one generator after the other until ctx ends, each by several callers at a time, and
 // closes it, or leaves it as a caller that crashed.
 func (w *world) stamp(ctx context.Context, number int) {
@@ -176,8 +185,11 @@ func (w *world) stamp(ctx context.Context, number int) {
 		sleep(ctx, 50*time.Millisecond)
 	}
 	for ctx.Err() == nil {
-		if c.random.IntN(60) == 0 {
+		switch c.random.IntN(60) {
+		case 0:
 			c.definePool(ctx, stamps, twoWorkers.WorkerBits, true)
+		case 1, 2, 3:
+			c.evict(ctx, int32(c.random.IntN(2)))
 		}
 		h := &holder{client: c, name: fmt.Sprint(number), ahead: c.drawClock(), turn: make(chan struct{}, 1)}
 		g, crashes := generator.New(h, generatorTimeout), c.random.IntN(3) == 0

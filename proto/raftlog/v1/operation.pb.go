@@ -297,6 +297,7 @@ type Operation struct {
 	//	*Operation_WorkerAcquire
 	//	*Operation_WorkerRenew
 	//	*Operation_WorkerRelease
+	//	*Operation_WorkerEvict
 	Op            isOperation_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -657,6 +658,15 @@ func (x *Operation) GetWorkerRelease() *WorkerRelease {
 	return nil
 }
 
+func (x *Operation) GetWorkerEvict() *WorkerEvict {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_WorkerEvict); ok {
+			return x.WorkerEvict
+		}
+	}
+	return nil
+}
+
 type isOperation_Op interface {
 	isOperation_Op()
 }
@@ -826,6 +836,11 @@ type Operation_WorkerRelease struct {
 	WorkerRelease *WorkerRelease `protobuf:"bytes,43,opt,name=worker_release,json=workerRelease,proto3,oneof"`
 }
 
+type Operation_WorkerEvict struct {
+	// End a worker's lease.
+	WorkerEvict *WorkerEvict `protobuf:"bytes,44,opt,name=worker_evict,json=workerEvict,proto3,oneof"`
+}
+
 func (*Operation_IdentityNext) isOperation_Op() {}
 
 func (*Operation_IdentitySeed) isOperation_Op() {}
@@ -891,6 +906,8 @@ func (*Operation_WorkerAcquire) isOperation_Op() {}
 func (*Operation_WorkerRenew) isOperation_Op() {}
 
 func (*Operation_WorkerRelease) isOperation_Op() {}
+
+func (*Operation_WorkerEvict) isOperation_Op() {}
 
 // RequestKey identifies a call for exactly-once.
 type RequestKey struct {
@@ -3194,7 +3211,7 @@ type Result_SeriesNumbers struct {
 }
 
 type Result_WorkerLease struct {
-	// Of WorkerAcquire and WorkerRenew.
+	// Of WorkerAcquire, WorkerRenew and WorkerEvict.
 	WorkerLease *WorkerLease `protobuf:"bytes,21,opt,name=worker_lease,json=workerLease,proto3,oneof"`
 }
 
@@ -3985,7 +4002,7 @@ var File_raftlog_v1_operation_proto protoreflect.FileDescriptor
 const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\n" +
 	"\x1araftlog/v1/operation.proto\x12\n" +
-	"raftlog.v1\x1a\x17raftlog/v1/series.proto\x1a\x17raftlog/v1/worker.proto\"\x84\x11\n" +
+	"raftlog.v1\x1a\x17raftlog/v1/series.proto\x1a\x17raftlog/v1/worker.proto\"\xc2\x11\n" +
 	"\tOperation\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x120\n" +
 	"\arequest\x18\x02 \x01(\v2\x16.raftlog.v1.RequestKeyR\arequest\x12!\n" +
@@ -4030,7 +4047,8 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"poolDefine\x12B\n" +
 	"\x0eworker_acquire\x18) \x01(\v2\x19.raftlog.v1.WorkerAcquireH\x00R\rworkerAcquire\x12<\n" +
 	"\fworker_renew\x18* \x01(\v2\x17.raftlog.v1.WorkerRenewH\x00R\vworkerRenew\x12B\n" +
-	"\x0eworker_release\x18+ \x01(\v2\x19.raftlog.v1.WorkerReleaseH\x00R\rworkerReleaseB\x04\n" +
+	"\x0eworker_release\x18+ \x01(\v2\x19.raftlog.v1.WorkerReleaseH\x00R\rworkerRelease\x12<\n" +
+	"\fworker_evict\x18, \x01(\v2\x17.raftlog.v1.WorkerEvictH\x00R\vworkerEvictB\x04\n" +
 	"\x02opB\f\n" +
 	"\n" +
 	"_principal\"l\n" +
@@ -4383,10 +4401,11 @@ var file_raftlog_v1_operation_proto_goTypes = []any{
 	(*WorkerAcquire)(nil),      // 53: raftlog.v1.WorkerAcquire
 	(*WorkerRenew)(nil),        // 54: raftlog.v1.WorkerRenew
 	(*WorkerRelease)(nil),      // 55: raftlog.v1.WorkerRelease
-	(*SeriesNumbers)(nil),      // 56: raftlog.v1.SeriesNumbers
-	(*WorkerLease)(nil),        // 57: raftlog.v1.WorkerLease
-	(*PoolDefined)(nil),        // 58: raftlog.v1.PoolDefined
-	(*SeriesNumber)(nil),       // 59: raftlog.v1.SeriesNumber
+	(*WorkerEvict)(nil),        // 56: raftlog.v1.WorkerEvict
+	(*SeriesNumbers)(nil),      // 57: raftlog.v1.SeriesNumbers
+	(*WorkerLease)(nil),        // 58: raftlog.v1.WorkerLease
+	(*PoolDefined)(nil),        // 59: raftlog.v1.PoolDefined
+	(*SeriesNumber)(nil),       // 60: raftlog.v1.SeriesNumber
 }
 var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Operation.request:type_name -> raftlog.v1.RequestKey
@@ -4423,40 +4442,41 @@ var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	53, // 31: raftlog.v1.Operation.worker_acquire:type_name -> raftlog.v1.WorkerAcquire
 	54, // 32: raftlog.v1.Operation.worker_renew:type_name -> raftlog.v1.WorkerRenew
 	55, // 33: raftlog.v1.Operation.worker_release:type_name -> raftlog.v1.WorkerRelease
-	12, // 34: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
-	12, // 35: raftlog.v1.MemberAdd.member:type_name -> raftlog.v1.Member
-	12, // 36: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
-	43, // 37: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagCeiling
-	43, // 38: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagCeiling
-	24, // 39: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
-	26, // 40: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
-	25, // 41: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
-	28, // 42: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
-	29, // 43: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
-	31, // 44: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
-	43, // 45: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagCeiling
-	33, // 46: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
-	35, // 47: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
-	36, // 48: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
-	37, // 49: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
-	41, // 50: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
-	38, // 51: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
-	39, // 52: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
-	40, // 53: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
-	56, // 54: raftlog.v1.Result.series_numbers:type_name -> raftlog.v1.SeriesNumbers
-	57, // 55: raftlog.v1.Result.worker_lease:type_name -> raftlog.v1.WorkerLease
-	58, // 56: raftlog.v1.Result.pool_defined:type_name -> raftlog.v1.PoolDefined
-	0,  // 57: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
-	59, // 58: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
-	34, // 59: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
-	12, // 60: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
-	42, // 61: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagRecord
-	43, // 62: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
-	63, // [63:63] is the sub-list for method output_type
-	63, // [63:63] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	56, // 34: raftlog.v1.Operation.worker_evict:type_name -> raftlog.v1.WorkerEvict
+	12, // 35: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
+	12, // 36: raftlog.v1.MemberAdd.member:type_name -> raftlog.v1.Member
+	12, // 37: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
+	43, // 38: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagCeiling
+	43, // 39: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagCeiling
+	24, // 40: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
+	26, // 41: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
+	25, // 42: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
+	28, // 43: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
+	29, // 44: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
+	31, // 45: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
+	43, // 46: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagCeiling
+	33, // 47: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
+	35, // 48: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
+	36, // 49: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
+	37, // 50: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
+	41, // 51: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
+	38, // 52: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
+	39, // 53: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
+	40, // 54: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
+	57, // 55: raftlog.v1.Result.series_numbers:type_name -> raftlog.v1.SeriesNumbers
+	58, // 56: raftlog.v1.Result.worker_lease:type_name -> raftlog.v1.WorkerLease
+	59, // 57: raftlog.v1.Result.pool_defined:type_name -> raftlog.v1.PoolDefined
+	0,  // 58: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
+	60, // 59: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
+	34, // 60: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
+	12, // 61: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
+	42, // 62: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagRecord
+	43, // 63: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
+	64, // [64:64] is the sub-list for method output_type
+	64, // [64:64] is the sub-list for method input_type
+	64, // [64:64] is the sub-list for extension type_name
+	64, // [64:64] is the sub-list for extension extendee
+	0,  // [0:64] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_operation_proto_init() }
@@ -4500,6 +4520,7 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Operation_WorkerAcquire)(nil),
 		(*Operation_WorkerRenew)(nil),
 		(*Operation_WorkerRelease)(nil),
+		(*Operation_WorkerEvict)(nil),
 	}
 	file_raftlog_v1_operation_proto_msgTypes[3].OneofWrappers = []any{}
 	file_raftlog_v1_operation_proto_msgTypes[21].OneofWrappers = []any{}

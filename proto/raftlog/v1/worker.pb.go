@@ -249,8 +249,10 @@ type WorkerAcquire struct {
 	WantNanos int64 `protobuf:"varint,4,opt,name=want_nanos,json=wantNanos,proto3" json:"want_nanos,omitempty"`
 	// The holder's clock, in nanoseconds since 1970 UTC.
 	HolderUnixNano int64 `protobuf:"varint,5,opt,name=holder_unix_nano,json=holderUnixNano,proto3" json:"holder_unix_nano,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// It is a node's own worker, which counts for no principal.
+	Own           bool `protobuf:"varint,6,opt,name=own,proto3" json:"own,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WorkerAcquire) Reset() {
@@ -316,6 +318,13 @@ func (x *WorkerAcquire) GetHolderUnixNano() int64 {
 		return x.HolderUnixNano
 	}
 	return 0
+}
+
+func (x *WorkerAcquire) GetOwn() bool {
+	if x != nil {
+		return x.Own
+	}
+	return false
 }
 
 // WorkerRenew moves the end of a worker's window.
@@ -400,6 +409,70 @@ func (x *WorkerRenew) GetHolderUnixNano() int64 {
 	return 0
 }
 
+// WorkerEvict ends a lease without its token: it is not renewed any more.
+type WorkerEvict struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The folded name of the pool.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// The worker.
+	Worker int32 `protobuf:"varint,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	// Only if it is this holder's; empty for any.
+	Holder        string `protobuf:"bytes,3,opt,name=holder,proto3" json:"holder,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkerEvict) Reset() {
+	*x = WorkerEvict{}
+	mi := &file_raftlog_v1_worker_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkerEvict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkerEvict) ProtoMessage() {}
+
+func (x *WorkerEvict) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_worker_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkerEvict.ProtoReflect.Descriptor instead.
+func (*WorkerEvict) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *WorkerEvict) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *WorkerEvict) GetWorker() int32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *WorkerEvict) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
 // WorkerRelease frees a worker.
 type WorkerRelease struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -417,7 +490,7 @@ type WorkerRelease struct {
 
 func (x *WorkerRelease) Reset() {
 	*x = WorkerRelease{}
-	mi := &file_raftlog_v1_worker_proto_msgTypes[5]
+	mi := &file_raftlog_v1_worker_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -429,7 +502,7 @@ func (x *WorkerRelease) String() string {
 func (*WorkerRelease) ProtoMessage() {}
 
 func (x *WorkerRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_worker_proto_msgTypes[5]
+	mi := &file_raftlog_v1_worker_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -442,7 +515,7 @@ func (x *WorkerRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerRelease.ProtoReflect.Descriptor instead.
 func (*WorkerRelease) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{5}
+	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *WorkerRelease) GetPool() string {
@@ -496,7 +569,7 @@ type WorkerLease struct {
 
 func (x *WorkerLease) Reset() {
 	*x = WorkerLease{}
-	mi := &file_raftlog_v1_worker_proto_msgTypes[6]
+	mi := &file_raftlog_v1_worker_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -508,7 +581,7 @@ func (x *WorkerLease) String() string {
 func (*WorkerLease) ProtoMessage() {}
 
 func (x *WorkerLease) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_worker_proto_msgTypes[6]
+	mi := &file_raftlog_v1_worker_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -521,7 +594,7 @@ func (x *WorkerLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerLease.ProtoReflect.Descriptor instead.
 func (*WorkerLease) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{6}
+	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WorkerLease) GetWorker() int32 {
@@ -595,7 +668,7 @@ type PoolRecord struct {
 
 func (x *PoolRecord) Reset() {
 	*x = PoolRecord{}
-	mi := &file_raftlog_v1_worker_proto_msgTypes[7]
+	mi := &file_raftlog_v1_worker_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -607,7 +680,7 @@ func (x *PoolRecord) String() string {
 func (*PoolRecord) ProtoMessage() {}
 
 func (x *PoolRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_worker_proto_msgTypes[7]
+	mi := &file_raftlog_v1_worker_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -620,7 +693,7 @@ func (x *PoolRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolRecord.ProtoReflect.Descriptor instead.
 func (*PoolRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{7}
+	return file_raftlog_v1_worker_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PoolRecord) GetDatabase() uint32 {
@@ -688,21 +761,26 @@ const file_raftlog_v1_worker_proto_rawDesc = "" +
 	"\x06forget\x18\x04 \x01(\bR\x06forget\"`\n" +
 	"\vPoolDefined\x12.\n" +
 	"\x06layout\x18\x01 \x01(\v2\x16.raftlog.v1.PoolLayoutR\x06layout\x12!\n" +
-	"\fwindow_nanos\x18\x02 \x01(\x03R\vwindowNanos\"\x9a\x01\n" +
+	"\fwindow_nanos\x18\x02 \x01(\x03R\vwindowNanos\"\xac\x01\n" +
 	"\rWorkerAcquire\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06holder\x18\x02 \x01(\tR\x06holder\x12\x14\n" +
 	"\x05token\x18\x03 \x01(\x06R\x05token\x12\x1d\n" +
 	"\n" +
 	"want_nanos\x18\x04 \x01(\x03R\twantNanos\x12(\n" +
-	"\x10holder_unix_nano\x18\x05 \x01(\x03R\x0eholderUnixNano\"\x98\x01\n" +
+	"\x10holder_unix_nano\x18\x05 \x01(\x03R\x0eholderUnixNano\x12\x10\n" +
+	"\x03own\x18\x06 \x01(\bR\x03own\"\x98\x01\n" +
 	"\vWorkerRenew\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\x05R\x06worker\x12\x14\n" +
 	"\x05token\x18\x03 \x01(\x06R\x05token\x12\x1d\n" +
 	"\n" +
 	"want_nanos\x18\x04 \x01(\x03R\twantNanos\x12(\n" +
-	"\x10holder_unix_nano\x18\x05 \x01(\x03R\x0eholderUnixNano\"e\n" +
+	"\x10holder_unix_nano\x18\x05 \x01(\x03R\x0eholderUnixNano\"Q\n" +
+	"\vWorkerEvict\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\x05R\x06worker\x12\x16\n" +
+	"\x06holder\x18\x03 \x01(\tR\x06holder\"e\n" +
 	"\rWorkerRelease\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\x05R\x06worker\x12\x14\n" +
@@ -737,16 +815,17 @@ func file_raftlog_v1_worker_proto_rawDescGZIP() []byte {
 	return file_raftlog_v1_worker_proto_rawDescData
 }
 
-var file_raftlog_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_raftlog_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_raftlog_v1_worker_proto_goTypes = []any{
 	(*PoolLayout)(nil),    // 0: raftlog.v1.PoolLayout
 	(*PoolDefine)(nil),    // 1: raftlog.v1.PoolDefine
 	(*PoolDefined)(nil),   // 2: raftlog.v1.PoolDefined
 	(*WorkerAcquire)(nil), // 3: raftlog.v1.WorkerAcquire
 	(*WorkerRenew)(nil),   // 4: raftlog.v1.WorkerRenew
-	(*WorkerRelease)(nil), // 5: raftlog.v1.WorkerRelease
-	(*WorkerLease)(nil),   // 6: raftlog.v1.WorkerLease
-	(*PoolRecord)(nil),    // 7: raftlog.v1.PoolRecord
+	(*WorkerEvict)(nil),   // 5: raftlog.v1.WorkerEvict
+	(*WorkerRelease)(nil), // 6: raftlog.v1.WorkerRelease
+	(*WorkerLease)(nil),   // 7: raftlog.v1.WorkerLease
+	(*PoolRecord)(nil),    // 8: raftlog.v1.PoolRecord
 }
 var file_raftlog_v1_worker_proto_depIdxs = []int32{
 	0, // 0: raftlog.v1.PoolDefine.layout:type_name -> raftlog.v1.PoolLayout
@@ -770,7 +849,7 @@ func file_raftlog_v1_worker_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_worker_proto_rawDesc), len(file_raftlog_v1_worker_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
