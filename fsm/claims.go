@@ -233,6 +233,10 @@ func (c *contents) claim(dst []byte, _ moment, o op.Operation, claim *raftlogv1.
 		return dst, err
 	}
 	item := claimItem{db: c.databases.numberOf(o.Database), id: claim.GetId()}
+	if tag, ok := docid.NodeTagOf(item.id); ok && c.members.byTag(tag) != nil {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id",
+			"%.200q has the form of the ids that node %s gives: a number, a dash and its tag", item.id, tag)
+	}
 	if err := c.claims.checkFree(item, &c.identities, c.floor); err != nil {
 		return dst, err
 	}

@@ -322,3 +322,17 @@ func TestReleasedIDsAreBounded(t *testing.T) {
 		t.Error("not the first ones are remembered")
 	}
 }
+
+// TestIDsOfNodesAreNotClaimed: of members that there are, and of removed ones; other ids of that look are.
+func TestIDsOfNodesAreNotClaimed(t *testing.T) {
+	l := newFormedLog(t)
+	l.mustApplied(l.do(&raftlogv1.Operation{Op: &raftlogv1.Operation_MemberRemove{MemberRemove: &raftlogv1.MemberRemove{Tag: "C"}}}))
+	for id, refused := range map[string]bool{
+		"srv/0000000000000000002-a": true, "usr/3-a": true, "usr:3-b": true, "usr/3-c": true, "a b/x#12-c": true,
+		"usr/3-z": false, "usr/03-a": false, "usr/a-3": false, "usr/3a": false, "usr3-a": false, "usr/3-a-b": false,
+	} {
+		if l.claimRefused(id) != refused {
+			t.Errorf("claim %s: refused %t", id, !refused)
+		}
+	}
+}

@@ -105,6 +105,26 @@ func SplitNumbered(id string) (name, separator string, value int64, ok bool) {
 	return name, separator, value, true
 }
 
+// NodeTagOf returns the tag of the node that could have given an id: one of the form of server-side ids and of ids of HiLo
+// ranges. Those are anything that ends with a separator, a number of 1 to 19 digits, a dash and a tag. The number has
+// leading zeros only if it has all 19 digits. It commutes with Fold: the tag is in capitals.
+func NodeTagOf(id string) (tag string, ok bool) {
+	dash := strings.LastIndexByte(id, '-')
+	if dash < 0 || len(id)-dash-1 > maxNodeTagBytes {
+		return "", false
+	}
+	head := strings.TrimRight(id[:dash], "0123456789")
+	digits := id[len(head):dash]
+	if r, _ := utf8.DecodeLastRuneInString(head); !isSeparatorRune(r) {
+		return "", false
+	}
+	if n := len(digits); n == 0 || n > numberDigits || n < numberDigits && digits[0] == '0' {
+		return "", false
+	}
+	tag = strings.ToUpper(id[dash+1:])
+	return tag, ValidateNodeTag(tag) == nil
+}
+
 // cutNumber cuts the digits off the end of s and returns what is before them,
 // and their value, if they are a canonical decimal from 1 to 2^63-1.
 func cutNumber(s string) (head string, value int64, ok bool) {

@@ -127,6 +127,41 @@ func TestSplitNumberedRefuses(t *testing.T) {
 	}
 }
 
+// TestNodeTagOf: every id that a node gives is known as that node's, under every separator and folded too, and others are
+// not.
+func TestNodeTagOf(t *testing.T) {
+	for id, want := range map[string]string{
+		"users/3-A": "A", "users/3-a": "A", "users:3-ZA": "ZA", "xⒶ1-B": "B", "a/b/9223372036854775807-ABCD": "ABCD", "/1-A": "A",
+		docid.ServerSideID("srv/", 7, "A"): "A", docid.Fold(docid.ServerSideID("Srv/", math.MaxInt64, "KS")): "KS",
+		"users/03-A": "", "users/0-A": "", "users/-A": "", "users-3-A": "", "users3-A": "", "3-A": "", "users/3A": "", "users/3-": "",
+		"users/3-ABCDE": "", "users/3-A1": "", "users/3-raft": "", "users/3-Ä": "", "users/3": "", "": "", "-": "", "users|3-A": "",
+		"users/00000000000000000042-A": "", "users/3-A-": "", "users/٣-A": "",
+	} {
+		if tag, ok := docid.NodeTagOf(id); ok != (want != "") || ok && tag != want {
+			t.Errorf("NodeTagOf(%q) = %q, %v, want %q", id, tag, ok, want)
+		}
+	}
+}
+
+// FuzzNodeTagOf: what nodes give is known as theirs.
+func FuzzNodeTagOf(f *testing.F) {
+	f.Add("users", "/", uint64(3), "A")
+	f.Add("Ⱥ", "Ⓐ", uint64(1)<<62, "KS")
+	f.Fuzz(func(t *testing.T, name, separator string, number uint64, tag string) {
+		sep, err := docid.ParseSeparator(separator)
+		if err != nil || number == 0 || number > math.MaxInt64 || docid.ValidateNodeTag(tag) != nil || docid.ValidateTag(name, sep) != nil {
+			return
+		}
+		for _, id := range []string{docid.ServerSideID(name+sep, number, tag), docid.IdentityID(name, sep, int64(number)) + "-" + tag} {
+			for _, id := range []string{id, docid.Fold(id)} {
+				if got, ok := docid.NodeTagOf(id); !ok || got != tag {
+					t.Errorf("NodeTagOf(%q) = %q, %v, want %q", id, got, ok, tag)
+				}
+			}
+		}
+	})
+}
+
 // A claim of a folded id must be found under the folded name even where folding
 // made the name longer than a name may be.
 func TestSplitNumberedTakesFoldedNamesOfAnyLength(t *testing.T) {

@@ -132,7 +132,8 @@ func newClaimCommand(a *app) *cobra.Command {
 		Use:   "claim ID",
 		Short: "Record a finished id as taken: the first claim wins",
 		Long: `Claims an id of your own in the cluster. The next one to claim it, in any case of
-letters, is refused, and identities step over it.`,
+letters, is refused, and identities step over it. An id that ends in a number, a dash
+and the tag of a node is refused: nodes give such ids.`,
 		Example: "  idnode claim users/ayende@example.org",
 	}
 	separator := cmd.Flags().String("separator", "", `separator of the id's parts (default "/")`)

@@ -2,10 +2,13 @@ package service
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
@@ -26,6 +29,38 @@ func TestClaims(t *testing.T) {
 	}
 	if _, err := n.Claim(ctx, &idnodev1.ClaimRequest{Id: "users/ayende"}); err != nil {
 		t.Errorf("claim again after the release: %v", err)
+	}
+}
+
+// TestWhatANodeGaveIsNotClaimed, nor what it will give: server-side ids and ids of HiLo ranges, under every separator and in
+// each case of letters. A member that is removed later keeps its ids.
+func TestWhatANodeGaveIsNotClaimed(t *testing.T) {
+	n, ctx := newNode(t, newWorld(t), nil), context.Background()
+	for _, separator := range []string{"/", ":", "Ⓐ"} {
+		var ids []string
+		given, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: "srv" + separator, Separator: separator, Count: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := n.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "usr", Separator: separator})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, given.GetIds()...)
+		for _, number := range []int64{r.GetLow(), r.GetHigh(), r.GetHigh() + 1, math.MaxInt64} {
+			ids = append(ids, fmt.Sprint(r.GetPrefix(), number, "-", r.GetNodeTag()))
+		}
+		for _, id := range ids {
+			for _, id := range []string{id, docid.Fold(id)} {
+				_, err := n.Claim(ctx, &idnodev1.ClaimRequest{Id: id, Separator: separator})
+				wantError(t, err, AlreadyExists, ReasonIDClaimed, "id")
+				_, err = n.Generate(ctx, &idnodev1.GenerateRequest{Template: id, Separator: separator, Claim: true})
+				wantError(t, err, AlreadyExists, ReasonIDClaimed, "template")
+			}
+		}
+	}
+	if _, err := n.Claim(ctx, &idnodev1.ClaimRequest{Id: "usr/3-ZZ"}); err != nil {
+		t.Errorf("the tag of no node: %v", err)
 	}
 }
 

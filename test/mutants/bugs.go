@@ -19,6 +19,7 @@ var bugs = []bug{
 	{name: "seed-lowers"},
 	{name: "seed-ignores-expected"},
 	{name: "claim-not-stepped-over"},
+	{name: "nodes-ids-are-claimed", others: test("server/service", "TestWhatANodeGaveIsNotClaimed")},
 	{name: "issued-is-claimed"},
 	{name: "counter-wraps"},
 	{name: "delete-resets-counter"},
@@ -68,6 +69,7 @@ var bugs = []bug{
 	// Snowflake ids: the windows of workers, and the generator of a client.
 	{name: "window-handed-on-early", others: test("worker", "TestWindowsNeverOverlap", "-rapid.nofailfile")},
 	{name: "renewed-after-its-end", others: test("worker", "TestTheLifeOfALease")},
+	{name: "evicted-is-renewed", others: test("worker", "TestAnEvictedLeaseEnds")},
 	{name: "own-clock-judged", others: test("fsm", "TestTranscripts")},
 	{name: "release-forgets-last", others: test("worker", "TestWindowsNeverOverlap", "-rapid.nofailfile")},
 	{name: "restore-without-skip", others: test("worker", "TestForgottenLeases")},
@@ -77,6 +79,7 @@ var bugs = []bug{
 	// Request ids and sessions.
 	{name: "request-id-forgotten"},
 	{name: "index-of-another-log", others: test("fsm", "TestARetryOfALostCall")},
+	{name: "recovery-index-stays", others: test("fsm", "TestARecoveryBetweenTryAndRetry")},
 	{name: "request-id-of-everybody", others: test("server/service", "TestEveryCallOwnsItsRequestID")},
 	{name: "request-fingerprint-ignored"},
 	{name: "request-expiry-ignored"},
