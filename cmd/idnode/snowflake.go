@@ -179,7 +179,8 @@ func holderOf(ctx context.Context, s *clusterClient, msg *idnodev1.EvictWorkerRe
 		for _, w := range res.GetWorkers() {
 			if w.GetWorker() == msg.GetWorker() {
 				msg.Holder = w.GetHolder()
-				return fmt.Sprintf("%s of principal %s, whose window ends at %s", quote(w.GetHolder()), quote(w.GetPrincipal()), moment(w.GetUntil())), nil
+				return fmt.Sprintf("%s of principal %s, whose window ends at %s", quote(w.GetHolder()), quote(w.GetPrincipal()),
+					moment(w.GetUntil())), nil
 			}
 		}
 		if list.PageToken = res.GetNextPageToken(); list.GetPageToken() == "" {

@@ -61,7 +61,8 @@ var sizeOfName = map[protoreflect.Name]int{
 	"time_zone": series.MaxTimeZoneBytes, "scope": 2, "date": 10, "last_date": 10, "begins_again": 10, "principal": 1000, "node": 4,
 	"next_page_token": 4 * docid.MaxIDBytes,
 	"prefix":          docid.MaxNameBytes, "suffix": 8, "node_tag": 4, "leader_tag": 4, "shared": 4, "token": 200, "cluster_id": 32,
-	"warnings": 2000, "resume": docid.MaxNameBytes + 32, "description": 2000, "lowered": 2000, "detail": 2000, "grpc_address": 512, "raft_address": 512,
+	"warnings": 2000, "resume": docid.MaxNameBytes + 32, "description": 2000, "lowered": 2000,
+	"detail": 2000, "grpc_address": 512, "raft_address": 512,
 	"http_address": 512, "version": 64,
 }
 

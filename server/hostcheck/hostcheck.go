@@ -29,8 +29,8 @@ func Name(hostPort string) string {
 	return strings.ToLower(strings.Trim(host, "[]"))
 }
 
-// isLocalName says whether no foreign site can have the name: an IP address, a
-// name without a dot, or one of this machine.
+// isLocalName says whether no foreign site can have the name: an IP address, or one of this machine. One without a dot
+// is of whoever answers for it in a network: it may be another's. A request that names no host is of no browser.
 func isLocalName(name string) bool {
-	return net.ParseIP(name) != nil || !strings.Contains(name, ".") || strings.HasSuffix(name, ".localhost")
+	return name == "" || name == "localhost" || strings.HasSuffix(name, ".localhost") || net.ParseIP(name) != nil
 }

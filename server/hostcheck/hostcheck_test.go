@@ -12,7 +12,8 @@ func TestCheck(t *testing.T) {
 	refused := errors.New("refused")
 	for host, want := range map[string]string{
 		"localhost:7402": "", "LOCALHOST": "", "127.0.0.1:7402": "", "[::1]:7402": "", "[2001:db8::1]": "", "192.0.2.1": "", "": "",
-		"c:7402": "", "node.localhost": "", "a.example:1": "a.example", "A.Example": "a.example",
+		"c:7402": "c", "wpad": "wpad", "localhost.": "localhost.", "node.localhost": "", "mylocalhost": "mylocalhost",
+		"a.example:1": "a.example", "A.Example": "a.example",
 		"127.0.0.1.evil.example:7402": "127.0.0.1.evil.example", "localhost.evil.example": "localhost.evil.example",
 		"a.example.evil.example": "a.example.evil.example", "evil.example.": "evil.example.",
 	} {

@@ -314,7 +314,7 @@ func TestScrapesUnderForeignNames(t *testing.T) {
 	(&world{}).observed().Handle(mux.Handle, names, sameCaller, checkHost, Health{Alive: func() error { return nil }})
 	for target, want := range map[string]int{
 		"http://evil.example/metrics": 403, "http://a.example:7402/metrics": 200, "http://192.0.2.1:7402/metrics": 200,
-		"http://a:7402/metrics": 200, "https://evil.example/metrics": 200, "http://evil.example/livez": 200,
+		"http://a:7402/metrics": 403, "http://localhost/metrics": 200, "https://evil.example/metrics": 200, "http://evil.example/livez": 200,
 	} {
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))

@@ -176,9 +176,11 @@ func (w *workers) acquireWorker(ctx context.Context, req *idnodev1.AcquireWorker
 
 // lease leases a worker, and returns the log index of that. Asking again is safe without a request id
 // too: a lost window passes.
-func (w *workers) lease(ctx context.Context, e op.Envelope, acquire *raftlogv1.WorkerAcquire) (lease generator.Lease, index uint64, err error) {
+func (w *workers) lease(ctx context.Context, e op.Envelope, acquire *raftlogv1.WorkerAcquire,
+) (lease generator.Lease, index uint64, err error) {
 	acquire.Token = reserve.NewToken()
-	record := audit.Record{Event: audit.EventWorkerAcquire, Database: e.Database, Name: acquire.GetPool(), After: audit.Leased{Holder: acquire.GetHolder()}}
+	asked := audit.Leased{Holder: acquire.GetHolder()}
+	record := audit.Record{Event: audit.EventWorkerAcquire, Database: e.Database, Name: acquire.GetPool(), After: asked}
 	var unread error
 	result, err := w.proposeAudited(ctx, record, e, acquire, true, func(result *raftlogv1.Result) (before, after any) {
 		lease.Layout, unread = w.layoutOf(ctx, e.Database, acquire.GetPool())
@@ -215,7 +217,8 @@ func errNoPool() *Error {
 // leased is a lease as the audit log has it.
 func leased(layout snowflake.Layout, l *raftlogv1.WorkerLease) audit.Leased {
 	return audit.Leased{
-		Worker: int(l.GetWorker()), Holder: l.GetHolder(), Principal: l.GetPrincipal(), Until: time.UnixMilli(layout.UnixMilli(l.GetUntil())).UTC(),
+		Worker: int(l.GetWorker()), Holder: l.GetHolder(), Principal: l.GetPrincipal(),
+		Until: time.UnixMilli(layout.UnixMilli(l.GetUntil())).UTC(),
 	}
 }
 
@@ -316,7 +319,8 @@ func (w *workers) evictWorker(ctx context.Context, req *idnodev1.EvictWorkerRequ
 	asked := audit.Leased{Worker: int(req.GetWorker()), Holder: req.GetHolder()}
 	record := audit.Record{Event: audit.EventWorkerEvict, Database: pool.database, Name: pool.name, Before: asked}
 	var was audit.Leased
-	result, err := w.proposeAudited(ctx, record, op.Envelope{Database: pool.database}, evict, true, func(result *raftlogv1.Result) (before, after any) {
+	e := op.Envelope{Database: pool.database}
+	result, err := w.proposeAudited(ctx, record, e, evict, true, func(result *raftlogv1.Result) (before, after any) {
 		was = leased(layout, result.GetWorkerLease())
 		return was, nil
 	})

@@ -152,7 +152,8 @@ func TestEvictingAWorker(t *testing.T) {
 	until := time.UnixMilli(snowflake.Layouts["twitter"].UnixMilli(l.GetUntil())).UTC()
 	is := audit.Leased{Holder: "web-1", Principal: "ops", Until: until}
 	first := audit.Record{
-		Event: audit.EventWorkerAcquire, Outcome: audit.OutcomeIntended, Database: "default", Name: "orders", After: audit.Leased{Holder: "web-1"},
+		Event: audit.EventWorkerAcquire, Outcome: audit.OutcomeIntended, Database: "default", Name: "orders",
+		After: audit.Leased{Holder: "web-1"},
 	}
 	second := first
 	second.Outcome, second.After, second.Index = audit.OutcomeDone, is, l.GetLogIndex()
@@ -164,7 +165,8 @@ func TestEvictingAWorker(t *testing.T) {
 			t.Fatalf("%v, %v", res, err)
 		}
 		first = audit.Record{
-			Event: audit.EventWorkerEvict, Outcome: audit.OutcomeIntended, Database: "default", Name: "orders", Before: audit.Leased{Holder: "web-1"},
+			Event: audit.EventWorkerEvict, Outcome: audit.OutcomeIntended, Database: "default", Name: "orders",
+			Before: audit.Leased{Holder: "web-1"},
 		}
 		second = first
 		second.Outcome, second.Before, second.Index = audit.OutcomeDone, is, res.GetLogIndex()

@@ -149,7 +149,7 @@ func TestHosts(t *testing.T) {
 	s := w.newServer(httpapi.Config{})
 	for host, want := range map[string]int{
 		"localhost:7402": 200, "LOCALHOST": 200, "127.0.0.1:7402": 200, "[::1]:7402": 200, "[2001:db8::1]:7402": 200, "192.0.2.1": 200,
-		"a:7402": 200, "node.localhost": 200, "a.example:7402": 200, "A.Example": 200, "ids.example": 200,
+		"a:7402": 403, "wpad": 403, "node.localhost": 200, "a.example:7402": 200, "A.Example": 200, "ids.example": 200,
 		"evil.example": 403, "b.example:7402": 403, "127.0.0.1.evil.example:7402": 403, "localhost.evil.example": 403,
 		"a.example.evil.example": 403,
 	} {
