@@ -25,7 +25,7 @@ func TestOverTLS(t *testing.T) {
 	}
 	old := harness.StartCluster(t, harness.Config{Size: 1, Direct: true, Certs: certs}).Nodes[0]
 	nextOf(t, old)
-	must(t, operator("cluster", "set", "max-claims", "4321", "--endpoint", old.GRPC)...)
+	must(t, operator("cluster", "set", "max-claims", "4321", "--yes", "--endpoint", old.GRPC)...)
 	file := filepath.Join(dir, "x.backup")
 	refused(t, 3, "backup", file, "--endpoint", old.GRPC, "--timeout", "2s")
 	must(t, operator("backup", file, "--endpoint", old.GRPC)...)
