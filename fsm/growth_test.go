@@ -336,6 +336,35 @@ func grownBy(few, many *testLog, step func(i, n int) [][]byte, at *int, sizes [2
 	return least
 }
 
+// boundedKinds are those of which what they look at is bounded otherwise: members, roles, tokens, books. An
+// import is the exception: the first record that suspends a series looks at all its open numbers.
+var boundedKinds = []op.Kind{
+	op.KindBootstrap, op.KindMemberAdd, op.KindMemberPromote, op.KindMemberRemove, op.KindFormatRaise, op.KindSettingSet, op.KindRolesSet,
+	op.KindJoinTokenCreate, op.KindSeriesImport, op.KindSeriesReconcile,
+}
+
+// TestEveryOperationIsTimed, or is one of those whose work is bounded otherwise.
+func TestEveryOperationIsTimed(t *testing.T) {
+	timed := map[op.Kind]bool{}
+	for _, k := range boundedKinds {
+		timed[k] = true
+	}
+	for _, g := range growths {
+		for _, step := range g.steps {
+			for _, data := range step(0, 1000) {
+				if o, err := op.Decode(data); err == nil {
+					timed[o.Kind] = true
+				}
+			}
+		}
+	}
+	for k := range op.Kind(len(operations)) {
+		if handled(k) && !timed[k] {
+			t.Errorf("operations of kind %d are not timed with many of what they change", k)
+		}
+	}
+}
+
 // BenchmarkGrowth: each step with few and with many, and with a snapshot before it.
 func BenchmarkGrowth(b *testing.B) {
 	for _, name := range slices.Sorted(maps.Keys(growths)) {
