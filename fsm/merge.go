@@ -199,7 +199,7 @@ func (m *merging) growth(given *raftlogv1.Merge) (g Growth) {
 		kind *int64
 		name string
 	}
-	seen := map[added]bool{}
+	seen := make(map[added]bool, len(given.GetIdentities())+len(given.GetHilos())+len(given.GetClaims()))
 	want := func(kind *int64, exists bool, name string) {
 		if fresh := (added{kind, name}); !exists && !seen[fresh] {
 			seen[fresh] = true
@@ -244,28 +244,27 @@ type MergeChange struct {
 	Before, After int64
 }
 
-// MergePreview is what a Merge would do.
-type MergePreview struct {
-	Changes []MergeChange
-	Result  *raftlogv1.MergeResult
-	Growth  Growth
-	// Refused, if set, says that a limit is reached.
-	Refused *raftlogv1.Refusal
-}
-
-// PreviewMerge returns what a Merge would do after others that have added something to its database, here, and
-// to the cluster, all. Names are folded.
-func (s *State) PreviewMerge(database string, m *raftlogv1.Merge, here, all Growth) (p MergePreview) {
+// PreviewMerge returns what a Merge would change, and its result. Names are
+// folded.
+func (s *State) PreviewMerge(database string, m *raftlogv1.Merge) ([]MergeChange, *raftlogv1.MergeResult) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	var changes []MergeChange
 	preview := newMerging(s.contents, s.contents.databases.numberOf([]byte(database)))
-	p.Growth = preview.growth(m)
-	if here.Databases > 0 {
-		p.Growth.Databases = 0 // It is counted already.
-	}
-	p.Refused = s.contents.databases.roomForMerge([]byte(database), here.Plus(p.Growth), all.Plus(p.Growth)).message()
-	preview.changed = func(c MergeChange) { p.Changes = append(p.Changes, c) }
+	preview.changed = func(c MergeChange) { changes = append(changes, c) }
 	preview.all(m)
-	p.Result = &preview.result
-	return p
+	return changes, &preview.result
+}
+
+// JudgeMerge returns what a Merge would add after others that have added something to its database, here, and to the
+// cluster, all; and a refusal if a limit would be reached. Names are folded.
+func (s *State) JudgeMerge(database string, m *raftlogv1.Merge, here, all Growth) (Growth, *raftlogv1.Refusal) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	databases := &s.contents.databases
+	added := newMerging(s.contents, databases.numberOf([]byte(database))).growth(m)
+	if here.Databases > 0 {
+		added.Databases = 0 // It is counted already.
+	}
+	return added, databases.roomForMerge([]byte(database), here.Plus(added), all.Plus(added)).message()
 }

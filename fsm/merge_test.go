@@ -364,14 +364,14 @@ func TestAPreviewIsWhatTheMergeDoes(t *testing.T) {
 			return // A preview does not see what the same merge did before.
 		}
 		_, before := l.state.Hash()
-		preview := l.state.PreviewMerge("db", m, Growth{}, Growth{})
+		changes, preview := l.state.PreviewMerge("db", m)
 		if _, after := l.state.Hash(); before != after {
 			r.Fatal("the preview changed something")
 		}
 		did := l.merge(m)
 		changed := did.GetCreated() + did.GetRaised() + did.GetClaimed()
-		if !proto.Equal(did, preview.Result) || len(preview.Changes) != int(changed) {
-			r.Fatalf("previewed %v with %d changes, did %v", preview.Result, len(preview.Changes), did)
+		if !proto.Equal(did, preview) || len(changes) != int(changed) {
+			r.Fatalf("previewed %v with %d changes, did %v", preview, len(changes), did)
 		}
 	})
 }

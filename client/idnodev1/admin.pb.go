@@ -545,7 +545,7 @@ type MergeCountersRequest struct {
 	// Change nothing, and say what would change.
 	DryRun bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// With dry_run: what earlier calls for the same work said that they add. The call
-	// is refused if there is no room for all, and leaves out what would change.
+	// is refused if there is no room for all, and its answer has nothing but growth.
 	Already       *MergeGrowth `protobuf:"bytes,3,opt,name=already,proto3" json:"already,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

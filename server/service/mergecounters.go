@@ -119,7 +119,8 @@ func counted(parts []databaseMerge) map[string]int {
 	return count
 }
 
-// previewMerge refuses what there is no room for, with what others add already. While that is judged it lists no changes.
+// previewMerge refuses what there is no room for, with what others add already. If only that is judged, it says
+// nothing of changes.
 func (m *merges) previewMerge(ctx context.Context, parts []databaseMerge, judging bool, all fsm.Growth,
 ) (*idnodev1.MergeCountersResponse, error) {
 	if _, err := m.settle(ctx, idnodev1.Consistency_CONSISTENCY_LINEARIZABLE); err != nil {
@@ -127,20 +128,20 @@ func (m *merges) previewMerge(ctx context.Context, parts []databaseMerge, judgin
 	}
 	total := &idnodev1.MergeCountersResponse{}
 	for _, p := range parts {
-		preview := m.state.PreviewMerge(p.database, p.Merge, p.already, all)
-		if preview.Refused != nil {
-			return nil, refusalError(preview.Refused)
+		g, refused := m.state.JudgeMerge(p.database, p.Merge, p.already, all)
+		if refused != nil {
+			return nil, refusalError(refused)
 		}
-		all = all.Plus(preview.Growth)
-		addResult(total, p.database, preview.Result)
-		g := preview.Growth
+		all = all.Plus(g)
 		total.Growth = append(total.Growth, &idnodev1.MergeGrowth{
 			Databases: g.Databases, Identities: g.Identities, Hilos: g.HiLos, Claims: g.Claims, Bytes: g.Bytes,
 		})
 		if judging {
 			continue
 		}
-		for _, c := range preview.Changes {
+		changes, result := m.state.PreviewMerge(p.database, p.Merge)
+		addResult(total, p.database, result)
+		for _, c := range changes {
 			total.Changes = append(total.Changes, changeOf(p.database, c))
 		}
 	}

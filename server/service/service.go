@@ -207,7 +207,8 @@ type State interface {
 	Roles() fsm.Roles
 	CheckJoinToken(tokenHash []byte, tag string, now time.Time) *raftlogv1.Refusal
 	Snapshot() *fsm.Snapshot
-	PreviewMerge(database string, m *raftlogv1.Merge, here, all fsm.Growth) fsm.MergePreview
+	PreviewMerge(database string, m *raftlogv1.Merge) ([]fsm.MergeChange, *raftlogv1.MergeResult)
+	JudgeMerge(database string, m *raftlogv1.Merge, here, all fsm.Growth) (fsm.Growth, *raftlogv1.Refusal)
 	Databases() []string
 
 	Identity(database, name string) (identity.Counter, bool)
