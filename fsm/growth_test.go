@@ -251,6 +251,9 @@ var growths = map[string]growth{
 		make: func(i, n int) []byte { return poolOf(shuffledName(i, n)) },
 		steps: map[string]func(i, n int) [][]byte{
 			"define": func(i, _ int) [][]byte { return one(poolOf(fmt.Sprint("new", i))) },
+			"evict": func(i, n int) [][]byte {
+				return [][]byte{acquire(shuffledName(i+400, n), 1), onSeries(&raftlogv1.WorkerEvict{Pool: shuffledName(i+400, n)})}
+			},
 			"acquire, renew and release": func(i, n int) [][]byte {
 				token, at := uint64(i)+1, testTime.UnixNano()
 				return [][]byte{
