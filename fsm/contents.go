@@ -48,6 +48,7 @@ func newContents() *contents {
 	}
 	c.databases.limits = &c.settings
 	c.identities, c.hilos, c.claims = newIdentities(&c.databases), newHiLos(&c.databases), newClaims(&c.databases)
+	c.databases.replaced = func() { clear(c.claims.full) } // They are by number.
 	c.series, c.pools = newSeriesStore(&c.databases), newPoolStore(&c.databases)
 	return c
 }

@@ -1,7 +1,7 @@
 package fsm
 
 import (
-	"slices"
+	"github.com/tidwall/btree"
 
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/internal/statehash"
@@ -9,25 +9,44 @@ import (
 )
 
 // databaseStore gives each database a number, in order of first use, so that the many names
-// of a database do not each hold its name. A database is never removed, even when its
-// last name is: its number would get a second meaning.
+// of a database do not each hold its name. A database without a name does not count, and where there
+// would be too many a new one gets its number.
 type databaseStore struct {
-	// names is only appended to, so a copy of the slice is a snapshot.
-	names   []string
+	// names is by number. A snapshot has a copy.
+	names   btree.Map[uint32, string]
 	numbers map[string]uint32
-	// used is by number. It is derived, as is nameBytes, the size of all names:
-	// identities, hidden ones too, HiLo tags, claims, series, their keys and scopes.
+	// used is by number, and unused has the numbers of databases that do not count. They are derived, as is
+	// nameBytes, the size of all names: identities, hidden ones too, HiLo tags, claims, series, their keys and scopes.
 	used      []databaseUse
+	unused    btree.Map[uint32, struct{}]
 	nameBytes int64
 	// kinds counts the names of each kind, by its limit. It is derived.
 	kinds  [settingCount]int64
 	limits *settingStore
-	hash   statehash.Sum
+	// replaced is called after a number has got another database.
+	replaced func()
+	hash     statehash.Sum
 }
 
-// databaseUse is how many names a database has, hidden identities included, and how
-// many bytes they have.
-type databaseUse struct{ names, bytes int64 }
+// databaseUse is how many names a database has, hidden identities included, how many bytes they have, and
+// how many released ids are remembered in it.
+type databaseUse struct{ names, bytes, released int64 }
+
+func (u databaseUse) size() int64 { return u.names + u.released }
+
+func (u databaseUse) counts() bool { return u.size() > 0 }
+
+// isCounted reports whether a database counts.
+func (d *databaseStore) isCounted(name string) bool {
+	n, known := d.number(name)
+	return known && d.hasNames(n)
+}
+
+// hasNames reports whether the database that has a number, or would get it, counts.
+func (d *databaseStore) hasNames(n uint32) bool { return int(n) < len(d.used) && d.used[n].counts() }
+
+// counting returns how many databases count.
+func (d *databaseStore) counting() int64 { return int64(d.names.Len() - d.unused.Len()) }
 
 // number returns a database's number, false if it was never used.
 func (d *databaseStore) number(name string) (uint32, bool) {
@@ -40,21 +59,51 @@ func (d *databaseStore) numberOf(name []byte) uint32 {
 	if n, ok := d.numbers[string(name)]; ok {
 		return n
 	}
-	return uint32(len(d.names))
+	return d.next()
 }
 
 // use gives a database its number, if it is new. Handlers call it once nothing can be
 // refused.
 func (d *databaseStore) use(name []byte) {
-	if _, ok := d.numbers[string(name)]; !ok {
+	if _, ok := d.numbers[string(name)]; ok {
+		return
+	}
+	if n := d.next(); int(n) < d.names.Len() {
+		d.replace(n, string(name))
+	} else {
 		d.add(string(name))
 	}
 }
 
 func (d *databaseStore) add(name string) {
-	n := uint32(len(d.names))
-	d.names = append(d.names, name)
+	n := uint32(d.names.Len())
 	d.used = append(d.used, databaseUse{})
+	d.unused.Set(n, struct{}{})
+	d.put(n, name)
+}
+
+// next is the number of the next new database: the lowest of one that does not count, where there are as many
+// numbers as may be.
+func (d *databaseStore) next() uint32 {
+	if int64(d.names.Len()) >= d.limits.value(settingMaxDatabases) {
+		if n, _, ok := d.unused.Min(); ok {
+			return n
+		}
+	}
+	return uint32(d.names.Len())
+}
+
+// replace gives a number to another database.
+func (d *databaseStore) replace(n uint32, name string) {
+	before, _ := d.names.Get(n)
+	delete(d.numbers, before)
+	d.hash.Remove(hashDatabase(n, before))
+	d.put(n, name)
+	d.replaced()
+}
+
+func (d *databaseStore) put(n uint32, name string) {
+	d.names.Set(n, name)
 	d.numbers[name] = n
 	d.hash.Add(hashDatabase(n, name))
 }
@@ -67,10 +116,27 @@ func (d *databaseStore) count(kind settingID, db uint32, name string, by int64) 
 
 // grow counts names that are added, or below 0 removed.
 func (d *databaseStore) grow(db uint32, names, bytes int64) {
-	used := &d.used[db]
-	used.names += names
-	used.bytes += bytes
+	d.change(db, databaseUse{names: names, bytes: bytes})
 	d.nameBytes += bytes
+}
+
+// hold counts released ids that are remembered, or below 0 forgotten.
+func (d *databaseStore) hold(db uint32, released int64) {
+	d.change(db, databaseUse{released: released})
+}
+
+func (d *databaseStore) change(db uint32, by databaseUse) {
+	used := &d.used[db]
+	before := used.counts()
+	used.names += by.names
+	used.bytes += by.bytes
+	used.released += by.released
+	switch after := used.counts(); {
+	case after && !before:
+		d.unused.Delete(db)
+	case before && !after:
+		d.unused.Set(db, struct{}{})
+	}
 }
 
 // checkNew refuses a new name, tag or claimed id if it has an invisible character, or if
@@ -95,7 +161,7 @@ func (d *databaseStore) roomFor(database []byte, names, bytes int, kinds ...want
 		return nil
 	}
 	databases := int64(0)
-	if _, known := d.number(string(database)); !known {
+	if !d.isCounted(string(database)) {
 		databases = 1
 	}
 	if full := d.roomInside(database, int64(names), int64(bytes)); full != nil {
@@ -129,16 +195,19 @@ func (d *databaseStore) roomOverall(databases, bytes int64, kinds ...wanted) *re
 	switch {
 	case d.nameBytes+bytes > d.limits.value(settingMaxNameBytes):
 		return d.limits.quota(settingMaxNameBytes)
-	case databases > 0 && int64(len(d.names))+databases > d.limits.value(settingMaxDatabases):
+	case databases > 0 && d.counting()+databases > d.limits.value(settingMaxDatabases):
 		return d.limits.quota(settingMaxDatabases)
 	}
 	return nil
 }
 
 func (d *databaseStore) records() records {
-	return recordsOf(slices.Clip(d.names), func(name string) records {
-		return these(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Database{Database: name}})
-	})
+	names := d.names.Copy()
+	return func(yield func(*raftlogv1.SnapshotRecord) bool) {
+		names.Scan(func(_ uint32, name string) bool {
+			return yield(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Database{Database: name}})
+		})
+	}
 }
 
 func (d *databaseStore) restore(name string) error {
@@ -151,8 +220,8 @@ func (d *databaseStore) restore(name string) error {
 
 // restoreName refuses a name whose database is not in an earlier record.
 func (d *databaseStore) restoreName(db uint32, field, name string, most int) error {
-	if int64(db) >= int64(len(d.names)) {
-		return corrupt("%s in database %d of %d", field, db, len(d.names))
+	if int64(db) >= int64(d.names.Len()) {
+		return corrupt("%s in database %d of %d", field, db, d.names.Len())
 	}
 	return restoreText(field, name, most)
 }

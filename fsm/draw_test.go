@@ -37,7 +37,7 @@ func (r *randomRun) drawKey(t *rapid.T) *raftlogv1.RequestKey {
 func (r *randomRun) drawOperation(t *rapid.T) *raftlogv1.Operation {
 	kinds := []func(*rapid.T) *raftlogv1.Operation{
 		drawNext, drawNext, drawNext, drawSeed, drawDelete, r.drawHiLo, r.drawHiLo, r.drawReturn, r.drawReturn,
-		r.drawHiLoSet, drawClaim, drawClaim, drawRelease, drawSetting, drawMembership, drawMembership, r.drawEtags,
+		r.drawHiLoSet, drawClaim, drawClaim, drawRelease, drawSetting, drawMembership, drawMembership, r.drawEtags, drawDatabaseDelete,
 	}
 	op := rapid.SampledFrom(kinds).Draw(t, "kind")(t)
 	if op.Database == "db" {
@@ -71,6 +71,10 @@ func drawSeed(t *rapid.T) *raftlogv1.Operation {
 
 func drawDelete(t *rapid.T) *raftlogv1.Operation {
 	return opDelete(drawName(t), rapid.IntRange(0, 3).Draw(t, "forget") == 0)
+}
+
+func drawDatabaseDelete(*rapid.T) *raftlogv1.Operation {
+	return &raftlogv1.Operation{Database: "db", Op: &raftlogv1.Operation_DatabaseDelete{DatabaseDelete: &raftlogv1.DatabaseDelete{}}}
 }
 
 func (r *randomRun) drawHiLo(t *rapid.T) *raftlogv1.Operation {

@@ -149,6 +149,9 @@ var growths = map[string]growth{
 			"next":        func(i, n int) [][]byte { return one(inDatabaseOf(shuffledName(i, n), opNext("users", 1))) },
 			"next in new": func(i, _ int) [][]byte { return one(inDatabaseOf(fmt.Sprint("new", i), opNext("users", 1))) },
 			"forget":      func(i, n int) [][]byte { return one(inDatabaseOf(shuffledName(i, n), opDelete("users", true))) },
+			"delete": func(i, n int) [][]byte {
+				return one(encodeIn(op.Envelope{Database: shuffledName(i, n)}, &raftlogv1.DatabaseDelete{}))
+			},
 		},
 	},
 	"etags of databases": {

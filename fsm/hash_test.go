@@ -17,9 +17,10 @@ import (
 // hashFromScratch computes the hash of everything that is stored.
 func hashFromScratch(c *contents) uint64 {
 	var h statehash.Sum
-	for i, name := range c.databases.names {
-		h.Add(hashDatabase(uint32(i), name))
-	}
+	c.databases.names.Scan(func(n uint32, name string) bool {
+		h.Add(hashDatabase(n, name))
+		return true
+	})
 	for _, hidden := range []bool{false, true} {
 		c.identities.table(hidden).Ascend(0, "", func(e table.Entry[identityValue]) bool {
 			h.Add(c.identities.table(hidden).record(e.Database, e.Name, e.Value))

@@ -34,7 +34,8 @@ func newHiLos(databases *databaseStore) hiloStore {
 // tell passes on that the numbers of a known tag up to upTo are taken.
 func (s *hiloStore) tell(db uint32, tag string, upTo int64) {
 	if s.taken != nil {
-		s.taken(s.counters.databases.names[db], tag, upTo)
+		database, _ := s.counters.databases.names.Get(db)
+		s.taken(database, tag, upTo)
 	}
 }
 

@@ -276,6 +276,7 @@ func hostileTemplates(t testing.TB) (base []byte, all []*raftlogv1.Operation) {
 		onSeries(&raftlogv1.SeriesResume{Name: "t", Books: []*raftlogv1.SeriesInBooks{books}}),
 		onSeries(&raftlogv1.SeriesReconcile{Name: "t", Scope: y2026, Numbers: number}),
 		onSeries(&raftlogv1.SeriesDelete{Name: "d", ExpectedVersion: 1}),
+		encodeIn(op.Envelope{Database: "db"}, &raftlogv1.DatabaseDelete{}),
 		onSeries(&raftlogv1.PoolDefine{
 			Name: "q", Layout: op.PoolLayout(snowflake.Layouts["sonyflake"]), WindowNanos: int64(time.Minute), Forget: true,
 		}),

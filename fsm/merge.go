@@ -215,7 +215,7 @@ func (m *merging) growth(given *raftlogv1.Merge) (g Growth) {
 	for _, id := range given.GetClaims() {
 		want(&g.Claims, m.claims.claimed.find(m.db, id).exists, id)
 	}
-	if g.names() > 0 && int(m.db) == len(m.claims.claimed.databases.names) {
+	if g.names() > 0 && !m.claims.claimed.databases.hasNames(m.db) {
 		g.Databases = 1
 	}
 	return g

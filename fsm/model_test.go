@@ -3,6 +3,7 @@ package fsm
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -21,7 +22,6 @@ type model struct {
 	index  uint64
 	now    int64
 	formed bool
-	dbs    []string
 	ids    map[string]*modelIdentity
 	hilos  map[string]*modelHiLo
 	claims map[string]bool
@@ -236,6 +236,8 @@ func (m *model) run(op *raftlogv1.Operation) *raftlogv1.Result {
 		return m.claim(db, o.Claim.GetId())
 	case *raftlogv1.Operation_Release:
 		return m.release(db, o.Release.GetId())
+	case *raftlogv1.Operation_DatabaseDelete:
+		return m.deleteDatabase(db)
 	case *raftlogv1.Operation_Merge:
 		return m.merge(db, o.Merge)
 	case *raftlogv1.Operation_MergeCluster:
@@ -263,10 +265,11 @@ func (m *model) unfit(setting string, used int, db, name string) *raftlogv1.Resu
 			}
 		}
 	}
-	newDB := !slices.Contains(m.dbs, db)
+	dbs := m.databases()
+	newDB := !slices.Contains(dbs, db)
 	if int64(used) >= m.settings[setting] || int64(bytes) > m.settings["max-name-bytes-total"] ||
 		int64(ownNames) > m.settings["max-names-per-database"] || int64(ownBytes) > m.settings["max-name-bytes-per-database"] ||
-		newDB && int64(len(m.dbs)) >= m.settings["max-databases"] {
+		newDB && int64(len(dbs)) >= m.settings["max-databases"] {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
 	}
 	return nil
@@ -281,10 +284,36 @@ func mapKeys[V any](in map[string]V) []string {
 	return keys
 }
 
-func (m *model) use(db string) {
-	if !slices.Contains(m.dbs, db) {
-		m.dbs = append(m.dbs, db)
+// databases are those that have names, or released ids.
+func (m *model) databases() (all []string) {
+	for _, names := range [][]string{mapKeys(m.ids), mapKeys(m.hilos), mapKeys(m.claims), mapKeys(m.free)} {
+		for _, k := range names {
+			db, _, _ := strings.Cut(k, "\x00")
+			all = append(all, db)
+		}
 	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (m *model) deleteDatabase(db string) *raftlogv1.Result {
+	of := func(key string) bool { return strings.HasPrefix(key, place(db, "")) }
+	names := 0
+	count := func(key string) bool {
+		if of(key) {
+			names++
+		}
+		return of(key)
+	}
+	maps.DeleteFunc(m.ids, func(key string, _ *modelIdentity) bool { return count(key) })
+	maps.DeleteFunc(m.hilos, func(key string, _ *modelHiLo) bool { return count(key) })
+	for _, marks := range []map[string]bool{m.claims, m.free} {
+		maps.DeleteFunc(marks, func(key string, _ bool) bool { return count(key) })
+	}
+	maps.DeleteFunc(m.steppedOver, func(key string, _ bool) bool { return of(key) })
+	return &raftlogv1.Result{LogIndex: m.index, Result: &raftlogv1.Result_DatabaseDeleted{
+		DatabaseDeleted: &raftlogv1.DatabaseDeleted{Names: int64(names)},
+	}}
 }
 
 func (m *model) next(db string, o *raftlogv1.IdentityNext) *raftlogv1.Result {
@@ -317,7 +346,6 @@ func (m *model) next(db string, o *raftlogv1.IdentityNext) *raftlogv1.Result {
 			values = append(values, &raftlogv1.Values{First: value, Last: value})
 		}
 	}
-	m.use(db)
 	m.ids[place(db, o.GetName())] = &modelIdentity{last: value}
 	for _, key := range stepped {
 		m.steppedOver[key] = m.claims[key]
@@ -349,7 +377,6 @@ func (m *model) seed(db string, o *raftlogv1.IdentitySeed) *raftlogv1.Result {
 	if _, known := m.ids[place(db, o.GetName())]; known {
 		result.Before = proto.Int64(id.last)
 	}
-	m.use(db)
 	m.ids[place(db, o.GetName())] = &modelIdentity{last: value}
 	return result
 }
@@ -411,7 +438,6 @@ func (m *model) hiloNext(db, principal string, o *raftlogv1.HiLoNext) *raftlogv1
 		h.outstanding = h.outstanding[1:]
 	}
 	h.max, h.peak = issued.high, issued.high
-	m.use(db)
 	m.hilos[place(db, o.GetTag())] = h
 	return &raftlogv1.Result{LogIndex: m.index, Before: before, Result: &raftlogv1.Result_HiloNext{HiloNext: &raftlogv1.HiLoNextResult{
 		Low: issued.low, High: issued.high, Size: size, TimeUnixNano: m.now, Token: o.GetToken(),
@@ -475,7 +501,6 @@ func (m *model) hiloSet(db string, o *raftlogv1.HiLoSet) *raftlogv1.Result {
 		*h = modelHiLo{max: o.GetMax(), peak: max(h.peak, o.GetMax())}
 	}
 	h.outstanding = nil
-	m.use(db)
 	m.hilos[place(db, o.GetTag())] = h
 	return m.value(h.max)
 }
@@ -490,7 +515,6 @@ func (m *model) claim(db, id string) *raftlogv1.Result {
 	if r := m.unfit("max-claims", len(m.claims), db, id); r != nil {
 		return r
 	}
-	m.use(db)
 	m.addClaim(place(db, id))
 	return m.nothing()
 }

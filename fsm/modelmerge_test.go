@@ -76,9 +76,6 @@ func (m *model) addClaim(key string) {
 // merge knows no limits.
 func (m *model) merge(db string, o *raftlogv1.Merge) *raftlogv1.Result {
 	result := &raftlogv1.MergeResult{}
-	if len(o.GetClaims())+len(o.GetIdentities())+len(o.GetHilos()) > 0 {
-		m.use(db)
-	}
 	for _, id := range o.GetClaims() {
 		key := place(db, id)
 		if m.claims[key] {

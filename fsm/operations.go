@@ -31,6 +31,7 @@ var operations = [...]operation{
 	op.KindHiLoSet:        inDatabase(rights.Seed, (*contents).hiloSet),
 	op.KindClaim:          inDatabase(rights.Claims, (*contents).claim),
 	op.KindRelease:        inDatabase(rights.Claims, (*contents).release),
+	op.KindDatabaseDelete: inDatabase(rights.Cluster, (*contents).databaseDelete),
 	op.KindMerge:          inDatabase(rights.Cluster, (*contents).merge),
 
 	op.KindSeriesDefine:    inSeries(rights.Series, (*seriesCall).define),

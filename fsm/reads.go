@@ -1,7 +1,6 @@
 package fsm
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/idnode/idnode/client/docid"
@@ -144,16 +143,23 @@ func (s *State) Setting(key string) (Setting, bool) {
 	return s.Settings()[id], true
 }
 
-// Databases returns all databases that were ever used, in order of first use.
+// Databases returns all databases that have names, in order of first use, but for those that took the place of others.
 func (s *State) Databases() []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return slices.Clone(s.contents.databases.names)
+	var all []string
+	s.contents.databases.names.Scan(func(n uint32, name string) bool {
+		if s.contents.databases.used[n].counts() {
+			all = append(all, name)
+		}
+		return true
+	})
+	return all
 }
 
 // Counts is how much there is in a state.
 type Counts struct {
-	// Databases counts those that were ever used.
+	// Databases counts those that have names.
 	Databases int
 	// Identities counts those that are not hidden, HiddenIdentities the others.
 	Identities, HiddenIdentities int
@@ -182,7 +188,7 @@ func (s *State) Counts() Counts {
 	defer s.mu.RUnlock()
 	c := s.contents
 	counts := Counts{
-		Databases: len(c.databases.names), Identities: c.identities.shown.Len(), HiddenIdentities: c.identities.hidden.Len(),
+		Databases: int(c.databases.counting()), Identities: c.identities.shown.Len(), HiddenIdentities: c.identities.hidden.Len(),
 		HiLos: c.hilos.counters.Len(), Claims: c.claims.claimed.Len(), NameBytes: c.databases.nameBytes,
 		Series: c.series.byName.Len(), SeriesKeys: c.series.parts,
 		Requests: c.requests.size, Sessions: len(c.sessions.byOrigin),

@@ -24,6 +24,7 @@ func (s *claimStore) addReleased(item claimItem) {
 		return
 	}
 	s.released.Insert(table.Entry[struct{}]{Database: item.db, Name: item.id})
+	s.claimed.databases.hold(item.db, 1)
 	s.numbered.Set(n)
 	s.hash.Add(hashReleased(item))
 }
@@ -36,8 +37,17 @@ func (s *claimStore) dropReleased(item claimItem) claimValue {
 		return false
 	}
 	s.released.Delete(ref)
+	s.claimed.databases.hold(item.db, -1)
 	s.hash.Remove(hashReleased(item))
 	return true
+}
+
+// forgetReleased forgets a released id.
+func (s *claimStore) forgetReleased(item claimItem) {
+	s.dropReleased(item)
+	n, _ := item.numbered()
+	s.numbered.Delete(n)
+	s.full.forget(n)
 }
 
 // invalidateSteppedOver forgets that an identity stepped over its ids from one value to another,
@@ -83,9 +93,7 @@ func (s *claimStore) mayBeIssued(n numberedItem) {
 		}
 		return
 	}
-	s.dropReleased(n.item())
-	s.numbered.Delete(n)
-	s.full.forget(n)
+	s.forgetReleased(n.item())
 }
 
 func (s *claimStore) releasedRecords() records {

@@ -391,6 +391,18 @@ func (p *Pool) Hash() uint64 {
 	return own + uint64(p.hash)
 }
 
+// Over reports whether all windows that were given ended so long before a time that no window of a new pool
+// reaches into one of them.
+func (p *Pool) Over(now time.Time) bool {
+	at := p.Layout().At(now.UnixMilli()) - p.Layout().Units(3*MaxSkew)
+	over := p.stored.Unknown == 0 && p.stored.Floor <= at
+	p.Leases(0, func(l Lease) bool {
+		over = over && l.Until <= at
+		return over
+	})
+	return over
+}
+
 // Known returns how many workers ever had a holder.
 func (p *Pool) Known() int { return p.leases.Len() }
 

@@ -22,15 +22,16 @@ import (
 
 // Events that are recorded.
 const (
-	EventSeed         = "identity.seed"
-	EventDelete       = "identity.delete"
-	EventForget       = "identity.forget"
-	EventSetHiLo      = "hilo.set"
-	EventRoles        = "roles.set"
-	EventSetting      = "setting.set"
-	EventAddMember    = "member.add"
-	EventRemoveMember = "member.remove"
-	EventJoinToken    = "join-token.create"
+	EventSeed           = "identity.seed"
+	EventDelete         = "identity.delete"
+	EventForget         = "identity.forget"
+	EventDatabaseDelete = "database.delete"
+	EventSetHiLo        = "hilo.set"
+	EventRoles          = "roles.set"
+	EventSetting        = "setting.set"
+	EventAddMember      = "member.add"
+	EventRemoveMember   = "member.remove"
+	EventJoinToken      = "join-token.create"
 	// Those of series of document numbers: Name is the series.
 	EventSeriesDefine = "series.define"
 	EventPoolDefine   = "pool.define"

@@ -1227,6 +1227,116 @@ func (x *Setting) GetLowered() string {
 	return ""
 }
 
+// DeleteDatabaseRequest names the database.
+type DeleteDatabaseRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The database; empty for the default one.
+	Database      string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteDatabaseRequest) Reset() {
+	*x = DeleteDatabaseRequest{}
+	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteDatabaseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteDatabaseRequest) ProtoMessage() {}
+
+func (x *DeleteDatabaseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteDatabaseRequest.ProtoReflect.Descriptor instead.
+func (*DeleteDatabaseRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *DeleteDatabaseRequest) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+// DeleteDatabaseResponse says how far that has come.
+type DeleteDatabaseResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many names were forgotten.
+	Names int64 `protobuf:"varint,1,opt,name=names,proto3" json:"names,omitempty"`
+	// There are more: call again.
+	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	// The log index of the deletion.
+	LogIndex      uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteDatabaseResponse) Reset() {
+	*x = DeleteDatabaseResponse{}
+	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteDatabaseResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteDatabaseResponse) ProtoMessage() {}
+
+func (x *DeleteDatabaseResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteDatabaseResponse.ProtoReflect.Descriptor instead.
+func (*DeleteDatabaseResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *DeleteDatabaseResponse) GetNames() int64 {
+	if x != nil {
+		return x.Names
+	}
+	return 0
+}
+
+func (x *DeleteDatabaseResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+func (x *DeleteDatabaseResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
 // ListDatabasesRequest asks for one page.
 type ListDatabasesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1244,7 +1354,7 @@ type ListDatabasesRequest struct {
 
 func (x *ListDatabasesRequest) Reset() {
 	*x = ListDatabasesRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1366,7 @@ func (x *ListDatabasesRequest) String() string {
 func (*ListDatabasesRequest) ProtoMessage() {}
 
 func (x *ListDatabasesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1379,7 @@ func (x *ListDatabasesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatabasesRequest.ProtoReflect.Descriptor instead.
 func (*ListDatabasesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{13}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListDatabasesRequest) GetPrefix() string {
@@ -1315,7 +1425,7 @@ type ListDatabasesResponse struct {
 
 func (x *ListDatabasesResponse) Reset() {
 	*x = ListDatabasesResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1327,7 +1437,7 @@ func (x *ListDatabasesResponse) String() string {
 func (*ListDatabasesResponse) ProtoMessage() {}
 
 func (x *ListDatabasesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1340,7 +1450,7 @@ func (x *ListDatabasesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatabasesResponse.ProtoReflect.Descriptor instead.
 func (*ListDatabasesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{14}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListDatabasesResponse) GetDatabases() []string {
@@ -1375,7 +1485,7 @@ type ListSettingsRequest struct {
 
 func (x *ListSettingsRequest) Reset() {
 	*x = ListSettingsRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1497,7 @@ func (x *ListSettingsRequest) String() string {
 func (*ListSettingsRequest) ProtoMessage() {}
 
 func (x *ListSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1510,7 @@ func (x *ListSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSettingsRequest.ProtoReflect.Descriptor instead.
 func (*ListSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{15}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListSettingsRequest) GetConsistency() Consistency {
@@ -1423,7 +1533,7 @@ type ListSettingsResponse struct {
 
 func (x *ListSettingsResponse) Reset() {
 	*x = ListSettingsResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1545,7 @@ func (x *ListSettingsResponse) String() string {
 func (*ListSettingsResponse) ProtoMessage() {}
 
 func (x *ListSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1558,7 @@ func (x *ListSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSettingsResponse.ProtoReflect.Descriptor instead.
 func (*ListSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{16}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListSettingsResponse) GetSettings() []*Setting {
@@ -1478,7 +1588,7 @@ type UpdateSettingRequest struct {
 
 func (x *UpdateSettingRequest) Reset() {
 	*x = UpdateSettingRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1490,7 +1600,7 @@ func (x *UpdateSettingRequest) String() string {
 func (*UpdateSettingRequest) ProtoMessage() {}
 
 func (x *UpdateSettingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1503,7 +1613,7 @@ func (x *UpdateSettingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSettingRequest.ProtoReflect.Descriptor instead.
 func (*UpdateSettingRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{17}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *UpdateSettingRequest) GetKey() string {
@@ -1533,7 +1643,7 @@ type UpdateSettingResponse struct {
 
 func (x *UpdateSettingResponse) Reset() {
 	*x = UpdateSettingResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1545,7 +1655,7 @@ func (x *UpdateSettingResponse) String() string {
 func (*UpdateSettingResponse) ProtoMessage() {}
 
 func (x *UpdateSettingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1558,7 +1668,7 @@ func (x *UpdateSettingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSettingResponse.ProtoReflect.Descriptor instead.
 func (*UpdateSettingResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{18}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *UpdateSettingResponse) GetSetting() *Setting {
@@ -1595,7 +1705,7 @@ type RoleGrant struct {
 
 func (x *RoleGrant) Reset() {
 	*x = RoleGrant{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1717,7 @@ func (x *RoleGrant) String() string {
 func (*RoleGrant) ProtoMessage() {}
 
 func (x *RoleGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1730,7 @@ func (x *RoleGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleGrant.ProtoReflect.Descriptor instead.
 func (*RoleGrant) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{19}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RoleGrant) GetDatabase() string {
@@ -1674,7 +1784,7 @@ type AccessRole struct {
 
 func (x *AccessRole) Reset() {
 	*x = AccessRole{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +1796,7 @@ func (x *AccessRole) String() string {
 func (*AccessRole) ProtoMessage() {}
 
 func (x *AccessRole) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +1809,7 @@ func (x *AccessRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRole.ProtoReflect.Descriptor instead.
 func (*AccessRole) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{20}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AccessRole) GetName() string {
@@ -1741,7 +1851,7 @@ type CallerLimit struct {
 
 func (x *CallerLimit) Reset() {
 	*x = CallerLimit{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1753,7 +1863,7 @@ func (x *CallerLimit) String() string {
 func (*CallerLimit) ProtoMessage() {}
 
 func (x *CallerLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1766,7 +1876,7 @@ func (x *CallerLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerLimit.ProtoReflect.Descriptor instead.
 func (*CallerLimit) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{21}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CallerLimit) GetPrincipals() []string {
@@ -1810,7 +1920,7 @@ type RoleTable struct {
 
 func (x *RoleTable) Reset() {
 	*x = RoleTable{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1822,7 +1932,7 @@ func (x *RoleTable) String() string {
 func (*RoleTable) ProtoMessage() {}
 
 func (x *RoleTable) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1835,7 +1945,7 @@ func (x *RoleTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleTable.ProtoReflect.Descriptor instead.
 func (*RoleTable) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{22}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RoleTable) GetRoles() []*AccessRole {
@@ -1863,7 +1973,7 @@ type GetRolesRequest struct {
 
 func (x *GetRolesRequest) Reset() {
 	*x = GetRolesRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1875,7 +1985,7 @@ func (x *GetRolesRequest) String() string {
 func (*GetRolesRequest) ProtoMessage() {}
 
 func (x *GetRolesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1888,7 +1998,7 @@ func (x *GetRolesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRolesRequest.ProtoReflect.Descriptor instead.
 func (*GetRolesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{23}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetRolesRequest) GetConsistency() Consistency {
@@ -1913,7 +2023,7 @@ type GetRolesResponse struct {
 
 func (x *GetRolesResponse) Reset() {
 	*x = GetRolesResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1925,7 +2035,7 @@ func (x *GetRolesResponse) String() string {
 func (*GetRolesResponse) ProtoMessage() {}
 
 func (x *GetRolesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1938,7 +2048,7 @@ func (x *GetRolesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRolesResponse.ProtoReflect.Descriptor instead.
 func (*GetRolesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{24}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetRolesResponse) GetTable() *RoleTable {
@@ -1976,7 +2086,7 @@ type SetRolesRequest struct {
 
 func (x *SetRolesRequest) Reset() {
 	*x = SetRolesRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[25]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1988,7 +2098,7 @@ func (x *SetRolesRequest) String() string {
 func (*SetRolesRequest) ProtoMessage() {}
 
 func (x *SetRolesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[25]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2001,7 +2111,7 @@ func (x *SetRolesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRolesRequest.ProtoReflect.Descriptor instead.
 func (*SetRolesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{25}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SetRolesRequest) GetTable() *RoleTable {
@@ -2029,7 +2139,7 @@ type SetRolesResponse struct {
 
 func (x *SetRolesResponse) Reset() {
 	*x = SetRolesResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[26]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2151,7 @@ func (x *SetRolesResponse) String() string {
 func (*SetRolesResponse) ProtoMessage() {}
 
 func (x *SetRolesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[26]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2164,7 @@ func (x *SetRolesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRolesResponse.ProtoReflect.Descriptor instead.
 func (*SetRolesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{26}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SetRolesResponse) GetLogIndex() uint64 {
@@ -2160,7 +2270,13 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value\x12#\n" +
 	"\rdefault_value\x18\x03 \x01(\x03R\fdefaultValue\x12 \n" +
 	"\vdescription\x18\x04 \x01(\tR\vdescription\x12\x18\n" +
-	"\alowered\x18\x05 \x01(\tR\alowered\"\xa4\x01\n" +
+	"\alowered\x18\x05 \x01(\tR\alowered\"3\n" +
+	"\x15DeleteDatabaseRequest\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\"_\n" +
+	"\x16DeleteDatabaseResponse\x12\x14\n" +
+	"\x05names\x18\x01 \x01(\x03R\x05names\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\x12\x1b\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"\xa4\x01\n" +
 	"\x14ListDatabasesRequest\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -2239,14 +2355,15 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\rRIGHT_CLUSTER\x10\t\x12\x10\n" +
 	"\fRIGHT_SERIES\x10\n" +
 	"\x12\x10\n" +
-	"\fRIGHT_NUMBER\x10\v2\xb7\x06\n" +
+	"\fRIGHT_NUMBER\x10\v2\x8e\a\n" +
 	"\x0eClusterService\x12F\n" +
 	"\tGetStatus\x12\x1b.idnode.v1.GetStatusRequest\x1a\x1c.idnode.v1.GetStatusResponse\x12L\n" +
 	"\vListMembers\x12\x1d.idnode.v1.ListMembersRequest\x1a\x1e.idnode.v1.ListMembersResponse\x12X\n" +
 	"\x0fCreateJoinToken\x12!.idnode.v1.CreateJoinTokenRequest\x1a\".idnode.v1.CreateJoinTokenResponse\x12O\n" +
 	"\fRemoveMember\x12\x1e.idnode.v1.RemoveMemberRequest\x1a\x1f.idnode.v1.RemoveMemberResponse\x12a\n" +
 	"\x12TransferLeadership\x12$.idnode.v1.TransferLeadershipRequest\x1a%.idnode.v1.TransferLeadershipResponse\x12R\n" +
-	"\rListDatabases\x12\x1f.idnode.v1.ListDatabasesRequest\x1a .idnode.v1.ListDatabasesResponse\x12O\n" +
+	"\rListDatabases\x12\x1f.idnode.v1.ListDatabasesRequest\x1a .idnode.v1.ListDatabasesResponse\x12U\n" +
+	"\x0eDeleteDatabase\x12 .idnode.v1.DeleteDatabaseRequest\x1a!.idnode.v1.DeleteDatabaseResponse\x12O\n" +
 	"\fListSettings\x12\x1e.idnode.v1.ListSettingsRequest\x1a\x1f.idnode.v1.ListSettingsResponse\x12R\n" +
 	"\rUpdateSetting\x12\x1f.idnode.v1.UpdateSettingRequest\x1a .idnode.v1.UpdateSettingResponse\x12C\n" +
 	"\bGetRoles\x12\x1a.idnode.v1.GetRolesRequest\x1a\x1b.idnode.v1.GetRolesResponse\x12C\n" +
@@ -2265,7 +2382,7 @@ func file_idnode_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_idnode_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_idnode_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_idnode_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_idnode_v1_cluster_proto_goTypes = []any{
 	(Role)(0),                          // 0: idnode.v1.Role
 	(Right)(0),                         // 1: idnode.v1.Right
@@ -2282,68 +2399,72 @@ var file_idnode_v1_cluster_proto_goTypes = []any{
 	(*TransferLeadershipRequest)(nil),  // 12: idnode.v1.TransferLeadershipRequest
 	(*TransferLeadershipResponse)(nil), // 13: idnode.v1.TransferLeadershipResponse
 	(*Setting)(nil),                    // 14: idnode.v1.Setting
-	(*ListDatabasesRequest)(nil),       // 15: idnode.v1.ListDatabasesRequest
-	(*ListDatabasesResponse)(nil),      // 16: idnode.v1.ListDatabasesResponse
-	(*ListSettingsRequest)(nil),        // 17: idnode.v1.ListSettingsRequest
-	(*ListSettingsResponse)(nil),       // 18: idnode.v1.ListSettingsResponse
-	(*UpdateSettingRequest)(nil),       // 19: idnode.v1.UpdateSettingRequest
-	(*UpdateSettingResponse)(nil),      // 20: idnode.v1.UpdateSettingResponse
-	(*RoleGrant)(nil),                  // 21: idnode.v1.RoleGrant
-	(*AccessRole)(nil),                 // 22: idnode.v1.AccessRole
-	(*CallerLimit)(nil),                // 23: idnode.v1.CallerLimit
-	(*RoleTable)(nil),                  // 24: idnode.v1.RoleTable
-	(*GetRolesRequest)(nil),            // 25: idnode.v1.GetRolesRequest
-	(*GetRolesResponse)(nil),           // 26: idnode.v1.GetRolesResponse
-	(*SetRolesRequest)(nil),            // 27: idnode.v1.SetRolesRequest
-	(*SetRolesResponse)(nil),           // 28: idnode.v1.SetRolesResponse
-	(*durationpb.Duration)(nil),        // 29: google.protobuf.Duration
-	(Consistency)(0),                   // 30: idnode.v1.Consistency
-	(*timestamppb.Timestamp)(nil),      // 31: google.protobuf.Timestamp
+	(*DeleteDatabaseRequest)(nil),      // 15: idnode.v1.DeleteDatabaseRequest
+	(*DeleteDatabaseResponse)(nil),     // 16: idnode.v1.DeleteDatabaseResponse
+	(*ListDatabasesRequest)(nil),       // 17: idnode.v1.ListDatabasesRequest
+	(*ListDatabasesResponse)(nil),      // 18: idnode.v1.ListDatabasesResponse
+	(*ListSettingsRequest)(nil),        // 19: idnode.v1.ListSettingsRequest
+	(*ListSettingsResponse)(nil),       // 20: idnode.v1.ListSettingsResponse
+	(*UpdateSettingRequest)(nil),       // 21: idnode.v1.UpdateSettingRequest
+	(*UpdateSettingResponse)(nil),      // 22: idnode.v1.UpdateSettingResponse
+	(*RoleGrant)(nil),                  // 23: idnode.v1.RoleGrant
+	(*AccessRole)(nil),                 // 24: idnode.v1.AccessRole
+	(*CallerLimit)(nil),                // 25: idnode.v1.CallerLimit
+	(*RoleTable)(nil),                  // 26: idnode.v1.RoleTable
+	(*GetRolesRequest)(nil),            // 27: idnode.v1.GetRolesRequest
+	(*GetRolesResponse)(nil),           // 28: idnode.v1.GetRolesResponse
+	(*SetRolesRequest)(nil),            // 29: idnode.v1.SetRolesRequest
+	(*SetRolesResponse)(nil),           // 30: idnode.v1.SetRolesResponse
+	(*durationpb.Duration)(nil),        // 31: google.protobuf.Duration
+	(Consistency)(0),                   // 32: idnode.v1.Consistency
+	(*timestamppb.Timestamp)(nil),      // 33: google.protobuf.Timestamp
 }
 var file_idnode_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: idnode.v1.Member.role:type_name -> idnode.v1.Role
-	29, // 1: idnode.v1.Member.unreachable_for:type_name -> google.protobuf.Duration
+	31, // 1: idnode.v1.Member.unreachable_for:type_name -> google.protobuf.Duration
 	2,  // 2: idnode.v1.GetStatusResponse.self:type_name -> idnode.v1.Member
-	29, // 3: idnode.v1.GetStatusResponse.last_contact:type_name -> google.protobuf.Duration
+	31, // 3: idnode.v1.GetStatusResponse.last_contact:type_name -> google.protobuf.Duration
 	5,  // 4: idnode.v1.GetStatusResponse.counts:type_name -> idnode.v1.StateCounts
 	2,  // 5: idnode.v1.GetStatusResponse.members:type_name -> idnode.v1.Member
-	30, // 6: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
+	32, // 6: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
 	2,  // 7: idnode.v1.ListMembersResponse.members:type_name -> idnode.v1.Member
-	29, // 8: idnode.v1.CreateJoinTokenRequest.valid_for:type_name -> google.protobuf.Duration
-	31, // 9: idnode.v1.CreateJoinTokenResponse.expires_at:type_name -> google.protobuf.Timestamp
-	30, // 10: idnode.v1.ListDatabasesRequest.consistency:type_name -> idnode.v1.Consistency
-	30, // 11: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
+	31, // 8: idnode.v1.CreateJoinTokenRequest.valid_for:type_name -> google.protobuf.Duration
+	33, // 9: idnode.v1.CreateJoinTokenResponse.expires_at:type_name -> google.protobuf.Timestamp
+	32, // 10: idnode.v1.ListDatabasesRequest.consistency:type_name -> idnode.v1.Consistency
+	32, // 11: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
 	14, // 12: idnode.v1.ListSettingsResponse.settings:type_name -> idnode.v1.Setting
 	14, // 13: idnode.v1.UpdateSettingResponse.setting:type_name -> idnode.v1.Setting
 	1,  // 14: idnode.v1.RoleGrant.rights:type_name -> idnode.v1.Right
-	21, // 15: idnode.v1.AccessRole.grants:type_name -> idnode.v1.RoleGrant
-	22, // 16: idnode.v1.RoleTable.roles:type_name -> idnode.v1.AccessRole
-	23, // 17: idnode.v1.RoleTable.limits:type_name -> idnode.v1.CallerLimit
-	30, // 18: idnode.v1.GetRolesRequest.consistency:type_name -> idnode.v1.Consistency
-	24, // 19: idnode.v1.GetRolesResponse.table:type_name -> idnode.v1.RoleTable
-	24, // 20: idnode.v1.SetRolesRequest.table:type_name -> idnode.v1.RoleTable
+	23, // 15: idnode.v1.AccessRole.grants:type_name -> idnode.v1.RoleGrant
+	24, // 16: idnode.v1.RoleTable.roles:type_name -> idnode.v1.AccessRole
+	25, // 17: idnode.v1.RoleTable.limits:type_name -> idnode.v1.CallerLimit
+	32, // 18: idnode.v1.GetRolesRequest.consistency:type_name -> idnode.v1.Consistency
+	26, // 19: idnode.v1.GetRolesResponse.table:type_name -> idnode.v1.RoleTable
+	26, // 20: idnode.v1.SetRolesRequest.table:type_name -> idnode.v1.RoleTable
 	3,  // 21: idnode.v1.ClusterService.GetStatus:input_type -> idnode.v1.GetStatusRequest
 	6,  // 22: idnode.v1.ClusterService.ListMembers:input_type -> idnode.v1.ListMembersRequest
 	8,  // 23: idnode.v1.ClusterService.CreateJoinToken:input_type -> idnode.v1.CreateJoinTokenRequest
 	10, // 24: idnode.v1.ClusterService.RemoveMember:input_type -> idnode.v1.RemoveMemberRequest
 	12, // 25: idnode.v1.ClusterService.TransferLeadership:input_type -> idnode.v1.TransferLeadershipRequest
-	15, // 26: idnode.v1.ClusterService.ListDatabases:input_type -> idnode.v1.ListDatabasesRequest
-	17, // 27: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
-	19, // 28: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
-	25, // 29: idnode.v1.ClusterService.GetRoles:input_type -> idnode.v1.GetRolesRequest
-	27, // 30: idnode.v1.ClusterService.SetRoles:input_type -> idnode.v1.SetRolesRequest
-	4,  // 31: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
-	7,  // 32: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
-	9,  // 33: idnode.v1.ClusterService.CreateJoinToken:output_type -> idnode.v1.CreateJoinTokenResponse
-	11, // 34: idnode.v1.ClusterService.RemoveMember:output_type -> idnode.v1.RemoveMemberResponse
-	13, // 35: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
-	16, // 36: idnode.v1.ClusterService.ListDatabases:output_type -> idnode.v1.ListDatabasesResponse
-	18, // 37: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
-	20, // 38: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse
-	26, // 39: idnode.v1.ClusterService.GetRoles:output_type -> idnode.v1.GetRolesResponse
-	28, // 40: idnode.v1.ClusterService.SetRoles:output_type -> idnode.v1.SetRolesResponse
-	31, // [31:41] is the sub-list for method output_type
-	21, // [21:31] is the sub-list for method input_type
+	17, // 26: idnode.v1.ClusterService.ListDatabases:input_type -> idnode.v1.ListDatabasesRequest
+	15, // 27: idnode.v1.ClusterService.DeleteDatabase:input_type -> idnode.v1.DeleteDatabaseRequest
+	19, // 28: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
+	21, // 29: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
+	27, // 30: idnode.v1.ClusterService.GetRoles:input_type -> idnode.v1.GetRolesRequest
+	29, // 31: idnode.v1.ClusterService.SetRoles:input_type -> idnode.v1.SetRolesRequest
+	4,  // 32: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
+	7,  // 33: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
+	9,  // 34: idnode.v1.ClusterService.CreateJoinToken:output_type -> idnode.v1.CreateJoinTokenResponse
+	11, // 35: idnode.v1.ClusterService.RemoveMember:output_type -> idnode.v1.RemoveMemberResponse
+	13, // 36: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
+	18, // 37: idnode.v1.ClusterService.ListDatabases:output_type -> idnode.v1.ListDatabasesResponse
+	16, // 38: idnode.v1.ClusterService.DeleteDatabase:output_type -> idnode.v1.DeleteDatabaseResponse
+	20, // 39: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
+	22, // 40: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse
+	28, // 41: idnode.v1.ClusterService.GetRoles:output_type -> idnode.v1.GetRolesResponse
+	30, // 42: idnode.v1.ClusterService.SetRoles:output_type -> idnode.v1.SetRolesResponse
+	32, // [32:43] is the sub-list for method output_type
+	21, // [21:32] is the sub-list for method input_type
 	21, // [21:21] is the sub-list for extension type_name
 	21, // [21:21] is the sub-list for extension extendee
 	0,  // [0:21] is the sub-list for field type_name
@@ -2356,14 +2477,14 @@ func file_idnode_v1_cluster_proto_init() {
 	}
 	file_idnode_v1_consistency_proto_init()
 	file_idnode_v1_cluster_proto_msgTypes[0].OneofWrappers = []any{}
-	file_idnode_v1_cluster_proto_msgTypes[25].OneofWrappers = []any{}
+	file_idnode_v1_cluster_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_idnode_v1_cluster_proto_rawDesc), len(file_idnode_v1_cluster_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   27,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,7 @@ const (
 	ClusterService_RemoveMember_FullMethodName       = "/idnode.v1.ClusterService/RemoveMember"
 	ClusterService_TransferLeadership_FullMethodName = "/idnode.v1.ClusterService/TransferLeadership"
 	ClusterService_ListDatabases_FullMethodName      = "/idnode.v1.ClusterService/ListDatabases"
+	ClusterService_DeleteDatabase_FullMethodName     = "/idnode.v1.ClusterService/DeleteDatabase"
 	ClusterService_ListSettings_FullMethodName       = "/idnode.v1.ClusterService/ListSettings"
 	ClusterService_UpdateSetting_FullMethodName      = "/idnode.v1.ClusterService/UpdateSetting"
 	ClusterService_GetRoles_FullMethodName           = "/idnode.v1.ClusterService/GetRoles"
@@ -47,8 +48,12 @@ type ClusterServiceClient interface {
 	RemoveMember(ctx context.Context, in *RemoveMemberRequest, opts ...grpc.CallOption) (*RemoveMemberResponse, error)
 	// TransferLeadership transfers leadership to another voter.
 	TransferLeadership(ctx context.Context, in *TransferLeadershipRequest, opts ...grpc.CallOption) (*TransferLeadershipResponse, error)
-	// ListDatabases lists the databases that were ever used, in order of their folded names.
+	// ListDatabases lists the databases that have names, in order of their folded names.
 	ListDatabases(ctx context.Context, in *ListDatabasesRequest, opts ...grpc.CallOption) (*ListDatabasesResponse, error)
+	// DeleteDatabase forgets the names of a database, as many as one log entry may: it is called until there are no
+	// more. Then the database counts no more. What was handed out in it comes again; server-side ids never do. It is
+	// refused while the database has a series, and at a pool whose windows have not passed.
+	DeleteDatabase(ctx context.Context, in *DeleteDatabaseRequest, opts ...grpc.CallOption) (*DeleteDatabaseResponse, error)
 	// ListSettings shows the replicated settings.
 	ListSettings(ctx context.Context, in *ListSettingsRequest, opts ...grpc.CallOption) (*ListSettingsResponse, error)
 	// UpdateSetting changes one replicated setting.
@@ -127,6 +132,16 @@ func (c *clusterServiceClient) ListDatabases(ctx context.Context, in *ListDataba
 	return out, nil
 }
 
+func (c *clusterServiceClient) DeleteDatabase(ctx context.Context, in *DeleteDatabaseRequest, opts ...grpc.CallOption) (*DeleteDatabaseResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteDatabaseResponse)
+	err := c.cc.Invoke(ctx, ClusterService_DeleteDatabase_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *clusterServiceClient) ListSettings(ctx context.Context, in *ListSettingsRequest, opts ...grpc.CallOption) (*ListSettingsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListSettingsResponse)
@@ -183,8 +198,12 @@ type ClusterServiceServer interface {
 	RemoveMember(context.Context, *RemoveMemberRequest) (*RemoveMemberResponse, error)
 	// TransferLeadership transfers leadership to another voter.
 	TransferLeadership(context.Context, *TransferLeadershipRequest) (*TransferLeadershipResponse, error)
-	// ListDatabases lists the databases that were ever used, in order of their folded names.
+	// ListDatabases lists the databases that have names, in order of their folded names.
 	ListDatabases(context.Context, *ListDatabasesRequest) (*ListDatabasesResponse, error)
+	// DeleteDatabase forgets the names of a database, as many as one log entry may: it is called until there are no
+	// more. Then the database counts no more. What was handed out in it comes again; server-side ids never do. It is
+	// refused while the database has a series, and at a pool whose windows have not passed.
+	DeleteDatabase(context.Context, *DeleteDatabaseRequest) (*DeleteDatabaseResponse, error)
 	// ListSettings shows the replicated settings.
 	ListSettings(context.Context, *ListSettingsRequest) (*ListSettingsResponse, error)
 	// UpdateSetting changes one replicated setting.
@@ -220,6 +239,9 @@ func (UnimplementedClusterServiceServer) TransferLeadership(context.Context, *Tr
 }
 func (UnimplementedClusterServiceServer) ListDatabases(context.Context, *ListDatabasesRequest) (*ListDatabasesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListDatabases not implemented")
+}
+func (UnimplementedClusterServiceServer) DeleteDatabase(context.Context, *DeleteDatabaseRequest) (*DeleteDatabaseResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteDatabase not implemented")
 }
 func (UnimplementedClusterServiceServer) ListSettings(context.Context, *ListSettingsRequest) (*ListSettingsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListSettings not implemented")
@@ -362,6 +384,24 @@ func _ClusterService_ListDatabases_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ClusterService_DeleteDatabase_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteDatabaseRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).DeleteDatabase(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_DeleteDatabase_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).DeleteDatabase(ctx, req.(*DeleteDatabaseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ClusterService_ListSettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListSettingsRequest)
 	if err := dec(in); err != nil {
@@ -464,6 +504,10 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListDatabases",
 			Handler:    _ClusterService_ListDatabases_Handler,
+		},
+		{
+			MethodName: "DeleteDatabase",
+			Handler:    _ClusterService_DeleteDatabase_Handler,
 		},
 		{
 			MethodName: "ListSettings",

@@ -46,6 +46,7 @@ var whatAsks = map[string]struct{ line, never string }{
 	"context save":       {line: "context save prod --cluster-id=00000000000000000000000000000002"},
 	"context show":       {never: reads},
 	"context use":        {never: keeps},
+	"database delete":    {line: "database delete trial"},
 	"database list":      {never: reads},
 	"dev":                {never: process},
 	"export":             {line: "export FILE --form csv"},

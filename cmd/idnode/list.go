@@ -118,14 +118,14 @@ func newDatabaseCommand(a *app) *cobra.Command {
 		Use:   "database",
 		Short: "The databases that there are",
 		Long: `A database keeps names apart: each has identities, HiLo counters, claims and series of
-its own. It is there once it is used.`,
-	}, newDatabaseListCommand(a))
+its own. It is there once it is used, and as long as it has a name.`,
+	}, newDatabaseListCommand(a), newDatabaseDeleteCommand(a))
 }
 
 func newDatabaseListCommand(a *app) *cobra.Command {
 	return a.list(&cobra.Command{
 		Use:     "list",
-		Short:   "List the databases that were ever used",
+		Short:   "List the databases that have names",
 		Example: "  idnode database list",
 	}, a.clusterWide, "DATABASE", func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
 		res, err := clusterVia(s.ask).ListDatabases(ctx, &idnodev1.ListDatabasesRequest{
@@ -135,6 +135,33 @@ func newDatabaseListCommand(a *app) *cobra.Command {
 			s.out.alone("database", name)
 		}
 		return res.GetNextPageToken(), len(res.GetDatabases()), err
+	})
+}
+
+func newDatabaseDeleteCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "delete DATABASE",
+		Short: "Forget all names of a database, so that it counts no more",
+		Long: `Forgets the identities, HiLo tags, claims and pools of a database: what was handed out in it
+comes again, so the command asks. Server-side ids never come again. A database with a series is not
+deleted, nor one with a pool whose windows have not passed.`,
+		Example: "  idnode database delete trial",
+	}
+	sure := a.asks(cmd)
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		question := fmt.Sprintf("Forgets all names of the database %s: their values, ranges and ids come again.", quote(args[0]))
+		if err := s.confirm(ctx, sure, question); err != nil {
+			return err
+		}
+		all := &idnodev1.DeleteDatabaseResponse{More: true}
+		for all.GetMore() {
+			res, err := clusterVia(s.change).DeleteDatabase(ctx, &idnodev1.DeleteDatabaseRequest{Database: args[0]})
+			if err != nil {
+				return err
+			}
+			all.Names, all.More, all.LogIndex = all.GetNames()+res.GetNames(), res.GetMore(), res.GetLogIndex()
+		}
+		return s.out.value(nil, all, fmt.Sprintf("%d names forgotten", all.GetNames()))
 	})
 }
 

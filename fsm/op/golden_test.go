@@ -108,6 +108,7 @@ func operations() map[string]operation {
 		"identity seed, plain":  &raftlogv1.IdentitySeed{Name: "users", Value: 7},
 		"identity delete":       &raftlogv1.IdentityDelete{Name: "users", Forget: true},
 		"identity delete, hide": &raftlogv1.IdentityDelete{Name: "users"},
+		"database delete":       &raftlogv1.DatabaseDelete{},
 		"hilo next": &raftlogv1.HiLoNext{
 			Tag: "orders", Size: 32, LastSize: 64, HasLastRange: true, LastRangeUnixNano: 1 << 60,
 			LastMax: 96, Token: 7, ServerTag: "A", ServerPrefix: "eu", MaxHigh: 1 << 53,
@@ -288,6 +289,9 @@ func results() map[string]result {
 		"hilo return":               at(8, answer(returned), &raftlogv1.Result{Result: &raftlogv1.Result_HiloReturn{HiloReturn: returned}}),
 		"member":                    at(12, answer(member), &raftlogv1.Result{Result: &raftlogv1.Result_Member{Member: member}}),
 		"merge":                     at(8, answer(merged), &raftlogv1.Result{Result: &raftlogv1.Result_Merge{Merge: merged}}),
+		"database delete": at(8, answer(&raftlogv1.DatabaseDeleted{Names: 1000, More: true}), &raftlogv1.Result{
+			Result: &raftlogv1.Result_DatabaseDeleted{DatabaseDeleted: &raftlogv1.DatabaseDeleted{Names: 1000, More: true}},
+		}),
 		"merge cluster": at(8, answer(mergedCluster),
 			&raftlogv1.Result{Result: &raftlogv1.Result_MergeCluster{MergeCluster: mergedCluster}}),
 		"roles before":       rolesBefore(300),

@@ -48,10 +48,11 @@ const (
 	KindWorkerRenew     Kind = 42
 	KindWorkerRelease   Kind = 43
 	KindWorkerEvict     Kind = 44
+	KindDatabaseDelete  Kind = 45
 )
 
 func (k Kind) known() bool {
-	return k >= KindIdentityNext && k <= KindMergeCluster || k >= KindRolesSet && k <= KindWorkerEvict
+	return k >= KindIdentityNext && k <= KindMergeCluster || k >= KindRolesSet && k <= KindDatabaseDelete
 }
 
 // The other field numbers of raftlog.v1.Operation.

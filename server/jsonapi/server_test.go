@@ -80,6 +80,7 @@ var requests = map[string]string{
 	cluster + "RemoveMember":       `{"tag":"A"}`,
 	cluster + "TransferLeadership": `{}`,
 	cluster + "ListDatabases":      `{}`,
+	cluster + "DeleteDatabase":     `{"database":"trial"}`,
 	cluster + "ListSettings":       `{}`,
 	cluster + "UpdateSetting":      `{"key":"max-databases","value":"70"}`,
 	cluster + "GetRoles":           `{}`,

@@ -7,9 +7,12 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/fsm/op"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/reserve"
 )
 
@@ -32,7 +35,7 @@ type OwnEtag struct {
 	Ceiling uint64 `json:"ceiling,string"`
 }
 
-// ListDatabases lists the databases that the cluster has ever used.
+// ListDatabases lists the databases that have names.
 func (d *databases) ListDatabases(ctx context.Context, req *idnodev1.ListDatabasesRequest) (*idnodev1.ListDatabasesResponse, error) {
 	return call(ctx, d.calls, "ListDatabases", req, d.listDatabases)
 }
@@ -45,6 +48,26 @@ func (d *databases) listDatabases(ctx context.Context, req *idnodev1.ListDatabas
 	// The state limits their number, so that sorting them all is cheap enough.
 	page, err := pageOfAll(ctx, d.base, listDatabases, req.GetPrefix(), req, d.state.Databases, func(name string) string { return name })
 	return &idnodev1.ListDatabasesResponse{Databases: page.Items, NextPageToken: page.NextPageToken, LogIndex: index}, err
+}
+
+// DeleteDatabase forgets names of a database, as many as one entry may.
+func (d *databases) DeleteDatabase(ctx context.Context, req *idnodev1.DeleteDatabaseRequest) (*idnodev1.DeleteDatabaseResponse, error) {
+	return call(ctx, d.calls, "DeleteDatabase", req, d.deleteDatabase)
+}
+
+func (d *databases) deleteDatabase(ctx context.Context, req *idnodev1.DeleteDatabaseRequest) (*idnodev1.DeleteDatabaseResponse, error) {
+	database, err := databaseKey(req.GetDatabase())
+	if err != nil {
+		return nil, err
+	}
+	if err := d.authorize(ctx, rights.Cluster, database, ""); err != nil {
+		return nil, err
+	}
+	record := audit.Record{Event: audit.EventDatabaseDelete, Database: database}
+	forgotten := func(r *raftlogv1.Result) (before, after any) { return r.GetDatabaseDeleted().GetNames(), nil }
+	result, err := d.proposeAudited(ctx, record, op.Envelope{Database: database}, &raftlogv1.DatabaseDelete{}, true, forgotten)
+	deleted := result.GetDatabaseDeleted()
+	return &idnodev1.DeleteDatabaseResponse{Names: deleted.GetNames(), More: deleted.GetMore(), LogIndex: result.GetLogIndex()}, err
 }
 
 // ListOwnEtags lists the etag counters of the node asked; no other node knows them.

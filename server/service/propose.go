@@ -142,6 +142,8 @@ func isAnswerTo(payload proto.Message, result *raftlogv1.Result) bool {
 		return result.GetHiloReturn() != nil
 	case *raftlogv1.Merge:
 		return result.GetMerge() != nil
+	case *raftlogv1.DatabaseDelete:
+		return result.GetDatabaseDeleted() != nil
 	case *raftlogv1.MergeCluster:
 		return result.GetMergeCluster() != nil
 	case *raftlogv1.PoolDefine:

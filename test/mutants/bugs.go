@@ -24,6 +24,7 @@ var bugs = []bug{
 	{name: "counter-wraps"},
 	{name: "delete-resets-counter"},
 	{name: "databases-shared"},
+	{name: "ended-databases-released-ids-stay", others: test("fsm", "TestADatabaseEnds")},
 	{name: "names-not-folded"},
 
 	// HiLo ranges, and the generator of a client.

@@ -298,6 +298,7 @@ type Operation struct {
 	//	*Operation_WorkerRenew
 	//	*Operation_WorkerRelease
 	//	*Operation_WorkerEvict
+	//	*Operation_DatabaseDelete
 	Op            isOperation_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -667,6 +668,15 @@ func (x *Operation) GetWorkerEvict() *WorkerEvict {
 	return nil
 }
 
+func (x *Operation) GetDatabaseDelete() *DatabaseDelete {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_DatabaseDelete); ok {
+			return x.DatabaseDelete
+		}
+	}
+	return nil
+}
+
 type isOperation_Op interface {
 	isOperation_Op()
 }
@@ -841,6 +851,11 @@ type Operation_WorkerEvict struct {
 	WorkerEvict *WorkerEvict `protobuf:"bytes,44,opt,name=worker_evict,json=workerEvict,proto3,oneof"`
 }
 
+type Operation_DatabaseDelete struct {
+	// Forget names of a database.
+	DatabaseDelete *DatabaseDelete `protobuf:"bytes,45,opt,name=database_delete,json=databaseDelete,proto3,oneof"`
+}
+
 func (*Operation_IdentityNext) isOperation_Op() {}
 
 func (*Operation_IdentitySeed) isOperation_Op() {}
@@ -908,6 +923,8 @@ func (*Operation_WorkerRenew) isOperation_Op() {}
 func (*Operation_WorkerRelease) isOperation_Op() {}
 
 func (*Operation_WorkerEvict) isOperation_Op() {}
+
+func (*Operation_DatabaseDelete) isOperation_Op() {}
 
 // RequestKey identifies a call for exactly-once.
 type RequestKey struct {
@@ -1122,6 +1139,98 @@ func (x *IdentitySeed) GetExpected() int64 {
 	return 0
 }
 
+// DatabaseDelete forgets names of its database, as many as one entry may.
+type DatabaseDelete struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DatabaseDelete) Reset() {
+	*x = DatabaseDelete{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DatabaseDelete) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DatabaseDelete) ProtoMessage() {}
+
+func (x *DatabaseDelete) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DatabaseDelete.ProtoReflect.Descriptor instead.
+func (*DatabaseDelete) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{4}
+}
+
+// DatabaseDeleted says how far that has come.
+type DatabaseDeleted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many names were forgotten.
+	Names int64 `protobuf:"varint,1,opt,name=names,proto3" json:"names,omitempty"`
+	// There are more.
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DatabaseDeleted) Reset() {
+	*x = DatabaseDeleted{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DatabaseDeleted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DatabaseDeleted) ProtoMessage() {}
+
+func (x *DatabaseDeleted) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DatabaseDeleted.ProtoReflect.Descriptor instead.
+func (*DatabaseDeleted) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *DatabaseDeleted) GetNames() int64 {
+	if x != nil {
+		return x.Names
+	}
+	return 0
+}
+
+func (x *DatabaseDeleted) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
 // IdentityDelete deletes an identity.
 type IdentityDelete struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1135,7 +1244,7 @@ type IdentityDelete struct {
 
 func (x *IdentityDelete) Reset() {
 	*x = IdentityDelete{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[4]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1147,7 +1256,7 @@ func (x *IdentityDelete) String() string {
 func (*IdentityDelete) ProtoMessage() {}
 
 func (x *IdentityDelete) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[4]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1160,7 +1269,7 @@ func (x *IdentityDelete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdentityDelete.ProtoReflect.Descriptor instead.
 func (*IdentityDelete) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{4}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *IdentityDelete) GetName() string {
@@ -1210,7 +1319,7 @@ type HiLoNext struct {
 
 func (x *HiLoNext) Reset() {
 	*x = HiLoNext{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[5]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1331,7 @@ func (x *HiLoNext) String() string {
 func (*HiLoNext) ProtoMessage() {}
 
 func (x *HiLoNext) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[5]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1344,7 @@ func (x *HiLoNext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiLoNext.ProtoReflect.Descriptor instead.
 func (*HiLoNext) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{5}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *HiLoNext) GetTag() string {
@@ -1343,7 +1452,7 @@ type HiLoReturn struct {
 
 func (x *HiLoReturn) Reset() {
 	*x = HiLoReturn{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[6]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1355,7 +1464,7 @@ func (x *HiLoReturn) String() string {
 func (*HiLoReturn) ProtoMessage() {}
 
 func (x *HiLoReturn) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[6]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1368,7 +1477,7 @@ func (x *HiLoReturn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiLoReturn.ProtoReflect.Descriptor instead.
 func (*HiLoReturn) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{6}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *HiLoReturn) GetTag() string {
@@ -1428,7 +1537,7 @@ type HiLoSet struct {
 
 func (x *HiLoSet) Reset() {
 	*x = HiLoSet{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[7]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +1549,7 @@ func (x *HiLoSet) String() string {
 func (*HiLoSet) ProtoMessage() {}
 
 func (x *HiLoSet) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[7]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +1562,7 @@ func (x *HiLoSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiLoSet.ProtoReflect.Descriptor instead.
 func (*HiLoSet) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{7}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *HiLoSet) GetTag() string {
@@ -1488,7 +1597,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[8]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1500,7 +1609,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[8]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1513,7 +1622,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{8}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Claim) GetId() string {
@@ -1534,7 +1643,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[9]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +1655,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[9]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +1668,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{9}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Release) GetId() string {
@@ -1582,7 +1691,7 @@ type SettingSet struct {
 
 func (x *SettingSet) Reset() {
 	*x = SettingSet{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[10]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1594,7 +1703,7 @@ func (x *SettingSet) String() string {
 func (*SettingSet) ProtoMessage() {}
 
 func (x *SettingSet) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[10]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1607,7 +1716,7 @@ func (x *SettingSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingSet.ProtoReflect.Descriptor instead.
 func (*SettingSet) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{10}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SettingSet) GetKey() string {
@@ -1657,7 +1766,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[11]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +1778,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[11]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +1791,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{11}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Member) GetId() []byte {
@@ -1782,7 +1891,7 @@ type Bootstrap struct {
 
 func (x *Bootstrap) Reset() {
 	*x = Bootstrap{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[12]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1794,7 +1903,7 @@ func (x *Bootstrap) String() string {
 func (*Bootstrap) ProtoMessage() {}
 
 func (x *Bootstrap) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[12]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1807,7 +1916,7 @@ func (x *Bootstrap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bootstrap.ProtoReflect.Descriptor instead.
 func (*Bootstrap) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{12}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Bootstrap) GetClusterId() []byte {
@@ -1837,7 +1946,7 @@ type MemberAdd struct {
 
 func (x *MemberAdd) Reset() {
 	*x = MemberAdd{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[13]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1849,7 +1958,7 @@ func (x *MemberAdd) String() string {
 func (*MemberAdd) ProtoMessage() {}
 
 func (x *MemberAdd) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[13]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1862,7 +1971,7 @@ func (x *MemberAdd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberAdd.ProtoReflect.Descriptor instead.
 func (*MemberAdd) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{13}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *MemberAdd) GetMember() *Member {
@@ -1897,7 +2006,7 @@ type JoinTokenCreate struct {
 
 func (x *JoinTokenCreate) Reset() {
 	*x = JoinTokenCreate{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[14]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1909,7 +2018,7 @@ func (x *JoinTokenCreate) String() string {
 func (*JoinTokenCreate) ProtoMessage() {}
 
 func (x *JoinTokenCreate) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[14]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1922,7 +2031,7 @@ func (x *JoinTokenCreate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinTokenCreate.ProtoReflect.Descriptor instead.
 func (*JoinTokenCreate) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{14}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *JoinTokenCreate) GetTokenHash() []byte {
@@ -1964,7 +2073,7 @@ type MemberAnnounce struct {
 
 func (x *MemberAnnounce) Reset() {
 	*x = MemberAnnounce{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[15]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1976,7 +2085,7 @@ func (x *MemberAnnounce) String() string {
 func (*MemberAnnounce) ProtoMessage() {}
 
 func (x *MemberAnnounce) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[15]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1989,7 +2098,7 @@ func (x *MemberAnnounce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberAnnounce.ProtoReflect.Descriptor instead.
 func (*MemberAnnounce) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{15}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *MemberAnnounce) GetMember() *Member {
@@ -2010,7 +2119,7 @@ type MemberPromote struct {
 
 func (x *MemberPromote) Reset() {
 	*x = MemberPromote{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[16]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2022,7 +2131,7 @@ func (x *MemberPromote) String() string {
 func (*MemberPromote) ProtoMessage() {}
 
 func (x *MemberPromote) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[16]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2035,7 +2144,7 @@ func (x *MemberPromote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberPromote.ProtoReflect.Descriptor instead.
 func (*MemberPromote) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{16}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *MemberPromote) GetId() []byte {
@@ -2060,7 +2169,7 @@ type MemberRemove struct {
 
 func (x *MemberRemove) Reset() {
 	*x = MemberRemove{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[17]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2072,7 +2181,7 @@ func (x *MemberRemove) String() string {
 func (*MemberRemove) ProtoMessage() {}
 
 func (x *MemberRemove) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[17]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2085,7 +2194,7 @@ func (x *MemberRemove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberRemove.ProtoReflect.Descriptor instead.
 func (*MemberRemove) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{17}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *MemberRemove) GetTag() string {
@@ -2113,7 +2222,7 @@ type FormatRaise struct {
 
 func (x *FormatRaise) Reset() {
 	*x = FormatRaise{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[18]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2125,7 +2234,7 @@ func (x *FormatRaise) String() string {
 func (*FormatRaise) ProtoMessage() {}
 
 func (x *FormatRaise) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[18]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2138,7 +2247,7 @@ func (x *FormatRaise) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormatRaise.ProtoReflect.Descriptor instead.
 func (*FormatRaise) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{18}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *FormatRaise) GetFormat() uint32 {
@@ -2161,7 +2270,7 @@ type EtagRaise struct {
 
 func (x *EtagRaise) Reset() {
 	*x = EtagRaise{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[19]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2173,7 +2282,7 @@ func (x *EtagRaise) String() string {
 func (*EtagRaise) ProtoMessage() {}
 
 func (x *EtagRaise) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[19]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2186,7 +2295,7 @@ func (x *EtagRaise) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagRaise.ProtoReflect.Descriptor instead.
 func (*EtagRaise) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{19}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *EtagRaise) GetNode() []byte {
@@ -2220,7 +2329,7 @@ type EtagCleanStop struct {
 
 func (x *EtagCleanStop) Reset() {
 	*x = EtagCleanStop{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[20]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2232,7 +2341,7 @@ func (x *EtagCleanStop) String() string {
 func (*EtagCleanStop) ProtoMessage() {}
 
 func (x *EtagCleanStop) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[20]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2245,7 +2354,7 @@ func (x *EtagCleanStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagCleanStop.ProtoReflect.Descriptor instead.
 func (*EtagCleanStop) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{20}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *EtagCleanStop) GetNode() []byte {
@@ -2289,7 +2398,7 @@ type RolesSet struct {
 
 func (x *RolesSet) Reset() {
 	*x = RolesSet{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[21]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2410,7 @@ func (x *RolesSet) String() string {
 func (*RolesSet) ProtoMessage() {}
 
 func (x *RolesSet) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[21]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2423,7 @@ func (x *RolesSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesSet.ProtoReflect.Descriptor instead.
 func (*RolesSet) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{21}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RolesSet) GetTable() []byte {
@@ -2344,7 +2453,7 @@ type RoleTable struct {
 
 func (x *RoleTable) Reset() {
 	*x = RoleTable{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2356,7 +2465,7 @@ func (x *RoleTable) String() string {
 func (*RoleTable) ProtoMessage() {}
 
 func (x *RoleTable) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2369,7 +2478,7 @@ func (x *RoleTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleTable.ProtoReflect.Descriptor instead.
 func (*RoleTable) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{22}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RoleTable) GetRoles() []*Role {
@@ -2401,7 +2510,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2413,7 +2522,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2426,7 +2535,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{23}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Role) GetName() string {
@@ -2470,7 +2579,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2482,7 +2591,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2495,7 +2604,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{24}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Grant) GetDatabase() string {
@@ -2550,7 +2659,7 @@ type CallerLimit struct {
 
 func (x *CallerLimit) Reset() {
 	*x = CallerLimit{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2562,7 +2671,7 @@ func (x *CallerLimit) String() string {
 func (*CallerLimit) ProtoMessage() {}
 
 func (x *CallerLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2575,7 +2684,7 @@ func (x *CallerLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerLimit.ProtoReflect.Descriptor instead.
 func (*CallerLimit) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{25}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CallerLimit) GetPrincipals() []string {
@@ -2622,7 +2731,7 @@ type Merge struct {
 
 func (x *Merge) Reset() {
 	*x = Merge{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2634,7 +2743,7 @@ func (x *Merge) String() string {
 func (*Merge) ProtoMessage() {}
 
 func (x *Merge) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +2756,7 @@ func (x *Merge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Merge.ProtoReflect.Descriptor instead.
 func (*Merge) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{26}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Merge) GetIdentities() []*MergeIdentity {
@@ -2686,7 +2795,7 @@ type MergeIdentity struct {
 
 func (x *MergeIdentity) Reset() {
 	*x = MergeIdentity{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2698,7 +2807,7 @@ func (x *MergeIdentity) String() string {
 func (*MergeIdentity) ProtoMessage() {}
 
 func (x *MergeIdentity) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2711,7 +2820,7 @@ func (x *MergeIdentity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeIdentity.ProtoReflect.Descriptor instead.
 func (*MergeIdentity) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{27}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *MergeIdentity) GetName() string {
@@ -2750,7 +2859,7 @@ type MergeHiLo struct {
 
 func (x *MergeHiLo) Reset() {
 	*x = MergeHiLo{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2762,7 +2871,7 @@ func (x *MergeHiLo) String() string {
 func (*MergeHiLo) ProtoMessage() {}
 
 func (x *MergeHiLo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2775,7 +2884,7 @@ func (x *MergeHiLo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeHiLo.ProtoReflect.Descriptor instead.
 func (*MergeHiLo) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{28}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *MergeHiLo) GetTag() string {
@@ -2822,7 +2931,7 @@ type MergeCluster struct {
 
 func (x *MergeCluster) Reset() {
 	*x = MergeCluster{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2834,7 +2943,7 @@ func (x *MergeCluster) String() string {
 func (*MergeCluster) ProtoMessage() {}
 
 func (x *MergeCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2847,7 +2956,7 @@ func (x *MergeCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeCluster.ProtoReflect.Descriptor instead.
 func (*MergeCluster) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{29}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MergeCluster) GetFloor() int64 {
@@ -2907,7 +3016,7 @@ type GivenTag struct {
 
 func (x *GivenTag) Reset() {
 	*x = GivenTag{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2919,7 +3028,7 @@ func (x *GivenTag) String() string {
 func (*GivenTag) ProtoMessage() {}
 
 func (x *GivenTag) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2932,7 +3041,7 @@ func (x *GivenTag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GivenTag.ProtoReflect.Descriptor instead.
 func (*GivenTag) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{30}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GivenTag) GetId() []byte {
@@ -2983,6 +3092,7 @@ type Result struct {
 	//	*Result_SeriesNumbers
 	//	*Result_WorkerLease
 	//	*Result_PoolDefined
+	//	*Result_DatabaseDeleted
 	Result        isResult_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2990,7 +3100,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3002,7 +3112,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3015,7 +3125,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{31}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Result) GetLogIndex() uint64 {
@@ -3154,6 +3264,15 @@ func (x *Result) GetPoolDefined() *PoolDefined {
 	return nil
 }
 
+func (x *Result) GetDatabaseDeleted() *DatabaseDeleted {
+	if x != nil {
+		if x, ok := x.Result.(*Result_DatabaseDeleted); ok {
+			return x.DatabaseDeleted
+		}
+	}
+	return nil
+}
+
 type isResult_Result interface {
 	isResult_Result()
 }
@@ -3220,6 +3339,11 @@ type Result_PoolDefined struct {
 	PoolDefined *PoolDefined `protobuf:"bytes,22,opt,name=pool_defined,json=poolDefined,proto3,oneof"`
 }
 
+type Result_DatabaseDeleted struct {
+	// Of DatabaseDelete.
+	DatabaseDeleted *DatabaseDeleted `protobuf:"bytes,23,opt,name=database_deleted,json=databaseDeleted,proto3,oneof"`
+}
+
 func (*Result_IdentityNext) isResult_Result() {}
 
 func (*Result_Value) isResult_Result() {}
@@ -3244,6 +3368,8 @@ func (*Result_WorkerLease) isResult_Result() {}
 
 func (*Result_PoolDefined) isResult_Result() {}
 
+func (*Result_DatabaseDeleted) isResult_Result() {}
+
 // Refusal says why an operation was refused.
 type Refusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3261,7 +3387,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3273,7 +3399,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3286,7 +3412,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{32}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Refusal) GetReason() RefusalReason {
@@ -3330,7 +3456,7 @@ type Values struct {
 
 func (x *Values) Reset() {
 	*x = Values{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3342,7 +3468,7 @@ func (x *Values) String() string {
 func (*Values) ProtoMessage() {}
 
 func (x *Values) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3355,7 +3481,7 @@ func (x *Values) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Values.ProtoReflect.Descriptor instead.
 func (*Values) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{33}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Values) GetFirst() int64 {
@@ -3383,7 +3509,7 @@ type IdentityNextResult struct {
 
 func (x *IdentityNextResult) Reset() {
 	*x = IdentityNextResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3395,7 +3521,7 @@ func (x *IdentityNextResult) String() string {
 func (*IdentityNextResult) ProtoMessage() {}
 
 func (x *IdentityNextResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3408,7 +3534,7 @@ func (x *IdentityNextResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdentityNextResult.ProtoReflect.Descriptor instead.
 func (*IdentityNextResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{34}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *IdentityNextResult) GetValues() []*Values {
@@ -3441,7 +3567,7 @@ type HiLoNextResult struct {
 
 func (x *HiLoNextResult) Reset() {
 	*x = HiLoNextResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3453,7 +3579,7 @@ func (x *HiLoNextResult) String() string {
 func (*HiLoNextResult) ProtoMessage() {}
 
 func (x *HiLoNextResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3466,7 +3592,7 @@ func (x *HiLoNextResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiLoNextResult.ProtoReflect.Descriptor instead.
 func (*HiLoNextResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{35}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *HiLoNextResult) GetLow() int64 {
@@ -3531,7 +3657,7 @@ type HiLoReturnResult struct {
 
 func (x *HiLoReturnResult) Reset() {
 	*x = HiLoReturnResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3543,7 +3669,7 @@ func (x *HiLoReturnResult) String() string {
 func (*HiLoReturnResult) ProtoMessage() {}
 
 func (x *HiLoReturnResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3556,7 +3682,7 @@ func (x *HiLoReturnResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiLoReturnResult.ProtoReflect.Descriptor instead.
 func (*HiLoReturnResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{36}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *HiLoReturnResult) GetReturned() bool {
@@ -3592,7 +3718,7 @@ type MergeResult struct {
 
 func (x *MergeResult) Reset() {
 	*x = MergeResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3604,7 +3730,7 @@ func (x *MergeResult) String() string {
 func (*MergeResult) ProtoMessage() {}
 
 func (x *MergeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3617,7 +3743,7 @@ func (x *MergeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeResult.ProtoReflect.Descriptor instead.
 func (*MergeResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{37}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *MergeResult) GetCreated() int64 {
@@ -3672,7 +3798,7 @@ type MergeClusterResult struct {
 
 func (x *MergeClusterResult) Reset() {
 	*x = MergeClusterResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3684,7 +3810,7 @@ func (x *MergeClusterResult) String() string {
 func (*MergeClusterResult) ProtoMessage() {}
 
 func (x *MergeClusterResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3697,7 +3823,7 @@ func (x *MergeClusterResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeClusterResult.ProtoReflect.Descriptor instead.
 func (*MergeClusterResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{38}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MergeClusterResult) GetFloor() int64 {
@@ -3740,7 +3866,7 @@ type EtagResult struct {
 
 func (x *EtagResult) Reset() {
 	*x = EtagResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3752,7 +3878,7 @@ func (x *EtagResult) String() string {
 func (*EtagResult) ProtoMessage() {}
 
 func (x *EtagResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3765,7 +3891,7 @@ func (x *EtagResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagResult.ProtoReflect.Descriptor instead.
 func (*EtagResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{39}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *EtagResult) GetRefused() []string {
@@ -3791,7 +3917,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3803,7 +3929,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3816,7 +3942,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{40}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *MemberResult) GetMember() *Member {
@@ -3860,7 +3986,7 @@ type EtagRecord struct {
 
 func (x *EtagRecord) Reset() {
 	*x = EtagRecord{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3872,7 +3998,7 @@ func (x *EtagRecord) String() string {
 func (*EtagRecord) ProtoMessage() {}
 
 func (x *EtagRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3885,7 +4011,7 @@ func (x *EtagRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagRecord.ProtoReflect.Descriptor instead.
 func (*EtagRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{41}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *EtagRecord) GetNode() []byte {
@@ -3941,7 +4067,7 @@ type EtagCeiling struct {
 
 func (x *EtagCeiling) Reset() {
 	*x = EtagCeiling{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3953,7 +4079,7 @@ func (x *EtagCeiling) String() string {
 func (*EtagCeiling) ProtoMessage() {}
 
 func (x *EtagCeiling) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3966,7 +4092,7 @@ func (x *EtagCeiling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagCeiling.ProtoReflect.Descriptor instead.
 func (*EtagCeiling) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{42}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *EtagCeiling) GetDatabase() string {
@@ -4002,7 +4128,7 @@ var File_raftlog_v1_operation_proto protoreflect.FileDescriptor
 const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\n" +
 	"\x1araftlog/v1/operation.proto\x12\n" +
-	"raftlog.v1\x1a\x17raftlog/v1/series.proto\x1a\x17raftlog/v1/worker.proto\"\xc2\x11\n" +
+	"raftlog.v1\x1a\x17raftlog/v1/series.proto\x1a\x17raftlog/v1/worker.proto\"\x89\x12\n" +
 	"\tOperation\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x120\n" +
 	"\arequest\x18\x02 \x01(\v2\x16.raftlog.v1.RequestKeyR\arequest\x12!\n" +
@@ -4048,7 +4174,8 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x0eworker_acquire\x18) \x01(\v2\x19.raftlog.v1.WorkerAcquireH\x00R\rworkerAcquire\x12<\n" +
 	"\fworker_renew\x18* \x01(\v2\x17.raftlog.v1.WorkerRenewH\x00R\vworkerRenew\x12B\n" +
 	"\x0eworker_release\x18+ \x01(\v2\x19.raftlog.v1.WorkerReleaseH\x00R\rworkerRelease\x12<\n" +
-	"\fworker_evict\x18, \x01(\v2\x17.raftlog.v1.WorkerEvictH\x00R\vworkerEvictB\x04\n" +
+	"\fworker_evict\x18, \x01(\v2\x17.raftlog.v1.WorkerEvictH\x00R\vworkerEvict\x12E\n" +
+	"\x0fdatabase_delete\x18- \x01(\v2\x1a.raftlog.v1.DatabaseDeleteH\x00R\x0edatabaseDeleteB\x04\n" +
 	"\x02opB\f\n" +
 	"\n" +
 	"_principal\"l\n" +
@@ -4067,7 +4194,11 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value\x12\x14\n" +
 	"\x05force\x18\x03 \x01(\bR\x05force\x12\x1f\n" +
 	"\bexpected\x18\x04 \x01(\x03H\x00R\bexpected\x88\x01\x01B\v\n" +
-	"\t_expected\"<\n" +
+	"\t_expected\"\x10\n" +
+	"\x0eDatabaseDelete\";\n" +
+	"\x0fDatabaseDeleted\x12\x14\n" +
+	"\x05names\x18\x01 \x01(\x03R\x05names\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"<\n" +
 	"\x0eIdentityDelete\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06forget\x18\x02 \x01(\bR\x06forget\"\xe4\x02\n" +
@@ -4208,7 +4339,7 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\bGivenTag\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12-\n" +
-	"\x05etags\x18\x03 \x03(\v2\x17.raftlog.v1.EtagCeilingR\x05etags\"\xa0\x06\n" +
+	"\x05etags\x18\x03 \x03(\v2\x17.raftlog.v1.EtagCeilingR\x05etags\"\xea\x06\n" +
 	"\x06Result\x12\x1b\n" +
 	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\x12-\n" +
 	"\arefusal\x18\x02 \x01(\v2\x13.raftlog.v1.RefusalR\arefusal\x12\x1b\n" +
@@ -4226,7 +4357,8 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x04etag\x18\x13 \x01(\v2\x16.raftlog.v1.EtagResultH\x00R\x04etag\x12B\n" +
 	"\x0eseries_numbers\x18\x14 \x01(\v2\x19.raftlog.v1.SeriesNumbersH\x00R\rseriesNumbers\x12<\n" +
 	"\fworker_lease\x18\x15 \x01(\v2\x17.raftlog.v1.WorkerLeaseH\x00R\vworkerLease\x12<\n" +
-	"\fpool_defined\x18\x16 \x01(\v2\x17.raftlog.v1.PoolDefinedH\x00R\vpoolDefinedB\b\n" +
+	"\fpool_defined\x18\x16 \x01(\v2\x17.raftlog.v1.PoolDefinedH\x00R\vpoolDefined\x12H\n" +
+	"\x10database_deleted\x18\x17 \x01(\v2\x1b.raftlog.v1.DatabaseDeletedH\x00R\x0fdatabaseDeletedB\b\n" +
 	"\x06resultB\t\n" +
 	"\a_before\"\xa9\x01\n" +
 	"\aRefusal\x121\n" +
@@ -4343,140 +4475,144 @@ func file_raftlog_v1_operation_proto_rawDescGZIP() []byte {
 }
 
 var file_raftlog_v1_operation_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_raftlog_v1_operation_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_raftlog_v1_operation_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_raftlog_v1_operation_proto_goTypes = []any{
 	(RefusalReason)(0),         // 0: raftlog.v1.RefusalReason
 	(*Operation)(nil),          // 1: raftlog.v1.Operation
 	(*RequestKey)(nil),         // 2: raftlog.v1.RequestKey
 	(*IdentityNext)(nil),       // 3: raftlog.v1.IdentityNext
 	(*IdentitySeed)(nil),       // 4: raftlog.v1.IdentitySeed
-	(*IdentityDelete)(nil),     // 5: raftlog.v1.IdentityDelete
-	(*HiLoNext)(nil),           // 6: raftlog.v1.HiLoNext
-	(*HiLoReturn)(nil),         // 7: raftlog.v1.HiLoReturn
-	(*HiLoSet)(nil),            // 8: raftlog.v1.HiLoSet
-	(*Claim)(nil),              // 9: raftlog.v1.Claim
-	(*Release)(nil),            // 10: raftlog.v1.Release
-	(*SettingSet)(nil),         // 11: raftlog.v1.SettingSet
-	(*Member)(nil),             // 12: raftlog.v1.Member
-	(*Bootstrap)(nil),          // 13: raftlog.v1.Bootstrap
-	(*MemberAdd)(nil),          // 14: raftlog.v1.MemberAdd
-	(*JoinTokenCreate)(nil),    // 15: raftlog.v1.JoinTokenCreate
-	(*MemberAnnounce)(nil),     // 16: raftlog.v1.MemberAnnounce
-	(*MemberPromote)(nil),      // 17: raftlog.v1.MemberPromote
-	(*MemberRemove)(nil),       // 18: raftlog.v1.MemberRemove
-	(*FormatRaise)(nil),        // 19: raftlog.v1.FormatRaise
-	(*EtagRaise)(nil),          // 20: raftlog.v1.EtagRaise
-	(*EtagCleanStop)(nil),      // 21: raftlog.v1.EtagCleanStop
-	(*RolesSet)(nil),           // 22: raftlog.v1.RolesSet
-	(*RoleTable)(nil),          // 23: raftlog.v1.RoleTable
-	(*Role)(nil),               // 24: raftlog.v1.Role
-	(*Grant)(nil),              // 25: raftlog.v1.Grant
-	(*CallerLimit)(nil),        // 26: raftlog.v1.CallerLimit
-	(*Merge)(nil),              // 27: raftlog.v1.Merge
-	(*MergeIdentity)(nil),      // 28: raftlog.v1.MergeIdentity
-	(*MergeHiLo)(nil),          // 29: raftlog.v1.MergeHiLo
-	(*MergeCluster)(nil),       // 30: raftlog.v1.MergeCluster
-	(*GivenTag)(nil),           // 31: raftlog.v1.GivenTag
-	(*Result)(nil),             // 32: raftlog.v1.Result
-	(*Refusal)(nil),            // 33: raftlog.v1.Refusal
-	(*Values)(nil),             // 34: raftlog.v1.Values
-	(*IdentityNextResult)(nil), // 35: raftlog.v1.IdentityNextResult
-	(*HiLoNextResult)(nil),     // 36: raftlog.v1.HiLoNextResult
-	(*HiLoReturnResult)(nil),   // 37: raftlog.v1.HiLoReturnResult
-	(*MergeResult)(nil),        // 38: raftlog.v1.MergeResult
-	(*MergeClusterResult)(nil), // 39: raftlog.v1.MergeClusterResult
-	(*EtagResult)(nil),         // 40: raftlog.v1.EtagResult
-	(*MemberResult)(nil),       // 41: raftlog.v1.MemberResult
-	(*EtagRecord)(nil),         // 42: raftlog.v1.EtagRecord
-	(*EtagCeiling)(nil),        // 43: raftlog.v1.EtagCeiling
-	(*SeriesDefine)(nil),       // 44: raftlog.v1.SeriesDefine
-	(*SeriesTake)(nil),         // 45: raftlog.v1.SeriesTake
-	(*SeriesEnd)(nil),          // 46: raftlog.v1.SeriesEnd
-	(*SeriesCloseScope)(nil),   // 47: raftlog.v1.SeriesCloseScope
-	(*SeriesResume)(nil),       // 48: raftlog.v1.SeriesResume
-	(*SeriesImport)(nil),       // 49: raftlog.v1.SeriesImport
-	(*SeriesReconcile)(nil),    // 50: raftlog.v1.SeriesReconcile
-	(*SeriesDelete)(nil),       // 51: raftlog.v1.SeriesDelete
-	(*PoolDefine)(nil),         // 52: raftlog.v1.PoolDefine
-	(*WorkerAcquire)(nil),      // 53: raftlog.v1.WorkerAcquire
-	(*WorkerRenew)(nil),        // 54: raftlog.v1.WorkerRenew
-	(*WorkerRelease)(nil),      // 55: raftlog.v1.WorkerRelease
-	(*WorkerEvict)(nil),        // 56: raftlog.v1.WorkerEvict
-	(*SeriesNumbers)(nil),      // 57: raftlog.v1.SeriesNumbers
-	(*WorkerLease)(nil),        // 58: raftlog.v1.WorkerLease
-	(*PoolDefined)(nil),        // 59: raftlog.v1.PoolDefined
-	(*SeriesNumber)(nil),       // 60: raftlog.v1.SeriesNumber
+	(*DatabaseDelete)(nil),     // 5: raftlog.v1.DatabaseDelete
+	(*DatabaseDeleted)(nil),    // 6: raftlog.v1.DatabaseDeleted
+	(*IdentityDelete)(nil),     // 7: raftlog.v1.IdentityDelete
+	(*HiLoNext)(nil),           // 8: raftlog.v1.HiLoNext
+	(*HiLoReturn)(nil),         // 9: raftlog.v1.HiLoReturn
+	(*HiLoSet)(nil),            // 10: raftlog.v1.HiLoSet
+	(*Claim)(nil),              // 11: raftlog.v1.Claim
+	(*Release)(nil),            // 12: raftlog.v1.Release
+	(*SettingSet)(nil),         // 13: raftlog.v1.SettingSet
+	(*Member)(nil),             // 14: raftlog.v1.Member
+	(*Bootstrap)(nil),          // 15: raftlog.v1.Bootstrap
+	(*MemberAdd)(nil),          // 16: raftlog.v1.MemberAdd
+	(*JoinTokenCreate)(nil),    // 17: raftlog.v1.JoinTokenCreate
+	(*MemberAnnounce)(nil),     // 18: raftlog.v1.MemberAnnounce
+	(*MemberPromote)(nil),      // 19: raftlog.v1.MemberPromote
+	(*MemberRemove)(nil),       // 20: raftlog.v1.MemberRemove
+	(*FormatRaise)(nil),        // 21: raftlog.v1.FormatRaise
+	(*EtagRaise)(nil),          // 22: raftlog.v1.EtagRaise
+	(*EtagCleanStop)(nil),      // 23: raftlog.v1.EtagCleanStop
+	(*RolesSet)(nil),           // 24: raftlog.v1.RolesSet
+	(*RoleTable)(nil),          // 25: raftlog.v1.RoleTable
+	(*Role)(nil),               // 26: raftlog.v1.Role
+	(*Grant)(nil),              // 27: raftlog.v1.Grant
+	(*CallerLimit)(nil),        // 28: raftlog.v1.CallerLimit
+	(*Merge)(nil),              // 29: raftlog.v1.Merge
+	(*MergeIdentity)(nil),      // 30: raftlog.v1.MergeIdentity
+	(*MergeHiLo)(nil),          // 31: raftlog.v1.MergeHiLo
+	(*MergeCluster)(nil),       // 32: raftlog.v1.MergeCluster
+	(*GivenTag)(nil),           // 33: raftlog.v1.GivenTag
+	(*Result)(nil),             // 34: raftlog.v1.Result
+	(*Refusal)(nil),            // 35: raftlog.v1.Refusal
+	(*Values)(nil),             // 36: raftlog.v1.Values
+	(*IdentityNextResult)(nil), // 37: raftlog.v1.IdentityNextResult
+	(*HiLoNextResult)(nil),     // 38: raftlog.v1.HiLoNextResult
+	(*HiLoReturnResult)(nil),   // 39: raftlog.v1.HiLoReturnResult
+	(*MergeResult)(nil),        // 40: raftlog.v1.MergeResult
+	(*MergeClusterResult)(nil), // 41: raftlog.v1.MergeClusterResult
+	(*EtagResult)(nil),         // 42: raftlog.v1.EtagResult
+	(*MemberResult)(nil),       // 43: raftlog.v1.MemberResult
+	(*EtagRecord)(nil),         // 44: raftlog.v1.EtagRecord
+	(*EtagCeiling)(nil),        // 45: raftlog.v1.EtagCeiling
+	(*SeriesDefine)(nil),       // 46: raftlog.v1.SeriesDefine
+	(*SeriesTake)(nil),         // 47: raftlog.v1.SeriesTake
+	(*SeriesEnd)(nil),          // 48: raftlog.v1.SeriesEnd
+	(*SeriesCloseScope)(nil),   // 49: raftlog.v1.SeriesCloseScope
+	(*SeriesResume)(nil),       // 50: raftlog.v1.SeriesResume
+	(*SeriesImport)(nil),       // 51: raftlog.v1.SeriesImport
+	(*SeriesReconcile)(nil),    // 52: raftlog.v1.SeriesReconcile
+	(*SeriesDelete)(nil),       // 53: raftlog.v1.SeriesDelete
+	(*PoolDefine)(nil),         // 54: raftlog.v1.PoolDefine
+	(*WorkerAcquire)(nil),      // 55: raftlog.v1.WorkerAcquire
+	(*WorkerRenew)(nil),        // 56: raftlog.v1.WorkerRenew
+	(*WorkerRelease)(nil),      // 57: raftlog.v1.WorkerRelease
+	(*WorkerEvict)(nil),        // 58: raftlog.v1.WorkerEvict
+	(*SeriesNumbers)(nil),      // 59: raftlog.v1.SeriesNumbers
+	(*WorkerLease)(nil),        // 60: raftlog.v1.WorkerLease
+	(*PoolDefined)(nil),        // 61: raftlog.v1.PoolDefined
+	(*SeriesNumber)(nil),       // 62: raftlog.v1.SeriesNumber
 }
 var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Operation.request:type_name -> raftlog.v1.RequestKey
 	3,  // 1: raftlog.v1.Operation.identity_next:type_name -> raftlog.v1.IdentityNext
 	4,  // 2: raftlog.v1.Operation.identity_seed:type_name -> raftlog.v1.IdentitySeed
-	5,  // 3: raftlog.v1.Operation.identity_delete:type_name -> raftlog.v1.IdentityDelete
-	6,  // 4: raftlog.v1.Operation.hilo_next:type_name -> raftlog.v1.HiLoNext
-	7,  // 5: raftlog.v1.Operation.hilo_return:type_name -> raftlog.v1.HiLoReturn
-	8,  // 6: raftlog.v1.Operation.hilo_set:type_name -> raftlog.v1.HiLoSet
-	9,  // 7: raftlog.v1.Operation.claim:type_name -> raftlog.v1.Claim
-	10, // 8: raftlog.v1.Operation.release:type_name -> raftlog.v1.Release
-	11, // 9: raftlog.v1.Operation.setting_set:type_name -> raftlog.v1.SettingSet
-	13, // 10: raftlog.v1.Operation.bootstrap:type_name -> raftlog.v1.Bootstrap
-	14, // 11: raftlog.v1.Operation.member_add:type_name -> raftlog.v1.MemberAdd
-	16, // 12: raftlog.v1.Operation.member_announce:type_name -> raftlog.v1.MemberAnnounce
-	17, // 13: raftlog.v1.Operation.member_promote:type_name -> raftlog.v1.MemberPromote
-	18, // 14: raftlog.v1.Operation.member_remove:type_name -> raftlog.v1.MemberRemove
-	19, // 15: raftlog.v1.Operation.format_raise:type_name -> raftlog.v1.FormatRaise
-	20, // 16: raftlog.v1.Operation.etag_raise:type_name -> raftlog.v1.EtagRaise
-	21, // 17: raftlog.v1.Operation.etag_clean_stop:type_name -> raftlog.v1.EtagCleanStop
-	27, // 18: raftlog.v1.Operation.merge:type_name -> raftlog.v1.Merge
-	30, // 19: raftlog.v1.Operation.merge_cluster:type_name -> raftlog.v1.MergeCluster
-	22, // 20: raftlog.v1.Operation.roles_set:type_name -> raftlog.v1.RolesSet
-	15, // 21: raftlog.v1.Operation.join_token_create:type_name -> raftlog.v1.JoinTokenCreate
-	44, // 22: raftlog.v1.Operation.series_define:type_name -> raftlog.v1.SeriesDefine
-	45, // 23: raftlog.v1.Operation.series_take:type_name -> raftlog.v1.SeriesTake
-	46, // 24: raftlog.v1.Operation.series_end:type_name -> raftlog.v1.SeriesEnd
-	47, // 25: raftlog.v1.Operation.series_close_scope:type_name -> raftlog.v1.SeriesCloseScope
-	48, // 26: raftlog.v1.Operation.series_resume:type_name -> raftlog.v1.SeriesResume
-	49, // 27: raftlog.v1.Operation.series_import:type_name -> raftlog.v1.SeriesImport
-	50, // 28: raftlog.v1.Operation.series_reconcile:type_name -> raftlog.v1.SeriesReconcile
-	51, // 29: raftlog.v1.Operation.series_delete:type_name -> raftlog.v1.SeriesDelete
-	52, // 30: raftlog.v1.Operation.pool_define:type_name -> raftlog.v1.PoolDefine
-	53, // 31: raftlog.v1.Operation.worker_acquire:type_name -> raftlog.v1.WorkerAcquire
-	54, // 32: raftlog.v1.Operation.worker_renew:type_name -> raftlog.v1.WorkerRenew
-	55, // 33: raftlog.v1.Operation.worker_release:type_name -> raftlog.v1.WorkerRelease
-	56, // 34: raftlog.v1.Operation.worker_evict:type_name -> raftlog.v1.WorkerEvict
-	12, // 35: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
-	12, // 36: raftlog.v1.MemberAdd.member:type_name -> raftlog.v1.Member
-	12, // 37: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
-	43, // 38: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagCeiling
-	43, // 39: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagCeiling
-	24, // 40: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
-	26, // 41: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
-	25, // 42: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
-	28, // 43: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
-	29, // 44: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
-	31, // 45: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
-	43, // 46: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagCeiling
-	33, // 47: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
-	35, // 48: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
-	36, // 49: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
-	37, // 50: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
-	41, // 51: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
-	38, // 52: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
-	39, // 53: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
-	40, // 54: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
-	57, // 55: raftlog.v1.Result.series_numbers:type_name -> raftlog.v1.SeriesNumbers
-	58, // 56: raftlog.v1.Result.worker_lease:type_name -> raftlog.v1.WorkerLease
-	59, // 57: raftlog.v1.Result.pool_defined:type_name -> raftlog.v1.PoolDefined
-	0,  // 58: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
-	60, // 59: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
-	34, // 60: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
-	12, // 61: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
-	42, // 62: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagRecord
-	43, // 63: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
-	64, // [64:64] is the sub-list for method output_type
-	64, // [64:64] is the sub-list for method input_type
-	64, // [64:64] is the sub-list for extension type_name
-	64, // [64:64] is the sub-list for extension extendee
-	0,  // [0:64] is the sub-list for field type_name
+	7,  // 3: raftlog.v1.Operation.identity_delete:type_name -> raftlog.v1.IdentityDelete
+	8,  // 4: raftlog.v1.Operation.hilo_next:type_name -> raftlog.v1.HiLoNext
+	9,  // 5: raftlog.v1.Operation.hilo_return:type_name -> raftlog.v1.HiLoReturn
+	10, // 6: raftlog.v1.Operation.hilo_set:type_name -> raftlog.v1.HiLoSet
+	11, // 7: raftlog.v1.Operation.claim:type_name -> raftlog.v1.Claim
+	12, // 8: raftlog.v1.Operation.release:type_name -> raftlog.v1.Release
+	13, // 9: raftlog.v1.Operation.setting_set:type_name -> raftlog.v1.SettingSet
+	15, // 10: raftlog.v1.Operation.bootstrap:type_name -> raftlog.v1.Bootstrap
+	16, // 11: raftlog.v1.Operation.member_add:type_name -> raftlog.v1.MemberAdd
+	18, // 12: raftlog.v1.Operation.member_announce:type_name -> raftlog.v1.MemberAnnounce
+	19, // 13: raftlog.v1.Operation.member_promote:type_name -> raftlog.v1.MemberPromote
+	20, // 14: raftlog.v1.Operation.member_remove:type_name -> raftlog.v1.MemberRemove
+	21, // 15: raftlog.v1.Operation.format_raise:type_name -> raftlog.v1.FormatRaise
+	22, // 16: raftlog.v1.Operation.etag_raise:type_name -> raftlog.v1.EtagRaise
+	23, // 17: raftlog.v1.Operation.etag_clean_stop:type_name -> raftlog.v1.EtagCleanStop
+	29, // 18: raftlog.v1.Operation.merge:type_name -> raftlog.v1.Merge
+	32, // 19: raftlog.v1.Operation.merge_cluster:type_name -> raftlog.v1.MergeCluster
+	24, // 20: raftlog.v1.Operation.roles_set:type_name -> raftlog.v1.RolesSet
+	17, // 21: raftlog.v1.Operation.join_token_create:type_name -> raftlog.v1.JoinTokenCreate
+	46, // 22: raftlog.v1.Operation.series_define:type_name -> raftlog.v1.SeriesDefine
+	47, // 23: raftlog.v1.Operation.series_take:type_name -> raftlog.v1.SeriesTake
+	48, // 24: raftlog.v1.Operation.series_end:type_name -> raftlog.v1.SeriesEnd
+	49, // 25: raftlog.v1.Operation.series_close_scope:type_name -> raftlog.v1.SeriesCloseScope
+	50, // 26: raftlog.v1.Operation.series_resume:type_name -> raftlog.v1.SeriesResume
+	51, // 27: raftlog.v1.Operation.series_import:type_name -> raftlog.v1.SeriesImport
+	52, // 28: raftlog.v1.Operation.series_reconcile:type_name -> raftlog.v1.SeriesReconcile
+	53, // 29: raftlog.v1.Operation.series_delete:type_name -> raftlog.v1.SeriesDelete
+	54, // 30: raftlog.v1.Operation.pool_define:type_name -> raftlog.v1.PoolDefine
+	55, // 31: raftlog.v1.Operation.worker_acquire:type_name -> raftlog.v1.WorkerAcquire
+	56, // 32: raftlog.v1.Operation.worker_renew:type_name -> raftlog.v1.WorkerRenew
+	57, // 33: raftlog.v1.Operation.worker_release:type_name -> raftlog.v1.WorkerRelease
+	58, // 34: raftlog.v1.Operation.worker_evict:type_name -> raftlog.v1.WorkerEvict
+	5,  // 35: raftlog.v1.Operation.database_delete:type_name -> raftlog.v1.DatabaseDelete
+	14, // 36: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
+	14, // 37: raftlog.v1.MemberAdd.member:type_name -> raftlog.v1.Member
+	14, // 38: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
+	45, // 39: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagCeiling
+	45, // 40: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagCeiling
+	26, // 41: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
+	28, // 42: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
+	27, // 43: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
+	30, // 44: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
+	31, // 45: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
+	33, // 46: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
+	45, // 47: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagCeiling
+	35, // 48: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
+	37, // 49: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
+	38, // 50: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
+	39, // 51: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
+	43, // 52: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
+	40, // 53: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
+	41, // 54: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
+	42, // 55: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
+	59, // 56: raftlog.v1.Result.series_numbers:type_name -> raftlog.v1.SeriesNumbers
+	60, // 57: raftlog.v1.Result.worker_lease:type_name -> raftlog.v1.WorkerLease
+	61, // 58: raftlog.v1.Result.pool_defined:type_name -> raftlog.v1.PoolDefined
+	6,  // 59: raftlog.v1.Result.database_deleted:type_name -> raftlog.v1.DatabaseDeleted
+	0,  // 60: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
+	62, // 61: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
+	36, // 62: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
+	14, // 63: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
+	44, // 64: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagRecord
+	45, // 65: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
+	66, // [66:66] is the sub-list for method output_type
+	66, // [66:66] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_operation_proto_init() }
@@ -4521,10 +4657,11 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Operation_WorkerRenew)(nil),
 		(*Operation_WorkerRelease)(nil),
 		(*Operation_WorkerEvict)(nil),
+		(*Operation_DatabaseDelete)(nil),
 	}
 	file_raftlog_v1_operation_proto_msgTypes[3].OneofWrappers = []any{}
-	file_raftlog_v1_operation_proto_msgTypes[21].OneofWrappers = []any{}
-	file_raftlog_v1_operation_proto_msgTypes[31].OneofWrappers = []any{
+	file_raftlog_v1_operation_proto_msgTypes[23].OneofWrappers = []any{}
+	file_raftlog_v1_operation_proto_msgTypes[33].OneofWrappers = []any{
 		(*Result_IdentityNext)(nil),
 		(*Result_Value)(nil),
 		(*Result_HiloNext)(nil),
@@ -4537,6 +4674,7 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Result_SeriesNumbers)(nil),
 		(*Result_WorkerLease)(nil),
 		(*Result_PoolDefined)(nil),
+		(*Result_DatabaseDeleted)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -4544,7 +4682,7 @@ func file_raftlog_v1_operation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_operation_proto_rawDesc), len(file_raftlog_v1_operation_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   43,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,98 @@
+package fsm
+
+import (
+	"math"
+	"time"
+
+	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/fsm/table"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// deletedInEntry is how many names one entry forgets at most.
+const deletedInEntry = 1000
+
+// databaseDelete forgets names of a database, in as many entries as it takes. With its last name a database
+// counts no more. The server-side etags of its name go on: they are no names, and rise for ever.
+//
+// A series is deleted before its database, as long as no document has a number for good, and the windows of a
+// pool must have passed: a new pool of that name would give the same ids again.
+func (c *contents) databaseDelete(dst []byte, now moment, o op.Operation, _ *raftlogv1.DatabaseDelete) ([]byte, *refusal) {
+	db, known := c.databases.number(string(o.Database))
+	if !known {
+		return op.AppendAnswer(dst, &raftlogv1.DatabaseDeleted{}), nil
+	}
+	if c.series.in(db) {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_IN_USE, "database", "the database has series: delete them first")
+	}
+	left, before := deletedInEntry, c.databases.used[db].size()
+	if err := c.pools.forgetAll(&left, db, time.Unix(0, now.unixNano)); err != nil {
+		return dst, err
+	}
+	for _, hidden := range []bool{false, true} {
+		t := c.identities.table(hidden)
+		forgetNames(&left, db, t.Table, func(name string) { t.remove(t.find(db, name)) })
+	}
+	forgetNames(&left, db, c.hilos.counters.Table, func(tag string) {
+		c.hilos.tell(db, tag, math.MaxInt64)
+		c.hilos.counters.remove(c.hilos.counters.find(db, tag))
+	})
+	forgetNames(&left, db, c.claims.claimed.Table, func(id string) {
+		item := claimItem{db: db, id: id}
+		c.claims.release(item)
+		c.claims.forgetReleased(item)
+	})
+	forgetNames(&left, db, c.claims.released, func(id string) { c.claims.forgetReleased(claimItem{db: db, id: id}) })
+	after := c.databases.used[db]
+	return op.AppendAnswer(dst, &raftlogv1.DatabaseDeleted{Names: before - after.size(), More: after.counts()}), nil
+}
+
+// forgetAll forgets the pools of a database, as long as some names are left to be forgotten; a worker is one. It
+// refuses, before anything has changed, if the windows of the first pool have not passed.
+func (s *poolStore) forgetAll(left *int, db uint32, now time.Time) (held *refusal) {
+	var gone []*poolItem
+	s.byName.Ascend(db, "", func(e table.Entry[*poolItem]) bool {
+		if e.Database != db || *left <= 0 {
+			return false
+		}
+		if !e.Value.is.Over(now) {
+			held = invalid("database", "has the pool %.200q, whose windows have not passed for a minute", e.Name)
+			return false
+		}
+		gone = append(gone, e.Value)
+		*left -= 1 + e.Value.is.Known()
+		return true
+	})
+	if len(gone) == 0 {
+		return held
+	}
+	for _, i := range gone {
+		s.remove(i)
+	}
+	return nil
+}
+
+// in reports whether a database has series.
+func (s *seriesStore) in(db uint32) (has bool) {
+	s.byName.Ascend(db, "", func(e table.Entry[*seriesItem]) bool {
+		has = e.Database == db
+		return false
+	})
+	return has
+}
+
+// forgetNames forgets names of a database that a table has, in their order, as long as some are left to be forgotten.
+func forgetNames[V any](left *int, db uint32, t *table.Table[V], one func(name string)) {
+	var names []string
+	t.Ascend(db, "", func(e table.Entry[V]) bool {
+		if e.Database != db || len(names) >= *left {
+			return false
+		}
+		names = append(names, e.Name)
+		return true
+	})
+	for _, name := range names {
+		one(name)
+	}
+	*left -= len(names)
+}
