@@ -34,6 +34,8 @@ const (
 // permanently. The node must not run.
 type Recovery struct {
 	DataDir string
+	// Storage is where the node has what it stored; nil is DataDir.
+	Storage Storage
 	// Keep are the tags of the surviving members, this node among them.
 	Keep []string
 	// StateMachine is new and empty; Registry and TakeSnapshot are of the same
@@ -53,7 +55,13 @@ type Recovery struct {
 // Survivors may have stored different amounts. Each then begins with a snapshot of its own,
 // without a log; the leader sends its snapshot to the others.
 func Recover(ctx context.Context, r Recovery) error {
-	record, err := member.Load(r.DataDir)
+	if r.Storage == nil {
+		if _, err := member.Load(r.DataDir); err != nil {
+			return err // A directory that has no node stays as it is.
+		}
+		r.Storage = &files{dir: r.DataDir}
+	}
+	record, err := r.Storage.LoadRecord()
 	if err != nil {
 		return err
 	}
@@ -61,14 +69,14 @@ func Recover(ctx context.Context, r Recovery) error {
 	if err != nil {
 		return err
 	}
-	storage, s, err := r.open(record)
+	s, err := r.open(record)
 	if err != nil {
 		return err
 	}
 	// From here on the node does not start until the recovery is complete.
 	begun := record.Clone()
 	begun.Recovering = true
-	if err = storage.SaveRecord(begun); err == nil {
+	if err = r.Storage.SaveRecord(begun); err == nil {
 		err = r.rewrite(ctx, s, record, servers)
 	}
 	if err == nil {
@@ -78,7 +86,7 @@ func Recover(ctx context.Context, r Recovery) error {
 		next := record.Clone()
 		next.Recovering, next.ClusterID, next.Members = false, r.Registry.ClusterID(), r.Registry.Members()
 		next.Diverged, next.SetBack = "", "" // The state is that of the new cluster, by an operator's decision.
-		err = storage.SaveRecord(next)
+		err = r.Storage.SaveRecord(next)
 	}
 	if err := errors.Join(err, s.Close()); err != nil {
 		return fmt.Errorf("cluster: recovering: %w", err)
@@ -112,16 +120,11 @@ func (r Recovery) servers(record *member.Record) ([]raft.Server, error) {
 	return servers, nil
 }
 
-func (r Recovery) open(record *member.Record) (Storage, Store, error) {
-	storage := &files{dir: r.DataDir}
-	if _, err := storage.LoadRecord(); err != nil {
-		return nil, nil, err
-	}
-	s, err := openStore(storage, StoreOptions{
+func (r Recovery) open(record *member.Record) (Store, error) {
+	return openStore(r.Storage, StoreOptions{
 		NodeID: record.ID.String(), MustExist: true, StallLimit: recoverStall,
 		Fatal: func(error) {}, Logger: r.Logger, // The store's own errors say it too.
 	})
-	return storage, s, err
 }
 
 func (r Recovery) rewrite(ctx context.Context, s Store, record *member.Record, servers []raft.Server) error {

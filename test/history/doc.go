@@ -36,6 +36,7 @@
 //	lease    name: a pool                                result: the worker, tag: the token, low, high
 //	renew    name, tag                                   high
 //	free     name, tag, last
+//	evict    name, result: the worker
 //	make     name, tag                                   result: the worker, low, high, blocks: the ids
 //	other    a call of which only the time is looked at
 //
@@ -45,6 +46,7 @@
 //	hash     node had the state hash "hash" at log index "index", in the cluster "id"
 //	lost     node (empty: every node) has no quorum from here on
 //	back     the same is over, or may be
+//	recovered  the log goes on above "index" from here on, without the lost members; what counters skip is a seed
 //	stall    from call to return the machine itself stood still
 //
 // Names and ids are folded by the recorder's caller. An event's call is when it

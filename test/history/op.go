@@ -45,6 +45,8 @@ const (
 	Free Kind = "free"
 	// Make is a client's making of Snowflake ids in a lease's window.
 	Make Kind = "make"
+	// Evict takes a worker from whoever has a lease of it.
+	Evict Kind = "evict"
 	// Other is a call of which only the time is looked at.
 	Other Kind = "other"
 
@@ -56,6 +58,8 @@ const (
 	Lost Kind = "lost"
 	// Back ends a time without a quorum.
 	Back Kind = "back"
+	// Recovered is that survivors go on without the lost majority.
+	Recovered Kind = "recovered"
 	// Stall is a time in which the machine itself stood still.
 	Stall Kind = "stall"
 )
@@ -64,7 +68,7 @@ const (
 // waited for.
 func (k Kind) IsCall() bool {
 	switch k {
-	case Use, Make, Member, Hash, Lost, Back, Stall:
+	case Use, Make, Member, Hash, Lost, Back, Recovered, Stall:
 		return false
 	}
 	return true
@@ -148,7 +152,7 @@ type Op struct {
 	Returned bool `json:"returned,omitempty"`
 	// Tag is the node tag that ids are made with, or the token of a lease.
 	Tag string `json:"tag,omitempty"`
-	// Index and Hash are a log index and the hash of the state there.
+	// Index is an answer's log index, if it was told; Index and Hash are a log index and the hash of the state there.
 	Index uint64 `json:"index,omitempty"`
 	Hash  uint64 `json:"hash,omitempty"`
 }

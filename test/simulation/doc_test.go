@@ -33,6 +33,9 @@
 // by itself. Some callers use the Go client, and repeat
 // what failed with what its error names until they know.
 //
+// In tests of their own a majority is lost for good and the survivors are recovered, between callers' tries and retries:
+// the model of steps knows no recovery, so no seed draws one.
+//
 // Goroutines cannot be copied. So a process that is set back with its memory is a new one, with
 // an older copy of the disk, that counts no start and has the former one's number: what that
 // remembered since its start is lost. The log of a node is written outside of what is

@@ -64,6 +64,9 @@ func (s storage) OpenStore(o cluster.StoreOptions) (cluster.Store, error) {
 	exists := false
 	err := s.read(func(i *image) error {
 		s.limit, s.fatal, s.slow, s.slowed = o.StallLimit, o.Fatal, o.SlowLimit, o.Slowed
+		if o.Slowed == nil {
+			s.slowed = func(bool) {}
+		}
 		exists = i.hasStore
 		if o.MustExist && !i.hasStore {
 			return errMissing

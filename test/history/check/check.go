@@ -106,8 +106,10 @@ func (c *Checker) take(op *history.Op, pos int) {
 		c.etags.of(counterKey{op.Database, op.Tag}).add(op, pos, &c.findings)
 	case history.Take, history.End, history.Find:
 		c.series.of(key).add(op, pos)
-	case history.Lease, history.Renew, history.Free, history.Make:
+	case history.Lease, history.Renew, history.Free, history.Evict, history.Make:
 		c.workers.of(key).add(op, pos)
+	case history.Recovered:
+		c.requests.recoveries = append(c.requests.recoveries, request{*op, pos})
 	case history.Member:
 		c.tags.add(op, pos, &c.findings)
 	case history.Hash:
@@ -117,6 +119,7 @@ func (c *Checker) take(op *history.Op, pos int) {
 
 // Report judges what was added. The checker cannot be used afterwards.
 func (c *Checker) Report() *Report {
+	c.requests.recovered(&c.findings)
 	for _, r := range c.requests.list {
 		c.take(&r.Op, r.pos)
 	}
@@ -182,8 +185,8 @@ func known(kind history.Kind) bool {
 	switch kind {
 	case history.Next, history.Seed, history.Get, history.Delete, history.Claim, history.Release,
 		history.Range, history.Return, history.Set, history.Merge, history.Use, history.Etag,
-		history.Take, history.End, history.Find, history.Lease, history.Renew, history.Free, history.Make, history.Other,
-		history.Member, history.Hash, history.Lost, history.Back, history.Stall:
+		history.Take, history.End, history.Find, history.Lease, history.Renew, history.Free, history.Evict, history.Make, history.Other,
+		history.Member, history.Hash, history.Lost, history.Back, history.Recovered, history.Stall:
 		return true
 	}
 	return false

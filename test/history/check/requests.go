@@ -15,9 +15,14 @@ import (
 // answered from a reserve are calls of their own, one for each range. Request ids
 // are unique per database, so the same id for another counter is another
 // request, which must be refused.
+//
+// A call that began before a recovery is answered as it was then, or not at all: whether the lost members
+// knew it nobody can tell, so it never takes effect in the log after the recovery.
 type requests struct {
 	byID map[counterKey]int
 	list []request
+	// recoveries are events.
+	recoveries []request
 }
 
 // request is a call with what is known of all its tries.
@@ -79,6 +84,18 @@ func (r *request) merge(op *history.Op, pos int, f *findings) {
 		first := r.Call
 		*r = request{*op, pos}
 		r.Call = first
+	}
+}
+
+// recovered finds calls from before a recovery that took effect in the log after it.
+func (r *requests) recovered(f *findings) {
+	for _, e := range r.recoveries {
+		for _, call := range r.list {
+			if call.Outcome == history.OK && call.Call < e.Call && call.Index > e.Index {
+				f.violation("requests/recovered", fmt.Sprintf("request id %q of database %q", call.Request, call.Database),
+					[]int{call.pos, e.pos}, "tried before a recovery, it took effect at log index %d, after the recovery's %d", call.Index, e.Index)
+			}
+		}
 	}
 }
 

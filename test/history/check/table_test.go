@@ -49,6 +49,11 @@ func op(kind history.Kind, call, ret int64, options ...option) history.Op {
 	return o
 }
 
+func index(i uint64) option { return func(o *history.Op) { o.Index = i } }
+
+// recovered is a recovery that leaves the log at an index.
+func recovered(at uint64, call int64) history.Op { return op(history.Recovered, call, call, index(at)) }
+
 func unknown(o *history.Op)   { o.Outcome, o.Return = history.Unknown, history.Never }
 func failed(o *history.Op)    { o.Outcome, o.Code = history.Failed, "NO_QUORUM" }
 func force(o *history.Op)     { o.Force = true }
@@ -145,6 +150,18 @@ func TestIdentities(t *testing.T) {
 		}},
 		{"a retry is counted twice", "identities/hole", []history.Op{
 			op(history.Next, 0, 1, unknown, request("r")), next(2, 2, 3, request("r")), next(3, 4, 5),
+		}},
+		{"a retry remembered by a recovery", "", []history.Op{
+			next(1, 0, 0, request("r"), unknown), recovered(9, 2), next(1, 3, 4, request("r"), index(7)),
+		}},
+		{"a retry counts after a recovery", "requests/recovered", []history.Op{
+			next(1, 0, 0, request("r"), unknown), recovered(9, 2), next(1, 3, 4, request("r"), index(10)),
+		}},
+		{"a first try after a recovery", "", []history.Op{
+			recovered(9, 2), next(1, 3, 4, request("r"), index(10)),
+		}},
+		{"a retry whose first try surely failed", "", []history.Op{
+			next(1, 0, 1, request("r"), failed), recovered(9, 2), next(1, 3, 4, request("r"), index(10)),
 		}},
 		{"a retry is answered again", "requests/answers", []history.Op{next(1, 0, 1, request("r")), next(2, 2, 3, request("r"))}},
 		{"a retry is answered with what it got", "", []history.Op{
