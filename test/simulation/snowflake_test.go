@@ -169,7 +169,7 @@ func (h *holder) made(id int64) {
 
 // evict takes a worker from whoever has it.
 func (c *client) evict(ctx context.Context, worker int32) {
-	c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other},
+	c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Evict, Name: stamps, Result: int64(worker)},
 		func(ctx context.Context, s *server, _ *history.Op) error {
 			_, err := c.pools(s).EvictWorker(ctx, &idnodev1.EvictWorkerRequest{Pool: stamps, Worker: worker})
 			return err

@@ -14,16 +14,18 @@ import (
 //
 //   - two windows of one worker that share a time, whenever they were answered;
 //   - an id that was made twice;
-//   - an id outside of the window that its holder knew of, of another worker, or of nobody's lease.
+//   - an id outside of the window that its holder knew of, of another worker, or of nobody's lease;
+//   - a renewal or a release of a lease that was evicted before: its window ends by itself.
 //
 // Of ids that have no token, those of a node's own worker, no window is known.
 // A lease whose answer was lost leaves a hole, and so does all that a holder did not use.
 type workerPool struct {
 	leases   []*workerLease
 	renewals []renewal
-	// released is the last time with an id, by the lease's token.
-	released map[string]int64
-	ids      []madeIDs
+	// releases are those that were not refused.
+	releases  []release
+	evictions []eviction
+	ids       []madeIDs
 }
 
 // workerLease is a lease that was answered. Times are both included.
@@ -31,6 +33,7 @@ type workerLease struct {
 	token     string
 	worker    int64
 	low, high int64
+	ret       int64
 	pos       int
 }
 
@@ -39,6 +42,23 @@ type renewal struct {
 	token string
 	call  int64
 	high  int64
+	pos   int
+}
+
+// release is a release that was not refused; answered says that it took effect.
+type release struct {
+	token    string
+	call     int64
+	last     int64
+	answered bool
+	pos      int
+}
+
+// eviction is one that was answered.
+type eviction struct {
+	worker    int64
+	call, ret int64
+	pos       int
 }
 
 // madeIDs are ids that one call made.
@@ -55,15 +75,14 @@ type madeIDs struct {
 func (p *workerPool) add(op *history.Op, pos int) {
 	switch {
 	case op.Kind == history.Free:
-		if p.released == nil {
-			p.released = map[string]int64{}
-		}
-		p.released[op.Tag] = op.Last
+		p.releases = append(p.releases, release{op.Tag, op.Call, op.Last, op.Outcome == history.OK, pos})
 	case op.Outcome != history.OK:
 	case op.Kind == history.Lease:
-		p.leases = append(p.leases, &workerLease{op.Tag, op.Result, op.Low, op.High, pos})
+		p.leases = append(p.leases, &workerLease{op.Tag, op.Result, op.Low, op.High, op.Return, pos})
 	case op.Kind == history.Renew:
-		p.renewals = append(p.renewals, renewal{op.Tag, op.Call, op.High})
+		p.renewals = append(p.renewals, renewal{op.Tag, op.Call, op.High, pos})
+	case op.Kind == history.Evict:
+		p.evictions = append(p.evictions, eviction{op.Result, op.Call, op.Return, pos})
 	case op.Kind == history.Make:
 		p.ids = append(p.ids, madeIDs{op.Tag, op.Result, op.Low, op.High, op.Return, op.Blocks, pos})
 	}
@@ -78,6 +97,13 @@ func (p *workerPool) check(where string, f *findings) (ids int64) {
 	for _, l := range p.leases {
 		leases[l.token] = l
 	}
+	released := p.released(where, leases, f)
+	for _, r := range p.renewals {
+		if e := p.evicted(leases[r.token], r.call); e != nil {
+			f.violation("workers/evicted", where, []int{leases[r.token].pos, e.pos, r.pos},
+				"a lease of worker %d was evicted, and renewed after that", e.worker)
+		}
+	}
 	var made []idRange
 	for _, m := range p.ids {
 		for _, b := range m.blocks {
@@ -87,7 +113,7 @@ func (p *workerPool) check(where string, f *findings) (ids int64) {
 		if m.token == "" {
 			continue
 		}
-		p.inside(where, m, leases[m.token], renewals[m.token], f)
+		p.inside(where, m, leases[m.token], renewals[m.token], released, f)
 	}
 	rising(made, func(a, b idRange) {
 		f.violation("workers/twice", where, []int{int(a.pos), int(b.pos)}, "the ids %d to %d and %d to %d were made", a.first, a.last,
@@ -97,7 +123,7 @@ func (p *workerPool) check(where string, f *findings) (ids int64) {
 		for _, r := range renewals[l.token] {
 			l.high = max(l.high, r.high)
 		}
-		if last, ok := p.released[l.token]; ok {
+		if last, ok := released[l.token]; ok {
 			l.high = min(l.high, last)
 		}
 	}
@@ -105,8 +131,34 @@ func (p *workerPool) check(where string, f *findings) (ids int64) {
 	return ids
 }
 
+// released is the last time with an id, by the lease's token. A release after an eviction ends nothing.
+func (p *workerPool) released(where string, leases map[string]*workerLease, f *findings) map[string]int64 {
+	last := map[string]int64{}
+	for _, r := range p.releases {
+		e := p.evicted(leases[r.token], r.call)
+		switch {
+		case e == nil:
+			last[r.token] = r.last
+		case r.answered:
+			f.violation("workers/evicted", where, []int{leases[r.token].pos, e.pos, r.pos},
+				"a lease of worker %d was evicted, and released after that", e.worker)
+		}
+	}
+	return last
+}
+
+// evicted is an eviction that surely ended a lease before a time; nil if there is none.
+func (p *workerPool) evicted(l *workerLease, before int64) *eviction {
+	for i := range p.evictions {
+		if e := &p.evictions[i]; l != nil && e.worker == l.worker && l.ret < e.call && e.ret < before {
+			return e
+		}
+	}
+	return nil
+}
+
 // inside finds ids that are not of their lease's window.
-func (p *workerPool) inside(where string, m madeIDs, l *workerLease, renewals []renewal, f *findings) {
+func (p *workerPool) inside(where string, m madeIDs, l *workerLease, renewals []renewal, released map[string]int64, f *findings) {
 	if l == nil {
 		f.violation("workers/outside", where, []int{m.pos}, "ids were made of a lease that nobody was given")
 		return
@@ -117,7 +169,7 @@ func (p *workerPool) inside(where string, m madeIDs, l *workerLease, renewals []
 			high = max(high, r.high)
 		}
 	}
-	if last, ok := p.released[m.token]; ok {
+	if last, ok := released[m.token]; ok {
 		high = min(high, last)
 	}
 	if m.worker != l.worker || m.low < l.low || m.high > high {

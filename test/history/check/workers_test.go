@@ -21,6 +21,10 @@ func free(token string, last, call, ret int64, options ...option) history.Op {
 	return op(history.Free, call, ret, append([]option{tag(token), func(o *history.Op) { o.Last = last }}, options...)...)
 }
 
+func evict(worker, call, ret int64, options ...option) history.Op {
+	return op(history.Evict, call, ret, append([]option{result(worker)}, options...)...)
+}
+
 func made(token string, worker, time, at int64) history.Op {
 	return op(history.Make, at, at, tag(token), result(worker), bounds(time, time), got(time*10+worker, time*10+worker))
 }
@@ -53,6 +57,22 @@ func TestWorkers(t *testing.T) {
 		}},
 		{"an id after it was given back", "workers/outside", []history.Op{lease("a", 0, 1, 9, 1, 2), free("a", 3, 4, 5), made("a", 0, 4, 6)}},
 		{"nothing was used", "", []history.Op{lease("a", 0, 1, 9, 1, 2), free("a", 0, 4, 5), lease("b", 0, 1, 10, 6, 7)}},
+		{"evicted, and its window ends by itself", "", []history.Op{
+			lease("a", 0, 1, 9, 1, 2), evict(0, 3, 4), made("a", 0, 9, 5), lease("b", 0, 10, 19, 6, 7),
+		}},
+		{"given to another before the evicted window ends", "workers/overlap", []history.Op{
+			lease("a", 0, 1, 9, 1, 2), evict(0, 3, 4), lease("b", 0, 5, 14, 6, 7),
+		}},
+		{"renewed after it was evicted", "workers/evicted", []history.Op{lease("a", 0, 1, 9, 1, 2), evict(0, 3, 4), renew("a", 19, 5, 6)}},
+		{"released after it was evicted", "workers/evicted", []history.Op{lease("a", 0, 1, 9, 1, 2), evict(0, 3, 4), free("a", 3, 5, 6)}},
+		{"perhaps released after it was evicted", "", []history.Op{lease("a", 0, 1, 9, 1, 2), evict(0, 3, 4), free("a", 3, 5, 0, unknown)}},
+		{"perhaps released after it was evicted, and given to another", "workers/overlap", []history.Op{
+			lease("a", 0, 1, 9, 1, 2), evict(0, 3, 4), free("a", 3, 5, 0, unknown), lease("b", 0, 4, 13, 6, 7),
+		}},
+		{"renewed while it is evicted", "", []history.Op{lease("a", 0, 1, 9, 1, 2), evict(0, 3, 6), renew("a", 19, 4, 5)}},
+		{"perhaps evicted", "", []history.Op{lease("a", 0, 1, 9, 1, 2), evict(0, 3, 0, unknown), renew("a", 19, 5, 6)}},
+		{"leased while another lease is evicted", "", []history.Op{lease("a", 0, 1, 9, 1, 5), evict(0, 3, 4), renew("a", 19, 6, 7)}},
+		{"another worker is evicted", "", []history.Op{lease("a", 0, 1, 9, 1, 2), evict(1, 3, 4), renew("a", 19, 5, 6)}},
 		{"before the window", "workers/outside", []history.Op{lease("a", 0, 5, 9, 1, 2), made("a", 0, 4, 3)}},
 		{"another worker's id", "workers/outside", []history.Op{lease("a", 0, 1, 9, 1, 2), made("a", 1, 4, 3)}},
 		{"nobody's lease", "workers/outside", []history.Op{made("a", 0, 4, 3)}},
