@@ -96,6 +96,15 @@ var (
 // branch is the value of a scope.
 func branch(i int) []string { return []string{fmt.Sprintf("B%07d", i)} }
 
+// importNewer imports the first number as one that is newer each time.
+func importNewer(i int) []byte {
+	at := testTime.Add(time.Hour).UnixNano() + int64(i)
+	return onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
+		Name: many, First: 1, Origin: &raftlogv1.SeriesOrigin{SinceUnixNano: testTime.UnixNano(), Version: 1},
+		Numbers: []*raftlogv1.SeriesStored{{State: uint32(series.Unknown), Shared: true, TakenUnixNano: at}},
+	}}})
+}
+
 // ofNumbers are steps on a series with many numbers.
 func ofNumbers(i, _ int) map[string][][]byte {
 	fresh, old := fmt.Sprint("fresh", i), benchName(i)
@@ -229,6 +238,17 @@ var growths = map[string]growth{
 		before:  func(int) [][]byte { return nil },
 		steps:   map[string]func(i, n int) [][]byte{"take": func(i, n int) [][]byte { return ofNumbers(i, n)["take"] }},
 	},
+	"numbers that are forgotten": {
+		prepare: [][]byte{define(many, 0, plain)},
+		make:    func(i, _ int) []byte { return take(many, nil, benchName(i)) },
+		steps: map[string]func(i, n int) [][]byte{"import, resume and take": func(i, _ int) [][]byte {
+			keys := make([]string, series.MaxKeys) // As many as one import forgets.
+			for k := range keys {
+				keys[k] = fmt.Sprint("again", i, "-", k)
+			}
+			return [][]byte{importNewer(i), onSeries(&raftlogv1.SeriesResume{Name: many}), take(many, nil, keys...)}
+		}},
+	},
 	"numbers that are voided": {
 		prepare: [][]byte{define(many, 0, voiding)},
 		make:    func(i, _ int) []byte { return take(many, nil, benchName(i)) },
@@ -342,11 +362,10 @@ func grownBy(few, many *testLog, step func(i, n int) [][]byte, at *int, sizes [2
 	return least
 }
 
-// boundedKinds are those of which what they look at is bounded otherwise: members, roles, tokens, books. An
-// import is the exception: the first record that suspends a series looks at all its open numbers.
+// boundedKinds are those of which what they look at is bounded otherwise: members, roles, tokens, books.
 var boundedKinds = []op.Kind{
 	op.KindBootstrap, op.KindMemberAdd, op.KindMemberPromote, op.KindMemberRemove, op.KindFormatRaise, op.KindSettingSet, op.KindRolesSet,
-	op.KindJoinTokenCreate, op.KindSeriesImport, op.KindSeriesReconcile,
+	op.KindJoinTokenCreate, op.KindSeriesReconcile,
 }
 
 // TestEveryOperationIsTimed, or is one of those whose work is bounded otherwise.

@@ -204,40 +204,54 @@ func (c *seriesCall) reconcile(m *raftlogv1.SeriesReconcile) ([]byte, *refusal) 
 func (c *seriesCall) importRecord(m *raftlogv1.SeriesImport) ([]byte, *refusal) {
 	switch r := m.GetRecord().(type) {
 	case *raftlogv1.SeriesImport_Series:
-		return c.dst, c.importSeries(r.Series)
+		more, refused := c.importSeries(r.Series)
+		return op.AppendValue(c.dst, more), refused
 	case *raftlogv1.SeriesImport_Numbers:
 		if r.Numbers.GetOrigin() == nil {
 			return nil, invalid("origin", "is missing")
 		}
-		return c.dst, c.in(r.Numbers.GetName(), func(i *series.Series) error { return i.MergeNumbers(r.Numbers) })
+		more, refused := c.merge(r.Numbers.GetName(), func(i *series.Series) (bool, error) { return i.MergeNumbers(r.Numbers) })
+		return op.AppendValue(c.dst, more), refused
 	default:
 		return nil, invalid("record", "is empty")
 	}
 }
 
-// importSeries begins the series of a backup, or merges it into that of its name. A clock
-// that ran ahead does not come along.
-func (c *seriesCall) importSeries(m *raftlogv1.SeriesRecord) *refusal {
-	if err := checkText("name", m.GetName(), docid.MaxNameBytes); err != nil {
+// merge merges into a series. It returns 1 if the record is to be imported again, and else 0.
+func (c *seriesCall) merge(name string, merge func(*series.Series) (bool, error)) (more int64, _ *refusal) {
+	refused := c.in(name, func(i *series.Series) error {
+		again, err := merge(i)
+		if again {
+			more = 1
+		}
 		return err
+	})
+	return more, refused
+}
+
+// importSeries begins the series of a backup, or merges it into that of its name. A clock
+// that ran ahead does not come along. It returns what merge does.
+func (c *seriesCall) importSeries(m *raftlogv1.SeriesRecord) (more int64, _ *refusal) {
+	if err := checkText("name", m.GetName(), docid.MaxNameBytes); err != nil {
+		return 0, err
 	}
 	if docid.Fold(m.GetName()) != m.GetName() {
-		return invalid("name", "is not folded: the series could not be found")
+		return 0, invalid("name", "is not folded: the series could not be found")
 	}
 	m.TimeUnixNano = min(m.GetTimeUnixNano(), c.now)
 	if c.find(m.GetName()) != nil {
-		return c.in(m.GetName(), func(i *series.Series) error { return i.Merge(m) })
+		return c.merge(m.GetName(), func(i *series.Series) (bool, error) { return i.Merge(m) })
 	}
 	if err := checkVisible(m.GetName()); err != nil {
-		return err
+		return 0, err
 	}
 	restored, err := series.NewFromBackup(m)
 	if err != nil {
-		return refuseSeries(err)
+		return 0, refuseSeries(err)
 	}
 	c.databases.use(c.database)
 	c.add(c.databases.numberOf(c.database), m.GetName(), restored)
-	return nil
+	return 0, nil
 }
 
 // definitionFields are those of a definition, as the public API has them.

@@ -26,6 +26,7 @@ func (f Frozen) Record() (*raftlogv1.SeriesRecord, *raftlogv1.SeriesOrigin) {
 	return &raftlogv1.SeriesRecord{
 		Definition: DefinitionMessage(f.definition), Version: f.version, Suspended: f.suspended, TimeUnixNano: f.now,
 		VoidedUntilUnixNano: f.voidedUntil, SinceUnixNano: f.since, Final: final,
+		Forgetting: uint32(f.forgetting),
 	}, f.origin(func() bool { return final })
 }
 

@@ -19,6 +19,7 @@ func (s *Series) Hash() uint64 {
 	e = append(e, byte(d.Reset), byte(d.Order), byte(d.OnRelease), byte(d.OnExpiry))
 	e = e.Number(uint64(d.ExpiresIn)).Number(uint64(d.MaxOpen)).Number(uint64(d.MaxKeys)).Number(uint64(d.MaxAheadDays))
 	e = e.Number(uint64(s.since)).Number(uint64(s.version)).Number(uint64(s.now)).Number(uint64(s.voidedUntil)).Flag(s.suspended)
+	e = e.Number(uint64(s.forgetting))
 	return uint64(*s.scopes.hash+s.lostHash) + e.Hash()
 }
 

@@ -35,7 +35,7 @@ func fromScratch(f series.Frozen) uint64 {
 	e = append(e, byte(d.Reset), byte(d.Order), byte(d.OnRelease), byte(d.OnExpiry))
 	e = e.number(int64(d.ExpiresIn)).number(d.MaxOpen).number(d.MaxKeys).number(int64(d.MaxAheadDays))
 	hash := e.number(m.GetSinceUnixNano()).number(m.GetVersion()).number(m.GetTimeUnixNano()).number(m.GetVoidedUntilUnixNano()).
-		flag(m.GetSuspended()).sum()
+		flag(m.GetSuspended()).number(int64(m.GetForgetting())).sum()
 	f.Pieces(func(p *record) bool {
 		hash += pieceFromScratch(p)
 		return true

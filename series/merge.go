@@ -8,7 +8,7 @@ func NewFromBackup(b *raftlogv1.SeriesRecord) (*Series, error) {
 		return nil, invalid("version", "is out of range")
 	}
 	r := rulesOf(b)
-	r.suspended, r.voidedUntil = true, 0
+	r.suspended, r.forgetting, r.voidedUntil = true, 0, 0
 	return restore(r)
 }
 
@@ -16,12 +16,12 @@ func NewFromBackup(b *raftlogv1.SeriesRecord) (*Series, error) {
 //
 // Of two series of one name that began at different times, such as before and after a
 // definition that forgot all numbers, the one with final numbers stays, or else the newer
-// one. If both have some, or this one has gone on, they are two series. The errors are *Error and
-// those of format.Define.
-func (s *Series) Merge(b *raftlogv1.SeriesRecord) error {
+// one. If both have some, or this one has gone on, they are two series. More means that the series is being
+// suspended, and that the call is to be repeated. The errors are *Error and those of format.Define.
+func (s *Series) Merge(b *raftlogv1.SeriesRecord) (more bool, err error) {
 	other, err := NewFromBackup(b)
 	if err != nil {
-		return err
+		return false, err
 	}
 	otherSeries := func() error {
 		return differs("it is another series than that of the backup: here of the format %q, there %q",
@@ -29,25 +29,29 @@ func (s *Series) Merge(b *raftlogv1.SeriesRecord) error {
 	}
 	switch {
 	case other.since == s.since && other.definition.renumbers(s.definition):
-		return otherSeries()
+		return false, otherSeries()
 	case other.since == s.since:
 		if other.version > s.version {
-			s.Suspend()
+			if s.suspendSome(forgottenAtOnce) {
+				return true, nil
+			}
 			s.definition, s.version = other.definition, other.version
 		}
 		s.advance(other.now)
-		return nil
-	case s.final() && b.GetFinal(), !s.replaceable() && (b.GetFinal() || other.since > s.since):
-		return otherSeries()
-	case !s.final() && (b.GetFinal() || other.since > s.since):
+	case s.final(MaxScopes) && b.GetFinal(), !s.replaceable() && (b.GetFinal() || other.since > s.since):
+		return false, otherSeries()
+	case !s.final(MaxScopes) && (b.GetFinal() || other.since > s.since):
 		*s = *other
 	}
-	return nil
+	return false, nil
 }
 
-// final reports whether a number is confirmed or voided.
-func (v *View) final() bool {
+// final reports whether a number of the first limit scopes is confirmed or voided.
+func (v *View) final(limit int) bool {
 	for c := range v.scopes.from(0) {
+		if limit--; limit < 0 {
+			return false
+		}
 		if count, _ := v.count(c); count[Confirmed]+count[Voided] > 0 {
 			return true
 		}
@@ -87,27 +91,29 @@ func left(o *raftlogv1.SeriesOrigin, r record) record {
 // MergeNumbers merges numbers of a backup, or none of them. A number gets the state that is
 // known last: unknown, then the one that its key has kept, then voided or confirmed. The
 // series is suspended if that changes it. Numbers of a series that began at another time are
-// passed over. The errors are *Error and *format.Error.
-func (s *Series) MergeNumbers(p *raftlogv1.SeriesNumbersRecord) error {
+// passed over. More means that nothing is merged yet, because the series is being suspended, and that the
+// call is to be repeated. The errors are *Error and *format.Error.
+func (s *Series) MergeNumbers(p *raftlogv1.SeriesNumbersRecord) (more bool, err error) {
 	if p.GetOrigin().GetSinceUnixNano() != s.since {
-		return nil
+		return false, nil
 	}
 	c, err := s.scopeOf(p.GetScope())
 	if err != nil {
-		return err
+		return false, err
 	}
 	m := &merging{Series: s, scope: c, piece: p}
 	numbers, err := s.recordsOf(c, p)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if err := m.compare(numbers); err != nil {
-		return err
+	if err := m.compare(numbers); err != nil || !m.changes() {
+		return false, err
 	}
-	if m.changes() {
-		m.carryOut()
+	if s.suspendSome(forgottenAtOnce) {
+		return true, nil
 	}
-	return nil
+	m.carryOut()
+	return false, nil
 }
 
 // merging is a piece of a backup that is merged.
@@ -173,7 +179,7 @@ func (m *merging) mine(r *record) record {
 		return *r
 	}
 	if m.own == nil {
-		m.own = m.origin(m.final)
+		m.own = m.origin(func() bool { return m.final(forgottenAtOnce) })
 	}
 	return left(m.own, *r)
 }
@@ -242,7 +248,6 @@ func (m *merging) changes() bool {
 
 func (m *merging) carryOut() {
 	offset := m.offset()
-	m.Suspend()
 	c := m.scopes.begin(m.scope)
 	if c.empty() {
 		c.moveTo(offset)

@@ -21,16 +21,25 @@ func backupOf(f series.Frozen) *raftlogv1.SeriesRecord {
 	return m
 }
 
+// repeated calls until nothing is left to be done.
+func repeated(call func() (more bool, err error)) error {
+	for {
+		if more, err := call(); err != nil || !more {
+			return err
+		}
+	}
+}
+
 // merged merges a backup into a series.
 func merged(s *series.Series, f series.Frozen) error {
-	if err := s.Merge(backupOf(f)); err != nil {
+	if err := repeated(func() (bool, error) { return s.Merge(backupOf(f)) }); err != nil {
 		return err
 	}
 	var failed error
 	_, origin := f.Record()
 	f.Pieces(func(p *record) bool {
 		p.Origin = origin
-		failed = s.MergeNumbers(p)
+		failed = repeated(func() (bool, error) { return s.MergeNumbers(p) })
 		return failed == nil
 	})
 	return failed

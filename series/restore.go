@@ -18,6 +18,7 @@ func rulesOf(m *raftlogv1.SeriesRecord) rules {
 	return rules{
 		definition: DefinitionOf(m.GetDefinition()), version: m.GetVersion(), since: m.GetSinceUnixNano(), now: m.GetTimeUnixNano(),
 		suspended: m.GetSuspended(), voidedUntil: m.GetVoidedUntilUnixNano(),
+		forgetting: int32(min(m.GetForgetting(), MaxScopes+1)),
 	}
 }
 
@@ -31,6 +32,9 @@ func restore(r rules) (*Series, error) {
 	}
 	if r.voidedUntil > r.now {
 		return nil, invalid("voided_until", "is in the future")
+	}
+	if r.forgetting > 0 && !r.suspended {
+		return nil, invalid("forgetting", "is of a series that is not suspended")
 	}
 	s.rules = r
 	return s, nil
@@ -111,7 +115,7 @@ func (s *Series) checkNext(c *scope, p *raftlogv1.SeriesNumbersRecord, numbers [
 	}
 	for i := range numbers {
 		switch r := &numbers[i]; {
-		case s.suspended && (r.state == Open || r.state == Released):
+		case s.suspended && s.forgetting == 0 && (r.state == Open || r.state == Released):
 			return invalid("numbers", "have one that is open or released, and the series is suspended")
 		case r.owner() != "" && s.Knows(r.owner()):
 			return invalid("keys", "are known already")

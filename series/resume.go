@@ -1,6 +1,8 @@
 package series
 
 import (
+	"math"
+
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series/format"
 )
@@ -12,35 +14,52 @@ import (
 // Reconcile ends the number. Keys whose numbers others got are forgotten: they may have got
 // other ones.
 func (s *Series) Suspend() {
+	for s.suspendSome(math.MaxInt) {
+	}
+}
+
+// forgottenAtOnce is how many scopes and numbers one call forgets: it holds up all others.
+const forgottenAtOnce = 1_000
+
+// suspendSome begins to suspend the series, or goes on with it, and reports whether numbers are left to be
+// forgotten. Until none is, those that are open belong to their keys as before: to resume the series
+// then leaves it as it was, but for the numbers that are Unknown already.
+func (s *Series) suspendSome(limit int) (more bool) {
 	if !s.suspended { // A restore suspends with each piece.
-		s.forgetAll()
+		s.suspended, s.forgetting = true, 1
 	}
-	s.suspended, s.voidedUntil = true, 0 // No number is open.
-}
-
-// forgetAll makes the numbers that have no last state what is left of them.
-func (s *Series) forgetAll() {
-	o := s.origin(s.final)
-	for i := range int32(s.scopes.len()) {
-		if c := s.scopes.at(i); c.count[Open]+c.count[Released] > 0 {
-			s.forget(s.scopes.own(i), o)
+	if s.forgetting > 0 {
+		o := s.origin(func() bool { return s.final(forgottenAtOnce) })
+		for ; int(s.forgetting) <= s.scopes.len(); s.forgetting++ {
+			if limit = s.forget(s.forgetting-1, o, limit-1); limit <= 0 {
+				return true
+			}
 		}
+		s.regainAll()
 	}
-	s.regainAll()
+	s.forgetting, s.voidedUntil = 0, 0 // No number is open.
+	return false
 }
 
-func (s *Series) forget(c *scope, o *raftlogv1.SeriesOrigin) {
-	for n := c.last; c.count[Open]+c.count[Released] > 0; n-- {
+// forget makes up to limit numbers of a scope that have no last state what is left of them. It returns how
+// many more it could.
+func (s *Series) forget(scope int32, o *raftlogv1.SeriesOrigin, limit int) int {
+	c := s.scopes.at(scope)
+	if c.count[Open]+c.count[Released] == 0 {
+		return limit
+	}
+	c = s.scopes.own(scope)
+	unended := wanted{released: true, ended: true, lasting: true}
+	for n := c.next(0, unended); n != 0 && limit > 0; n = c.next(n, unended) {
 		r := c.at(n)
-		if r.state != Open && r.state != Released {
-			continue
-		}
 		known := left(o, *r)
 		if owner := r.owner(); owner != "" && known.owner() == "" {
 			s.index.drop(owner)
 		}
 		c.change(n, func(r *record) { *r = known })
+		limit--
 	}
+	return limit
 }
 
 // Resume lets a suspended series go on; with more it stays suspended, because another call
@@ -63,7 +82,9 @@ func (s *Series) Resume(now int64, books []*raftlogv1.SeriesInBooks, more bool) 
 		}
 		s.extend(c, b)
 	}
-	s.suspended = more
+	if s.suspended = more; !more {
+		s.forgetting = 0
+	}
 	return nil
 }
 

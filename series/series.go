@@ -26,6 +26,9 @@ type rules struct {
 	now int64
 	// suspended means that it gives no numbers: a restored one may lack the newest.
 	suspended bool
+	// forgetting is above 0 while the series is being suspended: scopes of an index from forgetting-1 on may have
+	// numbers that are still to be forgotten.
+	forgetting int32
 	// voidedUntil is when the policy stopped to void numbers whose time had ended. Those that
 	// ended until then are voided.
 	voidedUntil int64

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -22,6 +23,8 @@ type refuser struct {
 	refuse func(database, name string, numbers bool) error
 	// series are by database; true is suspended.
 	series map[string]map[string]bool
+	// more is how many calls say that they are to be repeated.
+	more int
 }
 
 func (j *refuser) Invoke(ctx context.Context, method string, req, res any, opts ...grpc.CallOption) error {
@@ -33,6 +36,11 @@ func (j *refuser) Invoke(ctx context.Context, method string, req, res any, opts 
 		record := &raftlogv1.SeriesImport{}
 		if err := proto.Unmarshal(req.GetRecord(), record); err != nil {
 			return err
+		}
+		if j.more > 0 {
+			j.more--
+			res.(*idnodev1.ImportSeriesResponse).More = true
+			return nil
 		}
 		return j.refuse(req.GetDatabase(), nameIn(record), record.GetNumbers() != nil)
 	case *idnodev1.ListSeriesRequest:
@@ -115,6 +123,23 @@ func TestWhatIsNoRefusalStopsARestore(t *testing.T) {
 		if _, err := (&Restore{Backup: manySeries(t), Conn: cluster}).Run(t.Context()); status.Code(err) != code {
 			t.Errorf("%s: %v", code, err)
 		}
+	}
+}
+
+// TestARecordIsRepeated as long as the cluster says that more is to be done.
+func TestARecordIsRepeated(t *testing.T) {
+	cluster := &refuser{more: 3, refuse: func(string, string, bool) error { return nil }}
+	if _, err := (&Restore{Backup: manySeries(t), Conn: cluster}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var records [][]byte
+	for _, m := range cluster.requests {
+		if req, ok := m.(*idnodev1.ImportSeriesRequest); ok {
+			records = append(records, req.GetRecord())
+		}
+	}
+	if len(records) != 6+3 || !bytes.Equal(records[0], records[3]) || bytes.Equal(records[3], records[4]) {
+		t.Errorf("%d calls", len(records))
 	}
 }
 

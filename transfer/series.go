@@ -96,8 +96,12 @@ func (r *Restore) importRecord(ctx context.Context, database string, record *raf
 		return fmt.Errorf("%s: %w", r.Backup.Path, err)
 	}
 	req := &idnodev1.ImportSeriesRequest{Database: database, Record: data}
-	_, err = idnodev1.NewAdminServiceClient(r.Conn).ImportSeries(ctx, req)
-	return err
+	for {
+		res, err := idnodev1.NewAdminServiceClient(r.Conn).ImportSeries(ctx, req)
+		if err != nil || !res.GetMore() {
+			return err
+		}
+	}
 }
 
 // SeriesName is a series of a database.

@@ -1501,11 +1501,14 @@ func (x *ImportSeriesRequest) GetRecord() []byte {
 	return nil
 }
 
-// ImportSeriesResponse says that the record is in the cluster.
+// ImportSeriesResponse says that the record is in the cluster, or that it will be.
 type ImportSeriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The index of the log entry.
-	LogIndex      uint64 `protobuf:"varint,1,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	LogIndex uint64 `protobuf:"varint,1,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// The series has so many open numbers that it is being suspended in several calls: call again with the same
+	// record, which is not in the cluster yet.
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1545,6 +1548,13 @@ func (x *ImportSeriesResponse) GetLogIndex() uint64 {
 		return x.LogIndex
 	}
 	return 0
+}
+
+func (x *ImportSeriesResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
 }
 
 var File_idnode_v1_admin_proto protoreflect.FileDescriptor
@@ -1668,9 +1678,10 @@ const file_idnode_v1_admin_proto_rawDesc = "" +
 	"\x06resume\x18\x05 \x01(\tR\x06resume\"I\n" +
 	"\x13ImportSeriesRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x16\n" +
-	"\x06record\x18\x02 \x01(\fR\x06record\"3\n" +
+	"\x06record\x18\x02 \x01(\fR\x06record\"G\n" +
 	"\x14ImportSeriesResponse\x12\x1b\n" +
-	"\tlog_index\x18\x01 \x01(\x04R\blogIndex*u\n" +
+	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more*u\n" +
 	"\vCounterKind\x12\x1c\n" +
 	"\x18COUNTER_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15COUNTER_KIND_IDENTITY\x10\x01\x12\x15\n" +

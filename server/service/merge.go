@@ -58,7 +58,7 @@ func (m *merges) importSeries(ctx context.Context, req *idnodev1.ImportSeriesReq
 	has := map[string]int{"numbers": numbers}
 	result, err := m.proposeAudited(ctx, audit.Record{Event: audit.EventRestore, Database: database, Name: name, After: has},
 		op.Envelope{Database: database}, record, true, thenIs(has))
-	return &idnodev1.ImportSeriesResponse{LogIndex: result.GetLogIndex()}, err
+	return &idnodev1.ImportSeriesResponse{LogIndex: result.GetLogIndex(), More: result.GetValue() > 0}, err
 }
 
 // imported returns the series that a record is of, and how many numbers it has.

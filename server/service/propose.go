@@ -133,7 +133,7 @@ func wrongResult(want any, got *raftlogv1.Result) error {
 func isAnswerTo(payload proto.Message, result *raftlogv1.Result) bool {
 	switch payload.(type) {
 	case *raftlogv1.IdentitySeed, *raftlogv1.IdentityDelete, *raftlogv1.HiLoSet, *raftlogv1.SettingSet,
-		*raftlogv1.SeriesDefine, *raftlogv1.SeriesCloseScope:
+		*raftlogv1.SeriesDefine, *raftlogv1.SeriesCloseScope, *raftlogv1.SeriesImport:
 		_, ok := result.GetResult().(*raftlogv1.Result_Value)
 		return ok
 	case *raftlogv1.HiLoNext:

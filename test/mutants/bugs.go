@@ -63,6 +63,7 @@ var bugs = []bug{
 	{name: "unknown-forgotten-by-snapshot", others: test("series", "TestAgainstTheModel")},
 	{name: "final-series-redefined", others: test("series", "TestADefinitionThatIsInTheBooks")},
 	{name: "old-definition-counts", others: test("server/service", "TestATakeOnANodeBehindADefinition")},
+	{name: "record-before-all-is-forgotten", others: test("series", "TestSuspendedInPortions")},
 	{name: "active-series-takes-books", others: test("series", "TestASuspendedSeries")},
 	// No run of the simulation is longer than a day.
 	{name: "date-judged-again", others: test("series", "TestARetryHasTheSameNumber")},

@@ -907,7 +907,8 @@ func (x *SeriesLast) GetLast() int64 {
 }
 
 // SeriesImport puts a record of a backup into a series. What it changes is suspended
-// afterwards. It may be repeated.
+// afterwards. It may be repeated. The result's value is 1 while numbers of the series are still to be forgotten: the
+// record is not in the series yet, and is to be imported again. Then it is 0.
 type SeriesImport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record. Its database is not read: the operation has one.
@@ -1016,7 +1017,10 @@ type SeriesRecord struct {
 	// another time.
 	SinceUnixNano int64 `protobuf:"varint,8,opt,name=since_unix_nano,json=sinceUnixNano,proto3" json:"since_unix_nano,omitempty"`
 	// A number is confirmed or voided. Only an import reads it.
-	Final         bool `protobuf:"varint,9,opt,name=final,proto3" json:"final,omitempty"`
+	Final bool `protobuf:"varint,9,opt,name=final,proto3" json:"final,omitempty"`
+	// Above 0 while the series is being suspended: scopes from the one of this number on, which count from 1 in the
+	// order in which they began, may have numbers that are still to be forgotten. An import does not read it.
+	Forgetting    uint32 `protobuf:"varint,10,opt,name=forgetting,proto3" json:"forgetting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1112,6 +1116,13 @@ func (x *SeriesRecord) GetFinal() bool {
 		return x.Final
 	}
 	return false
+}
+
+func (x *SeriesRecord) GetForgetting() uint32 {
+	if x != nil {
+		return x.Forgetting
+	}
+	return 0
 }
 
 // SeriesNumbersRecord is a scope, and some of its numbers: 1 to 256, or none of a scope that
@@ -1768,7 +1779,7 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\fSeriesImport\x122\n" +
 	"\x06series\x18\x01 \x01(\v2\x18.raftlog.v1.SeriesRecordH\x00R\x06series\x12;\n" +
 	"\anumbers\x18\x02 \x01(\v2\x1f.raftlog.v1.SeriesNumbersRecordH\x00R\anumbersB\b\n" +
-	"\x06record\"\xcd\x02\n" +
+	"\x06record\"\xed\x02\n" +
 	"\fSeriesRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12<\n" +
@@ -1780,7 +1791,11 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\x0etime_unix_nano\x18\x06 \x01(\x03R\ftimeUnixNano\x123\n" +
 	"\x16voided_until_unix_nano\x18\a \x01(\x03R\x13voidedUntilUnixNano\x12&\n" +
 	"\x0fsince_unix_nano\x18\b \x01(\x03R\rsinceUnixNano\x12\x14\n" +
-	"\x05final\x18\t \x01(\bR\x05final\"\x85\x02\n" +
+	"\x05final\x18\t \x01(\bR\x05final\x12\x1e\n" +
+	"\n" +
+	"forgetting\x18\n" +
+	" \x01(\rR\n" +
+	"forgetting\"\x85\x02\n" +
 	"\x13SeriesNumbersRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
