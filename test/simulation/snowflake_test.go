@@ -188,7 +188,7 @@ func (w *world) stamp(ctx context.Context, number int) {
 		switch c.random.IntN(60) {
 		case 0:
 			c.definePool(ctx, stamps, twoWorkers.WorkerBits, true)
-		case 1, 2, 3:
+		case 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12: // Most find a worker free.
 			c.evict(ctx, int32(c.random.IntN(2)))
 		}
 		h := &holder{client: c, name: fmt.Sprint(number), ahead: c.drawClock(), turn: make(chan struct{}, 1)}
