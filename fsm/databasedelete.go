@@ -1,12 +1,14 @@
 package fsm
 
 import (
+	"cmp"
 	"math"
 	"time"
 
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/worker"
 )
 
 // deletedInEntry is how many names one entry forgets at most.
@@ -48,28 +50,34 @@ func (c *contents) databaseDelete(dst []byte, now moment, o op.Operation, _ *raf
 }
 
 // forgetAll forgets the pools of a database, as long as some names are left to be forgotten; a worker is one. It
-// refuses, before anything has changed, if the windows of the first pool have not passed.
+// refuses if there are too many to look at, or if the windows of one have not passed. Then it settles when they will,
+// and changes nothing else.
 func (s *poolStore) forgetAll(left *int, db uint32, now time.Time) (held *refusal) {
-	var gone []*poolItem
+	var all []*poolItem
 	s.byName.Ascend(db, "", func(e table.Entry[*poolItem]) bool {
-		if e.Database != db || *left <= 0 {
-			return false
+		if e.Database == db {
+			all = append(all, e.Value)
 		}
-		if !e.Value.is.Over(now) {
-			held = invalid("database", "has the pool %.200q, whose windows have not passed for a minute", e.Name)
-			return false
-		}
-		gone = append(gone, e.Value)
-		*left -= 1 + e.Value.is.Known()
-		return true
+		return e.Database == db && len(all) <= deletedInEntry
 	})
-	if len(gone) == 0 {
-		return held
+	if len(all) > deletedInEntry {
+		return invalid("database", "has more than %d pools", deletedInEntry)
 	}
-	for _, i := range gone {
+	for _, i := range all {
+		if i.is.Over(now) {
+			continue
+		}
+		held = cmp.Or(held, invalid("database", "has the pool %.200q, whose windows have not passed for %v", i.name, worker.Apart))
+		_ = s.change(i, func(p *worker.Pool) error { p.Settle(now); return nil })
+	}
+	for _, i := range all {
+		if held != nil || *left <= 0 {
+			break
+		}
+		*left -= 1 + i.is.Known()
 		s.remove(i)
 	}
-	return nil
+	return held
 }
 
 // in reports whether a database has series.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/worker"
 )
 
 func (l *testLog) deleteDatabase(name string) (forgotten int64) {
@@ -108,15 +109,19 @@ func TestWhatHoldsADatabase(t *testing.T) {
 	l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesDelete{Name: "invoices", ExpectedVersion: 1})))
 	l.mustApplied(l.raw(poolOf("pool")))
 	l.mustApplied(l.raw(acquire("pool", 1)))
-	for _, passed := range []time.Duration{0, time.Minute} {
+	l.mustApplied(l.raw(poolOf("another"))) // Nobody uses it.
+	for _, passed := range []time.Duration{0, time.Minute, worker.Apart - time.Second} {
 		l.now = l.now.Add(passed)
 		if r := remove(); r.GetRefusal().GetField() != "database" {
-			t.Errorf("a database with a window that ended %v ago: %v", passed, r)
+			t.Errorf("a database with a window: %v", r)
 		}
 	}
-	l.now = l.now.Add(time.Minute)
-	if got := l.deleteDatabase("db"); got != 3 {
-		t.Errorf("%d names were forgotten, want the identity, the pool and its worker", got)
+	if got := l.mustApplied(l.do(opNext("orders", 1))).GetIdentityNext().GetValues()[0].GetFirst(); got != 2 {
+		t.Errorf("a refused deletion has forgotten a counter: it gave %d", got)
+	}
+	l.now = l.now.Add(time.Second)
+	if got := l.deleteDatabase("db"); got != 4 {
+		t.Errorf("%d names were forgotten, want the identity, two pools and a worker", got)
 	}
 	l.restores()
 }

@@ -25,6 +25,8 @@ const (
 	// leader's time a window may begin. So no window ends later than MaxSkew and its length after
 	// that time, and a clock that was wrong for a while makes few workers wait.
 	MaxSkew = 10 * time.Second
+	// Apart is how far behind windows that a pool does not know its own begin: what clocks are apart.
+	Apart = 3 * MaxSkew
 	// MaxHolderBytes bounds the name of a holder, and MaxPrincipalBytes what is kept of its principal's.
 	MaxHolderBytes    = 128
 	MaxPrincipalBytes = 256
@@ -277,7 +279,7 @@ func (p *Pool) settle(now int64) {
 	if p.stored.Unknown == 0 {
 		return
 	}
-	p.stored.Floor, p.stored.Unknown = max(p.stored.Floor, now+p.stored.Unknown+p.Layout().Units(3*MaxSkew)), 0
+	p.stored.Floor, p.stored.Unknown = max(p.stored.Floor, now+p.stored.Unknown+p.Layout().Units(Apart)), 0
 }
 
 // lapse marks workers as free whose windows have passed.
@@ -391,17 +393,18 @@ func (p *Pool) Hash() uint64 {
 	return own + uint64(p.hash)
 }
 
-// Over reports whether all windows that were given ended so long before a time that no window of a new pool
-// reaches into one of them.
+// Over reports whether all windows that were given ended so long before a time, Apart, that no window of a new
+// pool reaches into one of them.
 func (p *Pool) Over(now time.Time) bool {
-	at := p.Layout().At(now.UnixMilli()) - p.Layout().Units(3*MaxSkew)
-	over := p.stored.Unknown == 0 && p.stored.Floor <= at
-	p.Leases(0, func(l Lease) bool {
-		over = over && l.Until <= at
-		return over
-	})
-	return over
+	at := p.Layout().At(now.UnixMilli()) - p.Layout().Units(Apart)
+	used, _ := p.inUse.Max()
+	free, _ := p.free.Max()
+	return p.stored.Unknown == 0 && max(p.stored.Floor, used.Until, free.Until) <= at
 }
+
+// Settle does what the next acquisition would: from a time on it is known until when windows reach that the pool
+// does not know.
+func (p *Pool) Settle(now time.Time) { p.settle(p.Layout().At(now.UnixMilli())) }
 
 // Known returns how many workers ever had a holder.
 func (p *Pool) Known() int { return p.leases.Len() }

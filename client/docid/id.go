@@ -107,7 +107,7 @@ func SplitNumbered(id string) (name, separator string, value int64, ok bool) {
 
 // NodeTagOf returns the tag of the node that could have given an id: one of the form of server-side ids and of ids of HiLo
 // ranges. Those are anything that ends with a separator, a number of 1 to 19 digits, a dash and a tag. The number has
-// leading zeros only if it has all 19 digits. It commutes with Fold: the tag is in capitals.
+// leading zeros only if it has all 19 digits. An id as Fold returns it has the same tag, which is in capitals.
 func NodeTagOf(id string) (tag string, ok bool) {
 	dash := strings.LastIndexByte(id, '-')
 	if dash < 0 || len(id)-dash-1 > maxNodeTagBytes {
@@ -121,8 +121,9 @@ func NodeTagOf(id string) (tag string, ok bool) {
 	if n := len(digits); n == 0 || n > numberDigits || n < numberDigits && digits[0] == '0' {
 		return "", false
 	}
-	tag = strings.ToUpper(id[dash+1:])
-	return tag, ValidateNodeTag(tag) == nil
+	folded := Fold(id[dash+1:])
+	tag = strings.ToUpper(folded)
+	return tag, strings.ToLower(tag) == folded && ValidateNodeTag(tag) == nil
 }
 
 // cutNumber cuts the digits off the end of s and returns what is before them,

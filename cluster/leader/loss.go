@@ -50,7 +50,7 @@ const (
 // The evidence: all connections from the leader have ended, or it was silent for longer than
 // between any two heartbeats; it does not answer a new connection, and a majority of the
 // voters, this one included, has the same evidence of the same leader in the same term. Such a
-// leader has no quorum left. Voters with more entries campaign first, those with slow disks last, and no
+// leader has no quorum left. Voters with more entries campaign first, then those without slow disks, and no
 // voter campaigns once it hears of another candidate, so that no two split the votes.
 type Loss struct {
 	Raft      *raft.Raft
@@ -305,9 +305,9 @@ type lossEvidence struct {
 // tally reports whether a voter must campaign: no voter hears the leader, knows a newer leader
 // or campaigns already, and a majority has lost the leader and could not dial it. A candidate
 // may need longer than its turn, because it writes the new term first. before is the number of
-// voters that campaign before this node: those whose disks are not slow, then those with longer logs, which
-// do not vote for a shorter log of the same last term, and of equal logs those with lower tags. Where a
-// machine's disk is slow for a moment, so are those of all voters on it, and one of them must lead.
+// voters that campaign before this node: those with longer logs, which do not vote for a
+// shorter log of the same last term, of equal logs those whose disks are not slow, and then those with lower
+// tags. Where a machine's disk is slow for a moment, so are those of all voters on it, and one of them must lead.
 func (e lossEvidence) tally() (before int, complete bool) {
 	lost, own := 0, e.voter(e.self)
 	for _, m := range e.voters {
@@ -344,11 +344,11 @@ type lossVoter struct {
 
 // ranksAbove reports whether a voter campaigns before another.
 func (v lossVoter) ranksAbove(other lossVoter) bool {
-	if v.GetSlow() != other.GetSlow() {
-		return other.GetSlow()
-	}
 	if v.GetLastIndex() != other.GetLastIndex() {
 		return v.GetLastIndex() > other.GetLastIndex()
+	}
+	if v.GetSlow() != other.GetSlow() {
+		return other.GetSlow()
 	}
 	return docid.CompareNodeTags(v.tag, other.tag) < 0
 }

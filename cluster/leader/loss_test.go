@@ -20,7 +20,8 @@ import (
 // What a voter may say of the leader of term 5.
 var (
 	goneIn5            = &peerv1.LeaderContact{Term: 5, Gone: true, CanCampaign: true, LastIndex: 10}
-	goneSlow           = &peerv1.LeaderContact{Term: 5, Gone: true, CanCampaign: true, LastIndex: 11, Slow: true}
+	goneSlow           = &peerv1.LeaderContact{Term: 5, Gone: true, CanCampaign: true, LastIndex: 10, Slow: true}
+	goneSlowAt11       = &peerv1.LeaderContact{Term: 5, Gone: true, CanCampaign: true, LastIndex: 11, Slow: true}
 	goneAt11           = &peerv1.LeaderContact{Term: 5, Gone: true, CanCampaign: true, LastIndex: 11}
 	goneCannotCampaign = &peerv1.LeaderContact{Term: 5, Gone: true, LastIndex: 11}
 	hearsIn5           = &peerv1.LeaderContact{Term: 5, Connected: true, SilentMicros: 20_000, CanCampaign: true, LastIndex: 10}
@@ -68,8 +69,9 @@ func TestLossEvidence(t *testing.T) {
 		{"a majority of five", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, goneIn5, saysNothing}, true, 0},
 		{"two of five", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, saysNothing, saysNothing}, false, 0},
 		{"one of five hears it", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, goneIn5, hearsIn5}, false, 0},
-		{"the other's disk is slow, and its log reaches further", []*peerv1.LeaderContact{leaderItself, goneIn5, goneSlow}, true, 0},
-		{"this node's disk is slow, and its log reaches further", []*peerv1.LeaderContact{leaderItself, goneSlow, goneIn5}, true, 1},
+		{"the disk of C is slow", []*peerv1.LeaderContact{leaderItself, goneIn5, goneSlow}, true, 0},
+		{"this node's disk is slow", []*peerv1.LeaderContact{leaderItself, goneSlow, goneIn5}, true, 1},
+		{"this node's disk is slow, and its log reaches further", []*peerv1.LeaderContact{leaderItself, goneSlowAt11, goneIn5}, true, 0},
 		{"both disks are slow", []*peerv1.LeaderContact{leaderItself, goneSlow, goneSlow}, true, 0},
 		{"two of five reach further", []*peerv1.LeaderContact{leaderItself, goneIn5, goneAt11, goneIn5, goneAt11}, true, 2},
 	} {

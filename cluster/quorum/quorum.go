@@ -89,7 +89,7 @@ func (m *Monitor) Look(ctx context.Context, voters []string, follows bool) (pres
 	if leads {
 		again = leaderTick
 	} else {
-		again = max(Tick, pingAfter-now.Sub(newest))
+		again = min(max(Tick, pingAfter-now.Sub(newest)), 3*Tick) // look counts what is longer than 4 ticks as no time.
 	}
 	if now.Sub(newest) > pingAfter && now.Sub(m.pinged) > pingEvery && !leads {
 		m.pinged = now

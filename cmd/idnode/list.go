@@ -156,6 +156,9 @@ deleted, nor one with a pool whose windows have not passed.`,
 		all := &idnodev1.DeleteDatabaseResponse{More: true}
 		for all.GetMore() {
 			res, err := clusterVia(s.change).DeleteDatabase(ctx, &idnodev1.DeleteDatabaseRequest{Database: args[0]})
+			if err != nil && all.GetNames() > 0 {
+				return fmt.Errorf("%w; %d names are forgotten, and the same command goes on", err, all.GetNames())
+			}
 			if err != nil {
 				return err
 			}

@@ -168,14 +168,14 @@ func (k *Keeper) Discard(database, tag string, upTo int64) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if upTo == math.MaxInt64 {
+		k.discards++ // Grants whose answers are still on their way are of what was forgotten, too.
+	}
 	if tag != "" {
 		if e := k.tags[key{database, tag}]; e != nil {
 			e.Value.(*tagState).discard(upTo)
 		}
 		return
-	}
-	if upTo == math.MaxInt64 {
-		k.discards++
 	}
 	for _, e := range k.tags {
 		e.Value.(*tagState).discard(upTo)

@@ -577,7 +577,7 @@ type LeaderContact struct {
 	CanCampaign bool `protobuf:"varint,7,opt,name=can_campaign,json=canCampaign,proto3" json:"can_campaign,omitempty"`
 	// The node has had its Raft campaign after this term.
 	Campaigned bool `protobuf:"varint,8,opt,name=campaigned,proto3" json:"campaigned,omitempty"`
-	// The node's disk is slow: others campaign before it.
+	// The node's disk is slow: others with as long a log campaign before it.
 	Slow          bool `protobuf:"varint,9,opt,name=slow,proto3" json:"slow,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
