@@ -21,6 +21,7 @@ var controls = []struct{ bug, scenario, finds string }{
 	{"delayed-first-try", "WINDOW", "takes effect at log index"},
 	{"requests-not-restored", "SNAPSHOT", "the states of"},
 	{"start-forgets-requests", "RESTORE", "the states of"}, // and in no other scenario
+	{"recovery-index-stays", "RECOVERY", "and took effect as"},
 	{"return-late", "HILO", "a number of a range in use comes again"},
 	{"return-foreign", "TOKEN", "a number of a range in use comes again"},
 	{"peak-forgotten", "HILO", "a number of a range in use comes again"},

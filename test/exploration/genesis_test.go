@@ -66,7 +66,7 @@ func newGenesis(s scenario) *fsm.State {
 		if i == 2 && s.leases() {
 			operations = append(operations, oneWorkerLeft()...)
 		}
-		results, err := live.Apply(uint64(i)+1, newEntry(0, raftlog.Group{Operations: operations}))
+		results, err := live.Apply(uint64(i)+1, newEntry(clusterID, 0, raftlog.Group{Operations: operations}))
 		if err != nil || len(results) != 1 || slices.ContainsFunc(results[0].Results, op.IsRefusal) {
 			panic("the world does not begin")
 		}
@@ -106,8 +106,8 @@ func oneWorkerLeft() (operations [][]byte) {
 }
 
 // newEntry encodes an entry of one group. The leaders' clocks show a time after 1970.
-func newEntry(at time.Duration, g raftlog.Group) []byte {
-	h := raftlog.Header{Format: raftlog.FormatVersion, ClusterID: clusterID, TimeUnixNano: 1 + int64(at)}
+func newEntry(cluster []byte, at time.Duration, g raftlog.Group) []byte {
+	h := raftlog.Header{Format: raftlog.FormatVersion, ClusterID: cluster, TimeUnixNano: 1 + int64(at)}
 	return raftlog.AppendEntry(nil, h, [][]byte{raftlog.AppendGroup(nil, g)})
 }
 

@@ -32,14 +32,18 @@ type machine struct {
 	byGain   map[gain]gainID
 	applied  map[applyKey]applyValue
 	restored map[installKey]stateID
+	// recovered is the cluster after a recovery, and leap how far its log's index leaps.
+	recovered []byte
+	leap      uint64
 }
 
 // machineState is one state, and how it comes about: an entry that is applied to another
-// state, or a snapshot that is installed.
+// state, a snapshot that is installed, or a recovery.
 type machineState struct {
 	before   stateID
 	entry    contentID
 	snapshot stateID
+	recovers bool
 	index    uint64
 	hash     uint64
 	// took is, by call, how its operation took effect there; gained is what it gave, and
@@ -82,6 +86,8 @@ type parts struct {
 	origin   uint8 // 1 + the node
 	announce uint8 // the number of the start that is announced; 0 if none is
 	calls    [maxCalls]said
+	// recovered says that it is of the cluster after a recovery.
+	recovered bool
 }
 
 // groupNumbers are those of a raftlog.Group.
@@ -127,6 +133,10 @@ func (m *machine) live(id stateID) *fsm.State {
 		return fsm.New(fsm.Config{})
 	case id == genesis:
 		return newGenesis(m.scenario)
+	case s.recovers:
+		live := m.live(s.before)
+		m.recover(live)
+		return live
 	case s.snapshot != 0:
 		live := m.live(s.before)
 		if err := live.Restore(bytes.NewReader(snapshot(m.live(s.snapshot)))); err != nil {
@@ -163,7 +173,7 @@ func (m *machine) apply(before stateID, entry contentID) applyValue {
 	live := m.live(before)
 	result := m.run(live, entry)
 	after := m.states[before]
-	after.before, after.entry, after.snapshot = before, entry, 0
+	after.before, after.entry, after.snapshot, after.recovers = before, entry, 0, false
 	v := applyValue{status: result.Status}
 	for i, r := range result.Results {
 		v.gains[i] = m.gain(r)
@@ -186,7 +196,7 @@ func (m *machine) install(before, from stateID) stateID {
 		return id
 	}
 	after := m.states[from]
-	after.before, after.snapshot, after.entry = before, from, 0
+	after.before, after.snapshot, after.entry, after.recovers = before, from, 0, false
 	live := m.live(before)
 	if err := live.Restore(bytes.NewReader(snapshot(m.live(from)))); err != nil {
 		panic(err)
@@ -194,6 +204,45 @@ func (m *machine) install(before, from stateID) stateID {
 	id := m.intern(live, after)
 	m.restored[k] = id
 	return id
+}
+
+// recoveredFrom returns the state of a cluster that goes on from a member's state alone.
+func (m *machine) recoveredFrom(before stateID) stateID {
+	live := m.live(before)
+	m.recover(live)
+	after := m.states[before]
+	after.before, after.snapshot, after.entry, after.recovers = before, 0, 0, true
+	after.sessions = model.Sessions{}
+	m.leap = live.AppliedIndex() - m.states[before].index
+	return m.intern(live, after)
+}
+
+// recover skips more than any world takes. The new cluster's id is the same for all states.
+func (m *machine) recover(live *fsm.State) {
+	done, err := live.Recover(fsm.Recovery{Keep: []string{memberName(0), memberName(1), memberName(2)}, SkipAhead: 1000})
+	if err != nil {
+		panic(err)
+	}
+	m.recovered = done.ClusterID
+}
+
+// anew marks a place in the log of a recovered cluster.
+const anew = 1 << 7
+
+// sinceIndex is the log index of a place as callers see it.
+func (m *machine) sinceIndex(since uint8) uint64 {
+	if since&anew != 0 {
+		return m.leap + uint64(since&^anew)
+	}
+	return uint64(since)
+}
+
+// place is a log index as few bits.
+func (m *machine) place(index uint64) uint8 {
+	if m.leap > 0 && index >= m.leap {
+		return anew | uint8(index-m.leap)
+	}
+	return uint8(index)
 }
 
 // intern numbers a state. States are one if their snapshots are, and what they did; one
@@ -286,7 +335,7 @@ func (m *machine) encode(p parts) []byte {
 	g := raftlog.Group{Session: p.message.session, Sequence: p.message.sequence, Acknowledged: p.message.acknowledged}
 	if p.announce > 0 {
 		g.Operations = [][]byte{announcement(int(p.origin-1), uint64(p.announce))}
-		return newEntry(0, g)
+		return m.newEntry(p, 0, g)
 	}
 	g.Origin = nodeID(int(p.origin - 1))
 	var at time.Duration
@@ -296,7 +345,14 @@ func (m *machine) encode(p parts) []byte {
 			g.Operations = append(g.Operations, m.calls[said.call-1].operation(m, said))
 		}
 	}
-	return newEntry(at, g)
+	return m.newEntry(p, at, g)
+}
+
+func (m *machine) newEntry(p parts, at time.Duration, g raftlog.Group) []byte {
+	if p.recovered {
+		return newEntry(m.recovered, at, g)
+	}
+	return newEntry(clusterID, at, g)
 }
 
 // answer has the model judge what the state answers to an entry.

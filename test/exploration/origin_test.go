@@ -29,7 +29,7 @@ func (x *explorer) propose(w *world, i int) {
 	case c.retry:
 		state.since = w.calls[c.follows-1].since
 	case c.request > 0:
-		state.since = uint8(x.at(w.members[c.node].Applied) - 1)
+		state.since = x.machine.place(x.machine.states[w.members[c.node].state].index)
 	}
 	n.enqueue(uint8(i))
 }
@@ -55,7 +55,7 @@ func (x *explorer) canCut(w *world, o int) bool {
 func (x *explorer) cut(w *world, o int) {
 	n := &w.nodes[o]
 	if n.session == 0 {
-		n.content = x.machine.content(parts{origin: 1 + uint8(o), announce: n.starts})
+		n.content = x.machine.content(parts{origin: 1 + uint8(o), announce: n.starts, recovered: w.recovered})
 		n.group = x.groups.number(commit.Group{})
 		x.send(w, o)
 		return
@@ -64,7 +64,9 @@ func (x *explorer) cut(w *world, o int) {
 	group := session.Cut()
 	n.session, n.group = x.sessions.number(session), x.groups.number(group)
 	message := group.Message(nil, nil)
-	p := parts{message: groupNumbers{message.Session, message.Sequence, message.Acknowledged}, origin: 1 + uint8(o)}
+	p := parts{
+		message: groupNumbers{message.Session, message.Sequence, message.Acknowledged}, origin: 1 + uint8(o), recovered: w.recovered,
+	}
 	for i := 0; n.queue[0] != 0; i++ {
 		call := n.queue[0] - 1
 		p.calls[i] = x.said(w, call)

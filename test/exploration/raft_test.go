@@ -163,6 +163,19 @@ func (x *explorer) crash(w *world, m int) {
 	}
 }
 
+// recover has all begin anew with a member's state, as members of another cluster. What is on its way is lost.
+func (x *explorer) recover(w *world, m int) {
+	state := x.machine.recoveredFrom(w.members[m].state)
+	w.term++
+	for i := range w.members {
+		w.members[i] = member{state: state, snapshot: state, Member: model.Member[uint8]{Term: w.term, Leads: i == m}}
+	}
+	for o := range w.nodes {
+		x.callersLost(w, o)
+	}
+	w.messages, w.decided, w.committed, w.recovered = [maxMessages]message{}, [maxLog]uint8{}, 0, true
+}
+
 // restart begins a member's process again, from its snapshot and log.
 func (x *explorer) restart(w *world, m int) {
 	p := &w.members[m]

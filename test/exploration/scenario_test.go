@@ -32,6 +32,8 @@ type budget struct {
 	losses    uint8 // of messages, and of answers
 	repeats   uint8 // of messages
 	expiries  uint8 // of callers, and of groups that are given up
+	// recoveries are of one member, of which the others begin anew. There is one at most.
+	recoveries uint8
 }
 
 // maxCalls is the most calls of a scenario.
@@ -101,7 +103,7 @@ func (c call) operation(m *machine, s said) []byte {
 	if c.request > 0 {
 		var principal string
 		e.Principal = &principal
-		e.Request = &op.RequestKey{Key: [16]byte{c.request}, Fingerprint: 1, Retry: c.retry, Since: uint64(s.since)}
+		e.Request = &op.RequestKey{Key: [16]byte{c.request}, Fingerprint: 1, Retry: c.retry, Since: m.sinceIndex(s.since)}
 	}
 	return encode(e, c.payload(m.gains[s.about], s.call))
 }

@@ -83,6 +83,17 @@ var scenarios = []scenario{
 		budget: budget{losses: 1},
 	},
 	{
+		// All members but one are lost, which may lag, between a try and its repetition.
+		name: "RECOVERY", window: 2, lagging: true,
+		calls: []call{
+			{name: "Bob's next", who: 0, node: 0},
+			{name: "Ann's next", who: 1, node: 0, request: 1, follows: 1},
+			{name: "Ann's retry", who: 1, node: 1, request: 1, retry: true, follows: 2},
+			{name: "Cid's next", who: 2, node: 1, request: 2},
+		},
+		budget: budget{recoveries: 1},
+	},
+	{
 		// A range is given back twice, amid new ones.
 		name: "HILO", window: 2,
 		calls: []call{

@@ -203,6 +203,11 @@ func (x *explorer) memberSteps(w *world, m int, f visit) {
 			q.snapshot = q.state
 		}, func() string { return fmt.Sprintf("%s takes a snapshot at log index %d", who, x.at(p.Applied)-1) })
 	}
+	if w.budget.recoveries > 0 {
+		x.step(w, f, true, func(n *world) { n.budget.recoveries--; x.recover(n, m) }, func() string {
+			return fmt.Sprintf("the others are lost, and the cluster goes on from %s's state at log index %d", who, x.at(p.Applied)-1)
+		})
+	}
 	if w.budget.crashes > 0 {
 		x.step(w, f, true, func(n *world) { n.budget.crashes--; x.crash(n, m) }, func() string { return who + " crashes" })
 	}

@@ -29,6 +29,7 @@ type world struct {
 	committed uint8
 	decided   [maxLog]uint8
 	budget    budget
+	recovered bool
 	_         bool
 }
 
