@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -22,12 +23,18 @@ const slowTick, quickTick = 50 * time.Millisecond, time.Second
 // last step of a transfer, the TimeoutNow request.
 func (t *Transfer) leaveSlowDisk() duty.Duty {
 	term := t.cfg.Raft.CurrentTerm()
+	var hung time.Time
 	check := func(now time.Time) duty.Task {
+		if !t.cfg.Disk.Hang() {
+			hung = time.Time{}
+		} else if hung.IsZero() {
+			hung = now
+		}
 		switch inVain := t.toldIn != 0 && t.toldIn != term && !t.replaced(t.toldIn); {
 		case t.replaced(term):
 		case !t.cfg.Disk.Slow(now):
 			t.toldIn = 0
-		case t.cfg.Disk.Hang() && !inVain && t.majorityWithoutSelf():
+		case t.cfg.Disk.Hang() && now.Sub(hung) >= slowTick && !inVain && t.majorityWithoutSelf():
 			return t.tellToCampaign(term)
 		}
 		return nil
@@ -63,13 +70,19 @@ func (t *Transfer) majorityWithoutSelf() bool {
 
 func (t *Transfer) tellToCampaign(term uint64) duty.Task {
 	to, found := t.nextTarget()
-	if !found {
+	m, known := t.cfg.Table.ByServerID(string(to.ID))
+	if !found || !known {
 		return nil
 	}
 	return func(ctx context.Context) error {
-		t.cfg.Log.Warn("a write to this leader's disk hangs: telling another voter to campaign", "to", to.ID)
 		ctx, cancel := context.WithTimeout(ctx, 2*t.cfg.Heartbeat)
 		defer cancel()
+		// What is known of its disk may be a second old, and one disk may serve all voters.
+		reply, err := t.cfg.Pinger.Ask(ctx, m)
+		if err != nil || reply.GetStorageSlow() {
+			return cmp.Or(err, errTargetSlow)
+		}
+		t.cfg.Log.Warn("a write to this leader's disk hangs: telling another voter to campaign", "to", to.ID)
 		if err := t.cfg.Transport.SendTimeoutNow(ctx, to.ID); err != nil {
 			return err
 		}

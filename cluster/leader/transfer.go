@@ -44,6 +44,7 @@ type Transfer struct {
 
 var (
 	errDiskHangs   = errors.New("a write to its disk hangs")
+	errTargetSlow  = errors.New("the voter's disk is slow too")
 	errTransfers   = errors.New("another transfer is in progress")
 	errNotElected  = errors.New("the voter that was told to campaign was not elected")
 	errNoNewLeader = errors.New("a voter was told to campaign, but no new leader is known yet")

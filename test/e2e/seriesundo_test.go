@@ -51,7 +51,7 @@ func TestAWayOutOfAMistake(t *testing.T) {
 	w.fails(t, "take invoices --key b --date 2062-11-26", "2062-11-26")
 	w.does(t, "take invoices --key b --date "+tomorrow, "INV-0544\n")
 	w.fails(t, "take invoices --key c --date "+today, "DATE_GOES_BACK")
-	w.does(t, "void invoices --key b --reason typed", "INV-0544\tvoided\tb\t"+tomorrow+"\ttyped\n")
+	w.does(t, "void invoices --key b --reason typed --yes", "INV-0544\tvoided\tb\t"+tomorrow+"\ttyped\n")
 	w.does(t, "take invoices --key c --date "+today, "INV-0545\n")
 
 	for method, want := range map[string]string{

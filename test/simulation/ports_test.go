@@ -69,7 +69,7 @@ func (n *nemesis) closePorts(ctx context.Context) {
 // nodesJudge judges each node where ports are closed. It knows the true state of the network.
 //
 // A node that gives no identity does not say for longer than nodeLimit that it is ready. One whose
-// calls get to the leader gives identities. Where a majority is connected, the nodes of some majority do.
+// calls get to the leader, and that the leader reaches, gives identities. Where a majority is connected, the nodes of some majority do.
 type nodesJudge struct {
 	*liveness
 	seen map[*server]*sight
@@ -194,7 +194,8 @@ func (j *nodesJudge) findLeader() {
 	}
 }
 
-// reachesSince is since when a host's calls get to a leader, and their answers back; false if they do not.
+// reachesSince is since when a host's calls get to a leader, and their answers back, and the leader's log gets to
+// the host, without which it opens no session; false if they do not.
 func (n *network) reachesSince(from string, leader *server) (since time.Time, reaches bool) {
 	if leader == nil {
 		return since, false
@@ -202,7 +203,8 @@ func (n *network) reachesSince(from string, leader *server) (since time.Time, re
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	there, back := way{edge{from, leader.host}, callsPort, false}, way{edge{leader.host, from}, callsPort, true}
-	if from != leader.host && (n.stops(there) || n.stops(back)) {
+	log, kept := way{edge{leader.host, from}, raftPort, false}, way{edge{from, leader.host}, raftPort, true}
+	if from != leader.host && slices.ContainsFunc([]way{there, back, log, kept}, n.stops) {
 		return since, false
 	}
 	for _, e := range []edge{there.edge, back.edge, {from: from}, {from: leader.host}} {
