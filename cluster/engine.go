@@ -227,18 +227,18 @@ func (e *engine) watch() {
 	e.locator = peers.NewLocator(others, e.pinger)
 	e.greetings = peers.GreetDuty(others, c.trustWait(), n.lifecycle.run)
 	roundTrip := func(id []byte) time.Duration { return e.pinger.Contact(id).RoundTrip }
+	e.quorumWatch = &quorumWatch{
+		engine: e, monitor: monitor, leaders: leaderChanges{changed: c.Events.LeaderChanged}, disconnected: make(chan struct{}, 1),
+	}
 	e.leaderLoss = &leader.Loss{
 		Raft: e.raft, Transport: e.transport, Self: n.record.ID(), Voters: e.configuration.VotingMembers,
 		Full: n.space.Below, Slow: func() bool { return n.disk.Slow(time.Now()) }, Priority: c.LeaderPriority,
 		Ask: e.pinger.Ask, RoundTrip: roundTrip, Heartbeat: c.Heartbeat, Lease: c.lease(),
-		Extra: e.timeouts.Extra, Disconnected: func() { e.quorumWatch.memberDisconnected() }, Log: n.log,
+		Extra: e.timeouts.Extra, Disconnected: e.quorumWatch.memberDisconnected, Log: n.log,
 	}
 	e.timeouts.Started(e.raft, e.leaderLoss.RoundTripTo)
 	e.mainWatch = &raftguard.MainWatch{
 		Raft: e.raft, Limit: c.StallLimit, Progress: c.StateMachine.AppliedIndex, Installing: e.transport.Installing,
-	}
-	e.quorumWatch = &quorumWatch{
-		engine: e, monitor: monitor, leaders: leaderChanges{changed: c.Events.LeaderChanged}, disconnected: make(chan struct{}, 1),
 	}
 }
 

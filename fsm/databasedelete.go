@@ -54,14 +54,10 @@ func (c *contents) databaseDelete(dst []byte, now moment, o op.Operation, _ *raf
 // and changes nothing else.
 func (s *poolStore) forgetAll(left *int, db uint32, now time.Time) (held *refusal) {
 	var all []*poolItem
-	s.byName.Ascend(db, "", func(e table.Entry[*poolItem]) bool {
-		if e.Database == db {
-			all = append(all, e.Value)
+	for e := range s.byName.Of(db, "") {
+		if all = append(all, e.Value); len(all) > deletedInEntry {
+			return invalid("database", "has more than %d pools", deletedInEntry)
 		}
-		return e.Database == db && len(all) <= deletedInEntry
-	})
-	if len(all) > deletedInEntry {
-		return invalid("database", "has more than %d pools", deletedInEntry)
 	}
 	for _, i := range all {
 		if i.is.Over(now) {
@@ -81,24 +77,22 @@ func (s *poolStore) forgetAll(left *int, db uint32, now time.Time) (held *refusa
 }
 
 // in reports whether a database has series.
-func (s *seriesStore) in(db uint32) (has bool) {
-	s.byName.Ascend(db, "", func(e table.Entry[*seriesItem]) bool {
-		has = e.Database == db
-		return false
-	})
-	return has
+func (s *seriesStore) in(db uint32) bool {
+	for range s.byName.Of(db, "") {
+		return true
+	}
+	return false
 }
 
 // forgetNames forgets names of a database that a table has, in their order, as long as some are left to be forgotten.
 func forgetNames[V any](left *int, db uint32, t *table.Table[V], one func(name string)) {
 	var names []string
-	t.Ascend(db, "", func(e table.Entry[V]) bool {
-		if e.Database != db || len(names) >= *left {
-			return false
+	for e := range t.Of(db, "") {
+		if len(names) >= *left {
+			break
 		}
 		names = append(names, e.Name)
-		return true
-	})
+	}
 	for _, name := range names {
 		one(name)
 	}

@@ -24,17 +24,10 @@ func (l *testLog) deleteDatabase(name string) (forgotten int64) {
 // restores fails if the state, restored from its snapshot, is another one.
 func (l *testLog) restores() {
 	l.t.Helper()
-	_, want := l.state.Hash()
-	if got := hashFromScratch(l.state.contents); got != want {
-		l.t.Errorf("the hash is %x, and from scratch %x", want, got)
-	}
 	other := restored(l.t, snapshotOf(l.t, l.state))
-	if _, got := other.Hash(); got != want {
-		l.t.Errorf("the hash is %x, and of the restored state %x", want, got)
-	}
-	if got, want := other.Databases(), l.state.Databases(); !slices.Equal(got, want) {
-		l.t.Errorf("the restored state has the databases %q, want %q", got, want)
-	}
+	diff(l.t, hashFromScratch(l.state.contents), l.state.contents.hash())
+	diff(l.t, l.state.contents.hash(), other.contents.hash())
+	diff(l.t, l.state.Databases(), other.Databases())
 }
 
 // TestADatabaseEnds: with its last name a database counts no more, whether the names were forgotten one by one

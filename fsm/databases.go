@@ -36,12 +36,6 @@ func (u databaseUse) size() int64 { return u.names + u.released }
 
 func (u databaseUse) counts() bool { return u.size() > 0 }
 
-// isCounted reports whether a database counts.
-func (d *databaseStore) isCounted(name string) bool {
-	n, known := d.number(name)
-	return known && d.hasNames(n)
-}
-
 // hasNames reports whether the database that has a number, or would get it, counts.
 func (d *databaseStore) hasNames(n uint32) bool { return int(n) < len(d.used) && d.used[n].counts() }
 
@@ -161,7 +155,7 @@ func (d *databaseStore) roomFor(database []byte, names, bytes int, kinds ...want
 		return nil
 	}
 	databases := int64(0)
-	if !d.isCounted(string(database)) {
+	if !d.hasNames(d.numberOf(database)) {
 		databases = 1
 	}
 	if full := d.roomInside(database, int64(names), int64(bytes)); full != nil {

@@ -103,16 +103,15 @@ func list[V, R any](c *contents, t *table.Table[V], db string, p page, show func
 		return nil
 	}
 	var found []R
-	t.Ascend(n, p.start(), func(e table.Entry[V]) bool {
-		if e.Database != n {
-			return false
-		}
+	for e := range t.Of(n, p.start()) {
 		if e.Name > p.after && strings.HasPrefix(e.Name, p.prefix) {
 			found = append(found, show(e))
 		}
 		// Names with the prefix are next to each other, from the prefix on.
-		return len(found) < limit && strings.HasPrefix(e.Name, p.prefix)
-	})
+		if len(found) == limit || !strings.HasPrefix(e.Name, p.prefix) {
+			break
+		}
+	}
 	return found
 }
 

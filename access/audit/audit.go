@@ -33,18 +33,18 @@ const (
 	EventRemoveMember   = "member.remove"
 	EventJoinToken      = "join-token.create"
 	// Those of series of document numbers: Name is the series.
-	EventSeriesDefine = "series.define"
-	EventPoolDefine   = "pool.define"
-	// Those of the workers of pools: Name is the pool, After or Before a Leased.
-	EventWorkerAcquire   = "worker.acquire"
-	EventWorkerEvict     = "worker.evict"
+	EventSeriesDefine    = "series.define"
 	EventSeriesDelete    = "series.delete"
 	EventSeriesVoid      = "series.void"
 	EventSeriesRelease   = "series.release"
 	EventSeriesClose     = "series.close"
 	EventSeriesResume    = "series.resume"
 	EventSeriesReconcile = "series.reconcile"
-	EventRestore         = "cluster.restore"
+	// Those of pools and their workers: Name is the pool, and of a worker After or Before a Leased.
+	EventPoolDefine    = "pool.define"
+	EventWorkerAcquire = "worker.acquire"
+	EventWorkerEvict   = "worker.evict"
+	EventRestore       = "cluster.restore"
 	// EventBackup is that of a backup; After of the second line is a Copied.
 	EventBackup  = "cluster.backup"
 	EventRecover = "cluster.recover"

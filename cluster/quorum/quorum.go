@@ -85,15 +85,13 @@ func NewMonitor(cfg Config) *Monitor {
 func (m *Monitor) Look(ctx context.Context, voters []string, follows bool) (present, changed bool, again time.Duration) {
 	now := time.Now()
 	newest := m.ofRaft(now, follows)
-	leads := m.cfg.Raft.State() == raft.Leader
-	if leads {
-		again = leaderTick
-	} else {
+	again = leaderTick
+	if m.cfg.Raft.State() != raft.Leader {
 		again = min(max(Tick, pingAfter-now.Sub(newest)), 3*Tick) // look counts what is longer than 4 ticks as no time.
-	}
-	if now.Sub(newest) > pingAfter && now.Sub(m.pinged) > pingEvery && !leads {
-		m.pinged = now
-		m.ping(ctx, voters)
+		if now.Sub(newest) > pingAfter && now.Sub(m.pinged) > pingEvery {
+			m.pinged = now
+			m.ping(ctx, voters)
+		}
 	}
 	if answered := m.majority(now, m.cfg.Self, voters); answered.After(newest) {
 		newest = answered

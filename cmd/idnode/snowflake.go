@@ -104,23 +104,34 @@ func newSnowflakeWorkersCommand(a *app) *cobra.Command {
 		Short:   "List the workers that ever had a holder: number, window, free, in-use or evicted, holder, principal",
 		Example: "  idnode snowflake workers orders",
 	}), func(ctx context.Context, s *clusterClient, args []string) error {
-		msg := &idnodev1.ListWorkersRequest{Database: s.database, Pool: args[0], PageSize: 1000, Consistency: s.consistency}
-		for {
-			res, err := workersVia(s.ask).ListWorkers(ctx, msg)
-			if err != nil {
-				return err
-			}
-			for _, worker := range res.GetWorkers() {
-				s.out.result(worker, func(w io.Writer) {
-					fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", worker.GetWorker(), moment(worker.GetFrom()), moment(worker.GetUntil()), workerState(worker),
-						docid.Escape(worker.GetHolder()), docid.Escape(worker.GetPrincipal()))
-				})
-			}
-			if msg.PageToken = res.GetNextPageToken(); msg.GetPageToken() == "" {
+		msg := &idnodev1.ListWorkersRequest{Database: s.database, Pool: args[0], Consistency: s.consistency}
+		return eachWorker(ctx, s, msg, func(worker *idnodev1.Worker) bool {
+			s.out.result(worker, func(w io.Writer) {
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", worker.GetWorker(), moment(worker.GetFrom()), moment(worker.GetUntil()), workerState(worker),
+					docid.Escape(worker.GetHolder()), docid.Escape(worker.GetPrincipal()))
+			})
+			return true
+		})
+	})
+}
+
+// eachWorker calls f with each worker that ever had a holder, until it returns false.
+func eachWorker(ctx context.Context, s *clusterClient, msg *idnodev1.ListWorkersRequest, f func(*idnodev1.Worker) bool) error {
+	msg.PageSize = 1000
+	for {
+		res, err := workersVia(s.ask).ListWorkers(ctx, msg)
+		if err != nil {
+			return err
+		}
+		for _, worker := range res.GetWorkers() {
+			if !f(worker) {
 				return nil
 			}
 		}
-	})
+		if msg.PageToken = res.GetNextPageToken(); msg.GetPageToken() == "" {
+			return nil
+		}
+	}
 }
 
 func workerState(w *idnodev1.Worker) string {
@@ -167,26 +178,20 @@ the holder has to acquire one anew. 'snowflake workers' shows whose each is.`,
 // holderOf says whose a worker is, and sets the request's holder: the answer is about that one. A principal that may
 // evict it need not be allowed to read.
 func holderOf(ctx context.Context, s *clusterClient, msg *idnodev1.EvictWorkerRequest) (string, error) {
-	list := &idnodev1.ListWorkersRequest{Database: msg.GetDatabase(), Pool: msg.GetPool(), PageSize: 1000}
-	for {
-		res, err := workersVia(s.ask).ListWorkers(ctx, list)
-		if reasonOf(err) == "PERMISSION_DENIED" {
-			return "its holder", nil
+	whose := "nobody: it never had a holder"
+	list := &idnodev1.ListWorkersRequest{Database: msg.GetDatabase(), Pool: msg.GetPool()}
+	err := eachWorker(ctx, s, list, func(w *idnodev1.Worker) bool {
+		if w.GetWorker() != msg.GetWorker() {
+			return true
 		}
-		if err != nil {
-			return "", err
-		}
-		for _, w := range res.GetWorkers() {
-			if w.GetWorker() == msg.GetWorker() {
-				msg.Holder = w.GetHolder()
-				return fmt.Sprintf("%s of principal %s, whose window ends at %s", quote(w.GetHolder()), quote(w.GetPrincipal()),
-					moment(w.GetUntil())), nil
-			}
-		}
-		if list.PageToken = res.GetNextPageToken(); list.GetPageToken() == "" {
-			return "nobody: it never had a holder", nil
-		}
+		msg.Holder = w.GetHolder()
+		whose = fmt.Sprintf("%s of principal %s, whose window ends at %s", quote(w.GetHolder()), quote(w.GetPrincipal()), moment(w.GetUntil()))
+		return false
+	})
+	if reasonOf(err) == "PERMISSION_DENIED" {
+		return "its holder", nil
 	}
+	return whose, err
 }
 
 func newSnowflakeAcquireCommand(a *app) *cobra.Command {

@@ -10,6 +10,7 @@ package table
 
 import (
 	"hash/maphash"
+	"iter"
 	"math"
 	"sort"
 
@@ -187,6 +188,13 @@ func (t *Table[V]) Ascend(database uint32, from string, f func(Entry[V]) bool) {
 			p, at := t.slab(ref)
 			return f(p.entry(at))
 		})
+	}
+}
+
+// Of yields the entries of a database from a name on, in order.
+func (t *Table[V]) Of(database uint32, from string) iter.Seq[Entry[V]] {
+	return func(yield func(Entry[V]) bool) {
+		t.Ascend(database, from, func(e Entry[V]) bool { return e.Database == database && yield(e) })
 	}
 }
 

@@ -318,16 +318,13 @@ func (w *workers) evictWorker(ctx context.Context, req *idnodev1.EvictWorkerRequ
 	evict := &raftlogv1.WorkerEvict{Pool: pool.name, Worker: req.GetWorker(), Holder: req.GetHolder()}
 	asked := audit.Leased{Worker: int(req.GetWorker()), Holder: req.GetHolder()}
 	record := audit.Record{Event: audit.EventWorkerEvict, Database: pool.database, Name: pool.name, Before: asked}
-	var was audit.Leased
-	e := op.Envelope{Database: pool.database}
-	result, err := w.proposeAudited(ctx, record, e, evict, true, func(result *raftlogv1.Result) (before, after any) {
-		was = leased(layout, result.GetWorkerLease())
-		return was, nil
-	})
+	was := func(result *raftlogv1.Result) audit.Leased { return leased(layout, result.GetWorkerLease()) }
+	evicted := func(result *raftlogv1.Result) (before, after any) { return was(result), nil }
+	result, err := w.proposeAudited(ctx, record, op.Envelope{Database: pool.database}, evict, true, evicted)
 	if err != nil {
 		return nil, err
 	}
-	return &idnodev1.EvictWorkerResponse{Until: timestamppb.New(was.Until), LogIndex: result.GetLogIndex()}, nil
+	return &idnodev1.EvictWorkerResponse{Until: timestamppb.New(was(result).Until), LogIndex: result.GetLogIndex()}, nil
 }
 
 // ListPools lists pools in order of their folded names.

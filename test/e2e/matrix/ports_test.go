@@ -7,9 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	"google.golang.org/grpc/status"
-
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/test/e2e/edge"
 	"github.com/idnode/idnode/test/e2e/harness"
@@ -76,10 +73,8 @@ func unserved(ctx context.Context, n *harness.Node) error {
 		return fmt.Errorf("node %s is ready", n.Tag)
 	}
 	_, err := n.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "orders"})
-	for _, d := range status.Convert(err).Details() {
-		if info, ok := d.(*errdetails.ErrorInfo); ok && info.GetReason() == "LEADER_UNREACHABLE" {
-			return nil
-		}
+	if harness.Reason(err) == "LEADER_UNREACHABLE" {
+		return nil
 	}
 	return errors.Join(fmt.Errorf("node %s does not say why it gives no identity", n.Tag), err)
 }
