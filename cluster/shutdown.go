@@ -34,7 +34,7 @@ func (n *Node) transferAtStop(ctx context.Context) {
 	if e == nil || e.raft.State() != raft.Leader || len(e.configuration.Voters()) < 2 {
 		return
 	}
-	if err := e.leadership.Transfer.ToAny(ctx); err != nil {
+	if err := e.leadership.Transfer.AtStop(ctx); err != nil {
 		n.log.Warn("leadership was not transferred", "error", err)
 	}
 }

@@ -110,13 +110,18 @@ func (t *Transfer) to(ctx context.Context, to raft.Server) error {
 // second transfer behind the first would stay in the library (hashicorp/raft issue 696).
 // leaveSlowDisk needs no transfer.
 func (t *Transfer) run(ctx context.Context, target raft.Server) (leader string, err error) {
-	if t.cfg.Disk.Hang() {
-		return "", t.leadsOn(errDiskHangs)
-	}
 	if !t.running.TryLock() {
 		return "", t.leadsOn(errTransfers)
 	}
 	defer t.running.Unlock()
+	return t.alone(ctx, target)
+}
+
+// alone is run for a caller that holds running.
+func (t *Transfer) alone(ctx context.Context, target raft.Server) (leader string, err error) {
+	if t.cfg.Disk.Hang() {
+		return "", t.leadsOn(errDiskHangs)
+	}
 	caller := ctx
 	ctx, cancel := context.WithTimeout(caller, transferTimeout)
 	defer cancel()

@@ -183,6 +183,7 @@ var bugs = []bug{
 	{name: "slow-term-not-forgotten", others: test("cluster/raftguard", "TestTheElectionTimeoutForgets")},
 	{name: "idle-leader-stays-slow", others: test("cluster/raftguard", "TestAnIdleLeaderSendsFewAppends")},
 	{name: "transfer-timeout-is-no", others: test(simulation, "TestATransferSaysWhatHappened")},
+	{name: "stop-waits-for-nobody", others: test(simulation, "TestAllNodesStop")},
 	{name: "pre-vote-beside-vote", others: test("test/papertest", "TestNoPreVoteWhereTheVoteIsGiven")},
 	{name: "pre-vote-beside-leader", others: test("test/papertest", "TestNoPreVoteWhereTheVoteIsGiven")},
 	{name: "heartbeat-waits-for-write", others: test(simulation, "TestSlowFollowersAreServed")},
