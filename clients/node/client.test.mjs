@@ -25,6 +25,7 @@ class Node {
   held = [];
   hold = () => false;
   layout = LAYOUT;
+  status = (give) => give(STATUS);
   #given = 0n;
   #arrived = () => {};
 
@@ -52,7 +53,7 @@ class Node {
       response.statusCode = status;
       response.end(JSON.stringify({ logIndex: "101", ...answer }));
     };
-    if (method === "GetStatus") return give(STATUS);
+    if (method === "GetStatus") return this.status(give);
     this.asked.push({ method, body, headers });
     const go = () => give(...this.answer(method, body));
     if (!this.hold(method)) return go();
@@ -165,6 +166,51 @@ test("a caller of a range that leaves does not end the fetch of the others", asy
   node.letGo();
   assert.deepEqual([await stays, await users.nextId()], ["users/1-A", "users/2-A"]);
   assert.equal(node.asked.filter(({ method }) => method === "NextRange").length, 1);
+});
+
+// Three nodes of which the first leads, until it falls silent and keeps what comes. The others then answer after delay.
+async function falling(t, delay) {
+  const nodes = [await Node.start(t), await Node.start(t), await Node.start(t)];
+  const [first, second] = nodes;
+  const client = new Client(nodes.map(({ address }) => address), { timeout: FOREVER, tryTimeout: FOREVER });
+  let leads = first;
+  for (const node of nodes) {
+    node.status = (give) => {
+      if (node === first && leads !== first) return;
+      setTimeout(() => give({ ...STATUS, leaderTag: leads === node ? "A" : "B" }), leads === first ? 0 : delay);
+    };
+  }
+  await client.identity("invoices").next();
+  first.hold = () => true;
+  return { client, nodes, fall: () => { leads = second; } };
+}
+
+test("a call leaves a silent node, also where the others need long to say who leads", async (t) => {
+  const { client, nodes, fall } = await falling(t, 250);
+  fall();
+  await client.identity("invoices").next();
+  assert.deepEqual(nodes.map(({ held }) => held.length), [1, 0, 0]);
+});
+
+test("a look that finds another leader ends the tries at a node that it did not hear", async (t) => {
+  const { client, nodes: [first, second], fall } = await falling(t, 0);
+  const left = [];
+  const tell = ({ node }) => left.push(node);
+  subscribe("idnode:retry", tell);
+  t.after(() => unsubscribe("idnode:retry", tell));
+  const one = client.identity("invoices").next();
+  await first.holds(1);
+  const looking = new Promise((resolve) => {
+    const { status } = second;
+    second.status = (give) => resolve(status(give));
+  });
+  fall();
+  await looking;
+  let asked = false; // When the second call would ask by itself whether the node is silent.
+  setTimeout(() => { asked = left.length < 2; }, 300);
+  const two = client.identity("invoices").next();
+  await Promise.all([one, two]);
+  assert.deepEqual([left, asked], [[first.address, first.address], false]);
 });
 
 test("a timeout is a number of milliseconds", async (t) => {

@@ -11,12 +11,9 @@
 
 "use strict";
 
-const http = require("node:http");
-const https = require("node:https");
 const { hostname } = require("node:os");
 const { basename } = require("node:path");
 const { randomUUID } = require("node:crypto");
-const { channel } = require("node:diagnostics_channel");
 const {
   IdnodeError, OutcomeUnknownError, NoQuorumError, NoEndpointError, OtherClusterError, OverloadedError, StorageFullError, QuotaError,
   RateLimitedError, ExhaustedError, ConcurrencyError, IdClaimedError, KeyConflictError, SeriesSuspendedError, ReservationExpiredError,
@@ -24,369 +21,26 @@ const {
   Failure, copyOf, closedError, aborted, invalid,
 } = require("./errors.js");
 const {
-  ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkTime, checkSignal, integer, onAbort, within, wait, sleep, othersTurn, patience, many,
+  ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkTime, checkSignal, integer, within, wait, sleep, othersTurn, patience, many,
 } = require("./waiting.js");
+const { Router } = require("./router.js");
 const { Snowflake } = require("./snowflake.js");
 const { collectionOf } = require("./collection.js");
-const { version } = require("./package.json");
+const { channels } = require("./events.js");
 
 // All times are in milliseconds.
-const CONNECT_TIMEOUT = 1500;
-const MAX_TRIES = 64; // At a node at once, each with a socket of its own; the others wait. A node has 1,024 for all of an address.
-const IDLE_TIMEOUT = 60_000; // Shorter than the two minutes after which a node closes an idle connection.
 const FIRST_PAUSE = 25; // Between tries, once every endpoint had its turn.
 const LONGEST_PAUSE = 400;
 const MAX_OVERLOADS = 3; // More tries would only keep an overload going.
-const LOOK_AFTER = 5000; // How old what is known of the leader may get.
-const LOOK_SOON = 1000; // The same while no leader is known.
-const LOOK_AGAIN = 200; // The least time between two looks, however much fails.
-const LOOK_TIMEOUT = 1000;
-const SLOW = 300; // When a try without an answer asks whether its node is silent to all.
-const SILENT = 200; // How long the node has to say that it is not.
-const OTHERS = 300; // How long a client that does not know its cluster waits for the other endpoints after the first one's answer.
-const GREET_TIMEOUT = 2000; // Connect, TLS and an answer over a long way.
-const GREETED = 30_000; // Unused for longer, an address may have become another's.
-const DISTRUST = 2000; // How long a node that failed is asked only if no other is left.
-const LARGEST = 32 << 20; // Bytes of an answer.
 const FETCH_PAUSE = 100; // After a prefetch that failed.
 const LONGEST_FETCH_PAUSE = 10_000;
 const MAX_LABEL = 64; // Bytes.
 
-// What programs can watch. The README has the messages. A channel without subscribers costs nothing.
-const channels = { call: channel("idnode:call"), retry: channel("idnode:retry"), failover: channel("idnode:failover"), look: channel("idnode:look") };
 const max = (a, b) => (a > b ? a : b); // Of BigInts.
 
 function checkId(id) {
   if (id.startsWith("/")) throw invalid("INVALID_ID", "id", "an id must not begin with /");
 }
-
-const ENDPOINT = /^(?:(https?):\/\/)?(\[[^[\]\s/@]+\]|[^[\]\s/?#@:]+):(\d{1,5})\/?$/;
-
-// The alerts by which a node refuses a certificate, or the rest of a handshake. With TLS 1.3 the client learns of them only
-// after it has sent its request.
-const REFUSES_TLS = /_ALERT_(.*CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERROR|HANDSHAKE_FAILURE)/;
-
-// One address, and the connections to it. fetch cannot show a client certificate, nor
-// tell a connection that was never made from an answer that was lost.
-class Node {
-  suspectUntil = 0;
-  greetedUntil = 0; // Until when it counts as a node of the client's cluster: it answered, and no connection broke since.
-  #router;
-  #options; // Those of every request.
-  #headers;
-  #connected; // The event of a socket that can be written to.
-  #request;
-  #agent;
-  #dropped = now(); // When idle connections were last dropped.
-  #free = MAX_TRIES;
-  #waiting = new Set(); // Those that wait for another's end, in order.
-
-  constructor(address, tls, router) {
-    this.#router = router;
-    const [, scheme = tls ? "https" : "http", host, port] = ENDPOINT.exec(String(address).trim()) ?? [];
-    if (!(port >= 1 && port < 2 ** 16)) throw new TypeError(`an endpoint is host:port, or a URL of that, not ${address}`);
-    if (tls && scheme === "http") throw new TypeError(`the endpoint ${address} has no TLS`);
-    this.address = `${host}:${port}`;
-    const library = scheme === "https" ? https : http;
-    this.#request = library.request;
-    this.#connected = scheme === "https" ? "secureConnect" : "connect";
-    // A timeout of the agent's would cost each request a tenth of its rate.
-    // Of a name's addresses, one that does not answer does not keep the connection from the next. Node 18 does so only if told.
-    this.#agent = new library.Agent({ keepAlive: true, scheduling: "lifo", autoSelectFamily: true, ...tls });
-    this.#agent.on("free", (socket) => { socket.idleSince = now(); });
-    this.#options = { host: host.replace(/[[\]]/g, ""), port, method: "POST", agent: this.#agent };
-    // Pairs are written as they are; an object's would be stored first.
-    this.#headers = [["Host", this.address], ["User-Agent", `idnode-node/${version}`], ["Content-Type", "application/json"]];
-  }
-
-  get suspected() {
-    return now() < this.suspectUntil;
-  }
-
-  get greeted() {
-    return now() < this.greetedUntil;
-  }
-
-  // Begins a try. If MAX_TRIES are in progress, returns the promise of that; one that cannot begin in time did nothing.
-  begin(deadline, signal) {
-    if (this.#free === 0) return wait(this.#waiting, deadline - now(), signal, () => this.#away(`too many calls wait for ${this.address}`));
-    this.#free--;
-    return undefined;
-  }
-
-  end() {
-    const [next] = this.#waiting;
-    if (next) next.resolve();
-    else this.#free++;
-  }
-
-  // Lets those that wait go elsewhere. Nothing of theirs was sent.
-  turnAway() {
-    for (const { reject } of [...this.#waiting]) reject(this.#away(`${this.address} does not answer`));
-  }
-
-  #away(why) {
-    return new Failure(why, "unavailable", "NO_ENDPOINT");
-  }
-
-  #dropIdle() {
-    if (now() - this.#dropped < IDLE_TIMEOUT / 4) return;
-    this.#dropped = now();
-    for (const socket of Object.values(this.#agent.freeSockets).flat()) if (now() - socket.idleSince > IDLE_TIMEOUT) socket.destroy();
-  }
-
-  // A node of another cluster than the client's.
-  other(cluster, own) {
-    this.greetedUntil = 0;
-    const text = `the node at ${this.address} belongs to cluster ${cluster || "(it names none)"}, and this client to cluster ${own}`;
-    return new Failure(text, "failed_precondition", "OTHER_CLUSTER", true);
-  }
-
-  // Makes one try for a cluster, which is over early if the signal is aborted, or the node watched and silent. What cannot be
-  // read is not an answer of a node, nor is one that does not name the call's cluster. Rejects with a Failure.
-  call(method, body, timeout, read, { watched = false, signal, traceparent } = {}, cluster = undefined) {
-    this.#dropIdle();
-    const text = JSON.stringify(body);
-    const headers = [...this.#headers, ["Content-Length", Buffer.byteLength(text)], ["Connect-Timeout-Ms", Math.max(Math.ceil(timeout), 1)]];
-    if (cluster) headers.push(["Idnode-Cluster-Id", cluster]);
-    if (traceparent !== undefined) headers.push(["traceparent", traceparent]);
-    return new Promise((resolve, reject) => {
-      const begin = now();
-      const request = this.#request({ ...this.#options, path: `/idnode.v1.${method}`, headers });
-      let connected = request.reusedSocket;
-      if (!connected) request.once("socket", (socket) => socket.once(this.#connected, () => { connected = true; }));
-      const give = (message) => request.destroy(new Error(message));
-      const leave = onAbort(signal, () => give("the caller's signal"));
-      if (signal?.aborted) give("the caller's signal");
-      const check = async () => {
-        const age = now() - begin;
-        if (age >= timeout) return give("no answer in time");
-        if (!connected && age >= CONNECT_TIMEOUT) return give("no connection in time");
-        timer = setTimeout(check, Math.min(SLOW, timeout - age));
-        if (watched && await this.#router.silent(this)) give("the node is silent");
-      };
-      let timer = setTimeout(check, Math.min(SLOW, timeout));
-      const end = () => {
-        clearTimeout(timer);
-        leave();
-      };
-      const fail = (error) => {
-        end();
-        // Nothing is sent before there is a connection, so nothing happened without one.
-        const alert = error.code?.includes("_ALERT_");
-        const refused = !request.reusedSocket && REFUSES_TLS.test(error.code);
-        const [what, reason] = connected && !refused ? [this.address, ""] : [`cannot reach ${this.address}`, "NO_ENDPOINT"];
-        if (!signal?.aborted) this.greetedUntil = 0;
-        // What is no HTTP, or no TLS, at all.
-        reject(new Failure(`${what}: ${error.message}`, "unavailable", reason, !alert && /^(HPE_INVALID|ERR_SSL|EPROTO)/.test(error.code), error));
-      };
-      request.on("error", fail);
-      request.on("response", (response) => {
-        const parts = [];
-        let room = LARGEST;
-        response.on("data", (part) => {
-          parts.push(part);
-          room -= part.length;
-          if (room < 0) give("the answer is too large");
-        });
-        response.on("error", fail);
-        response.on("end", () => {
-          end();
-          const answer = (parts.length === 1 ? parts[0] : Buffer.concat(parts)).toString();
-          const named = response.headers["idnode-cluster-id"];
-          if (response.statusCode !== 200) {
-            const failure = Failure.of(response.statusCode, answer);
-            if (failure.reason === "OTHER_CLUSTER") this.greetedUntil = 0;
-            return reject(failure);
-          }
-          if (cluster && named && named !== cluster) return reject(this.other(named, cluster));
-          try {
-            if (cluster && !named) throw new Error("the answer names no cluster");
-            resolve(read(JSON.parse(answer), named));
-          } catch (error) {
-            this.greetedUntil = 0;
-            reject(new Failure(`${this.address}: this is not an answer of a node`, "internal", "", true, error));
-          }
-        });
-      });
-      request.end(text);
-    });
-  }
-
-  close() {
-    this.#agent.destroy();
-  }
-}
-
-// Knows the nodes, which of them leads, and how far the cluster's log is.
-class Router {
-  closed = false;
-  #nodes;
-  #leader;
-  #home = 0; // The endpoint for calls that need no leader.
-  newest = 0n; // The newest log index of any answer.
-  #newestAt = -Infinity;
-  #cluster; // Once known it stays: ranges are of that cluster.
-  #sure; // The program has told it, or two endpoints, or the only one.
-  #mixed = false; // The endpoints told two clusters.
-  #told = new Map(); // The cluster that each endpoint told last.
-  #places;
-  #newestLook = { began: -Infinity, over: true };
-
-  constructor(addresses, tls, cluster) {
-    this.#nodes = addresses.map((address) => new Node(address, tls, this));
-    this.#places = new Set(this.#nodes.map(({ address }) => address)).size;
-    [this.#cluster, this.#sure] = [cluster, cluster !== ""];
-  }
-
-  get size() {
-    return this.#nodes.length;
-  }
-
-  // Notes a log index. What a node has applied is as new as the answer.
-  saw(index, applied = false) {
-    if (index > this.newest || (applied && index === this.newest)) {
-      this.newest = index;
-      this.#newestAt = now();
-    }
-  }
-
-  // Before a call looks for what is not known, or too old: the cluster, the leader, or the newest log index. The first call waits
-  // for all endpoints: they may be of two clusters.
-  async prepare(deadline, signal, toLeader, counted) {
-    if (!this.#cluster) {
-      await this.latest(deadline, signal, LOOK_AGAIN, "heard");
-      await this.latest(Math.min((now() + deadline) / 2, now() + OTHERS), signal, LOOK_TIMEOUT, "all");
-    }
-    if (toLeader && !this.newest) await this.latest(deadline, signal, LOOK_AGAIN, "done");
-    else if (counted && now() - this.#newestAt > LOOK_AFTER) await this.latest(deadline, signal, LOOK_AGAIN, "heard");
-  }
-
-  // The client's cluster, which each call names; empty before any endpoint has told one. Throws a Failure while they tell two.
-  own() {
-    if (this.#sure || this.#told.size === 0) return this.#cluster;
-    const told = new Map([...this.#told].map(([address, cluster]) => [cluster, address]));
-    const [first] = told.keys();
-    if (told.size > 1 || first !== (this.#cluster || first)) {
-      this.#mixed = true;
-      this.#look(LOOK_AGAIN);
-      const places = [...told].map(([cluster, address]) => `${cluster} at ${address}`).sort().join(", ");
-      const text = `the endpoints are not of one cluster: ${places}; take the others out of the list, or set clusterId`;
-      throw new Failure(text, "failed_precondition", "OTHER_CLUSTER", true);
-    }
-    if (this.#mixed) this.newest = 0n; // It may be another log's.
-    this.#mixed = false;
-    [this.#cluster, this.#sure] = [first, this.#told.size >= Math.min(2, this.#places)];
-    if (!this.#sure) this.#look(LOOK_SOON);
-    return this.#cluster;
-  }
-
-  // The newest log index after a look, unless one is younger than age.
-  async latest(deadline, signal, age, until) {
-    await within(this.#look(age)[until], Math.min(LOOK_TIMEOUT, deadline - now()), signal);
-    return this.newest;
-  }
-
-  // Whether a node says nothing at all while another one does. A call that waits for it goes elsewhere then.
-  //
-  // To send the call elsewhere unasked, as a hedge ("The Tail at Scale", Dean and Barroso 2013), would double the load of a
-  // cluster that is only slow. The question writes nothing, and all calls share it. A node that writes slowly answers it, so
-  // a call is sent again for a node that stands still, and for no other reason.
-  async silent(node) {
-    const look = this.#look(LOOK_AGAIN);
-    await within(look.ended?.get(node), look.began + SILENT - now());
-    return look.answered?.size > 0 && !look.answered.has(node);
-  }
-
-  // The node for the next try: not that of the try before if there is another.
-  route(toLeader, last) {
-    if (this.closed) throw closedError();
-    if (toLeader) {
-      this.#look(this.#leader ? LOOK_AFTER : LOOK_SOON);
-      if (this.#leader && this.#leader !== last && !this.#leader.suspected) return this.#leader;
-    }
-    if (!last && !this.#nodes[this.#home].suspected) return this.#nodes[this.#home];
-    const start = this.#nodes.includes(last) ? this.#nodes.indexOf(last) + 1 : this.#home;
-    const order = this.#nodes.map((_, i) => this.#nodes[(start + i) % this.size]);
-    return order.find((node) => node !== last && !node.suspected) ?? order[0];
-  }
-
-  failed(node) {
-    node.suspectUntil = now() + DISTRUST;
-    if (this.size > 1) node.turnAway();
-    if (this.#leader === node) this.#lead(undefined);
-    if (this.#nodes[this.#home] === node) this.#home = (this.#home + 1) % this.size;
-    this.#look(LOOK_AGAIN);
-  }
-
-  // Looks for the leader, at all endpoints side by side, unless a look is in progress or younger than age. Returns the newest
-  // look. The first node that says of itself that it leads does; nodes hand calls on to one that is no endpoint.
-  #look(age) {
-    const last = this.#newestLook;
-    if (this.closed || !last.over || now() - last.began < age) return last;
-    const look = { began: now(), over: false, answered: new Set() };
-    const asked = this.#nodes.map((node) => this.greet(node, LOOK_TIMEOUT).then((leads) => {
-      look.answered.add(node);
-      return { node, leads };
-    }, (failure) => {
-      // A refusal, as of a node that is overloaded, is an answer.
-      if (failure.reason !== "NO_ENDPOINT" && !failure.foreign) look.answered.add(node);
-      throw failure;
-    }));
-    look.all = Promise.allSettled(asked);
-    look.ended = new Map(this.#nodes.map((node, i) => [node, asked[i].catch(() => undefined)]));
-    const leading = asked.map((answer) => answer.then(({ node, leads }) => (leads ? node : Promise.reject(node))));
-    look.heard = Promise.any(asked).catch(() => undefined); // A node has told its index.
-    look.done = Promise.any(leading).catch(() => undefined).then((leader) => { // The leader has, or every node.
-      if (leader) leader.suspectUntil = 0;
-      this.#lead(leader);
-      look.over = true;
-      if (channels.look.hasSubscribers) {
-        channels.look.publish({ leader: leader?.address, answered: [...look.answered].map(({ address }) => address), duration: now() - look.began });
-      }
-    });
-    this.#newestLook = look;
-    return look;
-  }
-
-  #lead(node) {
-    if (node !== this.#leader && channels.failover.hasSubscribers) channels.failover.publish({ from: this.#leader?.address, to: node?.address });
-    this.#leader = node;
-  }
-
-  // Asks a node whether it leads, and is of the client's cluster. Rejects with a Failure that did nothing.
-  async greet(node, timeout, bounds) {
-    const { id, index, leads, members, named } = await node.call("ClusterService/GetStatus", {}, Math.min(timeout, GREET_TIMEOUT), statusOf, bounds).catch((failure) => {
-      if (!failure.reason || failure.effect === "unknown") Object.assign(failure, { code: "unavailable", reason: "NO_ENDPOINT" });
-      if (failure.foreign && failure.reason === "NO_ENDPOINT") failure.message = `${node.address} does not speak idnode's HTTP API: is it the address of --http (7402)? ${failure.message}`;
-      throw failure;
-    });
-    if (!id) throw new Failure(`${node.address} has no cluster yet`, "failed_precondition", "NOT_FORMED"); // It may get any.
-    const news = this.#told.get(node.address) !== named;
-    if (named) this.#told.set(node.address, named);
-    const warn = (text) => news && process.emitWarning(text, "IdnodeWarning");
-    if (members === 1 && this.#places > 1) warn(`${node.address} is one of several endpoints, and a cluster of one node (${named})`);
-    if (named !== (this.#cluster || id)) {
-      const stranger = node.other(named, this.#cluster || id);
-      warn(stranger.message);
-      throw stranger;
-    }
-    node.greetedUntil = now() + GREETED;
-    this.saw(index, true);
-    return leads;
-  }
-
-  close() {
-    this.closed = true;
-    for (const node of this.#nodes) {
-      node.turnAway();
-      node.close();
-    }
-  }
-}
-
-const statusOf = ({ clusterId, appliedIndex, hasQuorum, leaderTag, self, members = [] }, named) =>
-  ({ id: clusterId, named, members: members.length, index: BigInt(appliedIndex), leads: hasQuorum && leaderTag !== "" && leaderTag === self.tag });
 
 // The names of the host and of the program.
 function defaultLabel() {
@@ -613,7 +267,8 @@ class Client {
       const own = this.#router.own();
       ready();
       const [got, index] = await node.call(method, request, left(), (answer) => [read(answer), BigInt(answer.logIndex)], bounds, own);
-      [node.suspectUntil, node.greetedUntil] = [0, now() + GREETED];
+      node.suspectUntil = 0;
+      node.welcome();
       this.#router.saw(index);
       return got;
     } finally {

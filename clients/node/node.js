@@ -1,0 +1,190 @@
+// One node: its address, the connections to it, and a try of a call there.
+
+"use strict";
+
+const http = require("node:http");
+const https = require("node:https");
+const { Failure } = require("./errors.js");
+const { now, onAbort, wait } = require("./waiting.js");
+const { version } = require("./package.json");
+
+// All times are in milliseconds.
+const CONNECT_TIMEOUT = 1500;
+const MAX_TRIES = 64; // At a node at once, each with a socket of its own; the others wait. A node has 1,024 for all of an address.
+const IDLE_TIMEOUT = 60_000; // Shorter than the two minutes after which a node closes an idle connection.
+const SLOW = 300; // When a try without an answer asks whether its node is silent to all.
+const GREETED = 30_000; // Unused for longer, an address may have become another's.
+const LARGEST = 32 << 20; // Bytes of an answer.
+
+const ENDPOINT = /^(?:(https?):\/\/)?(\[[^[\]\s/@]+\]|[^[\]\s/?#@:]+):(\d{1,5})\/?$/;
+
+// The alerts by which a node refuses a certificate, or the rest of a handshake. With TLS 1.3 the client learns of them only
+// after it has sent its request.
+const REFUSES_TLS = /_ALERT_(.*CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERROR|HANDSHAKE_FAILURE)/;
+
+// One address, and the connections to it. fetch cannot show a client certificate, nor
+// tell a connection that was never made from an answer that was lost.
+class Node {
+  suspectUntil = 0;
+  greetedUntil = 0; // Until when it counts as a node of the client's cluster: it answered, and no connection broke since.
+  #router;
+  #options; // Those of every request.
+  #headers;
+  #connected; // The event of a socket that can be written to.
+  #request;
+  #agent;
+  #dropped = now(); // When idle connections were last dropped.
+  #free = MAX_TRIES;
+  #waiting = new Set(); // Those that wait for another's end, in order.
+  #watched = new Set(); // What ends the tries in progress that are over if the node is silent.
+
+  constructor(address, tls, router) {
+    this.#router = router;
+    const [, scheme = tls ? "https" : "http", host, port] = ENDPOINT.exec(String(address).trim()) ?? [];
+    if (!(port >= 1 && port < 2 ** 16)) throw new TypeError(`an endpoint is host:port, or a URL of that, not ${address}`);
+    if (tls && scheme === "http") throw new TypeError(`the endpoint ${address} has no TLS`);
+    this.address = `${host}:${port}`;
+    const library = scheme === "https" ? https : http;
+    this.#request = library.request;
+    this.#connected = scheme === "https" ? "secureConnect" : "connect";
+    // A timeout of the agent's would cost each request a tenth of its rate.
+    // Of a name's addresses, one that does not answer does not keep the connection from the next. Node 18 does so only if told.
+    this.#agent = new library.Agent({ keepAlive: true, scheduling: "lifo", autoSelectFamily: true, ...tls });
+    this.#agent.on("free", (socket) => { socket.idleSince = now(); });
+    this.#options = { host: host.replace(/[[\]]/g, ""), port, method: "POST", agent: this.#agent };
+    // Pairs are written as they are; an object's would be stored first.
+    this.#headers = [["Host", this.address], ["User-Agent", `idnode-node/${version}`], ["Content-Type", "application/json"]];
+  }
+
+  get suspected() {
+    return now() < this.suspectUntil;
+  }
+
+  get greeted() {
+    return now() < this.greetedUntil;
+  }
+
+  welcome() {
+    this.greetedUntil = now() + GREETED;
+  }
+
+  // Begins a try. If MAX_TRIES are in progress, returns the promise of that; one that cannot begin in time did nothing.
+  begin(deadline, signal) {
+    if (this.#free === 0) return wait(this.#waiting, deadline - now(), signal, () => this.#away(`too many calls wait for ${this.address}`));
+    this.#free--;
+    return undefined;
+  }
+
+  end() {
+    const [next] = this.#waiting;
+    if (next) next.resolve();
+    else this.#free++;
+  }
+
+  // Ends the tries that are watched: the node is silent.
+  leave() {
+    for (const end of this.#watched) end();
+  }
+
+  // Lets those that wait go elsewhere. Nothing of theirs was sent.
+  turnAway() {
+    for (const { reject } of [...this.#waiting]) reject(this.#away(`${this.address} does not answer`));
+  }
+
+  #away(why) {
+    return new Failure(why, "unavailable", "NO_ENDPOINT");
+  }
+
+  #dropIdle() {
+    if (now() - this.#dropped < IDLE_TIMEOUT / 4) return;
+    this.#dropped = now();
+    for (const socket of Object.values(this.#agent.freeSockets).flat()) if (now() - socket.idleSince > IDLE_TIMEOUT) socket.destroy();
+  }
+
+  // A node of another cluster than the client's.
+  other(cluster, own) {
+    this.greetedUntil = 0;
+    const text = `the node at ${this.address} belongs to cluster ${cluster || "(it names none)"}, and this client to cluster ${own}`;
+    return new Failure(text, "failed_precondition", "OTHER_CLUSTER", true);
+  }
+
+  // Makes one try for a cluster, which is over early if the signal is aborted, or the node watched and silent. What cannot be
+  // read is not an answer of a node, nor is one that does not name the call's cluster. Rejects with a Failure.
+  call(method, body, timeout, read, { watched = false, signal, traceparent } = {}, cluster = undefined) {
+    this.#dropIdle();
+    const text = JSON.stringify(body);
+    const headers = [...this.#headers, ["Content-Length", Buffer.byteLength(text)], ["Connect-Timeout-Ms", Math.max(Math.ceil(timeout), 1)]];
+    if (cluster) headers.push(["Idnode-Cluster-Id", cluster]);
+    if (traceparent !== undefined) headers.push(["traceparent", traceparent]);
+    return new Promise((resolve, reject) => {
+      const begin = now();
+      const request = this.#request({ ...this.#options, path: `/idnode.v1.${method}`, headers });
+      let connected = request.reusedSocket;
+      if (!connected) request.once("socket", (socket) => socket.once(this.#connected, () => { connected = true; }));
+      const give = (message) => request.destroy(new Error(message));
+      const leave = onAbort(signal, () => give("the caller's signal"));
+      if (signal?.aborted) give("the caller's signal");
+      const silent = () => give("the node is silent");
+      if (watched) this.#watched.add(silent);
+      const check = async () => {
+        const age = now() - begin;
+        if (age >= timeout) return give("no answer in time");
+        if (!connected && age >= CONNECT_TIMEOUT) return give("no connection in time");
+        timer = setTimeout(check, Math.min(SLOW, timeout - age));
+        if (watched && await this.#router.silent(this)) silent();
+      };
+      let timer = setTimeout(check, Math.min(SLOW, timeout));
+      const end = () => {
+        clearTimeout(timer);
+        leave();
+        this.#watched.delete(silent);
+      };
+      const fail = (error) => {
+        end();
+        // Nothing is sent before there is a connection, so nothing happened without one.
+        const alert = error.code?.includes("_ALERT_");
+        const refused = !request.reusedSocket && REFUSES_TLS.test(error.code);
+        const [what, reason] = connected && !refused ? [this.address, ""] : [`cannot reach ${this.address}`, "NO_ENDPOINT"];
+        if (!signal?.aborted) this.greetedUntil = 0;
+        // What is no HTTP, or no TLS, at all.
+        reject(new Failure(`${what}: ${error.message}`, "unavailable", reason, !alert && /^(HPE_INVALID|ERR_SSL|EPROTO)/.test(error.code), error));
+      };
+      request.on("error", fail);
+      request.on("response", (response) => {
+        const parts = [];
+        let room = LARGEST;
+        response.on("data", (part) => {
+          parts.push(part);
+          room -= part.length;
+          if (room < 0) give("the answer is too large");
+        });
+        response.on("error", fail);
+        response.on("end", () => {
+          end();
+          const answer = (parts.length === 1 ? parts[0] : Buffer.concat(parts)).toString();
+          const named = response.headers["idnode-cluster-id"];
+          if (response.statusCode !== 200) {
+            const failure = Failure.of(response.statusCode, answer);
+            if (failure.reason === "OTHER_CLUSTER") this.greetedUntil = 0;
+            return reject(failure);
+          }
+          if (cluster && named && named !== cluster) return reject(this.other(named, cluster));
+          try {
+            if (cluster && !named) throw new Error("the answer names no cluster");
+            resolve(read(JSON.parse(answer), named));
+          } catch (error) {
+            this.greetedUntil = 0;
+            reject(new Failure(`${this.address}: this is not an answer of a node`, "internal", "", true, error));
+          }
+        });
+      });
+      request.end(text);
+    });
+  }
+
+  close() {
+    this.#agent.destroy();
+  }
+}
+
+module.exports = { Node };
