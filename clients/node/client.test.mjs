@@ -10,7 +10,7 @@ import { Worker } from "node:worker_threads";
 
 import * as idnode from "idnode";
 
-const { AbortError, Client, ClosedError, NoEndpointError, RateLimitedError } = idnode;
+const { AbortError, Client, ClosedError, NoEndpointError, OverloadedError, RateLimitedError } = idnode;
 const require = createRequire(import.meta.url);
 const FOREVER = 2 ** 31 - 1; // Nothing but what is tested ends such a call.
 const STATUS = { clusterId: "c", self: { tag: "A" }, leaderTag: "A", hasQuorum: true, appliedIndex: "100" };
@@ -23,6 +23,7 @@ const REFUSED = [{ code: "permission_denied", message: "no", details: [{ debug: 
 class Node {
   asked = [];
   held = [];
+  sockets = 0; // That were ever opened.
   hold = () => false;
   layout = LAYOUT;
   status = (give) => give(STATUS);
@@ -36,6 +37,7 @@ class Node {
       request.on("data", (part) => { text += part; });
       request.on("end", () => node.#answer(request, JSON.parse(text), response));
     });
+    server.on("connection", () => { node.sockets++; });
     await new Promise((resolve) => { server.listen(0, "127.0.0.1", resolve); });
     node.address = `127.0.0.1:${server.address().port}`;
     node.client = new Client([node.address], { timeout: FOREVER, tryTimeout: FOREVER, ...options });
@@ -140,14 +142,42 @@ test("a signal ends thousands of calls, of which most wait for a socket, and lea
   node.hold = () => true;
   const abort = new AbortController();
   const calls = Array.from({ length: 2000 }, () => node.client.identity("invoices").next({ signal: abort.signal }).catch((error) => error));
-  await node.holds(64);
+  await node.holds(48);
   assert.equal(getEventListeners(abort.signal, "abort").length, 1);
   abort.abort();
   const errors = await Promise.all(calls);
   assert.ok(errors.every((error) => error instanceof AbortError));
-  assert.equal(errors.filter(({ reason }) => reason === "OUTCOME_UNKNOWN").length, 64);
+  assert.equal(errors.filter(({ reason }) => reason === "OUTCOME_UNKNOWN").length, 48);
   node.letGo();
   assert.ok(await node.client.identity("invoices").next());
+});
+
+test("calls that a node holds do not keep out those that it answers by itself", async (t) => {
+  const node = await Node.start(t);
+  node.hold = (method) => method === "NextIdentity";
+  const abort = new AbortController();
+  const held = Array.from({ length: 100 }, () => node.client.identity("invoices").next({ signal: abort.signal }).catch((error) => error));
+  await node.holds(48);
+  const ids = await Promise.all(Array.from({ length: 100 }, () => node.client.next("users/")));
+  assert.equal(ids.length, 100);
+  await assert.rejects(node.client.identity("invoices").next({ timeout: 20 }), OverloadedError);
+  abort.abort();
+  await Promise.all(held);
+  assert.equal(node.held.length, 48);
+});
+
+test("maxConnections bounds the sockets to a node", async (t) => {
+  const node = await Node.start(t, { maxConnections: 4 });
+  node.hold = (method) => method === "NextIdentity";
+  const call = () => node.client.identity("invoices").next();
+  const calls = Array.from({ length: 20 }, call);
+  await node.holds(2);
+  assert.match(await node.client.next("users/"), /^users/);
+  assert.equal(node.held.length, 2);
+  node.letGo();
+  assert.equal(new Set(await Promise.all(calls)).size, 20);
+  assert.ok(node.sockets <= 4, `${node.sockets} sockets`);
+  for (const maxConnections of [0, 1.5, "4", 1025]) assert.throws(() => new Client(["a:1"], { maxConnections }), { field: "maxConnections" });
 });
 
 test("a caller of a range that leaves does not end the fetch of the others", async (t) => {

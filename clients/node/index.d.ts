@@ -117,6 +117,11 @@ export interface ClientOptions {
   /** Bounds one try at one node, in milliseconds below 2^31; 3,000 by default. */
   tryTimeout?: number;
   /**
+   * Connections to one node at most, 1 to 1,024; 64 by default. Calls beyond wait, and are an OverloadedError if none comes free in
+   * time. A quarter is kept for server-side ids and stale reads, which a node answers by itself.
+   */
+  maxConnections?: number;
+  /**
    * The cluster's, as `idnode cluster status` shows it: nodes of another one get no call. By default it is the one that the
    * endpoints tell, which must be the same at all that answer before the first call.
    */

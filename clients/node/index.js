@@ -35,6 +35,7 @@ const MAX_OVERLOADS = 3; // More tries would only keep an overload going.
 const FETCH_PAUSE = 100; // After a prefetch that failed.
 const LONGEST_FETCH_PAUSE = 10_000;
 const MAX_LABEL = 64; // Bytes.
+const MAX_CONNECTIONS = 1024; // A node has no more for all of an address.
 
 const max = (a, b) => (a > b ? a : b); // Of BigInts.
 
@@ -59,8 +60,11 @@ class Client {
   #handles = new Map();
   #leaving = new Set(); // Handles that are closed, and have successors.
 
-  constructor(endpoints, { database = "", tls, timeout = 10_000, tryTimeout = 3000, label = defaultLabel(), clusterId = "", ...unknown } = {}) {
+  constructor(endpoints, {
+    database = "", tls, timeout = 10_000, tryTimeout = 3000, label = defaultLabel(), clusterId = "", maxConnections = 64, ...unknown
+  } = {}) {
     checkNone(unknown);
+    checkCount(maxConnections, MAX_CONNECTIONS, "maxConnections");
     if (typeof clusterId !== "string" || !/^[!-~]{0,64}$/.test(clusterId)) throw new TypeError(`not the id of a cluster: ${clusterId}`);
     if (!Array.isArray(endpoints) || endpoints.length === 0) throw new TypeError("endpoints is a list of at least one address");
     [timeout, tryTimeout].forEach(checkTime);
@@ -68,7 +72,7 @@ class Client {
     this.#timeout = timeout;
     this.#tryTimeout = tryTimeout;
     this.#label = label;
-    this.#router = new Router(endpoints, tls, clusterId);
+    this.#router = new Router(endpoints, clusterId, { tls, maxConnections });
   }
 
   async next(template, options) {
@@ -85,7 +89,7 @@ class Client {
     // What the others take comes from a supply in which holes do not matter.
     const ids = identity || (semantic && claim)
       ? await this._once("Generate", request, { requestId, ...call }, idsOf)
-      : await this._invoke("IdsService/Generate", request, call, idsOf, { toLeader: false });
+      : await this._invoke("IdsService/Generate", request, call, idsOf, { local: true, toLeader: false });
     if (ids.count !== BigInt(n)) throw new IdnodeError(`asked for ${n} ids, got ${ids.count}`);
     return ids.list ?? idsIn(ids.blocks);
   }
@@ -161,7 +165,7 @@ class Client {
   async *#pages(method, prefix, { stale, ...call }, read) {
     const request = { prefix, pageSize: 1000, consistency: consistency(stale), pageToken: "" };
     do {
-      const [found, next] = await this._invoke(`IdsService/${method}`, request, call, (page) => [read(page), page.nextPageToken]);
+      const [found, next] = await this._invoke(`IdsService/${method}`, request, call, (page) => [read(page), page.nextPageToken], { local: stale });
       yield* found;
       request.pageToken = next;
     } while (request.pageToken);
@@ -189,13 +193,13 @@ class Client {
     checkNone(unknown);
     checkTime(timeout);
     checkSignal(signal);
-    const call = { method, request: { ...fields, database }, read, tries: 0, node: undefined, bounds: { watched: true, signal, traceparent } };
+    const call = { method, request: { ...fields, database }, read, decided: !how.local, tries: 0, node: undefined, bounds: { watched: true, signal, traceparent } };
     const ended = this.#tries(call, Math.min(how.deadline ?? Infinity, now() + timeout), how);
     return channels.call.hasSubscribers ? told(call, ended) : ended;
   }
 
   // Makes tries at changing nodes until one gives a final answer or the time is over.
-  // With own, no other call has sent the request id. With changes, the call may be repeated without one, but what a lost
+  // With own, no other call has sent the request id. A local call is one that any node answers by itself. With changes, the call may be repeated without one, but what a lost
   // try has done matters.
   async #tries(call, deadline, { requestId, own = false, changes = false, toLeader = true }) {
     const { request, bounds: { signal } } = call;
@@ -257,9 +261,9 @@ class Client {
     }
   }
 
-  async #try({ method, request, read, bounds }, node, deadline, ready) {
+  async #try({ method, request, read, decided, bounds }, node, deadline, ready) {
     const left = () => Math.min(this.#tryTimeout, deadline - now());
-    const turn = node.begin(deadline, bounds.signal);
+    const turn = node.begin(decided, deadline, bounds.signal);
     if (turn) await turn;
     try {
       // Whatever it is, it gets no call.
@@ -272,7 +276,7 @@ class Client {
       this.#router.saw(index);
       return got;
     } finally {
-      node.end();
+      node.end(decided);
     }
   }
 }
@@ -353,7 +357,7 @@ class Identity {
 
   async get({ stale, ...call } = {}) {
     const request = { name: this.#name, consistency: consistency(stale) };
-    return this.#client._invoke("IdsService/GetIdentity", request, call, ({ identity }) => valueOf(identity));
+    return this.#client._invoke("IdsService/GetIdentity", request, call, ({ identity }) => valueOf(identity), { local: stale });
   }
 
   async seed(value, { force = false, expected, ...call } = {}) {
@@ -396,7 +400,7 @@ class Series {
 
   async find(key, { stale, ...call } = {}) {
     const request = { series: this.#name, key, consistency: consistency(stale) };
-    return this.#client._invoke("SeriesService/WhoHas", request, call, ({ number }) => documentNumber(number));
+    return this.#client._invoke("SeriesService/WhoHas", request, call, ({ number }) => documentNumber(number), { local: stale });
   }
 
   #numbers(method, request, call) {

@@ -5,12 +5,11 @@
 const http = require("node:http");
 const https = require("node:https");
 const { Failure } = require("./errors.js");
-const { now, onAbort, wait } = require("./waiting.js");
+const { now, onAbort, Places } = require("./waiting.js");
 const { version } = require("./package.json");
 
 // All times are in milliseconds.
 const CONNECT_TIMEOUT = 1500;
-const MAX_TRIES = 64; // At a node at once, each with a socket of its own; the others wait. A node has 1,024 for all of an address.
 const IDLE_TIMEOUT = 60_000; // Shorter than the two minutes after which a node closes an idle connection.
 const SLOW = 300; // When a try without an answer asks whether its node is silent to all.
 const GREETED = 30_000; // Unused for longer, an address may have become another's.
@@ -34,11 +33,10 @@ class Node {
   #request;
   #agent;
   #dropped = now(); // When idle connections were last dropped.
-  #free = MAX_TRIES;
-  #waiting = new Set(); // Those that wait for another's end, in order.
+  #places;
   #watched = new Set(); // What ends the tries in progress that are over if the node is silent.
 
-  constructor(address, tls, router) {
+  constructor(address, { tls, maxConnections }, router) {
     this.#router = router;
     const [, scheme = tls ? "https" : "http", host, port] = ENDPOINT.exec(String(address).trim()) ?? [];
     if (!(port >= 1 && port < 2 ** 16)) throw new TypeError(`an endpoint is host:port, or a URL of that, not ${address}`);
@@ -47,9 +45,10 @@ class Node {
     const library = scheme === "https" ? https : http;
     this.#request = library.request;
     this.#connected = scheme === "https" ? "secureConnect" : "connect";
+    this.#places = new Places(maxConnections);
     // A timeout of the agent's would cost each request a tenth of its rate.
     // Of a name's addresses, one that does not answer does not keep the connection from the next. Node 18 does so only if told.
-    this.#agent = new library.Agent({ keepAlive: true, scheduling: "lifo", autoSelectFamily: true, ...tls });
+    this.#agent = new library.Agent({ keepAlive: true, scheduling: "lifo", autoSelectFamily: true, maxSockets: maxConnections, ...tls });
     this.#agent.on("free", (socket) => { socket.idleSince = now(); });
     this.#options = { host: host.replace(/[[\]]/g, ""), port, method: "POST", agent: this.#agent };
     // Pairs are written as they are; an object's would be stored first.
@@ -68,17 +67,14 @@ class Node {
     this.greetedUntil = now() + GREETED;
   }
 
-  // Begins a try. If MAX_TRIES are in progress, returns the promise of that; one that cannot begin in time did nothing.
-  begin(deadline, signal) {
-    if (this.#free === 0) return wait(this.#waiting, deadline - now(), signal, () => this.#away(`too many calls wait for ${this.address}`));
-    this.#free--;
-    return undefined;
+  // Begins a try. If it has no place yet, returns the promise of one; a try that cannot begin in time did nothing.
+  begin(decided, deadline, signal) {
+    const late = () => new Failure(`no connection to ${this.address} came free in time: other calls wait for it`, "resource_exhausted", "OVERLOADED");
+    return this.#places.take(decided, deadline, signal, late);
   }
 
-  end() {
-    const [next] = this.#waiting;
-    if (next) next.resolve();
-    else this.#free++;
+  end(decided) {
+    this.#places.give(decided);
   }
 
   // Ends the tries that are watched: the node is silent.
@@ -88,11 +84,7 @@ class Node {
 
   // Lets those that wait go elsewhere. Nothing of theirs was sent.
   turnAway() {
-    for (const { reject } of [...this.#waiting]) reject(this.#away(`${this.address} does not answer`));
-  }
-
-  #away(why) {
-    return new Failure(why, "unavailable", "NO_ENDPOINT");
+    this.#places.clear(() => new Failure(`${this.address} does not answer`, "unavailable", "NO_ENDPOINT"));
   }
 
   #dropIdle() {

@@ -32,8 +32,8 @@ class Router {
   #places;
   #newestLook = { began: -Infinity, over: true };
 
-  constructor(addresses, tls, cluster) {
-    this.#nodes = addresses.map((address) => new Node(address, tls, this));
+  constructor(addresses, cluster, how) {
+    this.#nodes = addresses.map((address) => new Node(address, how, this));
     this.#places = new Set(this.#nodes.map(({ address }) => address)).size;
     [this.#cluster, this.#sure] = [cluster, cluster !== ""];
   }

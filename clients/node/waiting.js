@@ -8,8 +8,8 @@ const ASYNC_DISPOSE = Symbol.asyncDispose ?? Symbol("Symbol.asyncDispose");
 const SLICE = 5000; // Ids that are made before others get their turn: about a millisecond.
 const now = () => performance.now();
 
-function checkCount(n, most = Infinity) {
-  if (!Number.isSafeInteger(n) || n < 1 || n > most) throw invalid("INVALID_COUNT", "count", `it must be a whole number from 1 to ${most}`);
+function checkCount(n, most = Infinity, name = "count") {
+  if (!Number.isSafeInteger(n) || n < 1 || n > most) throw invalid("INVALID_COUNT", name, `it must be a whole number from 1 to ${most}`);
 }
 
 // Refuses options that a call does not have: one that is misspelt would do nothing.
@@ -64,7 +64,7 @@ async function within(promise, time, signal) {
 }
 
 // Waits in a queue, until another resolves or rejects the place there, a time is over or a signal is aborted.
-function wait(queue, time, signal, over) {
+function wait(queue, time, signal, over, order = 0) {
   return new Promise((resolve, reject) => {
     const end = (settle) => (value) => {
       clearTimeout(timer);
@@ -72,13 +72,59 @@ function wait(queue, time, signal, over) {
       queue.delete(place);
       settle(value);
     };
-    const place = { resolve: end(resolve), reject: end(reject) };
+    const place = { resolve: end(resolve), reject: end(reject), order };
     const giveUp = () => place.reject(over());
     const timer = time < Infinity ? setTimeout(giveUp, time) : undefined;
     const leave = onAbort(signal, giveUp);
     queue.add(place);
     if (signal?.aborted) giveUp();
   });
+}
+
+// The places of the tries at a node. A quarter of the connections is kept for looks, of which each node has one, and for calls that
+// the node answers by itself: those which it holds until the cluster decides do not keep them out.
+class Places {
+  #most;
+  #mostDecided; // How many may be taken by calls that the cluster decides.
+  #taken = 0;
+  #takenDecided = 0;
+  #waiting = { true: new Set(), false: new Set() }; // By whether the cluster decides the call.
+  #order = 0;
+
+  constructor(connections) {
+    const kept = Math.max(Math.floor(connections / 4), 2);
+    [this.#most, this.#mostDecided] = [connections - 1, connections - kept].map((places) => Math.max(places, 1));
+  }
+
+  // Takes a place. If none is free, returns the promise of one.
+  take(decided, deadline, signal, late) {
+    if (this.#free(decided)) return this.#take(decided);
+    return wait(this.#waiting[decided], deadline - now(), signal, late, this.#order++);
+  }
+
+  give(decided) {
+    this.#taken--;
+    if (decided) this.#takenDecided--;
+    const [[held], [other]] = [this.#waiting.true, this.#waiting.false];
+    const first = held && this.#free(true) && !(other?.order < held.order);
+    if (!first && !other) return;
+    this.#take(first);
+    (first ? held : other).resolve();
+  }
+
+  // Ends the waiting of all.
+  clear(error) {
+    for (const { reject } of [...this.#waiting.true, ...this.#waiting.false]) reject(error());
+  }
+
+  #free(decided) {
+    return this.#taken < this.#most && !(decided && this.#takenDecided >= this.#mostDecided);
+  }
+
+  #take(decided) {
+    this.#taken++;
+    if (decided) this.#takenDecided++;
+  }
 }
 
 const sleep = (time, signal) => within(new Promise(() => {}), time, signal);
@@ -111,4 +157,5 @@ async function many(n, options, take) {
 
 module.exports = {
   ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkTime, checkSignal, integer, onAbort, within, wait, sleep, othersTurn, patience, many,
+  Places,
 };
