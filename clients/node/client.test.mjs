@@ -6,14 +6,17 @@ import { getEventListeners } from "node:events";
 import http from "node:http";
 import { createRequire } from "node:module";
 import test from "node:test";
+import { execFile } from "node:child_process";
+import { inspect, promisify } from "node:util";
 import { Worker } from "node:worker_threads";
 
 import * as idnode from "idnode";
 
 const { AbortError, Client, ClosedError, NoEndpointError, OverloadedError, RateLimitedError } = idnode;
 const require = createRequire(import.meta.url);
+const run = promisify(execFile);
 const FOREVER = 2 ** 31 - 1; // Nothing but what is tested ends such a call.
-const STATUS = { clusterId: "c", self: { tag: "A" }, leaderTag: "A", hasQuorum: true, appliedIndex: "100" };
+const STATUS = { clusterId: "c", self: { tag: "A" }, hasQuorum: true, appliedIndex: "100" };
 const RANGE = { prefix: "users/", nodeTag: "A", rangeAt: null, size: "100", token: "AQ==", fromReserve: false };
 const LAYOUT = { epoch: "1970-01-01T00:00:00Z", unit: "0.001s", timeBits: 45, workerBits: 2, sequenceBits: 12 };
 const NARROW = { ...LAYOUT, sequenceBits: 2 }; // Four ids a unit.
@@ -23,10 +26,13 @@ const REFUSED = [{ code: "permission_denied", message: "no", details: [{ debug: 
 class Node {
   asked = [];
   held = [];
+  statuses = 0; // How often it was asked for its own.
   sockets = 0; // That were ever opened.
   hold = () => false;
+  cluster = STATUS.clusterId;
   layout = LAYOUT;
   status = (give) => give(STATUS);
+  leader = () => ({ term: "1", address: this.address }); // As its answers name it.
   #given = 0n;
   #arrived = () => {};
 
@@ -51,11 +57,16 @@ class Node {
   #answer({ url, headers }, body, response) {
     const method = url.split("/").pop();
     const give = (answer, status = 200) => {
-      response.setHeader("Idnode-Cluster-Id", STATUS.clusterId);
+      response.setHeader("Idnode-Cluster-Id", this.cluster);
+      const { term, address } = this.leader() ?? {};
+      if (address) response.setHeader("Idnode-Leader-Address", address).setHeader("Idnode-Term", term);
       response.statusCode = status;
       response.end(JSON.stringify({ logIndex: "101", ...answer }));
     };
-    if (method === "GetStatus") return this.status(give);
+    if (method === "GetStatus") {
+      this.statuses++;
+      return this.status(give);
+    }
     this.asked.push({ method, body, headers });
     const go = () => give(...this.answer(method, body));
     if (!this.hold(method)) return go();
@@ -205,9 +216,9 @@ async function falling(t, delay) {
   const client = new Client(nodes.map(({ address }) => address), { timeout: FOREVER, tryTimeout: FOREVER });
   let leads = first;
   for (const node of nodes) {
+    node.leader = () => ({ term: leads === first ? "1" : "2", address: leads.address });
     node.status = (give) => {
-      if (node === first && leads !== first) return;
-      setTimeout(() => give({ ...STATUS, leaderTag: leads === node ? "A" : "B" }), leads === first ? 0 : delay);
+      if (node !== first || leads === first) setTimeout(() => give(STATUS), leads === first ? 0 : delay);
     };
   }
   await client.identity("invoices").next();
@@ -241,6 +252,187 @@ test("a look that finds another leader ends the tries at a node that it did not 
   const two = client.identity("invoices").next();
   await Promise.all([one, two]);
   assert.deepEqual([left, asked], [[first.address, first.address], false]);
+});
+
+// A view of the cluster in which nodes are voters, but for those with another role.
+const viewOf = (nodes, ...others) => ({ ...STATUS, members: [...nodes.map(({ address }) => ({ role: "ROLE_FOLLOWER", httpAddress: address })), ...others] });
+
+test("each answer names the leader, and an older term changes nothing", async (t) => {
+  const nodes = [await Node.start(t), await Node.start(t)];
+  const [first, second] = nodes;
+  const client = new Client(nodes.map(({ address }) => address));
+  const said = { term: "7", address: first.address };
+  for (const node of nodes) node.leader = () => said;
+  const call = () => client.identity("invoices").next();
+  await call();
+  for (const [term, address, leads] of [["8", second.address, second], ["7", first.address, second], ["x", first.address, second], ["18446744073709551615", first.address, first]]) {
+    Object.assign(said, { term, address });
+    await call();
+    const before = leads.asked.length;
+    await call();
+    assert.equal(leads.asked.length, before + 1, term);
+  }
+});
+
+test("a refusal names the leader too", async (t) => {
+  const nodes = [await Node.start(t), await Node.start(t)];
+  const [first, second] = nodes;
+  const client = new Client(nodes.map(({ address }) => address));
+  for (const node of nodes) node.leader = () => ({ term: "1", address: first.address });
+  await client.identity("invoices").next();
+  first.leader = () => ({ term: "2", address: second.address });
+  first.answer = () => REFUSED;
+  await assert.rejects(client.identity("invoices").next(), { reason: "PERMISSION_DENIED" });
+  await client.identity("invoices").next();
+  assert.deepEqual([first.asked.length, second.asked.length], [2, 1]);
+});
+
+test("addresses are learnt from the cluster, and forgotten again", async (t) => {
+  const [given, leader, stranger, watcher, removed] = [await Node.start(t), await Node.start(t), await Node.start(t), await Node.start(t), await Node.start(t)];
+  const client = new Client([given.address], { clusterId: "c" });
+  stranger.cluster = "other";
+  const others = [{ role: "ROLE_WATCHER", httpAddress: watcher.address }, { role: "ROLE_REMOVED", httpAddress: removed.address }, { role: "ROLE_FOLLOWER", httpAddress: "no address" }];
+  let view = viewOf([given, leader, stranger], ...others);
+  let said = leader.leader();
+  for (const node of [given, leader, stranger]) {
+    node.status = (give) => give(view);
+    node.leader = () => said;
+  }
+  while (leader.asked.length === 0) await client.identity("invoices").next();
+  assert.equal(String(client), `Client(${given.address}; learnt ${leader.address}, ${stranger.address}; ${leader.address} leads; open)`);
+  said = { term: "2", address: stranger.address };
+  for (let i = 0; i < 10; i++) await client.identity("invoices").next();
+  assert.deepEqual([stranger, watcher, removed].map(({ asked }) => asked.length), [0, 0, 0]);
+  const looked = async () => {
+    const statuses = given.statuses;
+    while (given.statuses === statuses) {
+      client.setEndpoints([given.address]);
+      await client.identity("invoices").next();
+    }
+  };
+  view = { ...viewOf([given]), hasQuorum: false }; // One that is cut off.
+  await looked();
+  view = { ...viewOf([given]), appliedIndex: "99" }; // One that is behind.
+  await looked();
+  assert.match(String(client), /learnt/);
+  view = viewOf([given]);
+  while (/learnt/.test(client)) await looked();
+  assert.equal(String(client), `Client(${given.address}; no leader is known; open)`);
+  await client.close();
+});
+
+test("a node whose members call it otherwise is learnt once", async (t) => {
+  const node = await Node.start(t);
+  const self = { role: "ROLE_LEADER", httpAddress: "a.example:7402" };
+  node.status = (give) => give({ ...STATUS, self, members: [self] });
+  node.leader = () => ({ term: "1", address: self.httpAddress });
+  for (let i = 0; i < 3; i++) await node.client.identity("invoices").next();
+  assert.equal(`${node.client}`, `Client(${node.address}; ${node.address} leads; open)`);
+});
+
+test("endpoints are replaced on a living client", async (t) => {
+  const [first, second] = [await Node.start(t), await Node.start(t)];
+  first.hold = () => true;
+  const held = first.client.identity("invoices").next();
+  await first.holds(1);
+  first.client.setEndpoints([second.address]);
+  first.letGo();
+  await held;
+  await first.client.identity("invoices").next();
+  assert.deepEqual([first.asked.length, second.asked.length], [1, 1]);
+  for (const wrong of [[], "a:1", ["a"], [second.address, "a:b"]]) assert.throws(() => first.client.setEndpoints(wrong), TypeError);
+  assert.match(String(first.client), new RegExp(`^Client\\(${second.address};`));
+});
+
+test("after an outage calls fail at once, until a node answers", async (t) => {
+  const clock = stop(t);
+  const node = await Node.start(t);
+  const client = new Client([node.address], { failFastAfter: 5000, timeout: 6000, tryTimeout: 1000 });
+  const call = () => client.identity("invoices").next();
+  await call();
+  const { status } = node;
+  node.hold = () => true;
+  node.status = () => {};
+  const passing = setInterval(() => clock.go(50), 1);
+  await assert.rejects(call(), (error) => !/failFastAfter/.test(error));
+  clearInterval(passing);
+  const tries = call(); // The one of this second.
+  const error = await call().catch((failed) => failed);
+  assert.ok(error instanceof NoEndpointError);
+  assert.match(error.message, /no node has answered for \d+\.\d s/);
+  node.status = status;
+  node.letGo();
+  await tries;
+  await call();
+});
+
+test("a client is told what it is by the environment or a URL", async (t) => {
+  const node = await Node.start(t);
+  const env = { IDNODE_ENDPOINTS: ` ${node.address}, b:7402`, IDNODE_DATABASE: "shop", IDNODE_CLUSTER_ID: "c", IDNODE_TLS_CA: "" };
+  t.after(() => { for (const name of [...Object.keys(env), "IDNODE_TLS_CERT"]) delete process.env[name]; });
+  Object.assign(process.env, env);
+  for (const client of [Client.fromEnv(), Client.fromUrl(`idnode://${node.address},b:7402/sho%70?cluster-id=c`)]) {
+    assert.equal(String(client), `Client(${node.address}, b:7402; no leader is known; open)`);
+    await client.next("users/");
+    await client.close();
+  }
+  await Client.fromEnv({ database: "own" }).next("users/");
+  assert.deepEqual(node.asked.map(({ body, headers }) => [body.database, headers["idnode-cluster-id"]]), [["shop", "c"], ["shop", "c"], ["own", "c"]]);
+  process.env.IDNODE_TLS_CERT = "/no/such/file";
+  assert.throws(() => Client.fromEnv(), /no.such.file/);
+  process.env.IDNODE_ENDPOINTS = " ,";
+  assert.throws(() => Client.fromEnv(), /IDNODE_ENDPOINTS/);
+  for (const [url, why] of [
+    ["http://a:1", /http/], ["idnode:a:1", /missing/], ["idnode://u:secret@a:1", /user/], ["idnode://a:1#x", /#x/], ["idnode://a:1/b/c", /b\/c/],
+    ["idnode://a:1?tsl=true", /tsl/], ["idnode://a:1?cluster-id=a&cluster-id=a", /cluster-id/], ["idnode://a:1?tls=yes", /yes/], ["idnode://a:1/%zz", /%zz/],
+    ["idnode:///b", /endpoint/], ["idnode://a:1?tls-ca=/no/such/file", /no.such.file/],
+  ]) assert.throws(() => Client.fromUrl(url), (error) => why.test(error.message) && !/secret/.test(error.message), url);
+});
+
+test("an observer hears of tries, looks, leaders and gaps, and ends no call", async (t) => {
+  const heard = [];
+  const node = await Node.start(t, { observe: (event) => heard.push(event) });
+  const answer = node.answer.bind(node);
+  node.answer = (method, body) => (method === "ReturnRange" ? [{ returned: false, max: "1" }] : answer(method, body));
+  await node.client.hilo("users").nextId();
+  node.answer = ((before) => (method, body) => (method === "NextIdentity" ? REFUSED : before(method, body)))(node.answer);
+  await assert.rejects(node.client.identity("a").next(), { reason: "PERMISSION_DENIED" });
+  await node.client.close();
+  const tries = heard.filter(({ kind }) => kind === "try");
+  assert.deepEqual(tries.map(({ node: at, attempt, err }) => [at, attempt, err?.reason]), [[node.address, 1, undefined], [node.address, 1, "PERMISSION_DENIED"], [node.address, 1, undefined]]);
+  assert.ok(tries.every(({ duration }) => duration >= 0));
+  assert.deepEqual(heard.filter(({ kind }) => ["leader", "gap"].includes(kind)), [{ kind: "leader", node: node.address }, { kind: "gap" }]);
+  assert.equal(heard.find(({ kind }) => kind === "look").node, node.address);
+  assert.throws(() => new Client(["a:1"], { observe: true }), TypeError);
+});
+
+test("what an observer throws is an exception of the program's", async (t) => {
+  const node = await Node.start(t);
+  const program = `
+    const { Client } = require(process.argv[1]);
+    const seen = [];
+    process.on("uncaughtException", ({ message }) => seen.push(message));
+    const client = new Client([process.argv[2]], { observe: ({ kind }) => { if (kind === "try") throw new Error("mine"); } });
+    client.identity("a").next().then(() => client.close()).then(() => setImmediate(() => console.log(seen.join())));`;
+  const { stdout } = await run(process.execPath, ["-e", program, require.resolve("idnode"), node.address]);
+  assert.equal(stdout, "mine\n");
+});
+
+test("a client that is dropped without close is a warning, and its sockets are closed", async (t) => {
+  const node = await Node.start(t);
+  const program = `
+    const { Client } = require(process.argv[1]);
+    process.on("warning", ({ name, message }) => { console.log(name, message); clearInterval(collecting); });
+    const use = async (close) => { const client = new Client([process.argv[2]]); await client.hilo("users").nextId(); if (close) await client.close(); };
+    let collecting;
+    use(true).then(() => use(false)).then(() => { collecting = setInterval(gc, 10); });`;
+  const { stdout } = await run(process.execPath, ["--expose-gc", "-e", program, require.resolve("idnode"), node.address]);
+  assert.equal(stdout, `IdnodeWarning a client was dropped without close, and unused numbers of it are lost: ${node.address}; ${node.address} leads; open\n`);
+});
+
+test("a client shows no secret", () => {
+  const client = Client.fromUrl("idnode://a:1,[::1]:2/shop?tls=true", { tls: { passphrase: "secret" } });
+  for (const text of [String(client), inspect(client), inspect({ client }, { depth: 9 })]) assert.match(text, /^(\{ client: )?Client\(a:1, \[::1\]:2; no leader is known; open\)( \})?$/);
 });
 
 test("a timeout is a number of milliseconds", async (t) => {

@@ -7,4 +7,23 @@ const { channel } = require("node:diagnostics_channel");
 // The README has the messages. A channel without subscribers costs nothing.
 const channels = { call: channel("idnode:call"), retry: channel("idnode:retry"), failover: channel("idnode:failover"), look: channel("idnode:look") };
 
-module.exports = { channels };
+// Tells an application what its client does. What it throws is its own, and ends no call.
+function teller(observe) {
+  if (observe === undefined) return undefined;
+  if (typeof observe !== "function") throw new TypeError(`observe is a function, not ${observe}`);
+  return (event) => {
+    try {
+      observe(event);
+    } catch (error) {
+      process.nextTick(() => { throw error; });
+    }
+  };
+}
+
+// Ends what a client leaves behind that is collected before it was closed.
+const dropped = new FinalizationRegistry((router) => {
+  process.emitWarning(`a client was dropped without close, and unused numbers of it are lost: ${router}`, "IdnodeWarning");
+  router.close();
+});
+
+module.exports = { channels, teller, dropped };

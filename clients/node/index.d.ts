@@ -90,7 +90,11 @@ export interface Signal {
   removeEventListener(type: "abort", listener: () => void): void;
 }
 type Pem = string | Uint8Array;
-/** Options of Node's tls.connect. */
+/**
+ * Options of Node's tls.connect. A string without PEM in it, as ca, cert or key, is the name of a file. New connections use what the
+ * files have then, read again at most once a second. Files that cannot be read, or do not fit, are a warning of Node's, and what was
+ * read before goes on.
+ */
 export interface TlsOptions {
   /** Whom to trust; by default the authorities that Node knows. */
   ca?: Pem | Pem[];
@@ -126,7 +130,24 @@ export interface ClientOptions {
    * endpoints tell, which must be the same at all that answer before the first call.
    */
   clusterId?: string;
+  /**
+   * After this time without an answer of any node, in milliseconds below 2^31, calls fail at once with a NoEndpointError, until a node
+   * answers; one call a second is let through to try. By default calls always try.
+   */
+  failFastAfter?: number;
+  /** Hears what this client does. It is called in between, and should be quick. */
+  observe?: (event: Event) => void;
 }
+/** Something that a client did for its calls. Times are in milliseconds. */
+export type Event =
+  /** A try of a call ended, at a node's address. Callers that share a call share its tries. */
+  | { kind: "try"; node: string; attempt: number; duration: number; err?: IdnodeError }
+  /** A look for the leader ended, whose address is there if it was found. */
+  | { kind: "look"; node?: string; duration: number }
+  /** Calls now go to another leader. */
+  | { kind: "leader"; node: string }
+  /** Unused numbers of a HiLo range came back after another client had got a range of the tag. They are a gap. */
+  | { kind: "gap" };
 
 /** How long a caller waits. */
 export interface Bounded {
@@ -185,8 +206,24 @@ export interface HiLoNumber extends Answer {
 
 /** Calls an idnode cluster. Make one and share it; close it, so that unused numbers are given back. */
 export class Client implements AsyncDisposable {
-  /** Makes no call yet. The endpoints are HTTP addresses of nodes of one cluster: host:port, or URLs of that. */
+  /**
+   * Makes no call yet. The endpoints are HTTP addresses of nodes of one cluster: host:port, or URLs of that. The client learns the
+   * addresses of the other voters from the cluster.
+   */
   constructor(endpoints: string[], options?: ClientOptions);
+  /**
+   * A client of what the environment names: IDNODE_ENDPOINTS (HTTP addresses, with commas between), IDNODE_TLS_CA, IDNODE_TLS_CERT and
+   * IDNODE_TLS_KEY (files), IDNODE_TLS_SERVER_NAME, IDNODE_CLUSTER_ID and IDNODE_DATABASE. Options go before them. A TypeError if
+   * there is no endpoint.
+   */
+  static fromEnv(options?: ClientOptions): Client;
+  /**
+   * A client of a URL: idnode://HOST:PORT,HOST:PORT/DATABASE?tls-ca=FILE&tls-cert=FILE&tls-key=FILE&tls-server-name=NAME&cluster-id=ID,
+   * or tls=true for TLS with the authorities that Node knows. Options go before it. A TypeError names what is wrong.
+   */
+  static fromUrl(url: string, options?: ClientOptions): Client;
+  /** Replaces the endpoints. Tries at nodes that are no longer among them go on to their end. */
+  setEndpoints(endpoints: string[]): void;
   /** An id: "users/" a server-side id, "users|" an identity, empty a GUID, else the id itself. */
   next(template: string, options?: NextOptions): Promise<string>;
   /** n ids, 1 to 1,000,000, in one call. */
@@ -213,6 +250,8 @@ export class Client implements AsyncDisposable {
   close(): Promise<void>;
   /** close, for "await using". */
   [Symbol.asyncDispose](): Promise<void>;
+  /** The endpoints, the leader and whether it is closed. */
+  toString(): string;
 }
 
 /** A counter agreed by the cluster: it gives 1, 2, 3 … without holes. Made by Client.identity. */

@@ -12,6 +12,7 @@
 "use strict";
 
 const { hostname } = require("node:os");
+const { inspect } = require("node:util");
 const { basename } = require("node:path");
 const { randomUUID } = require("node:crypto");
 const {
@@ -24,9 +25,11 @@ const {
   ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkTime, checkSignal, integer, within, wait, sleep, othersTurn, patience, many,
 } = require("./waiting.js");
 const { Router } = require("./router.js");
+const { Tls } = require("./tls.js");
+const { fromEnv, fromUrl } = require("./config.js");
 const { Snowflake } = require("./snowflake.js");
 const { collectionOf } = require("./collection.js");
-const { channels } = require("./events.js");
+const { channels, teller, dropped } = require("./events.js");
 
 // All times are in milliseconds.
 const FIRST_PAUSE = 25; // Between tries, once every endpoint had its turn.
@@ -43,6 +46,10 @@ function checkId(id) {
   if (id.startsWith("/")) throw invalid("INVALID_ID", "id", "an id must not begin with /");
 }
 
+function checkEndpoints(endpoints) {
+  if (!Array.isArray(endpoints) || endpoints.length === 0) throw new TypeError("endpoints is a list of at least one address");
+}
+
 // The names of the host and of the program.
 function defaultLabel() {
   const names = `${hostname()} ${basename(process.argv[1] ?? process.argv0)}`;
@@ -55,24 +62,47 @@ class Client {
   #timeout;
   #tryTimeout;
   #label;
+  #failFastAfter;
+  #tell;
   #router;
   #closing = false;
   #handles = new Map();
   #leaving = new Set(); // Handles that are closed, and have successors.
 
   constructor(endpoints, {
-    database = "", tls, timeout = 10_000, tryTimeout = 3000, label = defaultLabel(), clusterId = "", maxConnections = 64, ...unknown
+    database = "", tls, timeout = 10_000, tryTimeout = 3000, label = defaultLabel(), clusterId = "", maxConnections = 64, failFastAfter, observe, ...unknown
   } = {}) {
     checkNone(unknown);
     checkCount(maxConnections, MAX_CONNECTIONS, "maxConnections");
     if (typeof clusterId !== "string" || !/^[!-~]{0,64}$/.test(clusterId)) throw new TypeError(`not the id of a cluster: ${clusterId}`);
-    if (!Array.isArray(endpoints) || endpoints.length === 0) throw new TypeError("endpoints is a list of at least one address");
+    checkEndpoints(endpoints);
+    if (failFastAfter !== undefined) checkTime(failFastAfter);
     [timeout, tryTimeout].forEach(checkTime);
     this.#database = database;
     this.#timeout = timeout;
     this.#tryTimeout = tryTimeout;
     this.#label = label;
-    this.#router = new Router(endpoints, clusterId, { tls, maxConnections });
+    this.#failFastAfter = failFastAfter;
+    this.#tell = teller(observe);
+    this.#router = new Router(endpoints, clusterId, { tls: tls && new Tls(tls), maxConnections, tell: this.#tell });
+    dropped.register(this, this.#router, this);
+  }
+
+  static fromEnv(options) {
+    return Client.#from(fromEnv(process.env), options);
+  }
+
+  static fromUrl(url, options) {
+    return Client.#from(fromUrl(url), options);
+  }
+
+  static #from({ endpoints, options }, own) {
+    return new Client(endpoints, { ...options, ...own });
+  }
+
+  setEndpoints(endpoints) {
+    checkEndpoints(endpoints);
+    this.#router.setEndpoints(endpoints);
   }
 
   async next(template, options) {
@@ -152,6 +182,7 @@ class Client {
 
   async close() {
     this.#closing = true;
+    dropped.unregister(this);
     const closed = await Promise.allSettled([...this.#handles.values(), ...this.#leaving].map((handle) => handle.close()));
     this.#router.close();
     const failed = closed.find((result) => result.status === "rejected");
@@ -160,6 +191,14 @@ class Client {
 
   [ASYNC_DISPOSE]() {
     return this.close();
+  }
+
+  toString() {
+    return `Client(${this.#router})`;
+  }
+
+  [inspect.custom]() {
+    return this.toString();
   }
 
   async *#pages(method, prefix, { stale, ...call }, read) {
@@ -178,6 +217,11 @@ class Client {
     const { id, since } = typeof requestId === "string" ? { id: requestId } : requestId;
     requestId = since === undefined ? { id } : { id, since: /^\d+$/.test(since) && typeof since === "string" ? since : integer(since) };
     return this._invoke(`${service}/${method}`, request, call, read, { requestId, own, deadline });
+  }
+
+  // Tells the application of an event. For this module only.
+  _tell(event) {
+    this.#tell?.(event);
   }
 
   get _timeout() {
@@ -205,6 +249,7 @@ class Client {
     const { request, bounds: { signal } } = call;
     // Whoever names an index has made the call before: until the cluster decides it, its outcome is what it was.
     const repeats = requestId?.since !== undefined;
+    this.#router.checkSilence(this.#failFastAfter);
     if (!signal?.aborted) await this.#router.prepare(deadline, signal, toLeader, requestId !== undefined);
     let node, told, last;
     let lost = false; // A try of this call may have taken effect.
@@ -218,14 +263,18 @@ class Client {
         throw unknown && told ? told.error(unknown, requestId) : closed;
       }
       call.tries++;
+      const began = now();
+      const tell = (err) => this.#tell?.({ kind: "try", node: node.address, attempt: call.tries, duration: now() - began, err: err?.error(unknown, requestId) });
       try {
-        return await this.#try(call, node, deadline, () => {
+        const got = await this.#try(call, node, deadline, () => {
           if (!requestId) return;
           // The first try says it too: the network may hold it up until its retry was forgotten. A try that certainly did nothing
           // is none.
           if (!unknown) requestId = { id: requestId.id, since: this.#router.newest ? String(this.#router.newest) : undefined };
           request.requestId = { id: requestId.id, retrySince: requestId.since };
         });
+        tell();
+        return got;
       } catch (failure) {
         if (!(failure instanceof Failure)) throw failure;
         last = failure;
@@ -235,12 +284,13 @@ class Client {
       lost ||= last.effect === "unknown" && (changes || requestId !== undefined);
       unknown = lost || (repeats && !last.decided);
       if (requestId && unknown) requestId = { ...requestId, since: requestId.since ?? "0" };
+      tell(last);
       if (signal?.aborted) throw aborted(signal, unknown, requestId);
       // The index named was forgotten before the first try came: begin again, once, with a newer one. No try took
       // effect, and a copy of one that comes late names the old index.
       if (own && !unknown && last.reason === "REQUEST_ID_EXPIRED") {
         own = false;
-        if (await this.#router.latest(deadline, signal, 0, "done") > BigInt(requestId.since ?? 0)) {
+        if (await this.#router.latest(deadline, signal, 0, "all") > BigInt(requestId.since ?? 0)) {
           node = told = undefined;
           continue;
         }
@@ -550,7 +600,10 @@ class HiLo {
     let failed;
     for (const { low, high, next, token } of [this.#ahead, this.#current].filter(left)) {
       const request = { tag: this.#fields.tag, low: String(low), high: String(high), last: String(next - 1n), token };
-      await this.#client._once("ReturnRange", request, { database: this.#database }, () => undefined, { deadline }).catch((error) => { failed ??= error; });
+      await this.#client._once("ReturnRange", request, { database: this.#database }, ({ returned }) => returned, { deadline }).then(
+        (returned) => { if (!returned) this.#client._tell({ kind: "gap" }); },
+        (error) => { failed ??= error; },
+      );
     }
     if (failed) throw failed;
   }

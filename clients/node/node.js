@@ -25,6 +25,8 @@ const REFUSES_TLS = /_ALERT_(.*CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERRO
 // tell a connection that was never made from an answer that was lost.
 class Node {
   suspectUntil = 0;
+  view; // What it told of the cluster last.
+  member; // Its address as the members know it; undefined before it has told the client's cluster, and empty if it has none.
   greetedUntil = 0; // Until when it counts as a node of the client's cluster: it answered, and no connection broke since.
   #router;
   #options; // Those of every request.
@@ -34,6 +36,7 @@ class Node {
   #agent;
   #dropped = now(); // When idle connections were last dropped.
   #places;
+  #retired = false;
   #watched = new Set(); // What ends the tries in progress that are over if the node is silent.
 
   constructor(address, { tls, maxConnections }, router) {
@@ -42,13 +45,17 @@ class Node {
     if (!(port >= 1 && port < 2 ** 16)) throw new TypeError(`an endpoint is host:port, or a URL of that, not ${address}`);
     if (tls && scheme === "http") throw new TypeError(`the endpoint ${address} has no TLS`);
     this.address = `${host}:${port}`;
+    this.scheme = scheme;
+    this.url = `${scheme}://${this.address}`;
     const library = scheme === "https" ? https : http;
     this.#request = library.request;
     this.#connected = scheme === "https" ? "secureConnect" : "connect";
     this.#places = new Places(maxConnections);
     // A timeout of the agent's would cost each request a tenth of its rate.
     // Of a name's addresses, one that does not answer does not keep the connection from the next. Node 18 does so only if told.
-    this.#agent = new library.Agent({ keepAlive: true, scheduling: "lifo", autoSelectFamily: true, maxSockets: maxConnections, ...tls });
+    this.#agent = new library.Agent({ keepAlive: true, scheduling: "lifo", autoSelectFamily: true, maxSockets: maxConnections, ...tls?.options });
+    const { createConnection } = this.#agent;
+    if (tls) this.#agent.createConnection = (options, ...rest) => createConnection.call(this.#agent, { ...options, secureContext: tls.context }, ...rest);
     this.#agent.on("free", (socket) => { socket.idleSince = now(); });
     this.#options = { host: host.replace(/[[\]]/g, ""), port, method: "POST", agent: this.#agent };
     // Pairs are written as they are; an object's would be stored first.
@@ -75,6 +82,18 @@ class Node {
 
   end(decided) {
     this.#places.give(decided);
+    this.#retireIfIdle();
+  }
+
+  // Closes the connections once the tries in progress have ended.
+  retire() {
+    this.turnAway();
+    this.#retired = true;
+    this.#retireIfIdle();
+  }
+
+  #retireIfIdle() {
+    if (this.#retired && this.#places.idle) this.close();
   }
 
   // Ends the tries that are watched: the node is silent.
@@ -137,7 +156,10 @@ class Node {
         const alert = error.code?.includes("_ALERT_");
         const refused = !request.reusedSocket && REFUSES_TLS.test(error.code);
         const [what, reason] = connected && !refused ? [this.address, ""] : [`cannot reach ${this.address}`, "NO_ENDPOINT"];
-        if (!signal?.aborted) this.greetedUntil = 0;
+        if (!signal?.aborted) {
+          this.greetedUntil = 0;
+          this.#router.unanswered(begin);
+        }
         // What is no HTTP, or no TLS, at all.
         reject(new Failure(`${what}: ${error.message}`, "unavailable", reason, !alert && /^(HPE_INVALID|ERR_SSL|EPROTO)/.test(error.code), error));
       };
@@ -153,17 +175,22 @@ class Node {
         response.on("error", fail);
         response.on("end", () => {
           end();
+          if (response.statusCode === 401) response.socket?.destroy(); // Another connection may show another certificate.
           const answer = (parts.length === 1 ? parts[0] : Buffer.concat(parts)).toString();
-          const named = response.headers["idnode-cluster-id"];
+          const { "idnode-cluster-id": named, "idnode-term": term, "idnode-leader-address": leader } = response.headers;
+          if (cluster && named === cluster) this.#router.heard(term, leader);
           if (response.statusCode !== 200) {
             const failure = Failure.of(response.statusCode, answer);
+            if (failure.reason) this.#router.answered();
             if (failure.reason === "OTHER_CLUSTER") this.greetedUntil = 0;
             return reject(failure);
           }
           if (cluster && named && named !== cluster) return reject(this.other(named, cluster));
           try {
             if (cluster && !named) throw new Error("the answer names no cluster");
-            resolve(read(JSON.parse(answer), named));
+            const got = read(JSON.parse(answer), response.headers);
+            this.#router.answered();
+            resolve(got);
           } catch (error) {
             this.greetedUntil = 0;
             reject(new Failure(`${this.address}: this is not an answer of a node`, "internal", "", true, error));
@@ -179,4 +206,6 @@ class Node {
   }
 }
 
-module.exports = { Node };
+const isEndpoint = (text) => ENDPOINT.test(text);
+
+module.exports = { Node, isEndpoint };

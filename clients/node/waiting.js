@@ -112,6 +112,10 @@ class Places {
     (first ? held : other).resolve();
   }
 
+  get idle() {
+    return this.#taken === 0;
+  }
+
   // Ends the waiting of all.
   clear(error) {
     for (const { reject } of [...this.#waiting.true, ...this.#waiting.false]) reject(error());

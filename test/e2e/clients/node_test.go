@@ -1,9 +1,11 @@
 package clients
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -200,4 +202,62 @@ await client.close();
 	if got != fmt.Sprintln(calls) || frozen.Load() > 4*most {
 		t.Errorf("%d calls gave %s different values, after %d requests to a frozen node", calls, got, frozen.Load())
 	}
+}
+
+// TestNodeReadsCertificatesAgain has a node that goes over to another CA while a client lives, whose files
+// are replaced one after the other. In between they do not fit, and the client goes on with the old ones.
+func TestNodeReadsCertificatesAgain(t *testing.T) {
+	languages[1].need(t)
+	before, after, files := harness.Certificates(t, "A"), harness.Certificates(t, "A"), t.TempDir()
+	replace := func(from string, names ...string) {
+		for _, name := range names {
+			text, err := os.ReadFile(filepath.Join(from, name))
+			if err := errors.Join(err, os.WriteFile(filepath.Join(files, name), text, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	replace(before, "ca.crt", "client.crt", "client.key")
+	var config atomic.Pointer[tls.Config]
+	config.Store(trusting(t, before))
+	server := httptest.NewUnstartedServer(greeting(giveSeven))
+	server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return config.Load(), nil }}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	r := language{name: "node", command: func(*testing.T) []string {
+		return []string{"node", "--input-type=module", "-e", `
+import { createInterface } from "node:readline";
+import { Client } from "./index.js";
+const [endpoint, folder] = process.argv.slice(1);
+const client = new Client([endpoint], { timeout: 20_000, tls: { ca: folder + "/ca.crt", cert: folder + "/client.crt", key: folder + "/client.key" } });
+let warnings = 0;
+process.on("warning", ({ message }) => { if (/as they were/.test(message)) warnings++; });
+for await (const line of createInterface({ input: process.stdin })) {
+  const value = await client.identity("invoices").next().catch(String);
+  const wait = JSON.parse(line) === "warned" && warnings === 0;
+  console.log(JSON.stringify([String(value), wait]));
+}
+await client.close();
+`, "--", strings.TrimPrefix(server.URL, "https://"), files}
+	}}.start(t)
+	call := func(what string) (again bool) {
+		t.Helper()
+		r.task(t, what)
+		var got []any
+		r.answer(t, &got)
+		if got[0] != "7" {
+			t.Fatalf("a call gave %v", got[0])
+		}
+		return got[1].(bool)
+	}
+	call("")
+	replace(after, "client.crt")
+	for call("warned") {
+		server.CloseClientConnections()
+	}
+	replace(after, "client.key", "ca.crt")
+	config.Store(trusting(t, after))
+	server.CloseClientConnections()
+	call("")
 }

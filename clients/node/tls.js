@@ -1,0 +1,55 @@
+// TLS of a client, whose files are read again when they change.
+
+"use strict";
+
+const { readFileSync } = require("node:fs");
+const { createSecureContext } = require("node:tls");
+const { now } = require("./waiting.js");
+
+const LOOK_AGAIN = 1000; // Milliseconds.
+const FILES = ["ca", "cert", "key"];
+
+// Text without PEM in it is the name of a file.
+const isName = (value) => typeof value === "string" && !value.includes("-----BEGIN");
+
+class Tls {
+  #options; // As the program has given them, with the names of files.
+  #texts; // What the files had when they were read last.
+  #context;
+  #looked = now();
+  #warned;
+
+  constructor(options) {
+    this.#options = options;
+    this.#read();
+  }
+
+  // The options of the connections to a node. A session would be resumed with the certificate that it began with.
+  get options() {
+    const rest = Object.entries(this.#options).filter(([name]) => !FILES.includes(name));
+    return { ...Object.fromEntries(rest), ...(Object.keys(this.#texts).length > 0 && { maxCachedSessions: 0 }) };
+  }
+
+  // What a new connection uses. Files that cannot be read, or do not fit each other, as in the middle of a change, leave it as it is.
+  get context() {
+    if (now() - this.#looked < LOOK_AGAIN) return this.#context;
+    this.#looked = now();
+    try {
+      this.#read();
+      this.#warned = undefined;
+    } catch ({ message }) {
+      if (message !== this.#warned) process.emitWarning(`the files of TLS are used as they were: ${message}`, "IdnodeWarning");
+      this.#warned = message;
+    }
+    return this.#context;
+  }
+
+  #read() {
+    const texts = Object.fromEntries(FILES.filter((name) => isName(this.#options[name])).map((name) => [name, readFileSync(this.#options[name], "utf8")]));
+    if (this.#context && FILES.every((name) => texts[name] === this.#texts[name])) return;
+    this.#context = createSecureContext({ ...this.#options, ...texts });
+    this.#texts = texts;
+  }
+}
+
+module.exports = { Tls };
