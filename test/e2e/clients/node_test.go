@@ -45,6 +45,44 @@ func TestNode(t *testing.T) {
 	}
 }
 
+// TestNodePackage installs what npm packs in an empty project. Both kinds of modules find the same client.
+func TestNodePackage(t *testing.T) {
+	language{tools: []string{"node", "npm"}}.need(t)
+	client, err := filepath.Abs(filepath.Join(folder, "node"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	run := func(name string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(name, args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "npm_config_cache="+filepath.Join(dir, "cache"), "npm_config_offline=true", "npm_config_update_notifier=false")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %v: %v: %s", name, args, err, out)
+		}
+		return string(out)
+	}
+	run("npm", "pack", "--silent", client)
+	archives, err := filepath.Glob(filepath.Join(dir, "idnode-*.tgz"))
+	if err != nil || len(archives) != 1 {
+		t.Fatal(archives, err)
+	}
+	run("npm", "install", "--silent", "--no-audit", "--no-fund", archives[0])
+	got := run("node", "--input-type=module", "-e", `
+import { createRequire } from "node:module";
+import { readdirSync } from "node:fs";
+import { Client } from "idnode";
+await new Client(["127.0.0.1:1"]).close();
+const others = readdirSync("node_modules/idnode").filter((name) => !/\.js$/.test(name));
+console.log(createRequire(import.meta.url)("idnode").Client === Client, others.sort().join());
+`)
+	if want := "true LICENSE,README.md,index.d.ts,package.json\n"; got != want {
+		t.Errorf("the package gave %swant %s", got, want)
+	}
+}
+
 // TestTypesNeedNoOthers compiles programs in TypeScript that have no types but the client's, as modules of
 // both kinds, and the README's. Without the DOM there is no AbortSignal.
 func TestTypesNeedNoOthers(t *testing.T) {
