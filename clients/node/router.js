@@ -33,6 +33,7 @@ class Router {
   #leader;
   #leaderAddress; // As the members know it, in the greatest term that was seen.
   #term = -1n;
+  #heardTerm; // The text of the term that was heard last.
   #membersAt = -1n; // The log index of the newest list of members.
   #home; // The node for calls that need no leader.
   #cluster; // Once known it stays: ranges are of that cluster.
@@ -99,7 +100,9 @@ class Router {
 
   // Notes whom an answer of the client's cluster names as the leader. A term has one leader at most, and an older one has none any more.
   heard(term, leader) {
-    if (!leader || !/^\d{1,20}$/.test(term) || BigInt(term) <= this.#term) return;
+    if (!leader || term === this.#heardTerm || !/^\d{1,20}$/.test(term)) return; // As in nearly each answer.
+    this.#heardTerm = term;
+    if (BigInt(term) <= this.#term) return;
     [this.#term, this.#leaderAddress] = [BigInt(term), leader];
     this.#follow();
     if (this.#leader) this.#leader.suspectUntil = 0;
@@ -184,7 +187,7 @@ class Router {
     }
     if (this.#mixed) this.newest = 0n; // It may be another log's.
     this.#mixed = false;
-    if (first !== this.#cluster) this.#term = this.#membersAt = -1n;
+    if (first !== this.#cluster) [this.#term, this.#membersAt, this.#heardTerm] = [-1n, -1n, undefined];
     [this.#cluster, this.#sure] = [first, this.#told.size >= Math.min(2, this.#given.length)];
     for (const node of this.#given) this.#settle(node);
     if (!this.#sure) this.#look(LOOK_SOON);

@@ -1,4 +1,4 @@
-import { Client, IdnodeError, AbortError, collectionOf, type HiLo, type RequestId } from "idnode";
+import { Client, IdnodeError, AbortError, collectionOf, type Event, type HiLo, type RequestId } from "idnode";
 class Order {}
 const ids = new Client(["a:7402"], { tls: { ca: "x", cert: ["y"], key: [{ pem: "z" }] }, timeout: 5 });
 const value: bigint = await ids.identity("invoices").next({ timeout: 5, database: "b", requestId: { id: "a", since: "5" }, traceparent: "x", separator: "-" });
@@ -13,6 +13,9 @@ await ids.series("bills").confirm([...await ids.series("bills").take(["a"], { ti
 await ids.idFor(Order, { timeout: 5 });
 const flakes: bigint[] = await ids.snowflake("orders", { database: "x" }).nextIds(5, { timeout: 5 });
 const at: Date = (await ids.snowflake("orders").parse(flakes[0] ?? 5)).time;
+const told = (event: Event): void => { if (event.kind === "try") void [event.node, event.attempt, event.err?.reason]; };
+Client.fromEnv({ observe: told, maxConnections: 8, failFastAfter: 5000 }).setEndpoints(["b:7402"]);
+void String(Client.fromUrl("idnode://a:7402/shop", { tls: { ca: "ca.crt", cert: "client.crt", key: "client.key" } }));
 // @ts-expect-error an option that does not exist
 await ids.next("users/", { timeuot: 5 });
 // @ts-expect-error numbers are BigInts
