@@ -430,6 +430,21 @@ test("a client that is dropped without close is a warning, and its sockets are c
   assert.equal(stdout, `IdnodeWarning a client was dropped without close, and unused numbers of it are lost: ${node.address}; ${node.address} leads; open\n`);
 });
 
+test("a certificate that ended on a connection is another one on the next", async (t) => {
+  const node = await Node.start(t);
+  const unknown = [{ code: "unauthenticated", message: "the certificate has ended" }, 401];
+  await Promise.all(Array.from({ length: 5 }, () => node.client.next("users/")));
+  const answer = node.answer.bind(node);
+  let refused = 0;
+  node.answer = (method, body) => (refused++ < 1 ? unknown : answer(method, body));
+  const { sockets } = node;
+  await node.client.identity("a").next();
+  assert.equal(refused, 2);
+  assert.ok(node.sockets > sockets);
+  node.answer = () => unknown;
+  await assert.rejects(node.client.identity("a").next(), { code: "unauthenticated", reason: "" });
+});
+
 test("a client shows no secret", () => {
   const client = Client.fromUrl("idnode://a:1,[::1]:2/shop?tls=true", { tls: { passphrase: "secret" } });
   for (const text of [String(client), inspect(client), inspect({ client }, { depth: 9 })]) assert.match(text, /^(\{ client: )?Client\(a:1, \[::1\]:2; no leader is known; open\)( \})?$/);

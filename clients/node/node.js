@@ -106,10 +106,9 @@ class Node {
     this.#places.clear(() => new Failure(`${this.address} does not answer`, "unavailable", "NO_ENDPOINT"));
   }
 
-  #dropIdle() {
-    if (now() - this.#dropped < IDLE_TIMEOUT / 4) return;
+  #dropIdle(time) {
     this.#dropped = now();
-    for (const socket of Object.values(this.#agent.freeSockets).flat()) if (now() - socket.idleSince > IDLE_TIMEOUT) socket.destroy();
+    for (const socket of Object.values(this.#agent.freeSockets).flat()) if (now() - socket.idleSince >= time) socket.destroy();
   }
 
   // A node of another cluster than the client's.
@@ -122,7 +121,7 @@ class Node {
   // Makes one try for a cluster, which is over early if the signal is aborted, or the node watched and silent. What cannot be
   // read is not an answer of a node, nor is one that does not name the call's cluster. Rejects with a Failure.
   call(method, body, timeout, read, { watched = false, signal, traceparent } = {}, cluster = undefined) {
-    this.#dropIdle();
+    if (now() - this.#dropped >= IDLE_TIMEOUT / 4) this.#dropIdle(IDLE_TIMEOUT);
     const text = JSON.stringify(body);
     const headers = [...this.#headers, ["Content-Length", Buffer.byteLength(text)], ["Connect-Timeout-Ms", Math.max(Math.ceil(timeout), 1)]];
     if (cluster) headers.push(["Idnode-Cluster-Id", cluster]);
@@ -165,6 +164,7 @@ class Node {
       };
       request.on("error", fail);
       request.on("response", (response) => {
+        const { socket } = response;
         const parts = [];
         let room = LARGEST;
         response.on("data", (part) => {
@@ -175,12 +175,16 @@ class Node {
         response.on("error", fail);
         response.on("end", () => {
           end();
-          if (response.statusCode === 401) response.socket?.destroy(); // Another connection may show another certificate.
           const answer = (parts.length === 1 ? parts[0] : Buffer.concat(parts)).toString();
           const { "idnode-cluster-id": named, "idnode-term": term, "idnode-leader-address": leader } = response.headers;
           if (cluster && named === cluster) this.#router.heard(term, leader);
           if (response.statusCode !== 200) {
             const failure = Failure.of(response.statusCode, answer);
+            if (response.statusCode === 401) {
+              failure.outdated = request.reusedSocket; // Another connection shows the certificate of today.
+              socket.destroy();
+              this.#dropIdle(0);
+            }
             if (failure.reason) this.#router.answered();
             if (failure.reason === "OTHER_CLUSTER") this.greetedUntil = 0;
             return reject(failure);
