@@ -4,44 +4,54 @@
 
 // The variables and the parameters have the names of the command line's flags.
 const PARAMETERS = ["tls", "tls-ca", "tls-cert", "tls-key", "tls-server-name", "cluster-id"];
+const variable = (name) => `IDNODE_${name.toUpperCase().replaceAll("-", "_")}`;
 
-function optionsOf(database, value) {
+// The options of values; called names a parameter as its user does.
+function optionsOf(database, value, called) {
   const files = { ca: value("tls-ca"), cert: value("tls-cert"), key: value("tls-key"), servername: value("tls-server-name") };
   const tls = Object.fromEntries(Object.entries(files).filter(([, text]) => text));
-  const secure = value("tls") || Object.keys(tls).length > 0;
-  return { database, clusterId: value("cluster-id"), ...(secure ? { tls } : {}) };
+  const missing = (name) => new TypeError(`TLS needs ${called(name)} too`);
+  const on = value("tls") || tls.ca;
+  if (!on && Object.keys(tls).length > 0) throw missing("tls-ca");
+  if (tls.cert && !tls.key) throw missing("tls-key");
+  if (tls.key && !tls.cert) throw missing("tls-cert");
+  return { database, clusterId: value("cluster-id"), ...(on && { tls }) };
 }
 
 function fromEnv(env) {
-  const endpoints = (env.IDNODE_ENDPOINTS ?? "").split(",").map((text) => text.trim()).filter(Boolean);
-  if (endpoints.length === 0) throw new TypeError("IDNODE_ENDPOINTS names no endpoint: a list of the nodes' HTTP addresses, such as a:7402,b:7402");
-  const value = (name) => (name === "tls" ? "" : env[`IDNODE_${name.toUpperCase().replaceAll("-", "_")}`] ?? "");
-  return { endpoints, options: optionsOf(env.IDNODE_DATABASE ?? "", value) };
+  const list = env.IDNODE_ENDPOINTS;
+  if (!list?.trim()) throw new TypeError("IDNODE_ENDPOINTS has no addresses: those of the nodes' HTTP, such as a:7402,b:7402");
+  const value = (name) => (name === "tls" ? "" : env[variable(name)] ?? ""); // The command line has no such flag.
+  return { endpoints: list.split(","), options: optionsOf(env.IDNODE_DATABASE ?? "", value, variable) };
 }
 
 function fromUrl(url) {
   const wrong = (why) => new TypeError(`a URL is idnode://HOST:PORT,HOST:PORT/DATABASE?PARAMETERS: ${why}`);
-  const decoded = (text) => {
-    try {
-      return decodeURIComponent(text);
-    } catch {
-      throw wrong(`${text} is not percent-encoded`);
-    }
-  };
-  const [, scheme, hosts, path = "", query = "", fragment] = /^(?:([^:/?#]*):\/\/)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(#.*)?$/s.exec(url) ?? [];
-  if (scheme !== "idnode") throw wrong(`the scheme is ${scheme || "missing"}`);
-  if (hosts.includes("@")) throw wrong("it has a user or a password, which idnode does not know"); // They are not shown.
-  if (fragment !== undefined) throw wrong(`it has the fragment ${fragment}`);
-  if (path.includes("/")) throw wrong(`the path /${path} is longer than a database`);
+  const [, hosts, path = "", query = "", fragment] = /^idnode:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(#.*)?$/s.exec(url) ?? [];
+  if (hosts === undefined) throw wrong(`it begins with ${String(url).split(":", 1)[0] || "nothing"}`); // The rest may have a password.
+  if (fragment !== undefined) throw wrong("it has a fragment");
+  if (hosts.includes("@")) throw wrong("it has a user or a password");
+  if (hosts === "") throw wrong("it has no endpoints");
+  const database = decoded(path);
+  if (database === undefined || path.includes("/")) throw wrong(`${path} is no database`);
   const values = new Map();
-  for (const pair of query.split("&").filter(Boolean)) {
-    const [name, value] = [pair.split("=", 1)[0], pair.slice(pair.indexOf("=") + 1 || pair.length)].map(decoded);
+  for (const pair of query === "" ? [] : query.split("&")) {
+    const [name, ...rest] = pair.split("=");
+    const value = decoded(rest.join("="));
     if (!PARAMETERS.includes(name)) throw wrong(`there is no parameter ${name}`);
-    if (values.has(name)) throw wrong(`the parameter ${name} comes twice`);
-    if (name === "tls" && value !== "true") throw wrong(`tls is true or not there, not ${value}`);
+    if (values.has(name)) throw wrong(`the parameter ${name} is repeated`);
+    if (!value || (name === "tls" && value !== "true")) throw wrong(`the parameter ${name} has no value, or a wrong one`);
     values.set(name, value);
   }
-  return { endpoints: hosts.split(",").map(decoded), options: optionsOf(decoded(path), (name) => values.get(name) ?? "") };
+  return { endpoints: hosts.split(","), options: optionsOf(database, (name) => values.get(name) ?? "", (name) => name) };
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }
 
 module.exports = { fromEnv, fromUrl };
