@@ -253,6 +253,35 @@ other.close();
 	}
 }
 
+// TestJavaBoundsCallsInTheBackground: a call that waits for a thread does so in its own time, and so many may wait.
+func TestJavaBoundsCallsInTheBackground(t *testing.T) {
+	got := javaProgram(t, `
+var client = new IdnodeClient(List.of(args[0]), new IdnodeConfig().withTimeout(Duration.ofSeconds(2)));
+var began = System.nanoTime();
+var calls = new ArrayList<CompletableFuture<Long>>();
+for (var i = 0; i < 1000; i++) calls.add(client.async(client.identity("invoices")::next));
+var ends = new TreeSet<String>();
+for (var call : calls) {
+  try {
+    call.get();
+  } catch (ExecutionException e) {
+    var late = e.getCause().getCause() instanceof TimeoutException;
+    ends.add((e.getCause() instanceof OverloadedException ? "waited " : "called ") + late);
+  }
+}
+say(ends + " " + (System.nanoTime() - began < 15_000_000_000L)); // In turns of 64 they would take 30 s.
+var other = new IdnodeClient(List.of(args[0]));
+var gate = new CountDownLatch(1);
+for (var i = 0; i < 10_064; i++) other.async(() -> { gate.await(); return 1; });
+other.async(() -> 2).whenComplete((value, e) -> say(e.getClass().getSimpleName()));
+gate.countDown();
+System.exit(0);
+`, new(listening).serve(t, silentOnceAsked()))
+	if want := "[called true, waited true] true\nOverloadedException\n"; got != want {
+		t.Errorf("the calls ended with\n%swant\n%s", got, want)
+	}
+}
+
 // TestJavaTellsWhenToComeBack has a node with too many calls.
 func TestJavaTellsWhenToComeBack(t *testing.T) {
 	c := testCase{Server: []exchange{

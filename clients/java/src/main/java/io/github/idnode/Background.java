@@ -76,5 +76,12 @@ final class Background {
     }
   }
 
+  // What programs know a time that was over by.
+  static TimeoutException timeout(Throwable cause) {
+    var e = new TimeoutException("the time was over");
+    e.initCause(cause);
+    return e;
+  }
+
   static long jitter(long pause) { return ThreadLocalRandom.current().nextLong(pause / 2, pause + 1); }
 }

@@ -82,7 +82,7 @@ final class Call<T> {
       var pause = pause(last, tries, overloaded);
       var over = System.nanoTime() + pause - deadline >= 0;
       var refused = last.effect == Effect.REFUSED || overloads > MAX_OVERLOADS || foreign >= router.nodes.size();
-      if (refused || over) throw told.exception(unknown, id);
+      if (refused || over) throw told.exception(unknown, id, refused ? told.getCause() : Background.timeout(told.getCause()));
       Router.LOG.log(Level.DEBUG, () -> method + " is tried again after " + pause / MS + " ms", last);
       LockSupport.parkNanos(pause);
       if (!overloaded) router.failed(node);
@@ -92,7 +92,7 @@ final class Call<T> {
   private T attempt() throws Failure {
     var tried = node;
     // Whatever is not known to be a node of the cluster gets no call.
-    if (router.own().isEmpty() || !tried.greeted()) router.greet(tried, left(), () -> router.silent(tried));
+    if (router.own().isEmpty() || !tried.greeted()) router.greet(tried, left(), new Silence(router, tried));
     var query = new Query(method, fields, traceparent, router.own());
     if (id != null) {
       // The first try says it too: the network may hold it up until its retry was forgotten. A try that certainly did nothing is none.
@@ -100,7 +100,7 @@ final class Call<T> {
       fields.put("requestId", id.fields());
     }
     var got = tried.call(
-        query, left(), (answer, cluster) -> Map.entry(answer.number("logIndex"), read.apply(answer)), () -> router.silent(tried));
+        query, left(), (answer, cluster) -> Map.entry(answer.number("logIndex"), read.apply(answer)), new Silence(router, tried));
     router.answered(tried, got.getKey());
     return got.getValue();
   }

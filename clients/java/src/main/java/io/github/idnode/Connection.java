@@ -22,15 +22,14 @@ import javax.net.ssl.SSLSocketFactory;
 // One connection, which carries HTTP/1.1, a call at a time. As a stream it is the answer.
 final class Connection extends InputStream {
   static final String VERSION = "0.1.0"; // That of pom.xml.
-  static final long SLOW = 300 * MS; // When a try without an answer asks whether its node is silent to all.
-  private static final int STEP = 50; // Milliseconds between two looks at what may end a call early.
+  static final int STEP = 50; // Milliseconds between two looks at what may end a call early.
   private static final int LONGEST = 32 << 20; // Bytes of an answer with its head.
   record Reply(int status, String body, String cluster) {} // That of the node; empty if it names none.
 
   private final Socket plain, socket; // The same without TLS.
   private final InputStream answer = new BufferedInputStream(this);
   private int size; // Of what came of the answer.
-  private long end, ask; // When the answer's time is over, and when to ask whether the node is silent.
+  private long end; // When the answer's time is over.
   private BooleanSupplier silent;
   boolean kept; // Another call may follow.
   long since; // When the last one ended.
@@ -84,7 +83,6 @@ final class Connection extends InputStream {
     kept = false;
     size = 0;
     end = until;
-    ask = System.nanoTime() + SLOW;
     silent = whetherSilent;
     var text = Json.text(query.fields());
     var named = query.cluster().isEmpty() ? "" : "Idnode-Cluster-Id: " + query.cluster() + "\r\n";
@@ -156,9 +154,7 @@ final class Connection extends InputStream {
         return got;
       } catch (SocketTimeoutException e) {
         if (Thread.currentThread().isInterrupted()) throw e;
-        if (size > 0 || System.nanoTime() - ask < 0) continue;
-        if (silent != null && silent.getAsBoolean()) throw e;
-        ask = System.nanoTime() + SLOW;
+        if (size == 0 && silent != null && silent.getAsBoolean()) throw e;
       }
     }
   }

@@ -56,9 +56,9 @@ final class Failure extends Exception {
     return effect == Effect.REFUSED && !problem.reason().isEmpty() && !List.of("resource_exhausted", "permission_denied").contains(problem.code());
   }
 
-  IdnodeException exception(boolean unknown, RequestId id) {
+  IdnodeException exception(boolean unknown, RequestId id, Throwable cause) {
     // It is not a node of idnode's, or a call whose repetition changes nothing that matters.
     var lost = problem.reason().isEmpty() && !unknown && effect != Effect.REFUSED;
-    return IdnodeException.of(problem.with(lost ? "NO_ENDPOINT" : problem.reason(), id), unknown, getCause());
+    return IdnodeException.of(problem.with(lost ? "NO_ENDPOINT" : problem.reason(), id), unknown, cause);
   }
 }

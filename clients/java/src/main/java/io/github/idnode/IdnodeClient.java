@@ -52,6 +52,9 @@ import java.util.stream.Stream;
 public final class IdnodeClient implements AutoCloseable {
   private static final int CLOSERS = 16; // How many handles are closed side by side.
   private static final int CALLERS = 64; // How many threads asynchronous calls have.
+  private static final int MAX_QUEUED = 10_000; // How many of them may wait for a thread.
+  // When an asynchronous call was begun, in the thread that makes it.
+  private static final ThreadLocal<Long> BEGUN = new ThreadLocal<>();
   private static final long CLOSE_SLACK = 100 * MS; // How much longer than its time a try may take at the most.
 
   private final IdnodeConfig config;
@@ -84,7 +87,7 @@ public final class IdnodeClient implements AutoCloseable {
   }
 
   private static Executor ownExecutor() {
-    var waiting = new LinkedBlockingQueue<Runnable>();
+    var waiting = new LinkedBlockingQueue<Runnable>(MAX_QUEUED);
     var pool = new ThreadPoolExecutor(CALLERS, CALLERS, 10, TimeUnit.SECONDS, waiting, work -> Background.thread(work, "idnode-call"));
     pool.allowCoreThreadTimeOut(true);
     return pool;
@@ -364,7 +367,9 @@ public final class IdnodeClient implements AutoCloseable {
 
   /**
    * Makes a call in the background, in a thread of the client's executor: {@code ids.async(ids.identity("invoices")::next)}.
-   * The call's timeout begins when a thread has taken it up. If it fails, the future has its {@link IdnodeException}.
+   * The time of a call begins now, and not when a thread has taken it up. If the call fails, the future has its {@link IdnodeException}.
+   * It is an {@link OverloadedException}, and nothing happened, if 10,000 others wait for a thread, or if none came within the
+   * client's timeout. What ran out of time has a {@link java.util.concurrent.TimeoutException} among its causes.
    *
    * <p>Cancelling the future, or completing it in another way, as {@code orTimeout} does, leaves out a call that was not
    * begun, and interrupts one that was: that one may take effect, and what it has taken is a hole, unless the call was given a
@@ -378,7 +383,11 @@ public final class IdnodeClient implements AutoCloseable {
     requireNonNull(call, "call");
     var future = new CompletableFuture<T>();
     var ended = new AtomicBoolean();
+    var begun = System.nanoTime();
+    var waits = new CompletableFuture<Void>().orTimeout(config.timeout().toNanos(), TimeUnit.NANOSECONDS); // For a thread.
     var task = new FutureTask<Void>(() -> {
+      if (!waits.complete(null)) return null; // It waited for too long.
+      BEGUN.set(begun);
       try {
         var got = call.call();
         ended.set(true);
@@ -386,17 +395,31 @@ public final class IdnodeClient implements AutoCloseable {
       } catch (Throwable e) {
         ended.set(true);
         future.completeExceptionally(e);
+      } finally {
+        BEGUN.remove();
       }
       return null;
     });
-    future.whenComplete((got, e) -> { if (!ended.get()) task.cancel(true); });
+    future.whenComplete((got, e) -> {
+      waits.complete(null);
+      if (!ended.get()) task.cancel(true);
+    });
+    waits.exceptionally(late -> {
+      future.completeExceptionally(overloaded("no thread was free for the call in its time", late));
+      return null;
+    });
     try {
       executor.execute(task);
     } catch (RejectedExecutionException e) {
       ended.set(true);
-      future.completeExceptionally(router.closed ? IdnodeException.of(Problem.CLOSED, false, e) : e);
+      var full = executor == config.executor() ? e : overloaded(MAX_QUEUED + " calls wait for a thread", e);
+      future.completeExceptionally(router.closed ? IdnodeException.of(Problem.CLOSED, false, e) : full);
     }
     return future;
+  }
+
+  private static IdnodeException overloaded(String message, Throwable cause) {
+    return IdnodeException.of(new Problem(message, "resource_exhausted", "OVERLOADED"), false, cause);
   }
 
   /**
@@ -422,7 +445,7 @@ public final class IdnodeClient implements AutoCloseable {
     router.close();
     if (executor != config.executor()) ((ThreadPoolExecutor) executor).shutdown();
     if (!failed.isEmpty()) throw failed.peek().again();
-    if (!all) throw IdnodeException.of(Thread.currentThread().isInterrupted() ? Problem.INTERRUPTED : Problem.LATE, true, null);
+    if (!all) throw IdnodeException.gaveUp(true);
   }
 
   private static void close(Queue<LongConsumer> open, long deadline, Queue<IdnodeException> failed, CountDownLatch closed) {
@@ -440,7 +463,14 @@ public final class IdnodeClient implements AutoCloseable {
   }
 
   Duration timeout(CallOptions options) { return options.timeout() != null ? options.timeout() : config.timeout(); }
-  long deadline(CallOptions options) { return System.nanoTime() + timeout(options).toNanos(); }
+
+  // The first call of those that async makes has waited for a thread in its time.
+  long deadline(CallOptions options) {
+    var begun = BEGUN.get();
+    if (begun != null) BEGUN.remove();
+    return (begun == null ? System.nanoTime() : begun) + timeout(options).toNanos();
+  }
+
   String label() { return config.label(); }
 
   <T> T call(Call.Kind kind, String method, Map<String, ?> request, CallOptions options, Function<Answer, T> read) {

@@ -33,7 +33,12 @@ public class IdnodeException extends RuntimeException {
   }
 
   // Of a wait that was interrupted, or was too long.
-  static IdnodeException gaveUp() { return of(Thread.currentThread().isInterrupted() ? Problem.INTERRUPTED : Problem.LATE, false, null); }
+  static IdnodeException gaveUp() { return gaveUp(false); }
+
+  static IdnodeException gaveUp(boolean unknown) {
+    var interrupted = Thread.currentThread().isInterrupted();
+    return of(interrupted ? Problem.INTERRUPTED : Problem.LATE, unknown, interrupted ? null : Background.timeout(null));
+  }
 
   // The same with a stack of the caller's own.
   IdnodeException again() { return of(problem, unknown, getCause()); }

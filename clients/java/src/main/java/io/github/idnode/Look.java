@@ -1,20 +1,31 @@
 package io.github.idnode;
 
-import java.util.List;
-import java.util.Map;
-import java.util.concurrent.CountDownLatch;
-import java.util.stream.Collectors;
+import static io.github.idnode.Background.MS;
 
-// One look for the leader, at all endpoints side by side.
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+
+// One look for the leader, at all nodes side by side.
 final class Look {
+  static final long TIMEOUT = 1000 * MS;
+  private static final long SILENT = 200 * MS; // How long a node has to say that it is not.
   final long began = System.nanoTime();
   final CountDownLatch heard = new CountDownLatch(1), done = new CountDownLatch(1); // A node has told; the leader, or every node.
   final CountDownLatch all = new CountDownLatch(1); // Every node.
-  final Map<Node, CountDownLatch> answered;
+  private final Set<Node> answered = ConcurrentHashMap.newKeySet(); // Some refuse.
+  volatile Node found; // The leader; null if none is known.
   int left; // How many nodes were not heard of yet. Guarded by the router's lock.
 
-  Look(List<Node> nodes) {
-    answered = nodes.stream().collect(Collectors.toMap(node -> node, node -> new CountDownLatch(1)));
-    left = nodes.size();
-  }
+  Look(List<Node> nodes) { left = nodes.size(); }
+
+  void answers(Node node) { answered.add(node); }
+
+  boolean over() { return System.nanoTime() - began >= TIMEOUT; }
+
+  boolean heardOf(Node node) { return answered.contains(node); }
+
+  // Whether a node says nothing at all while another one does. Nothing is known as long as no other one answers either.
+  boolean silent(Node node) { return !over() && System.nanoTime() - began >= SILENT && !answered.isEmpty() && !heardOf(node); }
 }

@@ -34,7 +34,8 @@ final class Node {
   // That of questions, which would seem to have no answer while a handshake on a busy machine takes its time.
   private final Deque<Connection> asking = new ConcurrentLinkedDeque<>();
   private final Semaphore calls = new Semaphore(MAX_CALLS, true);
-  // Handshakes of all callers at once would take so long on a busy machine that each is given up, and none ever ends.
+  // Handshakes of all callers at once would take so long on a busy machine that each is given up, and none ever ends. Without TLS
+  // there are none.
   private final Semaphore handshakes = new Semaphore(MAX_HANDSHAKES, true);
   private volatile boolean closed;
   volatile long suspectUntil = System.nanoTime();
@@ -100,7 +101,7 @@ final class Node {
   private static boolean turn(Semaphore turns, long end, BooleanSupplier silent) {
     try {
       for (long left; (left = end - System.nanoTime()) > 0; ) {
-        if (turns.tryAcquire(Math.min(left, Connection.SLOW), TimeUnit.NANOSECONDS)) return true;
+        if (turns.tryAcquire(Math.min(left, Connection.STEP * MS), TimeUnit.NANOSECONDS)) return true;
         if (silent.getAsBoolean()) return false;
       }
     } catch (InterruptedException e) {
@@ -112,7 +113,7 @@ final class Node {
   private Connection.Reply reply(Query query, long end, BooleanSupplier silent) throws Failure {
     var pool = silent == null ? asking : idle;
     var kept = kept(pool);
-    var connection = kept != null ? kept : inTurn(handshakes, end, silent, () -> connection(pool, end));
+    var connection = kept != null ? kept : tls == null ? connection(pool, end) : inTurn(handshakes, end, silent, () -> connection(pool, end));
     Connection.Reply reply;
     try {
       reply = connection.post(address, query, end, silent);

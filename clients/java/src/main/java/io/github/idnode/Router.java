@@ -24,8 +24,6 @@ final class Router {
   static final long LOOK_AGAIN = 200 * MS; // The least time between two looks, however much fails.
   private static final long LOOK_AFTER = 5000 * MS; // How old what is known of the leader may get.
   private static final long LOOK_SOON = 1000 * MS; // The same while no leader is known.
-  private static final long LOOK_TIMEOUT = 1000 * MS;
-  private static final long SILENT = 200 * MS; // How long a node has to say that it is not.
   // How long a client that does not know its cluster waits for the other endpoints after the first one's answer.
   private static final long OTHERS = 300 * MS;
   private static final long GREET_TIMEOUT = 2000 * MS; // Connect, TLS and an answer over a long way.
@@ -44,7 +42,7 @@ final class Router {
   private volatile boolean sure; // The program has told it, or two endpoints, or the only one.
   private final Map<String, String> told = new TreeMap<>(); // The cluster that each endpoint told last.
   private final long places;
-  private Look newestLook; // Null before the first.
+  private volatile Look newestLook; // Null before the first.
 
   Router(List<String> addresses, SSLContext tls, String cluster) {
     nodes = addresses.stream().map(address -> new Node(address, tls)).toList();
@@ -82,7 +80,7 @@ final class Router {
     if (cluster.isEmpty()) {
       latest(deadline, LOOK_AGAIN, look -> look.heard);
       var now = System.nanoTime();
-      latest(now + Math.min((deadline - now) / 2, OTHERS), LOOK_TIMEOUT, look -> look.all);
+      latest(now + Math.min((deadline - now) / 2, OTHERS), Look.TIMEOUT, look -> look.all);
     }
     if (toLeader && newest == 0) latest(deadline, LOOK_AGAIN, look -> look.done);
     else if (counted && System.nanoTime() - newestAt > LOOK_AFTER) latest(deadline, LOOK_AGAIN, look -> look.heard);
@@ -109,19 +107,14 @@ final class Router {
 
   // The newest log index after a look, unless one is younger than age.
   long latest(long deadline, long age, Function<Look, CountDownLatch> until) {
-    await(until.apply(look(age)), Math.min(System.nanoTime() + LOOK_TIMEOUT, deadline));
+    await(until.apply(look(age)), Math.min(System.nanoTime() + Look.TIMEOUT, deadline));
     return newest;
   }
 
-  // Whether a node says nothing at all while another one does. A call that waits for it goes elsewhere then.
-  //
-  // To send the call elsewhere unasked, as a hedge ("The Tail at Scale", Dean and Barroso 2013), would double the load of a
-  // cluster that is only slow. The question writes nothing, and all calls share it. A node that writes slowly answers it, so
-  // a call is sent again for a node that stands still, and for no other reason.
-  boolean silent(Node node) {
-    var look = look(LOOK_AGAIN);
-    if (await(look.answered.get(node), look.began + SILENT)) return false;
-    return nodes.stream().anyMatch(other -> other != node && look.answered.get(other).getCount() == 0);
+  // Whether the newest look has found another leader, and did not hear of the node.
+  boolean leadsElsewhere(Node node) {
+    var look = newestLook;
+    return look != null && look.found != null && look.found != node && look.silent(node);
   }
 
   // The node for the next try: not that of the try before if there is another.
@@ -182,7 +175,7 @@ final class Router {
   }
 
   // Looks for the leader, unless a look is in progress or younger than age. Returns the newest.
-  private Look look(long age) {
+  Look look(long age) {
     return locked(lock, () -> {
       var last = newestLook;
       if (last != null && (closed || last.done.getCount() > 0 || System.nanoTime() - last.began < age)) return last;
@@ -191,7 +184,8 @@ final class Router {
       try {
         for (var node : nodes) Background.thread(() -> ask(look, node), "idnode-look").start();
       } catch (OutOfMemoryError e) { // No thread can be started: the leader stays, and no node counts as silent.
-        Stream.concat(Stream.of(look.heard, look.done, look.all), look.answered.values().stream()).forEach(CountDownLatch::countDown);
+        nodes.forEach(look::answers);
+        Stream.of(look.heard, look.done, look.all).forEach(CountDownLatch::countDown);
       }
       return newestLook = look; // The threads need the lock to end the look.
     });
@@ -201,13 +195,13 @@ final class Router {
   private void ask(Look look, Node node) {
     var leads = false;
     try {
-      leads = greet(node, LOOK_TIMEOUT, null);
+      leads = greet(node, Look.TIMEOUT, null);
+      look.answers(node);
       look.heard.countDown();
-      look.answered.get(node).countDown();
     } catch (Failure e) {
       LOG.log(Level.DEBUG, () -> "does not hear of " + node.address, e);
       // A node that gives a reason, as one that is overloaded, is not silent.
-      if (!e.foreign && !List.of("", "NO_ENDPOINT").contains(e.problem.reason())) look.answered.get(node).countDown();
+      if (!e.foreign && !List.of("", "NO_ENDPOINT").contains(e.problem.reason())) look.answers(node);
     } finally {
       ended(look, leads ? node : null);
     }
@@ -219,7 +213,7 @@ final class Router {
       if (--look.left == 0) look.all.countDown();
       if (look.left > 0 && leads == null || look.done.getCount() == 0) return null;
       if (leads != null && leads != leader) LOG.log(Level.DEBUG, () -> leads.address + " leads");
-      leader = leads;
+      leader = look.found = leads;
       if (leads != null) leads.suspectUntil = System.nanoTime();
       look.heard.countDown();
       look.done.countDown();

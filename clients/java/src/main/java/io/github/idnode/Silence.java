@@ -1,0 +1,34 @@
+package io.github.idnode;
+
+import static io.github.idnode.Background.MS;
+
+import java.util.function.BooleanSupplier;
+
+// Watches whether the node of one try is silent to all. The try asks it now and then, and goes elsewhere then.
+//
+// To send the call elsewhere unasked, as a hedge ("The Tail at Scale", Dean and Barroso 2013), would double the load of a
+// cluster that is only slow. The question writes nothing, and all calls share it. A node that writes slowly answers it, so
+// a call is sent again for a node that stands still, and for no other reason.
+final class Silence implements BooleanSupplier {
+  private static final long SLOW = 300 * MS; // When a try without an answer asks.
+  private final Router router;
+  private final Node node;
+  private long ask = System.nanoTime() + SLOW;
+  private Look look; // Null while the try asks nothing.
+
+  Silence(Router router, Node node) {
+    this.router = router;
+    this.node = node;
+  }
+
+  @Override
+  public boolean getAsBoolean() {
+    var now = System.nanoTime();
+    if (look == null && now - ask >= 0) look = router.look(Router.LOOK_AGAIN);
+    if (look != null && (look.heardOf(node) || look.over())) {
+      look = null;
+      ask = now + SLOW;
+    }
+    return look != null && look.silent(node) || router.leadsElsewhere(node);
+  }
+}

@@ -1,0 +1,76 @@
+package clients
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestJavaLeavesASilentLeader: a leader stops to say anything, and another leads, whose nodes say so late. A call
+// that waits for the old one goes to the new one as soon as they have, and not when the time of its try is over.
+func TestJavaLeavesASilentLeader(t *testing.T) {
+	for _, late := range []time.Duration{0, 250 * time.Millisecond, 450 * time.Millisecond} {
+		t.Run(late.String(), func(t *testing.T) {
+			var silent atomic.Bool
+			var endpoints []string
+			for _, tag := range []string{"A", "B", "C"} {
+				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body) // Only then does the server notice that the client leaves.
+					if path.Base(r.URL.Path) == "silence" {
+						silent.Store(true)
+						return
+					}
+					leader := "A"
+					if silent.Load() {
+						leader = "B"
+						if tag == "A" {
+							neverAnswer(w, r)
+							return
+						}
+						if path.Base(r.URL.Path) == "GetStatus" {
+							<-time.After(late)
+						}
+					}
+					leads(w, r, tag, leader)
+				}))
+				t.Cleanup(server.Close)
+				endpoints = append(endpoints, strings.TrimPrefix(server.URL, "http://"))
+			}
+			got := javaProgram(t, `
+try (var client = new IdnodeClient(List.of(args), new IdnodeConfig().withTimeout(Duration.ofMinutes(1)).withTryTimeout(Duration.ofSeconds(30)))) {
+  client.identity("invoices").next();
+  new java.net.URL("http://" + args[0] + "/silence").openStream().close();
+  var calls = new ArrayList<CompletableFuture<Long>>();
+  var began = System.nanoTime();
+  for (var i = 0; i < 16; i++) calls.add(client.async(client.identity("invoices")::next));
+  calls.forEach(CompletableFuture::join);
+  say((System.nanoTime() - began) / 1_000_000);
+}`, endpoints...)
+			took, err := strconv.Atoi(strings.TrimSpace(got))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d ms", took)
+			if took > 10_000 { // A third of a try.
+				t.Errorf("the calls took %d ms", took)
+			}
+		})
+	}
+}
+
+// leads answers as the node tag of a cluster whose leader says that it leads.
+func leads(w http.ResponseWriter, r *http.Request, tag, leader string) {
+	w.Header().Set("Idnode-Cluster-Id", "c")
+	if path.Base(r.URL.Path) != "GetStatus" {
+		giveSeven(w, r)
+		return
+	}
+	_, _ = fmt.Fprintf(w, `{"clusterId":"c","self":{"tag":%q},"leaderTag":%q,"hasQuorum":true,"appliedIndex":"100","members":[]}`, tag, leader)
+}
