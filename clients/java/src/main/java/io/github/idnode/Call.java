@@ -64,16 +64,20 @@ final class Call<T> {
   }
 
   T make() {
+    router.admit();
     router.prepare(deadline, kind.toLeader, kind.counted);
     for (int tries = 1; ; tries++) {
       if (router.closed) throw ended(Problem.CLOSED);
       if (Thread.currentThread().isInterrupted()) throw ended(Problem.INTERRUPTED);
       node = router.route(kind.toLeader, node);
-      Failure last;
+      var began = System.nanoTime();
+      Failure last = null;
       try {
         return attempt();
       } catch (Failure failure) {
         last = failure;
+      } finally {
+        router.tell(Event.Kind.TRY, node.address, tries, began, last);
       }
       note(last);
       if (Thread.currentThread().isInterrupted()) throw ended(Problem.INTERRUPTED);
@@ -81,7 +85,7 @@ final class Call<T> {
       var overloaded = last.problem.reason().equals("OVERLOADED");
       var pause = pause(last, tries, overloaded);
       var over = System.nanoTime() + pause - deadline >= 0;
-      var refused = last.effect == Effect.REFUSED || overloads > MAX_OVERLOADS || foreign >= router.nodes.size();
+      var refused = last.effect == Effect.REFUSED || overloads > MAX_OVERLOADS || foreign >= router.reach().size();
       if (refused || over) throw told.exception(unknown, id, refused ? told.getCause() : Background.timeout(told.getCause()));
       Router.LOG.log(Level.DEBUG, () -> method + " is tried again after " + pause / MS + " ms", last);
       LockSupport.parkNanos(pause);
@@ -93,15 +97,15 @@ final class Call<T> {
     var tried = node;
     // Whatever is not known to be a node of the cluster gets no call.
     if (router.own().isEmpty() || !tried.greeted()) router.greet(tried, left(), new Silence(router, tried));
-    var query = new Query(method, fields, traceparent, router.own());
+    var query = new Query(method, fields, traceparent, router.own(), kind.toLeader);
     if (id != null) {
       // The first try says it too: the network may hold it up until its retry was forgotten. A try that certainly did nothing is none.
       if (!unknown) id = new RequestId(id.id(), router.newest > 0 ? router.newest : null);
       fields.put("requestId", id.fields());
     }
     var got = tried.call(
-        query, left(), (answer, cluster) -> Map.entry(answer.number("logIndex"), read.apply(answer)), new Silence(router, tried));
-    router.answered(tried, got.getKey());
+        query, left(), (answer, reply) -> Map.entry(answer.number("logIndex"), read.apply(answer)), new Silence(router, tried));
+    router.succeeded(tried, got.getKey());
     return got.getValue();
   }
 
@@ -133,7 +137,7 @@ final class Call<T> {
   // The time until the next try: none while there are endpoints that were not tried yet.
   private long pause(Failure last, int tries, boolean overloaded) {
     if (overloaded) return Math.max(last.problem.retryAfter() == null ? 0 : last.problem.retryAfter().toNanos(), FIRST_PAUSE);
-    var round = tries - router.nodes.size();
+    var round = tries - router.reach().size();
     return round < 0 ? 0 : Background.jitter(Math.min(FIRST_PAUSE << Math.min(round, 10), LONGEST_PAUSE));
   }
 

@@ -24,7 +24,9 @@ final class Connection extends InputStream {
   static final String VERSION = "0.1.0"; // That of pom.xml.
   static final int STEP = 50; // Milliseconds between two looks at what may end a call early.
   private static final int LONGEST = 32 << 20; // Bytes of an answer with its head.
-  record Reply(int status, String body, String cluster) {} // That of the node; empty if it names none.
+
+  // The node's cluster, the leader it knows, and Raft's term there. Each is empty, or 0, if it names none.
+  record Reply(int status, String body, String cluster, String leader, long term) {}
 
   private final Socket plain, socket; // The same without TLS.
   private final InputStream answer = new BufferedInputStream(this);
@@ -34,11 +36,11 @@ final class Connection extends InputStream {
   boolean kept; // Another call may follow.
   long since; // When the last one ended.
 
-  Connection(String host, int port, SSLSocketFactory tls, long end) throws IOException {
+  Connection(String host, int port, SSLSocketFactory tls, String serverName, long end) throws IOException {
     plain = connect(host, port, end);
     try {
       plain.setTcpNoDelay(true);
-      socket = tls == null ? plain : tls.createSocket(plain, host, port, true);
+      socket = tls == null ? plain : tls.createSocket(plain, serverName, port, true);
       if (socket instanceof SSLSocket secure) {
         var parameters = secure.getSSLParameters();
         parameters.setEndpointIdentificationAlgorithm("HTTPS");
@@ -108,20 +110,28 @@ final class Connection extends InputStream {
     for (; status < 200; status = Integer.parseInt(first.split(" ")[1])) { // One below says that another follows.
       first = line();
       headers.clear();
-      for (String[] field; !(field = line().toLowerCase(Locale.ROOT).split(":", 2))[0].isEmpty(); ) headers.put(field[0], field[1].strip());
+      for (String[] field; !(field = line().split(":", 2))[0].isEmpty(); ) headers.put(field[0].toLowerCase(Locale.ROOT), field[1].strip());
     }
     var length = headers.getOrDefault("content-length", status == 204 ? "0" : "");
     var chunked = headers.containsKey("transfer-encoding");
     var body = new ByteArrayOutputStream();
     if (chunked) {
-      for (int size; (size = Integer.parseInt(line().split(";")[0].strip(), 16)) > 0; line()) body.write(exactly(size));
+      for (int size; (size = chunk(line())) > 0; line()) body.write(exactly(size));
       while (!line().isEmpty()) {}
     } else {
       body.write(length.isEmpty() ? answer.readAllBytes() : exactly(Integer.parseInt(length)));
     }
     var ended = (chunked || !length.isEmpty()) && answer.available() == 0; // What follows belongs to no call.
-    kept = ended && first.startsWith("HTTP/1.1") && !"close".equals(headers.get("connection"));
-    return new Reply(status, body.toString(StandardCharsets.UTF_8), headers.getOrDefault("idnode-cluster-id", ""));
+    kept = ended && first.startsWith("HTTP/1.1") && !"close".equalsIgnoreCase(headers.get("connection"));
+    return new Reply(status, body.toString(StandardCharsets.UTF_8), headers.getOrDefault("idnode-cluster-id", ""),
+        headers.getOrDefault("idnode-leader-address", ""), Long.parseLong(headers.getOrDefault("idnode-term", "0")));
+  }
+
+  // A sign, which parseInt takes, would end the answer early.
+  private static int chunk(String line) {
+    var size = line.split(";")[0].strip();
+    if (!size.matches("[0-9a-fA-F]{1,7}")) throw new IllegalArgumentException("a chunk of " + size + " bytes");
+    return Integer.parseInt(size, 16);
   }
 
   private String line() throws IOException {

@@ -142,7 +142,7 @@ public final class HiLo {
       lock.unlock();
     }
     try { // Only the newest range of a tag can be given back, so the one ahead goes first.
-      if (newest != null) client.returnRange(tag, newest, newest.low() - 1, options, deadline);
+      if (newest != null) client.giveBack(tag, newest, newest.low() - 1, options, deadline);
     } finally {
       giveBack(rest, deadline);
     }
@@ -150,7 +150,7 @@ public final class HiLo {
 
   private void giveBack(Range rest, long deadline) {
     try {
-      if (rest != null) client.returnRange(tag, rest, rest.high() - left, options, deadline);
+      if (rest != null) client.giveBack(tag, rest, rest.high() - left, options, deadline);
     } finally {
       Background.locked(lock, () -> {
         returned = true;

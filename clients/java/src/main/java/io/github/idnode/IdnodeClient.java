@@ -3,6 +3,7 @@ package io.github.idnode;
 import static io.github.idnode.Background.MS;
 import static java.util.Objects.requireNonNull;
 
+import java.lang.ref.Cleaner;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -27,6 +28,7 @@ import java.util.function.Function;
 import java.util.function.LongConsumer;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
 /**
@@ -46,8 +48,8 @@ import java.util.stream.Stream;
  * Every method that calls the cluster throws an {@link IdnodeException}. An interrupt ends the call with a
  * {@link CallInterruptedException}, and the interrupt flag stays set. No lock pins a virtual thread.
  *
- * <p>The logger {@code io.github.idnode} gets a line of the level {@code DEBUG} for each try that failed, each look for the
- * leader, and each leader found.
+ * <p>The logger {@code io.github.idnode} gets a line of the level {@code DEBUG} for each try that failed and each look for the
+ * leader, and one of the level {@code INFO} when another node leads.
  */
 public final class IdnodeClient implements AutoCloseable {
   private static final int CLOSERS = 16; // How many handles are closed side by side.
@@ -56,6 +58,8 @@ public final class IdnodeClient implements AutoCloseable {
   // When an asynchronous call was begun, in the thread that makes it.
   private static final ThreadLocal<Long> BEGUN = new ThreadLocal<>();
   private static final long CLOSE_SLACK = 100 * MS; // How much longer than its time a try may take at the most.
+
+  private static final Cleaner CLEANER = Cleaner.create();
 
   private final IdnodeConfig config;
   private final Router router;
@@ -80,11 +84,65 @@ public final class IdnodeClient implements AutoCloseable {
    * @param config what else the client is told
    */
   public IdnodeClient(List<String> endpoints, IdnodeConfig config) {
-    if (endpoints.isEmpty()) throw new IllegalArgumentException("endpoints is a list of at least one address");
     this.config = requireNonNull(config, "config");
-    router = new Router(endpoints, config.tls(), config.clusterId());
+    router = new Router(endpoints, config);
     executor = config.executor() != null ? config.executor() : ownExecutor();
+    CLEANER.register(this, router::dropped);
   }
+
+  /**
+   * A client as the environment configures it. {@code IDNODE_ENDPOINTS} lists the nodes' HTTP addresses, separated by commas;
+   * {@code IDNODE_DATABASE} and {@code IDNODE_CLUSTER_ID} are those of {@link IdnodeConfig}; {@code IDNODE_TLS_CA}, {@code IDNODE_TLS_CERT} and
+   * {@code IDNODE_TLS_KEY} are PEM files, of which the first turns TLS on; {@code IDNODE_TLS_SERVER_NAME} is the name in the nodes' certificates.
+   * Throws an {@link IllegalArgumentException} if {@code IDNODE_ENDPOINTS} is missing, or something is wrong.
+   *
+   * @return the client
+   */
+  public static IdnodeClient fromEnv() { return fromEnv(config -> config); }
+
+  /**
+   * The same with options of the program, which win.
+   *
+   * @param options changes the configuration
+   * @return the client
+   */
+  public static IdnodeClient fromEnv(UnaryOperator<IdnodeConfig> options) {
+    var settings = Settings.fromEnv(System.getenv());
+    return new IdnodeClient(settings.endpoints(), options.apply(settings.config()));
+  }
+
+  /**
+   * A client as a URL configures it: {@code idnode://HOST:PORT,HOST:PORT/DATABASE}, with the nodes' HTTP addresses. The database may be left
+   * out. Parameters are {@code tls-ca}, {@code tls-cert}, {@code tls-key}, which are PEM files, {@code tls-server-name}, {@code cluster-id}, and
+   * {@code tls=true} for TLS with the CAs that Java trusts. Throws an {@link IllegalArgumentException} if something is wrong.
+   *
+   * @param url the URL
+   * @return the client
+   */
+  public static IdnodeClient fromUrl(String url) { return fromUrl(url, config -> config); }
+
+  /**
+   * The same with options of the program, which win.
+   *
+   * @param url the URL
+   * @param options changes the configuration
+   * @return the client
+   */
+  public static IdnodeClient fromUrl(String url, UnaryOperator<IdnodeConfig> options) {
+    var settings = Settings.fromUrl(url);
+    return new IdnodeClient(settings.endpoints(), options.apply(settings.config()));
+  }
+
+  /**
+   * Replaces the endpoints. Calls in flight go on. What the client has learnt of its cluster stays, so the new ones must be of the same.
+   *
+   * @param endpoints addresses of nodes of the cluster, as {@code host:port} or URLs
+   */
+  public void setEndpoints(List<String> endpoints) { router.give(endpoints); }
+
+  /** The endpoints, the leader and the state, for people. */
+  @Override
+  public String toString() { return "IdnodeClient[" + router + "]"; }
 
   private static Executor ownExecutor() {
     var waiting = new LinkedBlockingQueue<Runnable>(MAX_QUEUED);
@@ -363,6 +421,11 @@ public final class IdnodeClient implements AutoCloseable {
     var request = Map.of(
         "tag", tag, "low", String.valueOf(r.low()), "high", String.valueOf(r.high()), "last", String.valueOf(last), "token", r.token());
     return call(deadline, Call.Kind.ONCE, "IdsService/ReturnRange", request, options, answer -> answer.flag("returned"));
+  }
+
+  // Of a handle, whose numbers are a gap if they were not taken back.
+  void giveBack(String tag, Range r, long last, CallOptions options, long deadline) {
+    if (!returnRange(tag, r, last, options, deadline)) router.tell(Event.Kind.GAP, "", 0, 0, null);
   }
 
   /**

@@ -7,118 +7,161 @@ import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.concurrent.Executor;
+import java.util.function.Consumer;
 import javax.net.ssl.SSLContext;
 
-/**
- * What a client may be told beside its endpoints.
- *
- * @param database whose ids are given; empty means {@code default}
- * @param tls trusts the cluster's CA and holds the client's certificate; null for none
- * @param timeout bounds every call with all its tries: 10 s
- * @param tryTimeout bounds one try at one node: 3 s
- * @param label is kept with each HiLo range, for people who ask whose a number is; at most 64 bytes. At first it is the names of
- *     the host and of the program's main class
- * @param executor runs {@link IdnodeClient#async}; null for up to 64 threads of the client's own, in which calls wait for their turn
- * @param clusterId the cluster's, as {@code idnode cluster status} shows it: nodes of another one get no call. Empty means the one
- *     that the endpoints tell, which must be the same at all that answer before the first call
- */
-public record IdnodeConfig(String database, SSLContext tls, Duration timeout, Duration tryTimeout, String label, Executor executor, String clusterId) {
+/** What a client may be told beside its endpoints. It does not change: each method returns a changed copy. */
+public final class IdnodeConfig implements Cloneable {
   private static final Duration LONGEST = Duration.ofDays(365); // A longer time is as good as that.
-
-  /**
-   * Throws an {@link IllegalArgumentException} if a timeout is not above zero, or the cluster's id cannot be one.
-   *
-   * @param database whose ids are given
-   * @param tls trusts the cluster's CA and holds the client's certificate
-   * @param timeout bounds every call with all its tries: 10 s
-   * @param tryTimeout bounds one try at one node: 3 s
-   * @param label is kept with each HiLo range, for people who ask whose a number is
-   * @param executor runs {@link IdnodeClient#async}
-   * @param clusterId the cluster's; empty means the one that the endpoints tell
-   */
-  public IdnodeConfig {
-    requireNonNull(database, "database");
-    requireNonNull(label, "label");
-    if (!clusterId.matches("[!-~]{0,64}")) throw new IllegalArgumentException("not the id of a cluster: " + clusterId);
-    timeout = checked(timeout);
-    tryTimeout = checked(tryTimeout);
-  }
+  private String database = "", label = Label.ofProgram(), clusterId = "", tlsServerName = "";
+  private SSLContext tls; // Null for none.
+  private Duration timeout = Duration.ofSeconds(10), tryTimeout = Duration.ofSeconds(3), failFastAfter = LONGEST;
+  private Executor executor; // Null for the client's own.
+  private int maxConnections = 64;
+  private Consumer<Event> observer = event -> {};
 
   /** The usual ones. */
-  public IdnodeConfig() { this("", null, Duration.ofSeconds(10), Duration.ofSeconds(3), Label.ofProgram(), null, ""); }
+  public IdnodeConfig() {}
 
   static Duration checked(Duration timeout) {
     if (timeout.isZero() || timeout.isNegative()) throw new IllegalArgumentException("a timeout is above zero");
     return timeout.compareTo(LONGEST) > 0 ? LONGEST : timeout;
   }
 
+  private IdnodeConfig with(Consumer<IdnodeConfig> change) {
+    try {
+      var changed = (IdnodeConfig) clone();
+      change.accept(changed);
+      return changed;
+    } catch (CloneNotSupportedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  String database() { return database; }
+  String label() { return label; }
+  String clusterId() { return clusterId; }
+  String tlsServerName() { return tlsServerName; }
+  SSLContext tls() { return tls; }
+  Duration timeout() { return timeout; }
+  Duration tryTimeout() { return tryTimeout; }
+  Duration failFastAfter() { return failFastAfter; }
+  Executor executor() { return executor; }
+  int maxConnections() { return maxConnections; }
+  Consumer<Event> observer() { return observer; }
+
   /**
-   * These with a database.
+   * These with the database whose ids are given. At first it is {@code default}.
    *
-   * @param to whose ids are given
+   * @param to its name; empty means {@code default}
    * @return the changed copy
    */
-  public IdnodeConfig withDatabase(String to) { return new IdnodeConfig(to, tls, timeout, tryTimeout, label, executor, clusterId); }
+  public IdnodeConfig withDatabase(String to) { return with(c -> c.database = requireNonNull(to, "database")); }
 
   /**
    * These with TLS.
    *
-   * @param to trusts the CA, and holds the certificate
+   * @param to trusts the CA, and holds the certificate; null for none
    * @return the changed copy
    */
-  public IdnodeConfig withTls(SSLContext to) { return new IdnodeConfig(database, to, timeout, tryTimeout, label, executor, clusterId); }
+  public IdnodeConfig withTls(SSLContext to) { return with(c -> c.tls = to); }
 
   /**
-   * These with TLS by PEM files: the cluster's CA, the client's certificate and its PKCS #8 key.
+   * These with TLS by PEM files: the cluster's CA, the client's certificate and its PKCS #8 key. A client reads them again when they
+   * have changed: it looks once a second at most, when it opens a connection. Files that cannot be read, or do not fit each
+   * other, change nothing, which the log says.
    *
-   * @param ca certificates of the cluster's CA
-   * @param certificate the client's, and those between it and the CA
-   * @param key its private key, in PKCS #8
+   * @param ca certificates of the cluster's CA; null for the CAs that Java trusts
+   * @param certificate the client's, and those between it and the CA; null for none
+   * @param key its private key, in PKCS #8; null for none
    * @return the changed copy
    * @throws IOException if a file cannot be read
    * @throws GeneralSecurityException if a file does not hold what it should
    */
   public IdnodeConfig withTls(Path ca, Path certificate, Path key) throws IOException, GeneralSecurityException {
-    return withTls(Pem.context(ca, certificate, key));
+    return withTls(new Pem.Context(new Pem(ca, certificate, key)));
   }
 
   /**
-   * These with a timeout.
+   * These with the name that the nodes' certificates have. At first it is that of the endpoint.
+   *
+   * @param to a name of a host; empty for that of the endpoint
+   * @return the changed copy
+   */
+  public IdnodeConfig withTlsServerName(String to) { return with(c -> c.tlsServerName = requireNonNull(to, "tlsServerName")); }
+
+  /**
+   * These with the time that bounds every call with all its tries. At first it is 10 s.
    *
    * @param to above zero
    * @return the changed copy
    */
-  public IdnodeConfig withTimeout(Duration to) { return new IdnodeConfig(database, tls, to, tryTimeout, label, executor, clusterId); }
+  public IdnodeConfig withTimeout(Duration to) { return with(c -> c.timeout = checked(to)); }
 
   /**
-   * These with a timeout of one try.
+   * These with the time that bounds one try at one node. At first it is 3 s.
    *
    * @param to above zero
    * @return the changed copy
    */
-  public IdnodeConfig withTryTimeout(Duration to) { return new IdnodeConfig(database, tls, timeout, to, label, executor, clusterId); }
+  public IdnodeConfig withTryTimeout(Duration to) { return with(c -> c.tryTimeout = checked(to)); }
 
   /**
-   * These with a label.
+   * These with a time after which calls give up early. Once no node has answered for so long, each call fails at once with a
+   * {@link NoEndpointException}, until a node answers. One call a second is made all the same. At first there is no such time.
+   *
+   * @param to above zero
+   * @return the changed copy
+   */
+  public IdnodeConfig withFailFastAfter(Duration to) { return with(c -> c.failFastAfter = checked(to)); }
+
+  /**
+   * These with the label that is kept with each HiLo range, for people who ask whose a number is. At first it is the names of the
+   * host and of the program's main class.
    *
    * @param to at most 64 bytes
    * @return the changed copy
    */
-  public IdnodeConfig withLabel(String to) { return new IdnodeConfig(database, tls, timeout, tryTimeout, to, executor, clusterId); }
+  public IdnodeConfig withLabel(String to) { return with(c -> c.label = requireNonNull(to, "label")); }
 
   /**
-   * These with an executor, which the client does not shut down.
+   * These with an executor for {@link IdnodeClient#async}, which the client does not shut down. At first there are up to 64 threads of
+   * the client's own.
    *
-   * @param to runs asynchronous calls
+   * @param to runs asynchronous calls; null for threads of the client's own
    * @return the changed copy
    */
-  public IdnodeConfig withExecutor(Executor to) { return new IdnodeConfig(database, tls, timeout, tryTimeout, label, to, clusterId); }
+  public IdnodeConfig withExecutor(Executor to) { return with(c -> c.executor = to); }
 
   /**
-   * These with the cluster's id.
+   * These with the cluster's id: nodes of another one get no call. At first it is the one that the endpoints tell, which must be the
+   * same at all that answer before the first call.
    *
-   * @param to as {@code idnode cluster status} shows it
+   * @param to as {@code idnode cluster status} shows it; empty for the one that the endpoints tell
    * @return the changed copy
    */
-  public IdnodeConfig withClusterId(String to) { return new IdnodeConfig(database, tls, timeout, tryTimeout, label, executor, to); }
+  public IdnodeConfig withClusterId(String to) {
+    if (!to.matches("[!-~]{0,64}")) throw new IllegalArgumentException("not the id of a cluster: " + to);
+    return with(c -> c.clusterId = to);
+  }
+
+  /**
+   * These with the greatest number of connections to one node. At first it is 64. A quarter is kept for calls that need no leader. A call
+   * for which none is free in its time is an {@link OverloadedException}.
+   *
+   * @param to at least 1
+   * @return the changed copy
+   */
+  public IdnodeConfig withMaxConnections(int to) {
+    if (to < 1) throw new IllegalArgumentException("maxConnections is at least 1");
+    return with(c -> c.maxConnections = to);
+  }
+
+  /**
+   * These with an observer, as for metrics. It is called in the threads that make the calls, so it must not wait.
+   *
+   * @param to hears of what a client does for its calls
+   * @return the changed copy
+   */
+  public IdnodeConfig withObserver(Consumer<Event> to) { return with(c -> c.observer = requireNonNull(to, "observer")); }
 }

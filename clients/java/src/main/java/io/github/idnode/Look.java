@@ -15,7 +15,6 @@ final class Look {
   final CountDownLatch heard = new CountDownLatch(1), done = new CountDownLatch(1); // A node has told; the leader, or every node.
   final CountDownLatch all = new CountDownLatch(1); // Every node.
   private final Set<Node> answered = ConcurrentHashMap.newKeySet(); // Some refuse.
-  volatile Node found; // The leader; null if none is known.
   int left; // How many nodes were not heard of yet. Guarded by the router's lock.
 
   Look(List<Node> nodes) { left = nodes.size(); }

@@ -5,6 +5,7 @@ import static io.github.idnode.Background.MS;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.net.ProtocolException;
+import java.security.NoSuchAlgorithmException;
 import java.time.DateTimeException;
 import java.util.Deque;
 import java.util.List;
@@ -13,44 +14,68 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
 import java.util.function.BooleanSupplier;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLHandshakeException;
-import javax.net.ssl.SSLSocketFactory;
 
 // One address, and the connections to it. The JDK's HttpClient is not used: it hands each call to threads of its own, which
 // costs more than the call; a caller that waits cannot look around; and until Java 21 it keeps threads and sockets after its use.
 final class Node {
   private static final long CONNECT_TIMEOUT = 1500 * MS;
-  private static final int MAX_CALLS = 512; // At a time. A node takes 1,024 connections of a machine.
   private static final int MAX_HANDSHAKES = 4;
   private static final long IDLE_TIMEOUT = 60_000 * MS; // Shorter than the two minutes after which a node closes an idle connection.
   private static final Pattern ENDPOINT = Pattern.compile("(?:(https?)://)?(\\[[^]\\[\\s/@]+]|[^]\\[\\s/?#@:]+):([0-9]{1,5})/?");
   final String address;
-  private final String host;
+  private final Router router;
+  private final String host, serverName;
   private final int port;
-  private final SSLSocketFactory tls; // Null without.
+  private final SSLContext tls; // Null without.
   private final Deque<Connection> idle = new ConcurrentLinkedDeque<>(); // The newest first.
   // That of questions, which would seem to have no answer while a handshake on a busy machine takes its time.
   private final Deque<Connection> asking = new ConcurrentLinkedDeque<>();
-  private final Semaphore calls = new Semaphore(MAX_CALLS, true);
+  // Those that the leader decides leave a quarter of the places to others: a node may hold them, and answer the others at once.
+  private final Semaphore calls, ledCalls;
   // Handshakes of all callers at once would take so long on a busy machine that each is given up, and none ever ends. Without TLS
   // there are none.
   private final Semaphore handshakes = new Semaphore(MAX_HANDSHAKES, true);
   private volatile boolean closed;
+  volatile boolean given; // As an endpoint; else the cluster has told of it.
+  volatile String name = ""; // Where the other nodes reach it; empty before it has told.
   volatile long suspectUntil = System.nanoTime();
   // Until when it counts as a node of the client's cluster: it answered, and no connection broke since.
   volatile long greetedUntil = System.nanoTime();
 
-  Node(String address, SSLContext tls) {
-    var found = ENDPOINT.matcher(address.strip());
-    port = found.matches() ? Integer.parseInt(found.group(3)) : 0;
-    if (port < 1 || port > 65535) throw new IllegalArgumentException("an endpoint is host:port, or a URL of that, not " + address);
-    if (tls != null && "http".equals(found.group(1))) throw new IllegalArgumentException("the endpoint " + address + " has no TLS");
+  Node(Router router, String address, IdnodeConfig config) {
+    var found = parsed(address);
+    port = Integer.parseInt(found.group(3));
+    var secure = config.tls() != null;
+    if (secure && "http".equals(found.group(1))) throw new IllegalArgumentException("the endpoint " + address + " has no TLS");
+    this.router = router;
     this.address = found.group(2) + ":" + port;
     host = found.group(2).replaceAll("[\\[\\]]", "");
-    this.tls = tls != null ? tls.getSocketFactory() : "https".equals(found.group(1)) ? (SSLSocketFactory) SSLSocketFactory.getDefault() : null;
+    serverName = config.tlsServerName().isEmpty() ? host : config.tlsServerName();
+    tls = secure || !"https".equals(found.group(1)) ? config.tls() : trusted();
+    calls = new Semaphore(config.maxConnections(), true);
+    ledCalls = new Semaphore(config.maxConnections() - config.maxConnections() / 4, true);
   }
+
+  static Matcher parsed(String address) {
+    var found = ENDPOINT.matcher(address.strip());
+    var port = found.matches() ? Integer.parseInt(found.group(3)) : 0;
+    if (port < 1 || port > 65535) throw new IllegalArgumentException("an endpoint is host:port, or a URL of that, not " + address);
+    return found;
+  }
+
+  private static SSLContext trusted() {
+    try {
+      return SSLContext.getDefault();
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  boolean is(String other) { return address.equals(other) || name.equals(other); }
 
   boolean suspected() { return System.nanoTime() - suspectUntil < 0; }
 
@@ -58,11 +83,15 @@ final class Node {
 
   // Makes one try, which is over early if the node is silent. What cannot be read is not an answer of a node, nor is one that
   // does not name the query's cluster. With silent null, it is a question whether the node is, which waits for no other call.
-  <T> T call(Query query, long timeout, BiFunction<Answer, String, T> read, BooleanSupplier silent) throws Failure {
+  <T> T call(Query query, long timeout, BiFunction<Answer, Connection.Reply, T> read, BooleanSupplier silent) throws Failure {
     if (timeout <= 0) throw failure("the time was over before it could be asked", "unavailable", "NO_ENDPOINT", false, null);
     var end = System.nanoTime() + timeout;
-    var reply = inTurn(calls, end, silent, () -> reply(query, end, silent));
+    Work<Connection.Reply> work = () -> inTurn(calls, end, silent, () -> reply(query, end, silent));
+    var reply = query.toLeader() ? inTurn(ledCalls, end, silent, work) : work.done();
     String own = query.cluster(), named = reply.cluster();
+    if (named.isEmpty()) router.unanswered(); // It is no node.
+    else router.answered();
+    if (named.equals(own)) router.leads(reply.term(), reply.leader());
     if (reply.status() != 200) {
       var failure = Failure.of(reply.status(), reply.body());
       if (failure.problem.reason().equals("OTHER_CLUSTER")) greetedUntil = System.nanoTime();
@@ -71,7 +100,7 @@ final class Node {
     if (!own.isEmpty() && !named.isEmpty() && !named.equals(own)) throw other(named, own);
     try {
       if (named.isEmpty() && !own.isEmpty()) throw new IllegalArgumentException("the answer names no cluster");
-      return read.apply(new Answer(Json.object(reply.body())), named);
+      return read.apply(new Answer(Json.object(reply.body())), reply);
     } catch (IllegalArgumentException | DateTimeException e) {
       greetedUntil = System.nanoTime();
       throw failure("this is not an answer of a node", "internal", "", true, e);
@@ -89,7 +118,11 @@ final class Node {
 
   private <T> T inTurn(Semaphore turns, long end, BooleanSupplier silent, Work<T> work) throws Failure {
     if (silent == null) return work.done();
-    if (!turn(turns, end, silent)) throw failure("it had no time for the call", "unavailable", "NO_ENDPOINT", false, null);
+    if (!turn(turns, end, silent)) {
+      var busy = System.nanoTime() - end >= 0;
+      var what = busy ? "no connection to it was free in time" : "it is silent";
+      throw failure(what, busy ? "resource_exhausted" : "unavailable", busy ? "OVERLOADED" : "NO_ENDPOINT", false, null);
+    }
     try {
       return work.done();
     } finally {
@@ -139,7 +172,7 @@ final class Node {
     if (kept != null) return kept;
     try {
       var connectBy = Math.min(end, System.nanoTime() + CONNECT_TIMEOUT);
-      return Background.within(connectBy, () -> new Connection(host, port, tls, connectBy));
+      return Background.within(connectBy, () -> new Connection(host, port, tls == null ? null : tls.getSocketFactory(), serverName, connectBy));
     } catch (IOException e) {
       throw broken(e, true);
     }
@@ -167,6 +200,7 @@ final class Node {
   // A failure of a connection; others are likely to be broken too, unless its time was over or the caller has ended it. Early
   // says that nothing was sent, so nothing happened.
   private Failure broken(IOException e, boolean early) {
+    router.unanswered();
     if (!(e instanceof InterruptedIOException) && !Thread.currentThread().isInterrupted()) {
       greetedUntil = System.nanoTime();
       drop();

@@ -33,6 +33,10 @@ public final class Conformance {
         load(task, load, lines);
         return;
       }
+      if (task.get("url") instanceof String url) {
+        say(parsed(url));
+        continue;
+      }
       var answer = new ArrayList<Object>();
       IdnodeClient opened;
       try {
@@ -46,6 +50,15 @@ public final class Conformance {
         for (var call : (List<?>) task.get("calls")) answer.add(outcome(client, (Map<?, ?>) call));
       }
       say(answer); // After what closing the client asks of the server.
+    }
+  }
+
+  private static Map<String, ?> parsed(String url) {
+    try {
+      var got = Settings.fromUrl(url);
+      return Map.of("endpoints", got.endpoints(), "named", got.named());
+    } catch (IllegalArgumentException e) {
+      return Map.of("error", e.getMessage());
     }
   }
 

@@ -1,0 +1,346 @@
+package clients
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/idnode/idnode/test/e2e/harness"
+)
+
+// members is a cluster whose nodes tell of its leader and its members.
+type members struct {
+	mu      sync.Mutex
+	term    int
+	leader  string   // An address, which each answer names in its headers.
+	told    []string // Addresses of members, in GetStatus.
+	calls   []string // The addresses that were asked for an identity.
+	stopped map[string]bool
+}
+
+// serve starts a node of a cluster, and returns its address. It runs before where it answers an identity.
+func (m *members) serve(t *testing.T, cluster string, before func()) (address string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.stopped[r.Host] {
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("Idnode-Cluster-Id", cluster)
+		if path.Base(r.URL.Path) == "GetStatus" {
+			var told []string
+			for _, one := range m.told {
+				told = append(told, fmt.Sprintf(`{"tag":"A","httpAddress":%q,"role":"ROLE_FOLLOWER"}`, one))
+			}
+			_, _ = fmt.Fprintf(w, `{"clusterId":%q,"self":{"tag":"A","httpAddress":%q},"leaderTag":"B","hasQuorum":true,"appliedIndex":"100","members":[%s]}`,
+				cluster, r.Host, strings.Join(told, ","))
+			return
+		}
+		m.calls = append(m.calls, r.Host)
+		before()
+		w.Header().Set("Idnode-Term", fmt.Sprint(m.term))
+		w.Header().Set("Idnode-Leader-Address", m.leader)
+		giveSeven(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// TestJavaFollowsTheLeaderThatAnswersName: the next call goes to the leader of the greatest term that an answer has named.
+func TestJavaFollowsTheLeaderThatAnswersName(t *testing.T) {
+	m := &members{}
+	var endpoints []string
+	before := func() {
+		// The first answer names the third node. Then it says what was before.
+		m.term, m.leader = 7, endpoints[2]
+		if len(m.calls) > 1 {
+			m.term, m.leader = 6, endpoints[0]
+		}
+	}
+	for range 3 {
+		endpoints = append(endpoints, m.serve(t, "c", before))
+	}
+	javaProgram(t, `
+try (var client = new IdnodeClient(List.of(args))) {
+  for (var i = 0; i < 3; i++) client.identity("invoices").next();
+}`, endpoints...)
+	if want := []string{endpoints[0], endpoints[2], endpoints[2]}; !slices.Equal(m.calls, want) {
+		t.Errorf("the calls went to %v, want %v", m.calls, want)
+	}
+}
+
+// TestJavaLearnsAddresses: a client goes on with the nodes that its cluster tells of when its endpoint is gone, but not
+// with one of another cluster, and forgets what is no member.
+func TestJavaLearnsAddresses(t *testing.T) {
+	m := &members{stopped: make(map[string]bool)}
+	var nodes []string
+	before := func() {
+		if len(m.calls) == 1 {
+			m.stopped[nodes[0]] = true
+			m.told = nodes[1:]
+		}
+	}
+	for _, cluster := range []string{"c", "other", "c"} {
+		nodes = append(nodes, m.serve(t, cluster, before))
+	}
+	m.told = slices.Clone(nodes)
+	m.told = append(m.told, "127.0.0.1:1") // A node that is removed later.
+	got := javaProgram(t, `
+try (var client = new IdnodeClient(List.of(args[0]))) {
+  say(client.identity("invoices").next());
+  say(client);
+  say(client.identity("invoices").next());
+  while (client.toString().contains(":1]")) client.nextRange("a"); // Until a look was answered.
+  say(client);
+}`, nodes...)
+	others := strings.Join(nodes[1:], ", ")
+	if want := fmt.Sprintf(`7
+IdnodeClient[endpoints=[%[1]s], learnt=[%[2]s, 127.0.0.1:1], leader=, cluster=c, open]
+7
+IdnodeClient[endpoints=[%[1]s], learnt=[%[2]s], leader=, cluster=c, open]
+`, nodes[0], others); got != want {
+		t.Errorf("it says\n%swant\n%s", got, want)
+	}
+	if slices.Contains(m.calls, nodes[1]) {
+		t.Errorf("the calls went to %v, of which %s is of another cluster", m.calls, nodes[1])
+	}
+}
+
+// TestJavaTakesOtherEndpoints: after a change of the endpoints the calls go to the new ones.
+func TestJavaTakesOtherEndpoints(t *testing.T) {
+	m := &members{}
+	nodes := []string{m.serve(t, "c", func() {}), m.serve(t, "c", func() {})}
+	got := javaProgram(t, `
+try (var client = new IdnodeClient(List.of(args[0]))) {
+  client.identity("invoices").next();
+  client.setEndpoints(List.of(args[1]));
+  client.identity("invoices").next();
+  for (var wrong : List.of(List.<String>of(), List.of("a"))) {
+    try {
+      client.setEndpoints(wrong);
+    } catch (IllegalArgumentException e) {
+      say("refused");
+    }
+  }
+  client.identity("invoices").next();
+}`, nodes...)
+	if want := []string{nodes[0], nodes[1], nodes[1]}; got != "refused\nrefused\n" || !slices.Equal(m.calls, want) {
+		t.Errorf("the calls went to %v, want %v; it says %s", m.calls, want, got)
+	}
+}
+
+// TestJavaKeepsPlacesForCallsWithoutALeader: calls that a node holds leave connections for those that it answers.
+func TestJavaKeepsPlacesForCallsWithoutALeader(t *testing.T) {
+	var held sync.WaitGroup
+	held.Add(3)
+	var node listening
+	got := javaProgram(t, `
+var client = new IdnodeClient(List.of(args[0]), new IdnodeConfig().withMaxConnections(4).withTryTimeout(Duration.ofMinutes(2)).withTimeout(Duration.ofMinutes(2)));
+for (var i = 0; i < 3; i++) client.async(client.identity("held")::next);
+new java.net.URL("http://" + args[0] + "/held").openStream().close();
+try {
+  client.identity("held").next(new CallOptions().withTimeout(Duration.ofMillis(500)));
+} catch (OverloadedException e) {
+  say(e.outcomeUnknown());
+}
+say(client.next("users/"));
+System.exit(0);
+`, node.serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch path.Base(r.URL.Path) {
+		case "held":
+			held.Wait()
+		case "NextIdentity":
+			held.Done()
+			neverAnswer(w, r)
+		default:
+			_, _ = io.WriteString(w, `{"ids":["users/1-A"],"blocks":[],"logIndex":"101"}`)
+		}
+	}))
+	if want := "false\nusers/1-A\n"; got != want {
+		t.Errorf("the calls ended with %s, want %s", got, want)
+	}
+}
+
+// TestJavaGivesUpEarly: after a while without any node, calls fail at once, but for one a second, until a node answers.
+func TestJavaGivesUpEarly(t *testing.T) {
+	var up atomic.Bool
+	node := greeting(giveSeven)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case path.Base(r.URL.Path) == "up":
+			up.Store(true)
+		case up.Load():
+			node(w, r)
+		default:
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	}))
+	t.Cleanup(server.Close)
+	got := javaProgram(t, `
+var config = new IdnodeConfig().withTimeout(Duration.ofMillis(300)).withFailFastAfter(Duration.ofMillis(500));
+try (var client = new IdnodeClient(List.of(args[0]), config)) {
+  Supplier<String> call = () -> {
+    try {
+      return "gave " + client.identity("invoices").next();
+    } catch (NoEndpointException e) {
+      return e.outcomeUnknown() ? "unknown" : e.getMessage().contains("no node has answered for ") ? "early" : "late";
+    }
+  };
+  while (!call.get().equals("early")) {}
+  var early = 0;
+  for (var i = 0; i < 100; i++) if (call.get().equals("early")) early++;
+  say(early > 90);
+  new java.net.URL("http://" + args[0] + "/up").openStream().close();
+  String last;
+  while ((last = call.get()).matches("early|late")) {}
+  say(last);
+}`, strings.TrimPrefix(server.URL, "http://"))
+	if want := "true\ngave 7\n"; got != want {
+		t.Errorf("the calls ended with %s, want %s", got, want)
+	}
+}
+
+// TestJavaObserves: an observer hears of tries, looks, leaders and gaps, and one that fails fails no call.
+func TestJavaObserves(t *testing.T) {
+	var lost atomic.Bool
+	var node listening
+	endpoint := node.serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch path.Base(r.URL.Path) {
+		case "NextIdentity":
+			if !lost.Swap(true) {
+				panic(http.ErrAbortHandler)
+			}
+			giveSeven(w, r)
+		case "ReturnRange":
+			_, _ = io.WriteString(w, `{"returned":false,"max":"0","logIndex":"102"}`)
+		default:
+			oneRange(w, r)
+		}
+	})
+	got := javaProgram(t, `
+var heard = new ConcurrentSkipListSet<String>();
+Consumer<Event> observer = event -> {
+  heard.add(event.kind() + " " + event.attempt() + " " + event.node().equals(args[0]) + " " + (event.error() != null) + " " + !event.duration().isZero());
+  if (event.kind() == Event.Kind.LEADER) throw new IllegalStateException();
+};
+try (var client = new IdnodeClient(List.of(args[0]), new IdnodeConfig().withObserver(observer))) {
+  client.identity("invoices").next();
+  client.hilo("users").nextId();
+}
+heard.forEach(Program::say);
+`, endpoint)
+	if want := `GAP 0 false false false
+LEADER 0 true false false
+LOOK 0 true false true
+TRY 1 true false true
+TRY 1 true true true
+TRY 2 true false true
+`; got != want {
+		t.Errorf("the observer heard\n%swant\n%s", got, want)
+	}
+}
+
+// TestJavaTellsOfAClientThatWasNotClosed: the log has a line, as numbers are lost.
+func TestJavaTellsOfAClientThatWasNotClosed(t *testing.T) {
+	got := javaProgram(t, `
+var log = java.util.logging.Logger.getLogger("io.github.idnode");
+var heard = new LinkedBlockingQueue<String>();
+log.addHandler(new java.util.logging.Handler() {
+  public void publish(java.util.logging.LogRecord line) { heard.add(line.getLevel() + " " + line.getMessage()); }
+  public void flush() {}
+  public void close() {}
+});
+new IdnodeClient(List.of(args[0])).close();
+new IdnodeClient(List.of(args[0]));
+String line = null;
+for (var i = 0; i < 300 && line == null; i++) {
+  System.gc();
+  line = heard.poll(100, TimeUnit.MILLISECONDS);
+}
+say(line);
+`, "127.0.0.1:1")
+	if !strings.HasPrefix(got, "WARNING a client was not closed") || !strings.Contains(got, "127.0.0.1:1") {
+		t.Errorf("the log has %s", got)
+	}
+}
+
+// TestJavaReadsCertificatesAgain: files that were replaced are used for new connections, but only once they fit each other.
+func TestJavaReadsCertificatesAgain(t *testing.T) {
+	old, renewed := harness.Certificates(t, "A"), harness.Certificates(t, "A")
+	configs := []*tls.Config{trusting(t, old), trusting(t, renewed)}
+	var current atomic.Int32
+	node := greeting(giveSeven)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close") // So that each call has a connection of its own.
+		if path.Base(r.URL.Path) == "GetStatus" || r.URL.Path != "/" {
+			node(w, r)
+		}
+	}))
+	server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return configs[current.Load()], nil }}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	turn := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { current.Store(1) }))
+	t.Cleanup(turn.Close)
+	got := javaProgram(t, `
+var into = java.nio.file.Files.createTempDirectory("tls");
+BiConsumer<String, String> copy = (from, name) -> {
+  try {
+    java.nio.file.Files.copy(java.nio.file.Path.of(from, name), into.resolve(name), java.nio.file.StandardCopyOption.REPLACE_EXISTING);
+  } catch (java.io.IOException e) {
+    throw new java.io.UncheckedIOException(e);
+  }
+};
+var names = List.of("ca.crt", "client.crt", "client.key");
+for (var name : names) copy.accept(args[1], name);
+var config = new IdnodeConfig().withTls(into.resolve("ca.crt"), into.resolve("client.crt"), into.resolve("client.key"));
+var warned = new CountDownLatch(1);
+java.util.logging.Logger.getLogger("io.github.idnode").addHandler(new java.util.logging.Handler() {
+  public void publish(java.util.logging.LogRecord line) { if (line.getMessage().contains("cannot be read again")) warned.countDown(); }
+  public void flush() {}
+  public void close() {}
+});
+try (var client = new IdnodeClient(List.of(args[0]), config.withTimeout(Duration.ofMinutes(1)))) {
+  say(client.identity("invoices").next());
+  copy.accept(args[2], "client.crt"); // The key is that of the old one.
+  while (warned.getCount() > 0) client.identity("invoices").next();
+  say(client.identity("invoices").next());
+  for (var name : names) copy.accept(args[2], name);
+  new java.net.URL(args[3]).openStream().close();
+  say(client.identity("invoices").next());
+}`, strings.TrimPrefix(server.URL, "https://"), old, renewed, turn.URL)
+	if got != "7\n7\n7\n" {
+		t.Errorf("the calls gave %s", got)
+	}
+}
+
+// TestJavaTakesNoChunkWithASign: a chunk of "-5" bytes does not end an answer.
+func TestJavaTakesNoChunkWithASign(t *testing.T) {
+	got := javaProgram(t, `
+try (var client = new IdnodeClient(List.of(args[0]), new IdnodeConfig().withTimeout(Duration.ofSeconds(2)))) {
+  try {
+    say(client.identity("invoices").next());
+  } catch (OutcomeUnknownException e) {
+    say("unknown");
+  }
+}`, new(listening).serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nIdnode-Cluster-Id: c\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n-5\r\n\r\n", len(seven), seven)
+	}))
+	if got != "unknown\n" {
+		t.Errorf("the call gave %s", got)
+	}
+}
