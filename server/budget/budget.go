@@ -19,8 +19,8 @@ type Limits struct {
 	// Connections is how many one caller has open.
 	Connections int
 	// Calls is how many are in flight for all callers. Each has three quarters of what the
-	// others leave; 0 does not bound them. A caller resets as many at once, and a
-	// resetRate-th of them a second.
+	// others leave; 0 does not bound them. A caller wastes as many frames at once, and a
+	// wasteRate-th of them a second.
 	Calls int
 }
 
@@ -35,9 +35,11 @@ const (
 	// the part of its share up to which that harms no other caller.
 	stallTime = 30 * time.Second
 	idle      = 4
-	// resetRate leaves room for callers that give up all their calls every few seconds, and
-	// keeps the processor that resets take to some percent.
-	resetRate = 4
+	// wasteRate leaves room for callers that give up all their calls every few seconds, and
+	// keeps the processor that resets take to some percent. A caller that wastes more gets no
+	// connection for barTime: else it would dial again at once.
+	wasteRate = 4
+	barTime   = 2 * time.Second
 )
 
 // Budget counts what is held. It is safe for concurrent use.
@@ -54,12 +56,13 @@ type Budget struct {
 }
 
 type caller struct {
-	name   string
-	held   atomic.Int64
-	calls  atomic.Int64
-	resets *rate.Limiter
-	// connections is guarded by Budget.mu.
+	name  string
+	held  atomic.Int64
+	calls atomic.Int64
+	waste *rate.Limiter
+	// connections and barred, until when the caller gets none, are guarded by Budget.mu.
 	connections int
+	barred      time.Time
 }
 
 // New returns a Budget that nothing is taken of.
@@ -86,21 +89,21 @@ type Connection struct {
 	closed     bool
 }
 
-// Open counts one more connection of a caller; nil says that it has as many as it may.
-// It is closed by Close.
+// Open counts one more connection of a caller; nil says that it has as many as it may, or has wasted
+// too many frames. It is closed by Close.
 func (b *Budget) Open(name string) *Connection {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.callers[name]
 	if c == nil {
 		b.forget()
-		c = &caller{name: name, resets: rate.NewLimiter(rate.Limit(b.limits.Calls)/resetRate, b.limits.Calls)}
+		c = &caller{name: name, waste: rate.NewLimiter(rate.Limit(b.limits.Calls)/wasteRate, b.limits.Calls)}
 		if b.limits.Calls == 0 {
-			c.resets.SetLimit(rate.Inf)
+			c.waste.SetLimit(rate.Inf)
 		}
 		b.callers[name] = c
 	}
-	if c.connections >= b.limits.Connections {
+	if c.connections >= b.limits.Connections || time.Now().Before(c.barred) {
 		return nil
 	}
 	c.connections++
@@ -142,9 +145,9 @@ func (b *Budget) forget() {
 }
 
 // gone says that nothing is left of a caller without connections: a new one must not make it
-// forget the calls that go on, nor the resets of late.
+// forget the calls that go on, nor what was wasted of late.
 func (c *caller) gone() bool {
-	return c.calls.Load() == 0 && (c.resets.Limit() == rate.Inf || c.resets.Tokens() >= float64(c.resets.Burst()))
+	return c.calls.Load() == 0 && (c.waste.Limit() == rate.Inf || c.waste.Tokens() >= float64(c.waste.Burst()))
 }
 
 // Begin counts one more call in flight, unless the caller has three quarters of what the
@@ -173,10 +176,17 @@ func (c *Connection) End() {
 	c.budget.calls.Add(-1)
 }
 
-// Resets counts calls that the caller has taken back; false says that it does so faster
-// than anybody who means them. What such a call began goes on for a while.
-func (c *Connection) Resets(now time.Time, n int) bool {
-	return c == nil || n == 0 || c.caller.resets.AllowN(now, n)
+// Wasted counts frames by which the caller takes a call back, or that carry nothing. What such a call
+// began goes on for a while. false says that there are more than anybody sends who means them: the
+// caller gets no new connection for barTime.
+func (c *Connection) Wasted(now time.Time, frames int) bool {
+	if c == nil || frames == 0 || c.caller.waste.AllowN(now, frames) {
+		return true
+	}
+	c.budget.mu.Lock()
+	defer c.budget.mu.Unlock()
+	c.caller.barred = now.Add(barTime)
+	return false
 }
 
 // Take takes bytes, if the caller's share is not exceeded by that. They are given back

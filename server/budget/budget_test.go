@@ -169,23 +169,24 @@ func TestCallsInFlight(t *testing.T) {
 	}
 }
 
-// TestResets: a caller resets calls at a bounded rate, over all its connections, also one
-// after the other. Others are not touched, and what is over is forgotten.
-func TestResets(t *testing.T) {
+// TestWaste: a caller wastes frames at a bounded rate, over all its connections. One that wastes more
+// gets no connection for a while. Others are not touched, and what is over is forgotten.
+func TestWaste(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(Limits{Connections: 2, Calls: 100})
+		b := New(Limits{Connections: 3, Calls: 100})
 		shop, shop2, books := b.Open("shop"), b.Open("shop"), b.Open("books")
-		if !shop.Resets(time.Now(), 60) || shop2.Resets(time.Now(), 41) || !shop2.Resets(time.Now(), 40) {
-			t.Error("a caller resets another number at once than 100")
+		if !shop.Wasted(time.Now(), 60) || !shop2.Wasted(time.Now(), 40) || shop2.Wasted(time.Now(), 1) {
+			t.Error("a caller wastes another number at once than 100")
 		}
 		shop.Close()
 		shop2.Close()
-		if shop = b.Open("shop"); shop.Resets(time.Now(), 1) || !shop.Resets(time.Now(), 0) || !books.Resets(time.Now(), 100) {
+		if b.Open("shop") != nil || !books.Wasted(time.Now(), 100) {
 			t.Error("a new connection makes good, or another caller pays")
 		}
-		time.Sleep(time.Second)
-		if !shop.Resets(time.Now(), 25) || shop.Resets(time.Now(), 1) {
-			t.Error("a caller resets another number a second than 25")
+		time.Sleep(barTime)
+		shop = b.Open("shop")
+		if !shop.Wasted(time.Now(), 0) || !shop.Wasted(time.Now(), 50) || shop.Wasted(time.Now(), 1) {
+			t.Error("a caller wastes another number a second than 25")
 		}
 		shop.Close()
 		books.Close()
@@ -205,7 +206,7 @@ func TestNil(t *testing.T) {
 	c.Give(1)
 	c.Close()
 	c.End()
-	if !c.Begin() || !c.Resets(time.Now(), 1<<30) || !c.Take(1<<62) || !c.TakeLast(1<<62) || c.Full() || c.Stalled(time.Now()) {
+	if !c.Begin() || !c.Wasted(time.Now(), 1<<30) || !c.Take(1<<62) || !c.TakeLast(1<<62) || c.Full() || c.Stalled(time.Now()) {
 		t.Error("nothing refuses")
 	}
 }

@@ -89,10 +89,7 @@ type connection struct{}
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.TLS != nil && g.cfg.Accepts != nil && !g.cfg.Accepts(*r.TLS) {
-		// As in the handshake of a connection that is made now. A panic alone ends but one
-		// stream of HTTP/2, and the client would go on with the connection.
-		_ = r.Context().Value(connection{}).(net.Conn).Close()
-		panic(http.ErrAbortHandler)
+		panic(http.ErrAbortHandler) // As in the handshake of a connection that is made now.
 	}
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.TLS != nil {
@@ -133,11 +130,6 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Pattern = inner.Pattern // The handler around this one asks which call it was.
 	if response.cut {
 		panic(http.ErrAbortHandler) // What was made is not told: it must not look whole.
-	}
-	if r.ProtoMajor > 1 {
-		// Of HTTP/2 a connection has many requests. What is written of this one's answer
-		// later, however small, would hold all of it without being counted.
-		_ = http.NewResponseController(w).Flush()
 	}
 }
 

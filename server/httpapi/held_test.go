@@ -12,8 +12,7 @@ import (
 	"github.com/idnode/idnode/server/service"
 )
 
-// slowReader is an answer that nobody reads before it is told to be. It takes what is
-// written under HTTP/2 as net/http does: when it is flushed.
+// slowReader is an answer that nobody reads before it is told to be.
 type slowReader struct {
 	*httptest.ResponseRecorder
 	waits chan struct{}
@@ -32,68 +31,63 @@ func (r slowReader) Flush() {
 	<-r.read
 }
 
-// TestUnreadAnswers: unread answers are counted until they are read, small or large. A
+// TestUnreadAnswers: unread answers are counted until they are read. A
 // caller is refused beyond its share; others are not.
 func TestUnreadAnswers(t *testing.T) {
-	for name, test := range map[string]struct{ answer, atOnce int }{"large": {100 << 10, 5}, "small": {1, 73}} {
-		t.Run(name, func(t *testing.T) {
-			b := budget.New(budget.Limits{Bytes: 2 << 20, Connections: 1})
-			shop, books := b.Open("shop"), b.Open("books")
-			conns := map[net.Conn]*budget.Connection{}
-			conn := func(of *budget.Connection) context.Context {
-				c, _ := net.Pipe()
-				conns[c] = of
-				return context.WithValue(t.Context(), connection{}, c)
-			}
-			ofShop, ofBooks := conn(shop), conn(books)
-			s := newWorld(t).newServer("A", Config{Held: func(c net.Conn) *budget.Connection { return conns[c] }}, "")
-			s.Handle("GET /some", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				if _, err := w.Write([]byte(strings.Repeat("x", test.answer))); err != nil {
-					panic(http.ErrAbortHandler)
+	b := budget.New(budget.Limits{Bytes: 2 << 20, Connections: 1})
+	shop, books := b.Open("shop"), b.Open("books")
+	conns := map[net.Conn]*budget.Connection{}
+	conn := func(of *budget.Connection) context.Context {
+		c, _ := net.Pipe()
+		conns[c] = of
+		return context.WithValue(t.Context(), connection{}, c)
+	}
+	ofShop, ofBooks := conn(shop), conn(books)
+	s := newWorld(t).newServer("A", Config{Held: func(c net.Conn) *budget.Connection { return conns[c] }}, "")
+	s.Handle("GET /some", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if _, err := w.Write([]byte(strings.Repeat("x", 100<<10))); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	// ask says whether it was answered or begun to be, which is when it waits.
+	read, ended := make(chan struct{}), make(chan int, 100)
+	ask := func(ctx context.Context) bool {
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/some", nil)
+		w := slowReader{httptest.NewRecorder(), make(chan struct{}, 2), read}
+		done := make(chan struct{})
+		go func() {
+			defer func() {
+				if recover() != nil {
+					w.Code = 0
 				}
-			}))
-			// ask says whether it was answered or begun to be, which is when it waits.
-			read, ended := make(chan struct{}), make(chan int, 100)
-			ask := func(ctx context.Context) bool {
-				r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/some", nil)
-				r.ProtoMajor = 2
-				w := slowReader{httptest.NewRecorder(), make(chan struct{}, 2), read}
-				done := make(chan struct{})
-				go func() {
-					defer func() {
-						if recover() != nil {
-							w.Code = 0
-						}
-						ended <- w.Code
-						close(done)
-					}()
-					s.ServeHTTP(w, r)
-				}()
-				select {
-				case <-w.waits:
-					return w.Code == http.StatusOK
-				case <-done:
-					return false
-				}
-			}
-			n := 0
-			for n < 100 && ask(ofShop) {
-				n++
-			}
-			if n != test.atOnce {
-				t.Errorf("%d answers at once", n)
-			}
-			if !ask(ofBooks) {
-				t.Error("another caller is refused")
-			}
-			close(read)
-			for range n + 2 {
-				<-ended
-			}
-			if b.Held() != 0 {
-				t.Errorf("%d bytes are held when all was read", b.Held())
-			}
-		})
+				ended <- w.Code
+				close(done)
+			}()
+			s.ServeHTTP(w, r)
+		}()
+		select {
+		case <-w.waits:
+			return w.Code == http.StatusOK
+		case <-done:
+			return false
+		}
+	}
+	n := 0
+	for n < 100 && ask(ofShop) {
+		n++
+	}
+	if n != 5 {
+		t.Errorf("%d answers at once", n)
+	}
+	if !ask(ofBooks) {
+		t.Error("another caller is refused")
+	}
+	close(read)
+	for range n + 2 {
+		<-ended
+	}
+	if b.Held() != 0 {
+		t.Errorf("%d bytes are held when all was read", b.Held())
 	}
 }
 

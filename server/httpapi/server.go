@@ -33,9 +33,6 @@ const (
 	idleTimeout = 2 * time.Minute
 )
 
-// maxStreams is the requests one connection of HTTP/2 may have in flight.
-const maxStreams = 32
-
 // Config sets the server up.
 type Config struct {
 	// TLS is nil for a server without.
@@ -85,18 +82,22 @@ func NewServer(cfg Config, svc *service.Service) *Server {
 	return s
 }
 
-// NewBareServer returns a server without calls, for what shall have a port of its own.
+// NewBareServer returns a server without calls, for what shall have a port of its own. It speaks
+// HTTP/1.1 alone, in which a connection makes one call at a time: net/http bounds no frames of HTTP/2
+// that carry nothing.
 func NewBareServer(cfg Config) *Server {
 	s := &Server{mux: http.NewServeMux()}
 	handler := newGuard(cfg, s.mux)
 	if cfg.Around != nil {
 		handler = cfg.Around(handler)
 	}
+	http1 := new(http.Protocols)
+	http1.SetHTTP1(true)
 	s.http = &http.Server{
 		Handler: handler, TLSConfig: cfg.TLS, MaxHeaderBytes: maxHeaderBytes,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: idleTimeout,
 		ConnState:   cfg.ConnState,
-		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		Protocols:   http1,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) },
 		// It tells of connections that came to nothing: anybody can cause that.
 		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),

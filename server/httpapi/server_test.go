@@ -371,46 +371,45 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestARefusedConnectionEnds, over HTTP/2 too: the client makes another one, with the
-// certificate that it has now, and does not ask on the one that stays refused.
+// TestARefusedConnectionEnds: the client makes another one, with the certificate that it has now, and
+// does not ask on the one that stays refused. It is one of HTTP/1.1, also where the client would rather
+// speak HTTP/2.
 func TestARefusedConnectionEnds(t *testing.T) {
 	own := httptest.NewTLSServer(nil) // Its certificate is one that its client trusts.
 	defer own.Close()
-	for _, protocol := range []string{"http/1.1", "h2"} {
-		var refuses atomic.Bool
-		address := serve(t, newWorld(t).newServer("A", Config{
-			TLS:     &tls.Config{Certificates: own.TLS.Certificates, NextProtos: []string{protocol}},
-			Accepts: func(tls.ConnectionState) bool { return !refuses.Load() },
-		}, ""))
-		transport := own.Client().Transport.(*http.Transport).Clone()
-		transport.ForceAttemptHTTP2 = protocol == "h2"
-		defer transport.CloseIdleConnections()
-		get := func() error {
-			// With a POST, which is not tried again by the client itself.
-			res, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Post("https://"+address+"/build/version", "",
-				strings.NewReader("x"))
-			if err != nil {
-				return err
-			}
-			_, _ = io.Copy(io.Discard, res.Body)
-			if major := map[string]int{"http/1.1": 1, "h2": 2}[protocol]; res.ProtoMajor != major {
-				t.Errorf("%s: it speaks %s", protocol, res.Proto)
-			}
-			return res.Body.Close()
+	var refuses atomic.Bool
+	address := serve(t, newWorld(t).newServer("A", Config{
+		TLS:     &tls.Config{Certificates: own.TLS.Certificates},
+		Accepts: func(tls.ConnectionState) bool { return !refuses.Load() },
+	}, ""))
+	transport := own.Client().Transport.(*http.Transport).Clone()
+	transport.ForceAttemptHTTP2 = true
+	defer transport.CloseIdleConnections()
+	get := func() error {
+		// With a POST, which is not tried again by the client itself.
+		res, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Post("https://"+address+"/build/version", "",
+			strings.NewReader("x"))
+		if err != nil {
+			return err
 		}
-		if err := get(); err != nil {
-			t.Fatalf("%s: %v", protocol, err)
+		_, _ = io.Copy(io.Discard, res.Body)
+		if res.ProtoMajor != 1 {
+			t.Errorf("it speaks %s", res.Proto)
 		}
-		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			refuses.Store(false) // As with a new certificate.
-			return new(net.Dialer).DialContext(ctx, network, address)
-		}
-		refuses.Store(true)
-		if err := get(); err == nil {
-			t.Errorf("%s: what is refused is answered", protocol)
-		}
-		if err := get(); err != nil {
-			t.Errorf("%s: the client does not come back: %v", protocol, err)
-		}
+		return res.Body.Close()
+	}
+	if err := get(); err != nil {
+		t.Fatal(err)
+	}
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		refuses.Store(false) // As with a new certificate.
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	refuses.Store(true)
+	if err := get(); err == nil {
+		t.Error("what is refused is answered")
+	}
+	if err := get(); err != nil {
+		t.Errorf("the client does not come back: %v", err)
 	}
 }

@@ -79,7 +79,7 @@ func (n *Node) httpConfig() httpapi.Config {
 	cfg := httpapi.Config{WriteTimeout: n.cfg.CallTimeout + answerTime, ClusterID: n.clusterID, Logger: n.log}
 	cfg.ConnState, cfg.Held = n.callers.countHTTP()
 	if n.certs != nil {
-		cfg.TLS, cfg.Principal, cfg.Accepts = n.certs.Server("h2", "http/1.1"), tlsconf.Principal, n.certs.Accepts
+		cfg.TLS, cfg.Principal, cfg.Accepts = n.certs.Server("http/1.1"), tlsconf.Principal, n.certs.Accepts
 	}
 	return cfg
 }

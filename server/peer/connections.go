@@ -105,19 +105,19 @@ type conn struct {
 // Reasons to close a connection; the other end sees only the end.
 var (
 	errUnfinished = errors.New("the caller has sent too much that is not whole")
-	errResets     = errors.New("the caller resets calls faster than it may")
+	errWasted     = errors.New("the caller resets calls, or sends frames that carry nothing, faster than it may")
 )
 
 // Read implements net.Conn. Incomplete messages are counted, and the connection of a caller
 // that exceeds its budget is closed. So is the connection of a caller that resets too many
-// calls, because a handler does not end with its stream (CVE-2023-44487), and gRPC does not
-// count resets.
+// calls, because a handler does not end with its stream (CVE-2023-44487), or sends too many frames
+// that carry nothing. gRPC counts neither.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	now := time.Now()
-	more, held, resets := c.unfinished.read(b[:n], now)
-	if !c.held.Resets(now, resets) {
-		return 0, errResets
+	more, held, wasted := c.unfinished.read(b[:n], now)
+	if !c.held.Wasted(now, wasted) {
+		return 0, errWasted
 	}
 	switch {
 	case more < 0:

@@ -24,6 +24,12 @@ const (
 	pieceBytes = 128
 )
 
+const (
+	// freeFrames may carry nothing for each that does, in either direction, and mostFreeFrames at once.
+	freeFrames     = 4
+	mostFreeFrames = 256
+)
+
 // wholeTime is how long a message may take to arrive. It is a minute and not seconds, because
 // the server does not read from a caller that reads its answers slowly.
 const wholeTime = time.Minute
@@ -79,9 +85,12 @@ type unfinished struct {
 
 	mu sync.Mutex
 	in frames
-	// pad is the padding of the frame in bytes; padded means that its length is still to come.
-	pad    int
-	padded bool
+	// pad is the padding of the frame in bytes; padded means that its length is still to come. carries
+	// means that the frame begins or ends a stream, or has bytes of a message.
+	pad             int
+	padded, carries bool
+	// free are the frames that may still carry nothing.
+	free int
 	// messages are the incomplete messages of each open stream, up to the newest. held is
 	// their sum in bytes.
 	messages map[uint32]message
@@ -90,7 +99,7 @@ type unfinished struct {
 }
 
 func newUnfinished() *unfinished {
-	return &unfinished{in: frames{preface: prefaceBytes}, messages: map[uint32]message{}}
+	return &unfinished{in: frames{preface: prefaceBytes}, messages: map[uint32]message{}, free: mostFreeFrames}
 }
 
 type message struct {
@@ -103,8 +112,8 @@ type message struct {
 }
 
 // read records bytes that the transport read. It returns by how much held grew, the new held,
-// and the number of streams that were reset.
-func (u *unfinished) read(b []byte, now time.Time) (more, held int64, resets int) {
+// and the number of wasted frames: streams that were reset, and frames that carry nothing.
+func (u *unfinished) read(b []byte, now time.Time) (more, held int64, wasted int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	before := u.held
@@ -120,20 +129,42 @@ func (u *unfinished) read(b []byte, now time.Time) (more, held int64, resets int
 		if ended && u.in.endStream() {
 			u.forget(u.in.stream)
 		}
-		if ended && u.in.kind == frameReset {
-			resets++
+		if ended && u.endFrame() {
+			wasted++
 		}
 	}
-	return u.held - before, u.held, resets
+	return u.held - before, u.held, wasted
+}
+
+// endFrame reports whether the frame that ended is wasted. Libraries send frames that carry nothing
+// beside those that do: settings, windows, pings (CVE-2019-9512, 9515, 9518).
+func (u *unfinished) endFrame() (wasted bool) {
+	switch {
+	case u.in.kind == frameReset:
+		return true
+	case u.carries:
+		u.free = min(u.free+freeFrames, mostFreeFrames)
+	case u.free > 0:
+		u.free--
+	default:
+		return true
+	}
+	return false
 }
 
 // wrote records bytes that the transport wrote, and returns by how much held shrank.
 func (u *unfinished) wrote(b []byte) (less int64) {
 	for len(b) > 0 {
-		var ended bool
-		if _, b, _, ended = u.out.next(b); ended && u.out.endStream() {
+		var began, ended bool
+		_, b, began, ended = u.out.next(b)
+		if carries := began && u.out.kind == frameData && u.out.left > 0; carries || ended && u.out.endStream() {
 			u.mu.Lock()
-			less += u.forget(u.out.stream)
+			if carries {
+				u.free = min(u.free+freeFrames, mostFreeFrames)
+			}
+			if ended && u.out.endStream() {
+				less += u.forget(u.out.stream)
+			}
 			u.mu.Unlock()
 		}
 	}
@@ -154,8 +185,10 @@ func (u *unfinished) overdue(now time.Time) bool {
 func (u *unfinished) beginFrame() {
 	u.pad, u.padded = 0, u.in.kind == frameData && u.in.flags&flagPadded != 0
 	m, open := u.messages[u.in.stream]
+	u.carries = open && u.in.endStream()
 	switch {
 	case u.in.kind == frameHeaders && u.in.stream > u.newest:
+		u.carries = true
 		u.newest = u.in.stream
 		u.add(m, openBytes)
 	case u.in.kind == frameData && u.in.left > 0 && open:
@@ -171,6 +204,7 @@ func (u *unfinished) readData(b []byte, now time.Time) {
 	}
 	b = b[:min(len(b), max(0, left-u.pad))]
 	m, open := u.messages[u.in.stream]
+	u.carries = u.carries || open && len(b) > 0
 	for len(b) > 0 && open {
 		n := m.read(b, now)
 		b = b[n:]

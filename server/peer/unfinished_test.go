@@ -176,31 +176,85 @@ func TestMessagesThatAreNotWhole(t *testing.T) {
 	}
 }
 
-// TestResetsEndTheirConnection where they are too many.
-func TestResetsEndTheirConnection(t *testing.T) {
-	b := budget.New(budget.Limits{Bytes: 4 << 20, Connections: 1, Calls: 8})
-	connections := NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return b.Open("shop") })
-	server, client := net.Pipe()
-	known, _, err := connections.Credentials(nil).ServerHandshake(server)
-	if err != nil {
-		t.Fatal(err)
+// TestWasteEndsTheConnection: calls that are taken back, and frames of any type that carry nothing, end
+// it where they are too many. As many as libraries send beside calls do not.
+func TestWasteEndsTheConnection(t *testing.T) {
+	const frameSettings, framePing, frameWindow, flagEndHeaders = 4, 6, 8, 4
+	call := func(stream uint32) [][]byte { return [][]byte{frame(frameHeaders, flagEndHeaders, stream, nil)} }
+	whole := func(stream uint32) [][]byte {
+		return append(call(stream), frame(frameData, flagEndStream, stream, part(3, 3)))
 	}
-	defer known.Close()
-	go func() {
-		defer client.Close()
-		_, _ = client.Write(make([]byte, prefaceBytes))
-		for stream := uint32(1); stream < 2*20; stream += 2 {
-			if _, err := client.Write(bytes.Join([][]byte{
-				frame(frameHeaders, 4, stream, nil),
-				frame(frameReset, 0, stream, make([]byte, 4)),
-			}, nil)); err != nil {
-				return
+	idle := func(f []byte) func(uint32) [][]byte { return func(uint32) [][]byte { return [][]byte{f} } }
+	for name, test := range map[string]struct {
+		frames func(stream uint32) [][]byte
+		ends   bool
+	}{
+		"calls": {whole, false},
+		"calls of two messages": {func(s uint32) [][]byte {
+			return append(call(s), frame(frameData, 0, s, part(1, 1)), frame(frameData, flagEndStream, s, nil))
+		}, false},
+		"calls with what libraries send": {func(s uint32) [][]byte {
+			return append(whole(s), frame(frameWindow, 0, 0, make([]byte, 4)), frame(framePing, 0, 0, make([]byte, 8)),
+				frame(frameSettings, 1, 0, nil), frame(frameWindow, 0, s, make([]byte, 4)))
+		}, false},
+		"calls and resets":        {func(s uint32) [][]byte { return append(call(s), frame(frameReset, 0, s, make([]byte, 4))) }, true},
+		"SETTINGS":                {idle(frame(frameSettings, 0, 0, nil)), true},
+		"DATA without bytes":      {idle(frame(frameData, 0, 1, nil)), true},
+		"DATA of padding":         {idle(frame(frameData, flagPadded, 1, []byte{2, 0, 0})), true},
+		"DATA of no stream":       {idle(frame(frameData, 0, 2, part(3, 3))), true},
+		"DATA that ends nothing":  {idle(frame(frameData, flagEndStream, 2, nil)), true},
+		"HEADERS of an old call":  {idle(frame(frameHeaders, flagEndHeaders, 1, make([]byte, 9))), true},
+		"PRIORITY":                {idle(frame(2, 0, 1, make([]byte, 5))), true},
+		"PUSH_PROMISE":            {idle(frame(5, 0, 1, make([]byte, 4))), true},
+		"PING":                    {idle(frame(framePing, 0, 0, make([]byte, 8))), true},
+		"GOAWAY":                  {idle(frame(7, 0, 0, make([]byte, 8))), true},
+		"WINDOW_UPDATE":           {idle(frame(frameWindow, 0, 0, make([]byte, 4))), true},
+		"CONTINUATION":            {idle(frame(9, 0, 1, nil)), true},
+		"frames of unknown types": {idle(frame(200, 0, 0, nil)), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := budget.New(budget.Limits{Bytes: 4 << 20, Connections: 1, Calls: 8})
+			connections := NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return b.Open("shop") })
+			server, client := net.Pipe()
+			known, _, err := connections.Credentials(nil).ServerHandshake(server)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-	}()
-	const call = frameHead + frameHead + 4
-	n, err := io.Copy(io.Discard, struct{ io.Reader }{known})
-	if !errors.Is(err, errResets) || n != prefaceBytes+8*call {
-		t.Errorf("after %d bytes: %v", n, err)
+			const rounds = 2000
+			go func() {
+				defer client.Close()
+				_, _ = client.Write(make([]byte, prefaceBytes))
+				_, _ = client.Write(bytes.Join(call(1), nil))
+				for i := range uint32(rounds) {
+					if _, err := client.Write(bytes.Join(test.frames(2*i+3), nil)); err != nil {
+						return
+					}
+				}
+			}()
+			_, err = io.Copy(io.Discard, struct{ io.Reader }{known})
+			_ = known.Close()
+			if ended := errors.Is(err, errWasted); ended != test.ends {
+				t.Errorf("the connection ends: %t, %v", ended, err)
+			}
+			if barred := b.Open("shop") == nil; barred != test.ends {
+				t.Errorf("the caller gets no other connection: %t", barred)
+			}
+		})
+	}
+}
+
+// TestWindowsOfAReader: one that reads a long answer sends nothing but windows.
+func TestWindowsOfAReader(t *testing.T) {
+	u, wasted := newUnfinished(), 0
+	for _, f := range [][]byte{make([]byte, prefaceBytes), frame(frameHeaders, flagEndStream, 1, nil)} {
+		u.read(f, time.Time{})
+	}
+	for range 10_000 {
+		u.wrote(frame(frameData, 0, 1, make([]byte, 16<<10)))
+		_, _, n := u.read(bytes.Join([][]byte{frame(8, 0, 0, make([]byte, 4)), frame(8, 0, 1, make([]byte, 4))}, nil), time.Time{})
+		wasted += n
+	}
+	if wasted > 0 {
+		t.Errorf("%d windows are counted", wasted)
 	}
 }

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -138,7 +140,7 @@ func (h *hostile) attacks() []attack {
 	calls := func(call func(context.Context, *harness.Client)) func(context.Context, *testing.T) {
 		return func(ctx context.Context, t *testing.T) { h.callWithoutPause(ctx, t, call) }
 	}
-	return []attack{
+	attacks := []attack{
 		{"none", func(ctx context.Context, _ *testing.T) { <-ctx.Done() }},
 		{"calls that are denied", calls(func(ctx context.Context, c *harness.Client) {
 			_, _ = c.Ids.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "orders", Value: 1})
@@ -170,6 +172,52 @@ func (h *hostile) attacks() []attack {
 		{"leaders change", once(func(t *testing.T) { h.handOver(t, 0) })},
 		{"leaders change, 6,000 silent connections to Raft's ports", once(func(t *testing.T) { h.handOver(t, 6_000) })},
 	}
+	for _, idle := range idleFrames {
+		attacks = append(attacks, attack{"frames that carry nothing: " + idle.name, func(ctx context.Context, t *testing.T) { h.flood(ctx, t, idle.frame) }})
+	}
+	return attacks
+}
+
+// idleFrames are frames that a server must read, and that bring it nothing (CVE-2019-9512 and the like).
+var idleFrames = []struct {
+	name  string
+	frame []byte
+}{
+	{"SETTINGS", frame(frameSettings, 0, 0, nil)},
+	{"DATA without bytes", frame(frameData, 0, 1, nil)},
+	{"DATA of padding", frame(frameData, 0x8, 1, []byte{2, 0, 0})},
+	{"PRIORITY", frame(2, 0, 1, make([]byte, 5))},
+	{"PING", frame(6, 0, 0, make([]byte, 8))},
+	{"WINDOW_UPDATE", frame(8, 0, 0, []byte{0, 0, 0, 1})},
+	{"CONTINUATION", frame(9, 0, 1, nil)},
+	{"unknown", frame(200, 0, 0, nil)},
+}
+
+// flood begins a call on each of some connections, and then sends the frame as fast as the node takes
+// it, over as many more connections as the node ends, until the context ends.
+func (h *hostile) flood(ctx context.Context, t *testing.T, idle []byte) {
+	cfg := h.stranger(t, "attacker")
+	cfg.NextProtos = []string{"h2"}
+	begin := slices.Concat([]byte(preface), frame(frameSettings, 0, 0, nil), frame(frameHeaders, 0x4, 1, callHeaders()))
+	burst := bytes.Repeat(idle, 1000)
+	var attackers sync.WaitGroup
+	for range 2 * attackConnections {
+		attackers.Go(func() {
+			for ctx.Err() == nil {
+				conn, err := tls.Dial("tcp", h.node.GRPC, cfg)
+				if err != nil {
+					continue
+				}
+				stop := context.AfterFunc(ctx, func() { conn.Close() })
+				go func() { _, _ = io.Copy(io.Discard, conn) }()
+				for _, err = conn.Write(begin); err == nil; _, err = conn.Write(burst) {
+				}
+				stop()
+				conn.Close()
+			}
+		})
+	}
+	attackers.Wait()
 }
 
 // callWithoutPause makes an attacker's calls until the context ends.
@@ -200,10 +248,10 @@ func reflect(ctx context.Context, c *harness.Client) {
 
 // scrape asks for the metrics without a pause.
 func (h *hostile) scrape(ctx context.Context, t *testing.T) {
-	transport := &http.Transport{TLSClientConfig: harness.ClientTLS(t, h.certs, "attacker"), ForceAttemptHTTP2: true}
+	transport := &http.Transport{TLSClientConfig: harness.ClientTLS(t, h.certs, "attacker"), MaxIdleConnsPerHost: workers / attackConnections}
 	defer transport.CloseIdleConnections()
 	var scrapers sync.WaitGroup
-	for range workers {
+	for range workers / attackConnections { // Each has a connection of its own.
 		scrapers.Go(func() {
 			for ctx.Err() == nil {
 				req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+h.node.HTTP+"/metrics", nil)

@@ -212,10 +212,10 @@ func (h *hostile) silent(t *testing.T, n int, words []byte) {
 	}
 }
 
-// secured opens a connection with the certificate of the attacker.
-func (h *hostile) secured(t *testing.T, port string) *tls.Conn {
+// secured opens a connection with the certificate of this name.
+func (h *hostile) secured(t *testing.T, name, port string) *tls.Conn {
 	t.Helper()
-	cfg := h.stranger(t, "attacker")
+	cfg := h.stranger(t, name)
 	if port == h.node.GRPC {
 		cfg.NextProtos = []string{"h2"}
 	}
@@ -231,7 +231,7 @@ func (h *hostile) secured(t *testing.T, port string) *tls.Conn {
 // idle opens connections of good clients that then say nothing.
 func (h *hostile) idle(t *testing.T, n int) {
 	for i := range n {
-		defer h.secured(t, []string{h.node.GRPC, h.node.HTTP}[i%2]).Close()
+		defer h.secured(t, "attacker", []string{h.node.GRPC, h.node.HTTP}[i%2]).Close()
 	}
 }
 
@@ -240,7 +240,7 @@ func (h *hostile) slowHeaders(t *testing.T) {
 	var slow sync.WaitGroup
 	defer slow.Wait()
 	for range 50 {
-		conn := h.secured(t, h.node.HTTP)
+		conn := h.secured(t, "attacker", h.node.HTTP)
 		slow.Go(func() {
 			io.WriteString(conn, "GET /build/version HTTP/1.1\r\n")
 			tick := time.NewTicker(200 * time.Millisecond)
@@ -283,7 +283,7 @@ func ended(conn net.Conn) bool {
 func (h *hostile) hugeFrames(t *testing.T) {
 	huge := make([]byte, 1<<24-1)
 	for _, kind := range []byte{frameData, frameHeaders, frameSettings, 0xfa} {
-		conn := h.secured(t, h.node.GRPC)
+		conn := h.secured(t, "attacker", h.node.GRPC)
 		conn.Write(append([]byte(preface), frame(frameSettings, 0, 0, nil)...))
 		conn.Write(frame(kind, 0, 1, huge))
 		if !ended(conn) {
@@ -352,17 +352,18 @@ const (
 	resetsEach = 100_000
 )
 
+// callHeaders are those of a call of NextIdentity: :method POST, :scheme https, :path, :authority,
+// content-type, te.
+func callHeaders() []byte {
+	return slices.Concat([]byte{0x83, 0x87}, literal(0x04, "", idnodev1.IdsService_NextIdentity_FullMethodName), literal(0x01, "", "x"),
+		literal(0, "content-type", "application/grpc"), literal(0, "te", "trailers"))
+}
+
 // rapidResets begins calls and takes them back before they can be answered.
 func (h *hostile) rapidResets(t *testing.T) {
-	path := idnodev1.IdsService_NextIdentity_FullMethodName
-	// :method POST, :scheme https, :path, :authority, content-type, te.
-	block := []byte{0x83, 0x87}
-	block = append(block, literal(0x04, "", path)...)
-	block = append(block, literal(0x01, "", "x")...)
-	block = append(block, literal(0, "content-type", "application/grpc")...)
-	block = append(block, literal(0, "te", "trailers")...)
+	block := callHeaders()
 	begin := append([]byte(preface), frame(frameSettings, 0, 0, nil)...)
-	conn := h.secured(t, h.node.GRPC)
+	conn := h.secured(t, "client", h.node.GRPC)
 	conn.Write(begin)
 	conn.Write(frame(frameHeaders, 0x4, 1, block))
 	conn.Write(frame(frameData, 0x1, 1, []byte{0, 0, 0, 0, 3, 0x12, 1, 'x'}))
