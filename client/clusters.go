@@ -103,10 +103,14 @@ func (o owners) take(value, owner, field string) error {
 // newRouters makes the routers of all clusters.
 func (c *Client) newRouters() error {
 	c.mapped = make(map[string]*router)
+	secured, err := newSecured(c.cfg)
+	if err != nil {
+		return fmt.Errorf("client: Config.TLSFiles: %w", err)
+	}
 	for _, cluster := range c.cfg.clusters() {
 		cfg := c.cfg
 		cfg.Endpoints, cfg.ClusterID = cluster.Endpoints, cluster.ClusterID
-		r, err := newRouter(cfg)
+		r, err := newRouter(cfg, secured)
 		if err != nil {
 			return err
 		}

@@ -48,6 +48,9 @@ type Config struct {
 	// TLS is used for all connections; nil means connections without TLS. An empty ServerName
 	// means the host of each address.
 	TLS *tls.Config
+	// TLSFiles names the files that connections with TLS use, and reads them again when they have
+	// changed. With it TLS may be nil; if it is not, the files replace its RootCAs and Certificates.
+	TLSFiles TLSFiles
 	// Timeout bounds every call with all its tries, even if its context allows more; 0 means
 	// DefaultTimeout.
 	Timeout time.Duration

@@ -15,8 +15,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/idnode/idnode/client/idnodev1"
@@ -46,6 +44,9 @@ type node struct {
 	// suspectUntil is until when other nodes are preferred, in nanoseconds since epoch; 0 if
 	// the last try succeeded.
 	suspectUntil atomic.Int64
+	// shown is the certificate that the client has shown in the newest handshake; nil if the node has
+	// not asked for one.
+	shown atomic.Pointer[tls.Certificate]
 
 	mu sync.Mutex
 	// flow is the Exchange stream, opened for the first call, and again after it broke.
@@ -67,19 +68,18 @@ var epoch = time.Now()
 // newNode prepares a connection. Nothing is sent before the first call.
 func (r *router) newNode(address string) (*node, error) {
 	cfg := r.cfg
-	creds := insecure.NewCredentials()
-	if cfg.TLS != nil {
-		creds = credentials.NewTLS(tlsFor(cfg.TLS, address))
-	}
-	dial := cfg.Dial
-	if dial == nil {
-		dial = dialTCP
-	}
 	n := &node{router: r, address: address}
+	dial := func(ctx context.Context, address string) (net.Conn, error) {
+		n.shown.Store(nil)
+		if cfg.Dial != nil {
+			return cfg.Dial(ctx, address)
+		}
+		return dialTCP(ctx, address)
+	}
 	retry := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff}
 	options := append([]grpc.DialOption{grpc.WithUserAgent(userAgent())}, cfg.DialOptions...)
 	options = append(options,
-		grpc.WithTransportCredentials(creds),
+		grpc.WithTransportCredentials(r.secured.credentials(n)),
 		grpc.WithContextDialer(dial),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: connectTimeout}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true}),
@@ -137,7 +137,7 @@ func (n *node) ready(ctx context.Context) error {
 		case connectivity.TransientFailure:
 			// A call that does not wait fails at once, with the last error of the connection.
 			_, err := n.api.GetStatus(ctx, &idnodev1.GetStatusRequest{})
-			return unreachable(n.address, cmp.Or(err, errors.New("the connection broke")))
+			return n.unreachable(cmp.Or(err, errors.New("the connection broke")))
 		}
 		n.conn.Connect()
 		if !n.conn.WaitForStateChange(ctx, state) {

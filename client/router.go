@@ -27,6 +27,8 @@ const (
 // router has the nodes of a cluster, and its leader. It is safe for concurrent use.
 type router struct {
 	cfg Config
+	// secured makes connections with TLS; nil without.
+	secured *secured
 	// given are the endpoints of the configuration.
 	given []*node
 	// ctx ends the goroutines; tasks waits for them.
@@ -57,10 +59,10 @@ type router struct {
 	closed     bool
 }
 
-func newRouter(cfg Config) (*router, error) {
+func newRouter(cfg Config, secured *secured) (*router, error) {
 	over := make(chan struct{})
 	close(over)
-	r := &router{cfg: cfg, learned: make(map[string]*node), heard: make(map[string]string), newestLook: &look{heard: over, done: over}}
+	r := &router{cfg: cfg, secured: secured, learned: make(map[string]*node), heard: make(map[string]string), newestLook: &look{heard: over, done: over}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if cfg.ClusterID != "" {
 		r.belongs.Store(&belonging{id: cfg.ClusterID, sure: true})
