@@ -293,17 +293,21 @@ func (f *flow) deliver(replies []*idnodev1.Reply) {
 	}
 }
 
-// fail ends the stream and all its calls.
-func (f *flow) fail(err error) {
+// fail ends the stream and all its calls, once; the first error stays.
+func (f *flow) fail(err error) (news bool) {
 	if errors.Is(err, io.EOF) {
 		err = status.Error(codes.Unavailable, "the node ended the stream")
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.err != nil {
+		return false
+	}
 	f.err = err
 	for _, w := range slices.AppendSeq(f.queue, maps.Values(f.waiting)) {
 		w.err = err
 		close(w.done)
 	}
 	f.queue, f.waiting = nil, nil
+	return true
 }

@@ -34,3 +34,6 @@ func AgeFiles(c *Client) {
 	defer s.mu.Unlock()
 	s.readAt = time.Time{}
 }
+
+// Look begins a look for the leader, and waits for its end.
+func Look(c *Client) { <-c.routers[0].look(0, nil).done }

@@ -18,6 +18,8 @@ type look struct {
 	heard, done chan struct{}
 	// answered has a channel for each node asked, closed when that node has answered.
 	answered map[*node]chan struct{}
+	// any is closed when the first of them has answered.
+	any chan struct{}
 }
 
 // look returns the newest look for the leader. It starts another if none is in progress, and the
@@ -34,7 +36,7 @@ func (r *router) lookLocked(age time.Duration, also *node) *look {
 	if r.closed || !closed(last.done) || (asked || also == nil) && time.Since(last.began) <= age {
 		return last
 	}
-	l := &look{began: time.Now(), heard: make(chan struct{}), done: make(chan struct{}), answered: make(map[*node]chan struct{})}
+	l := &look{began: time.Now(), heard: make(chan struct{}), done: make(chan struct{}), any: make(chan struct{}), answered: make(map[*node]chan struct{})}
 	for _, n := range append([]*node{r.leader, also}, r.given...) {
 		if n != nil {
 			l.answered[n] = make(chan struct{})
@@ -58,11 +60,13 @@ type view struct {
 // first node that states itself that it leads.
 func (r *router) find(l *look) {
 	views := make(chan view, len(l.answered))
+	first := sync.OnceFunc(func() { close(l.any) })
 	for n, answered := range l.answered {
 		r.tasks.Go(func() {
 			s, refused := r.ask(n)
 			if s != nil || refused {
 				close(answered)
+				first()
 			}
 			views <- view{n, s}
 		})
@@ -78,6 +82,9 @@ func (r *router) find(l *look) {
 		leader = r.reach(seen)
 	}
 	r.settle(leader, l.began)
+	if leader != nil {
+		r.tasks.Go(func() { r.leaveSilent(l, leader) })
+	}
 }
 
 // othersWithin is how long a look waits for the other endpoints after the first answer, while the

@@ -139,7 +139,7 @@ func (r *router) try(ctx context.Context, end time.Time, n *node, t *tries, send
 	leave := r.whenSilent(ctx, n, cancel)
 	err = send(ctx, n, t.retrySince())
 	if leave() && status.Code(err) == codes.Canceled {
-		return status.Errorf(codes.Unavailable, "the node at %s is silent", n.address)
+		return n.silentError()
 	}
 	if err == nil {
 		return nil

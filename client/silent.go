@@ -4,6 +4,9 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 const (
@@ -32,36 +35,72 @@ func (r *router) whenSilent(ctx context.Context, n *node, cancel func()) (stop f
 	}
 }
 
-// silent reports whether a node answers nothing while another node answers.
+// silent reports whether a node answers nothing while another node answers. As long as no other
+// does, the check goes on until the look is over: the others may be slow too.
 //
 // To send the call to another node without a check, as a hedge ("The Tail at Scale", Dean and
 // Barroso 2013), would double the load of a cluster that is only slow. The check writes
 // nothing, and all calls share it. A node that writes slowly answers it, so a call is sent
 // again only if its node hangs.
 func (r *router) silent(ctx context.Context, n *node) bool {
-	l := r.look(lookAgain, n)
+	l := r.unanswered(n)
 	answered, asked := l.answered[n]
 	if !asked {
 		return false
 	}
-	over := time.NewTimer(time.Until(l.began.Add(silence)))
-	defer over.Stop()
+	ctx, cancel := context.WithDeadline(ctx, l.began.Add(lookTimeout))
+	defer cancel()
+	mayAnswer := time.NewTimer(time.Until(l.began.Add(silence)))
+	defer mayAnswer.Stop()
 	select {
 	case <-answered:
 		return false
-	case <-over.C:
-		return !closed(answered) && l.anyAnswered()
+	case <-mayAnswer.C:
 	case <-ctx.Done():
 		return false
 	}
+	select {
+	case <-answered:
+	case <-l.any:
+	case <-ctx.Done():
+	}
+	return !closed(answered) && closed(l.any)
 }
 
-// anyAnswered reports whether a node has answered.
-func (l *look) anyAnswered() bool {
-	for _, answered := range l.answered {
-		if closed(answered) {
-			return true
+// unanswered returns the newest look, if it still waits for a node's answer; else one that asks the node.
+func (r *router) unanswered(n *node) *look {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.newestLook
+	if answered, asked := l.answered[n]; asked && !closed(answered) && time.Since(l.began) < lookTimeout {
+		return l
+	}
+	return r.lookLocked(lookAgain, n)
+}
+
+// leaveSilent ends the streams to nodes that a look, which has found another leader, does not hear of in
+// the time that a node has for an answer: with them all their calls, however young, go to another node.
+func (r *router) leaveSilent(l *look, leader *node) {
+	if !sleep(r.ctx, time.Until(l.began.Add(silence))) {
+		return
+	}
+	for n, answered := range l.answered {
+		if n != leader && !closed(answered) {
+			n.leave()
 		}
 	}
-	return false
+}
+
+// leave ends the calls on the stream to a silent node.
+func (n *node) leave() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.flow != nil && n.flow.fail(n.silentError()) {
+		n.suspect()
+		n.flow.cancel()
+	}
+}
+
+func (n *node) silentError() error {
+	return status.Errorf(codes.Unavailable, "the node at %s is silent", n.address)
 }

@@ -1,0 +1,105 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/client"
+	"github.com/idnode/idnode/client/idnodev1"
+)
+
+// freezing returns the option of a node that answers nothing while frozen is set.
+func freezing(frozen *atomic.Bool) []grpc.ServerOption {
+	held := func(ctx context.Context) {
+		if frozen.Load() {
+			<-ctx.Done()
+		}
+	}
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		held(ctx)
+		return handler(ctx, req)
+	})}
+}
+
+// TestOthersThatAreSlow: the leader freezes with a call under way. The others need 250 ms to say who leads,
+// which is longer than the leader gets for an answer; the call does not wait for the end of its try.
+func TestOthersThatAreSlow(t *testing.T) {
+	t.Parallel()
+	for _, unshared := range []bool{false, true} {
+		for _, delays := range [][2]time.Duration{{0, 0}, {250 * time.Millisecond, 0}, {250 * time.Millisecond, 250 * time.Millisecond}} {
+			t.Run(fmt.Sprintf("unshared=%t,%v", unshared, delays), func(t *testing.T) {
+				t.Parallel()
+				f := newCluster(t, 0)
+				var frozen atomic.Bool
+				a := &fakeNode{fakeCluster: f, tag: "A"}
+				a.start(t, freezing(&frozen)...)
+				f.nodes = append(f.nodes, a)
+				for i, delay := range delays {
+					n := &fakeNode{fakeCluster: f, tag: string(rune('B' + i))}
+					n.start(t)
+					n.describe(func(*idnodev1.GetStatusResponse) { time.Sleep(delay) })
+					f.nodes = append(f.nodes, n)
+				}
+				c := connect(t, client.Config{Endpoints: f.addrs(), Unshared: unshared, TryTimeout: time.Minute, Timeout: time.Minute})
+				a.hook(func(ctx context.Context, r proto.Message) error {
+					frozen.Store(true)
+					f.lead("B")
+					return hang(ctx, r)
+				}, nil)
+				began := time.Now()
+				if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != 1 {
+					t.Fatal(v, err)
+				}
+				// Without the check it is a minute; without waiting for the others 1.3 s, or never.
+				t.Log(time.Since(began))
+				if n := len(a.requests()); n != 1 {
+					t.Errorf("the frozen node was asked %d times", n)
+				}
+			})
+		}
+	}
+}
+
+// TestALookEndsTriesAtSilentNodes: tries that are too young to have asked end with the others, once a look has
+// found that another node leads, and their node has had its time for an answer.
+func TestALookEndsTriesAtSilentNodes(t *testing.T) {
+	t.Parallel()
+	f := newCluster(t, 0)
+	var frozen atomic.Bool
+	a := &fakeNode{fakeCluster: f, tag: "A"}
+	a.start(t, freezing(&frozen)...)
+	b := &fakeNode{fakeCluster: f, tag: "B"}
+	b.start(t)
+	f.nodes = []*fakeNode{a, b}
+	var seen events
+	c := connect(t, client.Config{Endpoints: f.addrs(), TryTimeout: time.Minute, Timeout: time.Minute, Observe: seen.add})
+	client.Age(c, time.Minute)
+	begun := make(chan struct{})
+	a.hook(func(ctx context.Context, r proto.Message) error {
+		frozen.Store(true)
+		f.lead("B")
+		close(begun)
+		return hang(ctx, r)
+	}, nil)
+	done := make(chan error)
+	go func() {
+		_, err := c.Identity("orders").Next(t.Context())
+		done <- err
+	}()
+	<-begun
+	client.Look(c) // As another call's failure begins it.
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	// It left by itself after 500 ms at the soonest.
+	tries := seen.of(client.EventTry)
+	if len(tries) != 2 || tries[0].Err == nil || tries[0].Duration > 450*time.Millisecond {
+		t.Errorf("tries: %+v", tries)
+	}
+}
