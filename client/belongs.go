@@ -44,11 +44,12 @@ func (r *router) judge(n *node, s *idnodev1.GetStatusResponse) error {
 	if id == "" {
 		return nil // The node has no cluster yet, and may join any.
 	}
-	b, news := r.note(n, id)
-	if news && len(s.GetMembers()) == 1 && r.endpoints > 1 {
+	b, news, alone := r.note(n, id)
+	if news && len(s.GetMembers()) == 1 && !alone {
 		r.cfg.Logger.Warn("idnode: one of several endpoints is a cluster of one node", "node", n.address, "cluster", id)
 	}
 	if b == nil || b.id == "" || b.id == id {
+		n.told.Store(b != nil && b.id == id)
 		return nil
 	}
 	if news {
@@ -61,8 +62,8 @@ func (r *router) judge(n *node, s *idnodev1.GetStatusResponse) error {
 }
 
 // note notes the cluster that a node has answered. news says that it is an endpoint which has not
-// answered that before.
-func (r *router) note(n *node, id string) (b *belonging, news bool) {
+// answered that before, and alone that there is no other endpoint.
+func (r *router) note(n *node, id string) (b *belonging, news, alone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if slices.Contains(r.given, n) {
@@ -72,7 +73,7 @@ func (r *router) note(n *node, id string) (b *belonging, news bool) {
 	if b = r.belongs.Load(); b != nil {
 		b = r.decideLocked() // It may contradict what the client is not sure of.
 	}
-	return b, news
+	return b, news, r.endpoints() == 1
 }
 
 // decide concludes the client's cluster from the newest answers of its endpoints.
@@ -108,7 +109,7 @@ func (r *router) decideLocked() *belonging {
 	case next.id != r.heard[first]:
 		next.err = contradiction("an endpoint that answered before", next.id, first, r.heard[first])
 	}
-	next.sure = next.err == nil && len(addresses) >= min(2, r.endpoints)
+	next.sure = next.err == nil && len(addresses) >= min(2, r.endpoints())
 	if next.err != nil {
 		r.newest.Store(0) // It may be another cluster's log index.
 	}

@@ -57,6 +57,10 @@ type Config struct {
 	// TryTimeout bounds one try at one node; 0 means DefaultTryTimeout, or Timeout if that is
 	// shorter.
 	TryTimeout time.Duration
+	// FailFastAfter has calls fail at once with ErrNoEndpoint once no node has answered for that long: they do not
+	// wait for their Timeout in a long outage. One call a second is still tried, and all are once a node
+	// answers. 0 means that each call is tried until its time is over.
+	FailFastAfter time.Duration
 	// Conventions override how ids are made for Go types (reflect.TypeFor[T]());
 	// see IDFor.
 	Conventions map[reflect.Type]Convention
@@ -111,7 +115,7 @@ func (c Config) withDefaults() (Config, error) {
 	if _, invisible := docid.FirstInvisible(c.Label); invisible || len(c.Label) > maxLabelBytes || !utf8.ValidString(c.Label) {
 		return c, invalidField("INVALID_LABEL", "label", "the label is longer than 64 bytes, has invisible characters, or is not UTF-8")
 	}
-	if c.Timeout < 0 || c.TryTimeout < 0 {
+	if c.Timeout < 0 || c.TryTimeout < 0 || c.FailFastAfter < 0 {
 		return c, errors.New("client: a negative timeout")
 	}
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)

@@ -1,6 +1,10 @@
 package client
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 // Age lets time pass for what a client knows of the cluster.
 func Age(c *Client, d time.Duration) {
@@ -37,3 +41,14 @@ func AgeFiles(c *Client) {
 
 // Look begins a look for the leader, and waits for its end.
 func Look(c *Client) { <-c.routers[0].look(0, nil).done }
+
+// Learnt returns the addresses of nodes that are no endpoints.
+func Learnt(c *Client) []string {
+	r := c.routers[0]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.learned))
+}
+
+// InOutage reports whether no node has answered the newest tries and looks.
+func InOutage(c *Client) bool { return c.routers[0].outage.began.Load() != 0 }

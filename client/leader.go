@@ -72,12 +72,16 @@ func (r *router) find(l *look) {
 		})
 	}
 	seen := r.hear(l, views)
+	if len(seen) == 0 {
+		seen = r.askLearned()
+	}
 	if b := r.decide(); b == nil || b.err != nil {
 		seen = nil
 	}
 	var leader *node
 	if i := slices.IndexFunc(seen, func(v view) bool { return leads(v.status) }); i >= 0 {
 		leader = seen[i].node
+		r.learnMembers(leader, seen[i].status)
 	} else {
 		leader = r.reach(seen)
 	}
@@ -126,11 +130,14 @@ func (r *router) ask(n *node) (s *idnodev1.GetStatusResponse, refused bool) {
 	ctx, cancel := context.WithTimeout(r.ctx, lookTimeout)
 	defer cancel()
 	if n.ready(ctx) != nil {
+		r.outage.note(false)
 		return nil, false
 	}
 	s, err := r.status(ctx, n)
+	refused = err != nil && errorOf(errors.Unwrap(err)).Reason != ""
+	r.outage.note(err == nil || refused)
 	if err != nil {
-		return nil, errorOf(errors.Unwrap(err)).Reason != ""
+		return nil, refused
 	}
 	if b := r.belongs.Load(); b == nil || b.err == nil {
 		r.sawApplied(s.GetAppliedIndex())
@@ -154,6 +161,7 @@ func (r *router) reach(seen []view) *node {
 	newest := slices.MaxFunc(seen, func(a, b view) int { return cmp.Compare(a.status.GetTerm(), b.status.GetTerm()) })
 	if n := r.learn(leaderAddress(newest.status)); n != nil {
 		if s, _ := r.ask(n); leads(s) {
+			r.learnMembers(n, s)
 			return n
 		}
 	}
@@ -199,6 +207,9 @@ func (r *router) settle(n *node, began time.Time) {
 		looked.Node = n.address
 	}
 	r.mu.Lock()
+	if n != nil && !slices.Contains(r.given, n) && r.learned[n.address] != n {
+		n = nil // SetEndpoints has taken it out meanwhile.
+	}
 	r.leader = n
 	changed := n != nil && n != r.lastLeader
 	if changed {

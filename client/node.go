@@ -44,6 +44,8 @@ type node struct {
 	// suspectUntil is until when other nodes are preferred, in nanoseconds since epoch; 0 if
 	// the last try succeeded.
 	suspectUntil atomic.Int64
+	// told means that the node has told the client's own cluster.
+	told atomic.Bool
 	// shown is the certificate that the client has shown in the newest handshake; nil if the node has
 	// not asked for one.
 	shown atomic.Pointer[tls.Certificate]

@@ -74,6 +74,10 @@ type sendFunc func(ctx context.Context, n *node, since *uint64) error
 // and most calls end with their first try, which has one of its own.
 func (r *router) run(ctx context.Context, t tries, send sendFunc) error {
 	end := time.Now().Add(r.cfg.Timeout)
+	if err := r.mayBegin(); err != nil {
+		t.begin(r.newest.Load())
+		return t.fail(ctx, err)
+	}
 	switch {
 	case r.belongs.Load() == nil, t.kind != anywhere && r.newest.Load() == 0:
 		// Already the first calls shall be of one cluster, go to the leader and know a log index.
@@ -93,9 +97,13 @@ func (r *router) run(ctx context.Context, t tries, send sendFunc) error {
 		}
 		if err = r.try(ctx, end, n, &t, send); err == nil {
 			n.trust()
+			r.outage.note(true)
 			return nil
 		}
 		t.note(n, errorOf(err))
+		if ctx.Err() == nil {
+			r.outage.note(t.last.Reason != "" && t.last.Reason != reasonNoEndpoint)
+		}
 		if ctx.Err() != nil || !time.Now().Before(end) {
 			r.look(lookAgain, nil)
 			return t.fail(ctx, t.told)
@@ -103,14 +111,14 @@ func (r *router) run(ctx context.Context, t tries, send sendFunc) error {
 		if t.begunTooOld() && t.renew(r.latest(ctx, end)) {
 			continue
 		}
-		if t.last.effect() == effectRefused || t.overloads > maxOverloads || t.allForeign(len(r.given), r.newest.Load() != 0) {
+		if t.last.effect() == effectRefused || t.overloads > maxOverloads || t.allForeign(r.count(), r.newest.Load() != 0) {
 			return t.fail(ctx, t.told)
 		}
 		if t.last.Reason != reasonOverloaded {
 			r.failed(n)
 		}
 		r.cfg.Logger.Info("idnode: a call is repeated", "node", n.address, "attempt", t.made, "error", t.last)
-		if !sleep(ctx, min(t.pause(len(r.given)), time.Until(end))) || !time.Now().Before(end) {
+		if !sleep(ctx, min(t.pause(r.count()), time.Until(end))) || !time.Now().Before(end) {
 			return t.fail(ctx, t.told)
 		}
 	}

@@ -29,7 +29,7 @@ type router struct {
 	cfg Config
 	// secured makes connections with TLS; nil without.
 	secured *secured
-	// given are the endpoints of the configuration.
+	// given are the endpoints of the configuration, or of SetEndpoints; mu guards them.
 	given []*node
 	// ctx ends the goroutines; tasks waits for them.
 	ctx    context.Context
@@ -41,8 +41,8 @@ type router struct {
 	newestAt atomic.Int64
 	// belongs is nil until an endpoint has answered.
 	belongs atomic.Pointer[belonging]
-	// endpoints is the number of different addresses in given.
-	endpoints int
+	// outage is what Config.FailFastAfter goes by.
+	outage outage
 
 	mu sync.Mutex
 	// heard are the clusters that endpoints have answered last, by address.
@@ -67,7 +67,6 @@ func newRouter(cfg Config, secured *secured) (*router, error) {
 	if cfg.ClusterID != "" {
 		r.belongs.Store(&belonging{id: cfg.ClusterID, sure: true})
 	}
-	r.endpoints = len(slices.Compact(slices.Sorted(slices.Values(cfg.Endpoints))))
 	for _, e := range cfg.Endpoints {
 		n, err := r.newNode(e)
 		if err != nil {
@@ -148,7 +147,7 @@ func (r *router) route(toLeader bool, last *node) (*node, error) {
 }
 
 // next returns home, or after a failure the endpoint after the failed one. A suspected
-// endpoint is returned only if there is no other.
+// endpoint is returned only if there is no other, and no other node that has told its cluster.
 func (r *router) next(last *node) *node {
 	from := r.home
 	if i := slices.Index(r.given, last); i >= 0 {
@@ -157,6 +156,11 @@ func (r *router) next(last *node) *node {
 	for i := range r.given {
 		n := r.given[(from+i)%len(r.given)]
 		if n != last && !n.suspected() {
+			return n
+		}
+	}
+	for _, n := range r.learned {
+		if n != last && n.told.Load() && !n.suspected() {
 			return n
 		}
 	}
