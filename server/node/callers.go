@@ -94,7 +94,8 @@ func (c *callers) count(conn net.Conn, principal string) *budget.Connection {
 	caller := nameOf(principal, conn.RemoteAddr().String())
 	held := c.budget.Open(caller)
 	if held == nil {
-		c.refuse("caller", "a connection was refused: the caller has as many as one may have, or sends too many frames that carry nothing", "caller", caller)
+		c.refuse("caller", "a connection was refused: the caller has as many as one may have, or sends too many frames that carry nothing",
+			"caller", caller)
 	}
 	return held
 }

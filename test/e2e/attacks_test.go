@@ -173,7 +173,8 @@ func (h *hostile) attacks() []attack {
 		{"leaders change, 6,000 silent connections to Raft's ports", once(func(t *testing.T) { h.handOver(t, 6_000) })},
 	}
 	for _, idle := range idleFrames {
-		attacks = append(attacks, attack{"frames that carry nothing: " + idle.name, func(ctx context.Context, t *testing.T) { h.flood(ctx, t, idle.frame) }})
+		flood := func(ctx context.Context, t *testing.T) { h.flood(ctx, t, idle.frame) }
+		attacks = append(attacks, attack{"frames that carry nothing: " + idle.name, flood})
 	}
 	return attacks
 }
