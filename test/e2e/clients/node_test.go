@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -80,6 +81,11 @@ console.log(createRequire(import.meta.url)("idnode").Client === Client, others.s
 `)
 	if want := "true LICENSE,README.md,index.d.ts,package.json\n"; got != want {
 		t.Errorf("the package gave %swant %s", got, want)
+	}
+	licence, err := os.ReadFile("../../../LICENSE")
+	packed, failed := os.ReadFile(filepath.Join(dir, "node_modules/idnode/LICENSE"))
+	if !bytes.Equal(licence, packed) || err != nil || failed != nil {
+		t.Errorf("the licence is another one: %v, %v", err, failed)
 	}
 }
 
@@ -298,4 +304,30 @@ await client.close();
 	config.Store(trusting(t, after))
 	server.CloseClientConnections()
 	call("")
+}
+
+// TestNodeLearnsAddresses gives a client one endpoint, whose node is killed once the client knows the others.
+func TestNodeLearnsAddresses(t *testing.T) {
+	languages[1].need(t)
+	c := harness.StartCluster(t, harness.Config{})
+	r := language{name: "node", command: func(*testing.T) []string {
+		return []string{"node", "--input-type=module", "-e", `
+import { createInterface } from "node:readline";
+import { Client } from "./index.js";
+const client = new Client([process.argv[1]]);
+for await (const line of createInterface({ input: process.stdin })) {
+  do await client.identity("invoices").next(); while (!/learnt .*, .* leads/.test(client));
+  console.log(String(await client.identity("invoices").get()));
+}
+`, "--", c.Nodes[0].HTTP}
+	}}.start(t)
+	var before, after int
+	r.task(t, "")
+	r.answer(t, &before)
+	c.Nodes[0].Process.Kill()
+	r.task(t, "")
+	r.answer(t, &after)
+	if after != before+1 {
+		t.Errorf("the calls gave %d, and %d without the endpoint", before, after)
+	}
 }
