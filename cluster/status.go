@@ -82,6 +82,23 @@ func (n *Node) Status() Status {
 	return s
 }
 
+// Leader returns this node's term, and who leads in it; nil if this node knows nobody, or holds the
+// leader for gone. It is called for each HTTP answer. The term is 0 before Raft runs.
+func (n *Node) Leader() (term uint64, leader *raftlogv1.Member) {
+	e := n.up.Load()
+	if e == nil {
+		return 0, nil
+	}
+	// Raft forgets the leader before it enters a new term: with equal terms around it, it is of this one.
+	term = e.raft.CurrentTerm()
+	_, name := e.raft.LeaderWithID()
+	if name == "" || string(name) != e.gatherer.Leader() || e.raft.CurrentTerm() != term {
+		return term, nil
+	}
+	leader, _ = e.node.table.ByServerID(string(name))
+	return term, leader
+}
+
 // StorageFull says that free space is below the low-water mark, on this node or on a quorum.
 func (n *Node) StorageFull() bool { return n.space.Full() }
 

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,9 +43,11 @@ func TestCallsForAnotherCluster(t *testing.T) {
 	}
 }
 
-// TestEachAnswerNamesTheCluster, also an error that no handler makes.
+// TestEachAnswerNamesTheCluster and the leader as of the answer's begin, also an error that no handler makes.
 func TestEachAnswerNamesTheCluster(t *testing.T) {
-	s := newWorld(t).newServer("A", Config{ClusterID: func() string { return "a0" }}, "")
+	var term uint64
+	leader := func() (uint64, string) { term++; return term, "b:7402" }
+	s := newWorld(t).newServer("A", Config{ClusterID: func() string { return "a0" }, Leader: leader}, "")
 	s.Handle("GET /panic", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }))
 	const next = "/databases/shop/identity/next?name=users"
 	tests := map[string]struct {
@@ -63,6 +66,10 @@ func TestEachAnswerNamesTheCluster(t *testing.T) {
 		answer := do(s, tt.method, tt.target, tt.headers...)
 		if got := answer.Header().Values(service.ClusterIDHeader); answer.Code != tt.status || !slices.Equal(got, []string{"a0"}) {
 			t.Errorf("%s: %d with %q", name, answer.Code, got)
+		}
+		h := answer.Header()
+		if h.Get(service.TermHeader) != strconv.FormatUint(term, 10) || h.Get(service.LeaderHeader) != "b:7402" {
+			t.Errorf("%s: term %q, leader %q, want %d", name, h.Get(service.TermHeader), h.Get(service.LeaderHeader), term)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -100,7 +101,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set(service.ClusterIDHeader, id)
 		}
 	}
-	response := &loggedResponse{ResponseWriter: w}
+	response := &loggedResponse{ResponseWriter: w, leader: g.cfg.Leader}
 	start := time.Now()
 	defer g.done(r, response, start)
 	defer g.recover(response, r)
@@ -212,6 +213,8 @@ type loggedResponse struct {
 	http.ResponseWriter
 	// status is 0 before the answer has begun.
 	status int
+	// leader is Config.Leader.
+	leader func() (term uint64, address string)
 	// reason is that of the error, if the service had one.
 	reason string
 	// held is the caller's; nil if nothing is counted.
@@ -221,16 +224,28 @@ type loggedResponse struct {
 }
 
 func (w *loggedResponse) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
+	w.begin(status)
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *loggedResponse) Write(b []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
+// begin names the leader of now: a call may have waited for it.
+func (w *loggedResponse) begin(status int) {
+	if w.status != 0 {
+		return
 	}
+	w.status = status
+	if w.leader == nil {
+		return
+	}
+	term, address := w.leader()
+	w.Header().Set(service.TermHeader, strconv.FormatUint(term, 10))
+	if address != "" {
+		w.Header().Set(service.LeaderHeader, address)
+	}
+}
+
+func (w *loggedResponse) Write(b []byte) (int, error) {
+	w.begin(http.StatusOK)
 	// What b was made of is as large.
 	more := 2*int64(len(b)) - requestBytes
 	if more <= 0 {

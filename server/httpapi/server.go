@@ -50,6 +50,8 @@ type Config struct {
 	Accepts func(tls.ConnectionState) bool
 	// ClusterID is the node's cluster, which each answer names; nil names none, and lets every call in.
 	ClusterID service.ClusterID
+	// Leader is the node's term and the leader's HTTP address, which each answer names; nil names none.
+	Leader func() (term uint64, address string)
 	// Logger gets the log of requests.
 	Logger *slog.Logger
 	// Refused reports each call that does not come to the service, by its reason; nil for a bare server

@@ -157,6 +157,14 @@ func (n *Node) clusterID() string {
 	return hex.EncodeToString(n.cluster.ClusterID())
 }
 
+func (n *Node) leader() (term uint64, address string) {
+	if n.cluster == nil {
+		return 0, ""
+	}
+	term, leader := n.cluster.Leader()
+	return term, leader.GetHttpAddress()
+}
+
 // announced passes the cluster's record of this node's etags on to the keeper. The cluster
 // node announces itself only after Start, when there is a keeper. The counters come from the
 // node's own state, which has the announcement: they are too many for an answer.

@@ -63,7 +63,7 @@ func (n *Node) openHTTP() (err error) {
 		return err
 	}
 	cfg := n.httpConfig()
-	cfg.Around, cfg.Refused = n.opts.Tracing.Handler, n.metrics.Refused
+	cfg.Around, cfg.Refused, cfg.Leader = n.opts.Tracing.Handler, n.metrics.Refused, n.leader
 	public := jsonapi.New(n.server, n.service.CheckHost)
 	cfg.Answer = public.Answer
 	n.http.server = httpapi.NewServer(cfg, n.service)

@@ -6,6 +6,13 @@ import "fmt"
 // id as GetStatus shows it.
 const ClusterIDHeader = "Idnode-Cluster-Id"
 
+// TermHeader is Raft's term of the node, and LeaderHeader the HTTP address of the leader of that term, in
+// each HTTP answer. A node that knows no leader, or one without an HTTP address, leaves the second out.
+const (
+	TermHeader   = "Idnode-Term"
+	LeaderHeader = "Idnode-Leader-Address"
+)
+
 // ClusterID returns the id of the node's cluster, "" before the cluster is formed. It is called for
 // each call that names one. Nil checks nothing.
 type ClusterID func() string
