@@ -4,21 +4,25 @@
         id = IdField("shop.ids.users", primary_key=True)  # 'users/1-A'; shop/ids.py has: users = client.hilo("users")
 
     class Order(models.Model):
-        number = NumberField("shop.ids.orders", unique=True)  # orders = client.identity("orders")
+        number = NumberField("shop.ids.orders")  # orders = client.identity("orders")
 
-A source is the path of a HiLo handle or an identity, or of a function that returns one; a migration holds no more than that.
-An id is taken when a row is inserted whose field is empty, and a number that is not saved then stays unused: what must have
-no hole is a series. Objects inserted by ``bulk_create`` get theirs one by one.
+A source is the path of a handle of HiLo or Snowflake or an identity, or of a function that returns one; a migration holds no more
+than that. An id is taken when a row is inserted whose field is empty, and a number that is not saved then stays unused: what must
+have no hole is a series. A new object is inserted and never updates a row: an id that is taken is an IntegrityError.
+
+The import of this module has ``QuerySet.bulk_create`` take the ids of all objects by one call.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, Callable, Iterable, cast
 
+from django.core import checks
 from django.db import models
 from django.utils.module_loading import import_string
 
-from ._threads import HiLo, Identity
+from . import _sources
 
 
 class _Filled:
@@ -28,26 +32,40 @@ class _Filled:
 
     def __init__(self, source: str = "", **options: Any) -> None:
         self._source = source
-        super().__init__(**{"blank": True, "editable": False, **options})
+        super().__init__(**{"blank": True, "editable": False, "unique": True, **options})
 
     def deconstruct(self) -> tuple[str, str, list[Any], dict[str, Any]]:
         name, path, args, options = super().deconstruct()  # type: ignore[misc]
-        return name, path, args, {**options, "source": self._source}
+        return name, path, args, {**options, "source": self._source, "unique": self.unique}  # type: ignore[attr-defined]
+
+    def check(self, **options: Any) -> list[Any]:
+        """Adds that nothing can be taken from the source."""
+        found = list(super().check(**options))  # type: ignore[misc]
+        try:
+            _sources.check(import_string(self._source))
+        except (ImportError, TypeError, AttributeError) as error:
+            found.append(checks.Error(f"{self._source!r} is no source of ids: {error}", obj=self, id="idnode.E001"))
+        return found
+
+    def contribute_to_class(self, model: Any, name: str, **options: Any) -> None:
+        super().contribute_to_class(model, name, **options)  # type: ignore[misc]
+        if self.primary_key:  # type: ignore[attr-defined]
+            model._save_table = _inserts(model._save_table)
 
     def pre_save(self, instance: models.Model, add: bool) -> Any:
-        if add and getattr(instance, self.attname) in (None, ""):  # type: ignore[attr-defined]
-            setattr(instance, self.attname, self._take())  # type: ignore[attr-defined]
+        if add:
+            self.fill([instance])
         return getattr(instance, self.attname)  # type: ignore[attr-defined]
 
-    def get_pk_value_on_save(self, instance: models.Model) -> Any:
-        """What Django asks for the primary key of a new row."""
-        return self._take()
-
-    def _take(self) -> Any:
-        found = import_string(self._source)
-        source = found if isinstance(found, (HiLo, Identity)) else found()
-        taken = source.next()
-        return self.to_python(getattr(taken, "value", taken) if isinstance(self, models.IntegerField) else taken)  # type: ignore[attr-defined]
+    def fill(self, instances: Iterable[models.Model]) -> int:
+        """Fills the field where it is empty, by one call, and returns how often it was."""
+        name = self.attname  # type: ignore[attr-defined]
+        empty = [instance for instance in instances if getattr(instance, name) in (None, "")]
+        if empty:
+            taken = _sources.take(import_string(self._source), len(empty), isinstance(self, models.IntegerField))
+            for instance, value in zip(empty, taken):
+                setattr(instance, name, value)
+        return len(empty)
 
 
 class IdField(_Filled, models.CharField):  # type: ignore[misc]
@@ -58,4 +76,33 @@ class IdField(_Filled, models.CharField):  # type: ignore[misc]
 
 
 class NumberField(_Filled, models.BigIntegerField):  # type: ignore[misc]
-    """Holds numbers: those of an identity, or of HiLo without its prefix."""
+    """Holds numbers: those of an identity or of Snowflake, or of HiLo without its prefix."""
+
+
+def _inserts(save_table: Callable[..., bool]) -> Callable[..., bool]:
+    """Has a model insert its new objects. Where the key has no default, Django tries an UPDATE before."""
+    @functools.wraps(save_table)
+    def save(
+        self: Any, raw: bool = False, cls: Any = None, force_insert: bool = False, force_update: bool = False, using: Any = None,
+        update_fields: Any = None,
+    ) -> bool:
+        key = (cls or type(self))._meta.pk
+        if isinstance(key, _Filled) and not force_update and not update_fields:
+            new = key.fill([self])
+            force_insert = bool(force_insert or new or not raw and self._state.adding)
+        return save_table(self, raw, cls, force_insert, force_update, using, update_fields)
+    return save
+
+
+def _fills(bulk_create: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(bulk_create)
+    def create(self: Any, objs: Iterable[Any], *args: Any, **options: Any) -> Any:
+        objs = list(objs)
+        for field in self.model._meta.concrete_fields:
+            if isinstance(field, _Filled) and field.fill(objs) and options.get("update_conflicts") and cast(Any, field).unique:
+                raise ValueError(f"with update_conflicts an id that is taken would change a row: give {cast(Any, field).name} a value")
+        return bulk_create(self, objs, *args, **options)
+    return create
+
+
+models.QuerySet.bulk_create = _fills(models.QuerySet.bulk_create)

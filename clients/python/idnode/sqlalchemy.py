@@ -6,8 +6,9 @@
 
     fill(Session, Order.number, lambda: ids.identity("orders"))  # One call for all new orders of a flush.
 
-A source is a HiLo handle or an identity, or a function that returns one, which is called for each row or flush: then the
-client may be made later than the classes. A column of integers gets a number, another one the id or the digits as text.
+A source is a handle of HiLo or Snowflake or an identity, or a function that returns one, which is called for each row or flush:
+then the client may be made later than the classes. A column of integers gets a number, one of text the id or the digits. Handles
+of ``idnode.aio`` are sources for AsyncSession; those of ``idnode.Client`` hold up the loop there while they ask the cluster.
 A transaction that is rolled back leaves its numbers unused: what must have no hole is a series.
 """
 
@@ -15,40 +16,92 @@ from __future__ import annotations
 
 from typing import Any, Callable, Union
 
-from sqlalchemy import event
-from sqlalchemy.orm import object_mapper
+from sqlalchemy import ColumnDefault, event
+from sqlalchemy.ext.asyncio import AsyncSession, async_scoped_session
+from sqlalchemy.orm import attributes, class_mapper
+from sqlalchemy.types import NullType
+from sqlalchemy.util import await_only
 
-from ._threads import HiLo, Identity
+from . import _core, _hilo, _snowflake, _sources
+from ._threads import HiLo, Identity, Snowflake
 
-Source = Union[HiLo, Identity, Callable[[], Union[HiLo, Identity]]]
+Handle = Union[HiLo, Identity, Snowflake, _hilo.HiLo, _core.Identity, _snowflake.Snowflake]
+Source = Union[Handle, Callable[[], Handle]]
 
 
-def column_default(source: Source) -> Callable[[Any], Any]:
-    """A value for ``Column(default=…)`` that takes an id for each row."""
+def column_default(source: Source) -> Any:
+    """A value for ``Column(default=…)`` that takes an id for each row. The column must be one of integers or text."""
+    _sources.check(source, asyncio=True)
+
     def default(context: Any) -> Any:
-        return _take(source, 1, _is_integer(context.current_column))[0]
-    return default
+        column = getattr(context.current_column, "original", context.current_column)  # In an insert of several rows.
+        _refuse_updates(context.compiled.statement, column)
+        return _take(source, 1, column)[0]
+
+    made = ColumnDefault(default)
+    event.listen(made, "after_parent_attach", lambda _, column: isinstance(column.type, NullType) or _is_integer(column))
+    return made
 
 
 def fill(session: Any, attribute: Any, source: Source) -> None:
-    """Has the flushes of a session, a sessionmaker or a class of sessions fill an attribute where it is None."""
+    """Has the flushes of sessions fill an attribute where it is None, in new objects, and what is inserted otherwise too.
+
+    An object that has a value cannot lose it: its flush raises a ValueError.
+
+    Args:
+        session: A session, a sessionmaker or a class of sessions, also of AsyncSession.
+    """
+    _sources.check(source, asyncio=True)
+    name, column = attribute.key, class_mapper(attribute.class_, configure=False).columns[attribute.key]
+    _is_integer(column)
+    if column.default is None:  # For bulk_save_objects and insert(), which no flush sees.
+        column.default = column_default(source)
+        column.default.column = column
+
     def before_flush(flushed: Any, *_: Any) -> None:
-        empty = [new for new in flushed.new if isinstance(new, attribute.class_) and getattr(new, attribute.key) is None]
+        empty = [new for new in flushed.new if isinstance(new, attribute.class_) and getattr(new, name) is None]
+        for changed in flushed.dirty:
+            if isinstance(changed, attribute.class_) and list(attributes.get_history(changed, name).added or ()) == [None]:
+                raise ValueError(f"{attribute} of a stored object becomes None")
         if empty:
-            column = object_mapper(empty[0]).columns[attribute.key]
-            for new, value in zip(empty, _take(source, len(empty), _is_integer(column))):
-                setattr(new, attribute.key, value)
+            for new, value in zip(empty, _take(source, len(empty), column)):
+                setattr(new, name, value)
 
-    event.listen(session, "before_flush", before_flush)
+    event.listen(_blocking(session), "before_flush", before_flush)
 
 
-def _take(source: Source, n: int, integers: bool) -> list[Any]:
-    found = source if isinstance(source, (HiLo, Identity)) else source()
-    if isinstance(found, HiLo):
-        return [found.next().value for _ in range(n)] if integers else list(found.next_ids(n))
-    values = [value for block in found.next_n(n) for value in range(block.first, block.last + 1)]
-    return list(values if integers else map(str, values))
+def _blocking(session: Any) -> Any:
+    """The sessions that flush."""
+    if isinstance(session, async_scoped_session):
+        session = session.session_factory
+    if isinstance(session, AsyncSession):
+        return session.sync_session
+    kind: Any = getattr(session, "class_", session)
+    if not hasattr(kind, "sync_session_class"):
+        return session
+    kind.sync_session_class = type("Session", (kind.sync_session_class,), {})  # Others have the one that it was.
+    return kind.sync_session_class
+
+
+def _refuse_updates(statement: Any, column: Any) -> None:
+    """Refuses to take an id where a row that has it already would be changed."""
+    conflict = getattr(statement, "_post_values_clause", None)
+    updates = hasattr(conflict, "update_values_to_set") or hasattr(conflict, "update")
+    targets = [getattr(target, "name", target) for target in getattr(conflict, "inferred_target_elements", None) or [column.name]]
+    replaces = any("REPLACE" in str(prefix).upper() for prefix, _ in getattr(statement, "_prefixes", ()))
+    if replaces or updates and column.name in targets:
+        raise ValueError(f"an id that is taken would change a row: give {column} a value")
+
+
+def _take(source: Source, n: int, column: Any) -> list[Any]:
+    return _sources.take(source, n, _is_integer(column), await_only)
 
 
 def _is_integer(column: Any) -> bool:
-    return issubclass(column.type.python_type, int)
+    try:
+        kind = column.type.python_type
+    except NotImplementedError:
+        kind = None
+    if kind not in (int, str):
+        raise TypeError(f"{column} is a column of {column.type!r}, neither of integers nor of text")
+    return bool(kind is int)

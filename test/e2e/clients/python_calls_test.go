@@ -329,17 +329,16 @@ asyncio.run(main())
 
 // TestPythonFrameworks runs the examples with the frameworks that Debian has, beside nodes.
 func TestPythonFrameworks(t *testing.T) {
-	const python = "/usr/bin/python3"
 	for framework, want := range map[string]string{
 		"sqlalchemy": "users/1-A users/2-A users/3-A\n(1, 1) (2, 2) (3, 1000)\n",
 		"django":     "('users/1-A', 'Oren') ('users/2-A', 'Fitzchak') ('users/3-A', 'Michael')\n1 2 1000\n",
 	} {
 		t.Run(framework, func(t *testing.T) {
-			if err := exec.Command(python, "-c", "import "+framework).Run(); err != nil {
+			if err := exec.Command(debianPython, "-c", "import "+framework).Run(); err != nil {
 				t.Skip("there is no " + framework)
 			}
 			c := harness.StartCluster(t, harness.Config{Size: 1})
-			cmd := exec.Command(python, filepath.Join("examples", framework+"_orders.py"), c.Nodes[0].HTTP)
+			cmd := exec.Command(debianPython, filepath.Join("examples", framework+"_orders.py"), c.Nodes[0].HTTP)
 			cmd.Dir = filepath.Join(folder, "python")
 			cmd.Env = append(os.Environ(), "PYTHONPATH=.")
 			cmd.Stderr = os.Stderr
