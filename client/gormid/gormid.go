@@ -6,17 +6,20 @@
 //	}
 //	type Invoice struct {
 //		ID     string `gorm:"primaryKey" idnode:"hilo:invoices"`
-//		Number int64  `idnode:"identity:invoices"` // 1, 2, 3 …
+//		Number *int64 `gorm:"uniqueIndex" idnode:"identity:invoices"` // 1, 2, 3 …
+//	}
+//	type Event struct {
+//		ID int64 `gorm:"primaryKey" idnode:"snowflake:events"`
 //	}
 //
-// A text gets the whole id, and an integer the number alone.
+// A text gets the whole id, and an integer the number alone; so do pointers to them, types made of
+// them, and types such as sql.NullString and sql.NullInt64. A field of another type is refused.
 package gormid
 
 import (
-	"context"
+	"errors"
 	"fmt"
-	"reflect"
-	"strings"
+	"sync"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
@@ -24,87 +27,117 @@ import (
 	"github.com/idnode/idnode/client"
 )
 
-// Plugin fills the fields: db.Use(gormid.Plugin{Client: c}). A field that is not zero keeps its
-// value. The rows of one Create get their ids together, before its transaction begins; the
-// statement's context bounds the call. Create fails with the error of the client, and inserts
-// nothing.
-type Plugin struct{ Client *client.Client }
+// Plugin fills the fields: db.Use(gormid.Plugin{Client: c}). A field that is empty, which is its zero
+// value or a pointer to one, gets an id; another keeps its value. The rows of one Create get their ids
+// together, before its transaction begins; the statement's context bounds the call. Create fails with
+// the error of the client, and inserts nothing.
+//
+// An id that a row has already is an error, whatever ON CONFLICT says, and an update leaves the column
+// of an empty field as it is.
+type Plugin struct {
+	Client *client.Client
+	// Models are checked by Initialize, so that a field which cannot be filled is an error at the begin.
+	// The fields of other models are checked when their rows are stored.
+	Models []any
+}
 
 // Name implements gorm.Plugin.
 func (Plugin) Name() string { return "idnode" }
 
 // Initialize implements gorm.Plugin.
 func (p Plugin) Initialize(db *gorm.DB) error {
-	return db.Callback().Create().Before("gorm:begin_transaction").Register("idnode:fill", p.fill)
+	for _, model := range p.Models {
+		s, err := schema.Parse(model, &sync.Map{}, db.NamingStrategy)
+		if err != nil {
+			return fmt.Errorf("gormid: %T: %w", model, err)
+		}
+		if _, err := targetsOf(s); err != nil {
+			return fmt.Errorf("gormid: %w", err)
+		}
+	}
+	return errors.Join(
+		db.Callback().Create().Before("gorm:begin_transaction").Register("idnode:fill", caught(p.fill)),
+		db.Callback().Update().Before("gorm:begin_transaction").Register("idnode:keep", caught(keep)),
+	)
 }
 
-func (p Plugin) fill(db *gorm.DB) {
-	if db.Error != nil || db.Statement.Schema == nil {
-		return
-	}
-	ctx := db.Statement.Context
-	for _, field := range db.Statement.Schema.Fields {
-		source, ok := field.Tag.Lookup("idnode")
-		empty := emptyRows(ctx, db.Statement.ReflectValue, field)
-		if !ok || len(empty) == 0 {
-			continue
-		}
-		ids, err := p.take(ctx, source, field.FieldType.Kind() == reflect.String, len(empty))
-		for i := 0; err == nil && i < len(ids); i++ {
-			err = field.Set(ctx, empty[i], ids[i])
-		}
-		if err != nil {
-			_ = db.AddError(fmt.Errorf("gormid: %s.%s: %w", field.Schema.Name, field.Name, err))
+// caught makes a callback of GORM, whose error ends the statement.
+func caught(f func(db *gorm.DB) error) func(db *gorm.DB) {
+	return func(db *gorm.DB) {
+		if db.Error != nil || db.Statement.Schema == nil {
 			return
 		}
+		if err := f(db); err != nil {
+			_ = db.AddError(fmt.Errorf("gormid: %w", err))
+		}
 	}
 }
 
-// emptyRows returns the structs of a Create whose field is zero; a Create of maps has none.
-func emptyRows(ctx context.Context, rows reflect.Value, field *schema.Field) (empty []reflect.Value) {
-	switch rows.Kind() {
-	case reflect.Slice, reflect.Array:
-		for i := range rows.Len() {
-			empty = append(empty, emptyRows(ctx, reflect.Indirect(rows.Index(i)), field)...)
-		}
-	case reflect.Struct:
-		if _, zero := field.ValueOf(ctx, rows); zero {
-			empty = append(empty, rows)
-		}
+// fill fills the empty fields of the rows of a Create.
+func (p Plugin) fill(db *gorm.DB) error {
+	targets, err := targetsOf(db.Statement.Schema)
+	if err != nil || len(targets) == 0 {
+		return err
 	}
-	return empty
-}
-
-// take takes n ids, as texts or as numbers.
-func (p Plugin) take(ctx context.Context, source string, text bool, n int) (ids []any, err error) {
-	add := func(id string, number int64) {
-		if text {
-			ids = append(ids, id)
-		} else {
-			ids = append(ids, number)
-		}
-	}
-	switch kind, name, _ := strings.Cut(source, ":"); kind {
-	case "hilo":
-		for handle := p.Client.HiLo(name); len(ids) < n; {
-			number, err := handle.Next(ctx)
-			if err != nil {
-				return nil, err
-			}
-			add(number.String(), number.Value())
-		}
-	case "identity":
-		blocks, err := p.Client.Identity(name).NextN(ctx, n)
+	rows := rowsOf(db.Statement)
+	filled := make(map[*schema.Field]map[int]row)
+	for _, t := range targets {
+		empty, err := p.fillField(db, t, rows)
 		if err != nil {
+			return fmt.Errorf("%s: %w", t, err)
+		}
+		filled[t.field] = make(map[int]row, len(empty))
+		for _, r := range empty {
+			filled[t.field][r.at] = r
+		}
+	}
+	return guard(db, targets, rows, filled)
+}
+
+// fillField fills a field, and returns the rows in which it was empty.
+func (p Plugin) fillField(db *gorm.DB, t target, rows []row) (empty []row, err error) {
+	ctx := db.Statement.Context
+	for _, r := range rows {
+		if isEmpty(r.value(ctx, t.field)) {
+			empty = append(empty, r)
+		}
+	}
+	if len(empty) == 0 {
+		return nil, nil
+	}
+	columns, restricted := db.Statement.SelectAndOmitColumns(true, false)
+	if stored, named := columns[t.field.DBName]; named && !stored || !named && restricted {
+		return nil, errors.New("the field is empty, and Select or Omit leaves it out: its row would have no id")
+	}
+	ids, err := p.take(ctx, t, len(empty))
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range empty {
+		if err := r.set(ctx, t, ids[i]); err != nil {
 			return nil, err
 		}
-		for _, b := range blocks {
-			for value := b.First; value <= b.Last; value++ {
-				add(fmt.Sprintf("%s/%d", name, value), value)
-			}
-		}
-	default:
-		return nil, fmt.Errorf("the tag is hilo:TAG or identity:NAME, not %q", source)
 	}
-	return ids, nil
+	return empty, nil
+}
+
+// keep leaves the columns of empty fields out of an update by a struct: Save writes all columns, and would
+// store 0 or an empty text.
+func keep(db *gorm.DB) error {
+	targets, err := targetsOf(db.Statement.Schema)
+	if err != nil {
+		return err
+	}
+	r, ok := structOf(db.Statement)
+	if !ok {
+		return nil
+	}
+	omits := db.Statement.Omits[:len(db.Statement.Omits):len(db.Statement.Omits)] // Others may have the same array.
+	for _, t := range targets {
+		if isEmpty(r.value(db.Statement.Context, t.field)) {
+			omits = append(omits, t.field.DBName)
+		}
+	}
+	db.Statement.Omits = omits
+	return nil
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/idnode/idnode/client/gormid"
 )
 
-// endpoint is the gRPC address of a node that runs during the tests.
-var endpoint string
+// endpoint is the gRPC address of a node that runs during the tests, and program the file of idnode.
+var endpoint, program string
 
 func TestMain(m *testing.M) {
 	os.Exit(withNode(m.Run))
@@ -33,7 +33,7 @@ func withNode(run func() int) int {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "idnode")
+	program = filepath.Join(dir, "idnode")
 	build := exec.Command("go", "build", "-o", program, "./cmd/idnode")
 	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
