@@ -24,10 +24,10 @@ import (
 	"github.com/idnode/idnode/test/e2e/harness"
 )
 
-// ordersService is the program of examples/node-orders, which may be killed and started again.
+// ordersService is a program of examples that takes orders, which may be killed and started again.
 type ordersService struct {
 	folder, address string
-	env             []string
+	command, env    []string
 	cmd             *exec.Cmd
 }
 
@@ -39,7 +39,7 @@ func startOrders(t *testing.T, c *harness.Cluster) *ordersService {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &ordersService{folder: t.TempDir(), address: freeport.For(t)}
+	s := &ordersService{folder: t.TempDir(), command: []string{"node", "orders.js"}}
 	if err := os.CopyFS(s.folder, os.DirFS("../../../examples/node-orders")); err != nil {
 		t.Fatal(err)
 	}
@@ -50,6 +50,14 @@ func startOrders(t *testing.T, c *harness.Cluster) *ordersService {
 	if err := os.Symlink(client, filepath.Join(modules, "idnode")); err != nil {
 		t.Fatal(err)
 	}
+	s.serve(t, c)
+	return s
+}
+
+// serve starts the program with the nodes of a cluster. It ends with the test.
+func (s *ordersService) serve(t *testing.T, c *harness.Cluster) {
+	t.Helper()
+	s.address = freeport.For(t)
 	var endpoints []string
 	for _, n := range c.Nodes {
 		endpoints = append(endpoints, n.HTTP)
@@ -61,13 +69,12 @@ func startOrders(t *testing.T, c *harness.Cluster) *ordersService {
 	s.env = append(os.Environ(), "IDNODE_ENDPOINTS="+strings.Join(endpoints, ","), "PORT="+port)
 	s.start(t)
 	t.Cleanup(func() { s.end(t, syscall.SIGKILL) })
-	return s
 }
 
 // start starts the program, and waits until it says that it is ready.
 func (s *ordersService) start(t *testing.T) {
 	t.Helper()
-	s.cmd = exec.Command("node", "orders.js")
+	s.cmd = exec.Command(s.command[0], s.command[1:]...)
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = s.folder, s.env, os.Stderr
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := s.cmd.StdoutPipe()
@@ -129,6 +136,15 @@ func (s *ordersService) call(method, key string, into any) error {
 func TestOrdersOfNode(t *testing.T) {
 	c := harness.StartCluster(t, harness.Config{})
 	s := startOrders(t, c)
+	s.placeWhileKilled(t, c)
+	s.end(t, syscall.SIGTERM)
+	if !s.cmd.ProcessState.Success() {
+		t.Errorf("the service ended with %v", s.cmd.ProcessState)
+	}
+}
+
+func (s *ordersService) placeWhileKilled(t *testing.T, c *harness.Cluster) {
+	t.Helper()
 	const placed, callers = 400, 8
 	var next, done atomic.Int64
 	var all sync.WaitGroup
@@ -171,10 +187,6 @@ func TestOrdersOfNode(t *testing.T) {
 	}
 	if len(numbers) != placed {
 		t.Errorf("%d orders are stored of %d", len(numbers), placed)
-	}
-	s.end(t, syscall.SIGTERM)
-	if !s.cmd.ProcessState.Success() {
-		t.Errorf("the service ended with %v", s.cmd.ProcessState)
 	}
 }
 
