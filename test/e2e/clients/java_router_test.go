@@ -93,7 +93,7 @@ func TestJavaLearnsAddresses(t *testing.T) {
 		nodes = append(nodes, m.serve(t, cluster, before))
 	}
 	m.told = slices.Clone(nodes)
-	m.told = append(m.told, "127.0.0.1:1") // A node that is removed later.
+	m.told = append(m.told, "127.0.0.1:1", "nowhere") // The first is removed later, the second is no address.
 	got := javaProgram(t, `
 try (var client = new IdnodeClient(List.of(args[0]))) {
   say(client.identity("invoices").next());

@@ -62,9 +62,19 @@ final class Node {
 
   static Matcher parsed(String address) {
     var found = ENDPOINT.matcher(address.strip());
-    var port = found.matches() ? Integer.parseInt(found.group(3)) : 0;
-    if (port < 1 || port > 65535) throw new IllegalArgumentException("an endpoint is host:port, or a URL of that, not " + address);
+    if (!fits(found)) throw new IllegalArgumentException("an endpoint is host:port, or a URL of that, not " + address);
     return found;
+  }
+
+  private static boolean fits(Matcher found) {
+    var port = found.matches() ? Integer.parseInt(found.group(3)) : 0;
+    return port >= 1 && port <= 65535;
+  }
+
+  // Whether it is host:port, as members have it.
+  static boolean isAddress(String text) {
+    var found = ENDPOINT.matcher(text);
+    return fits(found) && found.group(1) == null;
   }
 
   private static SSLContext trusted() {
@@ -200,7 +210,7 @@ final class Node {
   // A failure of a connection; others are likely to be broken too, unless its time was over or the caller has ended it. Early
   // says that nothing was sent, so nothing happened.
   private Failure broken(IOException e, boolean early) {
-    router.unanswered();
+    if (!Thread.currentThread().isInterrupted()) router.unanswered();
     if (!(e instanceof InterruptedIOException) && !Thread.currentThread().isInterrupted()) {
       greetedUntil = System.nanoTime();
       drop();

@@ -81,7 +81,10 @@ final class Router {
   private void replace(List<Node> by) {
     var gone = nodes.stream().filter(node -> !by.contains(node)).toList();
     nodes = by;
-    gone.forEach(Node::close);
+    for (var node : gone) {
+      node.given = false; // What it still says of its cluster is no endpoint's.
+      node.close();
+    }
     if (gone.contains(leader)) leader = null;
   }
 
@@ -96,7 +99,8 @@ final class Router {
       }
       learntAt = status.index;
       var given = nodes.stream().filter(node -> node.given).toList();
-      var learnt = status.members.stream().filter(address -> given.stream().noneMatch(node -> node.is(address))).distinct().limit(MAX_LEARNT)
+      var learnt = status.members.stream().filter(Node::isAddress).filter(address -> given.stream().noneMatch(node -> node.is(address))).distinct()
+          .limit(MAX_LEARNT)
           .map(address -> nodes.stream().filter(node -> node.is(address)).findFirst().orElseGet(() -> new Node(this, address, config))).toList();
       var by = Stream.concat(given.stream(), learnt.stream()).distinct().toList();
       if (!by.equals(nodes)) replace(by);
