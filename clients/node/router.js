@@ -290,8 +290,8 @@ class Router {
     const known = node.member !== undefined;
     node.member = view.member;
     if (!known) this.#arrange();
-    this.heard(view.term, view.leader ?? (view.leads ? node.address : undefined));
-    if (this.#cluster && view.quorum && BigInt(view.term) >= this.#term) this.#learn(view, node);
+    this.heard(view.term, view.leader);
+    if (this.#cluster && view.quorum && view.term >= this.#term) this.#learn(view, node);
   }
 
   close() {
@@ -303,11 +303,9 @@ class Router {
   }
 }
 
-function statusOf({ clusterId, appliedIndex, hasQuorum, leaderTag, self, members = [], term = "0" }, headers) {
-  return {
-    id: clusterId, named: headers["idnode-cluster-id"], index: BigInt(appliedIndex), member: self.httpAddress ?? "", members, quorum: hasQuorum,
-    term: headers["idnode-term"] ?? term, leader: headers["idnode-leader-address"], leads: hasQuorum && leaderTag !== "" && leaderTag === self.tag,
-  };
+function statusOf({ clusterId, appliedIndex, hasQuorum, self, members = [] }, headers) {
+  const { "idnode-cluster-id": named, "idnode-term": term, "idnode-leader-address": leader } = headers;
+  return { id: clusterId, named, index: BigInt(appliedIndex), member: self.httpAddress ?? "", members, quorum: hasQuorum, term, leader };
 }
 
 module.exports = { Router };

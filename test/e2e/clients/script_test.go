@@ -196,13 +196,25 @@ func (s *script) status(node string) (*idnodev1.GetStatusResponse, error) {
 	if refused := s.refused[node]; refused != nil {
 		return nil, refused.status()
 	}
-	leader := ""
-	if !s.leaderless {
-		leader = s.first(s.clusters[node])
-	}
+	leader := s.leader(node)
 	return &idnodev1.GetStatusResponse{
 		ClusterId: s.clusters[node], Self: &idnodev1.Member{Tag: node}, LeaderTag: leader, HasQuorum: leader != "", AppliedIndex: s.index,
 	}, nil
+}
+
+// leaderOf returns the tag of a node's leader; empty if it knows none.
+func (s *script) leaderOf(node string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leader(node)
+}
+
+// leader is leaderOf for a caller who holds mu.
+func (s *script) leader(node string) string {
+	if s.leaderless {
+		return ""
+	}
+	return s.first(s.clusters[node])
 }
 
 // first returns the first node of a cluster, its leader. The caller holds mu.
@@ -401,18 +413,22 @@ func (httpNode) Status(err error) error { return status.Error(codes.InvalidArgum
 
 // serveHTTP starts nodes, and returns their addresses.
 func (s *script) serveHTTP(t *testing.T, nodes int) []string {
-	var endpoints []string
+	endpoints := make([]string, nodes)
 	for i := range nodes {
 		mux := http.NewServeMux()
 		api := jsonapi.New(httpNode{s, tag(i)}, func(string) error { return nil })
 		api.Handle(mux.Handle)
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set(service.ClusterIDHeader, s.clusterOf(tag(i)))
+			w.Header().Set(service.TermHeader, "1")
+			if leader := s.leaderOf(tag(i)); leader != "" {
+				w.Header().Set(service.LeaderHeader, endpoints[leader[0]-'A'])
+			}
 			named := metadata.MD{clusterIDKey: r.Header.Values(service.ClusterIDHeader)}
 			mux.ServeHTTP(w, r.WithContext(metadata.NewIncomingContext(r.Context(), named)))
 		}))
 		t.Cleanup(server.Close)
-		endpoints = append(endpoints, strings.TrimPrefix(server.URL, "http://"))
+		endpoints[i] = strings.TrimPrefix(server.URL, "http://")
 	}
 	return endpoints
 }
