@@ -426,6 +426,9 @@ List<Callable<?>> calls = List.of(
     () -> client.series("a").confirm(null), () -> client.series("a").confirm(Key.of("k"), null), () -> client.series("a").voidNumbers(Key.of("k"), null),
     () -> client.series("a").release(null), () -> client.series("a").find(null), () -> client.series("a").find("k", null),
     () -> Key.of((String) null), () -> new RequestId(null), () -> new IdnodeConfig().withTimeout(null), () -> new IdnodeConfig().withLabel(null),
+    () -> { client.setEndpoints(null); return null; }, () -> IdnodeClient.fromUrl(null), () -> IdnodeClient.fromUrl("idnode://a:1", null),
+    () -> new IdnodeConfig().withDatabase(null), () -> new IdnodeConfig().withClusterId(null), () -> new IdnodeConfig().withTlsServerName(null),
+    () -> new IdnodeConfig().withFailFastAfter(null), () -> new IdnodeConfig().withObserver(null),
     () -> new TakeOptions().withValues(null), () -> new TakeOptions().withLabel(null));
 for (var i = 0; i < calls.size(); i++) {
   try {
