@@ -12,6 +12,8 @@
 //	defer c.Close(ctx)
 //	number, err := c.Identity("invoices").Next(ctx)
 //
+// [ConfigFromEnv] and [ParseURL] return a Config from outside of the program.
+//
 // # Errors
 //
 // Every error is an [*Error], or wraps one: errors.As finds it. It works with errors.Is and the

@@ -83,7 +83,7 @@ func (r *router) find(l *look) {
 		leader = seen[i].node
 		r.learnMembers(leader, seen[i].status)
 	} else {
-		leader = r.reach(seen)
+		leader = r.reach(l, seen)
 	}
 	r.settle(leader, l.began)
 	if leader != nil {
@@ -152,14 +152,20 @@ func leads(s *idnodev1.GetStatusResponse) bool {
 
 // reach tries the leader's address in the cluster, by the status with the highest term that has
 // one. The address may mean nothing outside of the cluster, or belong to another node, so the node
-// there must state itself that it leads.
-func (r *router) reach(seen []view) *node {
+// there must state itself that it leads. One that the look has asked already has had its time.
+func (r *router) reach(l *look, seen []view) *node {
 	seen = slices.DeleteFunc(seen, func(v view) bool { return leaderAddress(v.status) == "" })
 	if len(seen) == 0 {
 		return nil
 	}
 	newest := slices.MaxFunc(seen, func(a, b view) int { return cmp.Compare(a.status.GetTerm(), b.status.GetTerm()) })
-	if n := r.learn(leaderAddress(newest.status)); n != nil {
+	address := leaderAddress(newest.status)
+	for n := range l.answered {
+		if n.address == address {
+			return nil
+		}
+	}
+	if n := r.learn(address); n != nil {
 		if s, _ := r.ask(n); leads(s) {
 			r.learnMembers(n, s)
 			return n
