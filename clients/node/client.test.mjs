@@ -293,7 +293,7 @@ test("addresses are learnt from the cluster, and forgotten again", async (t) => 
   const [given, leader, stranger, watcher, removed] = [await Node.start(t), await Node.start(t), await Node.start(t), await Node.start(t), await Node.start(t)];
   const client = new Client([given.address], { clusterId: "c" });
   stranger.cluster = "other";
-  const others = [{ role: "ROLE_WATCHER", httpAddress: watcher.address }, { role: "ROLE_REMOVED", httpAddress: removed.address }, { role: "ROLE_FOLLOWER", httpAddress: "no address" }];
+  const others = [{ role: "ROLE_WATCHER", httpAddress: watcher.address }, { role: "ROLE_REMOVED", httpAddress: removed.address }, ...["no address", "", undefined, "a:0", "a:65536", "http://a:1", "a:1/"].map((httpAddress) => ({ role: "ROLE_FOLLOWER", httpAddress }))];
   let view = viewOf([given, leader, stranger], ...others);
   let said = leader.leader();
   for (const node of [given, leader, stranger]) {

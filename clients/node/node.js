@@ -210,6 +210,10 @@ class Node {
   }
 }
 
-const isEndpoint = (text) => ENDPOINT.test(text);
+// Whether a member's address can be called, and is written as that of a Node.
+function isAddress(text) {
+  const [, scheme, host, port] = ENDPOINT.exec(text) ?? [];
+  return !scheme && port >= 1 && port < 2 ** 16 && text === `${host}:${port}`;
+}
 
-module.exports = { Node, isEndpoint };
+module.exports = { Node, isAddress };

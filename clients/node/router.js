@@ -5,7 +5,7 @@
 const { Failure, NoEndpointError, closedError } = require("./errors.js");
 const { now, within } = require("./waiting.js");
 const { channels } = require("./events.js");
-const { Node, isEndpoint } = require("./node.js");
+const { Node, isAddress } = require("./node.js");
 
 // All times are in milliseconds.
 const INDEX_AFTER = 5000; // How old the newest log index may get.
@@ -130,7 +130,7 @@ class Router {
     if (index < this.#membersAt) return;
     this.#membersAt = index;
     const given = (address) => this.#given.some((node) => [node.address, node.member].includes(address));
-    const named = members.filter(({ role, httpAddress }) => VOTERS.includes(role) && isEndpoint(httpAddress) && !given(httpAddress));
+    const named = members.filter(({ role, httpAddress }) => VOTERS.includes(role) && isAddress(httpAddress) && !given(httpAddress));
     const addresses = named.map(({ httpAddress }) => httpAddress).slice(0, MAX_LEARNT);
     const [kept, gone] = [true, false].map((keep) => this.#learnt.filter(({ address }) => addresses.includes(address) === keep));
     const found = addresses.filter((address) => !kept.some((node) => node.address === address)).map((address) => new Node(`${scheme}://${address}`, this.#how, this));
