@@ -219,6 +219,7 @@ func TestJavaObserves(t *testing.T) {
 			if !lost.Swap(true) {
 				panic(http.ErrAbortHandler)
 			}
+			w.Header().Set("Idnode-Leader-Address", r.Host)
 			giveSeven(w, r)
 		case "ReturnRange":
 			_, _ = io.WriteString(w, `{"returned":false,"max":"0","logIndex":"102"}`)
@@ -240,7 +241,7 @@ heard.forEach(Program::say);
 `, endpoint)
 	if want := `GAP 0 false false false
 LEADER 0 true false false
-LOOK 0 true false true
+LOOK 0 false false true
 TRY 1 true false true
 TRY 1 true true true
 TRY 2 true false true

@@ -88,7 +88,7 @@ try (var client = IdnodeClient.fromEnv(); var other = IdnodeClient.fromEnv(confi
 	t.Setenv("IDNODE_ENDPOINTS", " "+endpoint+" , "+endpoint)
 	t.Setenv("IDNODE_DATABASE", "shop")
 	t.Setenv("IDNODE_CLUSTER_ID", "c")
-	want := "14\nIdnodeClient[endpoints=[" + endpoint + "], leader=" + endpoint + ", cluster=c, open]\n"
+	want := "14\nIdnodeClient[endpoints=[" + endpoint + "], leader=, cluster=c, open]\n"
 	if got := javaProgram(t, program); got != want {
 		t.Errorf("it says %s, want %s", got, want)
 	}

@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/idnode/idnode/server/service"
 )
 
 // TestJavaLeavesASilentLeader: a leader stops to say anything, and another leads, whose nodes say so late. A call
@@ -19,8 +20,8 @@ func TestJavaLeavesASilentLeader(t *testing.T) {
 	for _, late := range []time.Duration{0, 250 * time.Millisecond, 450 * time.Millisecond} {
 		t.Run(late.String(), func(t *testing.T) {
 			var silent atomic.Bool
-			var endpoints []string
-			for _, tag := range []string{"A", "B", "C"} {
+			endpoints := make([]string, 3)
+			for i, tag := range []string{"A", "B", "C"} {
 				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					_, _ = io.Copy(io.Discard, r.Body) // Only then does the server notice that the client leaves.
 					if path.Base(r.URL.Path) == "silence" {
@@ -38,10 +39,10 @@ func TestJavaLeavesASilentLeader(t *testing.T) {
 							<-time.After(late)
 						}
 					}
-					leads(w, r, tag, leader)
+					leads(w, r, leader, endpoints[leader[0]-'A'])
 				}))
 				t.Cleanup(server.Close)
-				endpoints = append(endpoints, strings.TrimPrefix(server.URL, "http://"))
+				endpoints[i] = strings.TrimPrefix(server.URL, "http://")
 			}
 			got := javaProgram(t, `
 try (var client = new IdnodeClient(List.of(args), new IdnodeConfig().withTimeout(Duration.ofMinutes(1)).withTryTimeout(Duration.ofSeconds(30)))) {
@@ -65,12 +66,14 @@ try (var client = new IdnodeClient(List.of(args), new IdnodeConfig().withTimeout
 	}
 }
 
-// leads answers as the node tag of a cluster whose leader says that it leads.
-func leads(w http.ResponseWriter, r *http.Request, tag, leader string) {
-	w.Header().Set("Idnode-Cluster-Id", "c")
+// leads answers as a node of a cluster that knows its leader. A leads in the first term, B in the second.
+func leads(w http.ResponseWriter, r *http.Request, leader, address string) {
+	w.Header().Set(service.ClusterIDHeader, "c")
+	w.Header().Set(service.TermHeader, map[string]string{"A": "1", "B": "2"}[leader])
+	w.Header().Set(service.LeaderHeader, address)
 	if path.Base(r.URL.Path) != "GetStatus" {
 		giveSeven(w, r)
 		return
 	}
-	_, _ = fmt.Fprintf(w, `{"clusterId":"c","self":{"tag":%q},"leaderTag":%q,"hasQuorum":true,"appliedIndex":"100","members":[]}`, tag, leader)
+	_, _ = io.WriteString(w, `{"clusterId":"c","self":{"tag":"A"},"hasQuorum":true,"appliedIndex":"100","members":[]}`)
 }

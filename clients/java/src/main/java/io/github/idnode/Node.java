@@ -85,7 +85,7 @@ final class Node {
     }
   }
 
-  boolean is(String other) { return address.equals(other) || name.equals(other); }
+  boolean is(String other) { return !other.isEmpty() && (address.equals(other) || name.equals(other)); }
 
   boolean suspected() { return System.nanoTime() - suspectUntil < 0; }
 

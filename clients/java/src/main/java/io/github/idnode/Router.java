@@ -117,10 +117,10 @@ final class Router {
   void leads(long of, String address) {
     var now = leader;
     if (address.isEmpty() || of < term || of == term && now != null && now.is(address)) return;
-    nodes.stream().filter(node -> node.is(address)).findFirst().ifPresent(node -> leads(of, node));
+    nodes.stream().filter(node -> node.is(address)).findFirst().ifPresent(node -> follow(of, node));
   }
 
-  private void leads(long of, Node node) {
+  private void follow(long of, Node node) {
     var before = locked(lock, () -> {
       var had = leader;
       if (of < term || !nodes.contains(node)) return node;
@@ -264,15 +264,12 @@ final class Router {
     });
   }
 
-  private record Status(String id, String cluster, long index, boolean leads, boolean quorum, long term, String name, List<String> members, boolean alone) {
+  private record Status(String id, String cluster, long index, boolean quorum, Connection.Reply reply, String name, List<String> members, boolean alone) {
     static Status of(Answer s, Connection.Reply reply) {
-      var tag = s.text("leaderTag");
-      var quorum = s.flag("hasQuorum");
-      var leads = quorum && !tag.isEmpty() && tag.equals(s.get("self").text("tag"));
       var members = s.objects("members").filter(member -> !member.maybe("role").equals("ROLE_REMOVED")).map(member -> member.maybe("httpAddress"))
           .filter(address -> !address.isEmpty()).toList();
-      return new Status(s.text("clusterId"), reply.cluster(), s.number("appliedIndex"), leads, quorum,
-          s.maybe("term").isEmpty() ? 0 : s.number("term"), s.get("self").maybe("httpAddress"), members, s.objects("members").count() == 1);
+      return new Status(s.text("clusterId"), reply.cluster(), s.number("appliedIndex"), s.flag("hasQuorum"), reply,
+          s.get("self").maybe("httpAddress"), members, s.objects("members").count() == 1);
     }
   }
 
@@ -302,11 +299,10 @@ final class Router {
     node.name = status.name;
     saw(status.index, true);
     learn(status);
-    if (status.leads) {
-      node.suspectUntil = System.nanoTime();
-      leads(status.term, node);
-    }
-    return status.leads;
+    leads(status.reply.term(), status.reply.leader());
+    if (!node.is(status.reply.leader())) return false;
+    node.suspectUntil = System.nanoTime();
+    return true;
   }
 
   // Looks for the leader, unless a look is in progress or younger than age. Returns the newest.
