@@ -287,9 +287,9 @@ class Router {
   #settle(node) {
     const { view } = node;
     if (!view || (this.#cluster && view.named !== this.#cluster)) return;
-    const known = node.member !== undefined;
+    const before = node.member;
     node.member = view.member;
-    if (!known) this.#arrange();
+    if (node.member !== before) this.#arrange();
     this.heard(view.term, view.leader);
     if (this.#cluster && view.quorum && view.term >= this.#term) this.#learn(view, node);
   }
