@@ -52,3 +52,15 @@ func Learnt(c *Client) []string {
 
 // InOutage reports whether no node has answered the newest tries and looks.
 func InOutage(c *Client) bool { return c.routers[0].outage.began.Load() != 0 }
+
+// Broken reports whether the stream to an endpoint, on which there were calls, is broken.
+func Broken(c *Client, address string) bool {
+	for _, n := range c.routers[0].given {
+		if n.address == address {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return n.flow.broken()
+		}
+	}
+	return false
+}

@@ -152,7 +152,12 @@ func TestCertificatesOfTheClient(t *testing.T) {
 		{client.TLSFiles{CA: ended.CA}, "the client has none"},
 	} {
 		c := connect(t, client.Config{Endpoints: f.addrs(), TLSFiles: tt.files, Timeout: time.Second})
-		err := c.Claim(t.Context(), "one")
+		var err error
+		for range 10 { // A busy machine may need more than the time of a call for a handshake.
+			if err = c.Claim(t.Context(), "one"); err == nil || strings.Contains(err.Error(), tt.says) {
+				break
+			}
+		}
 		if !errors.Is(err, client.ErrNoEndpoint) || !strings.Contains(err.Error(), tt.says) {
 			t.Error(err)
 		}
