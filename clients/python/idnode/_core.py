@@ -315,7 +315,7 @@ class Client:
                 if unknown and told:  # A try before may have taken effect.
                     raise told.error(unknown, request_id)
                 raise
-            silent = functools.partial(self._router.silent, node)
+            silent = functools.partial(self._router.silent, node, time.monotonic())
             try:
                 await node.enter(deadline)
                 try:

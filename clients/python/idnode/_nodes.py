@@ -209,8 +209,18 @@ class Look:
         self.left = len(nodes)
         self.began = time.monotonic()
         self.answered = {node: event() for node in nodes}
+        self.first = event()  # A node has answered.
+        self.leader: Node | None = None
         self.heard, self.done = event(), event()  # A node has told its index; the leader, or every node.
         self.all = event()  # Every node has.
+
+    def mute(self, node: Node) -> bool:
+        """Whether the node had its time to answer, and only others did."""
+        return self.first.is_set() and not self.answered[node].is_set() and time.monotonic() - self.began >= _SILENT
+
+    def answers(self, node: Node) -> None:
+        self.answered[node].set()
+        self.first.set()
 
 
 class Router:
@@ -279,18 +289,22 @@ class Router:
                     self._look(_LOOK_SOON)
             return self._cluster
 
-    async def silent(self, node: Node) -> bool:
-        """Whether a node says nothing at all while another one does. A call that waits for it goes elsewhere then.
+    async def silent(self, node: Node, began: float) -> bool:
+        """Whether a node says nothing at all while another one does. A call that waits for it since began goes elsewhere then.
 
         To send the call elsewhere unasked, as a hedge ("The Tail at Scale", Dean and Barroso 2013), would double the load of a
         cluster that is only slow. The question writes nothing, and all calls share it. A node that writes slowly answers it, so
-        a call is sent again for a node that stands still, and for no other reason.
+        a call is sent again for a node that stands still, and for no other reason. While no node answers, nothing is known.
         """
         with self._lock:
+            last = self._newest_look
+            if last and last.began >= began and last.leader and last.leader is not node and last.mute(node):
+                return True
             look = self._look(_LOOK_AGAIN)
         if not look or await look.answered[node].wait(max(look.began + _SILENT - time.monotonic(), 0)):
             return False
-        return any(answered.is_set() for other, answered in look.answered.items() if other is not node)
+        await look.first.wait(max(look.began + _LOOK_TIMEOUT - time.monotonic(), 0))
+        return look.mute(node)
 
     def route(self, to_leader: bool, last: Node | None) -> Node:
         """The node for the next try: not that of the try before if there is another."""
@@ -335,17 +349,18 @@ class Router:
             leads = await self.greet(node, _LOOK_TIMEOUT)
             log.debug("%s %s", node.address, "leads" if leads else "does not lead")
             look.heard.set()
-            look.answered[node].set()
+            look.answers(node)
         except Failure as failure:
             log.debug("%s does not say who leads: %s", node.address, failure.message)
             if failure.reason != "NO_ENDPOINT" and not failure.foreign:  # A refusal, as of a node that is overloaded, is an answer.
-                look.answered[node].set()
+                look.answers(node)
         finally:
             with self._lock:
                 look.left -= 1
                 if not look.left:
                     look.all.set()
                 if (leads or not look.left) and not look.done.is_set():
+                    look.leader = node if leads else None
                     self._leader = node if leads else None
                     node.suspect_until = 0.0 if leads else node.suspect_until
                     look.heard.set()
