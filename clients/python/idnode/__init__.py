@@ -12,22 +12,25 @@ use by threads; make one and share it. ``idnode.aio`` has the client of asyncio.
 failed and of late answers (INFO), and of looks for the leader (DEBUG).
 """
 
+from ._config import TLS
 from ._core import Block, Counter, DocumentNumber, __version__
 from ._errors import (
     ClosedError, ConcurrencyError, ExhaustedError, IdClaimedError, IdnodeError, InvalidError, KeyConflictError, NoEndpointError,
-    NoQuorumError, NotFoundError, OtherClusterError, OutcomeUnknownError, OverloadedError, PermissionDeniedError, QuotaError,
+    NoEndpointTimeoutError, NoQuorumError, NotFoundError, OtherClusterError, OutcomeUnknownError, OverloadedError, PermissionDeniedError, QuotaError,
     RateLimitedError, RequestId, RequestIdExpiredError, RequestIdReusedError, ReservationExpiredError, SeriesSuspendedError,
     StorageFullError,
 )
+from ._events import Event
 from ._hilo import HiLoNumber, Range
 from ._names import collection_of
 from ._snowflake import SnowflakeParts
 from ._threads import Client, HiLo, Identity, Series, Snowflake
 
 __all__ = [
-    "Block", "Client", "ClosedError", "ConcurrencyError", "Counter", "DocumentNumber", "ExhaustedError", "HiLo", "HiLoNumber",
-    "IdClaimedError", "Identity", "IdnodeError", "InvalidError", "KeyConflictError", "NoEndpointError", "NoQuorumError",
-    "NotFoundError", "OtherClusterError", "OutcomeUnknownError", "OverloadedError", "PermissionDeniedError", "QuotaError",
-    "Range", "RateLimitedError", "RequestId", "RequestIdExpiredError", "RequestIdReusedError", "ReservationExpiredError",
-    "Series", "SeriesSuspendedError", "Snowflake", "SnowflakeParts", "StorageFullError", "__version__", "collection_of",
+    "Block", "Client", "ClosedError", "ConcurrencyError", "Counter", "DocumentNumber", "Event", "ExhaustedError", "HiLo",
+    "HiLoNumber", "IdClaimedError", "Identity", "IdnodeError", "InvalidError", "KeyConflictError", "NoEndpointError",
+    "NoEndpointTimeoutError", "NoQuorumError", "NotFoundError", "OtherClusterError", "OutcomeUnknownError", "OverloadedError",
+    "PermissionDeniedError", "QuotaError", "Range", "RateLimitedError", "RequestId", "RequestIdExpiredError",
+    "RequestIdReusedError", "ReservationExpiredError", "Series", "SeriesSuspendedError", "Snowflake", "SnowflakeParts",
+    "StorageFullError", "TLS", "collection_of", "__version__",
 ]

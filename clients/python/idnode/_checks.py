@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Sequence
 
 from ._errors import invalid
 
 _LONGEST_TIMEOUT = 1e6  # Seconds.
+_MOST_CONNECTIONS = 1000  # A node drops those beyond 1,024 of an address.
 _LONGEST_LABEL = 64  # Bytes.
 
 
@@ -20,8 +22,20 @@ def label(given: str, host: str, program: str) -> str:
 
 
 def timeout(given: float) -> float:
-    if isinstance(given, bool) or not 0 < given <= _LONGEST_TIMEOUT:
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given <= _LONGEST_TIMEOUT:
         raise ValueError(f"a timeout is above zero, and at most {_LONGEST_TIMEOUT:.0f} s, not {given!r}")
+    return given
+
+
+def endpoints(given: Sequence[str]) -> list[str]:
+    if isinstance(given, (str, bytes)) or not given:
+        raise ValueError("endpoints is a list of at least one address")
+    return list(given)
+
+
+def connections(given: int) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= _MOST_CONNECTIONS:
+        raise ValueError(f"max_connections is from 1 to {_MOST_CONNECTIONS}, not {given!r}")
     return given
 
 

@@ -12,13 +12,17 @@ import ssl
 import sys
 import threading
 import time
+import warnings
 import weakref
 from collections import deque
 from contextlib import suppress
 from typing import Any, AsyncIterator, Callable, Iterable, NamedTuple, Sequence, TypeVar
 
 from . import _checks as checks
+from ._config import TLS
 from ._errors import REFUSED, UNKNOWN, AnyRequestId, ClosedError, Failure, IdnodeError, RequestId, closed
+from ._events import Event as Told
+from ._events import Observe, teller
 from ._handle import Handle
 from ._hilo import HiLo, Range
 from ._http import Event, Runtime
@@ -66,15 +70,17 @@ class Client:
     """The calls of a client."""
 
     def __init__(
-        self, runtime: Callable[[], Runtime], endpoints: Sequence[str], database: str, tls: ssl.SSLContext | None, timeout: float,
-        try_timeout: float, label: str, traceparent: Callable[[], str] | None, cluster_id: str,
+        self, runtime: Callable[[], Runtime], endpoints: Sequence[str], database: str, tls: ssl.SSLContext | TLS | None, timeout: float,
+        try_timeout: float, label: str, traceparent: Callable[[], str] | None, cluster_id: str, max_connections: int,
+        fail_fast_after: float | None, observe: Observe | None,
     ) -> None:
-        if isinstance(endpoints, (str, bytes)) or not endpoints:
-            raise ValueError("endpoints is a list of at least one address")
+        self._most = checks.connections(max_connections)
+        self._fail_fast_after = None if fail_fast_after is None else checks.timeout(fail_fast_after)
+        self.tell = teller(observe)
         self._database, self._timeout, self._try_timeout = database, checks.timeout(timeout), checks.timeout(try_timeout)
         self.label = checks.label(label, socket.gethostname(), "".join(sys.argv[:1]))
         self._traceparent = traceparent
-        self._endpoints, self._tls, self._make_runtime = list(endpoints), tls, runtime
+        self._endpoints, self._tls, self._make_runtime = checks.endpoints(endpoints), tls, runtime
         self._cluster_id = checks.cluster_id(cluster_id)
         self._closing = False
         self._hilos: dict[tuple[str, str, str], HiLo] = {}
@@ -86,10 +92,25 @@ class Client:
         """Also after a fork: the child has none of the threads, and the ranges and connections are its parent's."""
         self._lock = threading.Lock()
         self.runtime = self._make_runtime()
-        self._router = Router(self.runtime, self._endpoints, self._tls, f"idnode-python/{__version__}", self._cluster_id)
+        agent = f"idnode-python/{__version__}"
+        self._router = Router(self.runtime, self._endpoints, self._tls, agent, self._cluster_id, self._most, self.tell)
         self._router.closed = self._closing
         for handle in self._handles():
             handle._begin()
+
+    def __repr__(self) -> str:
+        return f"<idnode client of {self._router!r}>"
+
+    def __del__(self) -> None:
+        router = getattr(self, "_router", None)  # The constructor may have failed.
+        if router and router.newest and not self._closing:
+            warnings.warn(f"{self!r} was not closed: the unused numbers of its ranges are lost", ResourceWarning, source=self)
+
+    def set_endpoints(self, endpoints: Sequence[str]) -> None:
+        """Replaces the endpoints: calls that begin now go to the new ones."""
+        given = checks.endpoints(endpoints)
+        self._router.set_endpoints(given)
+        self._endpoints = given
 
     def _handles(self) -> list[Handle]:
         return [*self._hilos.values(), *self._snowflakes.values()]
@@ -298,6 +319,11 @@ class Client:
         self.runtime.check()
         deadline = self.deadline(timeout) if deadline is None else deadline
         request = {**request, "database": request["database"] or self._database}
+        if self._fail_fast_after is not None:
+            try:
+                self._router.check_failing(self._fail_fast_after)
+            except Failure as failure:
+                raise failure.error(False, None) from None
         traceparent = self._traceparent() if self._traceparent else ""
         if not re.fullmatch("[0-9a-f-]{0,255}", traceparent):
             raise ValueError(f"not a traceparent: {traceparent!r}")
@@ -315,9 +341,11 @@ class Client:
                 if unknown and told:  # A try before may have taken effect.
                     raise told.error(unknown, request_id)
                 raise
-            silent = functools.partial(self._router.silent, node, time.monotonic())
+            began = time.monotonic()
+            silent = functools.partial(self._router.silent, node, began)
+            ended: BaseException | None = None
             try:
-                await node.enter(deadline)
+                await node.enter(deadline, to_leader)
                 try:
                     cluster = self._router.own()
                     if not cluster or not node.greeted():  # Whatever it is, it gets no call.
@@ -333,16 +361,22 @@ class Client:
                         method, request, self._left(deadline), lambda answer: (read(answer), int(answer["logIndex"])), silent,
                         traceparent, cluster)
                 finally:
-                    node.leave()
+                    node.leave(to_leader)
                 node.suspect_until, node.greeted_until = 0.0, time.monotonic() + GREETED
                 self._router.saw(seen)
                 return got
             except Failure as failure:
                 last = failure
+                ended = failure.error(False, request_id)
+                if last.reason in ("", "NO_ENDPOINT"):
+                    self._router.unanswered(began)
             except BaseException as error:
+                ended = error
                 if request_id:
                     log.info("%s ended with %s, and may have taken effect (request id %s)", method, type(error).__name__, request_id)
                 raise
+            finally:
+                self.tell(Told("try", node.address, tries + 1, time.monotonic() - began, ended))
             tries += 1
             if told is None or last.reason != "NO_ENDPOINT":
                 told = last  # A node that answered tells more than one that was not reached.

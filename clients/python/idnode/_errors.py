@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from typing import Any, NamedTuple, Sequence, Union
 
 
@@ -39,16 +40,20 @@ class IdnodeError(Exception):
         return f"{self.reason or self.code}: {self.message}{field}"
 
 
-class OutcomeUnknownError(IdnodeError):
-    """A try of the call may have taken effect. Repeating it with ``request_id`` counts once."""
+class OutcomeUnknownError(IdnodeError, TimeoutError):
+    """The time was over before the outcome was known. A try of the call may have taken effect. Repeating it with ``request_id`` counts once."""
 
 
 class NoQuorumError(IdnodeError):
     """The cluster has no leader, or no majority, or the leader does not answer the node. Nothing happened."""
 
 
-class NoEndpointError(IdnodeError):
+class NoEndpointError(IdnodeError, ConnectionError):
     """No node answered. Nothing happened."""
+
+
+class NoEndpointTimeoutError(NoEndpointError, TimeoutError):
+    """No node answered in time. Nothing happened."""
 
 
 class OtherClusterError(IdnodeError):
@@ -172,6 +177,8 @@ class Failure(Exception):
         if not reason and not unknown and self.effect() != REFUSED:
             reason = "NO_ENDPOINT"  # Not a node of idnode's, or a call that changes nothing that matters.
         kind = _BY_REASON.get(reason) or _BY_CODE.get(self.code) or IdnodeError
+        if kind is NoEndpointError and isinstance(self.__cause__, socket.timeout):
+            kind = NoEndpointTimeoutError
         if unknown:
             kind = OutcomeUnknownError
         error = kind(self.message, code=self.code, reason=reason, field=self.field, request_id=request_id, retry_after=self.pause)

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Coroutine
 
-from ._errors import NoEndpointError
+from ._errors import NoEndpointTimeoutError
 from ._http import Event
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Handle:
     async def _wait(self, changed: Event, deadline: float, what: str) -> None:
         """Waits, without the lock."""
         if not await changed.wait(deadline - time.monotonic()):
-            raise NoEndpointError(f"the time was over before a {what} came", code="unavailable", reason="NO_ENDPOINT")
+            raise NoEndpointTimeoutError(f"the time was over before a {what} came", code="unavailable", reason="NO_ENDPOINT")
 
     async def _close(self, deadline: float) -> None:
         with self._lock:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, AsyncIterator, NamedTuple
 
 from . import _checks as checks
 from ._errors import IdnodeError, OutcomeUnknownError, RequestIdExpiredError, closed
+from ._events import Event
 from ._handle import Handle
 
 if TYPE_CHECKING:
@@ -177,7 +178,8 @@ class HiLo(Handle):
         failed: IdnodeError | None = None
         for r, unused in reversed(held):  # Only the newest range of a tag can be given back.
             try:
-                await self._client.give_back(self._tag, r, unused - 1, self._database, deadline)
+                if not await self._client.give_back(self._tag, r, unused - 1, self._database, deadline):
+                    self._client.tell(Event("gap"))
             except IdnodeError as error:
                 failed = error
         if failed:

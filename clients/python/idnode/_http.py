@@ -8,6 +8,7 @@ from typing import Any, Coroutine, Generator, Protocol
 
 _LARGEST = 32 << 20  # Bytes of an answer.
 _LONGEST = 64 << 10  # Bytes of its head, and of a line.
+_TERM = re.compile(rb"[0-9]{1,20}")
 _STATUS = re.compile(rb"HTTP/1\.([01]) ([0-9]{3})(?![0-9])")
 
 
@@ -35,8 +36,6 @@ class Connection(Protocol):
 class Runtime(Protocol):
     """Threads, whose coroutines never suspend, or an event loop."""
 
-    most_calls: int  # At a node at a time.
-
     def check(self) -> None:
         """Raises a RuntimeError where the client must not be called."""
 
@@ -45,7 +44,7 @@ class Runtime(Protocol):
         """Runs work beside the caller, or raises a RuntimeError."""
 
     async def sleep(self, seconds: float) -> None: ...
-    async def connect(self, host: str, port: int, tls: ssl.SSLContext | None, timeout: float) -> Connection: ...
+    async def connect(self, host: str, port: int, tls: ssl.SSLContext | None, name: str, timeout: float) -> Connection: ...
     async def close(self) -> None: ...
 
 
@@ -59,6 +58,7 @@ class Answer:
     def __init__(self) -> None:
         self.begun = False
         self.status, self.body, self.cluster = 0, b"", ""
+        self.term, self.leader = -1, ""  # Raft's, and the leader's HTTP address; -1 and empty where the node names none.
         self.reusable = False  # The connection is, for the next call.
         self._room = _LARGEST
         self._data = bytearray()
@@ -82,6 +82,8 @@ class Answer:
         while self.status < 200:  # Those below announce the answer.
             fields = yield from self._head()
         self.cluster = fields.get(b"idnode-cluster-id", b"").decode("latin-1")
+        term = fields.get(b"idnode-term", b"")
+        self.term, self.leader = int(term) if _TERM.fullmatch(term) else -1, fields.get(b"idnode-leader-address", b"").decode("latin-1")
         length = fields.get(b"content-length", b"0" if self.status in (204, 304) else b"")[:10]
         if fields.get(b"transfer-encoding", b"").lower() == b"chunked":
             yield from self._chunks()

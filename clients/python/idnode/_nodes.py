@@ -11,9 +11,12 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from typing import Any, Awaitable, Callable, Iterable, TypeVar
+from typing import Any, Awaitable, Callable, Iterable, NamedTuple, TypeVar, cast
 
+from ._config import TLS
 from ._errors import UNKNOWN, Failure, closed, failure_of
+from ._events import Event as Told
+from ._events import Observe
 from ._http import Answer, Connection, Event, NotHTTP, Runtime
 
 log = logging.getLogger("idnode")
@@ -22,7 +25,8 @@ T = TypeVar("T")
 # All times are in seconds.
 _CONNECT_TIMEOUT = 1.5
 _IDLE_TIMEOUT = 60.0  # Shorter than the two minutes after which a node closes an idle connection.
-_LOOK_AFTER = 5.0  # How old what is known of the leader may get.
+_INDEX_AFTER = 5.0  # How old the newest log index may get that a request id names.
+_LOOK_AFTER = 30.0  # How old what is known of the members may get. Each answer names the leader.
 _LOOK_SOON = 1.0  # The same while no leader is known.
 _LOOK_AGAIN = 0.2  # The least time between two looks, however much fails.
 _LOOK_TIMEOUT = 1.0
@@ -31,6 +35,9 @@ _SILENT = 0.2  # How long the node has to say that it is not.
 _OTHERS = 0.3  # How long a client that does not know its cluster waits for the other endpoints after the first one's answer.
 _GREET_TIMEOUT = 2.0  # Connect, TLS and an answer over a long way.
 GREETED = 30.0  # Unused for longer, an address may have become another's.
+_PROBE = 1.0  # How often a call is let through that would fail at once.
+_MOST_LEARNT = 16
+_VOTERS = ("ROLE_LEADER", "ROLE_FOLLOWER")
 _DISTRUST = 2.0  # How long a node that failed is asked only if no other is left.
 
 _ENDPOINT = re.compile(r"(?:(https?)://)?(\[[^][\s/@]+\]|[^][\s/?#@:]+):([0-9]{1,5})/?")
@@ -43,27 +50,46 @@ async def _not_silent() -> bool:
     return False
 
 
+class _Turn:
+    """A caller that waits for a place at a node."""
+
+    def __init__(self, event: Event) -> None:
+        self.event, self.given = event, False
+
+
+class How(NamedTuple):
+    """How a client calls its nodes."""
+
+    runtime: Runtime
+    tls: ssl.SSLContext | TLS | None
+    agent: str
+    most: int  #: Calls to one node at a time. A node takes 1,024 connections from an address, and drops those beyond.
+    heard: Callable[[Answer], None]  #: Is told of the answers of the client's cluster.
+
+
 class Node:
     """One address, and the connections to it."""
 
-    def __init__(self, runtime: Runtime, address: str, tls: ssl.SSLContext | None, agent: str) -> None:
+    def __init__(self, how: How, address: str) -> None:
         found = _ENDPOINT.fullmatch(address.strip()) if isinstance(address, str) else None
         if not found or not 0 < int(found[3]) < 1 << 16:
             raise ValueError(f"an endpoint is host:port, or a URL of that, not {address!r}")
-        if tls and found[1] == "http":
+        if how.tls and found[1] == "http":
             raise ValueError(f"the endpoint {address!r} has no TLS")
-        self._runtime = runtime
+        self._how = how
         self._host, self._port = found[2].strip("[]"), int(found[3])
         self.address = f"{found[2]}:{self._port}"
+        self.member: str | None = None  # Its HTTP address as members know it, once it told the client's cluster.
         self.suspect_until = 0.0
         # Until when it counts as a node of the client's cluster: it answered, and no connection broke since.
         self.greeted_until = 0.0
-        self._tls = tls or (ssl.create_default_context() if found[1] == "https" else None)
-        self._head = f"Host: {self.address}\r\nUser-Agent: {agent}\r\nContent-Type: application/json\r\n"
+        self.scheme = "https" if how.tls or found[1] == "https" else "http"
+        self._tls = how.tls or (ssl.create_default_context() if found[1] == "https" else None)
+        self._head = f"Host: {self.address}\r\nUser-Agent: {how.agent}\r\nContent-Type: application/json\r\n"
         self._idle: deque[tuple[Connection, float]] = deque()  # The newest last.
-        self._calls = 0  # Those that have entered. Threads, which have no bound, do not count exactly.
-        self._waiting: deque[Event] = deque()  # Those that are to enter.
-        self._breaks = 0  # How often connections broke.
+        self._lock = threading.Lock()
+        self._calls = {True: 0, False: 0}  # Those that have entered, by whether they need the leader.
+        self._waiting: dict[bool, deque[_Turn]] = {True: deque(), False: deque()}  # Those that are to enter.
         self.closed = False
 
     def suspected(self) -> bool:
@@ -72,33 +98,55 @@ class Node:
     def greeted(self) -> bool:
         return time.monotonic() < self.greeted_until
 
-    async def enter(self, deadline: float) -> None:
-        """Waits while the node has the most calls. Raises a Failure that did nothing if a connection to it breaks meanwhile."""
-        breaks, turn = self._breaks, None
-        while self._calls >= self._runtime.most_calls:
-            again, turn = turn, self._runtime.event()
-            (self._waiting.appendleft if again else self._waiting.append)(turn)
-            try:
-                if not await turn.wait(deadline - time.monotonic()) or self._breaks != breaks:
-                    raise Failure(f"{self.address} is busy with other calls", "unavailable", "NO_ENDPOINT")
-            except BaseException:
-                self._wake() if turn.is_set() else self._waiting.remove(turn)  # It is another one's turn.
-                raise
-        self._calls += 1
+    async def enter(self, deadline: float, to_leader: bool) -> None:
+        """Waits while the node has the most calls. Raises a Failure that did nothing if a connection to it breaks meanwhile.
 
-    def leave(self) -> None:
-        self._calls -= 1
-        self._wake()
+        A quarter of the places is kept for calls that need no leader: a node holds others while it has none.
+        """
+        with self._lock:
+            if self._free(to_leader):
+                self._calls[to_leader] += 1
+                return
+            turn = _Turn(self._how.runtime.event())
+            self._waiting[to_leader].append(turn)
+        try:
+            set = await turn.event.wait(deadline - time.monotonic())
+        except BaseException:
+            if self._withdraw(turn, to_leader):
+                self.leave(to_leader)
+            raise
+        if not self._withdraw(turn, to_leader):
+            busy = f"{self.address} is busy with other calls"
+            raise Failure(busy, "unavailable", "NO_ENDPOINT") if set else Failure(busy, "resource_exhausted", "OVERLOADED")
 
-    def _wake(self) -> None:
-        if self._waiting:
-            self._waiting.popleft().set()
+    def _free(self, to_leader: bool) -> bool:
+        """Whether there is a place. The caller holds the lock."""
+        most = self._how.most
+        return sum(self._calls.values()) < most and not (to_leader and self._calls[True] >= most - most // 4)
+
+    def _withdraw(self, turn: _Turn, to_leader: bool) -> bool:
+        """Waits no longer. Says whether the place was given."""
+        with self._lock:
+            with suppress(ValueError):
+                self._waiting[to_leader].remove(turn)
+            return turn.given
+
+    def leave(self, to_leader: bool) -> None:
+        with self._lock:
+            self._calls[to_leader] -= 1
+            for kind in False, True:
+                if self._waiting[kind] and self._free(kind):
+                    self._calls[kind] += 1
+                    turn = self._waiting[kind].popleft()
+                    turn.given = True
+                    turn.event.set()
+                    return
 
     async def call(
         self, method: str, request: dict[str, Any], timeout: float, read: Callable[[dict[str, Any]], T],
         silent: Callable[[], Awaitable[bool]] = _not_silent, traceparent: str = "", cluster: str = "",
-    ) -> tuple[T, str]:
-        """Makes one try for a cluster, and returns the one that the answer names.
+    ) -> tuple[T, Answer]:
+        """Makes one try for a cluster, and returns what was read, and the answer.
 
         It is over early if the node is silent. What cannot be read is not an answer of a node, nor is one that does not name the
         call's cluster. Raises Failure.
@@ -139,6 +187,8 @@ class Node:
         took = time.monotonic() - began
         if took > _SLOW:
             log.info("%s answered %s late, after %.3f s", self.address, method, took)
+        if cluster and answer.cluster == cluster:
+            self._how.heard(answer)
         if answer.status != 200:
             failure = failure_of(answer.status, answer.body)
             if failure.reason == "OTHER_CLUSTER":
@@ -150,7 +200,7 @@ class Node:
                 raise self.other(answer.cluster, cluster)
             raise Failure(f"{self.address}: the answer names no cluster", "internal", foreign=True)
         try:
-            return read(json.loads(answer.body)), answer.cluster
+            return read(json.loads(answer.body)), answer
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise Failure(f"{self.address}: this is not an answer of a node", "internal", foreign=True) from error
 
@@ -167,7 +217,9 @@ class Node:
                     return connection, False
                 connection.close()
         try:
-            return await self._runtime.connect(self._host, self._port, self._tls, min(timeout, _CONNECT_TIMEOUT)), True
+            files = self._tls if isinstance(self._tls, TLS) else None
+            tls, name = files.context() if files else cast("ssl.SSLContext | None", self._tls), files and files.server_name or self._host
+            return await self._how.runtime.connect(self._host, self._port, tls, name, min(timeout, _CONNECT_TIMEOUT)), True
         except (OSError, ValueError) as error:  # UnicodeError of a name is a ValueError.
             self.greeted_until = 0.0
             # What is no TLS at all, unlike a certificate that is refused or a connection that broke.
@@ -176,9 +228,10 @@ class Node:
             raise Failure(f"cannot reach {self.address}: {error}", "unavailable", "NO_ENDPOINT", noise) from error
 
     def drop(self) -> None:
-        self._breaks += 1
-        while self._waiting:
-            self._wake()
+        with self._lock:
+            for waiting in self._waiting.values():
+                while waiting:
+                    waiting.popleft().event.set()
         with suppress(IndexError):
             while True:
                 self._idle.pop()[0].close()
@@ -226,12 +279,17 @@ class Look:
 class Router:
     """Knows the nodes, which of them leads, and how far the cluster's log is."""
 
-    def __init__(self, runtime: Runtime, addresses: Iterable[str], tls: ssl.SSLContext | None, agent: str, cluster_id: str) -> None:
-        self._runtime = runtime
-        self._given = [Node(runtime, address, tls, agent) for address in addresses]
+    def __init__(
+        self, runtime: Runtime, addresses: Iterable[str], tls: ssl.SSLContext | TLS | None, agent: str, cluster_id: str, most: int = 64,
+        tell: Observe = lambda event: None,
+    ) -> None:
+        self._runtime, self._tell = runtime, tell
+        self._how = How(runtime, tls, agent, most, self._answer)
         self._lock = threading.Lock()
         self._leader: Node | None = None
-        self._home = 0  # The endpoint for calls that need no leader.
+        self._leader_address = ""  # As the members know it, in the greatest term seen.
+        self._term = -1
+        self._members_at = 0  # The log index of the newest list of members.
         self.newest = 0  # The newest log index of any answer.
         self._newest_at = 0.0
         self._cluster = cluster_id  # Once known it stays: ranges are of that cluster.
@@ -239,9 +297,112 @@ class Router:
         self._mixed = False  # The endpoints told two clusters.
         self._told: dict[str, str] = {}  # The cluster that each endpoint told last.
         self._newest_look: Look | None = None
+        self._failing_since: float | None = None  # No node answers.
+        self._probed_at = 0.0
         self.closed = False
-        self.size = len(self._given)
-        self._places = len({node.address for node in self._given})
+        self._home: Node | None = None  # The one for calls that need no leader.
+        self._given: list[Node] = []
+        self._learnt: list[Node] = []  # Those that the cluster names beside them.
+        self.set_endpoints(addresses)
+
+    def __repr__(self) -> str:
+        learnt = ", ".join(node.address for node in self._learnt)
+        leader = self._leader.address if self._leader else "none known"
+        given = ", ".join(node.address for node in self._given)
+        return f"{given}{learnt and ', learnt ' + learnt}; leader {leader}; {'closed' if self.closed else 'open'}"
+
+    def set_endpoints(self, addresses: Iterable[str]) -> None:
+        made = {node.address: node for node in (Node(self._how, address) for address in addresses)}
+        with self._lock:
+            known = {node.address: node for node in [*self._learnt, *self._given]}
+            before, self._given = self._given, [known.get(address, node) for address, node in made.items()]
+            self._learnt = [node for node in self._learnt if node not in self._given]
+            gone = [node for node in before if node not in self._given]
+            self._forget(gone)
+            self._places = len(self._given)
+            self._arrange()
+            self._look(0) if before else None
+        for node in gone:
+            node.close()
+
+    def _forget(self, gone: list[Node]) -> None:
+        """The caller holds the lock, as of those below, and closes the nodes. Their tries go on to their end."""
+        for node in gone:
+            self._told.pop(node.address, None)
+
+    def _arrange(self) -> None:
+        """The nodes that get calls: one that was learnt only once it has told the client's cluster."""
+        self._nodes = [*self._given, *(node for node in self._learnt if node.member is not None)]
+        self.size = len(self._nodes)
+        if self._home not in self._nodes:
+            self._home = self._nodes[0]
+        self._leader = self._at(self._leader_address)
+
+    def _at_home(self) -> int:
+        return next(i for i, node in enumerate(self._nodes) if node is self._home)
+
+    def _at(self, address: str) -> Node | None:
+        return next((node for node in self._nodes if address and address in (node.address, node.member)), None)
+
+    def _answer(self, answer: Answer) -> None:
+        """Notes whom an answer of the client's cluster names as the leader. A term has one leader, and an older one has none."""
+        self._failing_since = None
+        if answer.leader and answer.term > self._term:
+            self._leads(answer.term, answer.leader)
+
+    def _leads(self, term: int, address: str) -> None:
+        with self._lock:
+            if term < self._term:
+                return
+            before, self._term, self._leader_address = self._leader, term, address
+            leader = self._leader = self._at(address)
+            if leader:
+                leader.suspect_until = 0.0
+        if leader and leader is not before:
+            log.info("%s leads", leader.address)
+            self._tell(Told("leader", leader.address))
+
+    def _learn(self, members: list[dict[str, Any]], index: int, teller: Node) -> None:
+        """Learns the addresses that a node names, and forgets those that it does not. The endpoints stay."""
+        with self._lock:
+            if index < self._members_at:
+                return
+            self._members_at = index
+            given = {address for node in self._given for address in (node.address, node.member)}
+            named = [m.get("httpAddress") or "" for m in members if m.get("role") in _VOTERS]
+            addresses = [address for address in dict.fromkeys(named) if _ENDPOINT.fullmatch(address) and address not in given][:_MOST_LEARNT]
+            gone = [node for node in self._learnt if node.address not in addresses]
+            known = {node.address for node in self._learnt}
+            found = [Node(self._how, f"{teller.scheme}://{address}") for address in addresses if address not in known]
+            if gone or found:
+                self._learnt = [node for node in self._learnt if node not in gone] + found
+                self._arrange()
+        for node in gone:
+            node.close()
+        with suppress(RuntimeError):  # No thread can be started. The next look asks.
+            for node in found:
+                self._runtime.spawn(self._meet(node), "idnode-look")
+
+    async def _meet(self, node: Node) -> None:
+        with suppress(Failure):
+            await self.greet(node, _LOOK_TIMEOUT)
+
+    def unanswered(self, began: float) -> None:
+        """Notes that a try has ended without an answer."""
+        with self._lock:
+            self._failing_since = self._failing_since or began
+
+    def check_failing(self, most: float) -> None:
+        """Raises a Failure if no node has answered for longer. One call a second is let through."""
+        with self._lock:
+            now = time.monotonic()
+            if self._failing_since is None or now - self._failing_since <= most:
+                return
+            if now - self._probed_at >= _PROBE:
+                self._probed_at = now
+                return
+            text = f"no node has answered for {now - self._failing_since:.1f} s (fail_fast_after={most:g})"
+        raise Failure(text, "unavailable", "NO_ENDPOINT")
 
     def saw(self, index: int, applied: bool = False) -> None:
         """Notes a log index. What a node has applied is as new as the answer."""
@@ -260,7 +421,7 @@ class Router:
             await self.latest(now + min((deadline - now) / 2, _OTHERS), _LOOK_TIMEOUT, lambda look: look.all)
         if to_leader and not self.newest:
             await self.latest(deadline, _LOOK_AGAIN, lambda look: look.done)
-        elif counted and time.monotonic() - self._newest_at > _LOOK_AFTER:
+        elif counted and time.monotonic() - self._newest_at > _INDEX_AFTER:
             await self.latest(deadline, _LOOK_AGAIN, lambda look: look.heard)
 
     async def latest(self, deadline: float, age: float, until: Callable[[Look], Event]) -> int:
@@ -284,6 +445,7 @@ class Router:
                     raise Failure(text, "failed_precondition", "OTHER_CLUSTER", True)
                 if self._mixed:
                     self.newest, self._mixed = 0, False  # It may be another log's.
+                    self._term, self._members_at = -1, 0
                 self._cluster, self._sure = next(iter(told)), len(self._told) >= min(2, self._places)
                 if not self._sure:
                     self._look(_LOOK_SOON)
@@ -311,21 +473,19 @@ class Router:
         with self._lock:
             if self.closed:
                 raise closed("client")
-            if to_leader:
-                self._look(_LOOK_AFTER if self._leader else _LOOK_SOON)
-                if self._leader and self._leader is not last and not self._leader.suspected():
-                    return self._leader
-            start = self._given.index(last) + 1 if last in self._given else self._home
-            order = [self._given[(start + i) % self.size] for i in range(self.size)]
+            leader = None if not self._leader or self._leader.suspected() else self._leader
+            self._look(_LOOK_AFTER if leader and self._members_at else _LOOK_SOON)
+            if to_leader and leader and leader is not last:
+                return leader
+            start = next((i + 1 for i, node in enumerate(self._nodes) if node is last), self._at_home())
+            order = [self._nodes[(start + i) % self.size] for i in range(self.size)]
             return next((n for n in order if n is not last and not n.suspected()), order[0])
 
     def failed(self, node: Node) -> None:
         node.suspect_until = time.monotonic() + _DISTRUST
         with self._lock:
-            if self._leader is node:
-                self._leader = None
-            if self._given[self._home] is node:
-                self._home = (self._home + 1) % self.size
+            if self._home is node:
+                self._home = self._nodes[(self._at_home() + 1) % self.size]
             self._look(_LOOK_AGAIN)
 
     def _look(self, age: float) -> Look | None:
@@ -333,9 +493,10 @@ class Router:
         last = self._newest_look
         if self.closed or last and (not last.done.is_set() or time.monotonic() - last.began < age):
             return last
-        look = Look(self._given, self._runtime.event)
+        nodes = [*self._given, *self._learnt]
+        look = Look(nodes, self._runtime.event)
         try:
-            for node in self._given:
+            for node in nodes:
                 self._runtime.spawn(self._ask(look, node), "idnode-look")
         except RuntimeError:  # No thread can be started. Another call looks again.
             return last
@@ -343,11 +504,11 @@ class Router:
         return look
 
     async def _ask(self, look: Look, node: Node) -> None:
-        """Asks one endpoint. The first that says of itself that it leads does; nodes hand calls on to one that is no endpoint."""
-        leads = False
+        """Asks one node, and ends the look with the first answer that names a leader."""
+        leader: Node | None = None
         try:
-            leads = await self.greet(node, _LOOK_TIMEOUT)
-            log.debug("%s %s", node.address, "leads" if leads else "does not lead")
+            leader = await self.greet(node, _LOOK_TIMEOUT)
+            log.debug("%s says that %s leads", node.address, leader.address if leader else "none")
             look.heard.set()
             look.answers(node)
         except Failure as failure:
@@ -359,32 +520,34 @@ class Router:
                 look.left -= 1
                 if not look.left:
                     look.all.set()
-                if (leads or not look.left) and not look.done.is_set():
-                    look.leader = node if leads else None
-                    self._leader = node if leads else None
-                    node.suspect_until = 0.0 if leads else node.suspect_until
+                over = (leader or not look.left) and not look.done.is_set()
+                if over:
+                    look.leader = leader
                     look.heard.set()
                     look.done.set()
+            if over:
+                self._tell(Told("look", leader.address if leader else "", duration=time.monotonic() - look.began))
 
-    async def greet(self, node: Node, timeout: float, silent: Callable[[], Awaitable[bool]] = _not_silent) -> bool:
-        """Asks a node whether it leads, and is of the client's cluster. Raises a Failure that did nothing."""
+    async def greet(self, node: Node, timeout: float, silent: Callable[[], Awaitable[bool]] = _not_silent) -> Node | None:
+        """Asks a node who leads, and whether it is of the client's cluster. Raises a Failure that did nothing."""
         try:
-            (id, index, leads, members), cluster = await node.call(
-                "ClusterService/GetStatus", {}, min(timeout, _GREET_TIMEOUT), _status, silent)
+            status, answer = await node.call("ClusterService/GetStatus", {}, min(timeout, _GREET_TIMEOUT), _Status, silent)
         except Failure as failure:
             if not failure.reason or failure.effect() == UNKNOWN:
                 failure.code, failure.reason = "unavailable", "NO_ENDPOINT"
             if failure.foreign:
                 failure.message = f"{node.address} does not speak idnode's HTTP API: is it the address of --http (7402)? {failure.message}"
             raise
-        if not id:  # It may get any.
+        if not status.id:  # It may get any.
             raise Failure(f"{node.address} has no cluster yet", "failed_precondition", "NOT_FORMED")
+        cluster = answer.cluster
         with self._lock:
-            news = self._told.get(node.address) != cluster
-            if cluster:
+            given = node in self._given
+            news = given and self._told.get(node.address) != cluster
+            if cluster and given:
                 self._told[node.address] = cluster
-            own = self._cluster or id
-        if news and members == 1 and self._places > 1:
+            own = self._cluster or status.id
+        if news and len(status.members) == 1 and self._places > 1:
             log.warning("%s is one of several endpoints, and a cluster of one node (%s)", node.address, cluster)
         if cluster != own:
             node.greeted_until = 0.0
@@ -393,17 +556,34 @@ class Router:
                 log.warning("%s", stranger.message)
             raise stranger
         node.greeted_until = time.monotonic() + GREETED
-        self.saw(index, applied=True)
-        return leads
+        self.saw(status.index, applied=True)
+        self._settle(node, status, answer)
+        return self._leader
+
+    def _settle(self, node: Node, status: _Status, answer: Answer) -> None:
+        """Takes over what a node of the client's cluster has told of itself and of the others."""
+        with self._lock:
+            known, node.member = node.member is not None, status.member
+            if not known:
+                self._arrange()
+        self._answer(answer)
+        if status.leads:  # Also where no header says so.
+            self._leads(max(answer.term, 0), answer.leader or node.address)
+        if self._cluster and status.quorum and (answer.term < 0 or answer.term >= self._term):
+            self._learn(status.members, status.index, node)
 
     def close(self) -> None:
         with self._lock:
             self.closed = True
-        for node in self._given:
+        for node in [*self._given, *self._learnt]:
             node.close()
 
 
-def _status(s: dict[str, Any]) -> tuple[str, int, bool, int]:
-    """The cluster of a node, its log index, whether it leads, and how many members there are."""
-    leads = bool(s["hasQuorum"] and s["leaderTag"]) and s["leaderTag"] == s["self"]["tag"]
-    return s["clusterId"], int(s["appliedIndex"]), leads, len(s.get("members") or ())
+class _Status:
+    """What a node tells of itself, its cluster and its members."""
+
+    def __init__(self, s: dict[str, Any]) -> None:
+        self.id, self.index, self.quorum = str(s["clusterId"]), int(s["appliedIndex"]), bool(s["hasQuorum"])
+        self.leads = self.quorum and bool(s["leaderTag"]) and s["leaderTag"] == s["self"]["tag"]
+        self.member = str(s["self"].get("httpAddress") or "")
+        self.members: list[dict[str, Any]] = list(s.get("members") or ())

@@ -10,8 +10,10 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence, TypeVar, cast
 
-from . import _core, _hilo, _snowflake
+from . import _config, _core, _hilo, _snowflake
+from ._config import TLS
 from ._errors import IdnodeError
+from ._events import Observe
 from ._http import Connection
 
 if TYPE_CHECKING:
@@ -54,15 +56,16 @@ class Client:
     """
 
     def __init__(
-        self, endpoints: Sequence[str], *, database: str = "", tls: ssl.SSLContext | None = None, timeout: float = 10.0,
+        self, endpoints: Sequence[str], *, database: str = "", tls: ssl.SSLContext | TLS | None = None, timeout: float = 10.0,
         try_timeout: float = 3.0, label: str = "", traceparent: Callable[[], str] | None = None, cluster_id: str = "",
+        max_connections: int = 64, fail_fast_after: float | None = None, observe: Observe | None = None,
     ) -> None:
         """Makes no call yet.
 
         Args:
             endpoints: HTTP addresses of nodes of one cluster, as ``host:port`` or URLs.
             database: Whose ids are given; empty means ``default``.
-            tls: Trusts the cluster's CA, and holds the client's certificate.
+            tls: Trusts the cluster's CA, and holds the client's certificate. ``TLS`` has the names of files, and reads them again.
             timeout: Bounds every call with all its tries, in seconds.
             try_timeout: Bounds one try at one node, in seconds.
             label: Kept with each HiLo range and Snowflake worker, for people who ask whose it is; at most 64 bytes. Empty means the
@@ -70,8 +73,35 @@ class Client:
             traceparent: Asked once for each call, gives the trace that the call belongs to, as the W3C's traceparent, or nothing.
             cluster_id: The cluster's, as ``idnode cluster status`` shows it: nodes of another one get no call. Empty means the one
                 that the endpoints tell, which must be the same at all that answer before the first call.
+            max_connections: Calls to one node at a time, each over a connection of its own. A quarter is kept for those that need no
+                leader. A call for which none is free in time is an OverloadedError.
+            fail_fast_after: After so many seconds without an answer of any node, calls fail at once with NoEndpointError until a node
+                answers; one a second is let through. None means never.
+            observe: Is told of tries, looks for the leader, new leaders and gaps, as an Event.
         """
-        self._core = _core.Client(Threads, endpoints, database, tls, timeout, try_timeout, label, traceparent, cluster_id)
+        self._core = _core.Client(
+            Threads, endpoints, database, tls, timeout, try_timeout, label, traceparent, cluster_id, max_connections, fail_fast_after, observe)
+
+    @classmethod
+    def from_url(cls, url: str, **options: Any) -> Client:
+        """Makes a client of ``idnode://HOST:PORT,HOST:PORT/DATABASE?tls-ca=FILE&tls-cert=FILE&tls-key=FILE&cluster-id=ID``.
+
+        Options given beside win.
+        """
+        return cls(**{**_config.of_url(url), **options})
+
+    @classmethod
+    def from_env(cls, **options: Any) -> Client:
+        """Makes a client of ``IDNODE_ENDPOINTS``, a list of HTTP addresses, ``IDNODE_TLS_CA``, ``_CERT``, ``_KEY`` and ``_SERVER_NAME``,
+        ``IDNODE_CLUSTER_ID`` and ``IDNODE_DATABASE``. Options given beside win."""
+        return cls(**{**_config.of_environment(), **options})
+
+    def set_endpoints(self, endpoints: Sequence[str]) -> None:
+        """Replaces the endpoints: calls that begin now go to the new ones."""
+        self._core.set_endpoints(endpoints)
+
+    def __repr__(self) -> str:
+        return repr(self._core)
 
     next = _blocking(_core.Client.next)
     next_n = _blocking(_core.Client.next_n)
@@ -171,8 +201,6 @@ class Snowflake:
 class Threads:
     """The runtime of threads."""
 
-    most_calls = 1 << 30  # A thread makes one.
-
     def check(self) -> None:
         pass
 
@@ -189,13 +217,13 @@ class Threads:
     async def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
 
-    async def connect(self, host: str, port: int, tls: ssl.SSLContext | None, timeout: float) -> Connection:
+    async def connect(self, host: str, port: int, tls: ssl.SSLContext | None, name: str, timeout: float) -> Connection:
         """Connects in a thread: the look-up of a name has no timeout."""
         ended: list[socket.socket | Exception] = []
 
         def run() -> None:
             try:
-                ended.append(_connect(host, port, tls, timeout))
+                ended.append(_connect(host, port, tls, name, timeout))
             except Exception as error:
                 ended.append(error)
 
@@ -214,23 +242,23 @@ class Threads:
         pass
 
 
-def _connect(host: str, port: int, tls: ssl.SSLContext | None, timeout: float) -> socket.socket:
+def _connect(host: str, port: int, tls: ssl.SSLContext | None, name: str, timeout: float) -> socket.socket:
     """Tries the addresses of a name one after the other. Each has its share of the time that is left, as Go's net.Dialer has it."""
     end = time.monotonic() + timeout
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     for left in range(len(addresses), 1, -1):
         with suppress(OSError):
-            return _connect_to(addresses[-left], host, tls, (end - time.monotonic()) / left)
-    return _connect_to(addresses[-1], host, tls, end - time.monotonic())
+            return _connect_to(addresses[-left], tls, name, (end - time.monotonic()) / left)
+    return _connect_to(addresses[-1], tls, name, end - time.monotonic())
 
 
-def _connect_to(address: Any, host: str, tls: ssl.SSLContext | None, timeout: float) -> socket.socket:
+def _connect_to(address: Any, tls: ssl.SSLContext | None, name: str, timeout: float) -> socket.socket:
     connection = socket.socket(*address[:3])
     try:
         connection.settimeout(max(timeout, 0.001))
         connection.connect(address[4])
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return tls.wrap_socket(connection, server_hostname=host) if tls else connection
+        return tls.wrap_socket(connection, server_hostname=name) if tls else connection
     except BaseException:
         connection.close()
         raise

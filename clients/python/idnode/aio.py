@@ -21,9 +21,11 @@ import ssl
 import time
 from typing import Any, Callable, Coroutine, Sequence, TypeVar
 
-from . import _core
+from . import _config, _core
+from ._config import TLS
 from ._core import Identity, Series
 from ._errors import IdnodeError
+from ._events import Observe
 from ._hilo import HiLo
 from ._snowflake import Snowflake, SnowflakeParts
 
@@ -37,11 +39,23 @@ class Client(_core.Client):
     """Calls an idnode cluster. Close it, or use it as an async context manager: that gives unused numbers back."""
 
     def __init__(
-        self, endpoints: Sequence[str], *, database: str = "", tls: ssl.SSLContext | None = None, timeout: float = 10.0,
+        self, endpoints: Sequence[str], *, database: str = "", tls: ssl.SSLContext | TLS | None = None, timeout: float = 10.0,
         try_timeout: float = 3.0, label: str = "", traceparent: Callable[[], str] | None = None, cluster_id: str = "",
+        max_connections: int = 64, fail_fast_after: float | None = None, observe: Observe | None = None,
     ) -> None:
         """Makes no call yet. The arguments are those of ``idnode.Client``."""
-        super().__init__(_Loop, endpoints, database, tls, timeout, try_timeout, label, traceparent, cluster_id)
+        super().__init__(
+            _Loop, endpoints, database, tls, timeout, try_timeout, label, traceparent, cluster_id, max_connections, fail_fast_after, observe)
+
+    @classmethod
+    def from_url(cls, url: str, **options: Any) -> Client:
+        """Makes a client as ``idnode.Client.from_url``."""
+        return cls(**{**_config.of_url(url), **options})
+
+    @classmethod
+    def from_env(cls, **options: Any) -> Client:
+        """Makes a client as ``idnode.Client.from_env``."""
+        return cls(**{**_config.of_environment(), **options})
 
     async def __aenter__(self) -> Client:
         return self
@@ -56,8 +70,6 @@ class Client(_core.Client):
 
 class _Loop:
     """The runtime of an event loop."""
-
-    most_calls = 64  # A node takes 1,024 connections from an address, and drops those beyond.
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -87,7 +99,7 @@ class _Loop:
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    async def connect(self, host: str, port: int, tls: ssl.SSLContext | None, timeout: float) -> _Connection:
+    async def connect(self, host: str, port: int, tls: ssl.SSLContext | None, name: str, timeout: float) -> _Connection:
         """Tries the addresses of a name one after the other, each for its share of the time that is left.
 
         The loop's own create_connection leaves sockets open when it is cancelled.
@@ -97,7 +109,7 @@ class _Loop:
         for left in range(len(addresses), 0, -1):
             connection = _Connection()
             try:
-                await _within((end - time.monotonic()) / left, connection.open(addresses[-left], host, tls))
+                await _within((end - time.monotonic()) / left, connection.open(addresses[-left], tls, name))
                 return connection
             except BaseException as error:
                 connection.close()
@@ -151,7 +163,7 @@ class _Connection(asyncio.Protocol):
         self._data = bytearray()
         self._change: _Event | None = None
 
-    async def open(self, address: Any, host: str, tls: ssl.SSLContext | None) -> None:
+    async def open(self, address: Any, tls: ssl.SSLContext | None, name: str) -> None:
         loop = asyncio.get_running_loop()
         opened = socket.socket(*address[:3])
         try:
@@ -161,7 +173,7 @@ class _Connection(asyncio.Protocol):
         except BaseException:
             opened.close()
             raise
-        await loop.create_connection(lambda: self, sock=opened, ssl=tls, server_hostname=host if tls else None)
+        await loop.create_connection(lambda: self, sock=opened, ssl=tls, server_hostname=name if tls else None)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
