@@ -43,6 +43,8 @@ type Sources struct {
 	NodeID []byte
 	// HeldBytes returns how much is held for callers.
 	HeldBytes func() int64
+	// CallersByCA returns how many connections of callers are open, by CA; nil, or nil of it, without TLS.
+	CallersByCA func() map[string]int
 	// Reserve returns what the node has in reserve; nil for one that keeps none.
 	Reserve func() *reserve.Total
 }
@@ -62,6 +64,11 @@ func (r *reader) Describe(chan<- *prometheus.Desc) {}
 func (r *reader) Collect(out chan<- prometheus.Metric) {
 	g := gauges(out)
 	g.set("held_bytes", "What is held for callers: requests, and answers that were not read.", float64(r.sources.HeldBytes()))
+	if r.sources.CallersByCA != nil {
+		for ca, open := range r.sources.CallersByCA() {
+			g.set("tls_callers", "Open connections of callers, by the CA that signed their certificates.", float64(open), "ca", ca)
+		}
+	}
 	r.reserve(g)
 	r.cluster(g)
 	r.state(g)

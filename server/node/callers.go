@@ -28,7 +28,9 @@ type callers struct {
 	// budget bounds the bytes and connections held for callers.
 	budget *budget.Budget
 	// grpc are the connections of the gRPC port.
-	grpc    *peer.Connections
+	grpc *peer.Connections
+	// http are the accounts of the HTTP ports' connections, by net.Conn.
+	http    sync.Map
 	metrics *metrics.Metrics
 	log     *slog.Logger
 	// refused limits the log lines about refused connections.
@@ -59,16 +61,15 @@ func (c *callers) countGRPC(conn net.Conn, info credentials.AuthInfo) *budget.Co
 // only time bounds them. state receives the connections' states, and held finds the account
 // of a connection.
 func (c *callers) countHTTP() (state func(net.Conn, http.ConnState), held func(net.Conn) *budget.Connection) {
-	var counted sync.Map // by net.Conn
 	held = func(conn net.Conn) *budget.Connection {
-		found, _ := counted.Load(conn)
+		found, _ := c.http.Load(conn)
 		held, _ := found.(*budget.Connection)
 		return held
 	}
 	state = func(conn net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateActive:
-			if _, known := counted.Load(conn); known {
+			if _, known := c.http.Load(conn); known {
 				return
 			}
 			principal := ""
@@ -76,17 +77,46 @@ func (c *callers) countHTTP() (state func(net.Conn, http.ConnState), held func(n
 				principal = tlsconf.Principal(secured.ConnectionState())
 			}
 			if held := c.count(conn, principal); held != nil {
-				counted.Store(conn, held)
+				c.http.Store(conn, held)
 			} else {
 				_ = conn.Close()
 			}
 		case http.StateClosed, http.StateHijacked:
-			if held, ok := counted.LoadAndDelete(conn); ok {
+			if held, ok := c.http.LoadAndDelete(conn); ok {
 				held.(*budget.Connection).Close()
 			}
 		}
 	}
 	return state, held
+}
+
+// byCA returns how many connections of callers are open, by the CA that signed their certificates; 0 for
+// a CA without one. It is nil without TLS.
+func (c *callers) byCA(certs *certificates) map[string]int {
+	if certs == nil {
+		return nil
+	}
+	open := map[string]int{}
+	for _, ca := range certs.CAs() {
+		open[ca] = 0
+	}
+	add := func(state tls.ConnectionState) {
+		if ca := tlsconf.SignedBy(state); ca != "" {
+			open[ca]++
+		}
+	}
+	c.grpc.Each(func(info credentials.AuthInfo) {
+		if known, ok := info.(credentials.TLSInfo); ok {
+			add(known.State)
+		}
+	})
+	c.http.Range(func(conn, _ any) bool {
+		if secured, ok := conn.(*tls.Conn); ok {
+			add(secured.ConnectionState())
+		}
+		return true
+	})
+	return open
 }
 
 // count counts a connection for its caller; nil means that the caller has too many.

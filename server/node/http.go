@@ -89,7 +89,7 @@ func (n *Node) httpConfig() httpapi.Config {
 func (n *Node) openMetrics() (err error) {
 	n.metrics.Observe(metrics.Sources{
 		Cluster: n.cluster, State: n.state, Etags: n.counters, NodeID: n.cluster.ID().Bytes(),
-		HeldBytes: n.HeldBytes, Reserve: n.reserve.Total,
+		HeldBytes: n.HeldBytes, Reserve: n.reserve.Total, CallersByCA: func() map[string]int { return n.callers.byCA(n.certs) },
 	})
 	n.metrics.Methods(n.server.GetServiceInfo(), n.members.ServiceInfo())
 	on, names := n.http.server, func(r *http.Request) bool { return n.service.MayRead(r.Context()) }

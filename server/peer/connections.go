@@ -40,6 +40,15 @@ func (c *Connections) Credentials(inner credentials.TransportCredentials) creden
 	return knownCredentials{inner, c}
 }
 
+// Each calls f with what the handshake of each open connection found.
+func (c *Connections) Each(f func(credentials.AuthInfo)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn := range c.open {
+		f(conn.info)
+	}
+}
+
 // Keep closes the connections of callers whose certificates are no longer accepted.
 func (c *Connections) Keep(accepted func(credentials.AuthInfo) bool) {
 	c.end(func(conn *conn) bool { return !accepted(conn.info) })

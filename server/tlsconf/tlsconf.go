@@ -8,6 +8,7 @@
 package tlsconf
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/asn1"
@@ -164,6 +165,29 @@ func (m *Material) Accepts(state tls.ConnectionState) bool {
 		ended := slices.ContainsFunc(chain, func(cert *x509.Certificate) bool { return usable(cert, now) != nil })
 		return !ended && slices.ContainsFunc(roots, chain[len(chain)-1].Equal)
 	})
+}
+
+// CAs names those that sign the other side's certificates, as SignedBy does.
+func (m *Material) CAs() (names []string) {
+	for _, root := range m.now.Load().roots {
+		names = append(names, nameOfCA(root))
+	}
+	return names
+}
+
+// SignedBy names the CA that a verified connection's certificate is of; empty for none. Two CAs of one
+// subject, as an old and a new one often have it, differ in the begin of their SHA-256 fingerprints.
+func SignedBy(state tls.ConnectionState) string {
+	if len(state.VerifiedChains) == 0 {
+		return ""
+	}
+	chain := state.VerifiedChains[0]
+	return nameOfCA(chain[len(chain)-1])
+}
+
+func nameOfCA(ca *x509.Certificate) string {
+	sum := sha256.Sum256(ca.Raw)
+	return fmt.Sprintf("%s %x", ca.Subject, sum[:8])
 }
 
 // HasCA says whether a CA was given.
