@@ -112,7 +112,7 @@ certs: $(CERTS)/ca.crt ## certificates for three nodes and a client, once
 # The containers run as their own user, which must be able to read the keys.
 # Certificates for a cluster that others can reach belong in a secret store.
 $(CERTS)/ca.crt: | build
-	bin/idnode certs $(CERTS) --node A --node B --node C --client prometheus
+	bin/idnode certs $(CERTS) --node A --node B --node C
 	chmod 755 $(CERTS)
 	chmod 644 $(CERTS)/A.key $(CERTS)/B.key $(CERTS)/C.key
 

@@ -164,8 +164,8 @@ func TestComposeSetsNoRoles(t *testing.T) {
 	}
 }
 
-// TestPrometheusHasNoRights: what scrapes the nodes of the compose file shows a certificate
-// of its own, which is in none of the roles that are meant for it.
+// TestPrometheusHasNoRights: what scrapes the nodes of the compose file, of the manifests and of the chart has no
+// certificate, and the roles are for the client alone.
 func TestPrometheusHasNoRights(t *testing.T) {
 	table, err := readRoles(nil, "../../deploy/roles.yaml")
 	if err != nil {
@@ -176,16 +176,17 @@ func TestPrometheusHasNoRights(t *testing.T) {
 			t.Errorf("the role %s is for %q", role.GetName(), role.GetPrincipals())
 		}
 	}
-	for file, wants := range map[string][]string{
-		"../../deploy/prometheus/prometheus.yml": {"/certs/prometheus.crt", "/certs/prometheus.key"},
-		"../../deploy/docker-compose.yml":        {"/prometheus.key:/certs/prometheus.key:ro", "--admin=" + tlsconf.FirstClient, "--audit="},
-		"../../Makefile":                         {"--client prometheus"},
+	const plain = "http://0.0.0.0:7403"
+	for file, want := range map[string]string{
+		"../../deploy/docker-compose.yml":                    "--metrics=" + plain,
+		"../../deploy/kubernetes/config.yaml":                "metrics: " + plain,
+		"../../deploy/helm/idnode/templates/config.yaml":     "metrics: " + plain,
+		"../../deploy/helm/idnode/templates/monitoring.yaml": "port: metrics",
+		"../../deploy/prometheus/prometheus.yml":             `["idnode-a:7403", "idnode-b:7403", "idnode-c:7403"]`,
 	} {
 		text, err := os.ReadFile(file)
-		for _, want := range wants {
-			if err != nil || !strings.Contains(string(text), want) {
-				t.Errorf("%s has no %s: %v", file, want, err)
-			}
+		if err != nil || !strings.Contains(string(text), want) || strings.Contains(string(text), "prometheus.key") {
+			t.Errorf("%s has no %s, or a certificate for Prometheus: %v", file, want, err)
 		}
 	}
 }

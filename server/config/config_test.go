@@ -218,6 +218,7 @@ func TestAccepted(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"alone":                   alone,
 		"metrics elsewhere":       with(alone, "--metrics=127.0.0.1:7403"),
+		"metrics without TLS":     with(alone, "--metrics=http://10.0.0.1:7403"),
 		"metrics without HTTP":    with(alone, "--http=", "--metrics=127.0.0.1:7402"),
 		"peers":                   with(alone, "--peer=A=127.0.0.1:1,B=b:1"),
 		"joins with a tag":        with(alone, "--join=b:1", "--join=c:1"),
@@ -369,6 +370,8 @@ func TestRefused(t *testing.T) {
 		"not on loopback, by name":   {with(alone, "--raft=host:1"), "raft"},
 		"not on loopback, HTTP":      {with(alone, "--http=10.0.0.1:1"), "http"},
 		"metrics without port":       {with(alone, "--metrics=127.0.0.1"), "metrics"},
+		"metrics of no address":      {with(alone, "--metrics=http://"), "metrics"},
+		"metrics of https":           {with(alone, "--metrics=https://127.0.0.1:7403"), "metrics"},
 		"metrics where HTTP is":      {with(alone, "--metrics=127.0.0.1:7402"), "metrics"},
 		"not on loopback, metrics":   {with(alone, "--metrics=10.0.0.1:1"), "metrics"},
 		"certificate without key":    {with(alone, "--tls-cert=c"), "tls-cert"},

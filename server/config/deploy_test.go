@@ -238,10 +238,10 @@ func TestKubernetesNodesDifferInTheTagAlone(t *testing.T) {
 // TestKubernetesPorts: services and containers have the ports that nodes listen on.
 func TestKubernetesPorts(t *testing.T) {
 	all := manifests(t)
-	want := map[string]int{"grpc": 7400, "raft": 7401, "http": 7402}
+	want := map[string]int{"grpc": 7400, "raft": 7401, "http": 7402, "metrics": 7403}
 	c := podConfig(t, all, "A")
-	for name, listen := range map[string]string{"grpc": c.GRPC, "raft": c.Raft, "http": c.HTTP} {
-		if !strings.HasSuffix(listen, ":"+[]string{"7400", "7401", "7402"}[want[name]-7400]) {
+	for name, listen := range map[string]string{"grpc": c.GRPC, "raft": c.Raft, "http": c.HTTP, "metrics": c.Metrics} {
+		if !strings.HasSuffix(listen, ":"+[]string{"7400", "7401", "7402", "7403"}[want[name]-7400]) {
 			t.Errorf("%s listens on %s", name, listen)
 		}
 	}

@@ -63,7 +63,8 @@ func groups(c *Config) []group {
 			{"grpc", "address to listen on for gRPC", &c.GRPC},
 			{"raft", "address to listen on for the other members", &c.Raft},
 			{"http", "address to listen on for HTTP; empty for none", &c.HTTP},
-			{"metrics", "address to listen on for /metrics, /livez and /readyz (default: they are on --http)", &c.Metrics},
+			{"metrics", "address to listen on for /metrics, /livez and /readyz (default: they are on --http); " +
+				"http://ADDRESS: without TLS and certificates", &c.Metrics},
 			{"advertise-grpc", "where others reach gRPC (default: the entry in --peer, else --grpc)", &c.AdvertiseGRPC},
 			{"advertise-raft", "where others reach Raft (default: --raft, with the host of --advertise-grpc if it has " +
 				"none)", &c.AdvertiseRaft},

@@ -163,11 +163,21 @@ func checkPeers(p *problems, addresses map[string]string) {
 	}
 }
 
-type listener struct{ name, listen, advertised string }
+type listener struct {
+	name, listen, advertised string
+	// open means that everybody may reach it.
+	open bool
+}
+
+// MetricsListener returns the address of the port of metrics and health, if there is one, and whether it
+// is without TLS, whatever the others are.
+func (c *Config) MetricsListener() (address string, plain bool) {
+	return strings.CutPrefix(c.Metrics, "http://")
+}
 
 func (c *Config) listeners() []listener {
 	all := []listener{
-		{"grpc", c.GRPC, c.AdvertiseGRPC}, {"raft", c.Raft, c.AdvertiseRaft}, {"http", c.HTTP, c.AdvertiseHTTP},
+		{"grpc", c.GRPC, c.AdvertiseGRPC, false}, {"raft", c.Raft, c.AdvertiseRaft, false}, {"http", c.HTTP, c.AdvertiseHTTP, false},
 	}
 	if c.HTTP == "" {
 		return all[:2]
@@ -178,12 +188,13 @@ func (c *Config) listeners() []listener {
 func (c *Config) checkAddresses(p *problems) {
 	bound := make(map[string]string)
 	for _, l := range c.listeners() {
-		if c.checkListener(p, l.name, l.listen, bound) {
+		if c.checkListener(p, l, bound) {
 			c.checkAdvertised(p, l)
 		}
 	}
 	if c.Metrics != "" {
-		c.checkListener(p, "metrics", c.Metrics, bound)
+		address, plain := c.MetricsListener()
+		c.checkListener(p, listener{name: "metrics", listen: address, open: plain}, bound)
 	}
 	if c.HTTP == "" && c.AdvertiseHTTP != "" {
 		p.add("advertise-http", "there is no http to advertise")
@@ -197,17 +208,17 @@ func (c *Config) checkAddresses(p *problems) {
 }
 
 // checkListener checks an address to listen on, also against bound, and adds it there; false for no address.
-func (c *Config) checkListener(p *problems, name, listen string, bound map[string]string) bool {
-	if err := CheckAddress(listen, true); err != nil {
-		p.check(name, err)
+func (c *Config) checkListener(p *problems, l listener, bound map[string]string) bool {
+	if err := CheckAddress(l.listen, true); err != nil {
+		p.check(l.name, err)
 		return false
 	}
-	if other, ok := bound[listen]; ok && !strings.HasSuffix(listen, ":0") {
-		p.add(name, "%s is the address of %s already", listen, other)
+	if other, ok := bound[l.listen]; ok && !strings.HasSuffix(l.listen, ":0") {
+		p.add(l.name, "%s is the address of %s already", l.listen, other)
 	}
-	bound[listen] = name
-	if !c.TLS() && !c.Insecure && !isLoopback(listen) {
-		p.add(name, "%s is more than loopback: give certificates (tls-cert), or say insecure", listen)
+	bound[l.listen] = l.name
+	if !c.TLS() && !c.Insecure && !l.open && !isLoopback(l.listen) {
+		p.add(l.name, "%s is more than loopback: give certificates (tls-cert), or say insecure", l.listen)
 	}
 	return true
 }

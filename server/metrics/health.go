@@ -60,6 +60,12 @@ func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), name
 		}
 		say(w, status, text)
 	}))
+	for _, path := range []string{"/metrics", "/livez", "/readyz"} {
+		handle(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", "GET, HEAD")
+			say(w, http.StatusMethodNotAllowed, "there is no "+r.Method+" of this path")
+		}))
+	}
 }
 
 func say(w http.ResponseWriter, status int, text string) {

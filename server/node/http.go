@@ -62,7 +62,7 @@ func (n *Node) openHTTP() (err error) {
 	if n.http.listener, err = n.listen(n.cfg.HTTP); err != nil {
 		return err
 	}
-	cfg := n.httpConfig()
+	cfg := n.httpConfig(false)
 	cfg.Around, cfg.Refused, cfg.Leader = n.opts.Tracing.Handler, n.metrics.Refused, n.leader
 	public := jsonapi.New(n.server, n.service.CheckHost)
 	cfg.Answer = public.Answer
@@ -75,10 +75,10 @@ func (n *Node) openHTTP() (err error) {
 	return nil
 }
 
-func (n *Node) httpConfig() httpapi.Config {
+func (n *Node) httpConfig(plain bool) httpapi.Config {
 	cfg := httpapi.Config{WriteTimeout: n.cfg.CallTimeout + answerTime, ClusterID: n.clusterID, Logger: n.log}
 	cfg.ConnState, cfg.Held = n.callers.countHTTP()
-	if n.certs != nil {
+	if n.certs != nil && !plain {
 		cfg.TLS, cfg.Principal, cfg.Accepts = n.certs.Server("http/1.1"), tlsconf.Principal, n.certs.Accepts
 	}
 	return cfg
@@ -94,10 +94,11 @@ func (n *Node) openMetrics() (err error) {
 	n.metrics.Methods(n.server.GetServiceInfo(), n.members.ServiceInfo())
 	on, names := n.http.server, func(r *http.Request) bool { return n.service.MayRead(r.Context()) }
 	if n.cfg.Metrics != "" {
-		if n.metricsPort.listener, err = n.listen(n.cfg.Metrics); err != nil {
+		address, plain := n.cfg.MetricsListener()
+		if n.metricsPort.listener, err = n.listen(address); err != nil {
 			return err
 		}
-		n.metricsPort.server = httpapi.NewBareServer(n.httpConfig())
+		n.metricsPort.server = httpapi.NewBareServer(n.httpConfig(plain))
 		on, names = n.metricsPort.server, func(*http.Request) bool { return true }
 	}
 	if on != nil {

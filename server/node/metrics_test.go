@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -530,4 +531,61 @@ func TestMetricsOverTLS(t *testing.T) {
 	n.client = &http.Client{Timeout: testTimeout, Transport: &http.Transport{TLSClientConfig: material.Client("")}}
 	n.ready()
 	n.want(map[string]float64{`idnode_quorum_present`: 1})
+}
+
+// TestMetricsWithoutTLS: probes and Prometheus need no certificate on a port of their own, of a node whose
+// other ports ask for one. The port has nothing else.
+func TestMetricsWithoutTLS(t *testing.T) {
+	t.Parallel()
+	c := configs(t, "A")["A"]
+	secured(t, c)
+	c.Metrics = "http://127.0.0.1:0"
+	n := run(t, c)
+	plain := "http://" + n.MetricsAddr()
+	n.url = plain
+	n.ready()
+	for path, want := range map[string]int{
+		"/metrics": http.StatusOK, "/livez": http.StatusOK, "/": http.StatusNotFound, "/page/api/overview": http.StatusNotFound,
+		"/idnode.v1.IdsService/NextIdentity": http.StatusNotFound, "/databases/default/hilo/next?tag=orders": http.StatusNotFound,
+	} {
+		if status, _ := n.get(path); status != want {
+			t.Errorf("%s: %d, want %d", path, status, want)
+		}
+	}
+	n.url = "http://" + n.HTTPAddr()
+	if status, _ := n.get("/livez"); status == http.StatusOK {
+		t.Error("the HTTP port answers without TLS")
+	}
+}
+
+// TestProbesHaveTwoMethods, on the HTTP port and on one of their own.
+func TestProbesHaveTwoMethods(t *testing.T) {
+	t.Parallel()
+	for _, own := range []string{"", "http://127.0.0.1:0"} {
+		c := configs(t, "A")["A"]
+		c.Metrics = own
+		n := run(t, c)
+		n.url = "http://" + cmp.Or(n.MetricsAddr(), n.HTTPAddr())
+		n.ready()
+		for _, path := range []string{"/metrics", "/livez", "/readyz"} {
+			for method, want := range map[string]int{
+				http.MethodGet: http.StatusOK, http.MethodHead: http.StatusOK,
+				http.MethodOptions: http.StatusMethodNotAllowed, http.MethodPost: http.StatusMethodNotAllowed,
+			} {
+				req, err := http.NewRequest(method, n.url+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := http.DefaultClient.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _ = io.Copy(io.Discard, res.Body) // A node answers one scrape of a caller at a time.
+				res.Body.Close()
+				if allow := res.Header.Get("Allow"); res.StatusCode != want || (want == http.StatusOK) == (allow == "GET, HEAD") {
+					t.Errorf("%s %s: %d, Allow: %q", method, path, res.StatusCode, allow)
+				}
+			}
+		}
+	}
 }
