@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -65,6 +66,8 @@ type exchange struct {
 	Silent  bool `json:"silent"`
 	Freeze  bool `json:"freeze"`
 	DelayMs int  `json:"delayMs"`
+	// become is what each node is from then on. The first one that is not silent leads.
+	become []kind
 }
 
 // refusal is an error as a node answers it.
@@ -80,6 +83,9 @@ type script struct {
 	began      time.Time
 
 	mu       sync.Mutex
+	kinds    map[string]kind   // by the node's tag
+	asked    time.Time         // when a node was first asked for an id after that
+	took     time.Duration     // from then to the answer
 	clusters map[string]string // by the node's tag
 	frozen   map[string]bool
 	refused  map[string]*refusal // how a node refuses GetStatus
@@ -95,7 +101,7 @@ type script struct {
 func newScript(c testCase) *script {
 	s := &script{leaderless: c.Leaderless, began: time.Now(), index: 100, steps: c.Server}
 	s.clusters, s.frozen, s.named = make(map[string]string), make(map[string]bool), make(map[string]string)
-	s.refused = make(map[string]*refusal)
+	s.refused, s.kinds = make(map[string]*refusal), make(map[string]kind)
 	if c.Young {
 		s.index = 0
 	}
@@ -114,16 +120,18 @@ func tag(i int) string { return string(rune('A' + i)) }
 // play makes a call of node.
 func (s *script) play(ctx context.Context, node, method string, request any) (proto.Message, error) {
 	answer := answerOf(method)
+	s.linger(ctx, node, path.Base(method))
 	if err := s.own(ctx, node, path.Base(method)); err != nil {
 		return nil, err
 	}
-	if path.Base(method) == "GetStatus" && !s.isFrozen(node) {
+	frozen := s.isFrozen(node)
+	if path.Base(method) == "GetStatus" && !frozen {
 		got, err := s.status(node)
 		proto.Merge(answer, got)
 		return answer, err
 	}
 	var step exchange
-	if !s.isFrozen(node) {
+	if !frozen {
 		s.awaitTurn(ctx, path.Base(method))
 		step = s.next(node, path.Base(method), request.(proto.Message))
 	}
@@ -132,7 +140,7 @@ func (s *script) play(ctx context.Context, node, method string, request any) (pr
 		return nil, step.Error.status()
 	case step.Lose:
 		return nil, errLost
-	case step.Silent, s.isFrozen(node):
+	case step.Silent, step.Freeze, frozen:
 		<-ctx.Done()
 		return nil, status.FromContextError(ctx.Err()).Err()
 	}
@@ -217,10 +225,14 @@ func (s *script) leader(node string) string {
 	return s.first(s.clusters[node])
 }
 
-// first returns the first node of a cluster, its leader. The caller holds mu.
+// first returns the first node of a cluster that is not silent, its leader; empty for none. The caller holds mu.
 func (s *script) first(cluster string) string {
 	nodes := slices.Sorted(maps.Keys(s.clusters))
-	return nodes[slices.IndexFunc(nodes, func(node string) bool { return s.clusters[node] == cluster })]
+	i := slices.IndexFunc(nodes, func(node string) bool { return s.clusters[node] == cluster && s.kinds[node] != silent })
+	if i < 0 {
+		return ""
+	}
+	return nodes[i]
 }
 
 // errLost is what gRPC says when a connection ends. Over HTTP it is one that ends.
@@ -255,6 +267,12 @@ func (s *script) next(node, method string, request proto.Message) exchange {
 	}
 	s.index = max(s.index, step.Index)
 	s.frozen[node], s.refused[node] = step.Freeze, step.GetStatus
+	for i, kind := range step.become {
+		s.kinds[tag(i)], s.frozen[tag(i)] = kind, kind == silent
+	}
+	if !s.asked.IsZero() {
+		s.took = time.Since(s.asked)
+	}
 	if step.Cluster != "" {
 		s.clusters[node] = step.Cluster
 	}
@@ -422,6 +440,7 @@ func (s *script) serveHTTP(t *testing.T, nodes int) []string {
 			w.Header().Set(service.ClusterIDHeader, s.clusterOf(tag(i)))
 			w.Header().Set(service.TermHeader, "1")
 			if leader := s.leaderOf(tag(i)); leader != "" {
+				w.Header().Set(service.TermHeader, strconv.Itoa(1+int(leader[0]-'A')))
 				w.Header().Set(service.LeaderHeader, endpoints[leader[0]-'A'])
 			}
 			named := metadata.MD{clusterIDKey: r.Header.Values(service.ClusterIDHeader)}
