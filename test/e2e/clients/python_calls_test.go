@@ -8,16 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"github.com/idnode/idnode/test/e2e/harness"
 )
 
 // heard is what a node was told with a call.
@@ -324,28 +320,5 @@ asyncio.run(main())
 `, strings.TrimPrefix(leader.URL, "http://"), strings.TrimPrefix(other.URL, "http://"), strconv.Itoa(calls))
 	if got != fmt.Sprintln(calls) || peak.Load() > 2*most || frozen.Load() > 4*most {
 		t.Errorf("%d calls gave %s different values over %d connections, %d requests to a frozen node", calls, got, peak.Load(), frozen.Load())
-	}
-}
-
-// TestPythonFrameworks runs the examples with the frameworks that Debian has, beside nodes.
-func TestPythonFrameworks(t *testing.T) {
-	for framework, want := range map[string]string{
-		"sqlalchemy": "users/1-A users/2-A users/3-A\n(1, 1) (2, 2) (3, 1000)\n",
-		"django":     "('users/1-A', 'Oren') ('users/2-A', 'Fitzchak') ('users/3-A', 'Michael')\n1 2 1000\n",
-	} {
-		t.Run(framework, func(t *testing.T) {
-			if err := exec.Command(debianPython, "-c", "import "+framework).Run(); err != nil {
-				t.Skip("there is no " + framework)
-			}
-			c := harness.StartCluster(t, harness.Config{Size: 1})
-			cmd := exec.Command(debianPython, filepath.Join("examples", framework+"_orders.py"), c.Nodes[0].HTTP)
-			cmd.Dir = filepath.Join(folder, "python")
-			cmd.Env = append(os.Environ(), "PYTHONPATH=.")
-			cmd.Stderr = os.Stderr
-			out, err := cmd.Output()
-			if err != nil || string(out) != want {
-				t.Errorf("%v:\n%swant\n%s", err, out, want)
-			}
-		})
 	}
 }

@@ -1,0 +1,56 @@
+"""Builds the package as setuptools does, and the wheel of an unpacked sdist without it: pip installs that without a network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import zipfile
+from email.parser import HeaderParser
+from typing import Any
+
+_SETUPTOOLS = ["setuptools>=61", "wheel"]
+
+
+def _unpacked() -> bool:
+    return os.path.exists("PKG-INFO")  # setuptools has put it into the sdist.
+
+
+def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
+    return [] if _unpacked() else _SETUPTOOLS
+
+
+def get_requires_for_build_sdist(config_settings: Any = None) -> list[str]:
+    return _SETUPTOOLS
+
+
+def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
+    from setuptools import build_meta
+
+    return str(build_meta.build_sdist(sdist_directory, config_settings))
+
+
+def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
+    if not _unpacked():
+        from setuptools import build_meta
+
+        return str(build_meta.build_wheel(wheel_directory, config_settings, metadata_directory))
+    with open("PKG-INFO", encoding="utf-8") as file:
+        metadata = file.read()
+    name = f"idnode-{HeaderParser().parsestr(metadata)['Version']}"
+    files = {f"idnode/{file}": os.path.join("idnode", file) for file in sorted(os.listdir("idnode")) if file.endswith((".py", ".typed"))}
+    files[f"{name}.dist-info/LICENSE"] = "LICENSE"
+    parts = {path: open(source, "rb").read() for path, source in files.items()}
+    parts[f"{name}.dist-info/METADATA"] = metadata.encode()
+    parts[f"{name}.dist-info/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: idnode\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    record = f"{name}.dist-info/RECORD"
+    lines = [f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in parts.items()]
+    parts[record] = "".join([*lines, f"{record},,\n"]).encode()
+    with zipfile.ZipFile(os.path.join(wheel_directory, f"{name}-py3-none-any.whl"), "w", zipfile.ZIP_DEFLATED) as wheel:
+        for path, data in parts.items():
+            wheel.writestr(path, data)
+    return f"{name}-py3-none-any.whl"
+
+
+def _digest(data: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
