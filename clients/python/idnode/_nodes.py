@@ -280,8 +280,8 @@ class Router:
     """Knows the nodes, which of them leads, and how far the cluster's log is."""
 
     def __init__(
-        self, runtime: Runtime, addresses: Iterable[str], tls: ssl.SSLContext | TLS | None, agent: str, cluster_id: str, most: int = 64,
-        tell: Observe = lambda event: None,
+        self, runtime: Runtime, addresses: Iterable[str], tls: ssl.SSLContext | TLS | None, agent: str, cluster_id: str, most: int,
+        tell: Observe,
     ) -> None:
         self._runtime, self._tell = runtime, tell
         self._how = How(runtime, tls, agent, most, self._answer)
@@ -318,20 +318,17 @@ class Router:
             before, self._given = self._given, [known.get(address, node) for address, node in made.items()]
             self._learnt = [node for node in self._learnt if node not in self._given]
             gone = [node for node in before if node not in self._given]
-            self._forget(gone)
+            for node in gone:
+                self._told.pop(node.address, None)
             self._places = len(self._given)
             self._arrange()
-            self._look(0) if before else None
+            if before:
+                self._look(0)
         for node in gone:
             node.close()
 
-    def _forget(self, gone: list[Node]) -> None:
-        """The caller holds the lock, as of those below, and closes the nodes. Their tries go on to their end."""
-        for node in gone:
-            self._told.pop(node.address, None)
-
     def _arrange(self) -> None:
-        """The nodes that get calls: one that was learnt only once it has told the client's cluster."""
+        """The nodes that get calls: one that was learnt only once it has told the client's cluster. The caller holds the lock."""
         self._nodes = [*self._given, *(node for node in self._learnt if node.member is not None)]
         self.size = len(self._nodes)
         if self._home not in self._nodes:
