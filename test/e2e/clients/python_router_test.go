@@ -45,7 +45,7 @@ func TestPythonLearnsAddresses(t *testing.T) {
 	m := &members{stopped: make(map[string]bool)}
 	var nodes []string
 	before := func() {
-		if len(m.calls) == 1 {
+		if len(m.calls) == 2 {
 			m.stopped[nodes[0]] = true
 			m.told = nodes[1:]
 		}
@@ -58,6 +58,7 @@ func TestPythonLearnsAddresses(t *testing.T) {
 import sys, idnode
 with idnode.Client(sys.argv[1:2], cluster_id="c") as client:
     print(client.identity("invoices").next(), client)
+    client.identity("invoices").next()  # The endpoint's last.
     print(client.identity("invoices").next())
     while "127.0.0.1:1;" in repr(client):
         client.identity("invoices").next()  # Until a look was answered.
@@ -277,8 +278,8 @@ for kind, node, attempt, duration, err in heard:
 `, s.serveHTTP(t, 1)...)
 	s.end(t)
 	for _, want := range []string{"leader True 0 \n", "look True 0 \n", "try True 1 PERMISSION_DENIED\n", "gap False 0 \n"} {
-		if strings.Count(got, want) != 1 {
-			t.Errorf("the observer heard\n%swithout one %s", got, want)
+		if !strings.Contains(got, want) {
+			t.Errorf("the observer heard\n%swithout %s", got, want)
 		}
 	}
 }
