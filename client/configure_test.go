@@ -62,7 +62,8 @@ func TestConfigFromEnv(t *testing.T) {
 	}{
 		{"IDNODE_ENDPOINTS=a:7400,b:7400", described{Endpoints: []string{"a:7400", "b:7400"}}},
 		{
-			"IDNODE_ENDPOINTS=a:7400 IDNODE_DATABASE=shop IDNODE_CLUSTER_ID=2ab81c IDNODE_TLS_CA=ca IDNODE_TLS_CERT=c IDNODE_TLS_KEY=k IDNODE_TLS_SERVER_NAME=n",
+			"IDNODE_ENDPOINTS=a:7400 IDNODE_DATABASE=shop IDNODE_CLUSTER_ID=2ab81c " +
+				"IDNODE_TLS_CA=ca IDNODE_TLS_CERT=c IDNODE_TLS_KEY=k IDNODE_TLS_SERVER_NAME=n",
 			described{
 				Endpoints: []string{"a:7400"}, Database: "shop", ClusterID: "2ab81c",
 				TLS: &struct{ CA, Cert, Key, ServerName string }{"ca", "c", "k", "n"},

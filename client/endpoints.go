@@ -97,7 +97,8 @@ func (r *router) count() int {
 func (r *router) learnMembers(leader *node, s *idnodev1.GetStatusResponse) {
 	named := map[string]bool{leader.address: true}
 	for _, m := range s.GetMembers() {
-		if address := m.GetGrpcAddress(); checkEndpoint(address) == nil && m.GetRole() != idnodev1.Role_ROLE_WATCHER && m.GetRole() != idnodev1.Role_ROLE_REMOVED {
+		address, role := m.GetGrpcAddress(), m.GetRole()
+		if checkEndpoint(address) == nil && role != idnodev1.Role_ROLE_WATCHER && role != idnodev1.Role_ROLE_REMOVED {
 			named[address] = true
 		}
 	}

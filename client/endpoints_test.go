@@ -96,7 +96,8 @@ func TestLearntAddresses(t *testing.T) {
 	foreign.id = "another"
 	f.nodes[0].describe(func(s *idnodev1.GetStatusResponse) {
 		s.Members = append(s.Members, &idnodev1.Member{Tag: "F", GrpcAddress: foreign.nodes[0].addr},
-			&idnodev1.Member{Tag: "N", GrpcAddress: "no address"}, &idnodev1.Member{Tag: "W", GrpcAddress: "watcher:7400", Role: idnodev1.Role_ROLE_WATCHER},
+			&idnodev1.Member{Tag: "N", GrpcAddress: "no address"},
+			&idnodev1.Member{Tag: "W", GrpcAddress: "watcher:7400", Role: idnodev1.Role_ROLE_WATCHER},
 			&idnodev1.Member{Tag: "R", GrpcAddress: "removed:7400", Role: idnodev1.Role_ROLE_REMOVED})
 	})
 	c := connect(t, client.Config{Endpoints: f.addrs()[:1], ClusterID: f.id, Unshared: true})

@@ -36,7 +36,10 @@ func (r *router) lookLocked(age time.Duration, also *node) *look {
 	if r.closed || !closed(last.done) || (asked || also == nil) && time.Since(last.began) <= age {
 		return last
 	}
-	l := &look{began: time.Now(), heard: make(chan struct{}), done: make(chan struct{}), any: make(chan struct{}), answered: make(map[*node]chan struct{})}
+	l := &look{
+		began: time.Now(), heard: make(chan struct{}), done: make(chan struct{}), any: make(chan struct{}),
+		answered: make(map[*node]chan struct{}),
+	}
 	for _, n := range append([]*node{r.leader, also}, r.given...) {
 		if n != nil {
 			l.answered[n] = make(chan struct{})

@@ -62,7 +62,10 @@ type router struct {
 func newRouter(cfg Config, secured *secured) (*router, error) {
 	over := make(chan struct{})
 	close(over)
-	r := &router{cfg: cfg, secured: secured, learned: make(map[string]*node), heard: make(map[string]string), newestLook: &look{heard: over, done: over}}
+	r := &router{
+		cfg: cfg, secured: secured, learned: make(map[string]*node), heard: make(map[string]string),
+		newestLook: &look{heard: over, done: over},
+	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if cfg.ClusterID != "" {
 		r.belongs.Store(&belonging{id: cfg.ClusterID, sure: true})

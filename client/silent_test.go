@@ -21,7 +21,9 @@ func freezing(frozen *atomic.Bool) []grpc.ServerOption {
 			<-ctx.Done()
 		}
 	}
-	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(func(
+		ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
+	) (any, error) {
 		held(ctx)
 		return handler(ctx, req)
 	})}

@@ -146,7 +146,9 @@ func (h *handshakes) Clone() credentials.TransportCredentials {
 
 // chosen returns the certificate that a client shows: choose's, or the first that the node accepts, as
 // crypto/tls does it. One without a chain shows none.
-func chosen(cfg *tls.Config, choose func(*tls.CertificateRequestInfo) (*tls.Certificate, error), asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+func chosen(
+	cfg *tls.Config, choose func(*tls.CertificateRequestInfo) (*tls.Certificate, error), asked *tls.CertificateRequestInfo,
+) (*tls.Certificate, error) {
 	if choose != nil {
 		return choose(asked)
 	}
@@ -177,7 +179,8 @@ func (n *node) ownCertificate() string {
 	if time.Now().After(leaf.NotAfter) {
 		end = "has ended"
 	}
-	return fmt.Sprintf("the node may not accept the client's certificate %s, which %s at %s", leaf.Subject, end, leaf.NotAfter.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("the node may not accept the client's certificate %s, which %s at %s",
+		leaf.Subject, end, leaf.NotAfter.UTC().Format(time.RFC3339))
 }
 
 // unreachable returns the error of a connection that failed, with what may be wrong with the client's own

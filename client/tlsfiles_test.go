@@ -112,7 +112,8 @@ func TestTLSFilesAreReadAgain(t *testing.T) {
 	b := &balancer{target: one.addr}
 	var log logged
 	c := connect(t, client.Config{
-		Endpoints: []string{"node:7400"}, TLSFiles: files, TLS: &tls.Config{ServerName: "127.0.0.1"}, Dial: b.dial, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Endpoints: []string{"node:7400"}, TLSFiles: files, TLS: &tls.Config{ServerName: "127.0.0.1"}, Dial: b.dial,
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if err := c.Claim(t.Context(), "one"); err != nil {
 		t.Fatal(err)

@@ -174,7 +174,9 @@ func TestEmptyFieldsOfOldRows(t *testing.T) {
 			return db.Select("*").Updates(&old).Error
 		},
 		"on conflict": func(db *gorm.DB, old Item) error {
-			return db.Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "id"}}, DoUpdates: clause.AssignmentColumns([]string{"name", "number"})}).Create(&old).Error
+			return db.Clauses(clause.OnConflict{
+				Columns: []clause.Column{{Name: "id"}}, DoUpdates: clause.AssignmentColumns([]string{"name", "number"}),
+			}).Create(&old).Error
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -313,7 +315,8 @@ func TestSnowflakes(t *testing.T) {
 	if err := db.Create(&Event{}).Error; err == nil {
 		t.Fatal("ids of a pool that is not defined are stored")
 	}
-	if out, err := exec.CommandContext(t.Context(), program, "snowflake", "define", "events", "--endpoint", endpoint).CombinedOutput(); err != nil {
+	define := exec.CommandContext(t.Context(), program, "snowflake", "define", "events", "--endpoint", endpoint)
+	if out, err := define.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	events := make([]Event, 100)
