@@ -216,7 +216,10 @@ var parts = []part{
 	{folder: "server/recovery", floor: 4, not: []string{"etag"}},
 	{folder: "server/node", floor: 4, modules: []string{grpc, protobuf, raft, xsync, xsys}},
 	{folder: "cmd/idnode", floor: 5, modules: []string{cobra, genproto, grpc, isatty, pflag, protobuf, uuid, xsync, yaml}},
-	{folder: "examples/go-orders", floor: 5, not: []string{"cluster", "fsm", "server", "etag", "internal"}, modules: []string{gorm, gormSqlite}},
+	{
+		folder: "examples/go-orders", floor: 5, not: []string{"cluster", "fsm", "server", "etag", "internal"},
+		modules: []string{gorm, gormSqlite},
+	},
 	{folder: "examples/invoicing", floor: 5, not: []string{"cluster", "fsm", "server", "etag", "internal"}, modules: []string{sqlite}},
 	{folder: "spec", floor: 5},
 	{folder: "test/mutants/patches", floor: 5},
