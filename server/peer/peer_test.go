@@ -100,17 +100,26 @@ type pair struct {
 	// slow, if set, is how many bytes a second the pool reads; read counts them.
 	slow int
 	read atomic.Int64
+	// pings are those that the node sent or answered.
+	pings atomic.Int64
 }
 
 // slowConn is a connection to a node over a slow network.
 type slowConn struct {
 	net.Conn
-	p *pair
+	p  *pair
+	in *frames
 }
 
 func (c slowConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.p.read.Add(int64(n))
+	for rest := b[:n]; len(rest) > 0; {
+		var began bool
+		if _, rest, began, _ = c.in.next(rest); began && c.in.kind == framePing {
+			c.p.pings.Add(1)
+		}
+	}
 	if c.p.slow > 0 {
 		time.Sleep(time.Duration(n) * time.Second / time.Duration(c.p.slow))
 	}
@@ -161,7 +170,7 @@ func newPair(t *testing.T) *pair {
 			defer p.mu.Unlock()
 			p.last = conn
 			p.dials++
-			return slowConn{conn, p}, err
+			return slowConn{conn, p, &frames{}}, err
 		},
 	})
 	t.Cleanup(func() {
@@ -195,6 +204,26 @@ func TestForward(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestGroupsBringNoPings: gRPC measures how far away the other side is, unless its windows are set, by a
+// ping at each burst of data: that would be two more messages for each group.
+func TestGroupsBringNoPings(t *testing.T) {
+	p := newPair(t)
+	p.node.forward = func(_ context.Context, group []byte) (raftlog.GroupResult, error) {
+		return raftlog.GroupResult{Status: raftlog.Applied, Results: [][]byte{slices.Clone(group)}}, nil
+	}
+	for range 100 {
+		if _, err := p.pool.Forward(soon(t), idB, make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := p.pings.Load(); n > 0 {
+		t.Errorf("%d pings beside 100 groups", n)
+	}
+}
+
+// framePing is the type of HTTP/2's pings.
+const framePing = 6
 
 // traceKey is the key of a context's traceparent in these tests.
 type traceKey struct{}

@@ -155,6 +155,7 @@ func dial(address string, creds credentials.TransportCredentials,
 		grpc.WithTransportCredentials(creds), grpc.WithContextDialer(connect),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: connectTimeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(raftlog.MaxMessageBytes)),
+		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithNoProxy(),
 	)
 }

@@ -48,11 +48,16 @@ type Server struct {
 // group can be followed.
 type Trace func(ctx context.Context, traceparent string) context.Context
 
+// window is what one side may send before the other has read it. Left to itself gRPC measures the way with
+// a ping beside each burst of data, to find a larger one: at each group, two more messages.
+const window = 1 << 20
+
 // NewServer returns a Server for the node. trace may be nil. options are added to the server's own.
 func NewServer(node Node, trace Trace, options ...grpc.ServerOption) *Server {
 	s := &Server{node: node, trace: trace, most: raftlog.MaxMessageBytes}
 	s.grpc = grpc.NewServer(append(options,
 		grpc.MaxRecvMsgSize(raftlog.MaxMessageBytes), grpc.MaxSendMsgSize(raftlog.MaxMessageBytes),
+		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
 		grpc.WaitForHandlers(true), grpc.ChainUnaryInterceptor(s.present))...)
 	peerv1.RegisterMemberServiceServer(s.grpc, s)
 	return s

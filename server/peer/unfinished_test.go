@@ -179,7 +179,7 @@ func TestMessagesThatAreNotWhole(t *testing.T) {
 // TestWasteEndsTheConnection: calls that are taken back, and frames of any type that carry nothing, end
 // it where they are too many. As many as libraries send beside calls do not.
 func TestWasteEndsTheConnection(t *testing.T) {
-	const frameSettings, framePing, frameWindow, flagEndHeaders = 4, 6, 8, 4
+	const frameSettings, frameWindow, flagEndHeaders = 4, 8, 4
 	call := func(stream uint32) [][]byte { return [][]byte{frame(frameHeaders, flagEndHeaders, stream, nil)} }
 	whole := func(stream uint32) [][]byte {
 		return append(call(stream), frame(frameData, flagEndStream, stream, part(3, 3)))
