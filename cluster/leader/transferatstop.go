@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/peers"
 	"github.com/idnode/idnode/internal/pause"
 )
 
@@ -15,7 +17,7 @@ func (t *Transfer) AtStop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 	defer cancel()
 	go func() {
-		for ctx.Err() == nil && len(t.targets())+1 > len(t.cfg.Configuration.Voters())/2 {
+		for ctx.Err() == nil && t.mayElect() {
 			pause.For(ctx, adminPause)
 		}
 		cancel()
@@ -31,4 +33,17 @@ func (t *Transfer) AtStop(ctx context.Context) error {
 	}
 	_, err := t.alone(ctx, t.defaultTarget())
 	return err
+}
+
+// mayElect reports whether a majority of the voters may be there, with this one: of the others those that
+// can be dialled and have answered pings of late. One late answer shows nothing.
+func (t *Transfer) mayElect() bool {
+	voters, there := t.cfg.Configuration.VotingMembers(), 0
+	for _, m := range voters {
+		_, gone := t.cfg.Transport.Unreachable(member.ServerID(m.GetId()))
+		if t.cfg.Record.IsSelf(m) || gone == nil && t.cfg.Pinger.Silence(m.GetId()) < peers.SilentAfter {
+			there++
+		}
+	}
+	return there > len(voters)/2
 }

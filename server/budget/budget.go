@@ -147,7 +147,7 @@ func (b *Budget) forget() {
 // gone says that nothing is left of a caller without connections: a new one must not make it
 // forget the calls that go on, nor what was wasted of late.
 func (c *caller) gone() bool {
-	return c.calls.Load() == 0 && (c.waste.Limit() == rate.Inf || c.waste.Tokens() >= float64(c.waste.Burst()))
+	return c.calls.Load() == 0 && !time.Now().Before(c.barred) && (c.waste.Limit() == rate.Inf || c.waste.Tokens() >= float64(c.waste.Burst()))
 }
 
 // Begin counts one more call in flight, unless the caller has three quarters of what the

@@ -190,6 +190,12 @@ func TestWaste(t *testing.T) {
 		}
 		shop.Close()
 		books.Close()
+		once := b.Open("once")
+		once.Wasted(time.Now(), 101) // More than ever are allowed at once, so none is counted.
+		once.Close()
+		if b.Open("once") != nil {
+			t.Error("it is forgotten that a caller gets no connection")
+		}
 		time.Sleep(4 * time.Second)
 		b.Open("other")
 		if len(b.callers) != 1 {

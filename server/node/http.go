@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/httpapi"
 	"github.com/idnode/idnode/server/jsonapi"
 	"github.com/idnode/idnode/server/metrics"
@@ -17,6 +18,12 @@ import (
 // answerTime is how much longer than the bound of every call an HTTP call may take, so that
 // its answer can be read.
 const answerTime = 10 * time.Second
+
+// What is held, and in flight, for all probes and scrapes without TLS.
+const (
+	probesBytes    = 8 << 20
+	probesInFlight = 64
+)
 
 // port is a port for HTTP calls: a server and its listener. Both are nil on a node without
 // that port.
@@ -62,7 +69,7 @@ func (n *Node) openHTTP() (err error) {
 	if n.http.listener, err = n.listen(n.cfg.HTTP); err != nil {
 		return err
 	}
-	cfg := n.httpConfig(false)
+	cfg := n.httpConfig(n.callers, false)
 	cfg.Around, cfg.Refused, cfg.Leader = n.opts.Tracing.Handler, n.metrics.Refused, n.leader
 	public := jsonapi.New(n.server, n.service.CheckHost)
 	cfg.Answer = public.Answer
@@ -75,17 +82,17 @@ func (n *Node) openHTTP() (err error) {
 	return nil
 }
 
-func (n *Node) httpConfig(plain bool) httpapi.Config {
+func (n *Node) httpConfig(of *callers, plain bool) httpapi.Config {
 	cfg := httpapi.Config{WriteTimeout: n.cfg.CallTimeout + answerTime, ClusterID: n.clusterID, Logger: n.log}
-	cfg.ConnState, cfg.Held = n.callers.countHTTP()
+	cfg.ConnState, cfg.Held = of.countHTTP()
 	if n.certs != nil && !plain {
 		cfg.TLS, cfg.Principal, cfg.Accepts = n.certs.Server("http/1.1"), tlsconf.Principal, n.certs.Accepts
 	}
 	return cfg
 }
 
-// openMetrics serves metrics and health on their own port, where all callers see names, or
-// else on the HTTP port.
+// openMetrics serves metrics and health on their own port, where all callers see names if TLS says
+// who they are, or else on the HTTP port.
 func (n *Node) openMetrics() (err error) {
 	n.metrics.Observe(metrics.Sources{
 		Cluster: n.cluster, State: n.state, Etags: n.counters, NodeID: n.cluster.ID().Bytes(),
@@ -98,8 +105,13 @@ func (n *Node) openMetrics() (err error) {
 		if n.metricsPort.listener, err = n.listen(address); err != nil {
 			return err
 		}
-		n.metricsPort.server = httpapi.NewBareServer(n.httpConfig(plain))
-		on, names = n.metricsPort.server, func(*http.Request) bool { return true }
+		of := n.callers
+		if plain {
+			// Of callers without TLS the kubelet may have the address: what they waste is not the probes'.
+			of = newCallers(&config.Config{MaxHeldBytes: probesBytes, MaxInFlight: probesInFlight}, n.metrics, n.log)
+		}
+		n.metricsPort.server = httpapi.NewBareServer(n.httpConfig(of, plain))
+		on, names = n.metricsPort.server, func(*http.Request) bool { return !plain }
 	}
 	if on != nil {
 		n.metrics.Handle(on.Handle, names, senderOf, n.service.CheckHost,

@@ -222,9 +222,6 @@ func TestGroupsBringNoPings(t *testing.T) {
 	}
 }
 
-// framePing is the type of HTTP/2's pings.
-const framePing = 6
-
 // traceKey is the key of a context's traceparent in these tests.
 type traceKey struct{}
 

@@ -13,6 +13,7 @@ const (
 	messageHead  = 5
 
 	frameData, frameHeaders, frameReset = 0, 1, 3
+	framePing, frameWindow              = 6, 8
 	flagEndStream, flagPadded           = 0x1, 0x8
 )
 
@@ -25,9 +26,11 @@ const (
 )
 
 const (
-	// freeFrames may carry nothing for each that does, in either direction, and mostFreeFrames at once.
+	// freeFrames may carry little for each that carries something, in either direction, and mostFreeFrames
+	// at once. Something is a call's begin or end, or littleBytes of a message.
 	freeFrames     = 4
 	mostFreeFrames = 256
+	littleBytes    = 64
 )
 
 // wholeTime is how long a message may take to arrive. It is a minute and not seconds, because
@@ -86,10 +89,11 @@ type unfinished struct {
 	mu sync.Mutex
 	in frames
 	// pad is the padding of the frame in bytes; padded means that its length is still to come. carries
-	// means that the frame begins or ends a stream, or has bytes of a message.
+	// means that the frame begins or ends a stream, and brought is how many bytes of a message it has.
 	pad             int
 	padded, carries bool
-	// free are the frames that may still carry nothing.
+	brought         int
+	// free are the frames that may still carry little.
 	free int
 	// messages are the incomplete messages of each open stream, up to the newest. held is
 	// their sum in bytes.
@@ -136,15 +140,13 @@ func (u *unfinished) read(b []byte, now time.Time) (more, held int64, wasted int
 	return u.held - before, u.held, wasted
 }
 
-// endFrame reports whether the frame that ended is wasted. Libraries send frames that carry nothing
-// beside those that do: settings, windows, pings (CVE-2019-9512, 9515, 9518).
+// endFrame reports whether the frame that ended is wasted (CVE-2019-9512, 9515, 9518). Libraries send
+// windows and pings beside what carries something, and short messages are free if they are answered.
 func (u *unfinished) endFrame() (wasted bool) {
 	switch {
-	case u.in.kind == frameReset:
-		return true
-	case u.carries:
+	case u.carries || u.brought >= littleBytes:
 		u.free = min(u.free+freeFrames, mostFreeFrames)
-	case u.free > 0:
+	case u.free > 0 && (u.in.kind == frameWindow || u.in.kind == framePing || u.brought > 0):
 		u.free--
 	default:
 		return true
@@ -185,7 +187,7 @@ func (u *unfinished) overdue(now time.Time) bool {
 func (u *unfinished) beginFrame() {
 	u.pad, u.padded = 0, u.in.kind == frameData && u.in.flags&flagPadded != 0
 	m, open := u.messages[u.in.stream]
-	u.carries = open && u.in.endStream()
+	u.carries, u.brought = open && u.in.endStream() && u.in.kind != frameReset, 0
 	switch {
 	case u.in.kind == frameHeaders && u.in.stream > u.newest:
 		u.carries = true
@@ -204,7 +206,9 @@ func (u *unfinished) readData(b []byte, now time.Time) {
 	}
 	b = b[:min(len(b), max(0, left-u.pad))]
 	m, open := u.messages[u.in.stream]
-	u.carries = u.carries || open && len(b) > 0
+	if open {
+		u.brought += len(b)
+	}
 	for len(b) > 0 && open {
 		n := m.read(b, now)
 		b = b[n:]

@@ -179,7 +179,7 @@ func TestMessagesThatAreNotWhole(t *testing.T) {
 // TestWasteEndsTheConnection: calls that are taken back, and frames of any type that carry nothing, end
 // it where they are too many. As many as libraries send beside calls do not.
 func TestWasteEndsTheConnection(t *testing.T) {
-	const frameSettings, frameWindow, flagEndHeaders = 4, 8, 4
+	const frameSettings, flagEndHeaders = 4, 4
 	call := func(stream uint32) [][]byte { return [][]byte{frame(frameHeaders, flagEndHeaders, stream, nil)} }
 	whole := func(stream uint32) [][]byte {
 		return append(call(stream), frame(frameData, flagEndStream, stream, part(3, 3)))
@@ -195,21 +195,29 @@ func TestWasteEndsTheConnection(t *testing.T) {
 		}, false},
 		"calls with what libraries send": {func(s uint32) [][]byte {
 			return append(whole(s), frame(frameWindow, 0, 0, make([]byte, 4)), frame(framePing, 0, 0, make([]byte, 8)),
-				frame(frameSettings, 1, 0, nil), frame(frameWindow, 0, s, make([]byte, 4)))
+				frame(framePing, 1, 0, make([]byte, 8)), frame(frameWindow, 0, s, make([]byte, 4)))
 		}, false},
-		"calls and resets":        {func(s uint32) [][]byte { return append(call(s), frame(frameReset, 0, s, make([]byte, 4))) }, true},
-		"SETTINGS":                {idle(frame(frameSettings, 0, 0, nil)), true},
-		"DATA without bytes":      {idle(frame(frameData, 0, 1, nil)), true},
-		"DATA of padding":         {idle(frame(frameData, flagPadded, 1, []byte{2, 0, 0})), true},
-		"DATA of no stream":       {idle(frame(frameData, 0, 2, part(3, 3))), true},
-		"DATA that ends nothing":  {idle(frame(frameData, flagEndStream, 2, nil)), true},
-		"HEADERS of an old call":  {idle(frame(frameHeaders, flagEndHeaders, 1, make([]byte, 9))), true},
-		"PRIORITY":                {idle(frame(2, 0, 1, make([]byte, 5))), true},
-		"PUSH_PROMISE":            {idle(frame(5, 0, 1, make([]byte, 4))), true},
-		"PING":                    {idle(frame(framePing, 0, 0, make([]byte, 8))), true},
-		"GOAWAY":                  {idle(frame(7, 0, 0, make([]byte, 8))), true},
-		"WINDOW_UPDATE":           {idle(frame(frameWindow, 0, 0, make([]byte, 4))), true},
-		"CONTINUATION":            {idle(frame(9, 0, 1, nil)), true},
+		"calls and resets":       {func(s uint32) [][]byte { return append(call(s), frame(frameReset, 0, s, make([]byte, 4))) }, true},
+		"SETTINGS":               {idle(frame(frameSettings, 0, 0, nil)), true},
+		"DATA without bytes":     {idle(frame(frameData, 0, 1, nil)), true},
+		"DATA of padding":        {idle(frame(frameData, flagPadded, 1, []byte{2, 0, 0})), true},
+		"DATA of no stream":      {idle(frame(frameData, 0, 2, part(3, 3))), true},
+		"DATA that ends nothing": {idle(frame(frameData, flagEndStream, 2, nil)), true},
+		"HEADERS of an old call": {idle(frame(frameHeaders, flagEndHeaders, 1, make([]byte, 9))), true},
+		"PRIORITY":               {idle(frame(2, 0, 1, make([]byte, 5))), true},
+		"PUSH_PROMISE":           {idle(frame(5, 0, 1, make([]byte, 4))), true},
+		"PING":                   {idle(frame(framePing, 0, 0, make([]byte, 8))), true},
+		"GOAWAY":                 {idle(frame(7, 0, 0, make([]byte, 8))), true},
+		"WINDOW_UPDATE":          {idle(frame(frameWindow, 0, 0, make([]byte, 4))), true},
+		"CONTINUATION":           {idle(frame(9, 0, 1, nil)), true},
+		"messages of nothing":    {idle(frame(frameData, 0, 1, part(0, 0))), true},
+		"messages of nothing beside windows": {func(uint32) [][]byte {
+			return [][]byte{frame(frameData, 0, 1, part(0, 0)), frame(frameWindow, 0, 0, make([]byte, 4))}
+		}, true},
+		"messages beside SETTINGS": {func(uint32) [][]byte {
+			return [][]byte{frame(frameData, 0, 1, part(100, 100)), frame(frameSettings, 0, 0, nil)}
+		}, true},
+		"a message byte by byte":  {idle(frame(frameData, 0, 1, []byte{9})), true},
 		"frames of unknown types": {idle(frame(200, 0, 0, nil)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -251,10 +259,26 @@ func TestWindowsOfAReader(t *testing.T) {
 	}
 	for range 10_000 {
 		u.wrote(frame(frameData, 0, 1, make([]byte, 16<<10)))
-		_, _, n := u.read(bytes.Join([][]byte{frame(8, 0, 0, make([]byte, 4)), frame(8, 0, 1, make([]byte, 4))}, nil), time.Time{})
+		_, _, n := u.read(bytes.Join([][]byte{frame(frameWindow, 0, 0, make([]byte, 4)), frame(frameWindow, 0, 1, make([]byte, 4))}, nil), time.Time{})
 		wasted += n
 	}
 	if wasted > 0 {
 		t.Errorf("%d windows are counted", wasted)
+	}
+}
+
+// TestShortMessagesThatAreAnswered, of a stream that lives long, waste nothing.
+func TestShortMessagesThatAreAnswered(t *testing.T) {
+	u, wasted := newUnfinished(), 0
+	for _, f := range [][]byte{make([]byte, prefaceBytes), frame(frameHeaders, 4, 1, nil)} {
+		u.read(f, time.Time{})
+	}
+	for range 10_000 {
+		_, _, n := u.read(bytes.Join([][]byte{frame(frameData, 0, 1, part(9, 9)), frame(frameWindow, 0, 0, make([]byte, 4))}, nil), time.Time{})
+		wasted += n
+		u.wrote(frame(frameData, 0, 1, part(9, 9)))
+	}
+	if wasted > 0 {
+		t.Errorf("%d frames are counted", wasted)
 	}
 }
