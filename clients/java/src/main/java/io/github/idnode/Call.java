@@ -64,7 +64,8 @@ final class Call<T> {
   }
 
   T make() {
-    router.admit();
+    var early = router.admit();
+    if (early != null) throw ended(early);
     router.prepare(deadline, kind.toLeader, kind.counted);
     for (int tries = 1; ; tries++) {
       if (router.closed) throw ended(Problem.CLOSED);

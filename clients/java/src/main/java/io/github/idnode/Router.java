@@ -142,19 +142,18 @@ final class Router {
     }
   }
 
-  // Gives up early if no node has answered for as long as the program allows. One call a second goes on.
-  void admit() {
+  // Why a call gives up early, if no node has answered for as long as the program allows; else null. One call a second goes on.
+  Problem admit() {
     var since = unansweredSince;
     var now = System.nanoTime();
-    if (since == 0 || now - since < config.failFastAfter().toNanos()) return;
+    if (since == 0 || now - since < config.failFastAfter().toNanos()) return null;
     var first = locked(lock, () -> {
       if (probedAt != 0 && now - probedAt < PROBE) return false;
       probedAt = now;
       return true;
     });
-    if (first) return;
-    var text = "no node has answered for " + (now - since) / (1000 * MS) + " s";
-    throw IdnodeException.of(new Problem(text, "unavailable", "NO_ENDPOINT"), false, null);
+    if (first) return null;
+    return new Problem("no node has answered for " + (now - since) / (1000 * MS) + " s", "unavailable", "NO_ENDPOINT");
   }
 
   void answered() { if (unansweredSince != 0) unansweredSince = 0; }
