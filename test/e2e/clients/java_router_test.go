@@ -218,6 +218,37 @@ try (var client = new IdnodeClient(List.of(args[0]), config)) {
 	}
 }
 
+// TestJavaTakesOneDeadNodeForNoOutage: a question that was asked before another node answered says nothing of the time after.
+func TestJavaTakesOneDeadNodeForNoOutage(t *testing.T) {
+	var answered sync.WaitGroup
+	answered.Add(1)
+	dead := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		answered.Wait()
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(dead.Close)
+	node := new(listening).serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if path.Base(r.URL.Path) == "answered" {
+			answered.Done()
+			return
+		}
+		giveSeven(w, r)
+	})
+	got := javaProgram(t, `
+var looked = new CountDownLatch(1);
+Consumer<Event> observer = event -> { if (event.kind() == Event.Kind.LOOK) looked.countDown(); };
+var config = new IdnodeConfig().withFailFastAfter(Duration.ofNanos(1)).withObserver(observer);
+try (var client = new IdnodeClient(List.of(args), config)) {
+  say(client.identity("invoices").next());
+  new java.net.URL("http://" + args[0] + "/answered").openStream().close();
+  looked.await();
+  say(client.toString().contains("unanswered"));
+}`, node, strings.TrimPrefix(dead.URL, "http://"))
+	if want := "7\nfalse\n"; got != want {
+		t.Errorf("it says %s, want %s", got, want)
+	}
+}
+
 // TestJavaObserves: an observer hears of tries, looks, leaders and gaps, and one that fails fails no call.
 func TestJavaObserves(t *testing.T) {
 	var lost atomic.Bool

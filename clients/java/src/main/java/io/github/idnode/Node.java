@@ -95,11 +95,18 @@ final class Node {
   // does not name the query's cluster. With silent null, it is a question whether the node is, which waits for no other call.
   <T> T call(Query query, long timeout, BiFunction<Answer, Connection.Reply, T> read, BooleanSupplier silent) throws Failure {
     if (timeout <= 0) throw failure("the time was over before it could be asked", "unavailable", "NO_ENDPOINT", false, null);
-    var end = System.nanoTime() + timeout;
+    var asked = router.asks();
+    var end = asked + timeout;
     Work<Connection.Reply> work = () -> inTurn(calls, end, silent, () -> reply(query, end, silent));
-    var reply = query.toLeader() ? inTurn(ledCalls, end, silent, work) : work.done();
+    Connection.Reply reply;
+    try {
+      reply = query.toLeader() ? inTurn(ledCalls, end, silent, work) : work.done();
+    } catch (Failure e) {
+      if (e.getCause() instanceof IOException && !Thread.currentThread().isInterrupted()) router.unanswered(asked);
+      throw e;
+    }
     String own = query.cluster(), named = reply.cluster();
-    if (named.isEmpty()) router.unanswered(); // It is no node.
+    if (named.isEmpty()) router.unanswered(asked); // It is no node.
     else router.answered();
     if (named.equals(own)) router.leads(reply.term(), reply.leader());
     if (reply.status() != 200) {
@@ -210,7 +217,6 @@ final class Node {
   // A failure of a connection; others are likely to be broken too, unless its time was over or the caller has ended it. Early
   // says that nothing was sent, so nothing happened.
   private Failure broken(IOException e, boolean early) {
-    if (!Thread.currentThread().isInterrupted()) router.unanswered();
     if (!(e instanceof InterruptedIOException) && !Thread.currentThread().isInterrupted()) {
       greetedUntil = System.nanoTime();
       drop();

@@ -45,6 +45,7 @@ final class Router {
   private long learntAt = -1; // How far the log was in the answer that told of the members.
   private Status unsure; // What told of members before the cluster was known for sure.
   private volatile long unansweredSince, probedAt; // Since when no node answers, 0 if one does.
+  private volatile long answeredAt = System.nanoTime(), askedAt = answeredAt; // When a node answered, and was asked, last.
   private int home; // The endpoint for calls that need no leader.
   private volatile String cluster; // The client's; empty before it is known. Then it stays: ranges are of that cluster.
   private volatile boolean sure; // The program has told it, or two endpoints, or the only one.
@@ -143,9 +144,11 @@ final class Router {
   }
 
   // Why a call gives up early, if no node has answered for as long as the program allows; else null. One call a second goes on.
+  // A time in which nobody asked is no outage.
   Problem admit() {
     var since = unansweredSince;
     var now = System.nanoTime();
+    if (now - askedAt > 2 * PROBE) unansweredSince = since = 0;
     if (since == 0 || now - since < config.failFastAfter().toNanos()) return null;
     var first = locked(lock, () -> {
       if (probedAt != 0 && now - probedAt < PROBE) return false;
@@ -156,9 +159,20 @@ final class Router {
     return new Problem("no node has answered for " + (now - since) / (1000 * MS) + " s", "unavailable", "NO_ENDPOINT");
   }
 
-  void answered() { if (unansweredSince != 0) unansweredSince = 0; }
+  // Notes that a node is asked. Returns when.
+  long asks() { return askedAt = System.nanoTime(); }
 
-  void unanswered() { if (unansweredSince == 0) unansweredSince = System.nanoTime() | 1; }
+  void answered() {
+    answeredAt = System.nanoTime();
+    if (unansweredSince != 0) unansweredSince = 0;
+  }
+
+  // Notes that a question of that time has no answer. It begins an outage unless a node has answered since.
+  void unanswered(long asked) {
+    if (unansweredSince != 0 || answeredAt - asked >= 0) return;
+    unansweredSince = System.nanoTime() | 1;
+    if (answeredAt - asked >= 0) unansweredSince = 0; // It has right now.
+  }
 
   // The program has lost the client without closing it.
   void dropped() {
