@@ -259,7 +259,8 @@ func TestWindowsOfAReader(t *testing.T) {
 	}
 	for range 10_000 {
 		u.wrote(frame(frameData, 0, 1, make([]byte, 16<<10)))
-		_, _, n := u.read(bytes.Join([][]byte{frame(frameWindow, 0, 0, make([]byte, 4)), frame(frameWindow, 0, 1, make([]byte, 4))}, nil), time.Time{})
+		windows := append(frame(frameWindow, 0, 0, make([]byte, 4)), frame(frameWindow, 0, 1, make([]byte, 4))...)
+		_, _, n := u.read(windows, time.Time{})
 		wasted += n
 	}
 	if wasted > 0 {
