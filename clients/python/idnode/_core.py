@@ -319,16 +319,16 @@ class Client:
         self.runtime.check()
         deadline = self.deadline(timeout) if deadline is None else deadline
         request = {**request, "database": request["database"] or self._database}
+        # Whoever names an index has made the call before: until the cluster decides it, its outcome is what it was.
+        unknown = repeats = request_id is not None and request_id.since is not None
         if self._fail_fast_after is not None:
             try:
                 self._router.check_failing(self._fail_fast_after)
             except Failure as failure:
-                raise failure.error(False, None) from None
+                raise failure.error(unknown, request_id) from None
         traceparent = self._traceparent() if self._traceparent else ""
         if not re.fullmatch("[0-9a-f-]{0,255}", traceparent):
             raise ValueError(f"not a traceparent: {traceparent!r}")
-        # Whoever names an index has made the call before: until the cluster decides it, its outcome is what it was.
-        unknown = repeats = request_id is not None and request_id.since is not None
         await self._router.prepare(deadline, to_leader, request_id is not None)
         node: Node | None = None
         told: Failure | None = None

@@ -255,6 +255,12 @@ async def _answer(connection: Connection, end: float, silent: Callable[[], Await
                 raise
 
 
+def _is_address(text: str) -> bool:
+    """Whether a member's address is written as Node writes it. Another one would be new in each look."""
+    found = _ENDPOINT.fullmatch(text)
+    return found is not None and 0 < int(found[3]) < 1 << 16 and text == f"{found[2]}:{int(found[3])}"
+
+
 class Look:
     """One look for the leader, at all endpoints side by side."""
 
@@ -269,7 +275,8 @@ class Look:
 
     def mute(self, node: Node) -> bool:
         """Whether the node had its time to answer, and only others did."""
-        return self.first.is_set() and not self.answered[node].is_set() and time.monotonic() - self.began >= _SILENT
+        answered = self.answered.get(node)  # None if the look did not ask it.
+        return answered is not None and not answered.is_set() and self.first.is_set() and time.monotonic() - self.began >= _SILENT
 
     def answers(self, node: Node) -> None:
         self.answered[node].set()
@@ -362,12 +369,12 @@ class Router:
     def _learn(self, members: list[dict[str, Any]], index: int, teller: Node) -> None:
         """Learns the addresses that a node names, and forgets those that it does not. The endpoints stay."""
         with self._lock:
-            if index < self._members_at:
+            if self.closed or index < self._members_at:
                 return
             self._members_at = index
             given = {address for node in self._given for address in (node.address, node.member)}
             named = [m.get("httpAddress") or "" for m in members if m.get("role") in _VOTERS]
-            addresses = [address for address in dict.fromkeys(named) if _ENDPOINT.fullmatch(address) and address not in given][:_MOST_LEARNT]
+            addresses = [address for address in dict.fromkeys(named) if _is_address(address) and address not in given][:_MOST_LEARNT]
             gone = [node for node in self._learnt if node.address not in addresses]
             known = {node.address for node in self._learnt}
             found = [Node(self._how, f"{teller.scheme}://{address}") for address in addresses if address not in known]
@@ -459,8 +466,8 @@ class Router:
             last = self._newest_look
             if last and last.began >= began and last.leader and last.leader is not node and last.mute(node):
                 return True
-            look = self._look(_LOOK_AGAIN)
-        if not look or await look.answered[node].wait(max(look.began + _SILENT - time.monotonic(), 0)):
+            look = self._look(_LOOK_AGAIN, node)
+        if not look or node not in look.answered or await look.answered[node].wait(max(look.began + _SILENT - time.monotonic(), 0)):
             return False
         await look.first.wait(max(look.began + _LOOK_TIMEOUT - time.monotonic(), 0))
         return look.mute(node)
@@ -485,12 +492,16 @@ class Router:
                 self._home = self._nodes[(self._at_home() + 1) % self.size]
             self._look(_LOOK_AGAIN)
 
-    def _look(self, age: float) -> Look | None:
-        """Looks for the leader, unless a look is in progress or younger than age, and returns the newest look. The caller holds the lock."""
+    def _look(self, age: float, also: Node | None = None) -> Look | None:
+        """Looks for the leader, unless a look is in progress or younger than age, and returns the newest look. The caller holds the lock.
+
+        The look asks also a node that is no longer one of the client's, whose calls go on.
+        """
         last = self._newest_look
-        if self.closed or last and (not last.done.is_set() or time.monotonic() - last.began < age):
+        asks = last and (not also or also in last.answered)
+        if self.closed or last and asks and (not last.done.is_set() or time.monotonic() - last.began < age):
             return last
-        nodes = [*self._given, *self._learnt]
+        nodes = list(dict.fromkeys([*self._given, *self._learnt, *([also] if also else [])]))
         look = Look(nodes, self._runtime.event)
         try:
             for node in nodes:

@@ -57,14 +57,17 @@ class _Filled:
             self.fill([instance])
         return getattr(instance, self.attname)  # type: ignore[attr-defined]
 
+    def empty(self, instances: Iterable[models.Model]) -> list[models.Model]:
+        """Those whose field is empty."""
+        return [instance for instance in instances if getattr(instance, self.attname) in (None, "")]  # type: ignore[attr-defined]
+
     def fill(self, instances: Iterable[models.Model]) -> int:
         """Fills the field where it is empty, by one call, and returns how often it was."""
-        name = self.attname  # type: ignore[attr-defined]
-        empty = [instance for instance in instances if getattr(instance, name) in (None, "")]
+        empty = self.empty(instances)
         if empty:
             taken = _sources.take(import_string(self._source), len(empty), isinstance(self, models.IntegerField))
             for instance, value in zip(empty, taken):
-                setattr(instance, name, value)
+                setattr(instance, self.attname, value)  # type: ignore[attr-defined]
         return len(empty)
 
 
@@ -96,12 +99,16 @@ def _inserts(save_table: Callable[..., bool]) -> Callable[..., bool]:
 
 def _fills(bulk_create: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(bulk_create)
-    def create(self: Any, objs: Iterable[Any], *args: Any, **options: Any) -> Any:
+    def create(self: Any, objs: Iterable[Any], batch_size: Any = None, ignore_conflicts: bool = False, *args: Any, **options: Any) -> Any:
         objs = list(objs)
-        for field in self.model._meta.concrete_fields:
-            if isinstance(field, _Filled) and field.fill(objs) and options.get("update_conflicts") and cast(Any, field).unique:
+        updates = options.get("update_conflicts") or args[:1] == (True,)
+        fields = [field for field in self.model._meta.concrete_fields if isinstance(field, _Filled)]
+        for field in fields:  # Before any is filled: a second call would pass.
+            if updates and cast(Any, field).unique and field.empty(objs):
                 raise ValueError(f"with update_conflicts an id that is taken would change a row: give {cast(Any, field).name} a value")
-        return bulk_create(self, objs, *args, **options)
+        for field in fields:
+            field.fill(objs)
+        return bulk_create(self, objs, batch_size, ignore_conflicts, *args, **options)
     return create
 
 

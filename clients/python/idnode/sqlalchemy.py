@@ -19,6 +19,7 @@ from typing import Any, Callable, Union
 from sqlalchemy import ColumnDefault, event
 from sqlalchemy.ext.asyncio import AsyncSession, async_scoped_session
 from sqlalchemy.orm import attributes, class_mapper
+from sqlalchemy.sql.dml import Insert
 from sqlalchemy.types import NullType
 from sqlalchemy.util import await_only
 
@@ -35,7 +36,10 @@ def column_default(source: Source) -> Any:
 
     def default(context: Any) -> Any:
         column = getattr(context.current_column, "original", context.current_column)  # In an insert of several rows.
-        _refuse_updates(context.compiled.statement, column)
+        statement = context.compiled.statement
+        if isinstance(statement, Insert) and statement.select is not None:
+            raise ValueError(f"all rows of a select would have the same id: let the select give {column}")
+        _refuse_updates(statement, column)
         return _take(source, 1, column)[0]
 
     made = ColumnDefault(default)

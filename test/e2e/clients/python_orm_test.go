@@ -111,6 +111,8 @@ a number that becomes None: IntegrityError
 bulk_update of what has no id: ValueError
 save with force_update: ValueError
 bulk_create that updates: ValueError
+the same again: ValueError
+the same by position: ValueError
 snowflake: 3 True
 users
 orders
@@ -143,6 +145,7 @@ insert of rows: refused, right, refused, right
 insert of many: refused, right, refused, right
 upsert: refused at once, refused at once, refused at once, refused at once
 insert or replace: refused at once, refused at once, refused at once, refused at once
+insert from select: refused at once, refused at once, refused at once, refused at once
 nested: refused, right, refused, right
 parent: refused, right, refused, right
 many: 500

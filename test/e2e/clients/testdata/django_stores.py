@@ -50,6 +50,9 @@ class Flake(Base):
     id = NumberField("__main__.flakes", primary_key=True)
 
 
+conflicting = [User(name="new")]
+
+
 def form(name):
     made = admin.ModelAdmin(User, admin.site).get_form(None, fields=("name",))({"name": name})
     made.save()
@@ -155,7 +158,9 @@ with client, connection.schema_editor() as schema:
         "a number that becomes None": lambda: Order(pk=Order.objects.first().pk, number=None).save(force_update=True),
         "bulk_update of what has no id": lambda: User.objects.bulk_update([User(name="new")], ["name"]),
         "save with force_update": lambda: User(name="new").save(force_update=True),
-        "bulk_create that updates": lambda: User.objects.bulk_create([User(name="new")], update_conflicts=True),
+        "bulk_create that updates": lambda: User.objects.bulk_create(conflicting, update_conflicts=True),
+        "the same again": lambda: User.objects.bulk_create(conflicting, update_conflicts=True),
+        "the same by position": lambda: User.objects.bulk_create(conflicting, None, False, True, ["name"], ["id"]),
     }.items():
         try:
             with transaction.atomic():

@@ -74,6 +74,7 @@ WAYS = {
     "upsert": lambda session, kind: session.execute(sqlite.insert(kind).values(name="new").on_conflict_do_update(
         index_elements=[_id(kind)], set_={"name": "new"})),
     "insert or replace": lambda session, kind: session.execute(insert(kind).prefix_with("OR REPLACE").values(name="new")),
+    "insert from select": lambda session, kind: session.execute(insert(kind).from_select(["name"], select(User.name))),
     "nested": nested,
     "parent": parent,
 }
@@ -105,7 +106,7 @@ def store(way, kind, taken):
             ended = "refused"
         except StatementError as error:
             session.rollback()
-            ended = "refused at once" if "would change a row" in str(error) else str(error)
+            ended = "refused at once" if isinstance(error.orig, ValueError) else str(error)
         imported = session.query(kind).filter(_id(kind) == following, kind.name == "imported").count()
         empty = session.query(kind).filter((_id(kind).is_(None)) | (_id(kind) == "")).count()
         return ended + ("" if imported == taken and not empty else " and wrong rows")
