@@ -29,30 +29,32 @@ type members struct {
 // serve starts a node of a cluster, and returns its address. It runs before where it answers an identity.
 func (m *members) serve(t *testing.T, cluster string, before func()) (address string) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if m.stopped[r.Host] {
-			panic(http.ErrAbortHandler)
-		}
-		w.Header().Set("Idnode-Cluster-Id", cluster)
-		if path.Base(r.URL.Path) == "GetStatus" {
-			var told []string
-			for _, one := range m.told {
-				told = append(told, fmt.Sprintf(`{"tag":"A","httpAddress":%q,"role":"ROLE_FOLLOWER"}`, one))
-			}
-			_, _ = fmt.Fprintf(w, `{"clusterId":%q,"self":{"tag":"A","httpAddress":%q},"leaderTag":"B","hasQuorum":true,"appliedIndex":"100","members":[%s]}`,
-				cluster, r.Host, strings.Join(told, ","))
-			return
-		}
-		m.calls = append(m.calls, r.Host)
-		before()
-		w.Header().Set("Idnode-Term", fmt.Sprint(m.term))
-		w.Header().Set("Idnode-Leader-Address", m.leader)
-		giveSeven(w, r)
-	}))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.answer(w, r, cluster, before) }))
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func (m *members) answer(w http.ResponseWriter, r *http.Request, cluster string, before func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stopped[r.Host] {
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set("Idnode-Cluster-Id", cluster)
+	if path.Base(r.URL.Path) == "GetStatus" {
+		var told []string
+		for _, one := range m.told {
+			told = append(told, fmt.Sprintf(`{"tag":"A","httpAddress":%q,"role":"ROLE_FOLLOWER"}`, one))
+		}
+		_, _ = fmt.Fprintf(w, `{"clusterId":%q,"self":{"tag":"A","httpAddress":%q},"leaderTag":"B","hasQuorum":true,"appliedIndex":"100","members":[%s]}`,
+			cluster, r.Host, strings.Join(told, ","))
+		return
+	}
+	m.calls = append(m.calls, r.Host)
+	before()
+	w.Header().Set("Idnode-Term", fmt.Sprint(m.term))
+	w.Header().Set("Idnode-Leader-Address", m.leader)
+	giveSeven(w, r)
 }
 
 // TestJavaFollowsTheLeaderThatAnswersName: the next call goes to the leader of the greatest term that an answer has named.
@@ -112,6 +114,34 @@ IdnodeClient[endpoints=[%[1]s], learnt=[%[2]s], leader=, cluster=c, open]
 	}
 	if slices.Contains(m.calls, nodes[1]) {
 		t.Errorf("the calls went to %v, of which %s is of another cluster", m.calls, nodes[1])
+	}
+}
+
+// TestJavaFindsAMemberThatMoved: where the leader's given address is dead, the one that the other members know is used.
+func TestJavaFindsAMemberThatMoved(t *testing.T) {
+	m := &members{term: 1}
+	here := m.serve(t, "c", func() {})
+	moved := m.serve(t, "c", func() {})
+	old := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Host = moved
+		w.Header().Set("Connection", "close")
+		m.answer(w, r, "c", func() {})
+	}))
+	t.Cleanup(old.Close)
+	turn := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { old.Close() }))
+	t.Cleanup(turn.Close)
+	m.leader, m.told = moved, []string{here, moved}
+	got := javaProgram(t, `
+try (var client = new IdnodeClient(List.of(args[0], args[1]))) {
+  client.identity("invoices").next();
+  say(client.toString().contains("leader=" + args[0]));
+  new java.net.URL("http://" + args[3]).openStream().close();
+  var end = System.nanoTime() + 20_000_000_000L;
+  while (System.nanoTime() < end && !client.toString().contains("leader=" + args[2])) client.identity("invoices").next();
+  say(client.toString().contains("leader=" + args[2]));
+}`, strings.TrimPrefix(old.URL, "http://"), here, moved, strings.TrimPrefix(turn.URL, "http://"))
+	if got != "true\ntrue\n" {
+		t.Errorf("it follows the leader: %s", got)
 	}
 }
 

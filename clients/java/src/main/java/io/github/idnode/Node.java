@@ -41,7 +41,7 @@ final class Node {
   private final Semaphore handshakes = new Semaphore(MAX_HANDSHAKES, true);
   private volatile boolean closed;
   volatile boolean given; // As an endpoint; else the cluster has told of it.
-  volatile String name = ""; // Where the other nodes reach it; empty before it has told.
+  volatile String name = ""; // Where the other nodes reach it; empty before it has told, and once it cannot be reached.
   volatile long suspectUntil = System.nanoTime();
   // Until when it counts as a node of the client's cluster: it answered, and no connection broke since.
   volatile long greetedUntil = System.nanoTime();
@@ -127,6 +127,7 @@ final class Node {
   // A node of another cluster than the client's.
   Failure other(String cluster, String own) {
     greetedUntil = System.nanoTime();
+    name = "";
     var what = cluster.isEmpty() ? "this node names no cluster" : "this is a node of cluster " + cluster;
     return failure(what + ", and a client of cluster " + own, "failed_precondition", "OTHER_CLUSTER", true, null);
   }
@@ -217,6 +218,7 @@ final class Node {
   // A failure of a connection; others are likely to be broken too, unless its time was over or the caller has ended it. Early
   // says that nothing was sent, so nothing happened.
   private Failure broken(IOException e, boolean early) {
+    if (early && !Thread.currentThread().isInterrupted()) name = ""; // The member may have moved.
     if (!(e instanceof InterruptedIOException) && !Thread.currentThread().isInterrupted()) {
       greetedUntil = System.nanoTime();
       drop();
