@@ -30,7 +30,7 @@ import (
 // Plugin fills the fields: db.Use(gormid.Plugin{Client: c}). A field that is empty, which is its zero
 // value or a pointer to one, gets an id; another keeps its value. The rows of one Create get their ids
 // together, before its transaction begins; the statement's context bounds the call. Create fails with
-// the error of the client, and inserts nothing.
+// the error of the client, and inserts nothing. After any error the fields are as empty as before.
 //
 // An id that a row has already is an error, whatever ON CONFLICT says, and an update leaves the column
 // of an empty field as it is.
@@ -55,9 +55,11 @@ func (p Plugin) Initialize(db *gorm.DB) error {
 			return fmt.Errorf("gormid: %w", err)
 		}
 	}
-	return errors.Join(
-		db.Callback().Create().Before("gorm:begin_transaction").Register("idnode:fill", caught(p.fill)),
-		db.Callback().Update().Before("gorm:begin_transaction").Register("idnode:keep", caught(keep)),
+	return errors.Join( // Without GORM's own transactions it has no callback that begins one, so these are first and last.
+		db.Callback().Create().Before("*").Register("idnode:fill", caught(p.fill)),
+		db.Callback().Create().After("gorm:create").Before("gorm:save_after_associations").Register("idnode:settle", caught(settle)),
+		db.Callback().Create().After("*").Register("idnode:empty", empty),
+		db.Callback().Update().Before("*").Register("idnode:keep", caught(keep)),
 	)
 }
 
@@ -79,46 +81,44 @@ func (p Plugin) fill(db *gorm.DB) error {
 	if err != nil || len(targets) == 0 {
 		return err
 	}
-	rows := rowsOf(db.Statement)
-	filled := make(map[*schema.Field]map[int]row)
+	f := &filling{targets: targets, rows: rowsOf(db.Statement)}
+	db.InstanceSet(fillingKey, f)
 	for _, t := range targets {
-		empty, err := p.fillField(db, t, rows)
-		if err != nil {
+		if err := p.fillField(db, t, f); err != nil {
 			return fmt.Errorf("%s: %w", t, err)
 		}
-		filled[t.field] = make(map[int]row, len(empty))
-		for _, r := range empty {
-			filled[t.field][r.at] = r
-		}
 	}
-	return guard(db, targets, rows, filled)
+	return f.guard(db)
 }
 
-// fillField fills a field, and returns the rows in which it was empty.
-func (p Plugin) fillField(db *gorm.DB, t target, rows []row) (empty []row, err error) {
+// fillField fills a field in the rows in which it is empty.
+func (p Plugin) fillField(db *gorm.DB, t target, f *filling) error {
 	ctx := db.Statement.Context
-	for _, r := range rows {
+	var empty []row
+	for _, r := range f.rows {
 		if isEmpty(r.value(ctx, t.field)) {
 			empty = append(empty, r)
 		}
 	}
 	if len(empty) == 0 {
-		return nil, nil
+		return nil
 	}
 	columns, restricted := db.Statement.SelectAndOmitColumns(true, false)
 	if stored, named := columns[t.field.DBName]; named && !stored || !named && restricted {
-		return nil, errors.New("the field is empty, and Select or Omit leaves it out: its row would have no id")
+		return errors.New("the field is empty, and Select or Omit leaves it out: its row would have no id")
 	}
 	ids, err := p.take(ctx, t, len(empty))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for i, r := range empty {
-		if err := r.set(ctx, t, ids[i]); err != nil {
-			return nil, err
+		undo, err := r.set(ctx, t, ids[i])
+		if err != nil {
+			return err
 		}
+		f.filled = append(f.filled, filled{r, t, undo})
 	}
-	return empty, nil
+	return nil
 }
 
 // keep leaves the columns of empty fields out of an update by a struct: Save writes all columns, and would

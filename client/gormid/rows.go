@@ -3,12 +3,10 @@ package gormid
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
+	"strings"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
 )
 
@@ -80,99 +78,54 @@ func (r row) value(ctx context.Context, f *schema.Field) reflect.Value {
 	return reflect.Value{}
 }
 
-// set fills a field.
-func (r row) set(ctx context.Context, t target, id id) error {
+// set fills a field. undo gives it what it had.
+func (r row) set(ctx context.Context, t target, id id) (undo func(), err error) {
 	switch {
 	case r.of.IsValid() && !r.of.CanAddr():
-		return fmt.Errorf("%s: a row that is no pointer cannot be filled: %w", t, gorm.ErrInvalidValue)
+		return nil, fmt.Errorf("%s: a row that is no pointer cannot be filled: %w", t, gorm.ErrInvalidValue)
 	case r.of.IsValid():
-		return t.put(t.field.ReflectValueOf(ctx, r.of), id)
+		v := t.field.ReflectValueOf(ctx, r.of)
+		was := reflect.New(v.Type()).Elem()
+		was.Set(v)
+		return func() { v.Set(was) }, t.put(v, id)
 	case r.mapped == nil:
-		return gorm.ErrInvalidData
-	case t.text:
-		r.mapped[r.key(t.field)] = id.text
-	default:
-		r.mapped[r.key(t.field)] = id.number
+		return nil, gorm.ErrInvalidData
 	}
-	return nil
+	key := r.key(t.field)
+	was, had := r.mapped[key]
+	r.mapped[key] = id.number
+	if t.text {
+		r.mapped[key] = id.text
+	}
+	return func() {
+		if r.mapped[key] = was; !had {
+			delete(r.mapped, key)
+		}
+	}, nil
 }
 
-// guard has an id that a row has already be an error where ON CONFLICT would change that row, or leave the
-// new one out. In a row that may exist, since the application has given its key, it keeps the columns that
-// were empty.
-func guard(db *gorm.DB, targets []target, rows []row, filled map[*schema.Field]map[int]row) error {
-	on, ok := db.Statement.Clauses["ON CONFLICT"].Expression.(clause.OnConflict)
-	if !ok {
-		return nil
+// copy gives a field what another row, a struct, has.
+func (r row) copy(ctx context.Context, f *schema.Field, from row) {
+	v := f.ReflectValueOf(ctx, from.of)
+	if r.of.IsValid() {
+		f.ReflectValueOf(ctx, r.of).Set(v)
+	} else {
+		r.mapped[r.key(f)] = v.Interface()
 	}
-	keys := make(map[*schema.Field]bool)
-	for _, f := range db.Statement.Schema.PrimaryFields {
-		keys[f] = true
-	}
-	old := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { // Those with no new key.
-		return slices.ContainsFunc(targets, func(t target) bool { return keys[t.field] && has(filled[t.field], r) })
-	})
-	for _, t := range targets {
-		if keys[t.field] || t.field.Unique || t.field.UniqueIndex != "" {
-			if err := free(db, t, filled[t.field]); err != nil {
-				return err
-			}
-		}
-		emptied := slices.DeleteFunc(slices.Clone(old), func(r row) bool { return !has(filled[t.field], r) })
-		if keys[t.field] || len(emptied) == 0 {
-			continue
-		}
-		if len(emptied) < len(old) {
-			return fmt.Errorf("%s: some rows that may exist have a value and others have none; store them one by one", t)
-		}
-		on = without(db.Statement, on, t.field)
-	}
-	db.Statement.AddClause(on)
-	return nil
 }
 
-func has(rows map[int]row, r row) bool {
-	_, ok := rows[r.at]
-	return ok
-}
-
-// free returns an error if a row, though it is deleted softly, has one of the new ids.
-func free(db *gorm.DB, t target, filled map[int]row) error {
-	for some := range slices.Chunk(slices.Collect(maps.Values(filled)), 500) {
-		ids := make([]any, 0, len(some))
-		for _, r := range some {
-			ids = append(ids, r.value(db.Statement.Context, t.field).Interface())
+// keyText returns the primary key of a row in a form that can be compared.
+func (r row) keyText(s *gorm.Statement) string {
+	var text strings.Builder
+	for _, f := range s.Schema.PrimaryFields {
+		of := r.of
+		if v := r.value(s.Context, f); !of.IsValid() && v.IsValid() { // The value of a map has any type.
+			of = reflect.New(s.Schema.ModelType).Elem()
+			_ = f.Set(s.Context, of, v.Interface())
 		}
-		var taken int64
-		look := db.Session(&gorm.Session{NewDB: true, SkipHooks: true}).Unscoped().Table(db.Statement.Table)
-		if err := look.Where(clause.IN{Column: clause.Column{Name: t.field.DBName}, Values: ids}).Count(&taken).Error; err != nil {
-			return err
-		}
-		if taken > 0 {
-			return fmt.Errorf("%s: a row has one of the new ids already: %w", t, gorm.ErrDuplicatedKey)
+		if of.IsValid() {
+			fmt.Fprintf(&text, "%q ", fmt.Sprint(reflect.Indirect(f.ReflectValueOf(s.Context, of))))
 		}
 	}
-	return nil
-}
-
-// without returns an ON CONFLICT that does not update a field.
-func without(s *gorm.Statement, on clause.OnConflict, without *schema.Field) clause.OnConflict {
-	if on.UpdateAll {
-		on.UpdateAll = false
-		for _, f := range s.Schema.Fields {
-			columns, restricted := s.SelectAndOmitColumns(true, true)
-			stored, named := columns[f.DBName]
-			if f.DBName != "" && (stored || !named && !restricted) && !f.PrimaryKey && !f.HasDefaultValue && f.AutoCreateTime == 0 {
-				on.DoUpdates = append(on.DoUpdates, clause.AssignmentColumns([]string{f.DBName})...)
-			}
-		}
-		if len(on.Columns) == 0 {
-			for _, name := range s.Schema.PrimaryFieldDBNames {
-				on.Columns = append(on.Columns, clause.Column{Name: name})
-			}
-		}
-	}
-	on.DoUpdates = slices.DeleteFunc(slices.Clone(on.DoUpdates), func(a clause.Assignment) bool { return a.Column.Name == without.DBName })
-	on.DoNothing = on.DoNothing || len(on.DoUpdates) == 0
-	return on
+	return text.String()
 }

@@ -96,12 +96,18 @@ var ways = map[string]func(db *gorm.DB) error{
 // inMemory returns a database of its own.
 func inMemory(t *testing.T, models ...any) *gorm.DB {
 	t.Helper()
+	return inDatabase(t, sqlite.Open(":memory:"), gorm.Config{}, models...)
+}
+
+func inDatabase(t *testing.T, dialect gorm.Dialector, cfg gorm.Config, models ...any) *gorm.DB {
+	t.Helper()
 	c, err := client.New(t.Context(), client.Config{Endpoints: []string{endpoint}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
-	db, err := gorm.Open(sqlite.Open(":memory:"), &gorm.Config{Logger: logger.Discard})
+	cfg.Logger = logger.Discard
+	db, err := gorm.Open(dialect, &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,5 +335,212 @@ func TestSnowflakes(t *testing.T) {
 	}
 	if len(seen) != 2*len(events) || seen["0"] || seen[""] {
 		t.Errorf("%d ids: %v", len(seen), seen)
+	}
+}
+
+// TestTheSecondTry: what failed, because a row had the id, is tried again with the same values, and changes no old row.
+func TestTheSecondTry(t *testing.T) {
+	item, create, updated := Item{Name: "new"}, Item{Name: "new"}, Item{Name: "new"}
+	items, pointers, batch := []Item{{Name: "new"}, {Name: "new"}}, []*Item{{Name: "new"}}, []Item{{Name: "new"}, {Name: "new"}}
+	box := Box{Items: []Item{{Name: "new"}}}
+	mapped := map[string]any{"Name": "new"}
+	for name, store := range map[string]func(db *gorm.DB) error{
+		"Save":            func(db *gorm.DB) error { return db.Save(&item).Error },
+		"Create":          func(db *gorm.DB) error { return errors.Join(db.Create(&create).Error, db.Save(&create).Error) },
+		"Save a slice":    func(db *gorm.DB) error { return db.Save(&items).Error },
+		"Save pointers":   func(db *gorm.DB) error { return db.Save(pointers).Error },
+		"CreateInBatches": func(db *gorm.DB) error { return db.CreateInBatches(batch, 1).Error },
+		"on conflict": func(db *gorm.DB) error {
+			return db.Clauses(clause.OnConflict{UpdateAll: true}).Create(&updated).Error
+		},
+		"an association": func(db *gorm.DB) error { return db.Save(&box).Error },
+		"a map":          func(db *gorm.DB) error { return db.Model(&Item{}).Create(mapped).Error },
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := inMemory(t, &Box{}, &Item{})
+			first := Item{Name: "first"}
+			if err := db.Create(&first).Error; err != nil {
+				t.Fatal(err)
+			}
+			var id int64
+			if _, err := fmt.Sscanf(first.ID, "items/%d-A", &id); err != nil {
+				t.Fatal(first.ID, err)
+			}
+			for i := int64(1); i <= 2; i++ {
+				if err := db.Create(&Item{ID: fmt.Sprintf("items/%d-A", id+i), Number: new(-i), Name: "old"}).Error; err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := store(db)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for range 5 {
+				if err = store(db); err == nil {
+					break
+				}
+			}
+			var old, stored int64
+			counted := errors.Join(db.Model(&Item{}).Where("name = ? AND number < 0", "old").Count(&old).Error,
+				db.Model(&Item{}).Where("name = ? AND number > 0", "new").Count(&stored).Error)
+			if err != nil || counted != nil || old != 2 || stored == 0 {
+				t.Errorf("%d old rows and %d new ones: %v, %v", old, stored, err, counted)
+			}
+		})
+	}
+}
+
+// TestMapsOnConflict: columns that the map does not have stay as they are.
+func TestMapsOnConflict(t *testing.T) {
+	db := inMemory(t, &Box{}, &Item{})
+	first := Item{Name: "first", Code: new("c")}
+	if err := db.Create(&first).Error; err != nil {
+		t.Fatal(err)
+	}
+	again := map[string]any{"ID": first.ID, "Name": "again"}
+	if err := db.Clauses(clause.OnConflict{UpdateAll: true}).Model(&Item{}).Create(again).Error; err != nil {
+		t.Fatal(err)
+	}
+	var got Item
+	if err := db.First(&got).Error; err != nil || got.Name != "again" || got.Code == nil || *got.Number != *first.Number {
+		t.Errorf("%+v: %v", got, err)
+	}
+}
+
+// TestConflictOfACode: the row that has the code keeps its id and its number, and the struct does not have others.
+func TestConflictOfACode(t *testing.T) {
+	db := inMemory(t, &Box{}, &Item{})
+	first := Item{Name: "first", Code: new("c")}
+	if err := db.Create(&first).Error; err != nil {
+		t.Fatal(err)
+	}
+	for _, on := range []clause.OnConflict{{Columns: []clause.Column{{Name: "code"}}, UpdateAll: true}, {DoNothing: true}} {
+		again := Item{Name: "again", Code: new("c")}
+		if err := db.Clauses(on).Create(&again).Error; err != nil {
+			t.Fatal(err)
+		}
+		var got Item
+		if err := db.First(&got).Error; err != nil || got.ID != first.ID || got.Name != "again" || *got.Number != *first.Number {
+			t.Errorf("%+v: %v", got, err)
+		}
+		if again.ID != "" || again.Number != nil {
+			t.Errorf("the struct has %q and %v, which no row has", again.ID, again.Number)
+		}
+	}
+}
+
+// TestStoredTwice: what is stored twice keeps the number of its row.
+func TestStoredTwice(t *testing.T) {
+	for name, store := range map[string]func(db *gorm.DB, old *Item) error{
+		"Save":         func(db *gorm.DB, old *Item) error { return db.Save(old).Error },
+		"Save a slice": func(db *gorm.DB, old *Item) error { return db.Save([]*Item{old, {ID: "unknown"}}).Error },
+		"on conflict": func(db *gorm.DB, old *Item) error {
+			return db.Clauses(clause.OnConflict{UpdateAll: true}).Create(old).Error
+		},
+		"an association": func(db *gorm.DB, old *Item) error {
+			return db.Save(&Box{Items: []Item{*old}}).Error
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := inMemory(t, &Box{}, &Item{})
+			first := Item{Name: "first"}
+			if err := db.Create(&first).Error; err != nil {
+				t.Fatal(err)
+			}
+			old := Item{ID: first.ID, Name: "again"}
+			if err := errors.Join(store(db, &old), db.Save(&old).Error); err != nil {
+				t.Fatal(err)
+			}
+			var got Item
+			if err := db.First(&got, "id = ?", first.ID).Error; err != nil || got.Name != "again" || *got.Number != *first.Number {
+				t.Errorf("%+v, number %d in place of %d: %v", got, *got.Number, *first.Number, err)
+			}
+		})
+	}
+}
+
+type Account struct {
+	ID   string `gorm:"primaryKey" idnode:"hilo:accounts"`
+	Name string
+}
+
+// otherDialect is not SQLite's, which drops a schema's name.
+type otherDialect struct{ gorm.Dialector }
+
+func (otherDialect) Name() string { return "other" }
+
+// TestTablesOfSchemas: the new ids are looked for in the table of the schema.
+func TestTablesOfSchemas(t *testing.T) {
+	db := inDatabase(t, otherDialect{sqlite.Open(":memory:")}, gorm.Config{}, &Account{}) // Its table in the other schema is empty.
+	delete(db.ClauseBuilders, "INSERT")
+	for _, exec := range []string{"ATTACH ':memory:' AS billing", "CREATE TABLE billing.accounts (id text PRIMARY KEY, name text)"} {
+		if err := db.Exec(exec).Error; err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := Account{Name: "first"}
+	var id int64
+	if err := db.Table("billing.accounts").Create(&first).Error; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscanf(first.ID, "accounts/%d-A", &id); err != nil {
+		t.Fatal(first.ID, err)
+	}
+	if err := db.Table("billing.accounts").Create(&Account{ID: fmt.Sprintf("accounts/%d-A", id+1), Name: "old"}).Error; err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Table("billing.accounts").Save([]Account{{Name: "new"}}).Error; !errors.Is(err, gorm.ErrDuplicatedKey) {
+		t.Error(err)
+	}
+}
+
+type Bill struct {
+	ID     string `gorm:"primaryKey" idnode:"hilo:bills"`
+	Tenant string `gorm:"uniqueIndex:number"`
+	Number int64  `gorm:"uniqueIndex:number" idnode:"identity:bills"`
+	State  string `gorm:"default:open"`
+}
+
+// TestIndexesOfTwoColumns: a taken pair is an error where ON CONFLICT would leave the new row out.
+func TestIndexesOfTwoColumns(t *testing.T) {
+	db := inMemory(t, &Bill{})
+	first := Bill{Tenant: "a"}
+	if err := db.Create(&first).Error; err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Create([]Bill{{Tenant: "a", Number: first.Number + 1}, {Tenant: "b", Number: first.Number + 2}}).Error; err != nil {
+		t.Fatal(err)
+	}
+	nothing := db.Clauses(clause.OnConflict{DoNothing: true}).Session(&gorm.Session{})
+	bill := Bill{Tenant: "a"}
+	if err := nothing.Create(&bill).Error; !errors.Is(err, gorm.ErrDuplicatedKey) || bill.Number != 0 {
+		t.Error(bill, err)
+	}
+	if err := nothing.Create(&bill).Error; err != nil || bill.Number != first.Number+2 {
+		t.Error(bill, err)
+	}
+	if err := nothing.Create(&Bill{}).Error; err == nil {
+		t.Error("a bill without a tenant, which a hook may give, is stored")
+	}
+	bill.Number, bill.State = 0, "paid"
+	if err := db.Save([]*Bill{&bill}).Error; err != nil || bill.Number != first.Number+2 {
+		t.Error(bill, err)
+	}
+	var got Bill
+	if err := db.First(&got, "id = ?", bill.ID).Error; err != nil || got != bill || got.State != "paid" {
+		t.Errorf("%+v in place of %+v: %v", got, bill, err)
+	}
+}
+
+// TestWithoutTransactions: GORM may be told to begin none of its own.
+func TestWithoutTransactions(t *testing.T) {
+	db := inDatabase(t, sqlite.Open(":memory:"), gorm.Config{SkipDefaultTransaction: true}, &Account{})
+	user := Account{Name: "new"}
+	if err := db.Create(&user).Error; err != nil {
+		t.Fatal(err)
+	}
+	var got Account
+	if err := db.First(&got).Error; err != nil || got != user || got.ID == "" {
+		t.Errorf("%+v in place of %+v: %v", got, user, err)
 	}
 }

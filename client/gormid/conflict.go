@@ -1,0 +1,256 @@
+package gormid
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
+)
+
+// fillingKey is the name of a statement's filling.
+const fillingKey = "idnode:filling"
+
+// filling is what a Create has filled.
+type filling struct {
+	targets []target
+	rows    []row
+	filled  []filled
+	// unsure are the rows of which the database may have another, or none.
+	unsure []row
+}
+
+// filled is a field that was empty.
+type filled struct {
+	row    row
+	target target
+	// undo empties it again.
+	undo func()
+}
+
+// rowsWith returns the rows in which a field was empty.
+func (f *filling) rowsWith(field *schema.Field) (rows []row) {
+	for _, one := range f.filled {
+		if one.target.field == field {
+			rows = append(rows, one.row)
+		}
+	}
+	return rows
+}
+
+// those returns the rows that are among others, or with in = false those that are not.
+func those(rows []row, in bool, others []row) []row {
+	set := make(map[int]bool, len(others))
+	for _, r := range others {
+		set[r.at] = true
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return set[r.at] != in })
+}
+
+// empty empties what was filled, if the Create has failed: a key that stays would have the next Save change
+// the row which has it.
+func empty(db *gorm.DB) {
+	if v, ok := db.InstanceGet(fillingKey); ok && db.Error != nil {
+		for _, one := range slices.Backward(v.(*filling).filled) {
+			one.undo()
+		}
+	}
+}
+
+// guard has an id that a row has already be an error where ON CONFLICT would change that row, or leave the
+// new one out. In a row that may exist it keeps the columns that were empty.
+func (f *filling) guard(db *gorm.DB) error {
+	s := db.Statement
+	on, ok := s.Clauses["ON CONFLICT"].Expression.(clause.OnConflict)
+	if !ok {
+		return nil
+	}
+	f.unsure = f.rows
+	onKey := onlyOfKey(s, on)
+	for _, t := range f.targets {
+		if onKey && t.field.PrimaryKey { // Rows with a new key are new.
+			f.unsure = those(f.unsure, false, f.rowsWith(t.field))
+		}
+	}
+	for _, t := range f.targets {
+		rows := f.rowsWith(t.field)
+		if err := free(db, t, rows, onKey); err != nil {
+			return err
+		}
+		emptied := those(f.unsure, true, rows)
+		if t.field.PrimaryKey || len(emptied) == 0 || !updates(on, t.field) {
+			continue
+		}
+		if len(emptied) < len(f.unsure) {
+			return fmt.Errorf("%s: some rows that may exist have a value and others have none; store them one by one", t)
+		}
+		on = f.without(s, on, t.field)
+	}
+	s.AddClause(on)
+	return nil
+}
+
+// onlyOfKey reports whether the conflict can be one of the primary key alone. MySQL takes any.
+func onlyOfKey(s *gorm.Statement, on clause.OnConflict) bool {
+	key := slices.Sorted(slices.Values(s.Schema.PrimaryFieldDBNames))
+	if len(key) == 0 || on.OnConstraint != "" || s.Dialector.Name() == "mysql" {
+		return false
+	}
+	names := make([]string, 0, len(on.Columns))
+	for _, c := range on.Columns {
+		names = append(names, c.Name)
+	}
+	slices.Sort(names)
+	return slices.Equal(names, key) || len(names) == 0 && on.UpdateAll // GORM's default.
+}
+
+func updates(on clause.OnConflict, f *schema.Field) bool {
+	return on.UpdateAll || slices.ContainsFunc(on.DoUpdates, func(a clause.Assignment) bool { return a.Column.Name == f.DBName })
+}
+
+// lookAt begins a query of a statement's table, with its deleted rows.
+func lookAt(s *gorm.Statement) *gorm.DB {
+	look := s.DB.Session(&gorm.Session{NewDB: true, SkipHooks: true}).Unscoped().Table(s.Table)
+	if s.TableExpr != nil && s.Dialector.Name() != "sqlite" { // It has the schema too, which SQLite's INSERT drops.
+		look.Statement.TableExpr = s.TableExpr
+	}
+	return look
+}
+
+// free returns an error if a row, though it is deleted softly, has one of the new ids of a unique field.
+func free(db *gorm.DB, t target, rows []row, onKey bool) error {
+	if t.field.PrimaryKey || t.field.Unique || t.field.UniqueIndex != "" {
+		for some := range slices.Chunk(rows, 500) {
+			if err := none(t, lookAt(db.Statement).Where(valuesOf(db.Statement, t.field, some))); err != nil {
+				return err
+			}
+		}
+	}
+	for _, index := range t.field.Schema.ParseIndexes() {
+		is := func(o schema.IndexOption) bool { return o.Field == t.field }
+		if onKey || index.Class != "UNIQUE" || len(index.Fields) < 2 || !slices.ContainsFunc(index.Fields, is) {
+			continue // Another unique index is an error of the database.
+		}
+		for _, r := range rows {
+			look := lookAt(db.Statement)
+			for _, o := range index.Fields {
+				if isEmpty(r.value(db.Statement.Context, o.Field)) {
+					return fmt.Errorf("%s: with this ON CONFLICT %s, which is in the same unique index, must have a value", t, o.Name)
+				}
+				look = look.Where(valuesOf(db.Statement, o.Field, []row{r}))
+			}
+			if err := none(t, look); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// valuesOf is the condition that a column has one of the rows' values.
+func valuesOf(s *gorm.Statement, f *schema.Field, rows []row) clause.IN {
+	in := clause.IN{Column: clause.Column{Name: f.DBName}}
+	for _, r := range rows {
+		if v := r.value(s.Context, f); v.IsValid() {
+			in.Values = append(in.Values, v.Interface())
+		}
+	}
+	return in
+}
+
+func none(t target, look *gorm.DB) error {
+	var taken int64
+	if err := look.Count(&taken).Error; err != nil {
+		return err
+	}
+	if taken > 0 {
+		return fmt.Errorf("%s: a row has one of the new ids already: %w", t, gorm.ErrDuplicatedKey)
+	}
+	return nil
+}
+
+// without returns an ON CONFLICT that does not update a field.
+func (f *filling) without(s *gorm.Statement, on clause.OnConflict, without *schema.Field) clause.OnConflict {
+	if on.UpdateAll {
+		on.UpdateAll = false
+		columns, restricted := s.SelectAndOmitColumns(true, true)
+		for _, field := range s.Schema.Fields {
+			stored, named := columns[field.DBName]
+			if field.DBName != "" && (stored || !named && !restricted) && f.updated(s, field) {
+				on.DoUpdates = append(on.DoUpdates, clause.AssignmentColumns([]string{field.DBName})...)
+			}
+		}
+		if len(on.Columns) == 0 {
+			for _, name := range s.Schema.PrimaryFieldDBNames {
+				on.Columns = append(on.Columns, clause.Column{Name: name})
+			}
+		}
+	}
+	on.DoUpdates = slices.DeleteFunc(slices.Clone(on.DoUpdates), func(a clause.Assignment) bool { return a.Column.Name == without.DBName })
+	on.DoNothing = on.DoNothing || len(on.DoUpdates) == 0
+	return on
+}
+
+// updated reports whether GORM's UpdateAll has a field: one that the rows have, without a default of the database.
+func (f *filling) updated(s *gorm.Statement, field *schema.Field) bool {
+	null := strings.EqualFold(field.DefaultValue, "NULL")
+	if field.PrimaryKey || field.AutoCreateTime != 0 || field.HasDefaultValue && field.DefaultValueInterface == nil && !null {
+		return false
+	}
+	return slices.ContainsFunc(f.rows, func(r row) bool {
+		if r.of.IsValid() {
+			return !null || r.value(s.Context, field).IsValid()
+		}
+		_, ok := r.mapped[r.key(field)]
+		return ok
+	})
+}
+
+// settle gives the filled fields of rows that ON CONFLICT may have changed, or left out, what the database has:
+// a value that its row does not have would be stored by the next Save.
+func settle(db *gorm.DB) error {
+	v, ok := db.InstanceGet(fillingKey)
+	if !ok || db.DryRun || len(db.Statement.Schema.PrimaryFields) == 0 {
+		return nil
+	}
+	f, s := v.(*filling), db.Statement
+	unsure := make(map[int]bool, len(f.unsure))
+	for _, r := range f.unsure {
+		unsure[r.at] = true
+	}
+	open := slices.DeleteFunc(slices.Clone(f.filled), func(one filled) bool { return !unsure[one.row.at] })
+	stored := make(map[string]row)
+	for some := range slices.Chunk(open, 500) {
+		look := lookAt(s)
+		for _, key := range s.Schema.PrimaryFields {
+			rows := make([]row, 0, len(some))
+			for _, one := range some {
+				rows = append(rows, one.row)
+			}
+			look = look.Where(valuesOf(s, key, rows))
+		}
+		models := reflect.New(reflect.SliceOf(s.Schema.ModelType))
+		if err := look.Find(models.Interface()).Error; err != nil {
+			return err
+		}
+		for i := range models.Elem().Len() {
+			r := row{of: models.Elem().Index(i)}
+			stored[r.keyText(s)] = r
+		}
+	}
+	found := make([]row, len(open))
+	for i, one := range open { // Before any changes, since a key may be one.
+		found[i] = stored[one.row.keyText(s)]
+	}
+	for i, one := range slices.Backward(open) {
+		if !found[i].of.IsValid() {
+			one.undo()
+		} else if !one.target.field.PrimaryKey {
+			one.row.copy(s.Context, one.target.field, found[i])
+		}
+	}
+	return nil
+}
