@@ -13,9 +13,10 @@ import { Worker } from "node:worker_threads";
 
 import * as idnode from "idnode";
 
-const { AbortError, Client, ClosedError, NoEndpointError, OverloadedError, RateLimitedError } = idnode;
+const { AbortError, Client, ClosedError, NoEndpointError, OutcomeUnknownError, OverloadedError, RateLimitedError } = idnode;
 const require = createRequire(import.meta.url);
 const { fromUrl } = require("./config.js");
+const { Router } = require("./router.js");
 const run = promisify(execFile);
 const FOREVER = 2 ** 31 - 1; // Nothing but what is tested ends such a call.
 const STATUS = { clusterId: "c", self: { tag: "A" }, hasQuorum: true, appliedIndex: "100" };
@@ -352,26 +353,92 @@ test("endpoints are replaced on a living client", async (t) => {
   assert.match(String(first.client), new RegExp(`^Client\\(${second.address};`));
 });
 
-test("after an outage calls fail at once, until a node answers", async (t) => {
+// A client that fails fast, and its only node. pass makes calls while time passes, until they have failed.
+async function failingFast(t) {
   const clock = stop(t);
   const node = await Node.start(t);
   const client = new Client([node.address], { failFastAfter: 5000, timeout: 6000, tryTimeout: 1000 });
-  const call = () => client.identity("invoices").next();
-  await call();
   const { status } = node;
-  node.hold = () => true;
-  node.status = () => {};
-  const passing = setInterval(() => clock.go(50), 1);
-  await assert.rejects(call(), (error) => !/failFastAfter/.test(error));
-  clearInterval(passing);
+  await client.identity("invoices").next();
+  const fall = () => {
+    node.hold = () => true;
+    node.status = () => {};
+  };
+  const rise = () => {
+    node.status = status;
+    node.letGo();
+  };
+  const pass = async (...begin) => {
+    const passing = setInterval(() => clock.go(50), 1);
+    const errors = await Promise.all(begin.map((call) => call().catch((failed) => failed)));
+    clearInterval(passing);
+    for (const { message } of errors) assert.doesNotMatch(message, /failFastAfter/);
+    return errors;
+  };
+  return { clock, node, client, call: () => client.identity("invoices").next(), fall, rise, pass };
+}
+
+test("after an outage calls fail at once, until a node answers", async (t) => {
+  const { call, fall, rise, pass } = await failingFast(t);
+  fall();
+  await pass(call);
   const tries = call(); // The one of this second.
   const error = await call().catch((failed) => failed);
   assert.ok(error instanceof NoEndpointError);
   assert.match(error.message, /no node has answered for \d+\.\d s/);
-  node.status = status;
-  node.letGo();
+  rise();
   await tries;
   await call();
+});
+
+test("a call that fails at once stays unknown if it was, and a range is asked for again", async (t) => {
+  const { node, client, call, fall, rise, pass } = await failingFast(t);
+  const users = client.hilo("users");
+  fall();
+  const [{ requestId }] = await pass(call, () => users.nextId());
+  const tries = call(); // The one of this second.
+  for (const again of [() => client.identity("invoices").next({ requestId }), () => users.nextId()]) {
+    const error = await again().catch((failed) => failed);
+    assert.match(error.message, /failFastAfter/);
+    assert.ok(error instanceof OutcomeUnknownError);
+  }
+  rise();
+  await tries;
+  await users.nextId();
+  assert.equal(new Set(calls(node, "NextRange").map((body) => body.requestId.id)).size, 1);
+});
+
+test("a time without tries is no outage", async (t) => {
+  const { clock, call, fall, rise, pass } = await failingFast(t);
+  fall();
+  await pass(call);
+  clock.go(60_000);
+  rise();
+  assert.equal((await Promise.all([call(), call(), call()])).length, 3);
+});
+
+test("tries that fail with a long time between are no outage", (t) => {
+  const clock = stop(t);
+  const router = new Router(["a:1"], "", { maxConnections: 1 });
+  router.unanswered(clock.monotonic);
+  clock.go(60_000);
+  router.unanswered(clock.monotonic);
+  for (let i = 0; i < 2; i++) router.checkSilence(5000);
+  for (let i = 0; i < 2; i++, clock.go(4000)) router.unanswered(clock.monotonic);
+  router.unanswered(clock.monotonic);
+  router.checkSilence(5000); // The one of this second.
+  assert.throws(() => router.checkSilence(5000), { reason: "NO_ENDPOINT" });
+});
+
+test("a try that fails after another node has answered is no outage", (t) => {
+  const clock = stop(t);
+  const router = new Router(["a:1"], "", { maxConnections: 1 });
+  const began = clock.monotonic;
+  clock.go(1000);
+  router.answered();
+  clock.go(6000);
+  router.unanswered(began);
+  for (let i = 0; i < 2; i++) router.checkSilence(5000);
 });
 
 test("a client is told what it is by the environment or a URL", async (t) => {

@@ -132,7 +132,8 @@ export interface ClientOptions {
   clusterId?: string;
   /**
    * After this time without an answer of any node, in milliseconds below 2^31, calls fail at once with a NoEndpointError, until a node
-   * answers; one call a second is let through to try. By default calls always try.
+   * answers; one call a second is let through to try. A call whose outcome was unknown stays an OutcomeUnknownError. Five seconds
+   * without a try end it. By default calls always try.
    */
   failFastAfter?: number;
   /** Hears what this client does. It is called in between, and should be quick. */

@@ -249,7 +249,11 @@ class Client {
     const { request, bounds: { signal } } = call;
     // Whoever names an index has made the call before: until the cluster decides it, its outcome is what it was.
     const repeats = requestId?.since !== undefined;
-    this.#router.checkSilence(this.#failFastAfter);
+    try {
+      this.#router.checkSilence(this.#failFastAfter);
+    } catch (failure) {
+      throw failure.error(repeats, requestId);
+    }
     if (!signal?.aborted) await this.#router.prepare(deadline, signal, toLeader, requestId !== undefined);
     let node, told, last;
     let lost = false; // A try of this call may have taken effect.

@@ -2,7 +2,7 @@
 
 "use strict";
 
-const { Failure, NoEndpointError, closedError } = require("./errors.js");
+const { Failure, closedError } = require("./errors.js");
 const { now, within } = require("./waiting.js");
 const { channels } = require("./events.js");
 const { Node, isAddress } = require("./node.js");
@@ -19,6 +19,7 @@ const GREET_TIMEOUT = 2000; // Connect, TLS and an answer over a long way.
 const MAX_LEARNT = 16;
 const VOTERS = ["ROLE_LEADER", "ROLE_FOLLOWER"];
 const PROBE = 1000; // How often a call is let through while no node answers.
+const IDLE = 5000; // After so long without tries it is not known whether nodes answer.
 const DISTRUST = 2000; // How long a node that failed is asked only if no other is left.
 
 // Knows the nodes, which of them leads, and how far the cluster's log is.
@@ -146,19 +147,20 @@ class Router {
     this.#silence = undefined;
   }
 
-  // Notes that a try has ended without an answer.
+  // Notes that a try has ended without an answer. It tells nothing if a node has answered since it began.
   unanswered(began) {
-    this.#silence ??= { since: Math.max(began, this.#answeredAt) };
+    if (this.#answeredAt > began) return;
+    if (!this.#silence || began - this.#silence.until > IDLE) this.#silence = { since: began };
     this.#silence.until = now();
   }
 
-  // Throws if tries had no answer of any node for longer than a time. One call a second is let through.
+  // Throws a Failure if tries had no answer of any node for longer than a time. One call a second is let through.
   checkSilence(most = Infinity) {
     const { since, until, tried = -Infinity } = this.#silence ?? {};
-    if (!(until - since > most)) return;
+    if (!(until - since > most) || now() - until > IDLE) return;
     if (now() - tried < PROBE) {
       const text = `no node has answered for ${((now() - since) / 1000).toFixed(1)} s, and failFastAfter is ${most / 1000} s`;
-      throw new NoEndpointError(text, { code: "unavailable", reason: "NO_ENDPOINT" });
+      throw new Failure(text, "unavailable", "NO_ENDPOINT");
     }
     this.#silence.tried = now();
   }
