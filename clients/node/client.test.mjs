@@ -2,11 +2,15 @@
 
 import assert from "node:assert/strict";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { getEventListeners } from "node:events";
-import { readFileSync } from "node:fs";
+import { generateKeyPairSync } from "node:crypto";
+import { getEventListeners, once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import test from "node:test";
+import { rootCertificates } from "node:tls";
 import { execFile } from "node:child_process";
 import { inspect, promisify } from "node:util";
 import { Worker } from "node:worker_threads";
@@ -17,6 +21,7 @@ const { AbortError, Client, ClosedError, NoEndpointError, OutcomeUnknownError, O
 const require = createRequire(import.meta.url);
 const { fromUrl } = require("./config.js");
 const { Router } = require("./router.js");
+const { Tls } = require("./tls.js");
 const run = promisify(execFile);
 const FOREVER = 2 ** 31 - 1; // Nothing but what is tested ends such a call.
 const STATUS = { clusterId: "c", self: { tag: "A" }, hasQuorum: true, appliedIndex: "100" };
@@ -529,6 +534,39 @@ test("a certificate that ended on a connection is another one on the next", asyn
   assert.ok(node.sockets > sockets);
   node.answer = () => unknown;
   await assert.rejects(node.client.identity("a").next(), { code: "unauthenticated", reason: "" });
+});
+
+test("a file of TLS that is empty, wrong or cut off is refused, or leaves what it had before", async (t) => {
+  const clock = stop(t);
+  const folder = mkdtempSync(join(tmpdir(), "idnode-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const [first, second] = rootCertificates;
+  const key = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" });
+  const half = (text) => text.slice(0, text.length / 2);
+  const broken = second.replace(/(?<=CERTIFICATE-----\n)..../, "AAAA");
+  const wrong = ["", "\n", "garbage", half(first), `${first}\n${half(second)}`, `${first}\n${broken}`, broken];
+  for (const [name, right, texts] of [["ca", first, [...wrong, key]], ["cert", first, [...wrong, key]], ["key", key, ["", "garbage", half(key), first]]]) {
+    const file = join(folder, name);
+    const make = () => new Tls({ [name]: file });
+    writeFileSync(file, right);
+    const tls = make();
+    const { context } = tls;
+    for (const text of texts) {
+      writeFileSync(file, text);
+      assert.throws(make, ({ message }) => message.includes(file), `${name}: ${text}`);
+      clock.go(1001);
+      const warned = once(process, "warning");
+      assert.equal(tls.context, context, `${name}: ${text}`);
+      const [{ message }] = await warned;
+      assert.match(message, /as they were/);
+      writeFileSync(file, right); // The next is told of again.
+      clock.go(1001);
+      assert.equal(tls.context, context);
+    }
+    writeFileSync(file, `# A comment.\r\n${right}\n${name === "key" ? "" : second}`);
+    clock.go(1001);
+    assert.notEqual(tls.context, context);
+  }
 });
 
 test("a client shows no secret", () => {

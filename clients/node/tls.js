@@ -2,15 +2,32 @@
 
 "use strict";
 
+const { X509Certificate } = require("node:crypto");
 const { readFileSync } = require("node:fs");
 const { createSecureContext } = require("node:tls");
 const { now } = require("./waiting.js");
 
 const LOOK_AGAIN = 1000; // Milliseconds.
 const FILES = ["ca", "cert", "key"];
+const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----.+?-----END \1-----/gs;
 
 // Text without PEM in it is the name of a file.
 const isName = (value) => typeof value === "string" && !value.includes("-----BEGIN");
+
+// Reads a file of PEM. Node would leave out what it cannot read, as where a file is being written, and trust its own authorities if
+// nothing were left.
+function textOf(name, file) {
+  const text = readFileSync(file, "utf8");
+  const blocks = text.match(BLOCK) ?? [];
+  const wanted = blocks.filter((block) => block.endsWith(name === "key" ? "KEY-----" : "CERTIFICATE-----"));
+  if (wanted.length === 0 || blocks.length < text.split("-----BEGIN").length - 1) throw new TypeError(`${file} is no whole PEM for ${name}`);
+  try {
+    if (name !== "key") wanted.forEach((block) => new X509Certificate(block));
+  } catch (cause) {
+    throw new TypeError(`${file} has a certificate that cannot be read: ${cause.message}`, { cause });
+  }
+  return text;
+}
 
 class Tls {
   #options; // As the program has given them, with the names of files.
@@ -45,7 +62,7 @@ class Tls {
   }
 
   #read() {
-    const texts = Object.fromEntries(FILES.filter((name) => isName(this.#options[name])).map((name) => [name, readFileSync(this.#options[name], "utf8")]));
+    const texts = Object.fromEntries(FILES.filter((name) => isName(this.#options[name])).map((name) => [name, textOf(name, this.#options[name])]));
     if (this.#context && FILES.every((name) => texts[name] === this.#texts[name])) return;
     this.#context = createSecureContext({ ...this.#options, ...texts });
     this.#texts = texts;
