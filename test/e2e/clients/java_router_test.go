@@ -344,7 +344,8 @@ say(line);
 	}
 }
 
-// TestJavaReadsCertificatesAgain: files that were replaced are used for new connections, but only once they fit each other.
+// TestJavaReadsCertificatesAgain: files that were replaced are used for new connections, but only once they fit each other,
+// also if nothing but what they hold has changed since.
 func TestJavaReadsCertificatesAgain(t *testing.T) {
 	old, renewed := harness.Certificates(t, "A"), harness.Certificates(t, "A")
 	configs := []*tls.Config{trusting(t, old), trusting(t, renewed)}
@@ -381,10 +382,15 @@ java.util.logging.Logger.getLogger("io.github.idnode").addHandler(new java.util.
 });
 try (var client = new IdnodeClient(List.of(args[0]), config.withTimeout(Duration.ofMinutes(1)))) {
   say(client.identity("invoices").next());
+  copy.accept(args[2], "ca.crt");
   copy.accept(args[2], "client.crt"); // The key is that of the old one.
   while (warned.getCount() > 0) client.identity("invoices").next();
   say(client.identity("invoices").next());
-  for (var name : names) copy.accept(args[2], name);
+  var key = into.resolve("client.key");
+  var before = java.nio.file.Files.readAttributes(key, java.nio.file.attribute.BasicFileAttributes.class);
+  copy.accept(args[2], "client.key");
+  java.nio.file.Files.setLastModifiedTime(key, before.lastModifiedTime());
+  if (java.nio.file.Files.size(key) != before.size()) throw new IllegalStateException("the keys differ in size");
   new java.net.URL(args[3]).openStream().close();
   say(client.identity("invoices").next());
 }`, strings.TrimPrefix(server.URL, "https://"), old, renewed, turn.URL)

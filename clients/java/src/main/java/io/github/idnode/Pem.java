@@ -48,6 +48,7 @@ final class Pem extends SSLContextSpi {
   private SSLContext context;
   private List<String> read; // What the files were like.
   private long looked;
+  private String said = ""; // What is wrong with the files of now, which the log has once.
 
   Pem(Path ca, Path certificate, Path key) throws IOException, GeneralSecurityException {
     if ((certificate == null) != (key == null)) throw new IllegalArgumentException("a certificate and its key come together");
@@ -70,11 +71,12 @@ final class Pem extends SSLContextSpi {
       looked = System.nanoTime();
       try {
         var now = files();
-        if (now.equals(read)) return context;
-        read = now; // First: what is wrong with these files is said once.
-        context = context();
+        if (!now.equals(read)) context = context();
+        read = now; // Only now: what went wrong may not be of the files, and is over the next time.
+        said = "";
       } catch (IOException | GeneralSecurityException | RuntimeException e) {
-        Router.LOG.log(Level.WARNING, "the files of TLS cannot be read again, and those read before stay in use", e);
+        if (!said.equals(e.toString())) Router.LOG.log(Level.WARNING, "the files of TLS cannot be read again, and those read before stay in use", e);
+        said = e.toString();
       }
       return context;
     });
