@@ -51,7 +51,10 @@ func Learnt(c *Client) []string {
 }
 
 // InOutage reports whether no node has answered the newest tries and looks.
-func InOutage(c *Client) bool { return c.routers[0].outage.began.Load() != 0 }
+func InOutage(c *Client) bool {
+	o := &c.routers[0].outage
+	return o.began.Load() > o.answered.Load()
+}
 
 // Broken reports whether the stream to an endpoint, on which there were calls, is broken.
 func Broken(c *Client, address string) bool {

@@ -11,39 +11,41 @@ import (
 // probeEvery is the least time between two calls that are let through in an outage.
 const probeEvery = time.Second
 
-// outage is a time in which no node has answered. Its times are nanoseconds since epoch; 0 is none. It is safe
-// for concurrent use.
+// outage is a time in which no node has answered. Its times are since epoch. It is safe for concurrent use.
 type outage struct {
-	// began is when the first try or look failed, newest when the last did.
+	// answered is when a node has answered last.
+	answered atomic.Int64
+	// began is when the first try or look began that failed since then; newest is when the last failed.
 	began, newest atomic.Int64
 	// probed is when a call was let through.
 	probed atomic.Int64
 }
 
-// note records whether a node has answered.
-func (o *outage) note(answered bool) {
-	if answered {
-		if o.began.Load() != 0 {
-			o.began.Store(0)
-		}
+func (o *outage) answer(now time.Duration) { o.answered.Store(int64(now)) }
+
+// failure records that a try or a look has got no answer, which says nothing if another has got one meanwhile.
+func (o *outage) failure(began, now time.Duration) {
+	answered, before := o.answered.Load(), o.began.Load()
+	if int64(began) <= answered {
 		return
 	}
-	now := int64(time.Since(epoch))
-	o.newest.Store(now)
-	o.began.CompareAndSwap(0, now)
+	o.newest.Store(int64(now))
+	if before <= answered {
+		o.began.CompareAndSwap(before, int64(began))
+	}
 }
 
-// lasts returns how long no node has answered. A time without tries is no outage.
-func (o *outage) lasts(idle time.Duration) time.Duration {
-	began, now := o.began.Load(), time.Since(epoch)
-	if began == 0 {
+// lasts returns for how long tries and looks have got no answer. A time without tries is no outage.
+func (o *outage) lasts(now, idle time.Duration) time.Duration {
+	began, newest := time.Duration(o.began.Load()), time.Duration(o.newest.Load())
+	if began <= time.Duration(o.answered.Load()) {
 		return 0
 	}
-	if now-time.Duration(o.newest.Load()) > idle {
-		o.began.CompareAndSwap(began, 0)
+	if now-newest > idle {
+		o.answer(newest) // Another outage may begin.
 		return 0
 	}
-	return now - time.Duration(began)
+	return newest - began
 }
 
 // probe reports whether the caller may try.
@@ -52,13 +54,24 @@ func (o *outage) probe() bool {
 	return (last == 0 || now-last >= int64(probeEvery)) && o.probed.CompareAndSwap(last, now)
 }
 
+// tried records whether a try or a look, which began then, has got an answer of a node.
+func (r *router) tried(began time.Time, answered bool) {
+	switch {
+	case r.cfg.FailFastAfter == 0:
+	case answered:
+		r.outage.answer(time.Since(epoch))
+	default:
+		r.outage.failure(began.Sub(epoch), time.Since(epoch))
+	}
+}
+
 // mayBegin returns nil, or the error of a call that is not tried because no node has answered for
 // Config.FailFastAfter. A look goes on, so that the first answer lets all calls through.
 func (r *router) mayBegin() *Error {
 	if r.cfg.FailFastAfter == 0 {
 		return nil
 	}
-	lasts := r.outage.lasts(r.cfg.TryTimeout + lookAfter)
+	lasts := r.outage.lasts(time.Since(epoch), r.cfg.TryTimeout+lookAfter)
 	if lasts < r.cfg.FailFastAfter || r.outage.probe() {
 		return nil
 	}

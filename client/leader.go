@@ -130,15 +130,16 @@ func (r *router) hear(l *look, views <-chan view) (seen []view) {
 // ask returns a node's status; nil if it does not answer in time, or is of another cluster, or
 // refuses the call, as an overloaded node does.
 func (r *router) ask(n *node) (s *idnodev1.GetStatusResponse, refused bool) {
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(r.ctx, lookTimeout)
 	defer cancel()
 	if n.ready(ctx) != nil {
-		r.outage.note(false)
+		r.tried(began, false)
 		return nil, false
 	}
 	s, err := r.status(ctx, n)
 	refused = err != nil && errorOf(errors.Unwrap(err)).Reason != ""
-	r.outage.note(err == nil || refused)
+	r.tried(began, err == nil || refused)
 	if err != nil {
 		return nil, refused
 	}

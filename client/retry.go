@@ -53,6 +53,8 @@ type tries struct {
 	last, told *Error
 	node       *node
 	made       int
+	// began is when the newest try began.
+	began time.Time
 	// names means that the next try names since: it is a retry, or begins again.
 	names bool
 	// foreign counts the consecutive newest tries that found no node of the client's cluster.
@@ -97,12 +99,12 @@ func (r *router) run(ctx context.Context, t tries, send sendFunc) error {
 		}
 		if err = r.try(ctx, end, n, &t, send); err == nil {
 			n.trust()
-			r.outage.note(true)
+			r.tried(t.began, true)
 			return nil
 		}
 		t.note(n, errorOf(err))
 		if ctx.Err() == nil {
-			r.outage.note(t.last.Reason != "" && t.last.Reason != reasonNoEndpoint)
+			r.tried(t.began, t.last.Reason != "" && t.last.Reason != reasonNoEndpoint)
 		}
 		if ctx.Err() != nil || !time.Now().Before(end) {
 			r.look(lookAgain, nil)
@@ -127,6 +129,7 @@ func (r *router) run(ctx context.Context, t tries, send sendFunc) error {
 // try makes one try at one node, and tells Config.Observe.
 func (r *router) try(ctx context.Context, end time.Time, n *node, t *tries, send sendFunc) (err error) {
 	began := time.Now()
+	t.began = began
 	if r.cfg.Observe != nil {
 		defer func() {
 			e := Event{Kind: EventTry, Node: n.address, Attempt: t.made + 1, Duration: time.Since(began)}

@@ -115,7 +115,7 @@ func (s *secured) credentials(n *node) credentials.TransportCredentials {
 	if s == nil {
 		return insecure.NewCredentials()
 	}
-	return &handshakes{credentials.NewTLS(tlsFor(s.current, n.address)), s, n}
+	return &handshakes{credentials.NewTLS(tlsFor(s.base, n.address)), s, n} // Each handshake makes its own.
 }
 
 // handshakes are gRPC's credentials of a node, each handshake with the newest files.
