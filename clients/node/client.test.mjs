@@ -199,6 +199,23 @@ test("maxConnections bounds the sockets to a node", async (t) => {
   for (const maxConnections of [0, 1.5, "4", 1025]) assert.throws(() => new Client(["a:1"], { maxConnections }), { field: "maxConnections" });
 });
 
+test("with one connection, a look does not wait behind a call", { timeout: 10_000 }, async (t) => {
+  let hear = () => {};
+  const node = await Node.start(t, { maxConnections: 1, observe: ({ kind }) => kind === "look" && hear() });
+  await node.client.identity("invoices").next();
+  node.hold = () => true;
+  const call = node.client.identity("invoices").next();
+  await node.holds(1);
+  const { statuses } = node;
+  const looked = new Promise((resolve) => { hear = resolve; });
+  node.client.setEndpoints([node.address]);
+  await looked;
+  assert.ok(node.statuses > statuses);
+  node.letGo();
+  assert.equal(await call, 2n);
+  assert.equal(node.sockets, 2);
+});
+
 test("a caller of a range that leaves does not end the fetch of the others", async (t) => {
   const node = await Node.start(t);
   node.hold = (method) => method === "NextRange";
@@ -448,7 +465,7 @@ test("a try that fails after another node has answered is no outage", (t) => {
 
 test("a client is told what it is by the environment or a URL", async (t) => {
   const node = await Node.start(t);
-  const env = { IDNODE_ENDPOINTS: ` ${node.address}, b:7402`, IDNODE_DATABASE: "shop", IDNODE_CLUSTER_ID: "c", IDNODE_TLS_CA: "" };
+  const env = { IDNODE_ENDPOINTS: ` ${node.address}, b:7402, `, IDNODE_DATABASE: "shop", IDNODE_CLUSTER_ID: "c", IDNODE_TLS_CA: "" };
   t.after(() => { for (const name of [...Object.keys(env), "IDNODE_TLS_CERT"]) delete process.env[name]; });
   Object.assign(process.env, env);
   for (const client of [Client.fromEnv(), Client.fromUrl(`idnode://${node.address},b:7402/sho%70?cluster-id=c`)]) {
@@ -464,8 +481,10 @@ test("a client is told what it is by the environment or a URL", async (t) => {
   assert.throws(() => Client.fromEnv(), /IDNODE_TLS_KEY/);
   delete process.env.IDNODE_TLS_CERT;
   assert.throws(() => Client.fromEnv(), /no.such.file/);
-  process.env.IDNODE_ENDPOINTS = " ";
-  assert.throws(() => Client.fromEnv(), /IDNODE_ENDPOINTS/);
+  for (const none of [" ", ",", " , "]) {
+    process.env.IDNODE_ENDPOINTS = none;
+    assert.throws(() => Client.fromEnv(), /IDNODE_ENDPOINTS/);
+  }
 });
 
 test("URLs are read as those of the other clients", () => {
@@ -497,16 +516,16 @@ test("an observer hears of tries, looks, leaders and gaps, and ends no call", as
   assert.throws(() => new Client(["a:1"], { observe: true }), TypeError);
 });
 
-test("what an observer throws is an exception of the program's", async (t) => {
+test("what an observer throws is a warning, and ends nothing", async (t) => {
   const node = await Node.start(t);
   const program = `
     const { Client } = require(process.argv[1]);
     const seen = [];
-    process.on("uncaughtException", ({ message }) => seen.push(message));
+    process.on("warning", ({ name, message }) => seen.push(name + ": " + message));
     const client = new Client([process.argv[2]], { observe: ({ kind }) => { if (kind === "try") throw new Error("mine"); } });
     client.identity("a").next().then(() => client.close()).then(() => setImmediate(() => console.log(seen.join())));`;
   const { stdout } = await run(process.execPath, ["-e", program, require.resolve("idnode"), node.address]);
-  assert.equal(stdout, "mine\n");
+  assert.equal(stdout, "IdnodeWarning: an observer failed: Error: mine\n");
 });
 
 test("a client that is dropped without close is a warning, and its sockets are closed", async (t) => {

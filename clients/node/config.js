@@ -19,10 +19,10 @@ function optionsOf(database, value, called) {
 }
 
 function fromEnv(env) {
-  const list = env.IDNODE_ENDPOINTS;
-  if (!list?.trim()) throw new TypeError("IDNODE_ENDPOINTS has no addresses: those of the nodes' HTTP, such as a:7402,b:7402");
+  const endpoints = (env.IDNODE_ENDPOINTS ?? "").split(",").map((address) => address.trim()).filter(Boolean);
+  if (endpoints.length === 0) throw new TypeError("IDNODE_ENDPOINTS has no addresses: those of the nodes' HTTP, such as a:7402,b:7402");
   const value = (name) => (name === "tls" ? "" : env[variable(name)] ?? ""); // The command line has no such flag.
-  return { endpoints: list.split(","), options: optionsOf(env.IDNODE_DATABASE ?? "", value, variable) };
+  return { endpoints, options: optionsOf(env.IDNODE_DATABASE ?? "", value, variable) };
 }
 
 function fromUrl(url) {

@@ -7,7 +7,7 @@ const { channel } = require("node:diagnostics_channel");
 // The README has the messages. A channel without subscribers costs nothing.
 const channels = { call: channel("idnode:call"), retry: channel("idnode:retry"), failover: channel("idnode:failover"), look: channel("idnode:look") };
 
-// Tells an application what its client does. What it throws is its own, and ends no call.
+// Tells an application what its client does. What it throws is a warning, and ends no call.
 function teller(observe) {
   if (observe === undefined) return undefined;
   if (typeof observe !== "function") throw new TypeError(`observe is a function, not ${observe}`);
@@ -15,7 +15,7 @@ function teller(observe) {
     try {
       observe(event);
     } catch (error) {
-      process.nextTick(() => { throw error; });
+      process.emitWarning(`an observer failed: ${error}`, "IdnodeWarning");
     }
   };
 }

@@ -122,7 +122,8 @@ export interface ClientOptions {
   tryTimeout?: number;
   /**
    * Connections to one node at most, 1 to 1,024; 64 by default. Calls beyond wait, and are an OverloadedError if none comes free in
-   * time. A quarter is kept for server-side ids and stale reads, which a node answers by itself.
+   * time. A quarter is kept for server-side ids and stale reads, which a node answers by itself. Beside a single one, there is one
+   * for questions after the node's status.
    */
   maxConnections?: number;
   /**
@@ -136,7 +137,7 @@ export interface ClientOptions {
    * without a try end it. By default calls always try.
    */
   failFastAfter?: number;
-  /** Hears what this client does. It is called in between, and should be quick. */
+  /** Hears what this client does. It is called in between, and should be quick. What it throws is a warning of Node's. */
   observe?: (event: Event) => void;
 }
 /** Something that a client did for its calls. Times are in milliseconds. */

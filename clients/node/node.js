@@ -51,9 +51,9 @@ class Node {
     this.#request = library.request;
     this.#connected = scheme === "https" ? "secureConnect" : "connect";
     this.#places = new Places(maxConnections);
-    // A timeout of the agent's would cost each request a tenth of its rate.
+    // A look needs a connection beside the call's. A timeout of the agent's would cost each request a tenth of its rate.
     // Of a name's addresses, one that does not answer does not keep the connection from the next. Node 18 does so only if told.
-    this.#agent = new library.Agent({ keepAlive: true, scheduling: "lifo", autoSelectFamily: true, maxSockets: maxConnections, ...tls?.options });
+    this.#agent = new library.Agent({ keepAlive: true, scheduling: "lifo", autoSelectFamily: true, maxSockets: Math.max(maxConnections, 2), ...tls?.options });
     const { createConnection } = this.#agent;
     if (tls) this.#agent.createConnection = (options, ...rest) => createConnection.call(this.#agent, { ...options, secureContext: tls.context }, ...rest);
     this.#agent.on("free", (socket) => { socket.idleSince = now(); });
