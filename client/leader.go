@@ -18,8 +18,9 @@ type look struct {
 	heard, done chan struct{}
 	// answered has a channel for each node asked, closed when that node has answered.
 	answered map[*node]chan struct{}
-	// any is closed when the first of them has answered.
-	any chan struct{}
+	// any is closed when the first of them has answered, and first is that time from then on.
+	any   chan struct{}
+	first *time.Time
 }
 
 // look returns the newest look for the leader. It starts another if none is in progress, and the
@@ -38,7 +39,7 @@ func (r *router) lookLocked(age time.Duration, also *node) *look {
 	}
 	l := &look{
 		began: time.Now(), heard: make(chan struct{}), done: make(chan struct{}), any: make(chan struct{}),
-		answered: make(map[*node]chan struct{}),
+		answered: make(map[*node]chan struct{}), first: new(time.Time),
 	}
 	for _, n := range append([]*node{r.leader, also}, r.given...) {
 		if n != nil {
@@ -63,7 +64,10 @@ type view struct {
 // first node that states itself that it leads.
 func (r *router) find(l *look) {
 	views := make(chan view, len(l.answered))
-	first := sync.OnceFunc(func() { close(l.any) })
+	first := sync.OnceFunc(func() {
+		*l.first = time.Now()
+		close(l.any)
+	})
 	for n, answered := range l.answered {
 		r.tasks.Go(func() {
 			s, refused := r.ask(n)

@@ -12,7 +12,7 @@ import (
 const (
 	// slow is the time without an answer after which a try checks whether its node is silent.
 	slow = 300 * time.Millisecond
-	// silence is how long the node may take to answer that check.
+	// silence is how long the node may take to answer that check, at least.
 	silence = 200 * time.Millisecond
 )
 
@@ -48,23 +48,33 @@ func (r *router) silent(ctx context.Context, n *node) bool {
 	if !asked {
 		return false
 	}
-	ctx, cancel := context.WithDeadline(ctx, l.began.Add(lookTimeout))
+	over, cancel := context.WithDeadline(ctx, l.began.Add(lookTimeout))
 	defer cancel()
-	mayAnswer := time.NewTimer(time.Until(l.began.Add(silence)))
-	defer mayAnswer.Stop()
-	select {
-	case <-answered:
-		return false
-	case <-mayAnswer.C:
-	case <-ctx.Done():
-		return false
-	}
 	select {
 	case <-answered:
 	case <-l.any:
-	case <-ctx.Done():
+	case <-over.Done():
 	}
-	return !closed(answered) && closed(l.any)
+	if closed(answered) || !closed(l.any) {
+		return false
+	}
+	late := time.NewTimer(time.Until(l.late()))
+	defer late.Stop()
+	select {
+	case <-answered:
+	case <-late.C:
+	case <-over.Done():
+	}
+	return !closed(answered) && ctx.Err() == nil
+}
+
+// late returns after when a node that has not answered is silent. The others may be far too, so it goes by
+// the first answer.
+func (l *look) late() time.Time {
+	if !closed(l.any) {
+		return l.began.Add(silence)
+	}
+	return l.began.Add(max(silence, l.first.Sub(l.began)*3/2))
 }
 
 // unanswered returns the newest look, if it still waits for a node's answer; else one that asks the node.
@@ -81,7 +91,7 @@ func (r *router) unanswered(n *node) *look {
 // leaveSilent ends the streams to nodes that a look, which has found another leader, does not hear of in
 // the time that a node has for an answer: with them all their calls, however young, go to another node.
 func (r *router) leaveSilent(l *look, leader *node) {
-	if !sleep(r.ctx, time.Until(l.began.Add(silence))) {
+	if !sleep(r.ctx, time.Until(l.late())) {
 		return
 	}
 	for n, answered := range l.answered {

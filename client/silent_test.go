@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -104,5 +105,36 @@ func TestALookEndsTriesAtSilentNodes(t *testing.T) {
 		if <-time.After(time.Millisecond); time.Now().After(end) {
 			t.Fatal("the stream to the silent node goes on")
 		}
+	}
+}
+
+// TestFarNodesKeepTheirStreams: where each node needs long for an answer, one that is a little later than the
+// first is not silent.
+func TestFarNodesKeepTheirStreams(t *testing.T) {
+	t.Parallel()
+	f := newCluster(t, 2)
+	a, b := f.nodes[0], f.nodes[1]
+	c := connect(t, client.Config{Endpoints: []string{b.addr, a.addr}, TryTimeout: time.Minute, Timeout: time.Minute})
+	if _, err := c.Next(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(b.requests()); n != 1 {
+		t.Fatalf("the node got %d calls", n)
+	}
+	client.Age(c, time.Minute)
+	first, second := make(chan struct{}), make(chan struct{})
+	answered, later := sync.OnceFunc(func() { close(first) }), sync.OnceFunc(func() { close(second) })
+	a.describe(func(*idnodev1.GetStatusResponse) {
+		time.Sleep(500 * time.Millisecond)
+		answered()
+	})
+	b.describe(func(*idnodev1.GetStatusResponse) {
+		<-first
+		time.Sleep(100 * time.Millisecond)
+		later()
+	})
+	client.Look(c)
+	if <-second; client.Broken(c, b.addr) {
+		t.Error("the stream to a far node is broken")
 	}
 }
