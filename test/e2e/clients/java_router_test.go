@@ -168,6 +168,41 @@ try (var client = new IdnodeClient(List.of(args[0]))) {
 	}
 }
 
+// TestJavaForgetsTheTermOfAStranger: an endpoint of another cluster, whose term is far greater, hides no leader once it is taken out.
+func TestJavaForgetsTheTermOfAStranger(t *testing.T) {
+	m := &members{term: 2}
+	greeted := make(chan struct{})
+	var once sync.Once
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.answer(w, r, "c", func() {})
+		once.Do(func() { close(greeted) })
+	}))
+	t.Cleanup(node.Close)
+	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		<-greeted // So that the client does not take this cluster for its own.
+		w.Header().Set("Idnode-Cluster-Id", "other")
+		w.Header().Set("Idnode-Term", "1000")
+		w.Header().Set("Idnode-Leader-Address", r.Host)
+		_, _ = fmt.Fprintf(w, `{"clusterId":"other","self":{"tag":"A","httpAddress":%q},"hasQuorum":true,"appliedIndex":"1","members":[]}`, r.Host)
+	}))
+	t.Cleanup(stranger.Close)
+	m.leader = m.serve(t, "c", func() {})
+	got := javaProgram(t, `
+try (var client = new IdnodeClient(List.of(args[0], args[1]))) {
+  try {
+    client.identity("invoices").next();
+  } catch (OtherClusterException e) {
+    say("other");
+  }
+  client.setEndpoints(List.of(args[1], args[2]));
+  client.identity("invoices").next();
+  say(client.toString().contains("leader=" + args[2]));
+}`, strings.TrimPrefix(stranger.URL, "http://"), strings.TrimPrefix(node.URL, "http://"), m.leader)
+	if got != "other\ntrue\n" {
+		t.Errorf("it follows the leader: %s", got)
+	}
+}
+
 // TestJavaKeepsPlacesForCallsWithoutALeader: calls that a node holds leave connections for those that it answers.
 func TestJavaKeepsPlacesForCallsWithoutALeader(t *testing.T) {
 	var held sync.WaitGroup

@@ -86,7 +86,14 @@ final class Router {
       node.given = false; // What it still says of its cluster is no endpoint's.
       node.close();
     }
-    if (gone.contains(leader)) leader = null;
+    if (!sure && !gone.isEmpty()) forgetLeader(); // It may be of their cluster.
+    else if (gone.contains(leader)) leader = null;
+  }
+
+  // With its term: the next one's may be less, in another cluster. The caller holds the lock.
+  private void forgetLeader() {
+    term = 0;
+    leader = null;
   }
 
   // Learns where the members are that are no endpoints, and forgets those that are members no longer.
@@ -231,7 +238,10 @@ final class Router {
       var all = new TreeSet<>(told.values());
       if (!cluster.isEmpty()) all.add(cluster);
       if (all.size() == 1) cluster = all.first();
-      if (all.size() == 1 && mixed) newest = 0; // It may be another log's.
+      if (all.size() == 1 && mixed) { // What is known may be another cluster's.
+        newest = 0;
+        forgetLeader();
+      }
       mixed = all.size() > 1;
       sure = all.size() == 1 && told.size() >= Math.min(2, places); // Last: whoever reads it has the cluster.
       if (sure && unsure != null && unsure.cluster.equals(cluster)) learn(unsure);
