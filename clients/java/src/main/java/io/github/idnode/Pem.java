@@ -75,8 +75,9 @@ final class Pem extends SSLContextSpi {
         read = now; // Only now: what went wrong may not be of the files, and is over the next time.
         said = "";
       } catch (IOException | GeneralSecurityException | RuntimeException e) {
-        if (!said.equals(e.toString())) Router.LOG.log(Level.WARNING, "the files of TLS cannot be read again, and those read before stay in use", e);
-        said = e.toString();
+        var why = e.toString();
+        if (!why.equals(said)) Router.LOG.log(Level.WARNING, "the files of TLS cannot be read again, and those read before stay in use", e);
+        said = why;
       }
       return context;
     });

@@ -10,10 +10,11 @@ import java.util.function.BooleanSupplier;
 // cluster that is only slow. The question writes nothing, and all calls share it. A node that writes slowly answers it, so
 // a call is sent again for a node that stands still, and for no other reason.
 final class Silence implements BooleanSupplier {
-  private static final long SLOW = 300 * MS; // When a try without an answer asks.
+  private static final long SLOW = 300 * MS; // When a try without an answer asks. A younger one goes on.
   private final Router router;
   private final Node node;
-  private long ask = System.nanoTime() + SLOW;
+  private final long young = System.nanoTime() + SLOW;
+  private long ask = young;
   private Look look; // Null while the try asks nothing.
 
   Silence(Router router, Node node) {
@@ -29,6 +30,6 @@ final class Silence implements BooleanSupplier {
       look = null;
       ask = now + SLOW;
     }
-    return look != null && look.silent(node) || router.leadsElsewhere(node);
+    return look != null && look.silent(node) || now - young >= 0 && router.leadsElsewhere(node);
   }
 }
