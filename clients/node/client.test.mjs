@@ -614,6 +614,50 @@ test("the timeout of a call goes before that of the client", async (t) => {
   await assert.rejects(node.client.identity("a").next({ timeout: 20 }), { name: /OutcomeUnknownError|NoEndpointError/ });
 });
 
+test("a call whose time is over before its node can be asked is not sent", async (t) => {
+  const clock = stop(t);
+  const node = await Node.start(t, { maxConnections: 2 });
+  const call = (options) => node.client.identity("a").next(options);
+  node.status = (give) => {
+    clock.go(6000);
+    give(STATUS);
+  };
+  await assert.rejects(call({ timeout: 5000 }), (error) => error instanceof NoEndpointError && error.reason === "NO_ENDPOINT");
+  assert.equal(node.asked.length, 0);
+  node.status = (give) => give(STATUS);
+  node.hold = () => true;
+  const [held, waits] = [call(), call({ timeout: 5000 }).catch((error) => error)];
+  await node.holds(1);
+  clock.go(6000);
+  node.letGo();
+  await held;
+  assert.ok(await waits instanceof OverloadedError);
+  assert.equal(node.asked.length, 1);
+});
+
+test("a call that knows no cluster is not sent", async (t) => {
+  const [first, second] = [await Node.start(t), await Node.start(t)];
+  const asked = new Promise((resolve) => {
+    first.status = (give) => {
+      first.status = resolve; // The question of the try itself.
+      give({}, 503);
+    };
+  });
+  const call = first.client.identity("a").next();
+  const give = await asked;
+  const asking = []; // A look, and then the second try.
+  second.status = (tell) => {
+    asking.push(tell);
+    if (asking.length < 2) return;
+    second.status = (answer) => answer(STATUS);
+    asking.forEach((answer) => answer(STATUS));
+  };
+  first.client.setEndpoints([second.address]);
+  give(STATUS); // From what is no endpoint any more.
+  await call;
+  assert.deepEqual([first.asked.length, second.asked.length], [0, 1]);
+});
+
 test("a call says its database, its trace and what calls", async (t) => {
   const node = await Node.start(t, { database: "books" });
   await node.client.identity("a").next({ database: "other", traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" });

@@ -320,9 +320,11 @@ class Client {
     const turn = node.begin(decided, deadline, bounds.signal);
     if (turn) await turn;
     try {
+      if (turn && left() <= 0) throw node.late();
       // Whatever it is, it gets no call.
       if (!this.#router.own() || !node.greeted) await this.#router.greet(node, left(), bounds);
       const own = this.#router.own();
+      if (!own || left() <= 0) throw new Failure(`${node.address} did not say in time of which cluster it is`, "unavailable", "NO_ENDPOINT");
       ready();
       const [got, index] = await node.call(method, request, left(), (answer) => [read(answer), BigInt(answer.logIndex)], bounds, own);
       node.suspectUntil = 0;

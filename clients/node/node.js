@@ -76,8 +76,11 @@ class Node {
 
   // Begins a try. If it has no place yet, returns the promise of one; a try that cannot begin in time did nothing.
   begin(decided, deadline, signal) {
-    const late = () => new Failure(`no connection to ${this.address} came free in time: other calls wait for it`, "resource_exhausted", "OVERLOADED");
-    return this.#places.take(decided, deadline, signal, late);
+    return this.#places.take(decided, deadline, signal, () => this.late());
+  }
+
+  late() {
+    return new Failure(`no connection to ${this.address} came free in time: other calls wait for it`, "resource_exhausted", "OVERLOADED");
   }
 
   end(decided) {
