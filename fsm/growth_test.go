@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -344,9 +346,10 @@ func (l *testLog) timeSteps(step func(i, n int) [][]byte, from, n int, snapshots
 
 const (
 	// mostTimes is how many times as long as with few a step may take with many, but for what the searches
-	// in a larger memory take, which is little beside all that an entry costs. The least of some rounds is
-	// compared: whatever disturbs a round makes it longer.
-	mostTimes, searches = 2, 10 * time.Microsecond
+	// in a larger memory take, which is little beside all that an entry costs: searches, or as long as
+	// searchMisses places take that no cache has, where other processes fill the caches. The least of some
+	// rounds is compared: whatever disturbs a round makes it longer.
+	mostTimes, searches, searchMisses = 2, 10 * time.Microsecond, 150
 	// search is for one of many that a step looks at.
 	search = time.Microsecond
 	// fewRounds are enough if the bound holds, and mostRounds if it does not.
@@ -355,7 +358,32 @@ const (
 
 // bounded reports whether steps that look at some more things take about as long with many as with few.
 func bounded(least [2]time.Duration, looked int) bool {
-	return least[1] <= mostTimes*least[0]+searches+time.Duration(looked)*search
+	most := mostTimes*least[0] + time.Duration(looked)*search
+	return least[1] <= most+searches || least[1] <= most+searchMisses*missTime()
+}
+
+// places is one cycle through a memory that is larger than caches are (Sattolo).
+var places = sync.OnceValue(func() []uint32 {
+	p, random := make([]uint32, 8<<20), rand.New(rand.NewPCG(1, 2))
+	for i := range p {
+		p[i] = uint32(i)
+	}
+	for i := len(p) - 1; i > 0; i-- {
+		j := random.IntN(i)
+		p[i], p[j] = p[j], p[i]
+	}
+	return p
+})
+
+// missTime is how long it takes now to look at a place that no cache has.
+func missTime() time.Duration {
+	const looks = 20_000
+	p, began, at := places(), cputime.Thread(), uint32(0)
+	for range looks {
+		at = p[at]
+	}
+	runtime.KeepAlive(at)
+	return (cputime.Thread() - began) / looks
 }
 
 // grownBy returns the times of a step with few and with many, the least of some rounds.
