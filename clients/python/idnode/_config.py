@@ -46,6 +46,10 @@ class TLS:
     def __repr__(self) -> str:
         return f"TLS(ca={self._ca!r}, cert={self._cert!r}, key={self._key!r}, server_name={self.server_name!r})"
 
+    def unlock(self) -> None:
+        """After a fork: another thread of the parent may have held the lock."""
+        self._lock = threading.Lock()
+
     def context(self) -> ssl.SSLContext:
         """That of the files as they are now, for a new connection."""
         with self._lock:

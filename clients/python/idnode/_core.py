@@ -107,7 +107,8 @@ class Client:
             warnings.warn(f"{self!r} was not closed: the unused numbers of its ranges are lost", ResourceWarning, source=self)
 
     def set_endpoints(self, endpoints: Sequence[str]) -> None:
-        """Replaces the endpoints: calls that begin now go to the new ones."""
+        """Replaces the endpoints: calls that begin now go to the new ones. With asyncio it is called in the client's loop."""
+        self.runtime.check()
         given = checks.endpoints(endpoints)
         self._router.set_endpoints(given)
         self._endpoints = given
@@ -289,7 +290,7 @@ class Client:
         more = True
         while more:
             found, request["pageToken"] = await self.invoke(
-                f"IdsService/{method}", request, lambda page: (read(page), page["nextPageToken"]), timeout)
+                f"IdsService/{method}", request, lambda page: (read(page), page["nextPageToken"]), timeout, to_leader=not stale)
             for one in found:
                 yield one
             more = bool(request["pageToken"])
@@ -341,16 +342,20 @@ class Client:
                 if unknown and told:  # A try before may have taken effect.
                     raise told.error(unknown, request_id)
                 raise
-            began = time.monotonic()
+            began, asked = time.monotonic(), 0.0
             silent = functools.partial(self._router.silent, node, began)
             ended: BaseException | None = None
             try:
                 await node.enter(deadline, to_leader)
                 try:
                     cluster = self._router.own()
+                    left = self._left(deadline)
+                    asked = time.monotonic()
                     if not cluster or not node.greeted():  # Whatever it is, it gets no call.
-                        await self._router.greet(node, self._left(deadline), silent)
+                        await self._router.greet(node, left, silent)
                         cluster = self._router.own()
+                        if not cluster:
+                            raise Failure(f"{node.address} is no endpoint any more, and no other has told its cluster", "unavailable", "NO_ENDPOINT")
                     if request_id:
                         # The first try says it too: the network may hold it up until its retry was forgotten. A try that certainly
                         # did nothing is none.
@@ -367,9 +372,9 @@ class Client:
                 return got
             except Failure as failure:
                 last = failure
-                ended = failure.error(False, request_id)
-                if last.reason in ("", "NO_ENDPOINT"):
-                    self._router.unanswered(began)
+                ended = failure.error(last.effect() == UNKNOWN and (changes or request_id is not None), request_id)
+                if asked and last.reason in ("", "NO_ENDPOINT"):
+                    self._router.unanswered(asked)
             except BaseException as error:
                 ended = error
                 if request_id:
@@ -409,7 +414,7 @@ class Client:
         """The time of a try that begins now."""
         left = min(self._try_timeout, deadline - time.monotonic())
         if left <= 0:
-            raise Failure("the time was over before a node could be asked", "unavailable", "NO_ENDPOINT")
+            raise Failure("the time was over before a node could be asked", "unavailable", "NO_ENDPOINT") from socket.timeout()
         return left
 
 
@@ -418,6 +423,8 @@ _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 
 def _forked() -> None:
     for client in list(_clients):
+        if isinstance(client._tls, TLS):
+            client._tls.unlock()
         client._begin()
 
 
@@ -444,7 +451,8 @@ class Identity:
     async def get(self, *, stale: bool = False, timeout: float | None = None) -> int:
         """Reads the last value taken. Raises NotFoundError if none ever was."""
         request = {**self._request, "consistency": _consistency(stale)}
-        return await self._client.invoke("IdsService/GetIdentity", request, lambda answer: int(answer["identity"]["value"]), timeout)
+        return await self._client.invoke(
+            "IdsService/GetIdentity", request, lambda answer: int(answer["identity"]["value"]), timeout, to_leader=not stale)
 
     async def seed(
         self, value: int, *, force: bool = False, expected: int | None = None, request_id: AnyRequestId = "",
@@ -509,7 +517,8 @@ class Series:
     async def find(self, key: str, *, stale: bool = False, timeout: float | None = None) -> DocumentNumber:
         """Reads the number of a key. Raises NotFoundError if it has none."""
         request = {**self._request, "key": checks.text("key", key), "consistency": _consistency(stale)}
-        return await self._client.invoke("SeriesService/WhoHas", request, lambda answer: _document_number(answer["number"]), timeout)
+        return await self._client.invoke(
+            "SeriesService/WhoHas", request, lambda answer: _document_number(answer["number"]), timeout, to_leader=not stale)
 
     async def _numbers(self, method: str, request: dict[str, Any], timeout: float | None) -> list[DocumentNumber]:
         def read(answer: dict[str, Any]) -> list[DocumentNumber]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import re
@@ -11,7 +12,7 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from typing import Any, Awaitable, Callable, Iterable, NamedTuple, TypeVar, cast
+from typing import Any, Callable, Iterable, NamedTuple, Optional, TypeVar, cast
 
 from ._config import TLS
 from ._errors import UNKNOWN, Failure, closed, failure_of
@@ -31,6 +32,7 @@ _LOOK_SOON = 1.0  # The same while no leader is known.
 _LOOK_AGAIN = 0.2  # The least time between two looks, however much fails.
 _LOOK_TIMEOUT = 1.0
 _SLOW = 0.3  # When a try without an answer asks whether its node is silent to all.
+_GLANCE = 0.02  # From one look at an open verdict to the next. The answer may come meanwhile.
 _SILENT = 0.2  # How long the node has to say that it is not.
 _OTHERS = 0.3  # How long a client that does not know its cluster waits for the other endpoints after the first one's answer.
 _GREET_TIMEOUT = 2.0  # Connect, TLS and an answer over a long way.
@@ -46,15 +48,19 @@ _ENDPOINT = re.compile(r"(?:(https?)://)?(\[[^][\s/@]+\]|[^][\s/?#@:]+):([0-9]{1
 _REFUSES_TLS = re.compile("_ALERT_(.*CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERROR|HANDSHAKE_FAILURE)")
 
 
-async def _not_silent() -> bool:
-    return False
+#: Whether a node is silent; None while that is undecided.
+Verdict = Callable[[], Optional[bool]]
+
+
+def _not_silent() -> Verdict:
+    return lambda: False
 
 
 class _Turn:
     """A caller that waits for a place at a node."""
 
     def __init__(self, event: Event) -> None:
-        self.event, self.given = event, False
+        self.event, self.given, self.since = event, False, time.monotonic()
 
 
 class How(NamedTuple):
@@ -134,17 +140,17 @@ class Node:
     def leave(self, to_leader: bool) -> None:
         with self._lock:
             self._calls[to_leader] -= 1
-            for kind in False, True:
-                if self._waiting[kind] and self._free(kind):
-                    self._calls[kind] += 1
-                    turn = self._waiting[kind].popleft()
-                    turn.given = True
-                    turn.event.set()
-                    return
+            free = [kind for kind, waiting in self._waiting.items() if waiting and self._free(kind)]
+            if free:
+                kind = min(free, key=lambda kind: self._waiting[kind][0].since)
+                self._calls[kind] += 1
+                turn = self._waiting[kind].popleft()
+                turn.given = True
+                turn.event.set()
 
     async def call(
         self, method: str, request: dict[str, Any], timeout: float, read: Callable[[dict[str, Any]], T],
-        silent: Callable[[], Awaitable[bool]] = _not_silent, traceparent: str = "", cluster: str = "",
+        silent: Callable[[], Verdict] = _not_silent, traceparent: str = "", cluster: str = "",
     ) -> tuple[T, Answer]:
         """Makes one try for a cluster, and returns what was read, and the answer.
 
@@ -241,18 +247,26 @@ class Node:
         self.drop()
 
 
-async def _answer(connection: Connection, end: float, silent: Callable[[], Awaitable[bool]]) -> Answer:
-    answer = Answer()
+async def _answer(connection: Connection, end: float, silent: Callable[[], Verdict]) -> Answer:
+    answer, wait = Answer(), _SLOW
+    verdict: Verdict | None = None
     while True:
         left = end - time.monotonic()
         if left <= 0:
             raise socket.timeout("no answer in time")
         try:
-            if answer.take(await connection.receive(left if answer.begun else min(left, _SLOW))):
+            if answer.take(await connection.receive(left if answer.begun else min(left, wait))):
                 return answer
         except socket.timeout:
-            if answer.begun or left <= _SLOW or await silent():
+            if answer.begun or left <= wait:
                 raise
+            verdict = verdict or silent()
+            is_silent = verdict()
+            if is_silent:
+                raise
+            wait = _GLANCE
+            if is_silent is not None:
+                verdict, wait = None, _SLOW
 
 
 def _is_address(text: str) -> bool:
@@ -267,20 +281,19 @@ class Look:
     def __init__(self, nodes: list[Node], event: Callable[[], Event]) -> None:
         self.left = len(nodes)
         self.began = time.monotonic()
-        self.answered = {node: event() for node in nodes}
-        self.first = event()  # A node has answered.
+        self.answered = dict.fromkeys(nodes, False)
         self.leader: Node | None = None
         self.heard, self.done = event(), event()  # A node has told its index; the leader, or every node.
         self.all = event()  # Every node has.
 
-    def mute(self, node: Node) -> bool:
-        """Whether the node had its time to answer, and only others did."""
-        answered = self.answered.get(node)  # None if the look did not ask it.
-        return answered is not None and not answered.is_set() and self.first.is_set() and time.monotonic() - self.began >= _SILENT
-
-    def answers(self, node: Node) -> None:
-        self.answered[node].set()
-        self.first.set()
+    def silent(self, node: Node) -> bool | None:
+        """Whether the node had its time to answer, and only others did; None while that is undecided."""
+        if self.answered.get(node, True):  # A look that did not ask it knows nothing.
+            return False
+        age = time.monotonic() - self.began
+        if age >= _SILENT and any(self.answered.values()):
+            return True
+        return None if age < _LOOK_TIMEOUT else False
 
 
 class Router:
@@ -304,7 +317,9 @@ class Router:
         self._mixed = False  # The endpoints told two clusters.
         self._told: dict[str, str] = {}  # The cluster that each endpoint told last.
         self._newest_look: Look | None = None
-        self._failing_since: float | None = None  # No node answers.
+        self._answered_at = 0.0
+        self._failing_since: float | None = None  # No node answers, as the tries have found that ended until then.
+        self._failing_until = 0.0
         self._probed_at = 0.0
         self.closed = False
         self._home: Node | None = None  # The one for calls that need no leader.
@@ -350,7 +365,7 @@ class Router:
 
     def _answer(self, answer: Answer) -> None:
         """Notes whom an answer of the client's cluster names as the leader. A term has one leader, and an older one has none."""
-        self._failing_since = None
+        self._answered_at, self._failing_since = time.monotonic(), None
         if answer.leader and answer.term > self._term:
             self._leads(answer.term, answer.leader)
 
@@ -392,15 +407,17 @@ class Router:
             await self.greet(node, _LOOK_TIMEOUT)
 
     def unanswered(self, began: float) -> None:
-        """Notes that a try has ended without an answer."""
+        """Notes that a try has ended without an answer. A time in which nobody asked is no outage."""
         with self._lock:
-            self._failing_since = self._failing_since or began
+            if self._failing_since is None or began - self._failing_until > 2 * _PROBE:
+                self._failing_since = max(began, self._answered_at)
+            self._failing_until = time.monotonic()
 
     def check_failing(self, most: float) -> None:
         """Raises a Failure if no node has answered for longer. One call a second is let through."""
         with self._lock:
             now = time.monotonic()
-            if self._failing_since is None or now - self._failing_since <= most:
+            if self._failing_since is None or self._failing_until - self._failing_since <= most:
                 return
             if now - self._probed_at >= _PROBE:
                 self._probed_at = now
@@ -455,7 +472,7 @@ class Router:
                     self._look(_LOOK_SOON)
             return self._cluster
 
-    async def silent(self, node: Node, began: float) -> bool:
+    def silent(self, node: Node, began: float) -> Verdict:
         """Whether a node says nothing at all while another one does. A call that waits for it since began goes elsewhere then.
 
         To send the call elsewhere unasked, as a hedge ("The Tail at Scale", Dean and Barroso 2013), would double the load of a
@@ -464,13 +481,11 @@ class Router:
         """
         with self._lock:
             last = self._newest_look
-            if last and last.began >= began and last.leader and last.leader is not node and last.mute(node):
-                return True
-            look = self._look(_LOOK_AGAIN, node)
-        if not look or node not in look.answered or await look.answered[node].wait(max(look.began + _SILENT - time.monotonic(), 0)):
-            return False
-        await look.first.wait(max(look.began + _LOOK_TIMEOUT - time.monotonic(), 0))
-        return look.mute(node)
+            if not (last and last.began >= began and last.leader and last.leader is not node and last.silent(node)):
+                last = self._look(_LOOK_AGAIN, node)
+        if not last:
+            return _not_silent()
+        return functools.partial(last.silent, node)
 
     def route(self, to_leader: bool, last: Node | None) -> Node:
         """The node for the next try: not that of the try before if there is another."""
@@ -517,12 +532,12 @@ class Router:
         try:
             leader = await self.greet(node, _LOOK_TIMEOUT)
             log.debug("%s says that %s leads", node.address, leader.address if leader else "none")
+            look.answered[node] = True
             look.heard.set()
-            look.answers(node)
         except Failure as failure:
             log.debug("%s does not say who leads: %s", node.address, failure.message)
             if failure.reason != "NO_ENDPOINT" and not failure.foreign:  # A refusal, as of a node that is overloaded, is an answer.
-                look.answers(node)
+                look.answered[node] = True
         finally:
             with self._lock:
                 look.left -= 1
@@ -536,7 +551,7 @@ class Router:
             if over:
                 self._tell(Told("look", leader.address if leader else "", duration=time.monotonic() - look.began))
 
-    async def greet(self, node: Node, timeout: float, silent: Callable[[], Awaitable[bool]] = _not_silent) -> Node | None:
+    async def greet(self, node: Node, timeout: float, silent: Callable[[], Verdict] = _not_silent) -> Node | None:
         """Asks a node who leads, and whether it is of the client's cluster. Raises a Failure that did nothing."""
         try:
             status, answer = await node.call("ClusterService/GetStatus", {}, min(timeout, _GREET_TIMEOUT), _Status, silent)

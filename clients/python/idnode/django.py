@@ -49,8 +49,7 @@ class _Filled:
 
     def contribute_to_class(self, model: Any, name: str, **options: Any) -> None:
         super().contribute_to_class(model, name, **options)  # type: ignore[misc]
-        if self.primary_key:  # type: ignore[attr-defined]
-            model._save_table = _inserts(model._save_table)
+        model._save_table = _inserts(model._save_table)
 
     def pre_save(self, instance: models.Model, add: bool) -> Any:
         if add:
@@ -83,13 +82,20 @@ class NumberField(_Filled, models.BigIntegerField):  # type: ignore[misc]
 
 
 def _inserts(save_table: Callable[..., bool]) -> Callable[..., bool]:
-    """Has a model insert its new objects. Where the key has no default, Django tries an UPDATE before."""
+    """Has a model insert its new objects, and fill those of fixtures.
+
+    Where the key has no default, Django tries an UPDATE before. It asks no field for its value in a raw save.
+    """
     @functools.wraps(save_table)
     def save(
         self: Any, raw: bool = False, cls: Any = None, force_insert: bool = False, force_update: bool = False, using: Any = None,
         update_fields: Any = None,
     ) -> bool:
-        key = (cls or type(self))._meta.pk
+        meta = (cls or type(self))._meta
+        for field in meta.local_concrete_fields if raw and self._state.adding else ():
+            if isinstance(field, _Filled) and not field.primary_key:  # type: ignore[attr-defined]
+                field.fill([self])
+        key = meta.pk
         if isinstance(key, _Filled) and not force_update and not update_fields:
             new = key.fill([self])
             force_insert = bool(force_insert or new or not raw and self._state.adding)

@@ -66,7 +66,7 @@ for id in "", "", "mine", idnode.RequestId("mine", 7):
 // TestPythonLearnsNoOddAddresses: an address that is written in another way is not learnt anew in each look, and one that is
 // none ends no call.
 func TestPythonLearnsNoOddAddresses(t *testing.T) {
-	for _, odd := range []string{"localhost:0PORT", "http://b:7402", "b:0", "b:99999"} {
+	for _, odd := range []string{"localhost:PORT/", "http://b:7402", "b:0", "b:99999"} {
 		t.Run(odd, func(t *testing.T) {
 			var asked atomic.Int32
 			var address string
@@ -86,7 +86,8 @@ func TestPythonLearnsNoOddAddresses(t *testing.T) {
 			_, port, _ := strings.Cut(address, ":")
 			odd = strings.Replace(odd, "PORT", port, 1)
 			got := pythonProgram(t, `
-import sys, idnode
+import sys, threading, idnode
+threading.excepthook = lambda ended: print(ended.exc_value)
 with idnode.Client(sys.argv[1:], cluster_id="c") as client:
     for _ in range(500):
         client.identity("invoices").next()
@@ -96,5 +97,150 @@ with idnode.Client(sys.argv[1:], cluster_id="c") as client:
 				t.Errorf("it learnt the address: %s, and asked %d times", got, n)
 			}
 		})
+	}
+}
+
+// TestPythonReadsAnAnswerThatComesWhileItAsks: a call whose node answers it, but not the question whether it is silent, is not
+// made again at the node that answers the question later.
+func TestPythonReadsAnAnswerThatComesWhileItAsks(t *testing.T) {
+	var slow atomic.Bool
+	var others atomic.Int32
+	asked := make(chan struct{}, 8)
+	leader := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		switch {
+		case !slow.Load():
+		case path.Base(r.URL.Path) == "GetStatus":
+			asked <- struct{}{}
+			<-r.Context().Done()
+			return
+		default:
+			select {
+			case <-asked:
+			case <-r.Context().Done():
+			}
+		}
+		greeting(giveSeven)(w, r)
+		if path.Base(r.URL.Path) == "NextIdentity" {
+			slow.Store(true)
+		}
+	}))
+	t.Cleanup(leader.Close)
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Base(r.URL.Path) != "GetStatus" {
+			others.Add(1)
+			greeting(giveSeven)(w, r)
+			return
+		}
+		if slow.Load() {
+			<-time.After(500 * time.Millisecond) // Less than a look takes at most.
+		}
+		w.Header().Set("Idnode-Cluster-Id", "c")
+		_, _ = io.WriteString(w, `{"clusterId":"c","self":{"tag":"B"},"leaderTag":"A","hasQuorum":true,"appliedIndex":"100"}`)
+	}))
+	t.Cleanup(other.Close)
+	got := pythonProgram(t, `
+import sys, idnode
+with idnode.Client(sys.argv[1:], cluster_id="c", try_timeout=60, timeout=60) as client:
+    print(client.identity("invoices").next(), client.identity("invoices").next())
+`, strings.TrimPrefix(leader.URL, "http://"), strings.TrimPrefix(other.URL, "http://"))
+	if n := others.Load(); got != "7 7\n" || n != 0 {
+		t.Errorf("the calls gave %s, and %d of them went to the other node", got, n)
+	}
+}
+
+// TestPythonCountsOnlyOutages: a try without an answer begins none while others are answered, nor does a time in which nobody asks.
+func TestPythonCountsOnlyOutages(t *testing.T) {
+	got := pythonProgram(t, `
+import time, idnode
+from idnode._http import Answer
+router = idnode.Client(["127.0.0.1:1"])._core._router
+def fails():
+    try:
+        for _ in range(2):  # The first may be let through.
+            router.check_failing(5)
+    except Exception as failure:
+        return True
+    return False
+now, clock = 1000, time.monotonic
+time.monotonic = lambda: now
+router._answer(Answer())
+now += 1
+router.unanswered(now - 10)
+print(fails())
+now += 100
+print(fails())
+router.unanswered(now - 1)
+print(fails())
+for _ in range(6):
+    now += 1
+    router.unanswered(now - 1)
+print(fails())
+router._answer(Answer())
+print(fails())
+time.monotonic = clock
+`)
+	if want := "False\nFalse\nFalse\nTrue\nFalse\n"; got != want {
+		t.Errorf("calls are given up\n%swant\n%s", got, want)
+	}
+}
+
+// TestPythonGivesPlacesInTurn to calls of both kinds.
+func TestPythonGivesPlacesInTurn(t *testing.T) {
+	got := pythonProgram(t, `
+import asyncio, time, idnode.aio
+async def main():
+    client = idnode.aio.Client(["127.0.0.1:1"], max_connections=4)
+    node, end = client._router._home, time.monotonic() + 600
+    for _ in range(4):
+        await node.enter(end, False)
+    turns = [asyncio.ensure_future(node.enter(end, to_leader)) for to_leader in (True, False)]
+    await asyncio.sleep(0)
+    for _ in turns:
+        node.leave(False)
+        await asyncio.wait({turn for turn in turns if not turn.done()}, return_when=asyncio.FIRST_COMPLETED)
+        print([turn.done() for turn in turns])
+asyncio.run(main())
+`)
+	if want := "[True, False]\n[True, True]\n"; got != want {
+		t.Errorf("the places were given\n%swant\n%s", got, want)
+	}
+}
+
+// TestAForkedProcessHasALockOfItsOwn: a child opens connections though another thread of its parent was about to.
+func TestAForkedProcessHasALockOfItsOwn(t *testing.T) {
+	got := pythonProgram(t, `
+import os, signal, idnode
+tls = idnode.TLS()
+client = idnode.Client(["127.0.0.1:1"], tls=tls, timeout=1)
+with tls._lock:
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        try:
+            client.identity("invoices").next()
+        except idnode.NoEndpointTimeoutError:
+            os._exit(2)  # It waited for the lock.
+        except idnode.NoEndpointError:
+            os._exit(0)
+    print(os.waitpid(child, 0)[1])
+`)
+	if got != "0\n" {
+		t.Errorf("the child ended with %s", got)
+	}
+}
+
+// TestPythonChangesNoEndpointsElsewhere than in the loop of a client of asyncio.
+func TestPythonChangesNoEndpointsElsewhere(t *testing.T) {
+	got := pythonProgram(t, `
+import asyncio, idnode.aio
+client = idnode.aio.Client(["127.0.0.1:1"])
+try:
+    client.set_endpoints(["127.0.0.1:2"])
+except RuntimeError:
+    print(client)
+`)
+	if want := "<idnode client of 127.0.0.1:1; leader none known; open>\n"; got != want {
+		t.Errorf("the client is %s, want %s", got, want)
 	}
 }

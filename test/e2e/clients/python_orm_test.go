@@ -113,6 +113,7 @@ save with force_update: ValueError
 bulk_create that updates: ValueError
 the same again: ValueError
 the same by position: ValueError
+a number of a fixture: True
 snowflake: 3 True
 users
 orders
@@ -125,8 +126,8 @@ idnode.django.NumberField(blank=True, editable=False, source='__main__.orders', 
 	if got != want {
 		t.Errorf("the ways ended with\n%s\nwant\n%s", got, want)
 	}
-	if calls := g.called("NextIdentity"); calls != 2 {
-		t.Errorf("%d calls for two portions of 500 numbers", calls)
+	if calls := g.called("NextIdentity"); calls != 3 {
+		t.Errorf("%d calls for two portions of 500 numbers, and one", calls)
 	}
 }
 

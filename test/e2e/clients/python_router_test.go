@@ -110,7 +110,7 @@ func TestPythonKeepsPlaces(t *testing.T) {
 			<-r.Context().Done()
 			return
 		}
-		_, _ = io.WriteString(w, `{"ids":["users/1-A"],"blocks":[],"logIndex":"101"}`)
+		_, _ = io.WriteString(w, `{"ids":["users/1-A"],"blocks":[],"identity":{"value":"3"},"logIndex":"101"}`)
 	}))
 	t.Cleanup(server.Close)
 	got := pythonProgram(t, `
@@ -123,7 +123,7 @@ def threads():
         threading.Thread(target=client.identity("a").next, daemon=True).start()
     while len(client._core._router._home._waiting[True]) < 5:
         pass
-    print(client.next("users/"))
+    print(client.next("users/"), client.identity("a").get(stale=True))
     try:
         client.identity("a").next(timeout=0.1)
     except idnode.OverloadedError as error:
@@ -134,7 +134,7 @@ async def tasks():
     held = [asyncio.ensure_future(client.identity("a").next()) for _ in range(8)]
     while len(client._router._home._waiting[True]) < 5:
         await asyncio.sleep(0)
-    print(await client.next("users/"))
+    print(await client.next("users/"), await client.identity("a").get(stale=True))
     try:
         await client.identity("a").next(timeout=0.1)
     except idnode.OverloadedError as error:
@@ -146,7 +146,7 @@ async def tasks():
 asyncio.run(tasks())
 threads()
 `, strings.TrimPrefix(server.URL, "http://"))
-	const want = "users/1-A\nOVERLOADED\n"
+	const want = "users/1-A 3\nOVERLOADED\n"
 	if got != want+"{True: 0, False: 0}\n"+want {
 		t.Errorf("the calls ended with\n%s", got)
 	}

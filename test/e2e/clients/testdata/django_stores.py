@@ -168,6 +168,8 @@ with client, connection.schema_editor() as schema:
             print(what, "passed")
         except (ValueError, DatabaseError) as error:
             print(f"{what}: {type(error).__name__}")
+    serializers.base.DeserializedObject(Order(name="fixture")).save()
+    print("a number of a fixture:", bool(Order.objects.get(name="fixture").number))
     flake = Flake.objects.create(name="a")
     print("snowflake:", flakes.parse(flake.id).worker, Flake.objects.get().id == flake.id)
     for source in "users", "orders", "flakes", "missing", "wrong", "of_asyncio":
