@@ -104,7 +104,8 @@ func TestJPA(t *testing.T) {
 // fails and the row stays as it was. A field that cannot be filled is refused with the model.
 func TestJPAStoresInEachWay(t *testing.T) {
 	eachProvider(t, "Ways", "testdata/jpa", func(t *testing.T, said string) {
-		want := "@IdnodeId fills a String, long, int, Long or Integer that is neither static nor final, not java.util.UUID Ways$Wrong.other\n"
+		want := "@IdnodeId fills a String, long, int, Long or Integer that is neither static nor final, not java.util.UUID Ways$Wrong.other\n" +
+			"@IdnodeId fills fields of entities, not of the embeddable class Ways$Part\n"
 		if said != want {
 			t.Errorf("it says\n%swant\n%s", said, want)
 		}

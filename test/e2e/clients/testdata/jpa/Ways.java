@@ -5,6 +5,8 @@ import java.util.List;
 import java.util.function.BiConsumer;
 import java.util.function.Supplier;
 import javax.persistence.CascadeType;
+import javax.persistence.Embeddable;
+import javax.persistence.Embedded;
 import javax.persistence.Entity;
 import javax.persistence.EntityListeners;
 import javax.persistence.EntityManager;
@@ -91,6 +93,19 @@ public class Ways {
     @IdnodeId java.util.UUID other;
   }
 
+  /** Has an id that nobody fills. */
+  @Embeddable
+  public static class Part {
+    @IdnodeId String number;
+  }
+
+  @Entity(name = "Whole")
+  @EntityListeners(IdnodeListener.class)
+  public static class Whole {
+    @Id @IdnodeId String id;
+    @Embedded Part part;
+  }
+
   private record Way(String name, BiConsumer<EntityManager, Row> store) {}
 
   private static final List<Way> WAYS = List.of(
@@ -128,11 +143,15 @@ public class Ways {
   public static void main(String[] nodes) {
     try (var ids = new IdnodeClient(List.of(nodes))) {
       var factory = Persistence.createEntityManagerFactory("ways");
-      try {
-        IdnodeListener.use(ids, factory);
-      } catch (IllegalStateException e) {
-        System.out.println(e.getMessage());
+      var parts = Persistence.createEntityManagerFactory("parts");
+      for (var wrong : List.of(factory, parts)) {
+        try {
+          IdnodeListener.use(ids, wrong);
+        } catch (IllegalStateException e) {
+          System.out.println(e.getMessage());
+        }
       }
+      parts.close();
       for (var type : TYPES) for (var way : WAYS) empty(factory, way, type.get());
       for (var type : List.<Supplier<Row>>of(Long0::new, Int0::new, Text::new)) for (var way : WAYS) taken(factory, ids, way, type.get());
       factory.close();

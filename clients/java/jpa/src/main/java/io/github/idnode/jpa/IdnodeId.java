@@ -7,7 +7,7 @@ import java.lang.annotation.Target;
 
 /**
  * Marks a field that {@link IdnodeListener} fills if it is null, empty or 0. A long, int, Long or Integer gets a number. A String gets
- * an id such as {@code users/65-A}, and the digits of a Snowflake id.
+ * an id such as {@code users/65-A}, and the digits of a Snowflake id. The field is of an entity, and not of an embeddable.
  */
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.FIELD)

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Stream;
+import javax.persistence.Embeddable;
 import javax.persistence.EntityManagerFactory;
 import javax.persistence.PrePersist;
 
@@ -43,6 +44,7 @@ public class IdnodeListener {
   public static void use(IdnodeClient ids, EntityManagerFactory entities) {
     use(ids);
     entities.getMetamodel().getEntities().forEach(entity -> FIELDS.get(entity.getJavaType()));
+    entities.getMetamodel().getEmbeddables().forEach(part -> checkPart(part.getJavaType()));
   }
 
   /**
@@ -83,10 +85,17 @@ public class IdnodeListener {
   }
 
   private static List<Field> fieldsOf(Class<?> type) {
-    var all = Stream.<Class<?>>iterate(type, Objects::nonNull, Class::getSuperclass).flatMap(at -> Arrays.stream(at.getDeclaredFields()))
-        .filter(field -> field.isAnnotationPresent(IdnodeId.class)).toList();
-    all.forEach(IdnodeListener::check);
-    return all;
+    var types = Stream.<Class<?>>iterate(type, Objects::nonNull, Class::getSuperclass);
+    var all = types.flatMap(at -> Arrays.stream(at.getDeclaredFields())).toList();
+    all.stream().map(Field::getType).filter(part -> part.isAnnotationPresent(Embeddable.class)).forEach(IdnodeListener::checkPart);
+    var filled = all.stream().filter(field -> field.isAnnotationPresent(IdnodeId.class)).toList();
+    filled.forEach(IdnodeListener::check);
+    return filled;
+  }
+
+  private static void checkPart(Class<?> embeddable) {
+    if (FIELDS.get(embeddable).isEmpty()) return;
+    throw new IllegalStateException("@IdnodeId fills fields of entities, not of the embeddable " + embeddable);
   }
 
   private static void check(Field field) {
