@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -120,34 +121,71 @@ func lookAt(s *gorm.Statement) *gorm.DB {
 	return look
 }
 
+// uniques have the columns of the unique indexes of each schema. GORM's own are parsed by its migration alone,
+// which writes into the schema.
+var uniques sync.Map // *schema.Schema to [][]*schema.Field
+
+func uniquesOf(db *gorm.DB) ([][]*schema.Field, error) {
+	s := db.Statement.Schema
+	if known, ok := uniques.Load(s); ok {
+		return known.([][]*schema.Field), nil
+	}
+	own, err := schema.Parse(reflect.New(s.ModelType).Interface(), &sync.Map{}, db.NamingStrategy)
+	if err != nil {
+		return nil, err
+	}
+	var all [][]*schema.Field
+	for _, index := range own.ParseIndexes() {
+		var fields []*schema.Field
+		for _, o := range index.Fields {
+			fields = append(fields, s.FieldsByDBName[o.DBName])
+		}
+		if index.Class == "UNIQUE" {
+			all = append(all, fields)
+		}
+	}
+	uniques.Store(s, all)
+	return all, nil
+}
+
 // free returns an error if a row, though it is deleted softly, has one of the new ids of a unique field.
 func free(db *gorm.DB, t target, rows []row, onKey bool) error {
-	if t.field.PrimaryKey || t.field.Unique || t.field.UniqueIndex != "" {
+	indexes, err := uniquesOf(db)
+	if err != nil {
+		return err
+	}
+	indexes = slices.DeleteFunc(slices.Clone(indexes), func(index []*schema.Field) bool { return !slices.Contains(index, t.field) })
+	alone := slices.ContainsFunc(indexes, func(index []*schema.Field) bool { return len(index) == 1 })
+	if alone || t.field.PrimaryKey || t.field.Unique {
 		for some := range slices.Chunk(rows, 500) {
 			if err := none(t, lookAt(db.Statement).Where(valuesOf(db.Statement, t.field, some))); err != nil {
 				return err
 			}
 		}
 	}
-	for _, index := range t.field.Schema.ParseIndexes() {
-		is := func(o schema.IndexOption) bool { return o.Field == t.field }
-		if onKey || index.Class != "UNIQUE" || len(index.Fields) < 2 || !slices.ContainsFunc(index.Fields, is) {
-			continue // Another unique index is an error of the database.
+	for _, index := range indexes {
+		if onKey || len(index) == 1 { // Another unique index is an error of the database.
+			continue
 		}
 		for _, r := range rows {
-			look := lookAt(db.Statement)
-			for _, o := range index.Fields {
-				if isEmpty(r.value(db.Statement.Context, o.Field)) {
-					return fmt.Errorf("%s: with this ON CONFLICT %s, which is in the same unique index, must have a value", t, o.Name)
-				}
-				look = look.Where(valuesOf(db.Statement, o.Field, []row{r}))
-			}
-			if err := none(t, look); err != nil {
+			if err := freePair(db, t, index, r); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// freePair is free for an index of several columns.
+func freePair(db *gorm.DB, t target, index []*schema.Field, r row) error {
+	look := lookAt(db.Statement)
+	for _, f := range index {
+		if isEmpty(r.value(db.Statement.Context, f)) {
+			return fmt.Errorf("%s: with this ON CONFLICT %s, which is in the same unique index, must have a value", t, f.Name)
+		}
+		look = look.Where(valuesOf(db.Statement, f, []row{r}))
+	}
+	return none(t, look)
 }
 
 // valuesOf is the condition that a column has one of the rows' values.
@@ -180,7 +218,7 @@ func (f *filling) without(s *gorm.Statement, on clause.OnConflict, without *sche
 		for _, field := range s.Schema.Fields {
 			stored, named := columns[field.DBName]
 			if field.DBName != "" && (stored || !named && !restricted) && f.updated(s, field) {
-				on.DoUpdates = append(on.DoUpdates, clause.AssignmentColumns([]string{field.DBName})...)
+				on.DoUpdates = append(on.DoUpdates, assignment(s, field))
 			}
 		}
 		if len(on.Columns) == 0 {
@@ -192,6 +230,17 @@ func (f *filling) without(s *gorm.Statement, on clause.OnConflict, without *sche
 	on.DoUpdates = slices.DeleteFunc(slices.Clone(on.DoUpdates), func(a clause.Assignment) bool { return a.Column.Name == without.DBName })
 	on.DoNothing = on.DoNothing || len(on.DoUpdates) == 0
 	return on
+}
+
+// assignment is GORM's of a field in an UpdateAll.
+func assignment(s *gorm.Statement, field *schema.Field) clause.Assignment {
+	if field.AutoUpdateTime == 0 {
+		return clause.AssignmentColumns([]string{field.DBName})[0]
+	}
+	r := reflect.New(s.Schema.ModelType).Elem()
+	_ = field.Set(s.Context, r, s.DB.NowFunc())
+	now, _ := field.ValueOf(s.Context, r)
+	return clause.Assignment{Column: clause.Column{Name: field.DBName}, Value: now}
 }
 
 // updated reports whether GORM's UpdateAll has a field: one that the rows have, without a default of the database.

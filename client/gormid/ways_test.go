@@ -544,3 +544,31 @@ func TestWithoutTransactions(t *testing.T) {
 		t.Errorf("%+v in place of %+v: %v", got, user, err)
 	}
 }
+
+type Ticket struct {
+	ID        string `gorm:"primaryKey" idnode:"hilo:tickets"`
+	Number    int64  `gorm:"uniqueIndex" idnode:"identity:tickets"`
+	UpdatedAt int64  `gorm:"autoUpdateTime"`
+}
+
+// TestTablesOfOthers: a unique index is known without GORM's migration, and an update has its time.
+func TestTablesOfOthers(t *testing.T) {
+	db := inMemory(t)
+	if err := db.Exec("CREATE TABLE tickets (id text PRIMARY KEY, number integer UNIQUE, updated_at integer)").Error; err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Create([]Ticket{{ID: "old", Number: 1}, {ID: "other", Number: 100}}).Error; err != nil {
+		t.Fatal(err)
+	}
+	ticket := Ticket{}
+	if err := db.Clauses(clause.OnConflict{DoNothing: true}).Create(&ticket).Error; !errors.Is(err, gorm.ErrDuplicatedKey) {
+		t.Error(ticket, err)
+	}
+	other := Ticket{ID: "other", UpdatedAt: 7}
+	if err := db.Clauses(clause.OnConflict{UpdateAll: true}).Create(&other).Error; err != nil || other.Number != 100 {
+		t.Fatal(other, err)
+	}
+	if err := db.First(&other, "id = ?", "other").Error; err != nil || other.UpdatedAt < 1_000_000 {
+		t.Error(other, err)
+	}
+}
