@@ -129,15 +129,15 @@ def _decoded(what: str, text: str) -> str:
     return unquote(text, errors="strict")
 
 
-def of_url(url: str) -> dict[str, Any]:
-    """The options of a client."""
-    return _loaded(parse(url))
+def of_url(url: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The options of a client. Those given win."""
+    return _loaded({**parse(url), **given})
 
 
-def of_environment(environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """The options of a client. Raises a ValueError where IDNODE_ENDPOINTS is missing."""
+def of_environment(given: dict[str, Any], environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """The options of a client. Those given win. Raises a ValueError where there are no endpoints."""
     endpoints = [endpoint.strip() for endpoint in environment.get("IDNODE_ENDPOINTS", "").split(",") if endpoint.strip()]
-    if not endpoints:
+    if not endpoints and "endpoints" not in given:
         raise ValueError("IDNODE_ENDPOINTS is not set: it is the list of the nodes' HTTP addresses, as a:7402,b:7402")
     options: dict[str, Any] = {"endpoints": endpoints}
     for variable, option in ("IDNODE_DATABASE", "database"), ("IDNODE_CLUSTER_ID", "cluster_id"):
@@ -145,10 +145,11 @@ def of_environment(environment: Mapping[str, str] = os.environ) -> dict[str, Any
             options[option] = environment[variable]
     variables = {f"IDNODE_{name.upper().replace('-', '_')}": option for name, option in _PARAMETERS.items()}
     files = {option: environment[variable] for variable, option in variables.items() if environment.get(variable)}
-    if files and "ca" not in files:
+    if files and "ca" not in files and "tls" not in given:
         raise ValueError("there are variables of TLS, but no IDNODE_TLS_CA")
-    return _loaded({**options, "tls": files} if files else options)
+    return _loaded({**options, **({"tls": files} if files else {}), **given})
 
 
 def _loaded(options: dict[str, Any]) -> dict[str, Any]:
-    return {**options, "tls": TLS(**options["tls"])} if "tls" in options else options
+    files = options.get("tls")
+    return {**options, "tls": TLS(**files)} if isinstance(files, dict) else options

@@ -377,6 +377,11 @@ class Router:
             leader = self._leader = self._at(address)
             if leader:
                 leader.suspect_until = 0.0
+        self._tell_leader(before)
+
+    def _tell_leader(self, before: Node | None) -> None:
+        """Says where calls go now, without the lock."""
+        leader = self._leader
         if leader and leader is not before:
             log.info("%s leads", leader.address)
             self._tell(Told("leader", leader.address))
@@ -586,9 +591,11 @@ class Router:
     def _settle(self, node: Node, status: _Status, answer: Answer) -> None:
         """Takes over what a node of the client's cluster has told of itself and of the others."""
         with self._lock:
-            known, node.member = node.member is not None, status.member
+            before, known = self._leader, node.member is not None
+            node.member = status.member
             if not known:
                 self._arrange()
+        self._tell_leader(before)
         self._answer(answer)
         if status.leads:  # Also where no header says so.
             self._leads(max(answer.term, 0), answer.leader or node.address)

@@ -88,13 +88,13 @@ class Client:
 
         Options given beside win.
         """
-        return cls(**{**_config.of_url(url), **options})
+        return cls(**_config.of_url(url, options))
 
     @classmethod
     def from_env(cls, **options: Any) -> Client:
         """Makes a client of ``IDNODE_ENDPOINTS``, a list of HTTP addresses, ``IDNODE_TLS_CA``, ``_CERT``, ``_KEY`` and ``_SERVER_NAME``,
         ``IDNODE_CLUSTER_ID`` and ``IDNODE_DATABASE``. Options given beside win."""
-        return cls(**{**_config.of_environment(), **options})
+        return cls(**_config.of_environment(options))
 
     def set_endpoints(self, endpoints: Sequence[str]) -> None:
         """Replaces the endpoints: calls that begin now go to the new ones."""

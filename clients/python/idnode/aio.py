@@ -50,12 +50,12 @@ class Client(_core.Client):
     @classmethod
     def from_url(cls, url: str, **options: Any) -> Client:
         """Makes a client as ``idnode.Client.from_url``."""
-        return cls(**{**_config.of_url(url), **options})
+        return cls(**_config.of_url(url, options))
 
     @classmethod
     def from_env(cls, **options: Any) -> Client:
         """Makes a client as ``idnode.Client.from_env``."""
-        return cls(**{**_config.of_environment(), **options})
+        return cls(**_config.of_environment(options))
 
     async def __aenter__(self) -> Client:
         return self

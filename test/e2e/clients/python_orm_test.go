@@ -114,6 +114,7 @@ bulk_create that updates: ValueError
 the same again: ValueError
 the same by position: ValueError
 a number of a fixture: True
+a child of a stored parent: parent
 snowflake: 3 True
 users
 orders

@@ -188,10 +188,13 @@ for kind in idnode.Client, idnode.aio.Client:
             print(error)
         for name in variables:
             del os.environ[name]
+    os.environ["IDNODE_TLS_CA"] = "/missing"
+    print(kind.from_env(endpoints=["c:1"], tls=None))
+    del os.environ["IDNODE_TLS_CA"]
 `, string(urls))
 	const missing = "IDNODE_ENDPOINTS is not set: it is the list of the nodes' HTTP addresses, as a:7402,b:7402\n"
 	one := "<idnode client of a:1, b:1; leader none known; open>\n<idnode client of c:1; leader none known; open>\n" + missing + missing +
-		"[Errno 2] No such file or directory: '/missing'\nthere are variables of TLS, but no IDNODE_TLS_CA\n"
+		"[Errno 2] No such file or directory: '/missing'\nthere are variables of TLS, but no IDNODE_TLS_CA\n<idnode client of c:1; leader none known; open>\n"
 	if got != one+one {
 		t.Errorf("the clients are\n%swant\n%s", got, one+one)
 	}

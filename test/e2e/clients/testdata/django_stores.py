@@ -170,6 +170,8 @@ with client, connection.schema_editor() as schema:
             print(f"{what}: {type(error).__name__}")
     serializers.base.DeserializedObject(Order(name="fixture")).save()
     print("a number of a fixture:", bool(Order.objects.get(name="fixture").number))
+    Customer(user_ptr=user).save_base(raw=True)
+    print("a child of a stored parent:", Customer.objects.get(user_ptr=user).name)
     flake = Flake.objects.create(name="a")
     print("snowflake:", flakes.parse(flake.id).worker, Flake.objects.get().id == flake.id)
     for source in "users", "orders", "flakes", "missing", "wrong", "of_asyncio":
