@@ -3,6 +3,7 @@ package peer
 import (
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -85,6 +86,8 @@ func (f *frames) endStream() bool {
 // reader and one writer.
 type unfinished struct {
 	out frames
+	// sent are the frames with bytes of a message that were written since the last look at them.
+	sent atomic.Int32
 
 	mu sync.Mutex
 	in frames
@@ -146,7 +149,7 @@ func (u *unfinished) endFrame() (wasted bool) {
 	switch {
 	case u.carries || u.brought >= littleBytes:
 		u.free = min(u.free+freeFrames, mostFreeFrames)
-	case u.free > 0 && (u.in.kind == frameWindow || u.in.kind == framePing || u.brought > 0):
+	case u.freed() && (u.in.kind == frameWindow || u.in.kind == framePing || u.brought > 0):
 		u.free--
 	default:
 		return true
@@ -154,19 +157,24 @@ func (u *unfinished) endFrame() (wasted bool) {
 	return false
 }
 
+// freed reports whether a frame that carries little is free.
+func (u *unfinished) freed() bool {
+	if u.free == 0 {
+		u.free = min(freeFrames*int(u.sent.Swap(0)), mostFreeFrames)
+	}
+	return u.free > 0
+}
+
 // wrote records bytes that the transport wrote, and returns by how much held shrank.
 func (u *unfinished) wrote(b []byte) (less int64) {
 	for len(b) > 0 {
 		var began, ended bool
-		_, b, began, ended = u.out.next(b)
-		if carries := began && u.out.kind == frameData && u.out.left > 0; carries || ended && u.out.endStream() {
+		if _, b, began, ended = u.out.next(b); began && u.out.kind == frameData && u.out.left > 0 {
+			u.sent.Add(1)
+		}
+		if ended && u.out.endStream() {
 			u.mu.Lock()
-			if carries {
-				u.free = min(u.free+freeFrames, mostFreeFrames)
-			}
-			if ended && u.out.endStream() {
-				less += u.forget(u.out.stream)
-			}
+			less += u.forget(u.out.stream)
 			u.mu.Unlock()
 		}
 	}
