@@ -20,7 +20,7 @@ type look struct {
 	answered map[*node]chan struct{}
 	// any is closed when the first of them has answered, and first is that time from then on.
 	any   chan struct{}
-	first *time.Time
+	first time.Time
 }
 
 // look returns the newest look for the leader. It starts another if none is in progress, and the
@@ -39,7 +39,7 @@ func (r *router) lookLocked(age time.Duration, also *node) *look {
 	}
 	l := &look{
 		began: time.Now(), heard: make(chan struct{}), done: make(chan struct{}), any: make(chan struct{}),
-		answered: make(map[*node]chan struct{}), first: new(time.Time),
+		answered: make(map[*node]chan struct{}),
 	}
 	for _, n := range append([]*node{r.leader, also}, r.given...) {
 		if n != nil {
@@ -65,7 +65,7 @@ type view struct {
 func (r *router) find(l *look) {
 	views := make(chan view, len(l.answered))
 	first := sync.OnceFunc(func() {
-		*l.first = time.Now()
+		l.first = time.Now()
 		close(l.any)
 	})
 	for n, answered := range l.answered {

@@ -42,13 +42,19 @@ func (f *filling) rowsWith(field *schema.Field) (rows []row) {
 	return rows
 }
 
+// places are those of rows in their statement.
+func places(rows []row) map[int]bool {
+	at := make(map[int]bool, len(rows))
+	for _, r := range rows {
+		at[r.at] = true
+	}
+	return at
+}
+
 // those returns the rows that are among others, or with in = false those that are not.
 func those(rows []row, in bool, others []row) []row {
-	set := make(map[int]bool, len(others))
-	for _, r := range others {
-		set[r.at] = true
-	}
-	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return set[r.at] != in })
+	at := places(others)
+	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return at[r.at] != in })
 }
 
 // empty empties what was filled, if the Create has failed: a key that stays would have the next Save change
@@ -266,29 +272,15 @@ func settle(db *gorm.DB) error {
 		return nil
 	}
 	f, s := v.(*filling), db.Statement
-	unsure := make(map[int]bool, len(f.unsure))
-	for _, r := range f.unsure {
-		unsure[r.at] = true
-	}
+	unsure := places(f.unsure)
 	open := slices.DeleteFunc(slices.Clone(f.filled), func(one filled) bool { return !unsure[one.row.at] })
-	stored := make(map[string]row)
-	for some := range slices.Chunk(open, 500) {
-		look := lookAt(s)
-		for _, key := range s.Schema.PrimaryFields {
-			rows := make([]row, 0, len(some))
-			for _, one := range some {
-				rows = append(rows, one.row)
-			}
-			look = look.Where(valuesOf(s, key, rows))
-		}
-		models := reflect.New(reflect.SliceOf(s.Schema.ModelType))
-		if err := look.Find(models.Interface()).Error; err != nil {
-			return err
-		}
-		for i := range models.Elem().Len() {
-			r := row{of: models.Elem().Index(i)}
-			stored[r.keyText(s)] = r
-		}
+	rows := make([]row, len(open))
+	for i, one := range open {
+		rows[i] = one.row
+	}
+	stored, err := storedOf(s, rows)
+	if err != nil {
+		return err
 	}
 	found := make([]row, len(open))
 	for i, one := range open { // Before any changes, since a key may be one.
@@ -302,4 +294,24 @@ func settle(db *gorm.DB) error {
 		}
 	}
 	return nil
+}
+
+// storedOf returns what the database has of rows, by their keys.
+func storedOf(s *gorm.Statement, rows []row) (map[string]row, error) {
+	stored := make(map[string]row)
+	for some := range slices.Chunk(rows, 500) {
+		look := lookAt(s)
+		for _, key := range s.Schema.PrimaryFields {
+			look = look.Where(valuesOf(s, key, some))
+		}
+		models := reflect.New(reflect.SliceOf(s.Schema.ModelType))
+		if err := look.Find(models.Interface()).Error; err != nil {
+			return nil, err
+		}
+		for i := range models.Elem().Len() {
+			r := row{of: models.Elem().Index(i)}
+			stored[r.keyText(s)] = r
+		}
+	}
+	return stored, nil
 }

@@ -117,6 +117,18 @@ func inDatabase(t *testing.T, dialect gorm.Dialector, cfg gorm.Config, models ..
 	return db
 }
 
+// createFirst stores an item, and returns the number in its id: the next ones follow it.
+func createFirst(t *testing.T, db *gorm.DB, first *Item) (id int64) {
+	t.Helper()
+	if err := db.Create(first).Error; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscanf(first.ID, "items/%d-A", &id); err != nil {
+		t.Fatal(first.ID, err)
+	}
+	return id
+}
+
 // TestWays: by every way of storing, a new row gets its id and its number; and one that a row has already is
 // an error, which changes nothing.
 func TestWays(t *testing.T) {
@@ -125,13 +137,7 @@ func TestWays(t *testing.T) {
 			t.Run(name+","+taken, func(t *testing.T) {
 				db := inMemory(t, &Box{}, &Item{})
 				first := Item{Name: "first", Code: new("first")}
-				if err := db.Create(&first).Error; err != nil {
-					t.Fatal(err)
-				}
-				var id int64
-				if _, err := fmt.Sscanf(first.ID, "items/%d-A", &id); err != nil {
-					t.Fatal(first.ID, err)
-				}
+				id := createFirst(t, db, &first)
 				for i := int64(1); i <= 3; i++ {
 					old := Item{ID: fmt.Sprint("old/", i), Number: new(-i), Code: new(fmt.Sprint(i)), Name: "old"}
 					switch taken {
@@ -358,14 +364,7 @@ func TestTheSecondTry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := inMemory(t, &Box{}, &Item{})
-			first := Item{Name: "first"}
-			if err := db.Create(&first).Error; err != nil {
-				t.Fatal(err)
-			}
-			var id int64
-			if _, err := fmt.Sscanf(first.ID, "items/%d-A", &id); err != nil {
-				t.Fatal(first.ID, err)
-			}
+			id := createFirst(t, db, &Item{Name: "first"})
 			for i := int64(1); i <= 2; i++ {
 				if err := db.Create(&Item{ID: fmt.Sprintf("items/%d-A", id+i), Number: new(-i), Name: "old"}).Error; err != nil {
 					t.Fatal(err)

@@ -1,10 +1,14 @@
-"""Builds the package as setuptools does, and the wheel of an unpacked sdist without it: pip installs that without a network."""
+"""Builds the package as setuptools does, and the wheel of an unpacked sdist without it: pip installs that without a network.
+
+All files of that wheel get the time SOURCE_DATE_EPOCH, in seconds since 1970 UTC, or else 1 January 1980, the earliest of a zip.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import os
+import time
 import zipfile
 from email.parser import HeaderParser
 from typing import Any
@@ -46,9 +50,12 @@ def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_dire
     record = f"{name}.dist-info/RECORD"
     lines = [f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in parts.items()]
     parts[record] = "".join([*lines, f"{record},,\n"]).encode()
-    with zipfile.ZipFile(os.path.join(wheel_directory, f"{name}-py3-none-any.whl"), "w", zipfile.ZIP_DEFLATED) as wheel:
+    at = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", 315532800)))[:6]
+    with zipfile.ZipFile(os.path.join(wheel_directory, f"{name}-py3-none-any.whl"), "w") as wheel:
         for path, data in parts.items():
-            wheel.writestr(path, data)
+            entry = zipfile.ZipInfo(path, at)
+            entry.external_attr = 0o644 << 16
+            wheel.writestr(entry, data)
     return f"{name}-py3-none-any.whl"
 
 

@@ -57,37 +57,35 @@ func (c *callers) countGRPC(conn net.Conn, info credentials.AuthInfo) *budget.Co
 	return c.count(conn, "")
 }
 
-// countHTTP counts the connections of the HTTP port from their first request on. Before that
-// only time bounds them. state receives the connections' states, and held finds the account
-// of a connection.
-func (c *callers) countHTTP() (state func(net.Conn, http.ConnState), held func(net.Conn) *budget.Connection) {
-	held = func(conn net.Conn) *budget.Connection {
-		found, _ := c.http.Load(conn)
-		held, _ := found.(*budget.Connection)
-		return held
-	}
-	state = func(conn net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateActive:
-			if _, known := c.http.Load(conn); known {
-				return
-			}
-			principal := ""
-			if secured, ok := conn.(*tls.Conn); ok {
-				principal = tlsconf.Principal(secured.ConnectionState())
-			}
-			if held := c.count(conn, principal); held != nil {
-				c.http.Store(conn, held)
-			} else {
-				_ = conn.Close()
-			}
-		case http.StateClosed, http.StateHijacked:
-			if held, ok := c.http.LoadAndDelete(conn); ok {
-				held.(*budget.Connection).Close()
-			}
+// countHTTP receives the states of the HTTP ports' connections. It counts them from their first
+// request on; before that only time bounds them.
+func (c *callers) countHTTP(conn net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateActive:
+		if c.heldHTTP(conn) != nil {
+			return
+		}
+		principal := ""
+		if secured, ok := conn.(*tls.Conn); ok {
+			principal = tlsconf.Principal(secured.ConnectionState())
+		}
+		if held := c.count(conn, principal); held != nil {
+			c.http.Store(conn, held)
+		} else {
+			_ = conn.Close()
+		}
+	case http.StateClosed, http.StateHijacked:
+		if held, ok := c.http.LoadAndDelete(conn); ok {
+			held.(*budget.Connection).Close()
 		}
 	}
-	return state, held
+}
+
+// heldHTTP returns the account of a connection of an HTTP port; nil if it is not counted.
+func (c *callers) heldHTTP(conn net.Conn) *budget.Connection {
+	found, _ := c.http.Load(conn)
+	held, _ := found.(*budget.Connection)
+	return held
 }
 
 // byCA returns how many connections of callers are open, by the CA that signed their certificates; 0 for

@@ -69,7 +69,7 @@ func (n *Node) openHTTP() (err error) {
 	if n.http.listener, err = n.listen(n.cfg.HTTP); err != nil {
 		return err
 	}
-	cfg := n.httpConfig(n.callers, false)
+	cfg := n.httpConfig(false)
 	cfg.Around, cfg.Refused, cfg.Leader = n.opts.Tracing.Handler, n.metrics.Refused, n.leader
 	public := jsonapi.New(n.server, n.service.CheckHost)
 	cfg.Answer = public.Answer
@@ -82,9 +82,17 @@ func (n *Node) openHTTP() (err error) {
 	return nil
 }
 
-func (n *Node) httpConfig(of *callers, plain bool) httpapi.Config {
-	cfg := httpapi.Config{WriteTimeout: n.cfg.CallTimeout + answerTime, ClusterID: n.clusterID, Logger: n.log}
-	cfg.ConnState, cfg.Held = of.countHTTP()
+// httpConfig is that of all HTTP ports. One that is plain has no TLS, whatever the others have, and then its
+// callers are counted apart: the kubelet may have the address of others, and what they waste is not the probes'.
+func (n *Node) httpConfig(plain bool) httpapi.Config {
+	of := n.callers
+	if plain {
+		of = newCallers(&config.Config{MaxHeldBytes: probesBytes, MaxInFlight: probesInFlight}, n.metrics, n.log)
+	}
+	cfg := httpapi.Config{
+		WriteTimeout: n.cfg.CallTimeout + answerTime, ClusterID: n.clusterID, Logger: n.log,
+		ConnState: of.countHTTP, Held: of.heldHTTP,
+	}
 	if n.certs != nil && !plain {
 		cfg.TLS, cfg.Principal, cfg.Accepts = n.certs.Server("http/1.1"), tlsconf.Principal, n.certs.Accepts
 	}
@@ -105,12 +113,7 @@ func (n *Node) openMetrics() (err error) {
 		if n.metricsPort.listener, err = n.listen(address); err != nil {
 			return err
 		}
-		of := n.callers
-		if plain {
-			// Of callers without TLS the kubelet may have the address: what they waste is not the probes'.
-			of = newCallers(&config.Config{MaxHeldBytes: probesBytes, MaxInFlight: probesInFlight}, n.metrics, n.log)
-		}
-		n.metricsPort.server = httpapi.NewBareServer(n.httpConfig(of, plain))
+		n.metricsPort.server = httpapi.NewBareServer(n.httpConfig(plain))
 		on, names = n.metricsPort.server, func(*http.Request) bool { return !plain }
 	}
 	if on != nil {

@@ -33,9 +33,7 @@ class TLS:
             cert: The client's certificate, with key, its private key.
             server_name: The name in the nodes' certificates, if it is not the endpoint's.
         """
-        for one, other, name in (cert, key, "tls-key"), (key, cert, "tls-cert"):
-            if one and not other:
-                raise ValueError(f"a certificate and its key belong together: {name} is missing")
+        _together(cert, key)
         self.server_name = server_name
         self._ca, self._cert, self._key = ca, cert, key
         self._lock = threading.Lock()
@@ -78,6 +76,12 @@ class TLS:
         return context
 
 
+def _together(cert: str, key: str, called: str = "{}") -> None:
+    if bool(cert) != bool(key):
+        missing = called.format("tls-key" if cert else "tls-cert")
+        raise ValueError(f"a certificate and its key belong together: {missing} is missing")
+
+
 def parse(url: str) -> dict[str, Any]:
     """The options of a client that a URL names, with those of TLS under ``tls``. Raises a ValueError that names what is wrong."""
     authority = re.sub(r"^[a-z]*:?/*([^/?#]*).*", r"\1", url)
@@ -116,9 +120,7 @@ def _parameters(query: str) -> dict[str, Any]:
     if files and "tls" not in given and "ca" not in files:
         raise ValueError("the URL has parameters of TLS, but neither tls-ca nor tls=true")
     if "tls" in given or files:
-        for one, other, name in ("cert", "key", "tls-key"), ("key", "cert", "tls-cert"):
-            if one in files and other not in files:
-                raise ValueError(f"a certificate and its key belong together: the parameter {name} of the URL is missing")
+        _together(files.get("cert", ""), files.get("key", ""), "the parameter {} of the URL")
         options["tls"] = files
     return options
 
