@@ -346,20 +346,20 @@ func (l *testLog) timeSteps(step func(i, n int) [][]byte, from, n int, snapshots
 
 const (
 	// mostTimes is how many times as long as with few a step may take with many, but for what the searches
-	// in a larger memory take, which is little beside all that an entry costs: searches, or as long as
-	// searchMisses places take that no cache has, where other processes fill the caches. The least of some
-	// rounds is compared: whatever disturbs a round makes it longer.
-	mostTimes, searches, searchMisses = 2, 10 * time.Microsecond, 150
-	// search is for one of many that a step looks at.
-	search = time.Microsecond
+	// in a larger memory take, which is little beside all that an entry costs: searches, and search for each
+	// of many that a step looks at; or, where other processes fill the caches, as long as so many places
+	// take that no cache has. The least of some rounds is compared: whatever disturbs a round makes it longer.
+	mostTimes                    = 2
+	searches, search             = 10 * time.Microsecond, time.Microsecond
+	searchesMisses, searchMisses = 150, 15
 	// fewRounds are enough if the bound holds, and mostRounds if it does not.
 	fewRounds, mostRounds = 5, 12
 )
 
 // bounded reports whether steps that look at some more things take about as long with many as with few.
 func bounded(least [2]time.Duration, looked int) bool {
-	most := mostTimes*least[0] + time.Duration(looked)*search
-	return least[1] <= most+searches || least[1] <= most+searchMisses*missTime()
+	more := least[1] - mostTimes*least[0]
+	return more <= searches+time.Duration(looked)*search || more <= time.Duration(searchesMisses+looked*searchMisses)*missTime()
 }
 
 // places is one cycle through a memory that is larger than caches are (Sattolo).
@@ -378,7 +378,8 @@ var places = sync.OnceValue(func() []uint32 {
 // missTime is how long it takes now to look at a place that no cache has.
 func missTime() time.Duration {
 	const looks = 20_000
-	p, began, at := places(), cputime.Thread(), uint32(0)
+	p, at := places(), rand.Uint32N(uint32(len(places()))) // Not where an earlier call has filled the caches.
+	began := cputime.Thread()
 	for range looks {
 		at = p[at]
 	}
