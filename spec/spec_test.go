@@ -1,5 +1,5 @@
 // Package spec checks the models in this folder with Spin: each holds as it is written,
-// and each fault that its header names breaks it. docs/evidence/specification.md says what the
+// and each fault that its header names breaks it. spec/README.md says what the
 // models stand for.
 package spec
 

@@ -240,7 +240,7 @@ func (l *log) end() End[uint64] {
 
 // ownEnd is what a voter takes for the end of its log. The library goes by the last entry
 // that it wrote, also if a snapshot was installed since and the entry deleted, unless the
-// snapshot ends behind it (docs/evidence/raft-library.md).
+// snapshot ends behind it (cluster/raftguard/README.md).
 func (l *log) ownEnd() End[uint64] {
 	if l.wrote.Length >= l.Base {
 		return l.wrote

@@ -187,7 +187,7 @@ func TestAChangeWaitsForAnEntryOfTheTerm(t *testing.T) {
 		time.Sleep(time.Second)
 		p.wantLog(1, 1, 2)
 		// Two of the four voters that there are then are no majority. An answer at once
-		// would be counted by the configuration before, see docs/evidence/raft-library.md.
+		// would be counted by the configuration before, see cluster/raftguard/README.md.
 		p.Others["B"].answer(grantLater)
 		time.Sleep(10 * time.Second)
 		p.wantLog(1, 1, 2, 2)

@@ -2,7 +2,7 @@ package papertest
 
 // The tests paper_*_test.go check the Raft library, as this program runs it, against
 // the Raft paper (figures 2, 3 and 13, sections 5 to 7) and Ongaro's thesis (3.10, 4
-// and 9.6). Each is named after the sentence that it checks. docs/evidence/raft-library.md has
+// and 9.6). Each is named after the sentence that it checks. cluster/raftguard/README.md has
 // the sentences from which the library deviates.
 
 import (
