@@ -256,19 +256,24 @@ func (t *Timeouts) follow() {
 		t.log.Warn("the election timeout follows the time that a term and a vote take to write", "write", write, "election_timeout", elections)
 		t.elections = elections
 	}
+	// Where nothing is written heartbeats alone find that a connection is lost, and make another, so much later.
+	interval := t.heartbeat / HeartbeatShare
 	next := timeouts{t.heartbeat + t.extra(now), t.elections, t.lease, t.commit}
 	if t.idle {
 		next.commit = max(t.commit, idleCommitTimeout)
 	}
 	if t.leads {
-		late := max(t.leaderLate.longest(now), t.answersLate.longest(now))
-		next.heartbeat, next.lease = t.heartbeat, t.lease+min(leaderPatience*late, maxExtra)
+		more := min(leaderPatience*max(t.leaderLate.longest(now), t.answersLate.longest(now)), maxExtra)
+		if t.idle {
+			more = max(more, interval)
+		}
+		next.heartbeat, next.lease = t.heartbeat, t.lease+more
 	}
 	next.election = max(next.election, next.heartbeat, t.transfer)
 	if next == t.inForce {
 		return
 	}
-	if next.heartbeat > t.inForce.heartbeat || next.lease > t.inForce.lease {
+	if next.heartbeat > t.inForce.heartbeat || next.lease > t.inForce.lease+interval {
 		t.log.Info("heartbeats come late: this node waits for longer", "heartbeat_timeout", next.heartbeat, "lease", next.lease)
 	}
 	before := t.inForce

@@ -14,12 +14,12 @@ import (
 	"github.com/idnode/idnode/test/tier"
 )
 
-// wideArea are the settings that docs/operate/links.md gives for links that the defaults
+// wideArea are the settings that docs/operate/sites.md gives for links that the defaults
 // do not stand.
 var wideArea = []string{"--heartbeat-timeout=1500ms", "--call-timeout=10s"}
 
 // TestLinks serves over a link that the defaults do not stand, with the settings for
-// such links. IDNODE_E2E_LINKS=all measures the table of docs/operate/links.md.
+// such links. IDNODE_E2E_LINKS=all measures the table of docs/operate/sites.md.
 func TestLinks(t *testing.T) {
 	tier.Long(t)
 	ms := time.Millisecond
