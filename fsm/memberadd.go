@@ -66,7 +66,7 @@ func (s *memberStore) tagFor(wanted string) (string, *refusal) {
 		return "", err
 	}
 	if owner := s.byTag(wanted); owner != nil {
-		return "", tagTaken(wanted)
+		return "", tagTaken(owner)
 	}
 	return wanted, nil
 }
@@ -86,9 +86,12 @@ func (s *memberStore) nextTag() (string, *refusal) {
 	return tag, nil
 }
 
-func tagTaken(tag string) *refusal {
-	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN, "tag",
-		"the tag %s belongs to another node, also if that was removed; join under a new tag", tag)
+func tagTaken(owner *raftlogv1.Member) *refusal {
+	why := "the tag %[1]s belongs to another node; if that lost its data, remove it (idnode cluster remove %[1]s), and join under a new tag"
+	if owner.GetRemoved() {
+		why = "%s was removed, and its tag is never given again; join under a new tag"
+	}
+	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN, "tag", why, owner.GetTag())
 }
 
 // publicMember is the part of a member that clients see; empty for a removed or unknown member.

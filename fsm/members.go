@@ -195,7 +195,7 @@ func (s *memberStore) checkAnnounced(said, have *raftlogv1.Member) *refusal {
 	owner := s.byTag(said.GetTag())
 	switch {
 	case owner != nil && !bytes.Equal(owner.GetId(), said.GetId()):
-		return tagTaken(said.GetTag())
+		return tagTaken(owner)
 	case have == nil:
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, "id", "the node is not a member")
 	case owner == nil:

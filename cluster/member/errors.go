@@ -3,6 +3,8 @@ package member
 import (
 	"errors"
 	"fmt"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // The reasons for which a node cannot be a member, or not under this identity. All are
@@ -34,10 +36,14 @@ var (
 	ErrRemoved   = errors.New("this node was removed from the cluster")
 )
 
-func tagTaken(tag string, owner []byte) error {
+func tagTaken(owner *raftlogv1.Member) error {
+	if owner.GetRemoved() {
+		return fmt.Errorf("%w: %s was removed, and its tag is never given again; start with --join, and under a new --tag or none",
+			ErrTagTaken, owner.GetTag())
+	}
 	return fmt.Errorf("%w: the cluster knows tag %s under the Raft id %s; if that node lost its data, remove the old member (idnode "+
-		"cluster remove %s) and join under a new tag (idnode serve --join …)",
-		ErrTagTaken, tag, ServerID(owner), tag)
+		"cluster remove %[2]s) and join under a new tag (idnode serve --join …)",
+		ErrTagTaken, owner.GetTag(), ServerID(owner.GetId()))
 }
 
 // denied reports whether err means that the peer does not let the caller in. The errors of calls

@@ -194,15 +194,19 @@ func TestFirstStartOfWatcher(t *testing.T) {
 func TestFirstStartMeetsCluster(t *testing.T) {
 	removed := testMember("C", 3)
 	removed.Removed = true
+	before := testMember("C", 9)
+	before.Removed = true
 	tests := []struct {
 		name string
 		c    *raftlogv1.Member // C as the cluster knows it
 		want error
+		says string
 	}{
-		{"it is in it", testMember("C", 3), nil},
-		{"its tag has another id", testMember("C", 9), ErrTagTaken},
-		{"it was removed", removed, ErrRemoved},
-		{"it is not in it", nil, ErrNotInCluster},
+		{"it is in it", testMember("C", 3), nil, ""},
+		{"its tag has another id", testMember("C", 9), ErrTagTaken, "idnode cluster remove C"},
+		{"its tag had another id", before, ErrTagTaken, "C was removed, and its tag is never given again"},
+		{"it was removed", removed, ErrRemoved, "C"},
+		{"it is not in it", nil, ErrNotInCluster, "--join"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -217,8 +221,8 @@ func TestFirstStartMeetsCluster(t *testing.T) {
 			if !errors.Is(err, tt.want) {
 				t.Fatalf("error %v, want %v", err, tt.want)
 			}
-			if errors.Is(err, ErrTagTaken) && !strings.Contains(err.Error(), "idnode cluster remove C") {
-				t.Errorf("the error does not say what to do: %v", err)
+			if err != nil && !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("the error does not say %q: %v", tt.says, err)
 			}
 		})
 	}

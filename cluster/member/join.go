@@ -87,9 +87,7 @@ func (j Join) refusal(address string, err error) error {
 	refusal := op.RefusalOf(err)
 	switch {
 	case refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN:
-		return fmt.Errorf("%w: %s says: %s; if that node lost its data, remove the old member "+
-			"(idnode cluster remove %s) and join under a new tag",
-			ErrTagTaken, address, refusal.GetDetail(), j.Self.GetTag())
+		return fmt.Errorf("%w: %s says: %s", ErrTagTaken, address, refusal.GetDetail())
 	case refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED:
 		return fmt.Errorf("%w: %s says: %s; 'idnode cluster join-token' makes a token, and with its file --join-token-file lets the node in",
 			ErrJoinDenied, address, refusal.GetDetail())

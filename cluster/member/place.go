@@ -86,7 +86,7 @@ func adopt(self *raftlogv1.Member, clusterID []byte, members []*raftlogv1.Member
 		case sameID && m.GetTag() == self.GetTag():
 			return Place{ClusterID: clusterID, Tag: m.GetTag(), Members: members}, nil
 		case !sameID && m.GetTag() == self.GetTag():
-			return Place{}, tagTaken(m.GetTag(), m.GetId())
+			return Place{}, tagTaken(m)
 		}
 	}
 	return Place{}, fmt.Errorf("%w: cluster %x has no member %s; start it with --join and an address of a member "+

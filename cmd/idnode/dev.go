@@ -135,6 +135,9 @@ func (o *devOptions) folder() (dir string, remove func() error, err error) {
 // whose disk stalls for a moment, must not look like a lost leader.
 var longTimeouts = []string{"--heartbeat-timeout", "1s", "--call-timeout", "4500ms", "--storage-watchdog", "1m"}
 
+// localNames are host names that no site of the Internet has: those of a machine or a network, as containers call it.
+var localNames = []string{"--http-host", ".internal,.local,.svc"}
+
 // devNode is one node of the cluster, before it runs.
 type devNode struct {
 	tag              string

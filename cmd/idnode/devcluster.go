@@ -57,7 +57,7 @@ func newDevCluster(newServer newServer, specs []devNode, log *slog.Logger) (*dev
 
 // assemble makes a node. Its data may know the others at the ports of another --base-port.
 func (c *devCluster) assemble(i int) (server, error) {
-	cfg, err := configOf(append(c.specs[i].flags(c.specs), longTimeouts...))
+	cfg, err := configOf(slices.Concat(c.specs[i].flags(c.specs), longTimeouts, localNames))
 	if err != nil {
 		return nil, err
 	}

@@ -63,6 +63,10 @@ func (a *app) report(err error) int {
 	if err == nil {
 		return exitOK
 	}
+	if a.last != nil {
+		a.last.Error("the node ends", "error", oneLine(describe(err)))
+		return exitCode(err)
+	}
 	fmt.Fprintf(a.stderr, "idnode: %s\n", printable(describe(err)))
 	if failed := callErrorIn(err); failed != nil && failed.verbose {
 		for _, at := range failed.tried {

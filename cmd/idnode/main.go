@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"os"
 	"os/signal"
@@ -100,6 +101,8 @@ type app struct {
 	entered bool
 	// log is what stderr has become in a command that runs nodes; nil in others.
 	log *logqueue.Queue
+	// last, if set, logs the error that the command ends with: the lines of its log are JSON.
+	last *slog.Logger
 }
 
 func newRootCommand(a *app) *cobra.Command {

@@ -71,7 +71,11 @@ func (a *app) nodeLogger(level, format string) (*slog.Logger, error) {
 		return direct.Handler().Handle(context.Background(), r)
 	})
 	a.stderr = a.log
-	return newLogger(a.stderr, level, format)
+	log, err := newLogger(a.stderr, level, format)
+	if format == "json" {
+		a.last = log
+	}
+	return log, err
 }
 
 // calm is a log handler that drops warnings while the nodes of dev start and stop: they rightly warn of those that are

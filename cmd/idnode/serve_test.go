@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -104,6 +106,18 @@ func TestServe(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// TestTheLastLineIsJSONToo where the log is.
+func TestTheLastLineIsJSONToo(t *testing.T) {
+	got := commandWith(t.Context(), nil, func(*config.Config, *slog.Logger) (server, error) {
+		return nil, fmt.Errorf("listen: %w", syscall.EADDRINUSE)
+	}, "serve", "--tag", "A", "--data-dir", t.TempDir(), "--log-format", "json")
+	var line struct{ Level, Error string }
+	err := json.Unmarshal([]byte(got.stderr), &line)
+	if err != nil || line.Level != "ERROR" || !strings.Contains(line.Error, "another program uses this address") {
+		t.Errorf("%+v: %v", got, err)
 	}
 }
 

@@ -4,6 +4,7 @@
 package budget
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -88,6 +89,9 @@ type Connection struct {
 	since      time.Time
 	closed     bool
 }
+
+// ErrTooMany is what a caller hears whose connection is not counted.
+var ErrTooMany = errors.New("this caller has as many connections to the node as one may, or has sent too many frames that carry nothing")
 
 // Open counts one more connection of a caller; nil says that it has as many as it may, or has wasted
 // too many frames. It is closed by Close.

@@ -83,7 +83,7 @@ func checkDial(address string) error {
 }
 
 func checkHostName(name string) error {
-	if name == "" || strings.ContainsAny(name, notInHosts+":*") {
+	if strings.Trim(name, ".") == "" || strings.ContainsAny(name, notInHosts+":*") {
 		return fmt.Errorf("%q is not the name of a host alone", name)
 	}
 	return nil

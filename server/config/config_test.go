@@ -104,6 +104,14 @@ func TestEveryFormOfAList(t *testing.T) {
 	}
 }
 
+// TestValuesAreAsWritten: YAML would take them for a truth value, an octal number, or the file's encoding.
+func TestValuesAreAsWritten(t *testing.T) {
+	c := mustLoad(t, []string{"--data-dir=/data", "--config", writeFile(t, "\ufefftag: TRUE\nleader-priority: 010\npeer: {TRUE: \"t:1\", NO: \"n:1\"}\n")}, nil)
+	if diff := cmp.Diff([]any{"TRUE", 10, map[string]string{"TRUE": "t:1", "NO": "n:1"}}, []any{c.Tag, c.LeaderPriority, c.Peer}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestEmptyVariable: nothing is a value too, which wins over the file.
 func TestEmptyVariable(t *testing.T) {
 	path := writeFile(t, "http: 127.0.0.1:9\nwatcher: true\ntag: A\njoin: [b:1]")
@@ -366,6 +374,7 @@ func TestRefused(t *testing.T) {
 		"HTTP host with a port":      {with(alone, "--http-host=h.example:7402"), "http-host"},
 		"HTTP host as a URL":         {with(alone, "--http-host=http://h.example"), "http-host"},
 		"HTTP host for any":          {with(alone, "--http-host=*.example"), "http-host"},
+		"HTTP host for all":          {with(alone, "--http-host=."), "http-host"},
 		"not on loopback":            {with(alone, "--grpc=10.0.0.1:1"), "grpc"},
 		"not on loopback, by name":   {with(alone, "--raft=host:1"), "raft"},
 		"not on loopback, HTTP":      {with(alone, "--http=10.0.0.1:1"), "http"},

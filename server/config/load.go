@@ -145,69 +145,63 @@ func fromFile(path string) (source, error) {
 	if path == "" {
 		return source{}, nil
 	}
-	s := source{where: "file " + path, label: func(name string) string { return name }}
+	s := source{where: "file " + path, label: func(name string) string { return name }, values: map[string]any{}}
+	var values map[string]yaml.Node
 	data, err := os.ReadFile(path)
 	if err == nil {
-		err = yaml.Unmarshal(data, &s.values)
+		err = yaml.Unmarshal(data, &values)
 	}
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", s.where, err)
 	}
 	var problems []error
 	known := names()
-	for _, key := range slices.Sorted(maps.Keys(s.values)) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		value := values[key]
 		if !known[key] {
 			problems = append(problems, fmt.Errorf("%s: unknown key %s%s", s.where, key, isOne(nearest.Of(key, slices.Collect(maps.Keys(known))))))
-		} else if s.values[key], err = flatten(s.values[key]); err != nil {
+		} else if s.values[key], err = flatten(&value); err != nil {
 			problems = append(problems, fmt.Errorf("%s: %s: %w", s.where, key, err))
 		}
 	}
 	return s, errors.Join(problems...)
 }
 
-// flatten turns a YAML value into what a flag would give: a text, or texts; of a mapping, KEY=VALUE each.
-func flatten(value any) (any, error) {
-	switch value := value.(type) {
-	case nil:
-		return "", nil
-	case []any:
-		list := make([]string, 0, len(value))
-		for _, entry := range value {
-			text, err := scalar(entry)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, text)
-		}
-		return list, nil
-	case map[any]any: // has a key that YAML takes for something else than a text
-		texts := make(map[string]any, len(value))
-		for key, entry := range value {
-			texts[fmt.Sprint(key)] = entry
-		}
-		return flatten(texts)
-	case map[string]any:
-		list := make([]string, 0, len(value))
-		for _, key := range slices.Sorted(maps.Keys(value)) {
-			text, err := scalar(value[key])
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, key+"="+text)
-		}
-		return list, nil
-	default:
+// flatten turns a YAML value into what a flag would give: a text, or texts; of a mapping, KEY=VALUE each. It takes
+// what is written, not what YAML makes of it: 010 is ten, and TRUE may be a tag.
+func flatten(value *yaml.Node) (any, error) {
+	if value.Kind == yaml.AliasNode {
+		value = value.Alias
+	}
+	if value.Kind != yaml.SequenceNode && value.Kind != yaml.MappingNode {
 		return scalar(value)
 	}
+	list := make([]string, 0, len(value.Content))
+	for i, entry := range value.Content {
+		text, err := scalar(entry)
+		if err != nil {
+			return nil, err
+		}
+		if value.Kind == yaml.MappingNode && i%2 == 1 {
+			list[i/2] += "=" + text
+		} else {
+			list = append(list, text)
+		}
+	}
+	if value.Kind == yaml.MappingNode {
+		slices.Sort(list)
+	}
+	return list, nil
 }
 
-func scalar(value any) (string, error) {
-	switch value.(type) {
-	case string, bool, int, int64, uint64:
-		return fmt.Sprint(value), nil
-	default:
-		return "", fmt.Errorf("%v (%T) is no text, number or list of them", value, value)
+func scalar(value *yaml.Node) (string, error) {
+	switch {
+	case value.Kind != yaml.ScalarNode:
+		return "", fmt.Errorf("line %d is no text, number or list of them", value.Line)
+	case value.Tag == "!!null":
+		return "", nil
 	}
+	return value.Value, nil
 }
 
 func names() map[string]bool {
@@ -276,7 +270,7 @@ func (c *Config) JoinToken() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("config: join-token-file: %w", err)
 	}
-	token := strings.TrimSpace(string(data))
+	token := strings.TrimSpace(strings.TrimPrefix(string(data), "\ufeff"))
 	if token == "" {
 		return "", errors.New("config: join-token-file: there is no token in it")
 	}

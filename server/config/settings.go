@@ -71,7 +71,7 @@ func groups(c *Config) []group {
 			{"advertise-http", "where others reach HTTP (default: --http, with the host of --advertise-grpc if it has " +
 				"none)", &c.AdvertiseHTTP},
 			{"http-host", "host name of a balancer or service under which HTTP is called without TLS, beside those that members " +
-				"advertise; several allowed", &c.HTTPHost},
+				"advertise; .example.org for all below it; several allowed", &c.HTTPHost},
 		}},
 		{"TLS", []setting{
 			{"tls-cert", "certificate file (PEM); that of this node, by a URI idnode://*/node/TAG", &c.TLSCert},

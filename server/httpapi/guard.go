@@ -106,7 +106,11 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.done(r, response, start)
 	defer g.recover(response, r)
 	if conn, ok := r.Context().Value(connection{}).(net.Conn); ok && g.cfg.Held != nil {
-		response.held = g.cfg.Held(conn)
+		if response.held = g.cfg.Held(conn); response.held == nil {
+			w.Header().Set("Connection", "close")
+			g.refuse(response, r, service.ErrConnections)
+			return
+		}
 	}
 	end, ok := begin(response.held, r)
 	if !ok {

@@ -42,7 +42,7 @@ type Config struct {
 	WriteTimeout time.Duration
 	// ConnState, if set, is told what becomes of each connection; see http.Server.
 	ConnState func(net.Conn, http.ConnState)
-	// Held, if set, returns what is counted for the caller of a connection; nil if nothing is.
+	// Held, if set, returns what is counted for the caller of a connection; nil refuses the connection.
 	Held func(net.Conn) *budget.Connection
 	// Principal names the other side of a connection with TLS; nil names none.
 	Principal func(tls.ConnectionState) string

@@ -71,9 +71,7 @@ func (c *callers) countHTTP(conn net.Conn, state http.ConnState) {
 		}
 		if held := c.count(conn, principal); held != nil {
 			c.http.Store(conn, held)
-		} else {
-			_ = conn.Close()
-		}
+		} // Else its first request is refused, and closes it.
 	case http.StateClosed, http.StateHijacked:
 		if held, ok := c.http.LoadAndDelete(conn); ok {
 			held.(*budget.Connection).Close()
@@ -122,8 +120,7 @@ func (c *callers) count(conn net.Conn, principal string) *budget.Connection {
 	caller := nameOf(principal, conn.RemoteAddr().String())
 	held := c.budget.Open(caller)
 	if held == nil {
-		c.refuse("caller", "a connection was refused: the caller has as many as one may have, or sends too many frames that carry nothing",
-			"caller", caller)
+		c.refuse("caller", "a connection was refused: "+budget.ErrTooMany.Error(), "caller", caller)
 	}
 	return held
 }

@@ -14,7 +14,7 @@ func TestHostNamesOfANodeThatStarts(t *testing.T) {
 	tier.Long(t)
 	all := configs(t, "A", "B")
 	a, b := all["A"], all["B"]
-	a.AdvertiseHTTP, b.HTTPHost = "a.example:7402", []string{"ids.example"}
+	a.AdvertiseHTTP, b.HTTPHost = "a.example:7402", []string{"ids.example", ".internal"}
 	first := run(t, a)
 	n := run(t, b)
 	first.ready()
@@ -26,6 +26,7 @@ func TestHostNamesOfANodeThatStarts(t *testing.T) {
 	n = run(t, b)
 	for host, want := range map[string]int{
 		"a.example": http.StatusOK, "b.example:7402": http.StatusOK, "IDS.example": http.StatusOK, "evil.example": http.StatusForbidden,
+		"host.docker.INTERNAL:7402": http.StatusOK, "internal": http.StatusForbidden, "internal.evil.example": http.StatusForbidden,
 	} {
 		if got := n.status(host); got != want {
 			t.Errorf("%s: %d, want %d", host, got, want)

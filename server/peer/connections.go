@@ -19,6 +19,8 @@ type Connections struct {
 	count Count
 	mu    sync.Mutex
 	open  map[*conn]struct{}
+	// refusals has those that are under way.
+	refusals chan struct{}
 }
 
 // Count counts a connection after its handshake: for the principal of the certificate in
@@ -27,7 +29,7 @@ type Count func(conn net.Conn, info credentials.AuthInfo) *budget.Connection
 
 // NewConnections returns empty Connections.
 func NewConnections(count Count) *Connections {
-	return &Connections{count: count, open: map[*conn]struct{}{}}
+	return &Connections{count: count, open: map[*conn]struct{}{}, refusals: make(chan struct{}, refusalsAtOnce)}
 }
 
 // Credentials returns the server's credentials, which register each connection; inner is
@@ -86,7 +88,8 @@ func (k knownCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.A
 	}
 	held := k.all.count(raw, info)
 	if held == nil {
-		return secured, info, errors.New("the caller has too many connections") // The other end sees only the end.
+		k.all.refuse(secured, raw, budget.ErrTooMany.Error())
+		return secured, info, budget.ErrTooMany
 	}
 	known := &conn{Conn: secured, raw: raw, info: info, all: k.all, held: held, unfinished: newUnfinished()}
 	k.all.mu.Lock()

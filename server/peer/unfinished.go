@@ -13,9 +13,9 @@ const (
 	frameHead    = 9
 	messageHead  = 5
 
-	frameData, frameHeaders, frameReset = 0, 1, 3
-	framePing, frameWindow              = 6, 8
-	flagEndStream, flagPadded           = 0x1, 0x8
+	frameData, frameHeaders, frameReset, frameSettings = 0, 1, 3, 4
+	framePing, frameGoAway, frameWindow                = 6, 7, 8
+	flagEndStream, flagEndHeaders, flagPadded          = 0x1, 0x4, 0x8
 )
 
 const (

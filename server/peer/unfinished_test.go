@@ -16,13 +16,6 @@ import (
 	"github.com/idnode/idnode/server/budget"
 )
 
-// frame returns an HTTP/2 frame.
-func frame(kind, flags byte, stream uint32, payload []byte) []byte {
-	b := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
-	b = binary.BigEndian.AppendUint32(append(b, flags), stream)
-	return append(b, payload...)
-}
-
 // part returns the head of a gRPC message, and so much of it.
 func part(announced uint32, bytes int) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{0}, announced), make([]byte, bytes)...)

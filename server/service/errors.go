@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/budget"
 )
 
 // Code is the kind of an error: what a caller can do about it. It is gRPC's.
@@ -106,6 +107,9 @@ func forbidden(format string, args ...any) *Error {
 var ErrOverloaded = exhausted(
 	ReasonOverloaded, "too many calls are in flight, or too many answers unread, of this caller or at this node", retryBusy, nil,
 )
+
+// ErrConnections refuses a caller's connection.
+var ErrConnections = exhausted(ReasonOverloaded, budget.ErrTooMany.Error(), retryBusy, nil)
 
 // ErrorOf returns err as an *Error. Any other error becomes INTERNAL, without its text.
 func ErrorOf(err error) *Error {

@@ -2,6 +2,7 @@ package service
 
 import (
 	"slices"
+	"strings"
 
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/hostcheck"
@@ -15,7 +16,9 @@ func (m *members) CheckHost(name string) error {
 	ofMember := func(k *raftlogv1.Member) bool {
 		return !k.GetRemoved() && (own(k.GetHttpAddress()) || own(k.GetGrpcAddress()))
 	}
-	if slices.ContainsFunc(m.hosts, own) {
+	// One that begins with a dot stands for all names below it.
+	covers := func(host string) bool { return host[0] == '.' && strings.HasSuffix(name, hostcheck.Name(host)) }
+	if slices.ContainsFunc(m.hosts, func(host string) bool { return own(host) || covers(host) }) {
 		return nil
 	}
 	known := m.cluster.Status().Known

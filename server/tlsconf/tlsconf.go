@@ -18,6 +18,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -103,6 +104,9 @@ func (f Files) read() (t text, err error) {
 			return ""
 		}
 		data, failed := os.ReadFile(file)
+		if failed == nil {
+			failed = checkText(file, string(data))
+		}
 		if failed != nil && err == nil {
 			err = fmt.Errorf("tlsconf: %s: %w", what, failed)
 		}
@@ -110,6 +114,17 @@ func (f Files) read() (t text, err error) {
 	}
 	t = text{cert: read("certificate", f.Cert), key: read("key", f.Key), ca: read("CA", f.CA)}
 	return t, err
+}
+
+// checkText refuses what crypto/tls passes over, or refuses without the cause.
+func checkText(file, text string) error {
+	switch {
+	case strings.HasPrefix(text, "\ufeff"):
+		return fmt.Errorf("%s begins with a byte-order mark: save it without", file)
+	case strings.Contains(text, "-----BEGIN ENCRYPTED"), strings.Contains(text, "Proc-Type: 4,ENCRYPTED"): // RFC 7468, RFC 1421
+		return fmt.Errorf("%s has a key with a password, which cannot be asked for: decrypt it (openssl pkey -in %s)", file, file)
+	}
+	return nil
 }
 
 func (f Files) parse(t text) (*loaded, error) {

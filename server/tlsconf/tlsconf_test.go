@@ -234,6 +234,26 @@ func TestErrorsNameTheFile(t *testing.T) {
 	}
 }
 
+// TestErrorsNameTheCause of what editors and openssl do to files.
+func TestErrorsNameTheCause(t *testing.T) {
+	dir := makeCerts(t, "A")
+	for name, change := range map[string]struct{ file, old, text, want string }{
+		"mark in the certificate": {"A.crt", "-----BEGIN", "\ufeff-----BEGIN", "A.crt begins with a byte-order mark"},
+		"mark in the CA":          {"ca.crt", "-----BEGIN", "\ufeff-----BEGIN", "ca.crt begins with a byte-order mark"},
+		"password":                {"A.key", "PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "A.key has a key with a password"},
+		"older password":          {"A.key", "KEY-----\n", "KEY-----\nProc-Type: 4,ENCRYPTED\n\n", "A.key has a key with a password"},
+	} {
+		path := filepath.Join(dir, change.file)
+		good, err := os.ReadFile(path)
+		must(t, err)
+		must(t, os.WriteFile(path, []byte(strings.Replace(string(good), change.old, change.text, 1)), 0o600))
+		if _, err := tlsconf.LoadServer(files(dir, "A")); err == nil || !strings.Contains(err.Error(), change.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		must(t, os.WriteFile(path, good, 0o600))
+	}
+}
+
 func TestMakeCertsAgain(t *testing.T) {
 	dir := makeCerts(t, "A")
 	before := read(t, dir)

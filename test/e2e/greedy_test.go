@@ -128,7 +128,7 @@ func TestMessagesAtOnceTakeLittleMemory(t *testing.T) {
 }
 
 // TestConnectionsOfACaller: one caller has so many connections and no more, over gRPC and
-// HTTP together, which keeps no other caller out; and those that end make room.
+// HTTP together, and hears why; that keeps no other caller out; and those that end make room.
 func TestConnectionsOfACaller(t *testing.T) {
 	const most = 4
 	certs := harness.CertificatesWith(t, []string{"greedy"}, "A")
@@ -151,9 +151,13 @@ func TestConnectionsOfACaller(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		_, err = io.Copy(io.Discard, answer.Body)
+		text, err := io.ReadAll(answer.Body)
+		if err == nil && answer.StatusCode != http.StatusOK {
+			err = errors.New(string(text))
+		}
 		return errors.Join(err, answer.Body.Close())
 	}
+	toldWhy := func(err error) bool { return err != nil && strings.Contains(err.Error(), "as many connections") }
 	var open []*harness.Client
 	for range most / 2 {
 		open = append(open, harness.DialAs(t, n.GRPC, certs, "greedy"))
@@ -162,12 +166,12 @@ func TestConnectionsOfACaller(t *testing.T) {
 		}
 	}
 	more := harness.DialAs(t, n.GRPC, certs, "greedy")
-	if ask(more) == nil {
-		t.Errorf("a caller has %d connections, and one more over gRPC", most)
+	if err := ask(more); !toldWhy(err) {
+		t.Errorf("a caller has %d connections, and hears of one more over gRPC: %v", most, err)
 	}
 	more.Conn.Close() // It would connect again, and take the room that there is later.
-	if page(over()) == nil {
-		t.Errorf("a caller has %d connections, and one more over HTTP", most)
+	if err := page(over()); !toldWhy(err) {
+		t.Errorf("a caller has %d connections, and hears of one more over HTTP: %v", most, err)
 	}
 	if err := ask(harness.Dial(t, n.GRPC, certs)); err != nil {
 		t.Errorf("another caller: %v", err)
