@@ -64,7 +64,7 @@ type Config struct {
 	// JoinToken returns the token to join with, and is called only on a join; nil means
 	// none.
 	JoinToken func() (string, error)
-	// Watcher makes the node a member that never votes.
+	// Watcher makes the node a member without a vote, when it joins.
 	Watcher bool
 	// DialRaft overrides the addresses of other nodes' Raft ports, by tag.
 	DialRaft map[string]string

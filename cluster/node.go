@@ -185,6 +185,15 @@ func (n *Node) RemoveMember(ctx context.Context, tag string, force bool, princip
 	})
 }
 
+// SetWatcher makes the member with this tag a watcher, which does not vote, or takes that back: then it gets its vote
+// when it has caught up. The rest is as of RemoveMember; force matters where a vote is lost.
+func (n *Node) SetWatcher(ctx context.Context, tag string, watcher, force bool, principal *string) (uint64, error) {
+	return onEngine(n, func(e *engine) (uint64, error) {
+		index, err := e.leadership.Membership.SetWatcher(ctx, tag, watcher, force, principal)
+		return index, e.path.explain(err)
+	})
+}
+
 // Transfer transfers leadership to the voter with this tag, or to Raft's choice if tag is
 // empty, and returns the tag of the leader afterwards. Errors are *outcome.Error or
 // *op.RefusedError.

@@ -35,6 +35,7 @@ func (n *Node) start(ctx context.Context) error {
 		}
 	}
 	n.checkClusterID()
+	n.checkWatcher()
 	if err := n.compareList(ctx); err != nil {
 		return err
 	}
@@ -45,6 +46,17 @@ func (n *Node) start(ctx context.Context) error {
 	n.up.Store(e)
 	context.AfterFunc(n.lifecycle.ctx, e.silence)
 	return n.lifecycle.failure()
+}
+
+// checkWatcher says what the node is where its settings say another thing: they count when it joins, and no more.
+func (n *Node) checkWatcher() {
+	switch is := n.record.Member(); {
+	case is.GetWatcher() && !n.cfg.Watcher:
+		n.log.Warn("this node is a watcher and does not vote, also without the setting watcher: 'idnode cluster promote' changes it",
+			"tag", is.GetTag())
+	case !is.GetWatcher() && n.cfg.Watcher:
+		n.log.Warn("this node votes, also with the setting watcher: 'idnode cluster demote' changes it", "tag", is.GetTag())
+	}
 }
 
 // checkClusterID asks an operator to put the right cluster id into the settings. A recovery

@@ -175,6 +175,9 @@ func drawMembership(t *rapid.T) *raftlogv1.Operation {
 	case 3:
 		return &raftlogv1.Operation{Op: &raftlogv1.Operation_MemberRemove{MemberRemove: &raftlogv1.MemberRemove{Tag: tag}}}
 	case 4:
+		set := &raftlogv1.WatcherSet{Tag: tag, Watcher: rapid.Bool().Draw(t, "watcher")}
+		return &raftlogv1.Operation{Op: &raftlogv1.Operation_WatcherSet{WatcherSet: set}}
+	case 5:
 		return opBootstrapABC()
 	default:
 		m.Tag = rapid.SampledFrom([]string{tag, tag, tag, tag, "B"}).Draw(t, "announced")

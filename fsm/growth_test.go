@@ -401,8 +401,8 @@ func grownBy(few, many *testLog, step func(i, n int) [][]byte, at *int, sizes [2
 
 // boundedKinds are those of which what they look at is bounded otherwise: members, roles, tokens, books.
 var boundedKinds = []op.Kind{
-	op.KindBootstrap, op.KindMemberAdd, op.KindMemberPromote, op.KindMemberRemove, op.KindFormatRaise, op.KindSettingSet, op.KindRolesSet,
-	op.KindJoinTokenCreate, op.KindSeriesReconcile,
+	op.KindBootstrap, op.KindMemberAdd, op.KindMemberPromote, op.KindMemberRemove, op.KindWatcherSet, op.KindFormatRaise, op.KindSettingSet,
+	op.KindRolesSet, op.KindJoinTokenCreate, op.KindSeriesReconcile,
 }
 
 // TestEveryOperationIsTimed, or is one of those whose work is bounded otherwise.

@@ -265,7 +265,7 @@ func hostileTemplates(t testing.TB) (base []byte, all []*raftlogv1.Operation) {
 	for _, data := range append(
 		encoded, addOperation(&raftlogv1.MemberAdd{Member: testMember("E")}), announceOperation(testMember("D")),
 		promoteOperation(nodeNamed("node D")),
-		removeOperation("C", 0), formatRaiseOperation(1),
+		removeOperation("C", 0), encodePayload(&raftlogv1.WatcherSet{Tag: "C", Watcher: true}), formatRaiseOperation(1),
 		onSeries(&raftlogv1.SeriesDefine{
 			Name: "d", Definition: series.DefinitionMessage(dated), ExpectedVersion: 1,
 			Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"2027"}, First: 7}},

@@ -224,27 +224,53 @@ func (c *contents) memberPromote(dst []byte, _ moment, _ op.Operation, promote *
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "id", "there is no such member")
 	}
 	if m.GetWatcher() {
-		return dst, invalid("id", "%s is a watcher and never votes", m.GetTag())
+		return dst, invalid("id", "%s is a watcher and does not vote", m.GetTag())
 	}
 	m = c.members.change(m, func(m *raftlogv1.Member) { m.Voter = true })
 	return op.AppendAnswer(dst, &raftlogv1.MemberResult{Member: m}), nil
 }
 
+// watcherSet makes a member a watcher, or takes that back: then it gets its vote as a new member does. What changes
+// nothing is refused never.
+func (c *contents) watcherSet(dst []byte, _ moment, _ op.Operation, set *raftlogv1.WatcherSet) ([]byte, *refusal) {
+	m := c.members.byTag(set.GetTag())
+	if m == nil || m.GetRemoved() {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "tag", "there is no member %.200q", set.GetTag())
+	}
+	if m.GetWatcher() != set.GetWatcher() {
+		if set.GetWatcher() {
+			if refused := c.members.mayLose(m, set.GetMembershipIndex()); refused != nil {
+				return dst, refused
+			}
+		}
+		m = c.members.change(m, func(m *raftlogv1.Member) { m.Watcher, m.Voter = set.GetWatcher(), false })
+	}
+	return op.AppendAnswer(dst, &raftlogv1.MemberResult{Member: m}), nil
+}
+
+// mayLose refuses that a member goes, or votes no more: as the last voter, or if the members have changed since
+// the leader judged it. Of two changes at once, each safe alone, the second must be judged again.
+func (s *memberStore) mayLose(m *raftlogv1.Member, judged uint64) *refusal {
+	switch {
+	case judged != 0 && (judged != s.index || s.moved):
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "tag", "the members have changed meanwhile")
+	case m.GetVoter() && s.voters() == 1:
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER, "tag", "%s is the last member that votes", m.GetTag())
+	}
+	return nil
+}
+
 // memberRemove removes a member permanently: its tag stays taken, its id never comes
 // back, its session ends and its etags are dropped. Removing a removed member changes
-// nothing. A checked removal is valid only in the membership for which it was checked: of
-// two concurrent removals, each safe alone, the second must be checked again.
+// nothing.
 func (c *contents) memberRemove(dst []byte, _ moment, _ op.Operation, remove *raftlogv1.MemberRemove) ([]byte, *refusal) {
 	m := c.members.byTag(remove.GetTag())
 	if m == nil {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "tag", "there is no member %.200q", remove.GetTag())
 	}
 	if !m.GetRemoved() {
-		if judged := remove.GetMembershipIndex(); judged != 0 && (judged != c.members.index || c.members.moved) {
-			return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "tag", "the members have changed meanwhile")
-		}
-		if m.GetVoter() && c.members.voters() == 1 {
-			return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER, "tag", "%s is the last member that votes", m.GetTag())
+		if refused := c.members.mayLose(m, remove.GetMembershipIndex()); refused != nil {
+			return dst, refused
 		}
 		m = c.members.remove(m)
 		c.sessions.drop(nodeid.ID(m.GetId()))

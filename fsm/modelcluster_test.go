@@ -20,6 +20,8 @@ func (m *model) runCluster(op *raftlogv1.Operation) *raftlogv1.Result {
 		return m.promote(o.MemberPromote.GetId())
 	case *raftlogv1.Operation_MemberRemove:
 		return m.remove(o.MemberRemove.GetTag())
+	case *raftlogv1.Operation_WatcherSet:
+		return m.setWatcher(o.WatcherSet)
 	case *raftlogv1.Operation_EtagRaise:
 		return m.etagRaise(o.EtagRaise)
 	case *raftlogv1.Operation_EtagCleanStop:
@@ -126,19 +128,32 @@ func (m *model) remove(tag string) *raftlogv1.Result {
 	if have == nil {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND)
 	}
-	others := 0
-	for _, other := range m.members {
-		if other != have && other.GetVoter() {
-			others++
-		}
-	}
-	if have.GetVoter() && others == 0 {
+	if m.isLastVoter(have) {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER)
 	}
 	if !have.GetRemoved() {
 		have.Removed, have.Voter = true, false
 		delete(m.sessions, string(have.GetId()))
 		delete(m.etags, string(have.GetId()))
+	}
+	return m.member(&raftlogv1.MemberResult{Member: have})
+}
+
+func (m *model) isLastVoter(have *raftlogv1.Member) bool {
+	others := slices.ContainsFunc(m.members, func(other *raftlogv1.Member) bool { return other != have && other.GetVoter() })
+	return have.GetVoter() && !others
+}
+
+func (m *model) setWatcher(o *raftlogv1.WatcherSet) *raftlogv1.Result {
+	have := m.byTag(o.GetTag())
+	switch {
+	case have == nil || have.GetRemoved():
+		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND)
+	case have.GetWatcher() == o.GetWatcher():
+	case o.GetWatcher() && m.isLastVoter(have):
+		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER)
+	default:
+		have.Watcher, have.Voter = o.GetWatcher(), false
 	}
 	return m.member(&raftlogv1.MemberResult{Member: have})
 }

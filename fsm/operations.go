@@ -54,6 +54,7 @@ var operations = [...]operation{
 	op.KindMemberAnnounce:  onCluster(0, (*contents).memberAnnounce),
 	op.KindMemberPromote:   onCluster(0, (*contents).memberPromote),
 	op.KindMemberRemove:    onCluster(rights.Cluster, (*contents).memberRemove),
+	op.KindWatcherSet:      onCluster(rights.Cluster, (*contents).watcherSet),
 	op.KindFormatRaise:     onCluster(0, (*contents).formatRaise),
 	op.KindEtagRaise:       onCluster(0, (*contents).etagRaise),
 	op.KindEtagCleanStop:   onCluster(0, (*contents).etagCleanStop),

@@ -352,6 +352,8 @@ func (p *transcript) membership(l line) *raftlogv1.Operation {
 		data = promoteOperation(m.GetId())
 	case "remove":
 		data = removeOperation(l.name(0), 0)
+	case "set-watcher":
+		data = encodePayload(&raftlogv1.WatcherSet{Tag: l.name(0), Watcher: l.is("watcher"), MembershipIndex: uint64(l.int("judged"))})
 	case "raise-format":
 		data = formatRaiseOperation(uint32(l.number(0)))
 	case "raise-etags":

@@ -31,6 +31,7 @@ const (
 	EventSetting        = "setting.set"
 	EventAddMember      = "member.add"
 	EventRemoveMember   = "member.remove"
+	EventSetWatcher     = "member.watcher"
 	EventJoinToken      = "join-token.create"
 	// Those of series of document numbers: Name is the series.
 	EventSeriesDefine    = "series.define"

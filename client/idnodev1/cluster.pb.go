@@ -828,7 +828,7 @@ type CreateJoinTokenRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tag that the node must have; empty for any.
 	Tag string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
-	// It shall never vote.
+	// It joins as a watcher, without a vote.
 	Watcher bool `protobuf:"varint,2,opt,name=watcher,proto3" json:"watcher,omitempty"`
 	// For how long; one hour if it is not given, 30 days at most.
 	ValidFor      *durationpb.Duration `protobuf:"bytes,3,opt,name=valid_for,json=validFor,proto3" json:"valid_for,omitempty"`
@@ -1053,6 +1053,117 @@ func (x *RemoveMemberResponse) GetLogIndex() uint64 {
 	return 0
 }
 
+// SetWatcherRequest names the member.
+type SetWatcherRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its tag.
+	Tag string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	// It does not vote any more. A leader transfers leadership first; the last voter is refused.
+	Watcher bool `protobuf:"varint,2,opt,name=watcher,proto3" json:"watcher,omitempty"`
+	// Take its vote also if too few of the other voters can be reached, so that the cluster has no
+	// quorum until they come back.
+	Force         bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetWatcherRequest) Reset() {
+	*x = SetWatcherRequest{}
+	mi := &file_idnode_v1_cluster_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetWatcherRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetWatcherRequest) ProtoMessage() {}
+
+func (x *SetWatcherRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_cluster_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetWatcherRequest.ProtoReflect.Descriptor instead.
+func (*SetWatcherRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SetWatcherRequest) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *SetWatcherRequest) GetWatcher() bool {
+	if x != nil {
+		return x.Watcher
+	}
+	return false
+}
+
+func (x *SetWatcherRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+// SetWatcherResponse says that the change is in the log.
+type SetWatcherResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The index of the log entry.
+	LogIndex      uint64 `protobuf:"varint,1,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetWatcherResponse) Reset() {
+	*x = SetWatcherResponse{}
+	mi := &file_idnode_v1_cluster_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetWatcherResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetWatcherResponse) ProtoMessage() {}
+
+func (x *SetWatcherResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_cluster_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetWatcherResponse.ProtoReflect.Descriptor instead.
+func (*SetWatcherResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *SetWatcherResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
 // TransferLeadershipRequest names the next leader.
 type TransferLeadershipRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1064,7 +1175,7 @@ type TransferLeadershipRequest struct {
 
 func (x *TransferLeadershipRequest) Reset() {
 	*x = TransferLeadershipRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[10]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1076,7 +1187,7 @@ func (x *TransferLeadershipRequest) String() string {
 func (*TransferLeadershipRequest) ProtoMessage() {}
 
 func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[10]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1089,7 +1200,7 @@ func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadershipRequest.ProtoReflect.Descriptor instead.
 func (*TransferLeadershipRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{10}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TransferLeadershipRequest) GetTag() string {
@@ -1110,7 +1221,7 @@ type TransferLeadershipResponse struct {
 
 func (x *TransferLeadershipResponse) Reset() {
 	*x = TransferLeadershipResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[11]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1122,7 +1233,7 @@ func (x *TransferLeadershipResponse) String() string {
 func (*TransferLeadershipResponse) ProtoMessage() {}
 
 func (x *TransferLeadershipResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[11]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1135,7 +1246,7 @@ func (x *TransferLeadershipResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadershipResponse.ProtoReflect.Descriptor instead.
 func (*TransferLeadershipResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{11}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TransferLeadershipResponse) GetLeaderTag() string {
@@ -1164,7 +1275,7 @@ type Setting struct {
 
 func (x *Setting) Reset() {
 	*x = Setting{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[12]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1176,7 +1287,7 @@ func (x *Setting) String() string {
 func (*Setting) ProtoMessage() {}
 
 func (x *Setting) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[12]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1189,7 +1300,7 @@ func (x *Setting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Setting.ProtoReflect.Descriptor instead.
 func (*Setting) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{12}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Setting) GetKey() string {
@@ -1238,7 +1349,7 @@ type DeleteDatabaseRequest struct {
 
 func (x *DeleteDatabaseRequest) Reset() {
 	*x = DeleteDatabaseRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1250,7 +1361,7 @@ func (x *DeleteDatabaseRequest) String() string {
 func (*DeleteDatabaseRequest) ProtoMessage() {}
 
 func (x *DeleteDatabaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1263,7 +1374,7 @@ func (x *DeleteDatabaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDatabaseRequest.ProtoReflect.Descriptor instead.
 func (*DeleteDatabaseRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{13}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DeleteDatabaseRequest) GetDatabase() string {
@@ -1288,7 +1399,7 @@ type DeleteDatabaseResponse struct {
 
 func (x *DeleteDatabaseResponse) Reset() {
 	*x = DeleteDatabaseResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1300,7 +1411,7 @@ func (x *DeleteDatabaseResponse) String() string {
 func (*DeleteDatabaseResponse) ProtoMessage() {}
 
 func (x *DeleteDatabaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1313,7 +1424,7 @@ func (x *DeleteDatabaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDatabaseResponse.ProtoReflect.Descriptor instead.
 func (*DeleteDatabaseResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{14}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeleteDatabaseResponse) GetNames() int64 {
@@ -1354,7 +1465,7 @@ type ListDatabasesRequest struct {
 
 func (x *ListDatabasesRequest) Reset() {
 	*x = ListDatabasesRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1366,7 +1477,7 @@ func (x *ListDatabasesRequest) String() string {
 func (*ListDatabasesRequest) ProtoMessage() {}
 
 func (x *ListDatabasesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1379,7 +1490,7 @@ func (x *ListDatabasesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatabasesRequest.ProtoReflect.Descriptor instead.
 func (*ListDatabasesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{15}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListDatabasesRequest) GetPrefix() string {
@@ -1425,7 +1536,7 @@ type ListDatabasesResponse struct {
 
 func (x *ListDatabasesResponse) Reset() {
 	*x = ListDatabasesResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1548,7 @@ func (x *ListDatabasesResponse) String() string {
 func (*ListDatabasesResponse) ProtoMessage() {}
 
 func (x *ListDatabasesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1561,7 @@ func (x *ListDatabasesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatabasesResponse.ProtoReflect.Descriptor instead.
 func (*ListDatabasesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{16}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListDatabasesResponse) GetDatabases() []string {
@@ -1485,7 +1596,7 @@ type ListSettingsRequest struct {
 
 func (x *ListSettingsRequest) Reset() {
 	*x = ListSettingsRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1608,7 @@ func (x *ListSettingsRequest) String() string {
 func (*ListSettingsRequest) ProtoMessage() {}
 
 func (x *ListSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1510,7 +1621,7 @@ func (x *ListSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSettingsRequest.ProtoReflect.Descriptor instead.
 func (*ListSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{17}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListSettingsRequest) GetConsistency() Consistency {
@@ -1533,7 +1644,7 @@ type ListSettingsResponse struct {
 
 func (x *ListSettingsResponse) Reset() {
 	*x = ListSettingsResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1545,7 +1656,7 @@ func (x *ListSettingsResponse) String() string {
 func (*ListSettingsResponse) ProtoMessage() {}
 
 func (x *ListSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1558,7 +1669,7 @@ func (x *ListSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSettingsResponse.ProtoReflect.Descriptor instead.
 func (*ListSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{18}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListSettingsResponse) GetSettings() []*Setting {
@@ -1588,7 +1699,7 @@ type UpdateSettingRequest struct {
 
 func (x *UpdateSettingRequest) Reset() {
 	*x = UpdateSettingRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1600,7 +1711,7 @@ func (x *UpdateSettingRequest) String() string {
 func (*UpdateSettingRequest) ProtoMessage() {}
 
 func (x *UpdateSettingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1613,7 +1724,7 @@ func (x *UpdateSettingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSettingRequest.ProtoReflect.Descriptor instead.
 func (*UpdateSettingRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{19}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *UpdateSettingRequest) GetKey() string {
@@ -1643,7 +1754,7 @@ type UpdateSettingResponse struct {
 
 func (x *UpdateSettingResponse) Reset() {
 	*x = UpdateSettingResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1655,7 +1766,7 @@ func (x *UpdateSettingResponse) String() string {
 func (*UpdateSettingResponse) ProtoMessage() {}
 
 func (x *UpdateSettingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1668,7 +1779,7 @@ func (x *UpdateSettingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSettingResponse.ProtoReflect.Descriptor instead.
 func (*UpdateSettingResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{20}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UpdateSettingResponse) GetSetting() *Setting {
@@ -1705,7 +1816,7 @@ type RoleGrant struct {
 
 func (x *RoleGrant) Reset() {
 	*x = RoleGrant{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1717,7 +1828,7 @@ func (x *RoleGrant) String() string {
 func (*RoleGrant) ProtoMessage() {}
 
 func (x *RoleGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1730,7 +1841,7 @@ func (x *RoleGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleGrant.ProtoReflect.Descriptor instead.
 func (*RoleGrant) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{21}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RoleGrant) GetDatabase() string {
@@ -1784,7 +1895,7 @@ type AccessRole struct {
 
 func (x *AccessRole) Reset() {
 	*x = AccessRole{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1796,7 +1907,7 @@ func (x *AccessRole) String() string {
 func (*AccessRole) ProtoMessage() {}
 
 func (x *AccessRole) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1809,7 +1920,7 @@ func (x *AccessRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRole.ProtoReflect.Descriptor instead.
 func (*AccessRole) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{22}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AccessRole) GetName() string {
@@ -1851,7 +1962,7 @@ type CallerLimit struct {
 
 func (x *CallerLimit) Reset() {
 	*x = CallerLimit{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1863,7 +1974,7 @@ func (x *CallerLimit) String() string {
 func (*CallerLimit) ProtoMessage() {}
 
 func (x *CallerLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1876,7 +1987,7 @@ func (x *CallerLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerLimit.ProtoReflect.Descriptor instead.
 func (*CallerLimit) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{23}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CallerLimit) GetPrincipals() []string {
@@ -1920,7 +2031,7 @@ type RoleTable struct {
 
 func (x *RoleTable) Reset() {
 	*x = RoleTable{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1932,7 +2043,7 @@ func (x *RoleTable) String() string {
 func (*RoleTable) ProtoMessage() {}
 
 func (x *RoleTable) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1945,7 +2056,7 @@ func (x *RoleTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleTable.ProtoReflect.Descriptor instead.
 func (*RoleTable) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{24}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RoleTable) GetRoles() []*AccessRole {
@@ -1973,7 +2084,7 @@ type GetRolesRequest struct {
 
 func (x *GetRolesRequest) Reset() {
 	*x = GetRolesRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[25]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1985,7 +2096,7 @@ func (x *GetRolesRequest) String() string {
 func (*GetRolesRequest) ProtoMessage() {}
 
 func (x *GetRolesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[25]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1998,7 +2109,7 @@ func (x *GetRolesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRolesRequest.ProtoReflect.Descriptor instead.
 func (*GetRolesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{25}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetRolesRequest) GetConsistency() Consistency {
@@ -2023,7 +2134,7 @@ type GetRolesResponse struct {
 
 func (x *GetRolesResponse) Reset() {
 	*x = GetRolesResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[26]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2035,7 +2146,7 @@ func (x *GetRolesResponse) String() string {
 func (*GetRolesResponse) ProtoMessage() {}
 
 func (x *GetRolesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[26]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2048,7 +2159,7 @@ func (x *GetRolesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRolesResponse.ProtoReflect.Descriptor instead.
 func (*GetRolesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{26}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetRolesResponse) GetTable() *RoleTable {
@@ -2086,7 +2197,7 @@ type SetRolesRequest struct {
 
 func (x *SetRolesRequest) Reset() {
 	*x = SetRolesRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[27]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2098,7 +2209,7 @@ func (x *SetRolesRequest) String() string {
 func (*SetRolesRequest) ProtoMessage() {}
 
 func (x *SetRolesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[27]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2111,7 +2222,7 @@ func (x *SetRolesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRolesRequest.ProtoReflect.Descriptor instead.
 func (*SetRolesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{27}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SetRolesRequest) GetTable() *RoleTable {
@@ -2139,7 +2250,7 @@ type SetRolesResponse struct {
 
 func (x *SetRolesResponse) Reset() {
 	*x = SetRolesResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[28]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2151,7 +2262,7 @@ func (x *SetRolesResponse) String() string {
 func (*SetRolesResponse) ProtoMessage() {}
 
 func (x *SetRolesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[28]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2164,7 +2275,7 @@ func (x *SetRolesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRolesResponse.ProtoReflect.Descriptor instead.
 func (*SetRolesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{28}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SetRolesResponse) GetLogIndex() uint64 {
@@ -2259,6 +2370,12 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\"3\n" +
 	"\x14RemoveMemberResponse\x12\x1b\n" +
+	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\"U\n" +
+	"\x11SetWatcherRequest\x12\x10\n" +
+	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x18\n" +
+	"\awatcher\x18\x02 \x01(\bR\awatcher\x12\x14\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force\"1\n" +
+	"\x12SetWatcherResponse\x12\x1b\n" +
 	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\"-\n" +
 	"\x19TransferLeadershipRequest\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\";\n" +
@@ -2355,12 +2472,14 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\rRIGHT_CLUSTER\x10\t\x12\x10\n" +
 	"\fRIGHT_SERIES\x10\n" +
 	"\x12\x10\n" +
-	"\fRIGHT_NUMBER\x10\v2\x8e\a\n" +
+	"\fRIGHT_NUMBER\x10\v2\xd9\a\n" +
 	"\x0eClusterService\x12F\n" +
 	"\tGetStatus\x12\x1b.idnode.v1.GetStatusRequest\x1a\x1c.idnode.v1.GetStatusResponse\x12L\n" +
 	"\vListMembers\x12\x1d.idnode.v1.ListMembersRequest\x1a\x1e.idnode.v1.ListMembersResponse\x12X\n" +
 	"\x0fCreateJoinToken\x12!.idnode.v1.CreateJoinTokenRequest\x1a\".idnode.v1.CreateJoinTokenResponse\x12O\n" +
-	"\fRemoveMember\x12\x1e.idnode.v1.RemoveMemberRequest\x1a\x1f.idnode.v1.RemoveMemberResponse\x12a\n" +
+	"\fRemoveMember\x12\x1e.idnode.v1.RemoveMemberRequest\x1a\x1f.idnode.v1.RemoveMemberResponse\x12I\n" +
+	"\n" +
+	"SetWatcher\x12\x1c.idnode.v1.SetWatcherRequest\x1a\x1d.idnode.v1.SetWatcherResponse\x12a\n" +
 	"\x12TransferLeadership\x12$.idnode.v1.TransferLeadershipRequest\x1a%.idnode.v1.TransferLeadershipResponse\x12R\n" +
 	"\rListDatabases\x12\x1f.idnode.v1.ListDatabasesRequest\x1a .idnode.v1.ListDatabasesResponse\x12U\n" +
 	"\x0eDeleteDatabase\x12 .idnode.v1.DeleteDatabaseRequest\x1a!.idnode.v1.DeleteDatabaseResponse\x12O\n" +
@@ -2382,7 +2501,7 @@ func file_idnode_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_idnode_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_idnode_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_idnode_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_idnode_v1_cluster_proto_goTypes = []any{
 	(Role)(0),                          // 0: idnode.v1.Role
 	(Right)(0),                         // 1: idnode.v1.Right
@@ -2396,75 +2515,79 @@ var file_idnode_v1_cluster_proto_goTypes = []any{
 	(*CreateJoinTokenResponse)(nil),    // 9: idnode.v1.CreateJoinTokenResponse
 	(*RemoveMemberRequest)(nil),        // 10: idnode.v1.RemoveMemberRequest
 	(*RemoveMemberResponse)(nil),       // 11: idnode.v1.RemoveMemberResponse
-	(*TransferLeadershipRequest)(nil),  // 12: idnode.v1.TransferLeadershipRequest
-	(*TransferLeadershipResponse)(nil), // 13: idnode.v1.TransferLeadershipResponse
-	(*Setting)(nil),                    // 14: idnode.v1.Setting
-	(*DeleteDatabaseRequest)(nil),      // 15: idnode.v1.DeleteDatabaseRequest
-	(*DeleteDatabaseResponse)(nil),     // 16: idnode.v1.DeleteDatabaseResponse
-	(*ListDatabasesRequest)(nil),       // 17: idnode.v1.ListDatabasesRequest
-	(*ListDatabasesResponse)(nil),      // 18: idnode.v1.ListDatabasesResponse
-	(*ListSettingsRequest)(nil),        // 19: idnode.v1.ListSettingsRequest
-	(*ListSettingsResponse)(nil),       // 20: idnode.v1.ListSettingsResponse
-	(*UpdateSettingRequest)(nil),       // 21: idnode.v1.UpdateSettingRequest
-	(*UpdateSettingResponse)(nil),      // 22: idnode.v1.UpdateSettingResponse
-	(*RoleGrant)(nil),                  // 23: idnode.v1.RoleGrant
-	(*AccessRole)(nil),                 // 24: idnode.v1.AccessRole
-	(*CallerLimit)(nil),                // 25: idnode.v1.CallerLimit
-	(*RoleTable)(nil),                  // 26: idnode.v1.RoleTable
-	(*GetRolesRequest)(nil),            // 27: idnode.v1.GetRolesRequest
-	(*GetRolesResponse)(nil),           // 28: idnode.v1.GetRolesResponse
-	(*SetRolesRequest)(nil),            // 29: idnode.v1.SetRolesRequest
-	(*SetRolesResponse)(nil),           // 30: idnode.v1.SetRolesResponse
-	(*durationpb.Duration)(nil),        // 31: google.protobuf.Duration
-	(Consistency)(0),                   // 32: idnode.v1.Consistency
-	(*timestamppb.Timestamp)(nil),      // 33: google.protobuf.Timestamp
+	(*SetWatcherRequest)(nil),          // 12: idnode.v1.SetWatcherRequest
+	(*SetWatcherResponse)(nil),         // 13: idnode.v1.SetWatcherResponse
+	(*TransferLeadershipRequest)(nil),  // 14: idnode.v1.TransferLeadershipRequest
+	(*TransferLeadershipResponse)(nil), // 15: idnode.v1.TransferLeadershipResponse
+	(*Setting)(nil),                    // 16: idnode.v1.Setting
+	(*DeleteDatabaseRequest)(nil),      // 17: idnode.v1.DeleteDatabaseRequest
+	(*DeleteDatabaseResponse)(nil),     // 18: idnode.v1.DeleteDatabaseResponse
+	(*ListDatabasesRequest)(nil),       // 19: idnode.v1.ListDatabasesRequest
+	(*ListDatabasesResponse)(nil),      // 20: idnode.v1.ListDatabasesResponse
+	(*ListSettingsRequest)(nil),        // 21: idnode.v1.ListSettingsRequest
+	(*ListSettingsResponse)(nil),       // 22: idnode.v1.ListSettingsResponse
+	(*UpdateSettingRequest)(nil),       // 23: idnode.v1.UpdateSettingRequest
+	(*UpdateSettingResponse)(nil),      // 24: idnode.v1.UpdateSettingResponse
+	(*RoleGrant)(nil),                  // 25: idnode.v1.RoleGrant
+	(*AccessRole)(nil),                 // 26: idnode.v1.AccessRole
+	(*CallerLimit)(nil),                // 27: idnode.v1.CallerLimit
+	(*RoleTable)(nil),                  // 28: idnode.v1.RoleTable
+	(*GetRolesRequest)(nil),            // 29: idnode.v1.GetRolesRequest
+	(*GetRolesResponse)(nil),           // 30: idnode.v1.GetRolesResponse
+	(*SetRolesRequest)(nil),            // 31: idnode.v1.SetRolesRequest
+	(*SetRolesResponse)(nil),           // 32: idnode.v1.SetRolesResponse
+	(*durationpb.Duration)(nil),        // 33: google.protobuf.Duration
+	(Consistency)(0),                   // 34: idnode.v1.Consistency
+	(*timestamppb.Timestamp)(nil),      // 35: google.protobuf.Timestamp
 }
 var file_idnode_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: idnode.v1.Member.role:type_name -> idnode.v1.Role
-	31, // 1: idnode.v1.Member.unreachable_for:type_name -> google.protobuf.Duration
+	33, // 1: idnode.v1.Member.unreachable_for:type_name -> google.protobuf.Duration
 	2,  // 2: idnode.v1.GetStatusResponse.self:type_name -> idnode.v1.Member
-	31, // 3: idnode.v1.GetStatusResponse.last_contact:type_name -> google.protobuf.Duration
+	33, // 3: idnode.v1.GetStatusResponse.last_contact:type_name -> google.protobuf.Duration
 	5,  // 4: idnode.v1.GetStatusResponse.counts:type_name -> idnode.v1.StateCounts
 	2,  // 5: idnode.v1.GetStatusResponse.members:type_name -> idnode.v1.Member
-	32, // 6: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
+	34, // 6: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
 	2,  // 7: idnode.v1.ListMembersResponse.members:type_name -> idnode.v1.Member
-	31, // 8: idnode.v1.CreateJoinTokenRequest.valid_for:type_name -> google.protobuf.Duration
-	33, // 9: idnode.v1.CreateJoinTokenResponse.expires_at:type_name -> google.protobuf.Timestamp
-	32, // 10: idnode.v1.ListDatabasesRequest.consistency:type_name -> idnode.v1.Consistency
-	32, // 11: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
-	14, // 12: idnode.v1.ListSettingsResponse.settings:type_name -> idnode.v1.Setting
-	14, // 13: idnode.v1.UpdateSettingResponse.setting:type_name -> idnode.v1.Setting
+	33, // 8: idnode.v1.CreateJoinTokenRequest.valid_for:type_name -> google.protobuf.Duration
+	35, // 9: idnode.v1.CreateJoinTokenResponse.expires_at:type_name -> google.protobuf.Timestamp
+	34, // 10: idnode.v1.ListDatabasesRequest.consistency:type_name -> idnode.v1.Consistency
+	34, // 11: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
+	16, // 12: idnode.v1.ListSettingsResponse.settings:type_name -> idnode.v1.Setting
+	16, // 13: idnode.v1.UpdateSettingResponse.setting:type_name -> idnode.v1.Setting
 	1,  // 14: idnode.v1.RoleGrant.rights:type_name -> idnode.v1.Right
-	23, // 15: idnode.v1.AccessRole.grants:type_name -> idnode.v1.RoleGrant
-	24, // 16: idnode.v1.RoleTable.roles:type_name -> idnode.v1.AccessRole
-	25, // 17: idnode.v1.RoleTable.limits:type_name -> idnode.v1.CallerLimit
-	32, // 18: idnode.v1.GetRolesRequest.consistency:type_name -> idnode.v1.Consistency
-	26, // 19: idnode.v1.GetRolesResponse.table:type_name -> idnode.v1.RoleTable
-	26, // 20: idnode.v1.SetRolesRequest.table:type_name -> idnode.v1.RoleTable
+	25, // 15: idnode.v1.AccessRole.grants:type_name -> idnode.v1.RoleGrant
+	26, // 16: idnode.v1.RoleTable.roles:type_name -> idnode.v1.AccessRole
+	27, // 17: idnode.v1.RoleTable.limits:type_name -> idnode.v1.CallerLimit
+	34, // 18: idnode.v1.GetRolesRequest.consistency:type_name -> idnode.v1.Consistency
+	28, // 19: idnode.v1.GetRolesResponse.table:type_name -> idnode.v1.RoleTable
+	28, // 20: idnode.v1.SetRolesRequest.table:type_name -> idnode.v1.RoleTable
 	3,  // 21: idnode.v1.ClusterService.GetStatus:input_type -> idnode.v1.GetStatusRequest
 	6,  // 22: idnode.v1.ClusterService.ListMembers:input_type -> idnode.v1.ListMembersRequest
 	8,  // 23: idnode.v1.ClusterService.CreateJoinToken:input_type -> idnode.v1.CreateJoinTokenRequest
 	10, // 24: idnode.v1.ClusterService.RemoveMember:input_type -> idnode.v1.RemoveMemberRequest
-	12, // 25: idnode.v1.ClusterService.TransferLeadership:input_type -> idnode.v1.TransferLeadershipRequest
-	17, // 26: idnode.v1.ClusterService.ListDatabases:input_type -> idnode.v1.ListDatabasesRequest
-	15, // 27: idnode.v1.ClusterService.DeleteDatabase:input_type -> idnode.v1.DeleteDatabaseRequest
-	19, // 28: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
-	21, // 29: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
-	27, // 30: idnode.v1.ClusterService.GetRoles:input_type -> idnode.v1.GetRolesRequest
-	29, // 31: idnode.v1.ClusterService.SetRoles:input_type -> idnode.v1.SetRolesRequest
-	4,  // 32: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
-	7,  // 33: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
-	9,  // 34: idnode.v1.ClusterService.CreateJoinToken:output_type -> idnode.v1.CreateJoinTokenResponse
-	11, // 35: idnode.v1.ClusterService.RemoveMember:output_type -> idnode.v1.RemoveMemberResponse
-	13, // 36: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
-	18, // 37: idnode.v1.ClusterService.ListDatabases:output_type -> idnode.v1.ListDatabasesResponse
-	16, // 38: idnode.v1.ClusterService.DeleteDatabase:output_type -> idnode.v1.DeleteDatabaseResponse
-	20, // 39: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
-	22, // 40: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse
-	28, // 41: idnode.v1.ClusterService.GetRoles:output_type -> idnode.v1.GetRolesResponse
-	30, // 42: idnode.v1.ClusterService.SetRoles:output_type -> idnode.v1.SetRolesResponse
-	32, // [32:43] is the sub-list for method output_type
-	21, // [21:32] is the sub-list for method input_type
+	12, // 25: idnode.v1.ClusterService.SetWatcher:input_type -> idnode.v1.SetWatcherRequest
+	14, // 26: idnode.v1.ClusterService.TransferLeadership:input_type -> idnode.v1.TransferLeadershipRequest
+	19, // 27: idnode.v1.ClusterService.ListDatabases:input_type -> idnode.v1.ListDatabasesRequest
+	17, // 28: idnode.v1.ClusterService.DeleteDatabase:input_type -> idnode.v1.DeleteDatabaseRequest
+	21, // 29: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
+	23, // 30: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
+	29, // 31: idnode.v1.ClusterService.GetRoles:input_type -> idnode.v1.GetRolesRequest
+	31, // 32: idnode.v1.ClusterService.SetRoles:input_type -> idnode.v1.SetRolesRequest
+	4,  // 33: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
+	7,  // 34: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
+	9,  // 35: idnode.v1.ClusterService.CreateJoinToken:output_type -> idnode.v1.CreateJoinTokenResponse
+	11, // 36: idnode.v1.ClusterService.RemoveMember:output_type -> idnode.v1.RemoveMemberResponse
+	13, // 37: idnode.v1.ClusterService.SetWatcher:output_type -> idnode.v1.SetWatcherResponse
+	15, // 38: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
+	20, // 39: idnode.v1.ClusterService.ListDatabases:output_type -> idnode.v1.ListDatabasesResponse
+	18, // 40: idnode.v1.ClusterService.DeleteDatabase:output_type -> idnode.v1.DeleteDatabaseResponse
+	22, // 41: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
+	24, // 42: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse
+	30, // 43: idnode.v1.ClusterService.GetRoles:output_type -> idnode.v1.GetRolesResponse
+	32, // 44: idnode.v1.ClusterService.SetRoles:output_type -> idnode.v1.SetRolesResponse
+	33, // [33:45] is the sub-list for method output_type
+	21, // [21:33] is the sub-list for method input_type
 	21, // [21:21] is the sub-list for extension type_name
 	21, // [21:21] is the sub-list for extension extendee
 	0,  // [0:21] is the sub-list for field type_name
@@ -2477,14 +2600,14 @@ func file_idnode_v1_cluster_proto_init() {
 	}
 	file_idnode_v1_consistency_proto_init()
 	file_idnode_v1_cluster_proto_msgTypes[0].OneofWrappers = []any{}
-	file_idnode_v1_cluster_proto_msgTypes[27].OneofWrappers = []any{}
+	file_idnode_v1_cluster_proto_msgTypes[29].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_idnode_v1_cluster_proto_rawDesc), len(file_idnode_v1_cluster_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   29,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

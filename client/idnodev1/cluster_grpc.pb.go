@@ -23,6 +23,7 @@ const (
 	ClusterService_ListMembers_FullMethodName        = "/idnode.v1.ClusterService/ListMembers"
 	ClusterService_CreateJoinToken_FullMethodName    = "/idnode.v1.ClusterService/CreateJoinToken"
 	ClusterService_RemoveMember_FullMethodName       = "/idnode.v1.ClusterService/RemoveMember"
+	ClusterService_SetWatcher_FullMethodName         = "/idnode.v1.ClusterService/SetWatcher"
 	ClusterService_TransferLeadership_FullMethodName = "/idnode.v1.ClusterService/TransferLeadership"
 	ClusterService_ListDatabases_FullMethodName      = "/idnode.v1.ClusterService/ListDatabases"
 	ClusterService_DeleteDatabase_FullMethodName     = "/idnode.v1.ClusterService/DeleteDatabase"
@@ -46,6 +47,8 @@ type ClusterServiceClient interface {
 	CreateJoinToken(ctx context.Context, in *CreateJoinTokenRequest, opts ...grpc.CallOption) (*CreateJoinTokenResponse, error)
 	// RemoveMember removes a member permanently; its tag is never given again.
 	RemoveMember(ctx context.Context, in *RemoveMemberRequest, opts ...grpc.CallOption) (*RemoveMemberResponse, error)
+	// SetWatcher makes a member a watcher, which does not vote, or one that votes once it has caught up.
+	SetWatcher(ctx context.Context, in *SetWatcherRequest, opts ...grpc.CallOption) (*SetWatcherResponse, error)
 	// TransferLeadership transfers leadership to another voter.
 	TransferLeadership(ctx context.Context, in *TransferLeadershipRequest, opts ...grpc.CallOption) (*TransferLeadershipResponse, error)
 	// ListDatabases lists the databases that have names, in order of their folded names.
@@ -106,6 +109,16 @@ func (c *clusterServiceClient) RemoveMember(ctx context.Context, in *RemoveMembe
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RemoveMemberResponse)
 	err := c.cc.Invoke(ctx, ClusterService_RemoveMember_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterServiceClient) SetWatcher(ctx context.Context, in *SetWatcherRequest, opts ...grpc.CallOption) (*SetWatcherResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetWatcherResponse)
+	err := c.cc.Invoke(ctx, ClusterService_SetWatcher_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -196,6 +209,8 @@ type ClusterServiceServer interface {
 	CreateJoinToken(context.Context, *CreateJoinTokenRequest) (*CreateJoinTokenResponse, error)
 	// RemoveMember removes a member permanently; its tag is never given again.
 	RemoveMember(context.Context, *RemoveMemberRequest) (*RemoveMemberResponse, error)
+	// SetWatcher makes a member a watcher, which does not vote, or one that votes once it has caught up.
+	SetWatcher(context.Context, *SetWatcherRequest) (*SetWatcherResponse, error)
 	// TransferLeadership transfers leadership to another voter.
 	TransferLeadership(context.Context, *TransferLeadershipRequest) (*TransferLeadershipResponse, error)
 	// ListDatabases lists the databases that have names, in order of their folded names.
@@ -233,6 +248,9 @@ func (UnimplementedClusterServiceServer) CreateJoinToken(context.Context, *Creat
 }
 func (UnimplementedClusterServiceServer) RemoveMember(context.Context, *RemoveMemberRequest) (*RemoveMemberResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RemoveMember not implemented")
+}
+func (UnimplementedClusterServiceServer) SetWatcher(context.Context, *SetWatcherRequest) (*SetWatcherResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetWatcher not implemented")
 }
 func (UnimplementedClusterServiceServer) TransferLeadership(context.Context, *TransferLeadershipRequest) (*TransferLeadershipResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method TransferLeadership not implemented")
@@ -344,6 +362,24 @@ func _ClusterService_RemoveMember_Handler(srv interface{}, ctx context.Context, 
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ClusterServiceServer).RemoveMember(ctx, req.(*RemoveMemberRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ClusterService_SetWatcher_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetWatcherRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).SetWatcher(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_SetWatcher_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).SetWatcher(ctx, req.(*SetWatcherRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -496,6 +532,10 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RemoveMember",
 			Handler:    _ClusterService_RemoveMember_Handler,
+		},
+		{
+			MethodName: "SetWatcher",
+			Handler:    _ClusterService_SetWatcher_Handler,
 		},
 		{
 			MethodName: "TransferLeadership",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -71,20 +72,43 @@ func (m *Membership) raiseFormat(ctx context.Context, format uint32) error {
 
 // Remove removes a member and returns the log index of that; see Node.RemoveMember.
 func (m *Membership) Remove(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
-	result, err := m.tryRemove(ctx, tag, force, principal)
+	return m.lose(ctx, tag, force, principal, func() bool { return !m.cfg.Configuration.Has(tag) },
+		func(judged uint64) proto.Message { return &raftlogv1.MemberRemove{Tag: tag, MembershipIndex: judged} })
+}
+
+// SetWatcher makes a member a watcher, or takes that back, and returns the log index of that; see Node.SetWatcher.
+func (m *Membership) SetWatcher(ctx context.Context, tag string, watcher, force bool, principal *string) (uint64, error) {
+	if !watcher {
+		result, err := m.change(ctx, principal, &raftlogv1.WatcherSet{Tag: tag})
+		return result.GetLogIndex(), err
+	}
+	votes := func(v *raftlogv1.Member) bool { return v.GetTag() == tag }
+	return m.lose(ctx, tag, force, principal, func() bool { return !slices.ContainsFunc(m.cfg.Configuration.VotingMembers(), votes) },
+		func(judged uint64) proto.Message {
+			return &raftlogv1.WatcherSet{Tag: tag, Watcher: true, MembershipIndex: judged}
+		})
+}
+
+// lose commits what takes a member's vote, waits until it has no more, and returns the log index.
+func (m *Membership) lose(
+	ctx context.Context, tag string, force bool, principal *string, gone func() bool, payload func(judged uint64) proto.Message,
+) (uint64, error) {
+	result, err := m.tryLose(ctx, tag, force, principal, payload)
 	for overtaken(err) && ctx.Err() == nil {
-		result, err = m.tryRemove(ctx, tag, force, principal)
+		result, err = m.tryLose(ctx, tag, force, principal, payload)
 	}
 	if err != nil {
 		return 0, err
 	}
-	m.awaitGone(ctx, tag)
+	m.await(ctx, gone)
 	return result.GetLogIndex(), nil
 }
 
-// tryRemove checks a removal, unless it is forced, and commits it. It is refused if the
+// tryLose checks the loss of a vote, unless it is forced, and commits it. It is refused if the
 // members changed in between.
-func (m *Membership) tryRemove(ctx context.Context, tag string, force bool, principal *string) (*raftlogv1.Result, error) {
+func (m *Membership) tryLose(
+	ctx context.Context, tag string, force bool, principal *string, payload func(judged uint64) proto.Message,
+) (*raftlogv1.Result, error) {
 	var judged uint64
 	if !force {
 		var err error
@@ -94,29 +118,30 @@ func (m *Membership) tryRemove(ctx context.Context, tag string, force bool, prin
 	}
 	if leader, ok := m.transfer.Leader(); ok && leader.GetTag() == tag && len(m.cfg.Configuration.Voters()) > 1 {
 		if _, err := m.transfer.Request(ctx, ""); err != nil {
-			m.cfg.Log.Warn("the leader is removed without a leadership transfer", "tag", tag, "error", err)
+			m.cfg.Log.Warn("the leader loses its vote without a leadership transfer", "tag", tag, "error", err)
 		}
 	}
-	return m.change(ctx, principal, &raftlogv1.MemberRemove{Tag: tag, MembershipIndex: judged})
+	return m.change(ctx, principal, payload(judged))
 }
 
-// overtaken reports whether a removal was refused because the members changed since it
+// overtaken reports whether a change was refused because the members changed since it
 // was checked.
 func overtaken(err error) bool {
 	var refused *op.RefusedError
 	return errors.As(err, &refused) && refused.Refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY
 }
 
-func (m *Membership) awaitGone(ctx context.Context, tag string) {
+// await waits until Raft's configuration has followed.
+func (m *Membership) await(ctx context.Context, followed func() bool) {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
-	for ctx.Err() == nil && m.cfg.Ctx.Err() == nil && m.cfg.Configuration.Has(tag) {
+	for ctx.Err() == nil && m.cfg.Ctx.Err() == nil && !followed() {
 		pause.For(ctx, adminPause)
 	}
 }
 
 // mayRemove asks the leader, which must reach them, whether enough voters would answer
-// after a removal. It returns the index of the membership that was checked, 0 if there is
+// after the loss of a vote. It returns the index of the membership that was checked, 0 if there is
 // none. Errors are a refusal, or wrap an *outcome.Error and, after the timeout, why the
 // last call failed.
 func (m *Membership) mayRemove(ctx context.Context, tag string) (uint64, error) {

@@ -35,6 +35,7 @@ type raftServers interface {
 	Configuration() ([]raft.Server, error)
 	AddVoter(id raft.ServerID) error
 	AddNonvoter(id raft.ServerID) error
+	DemoteVoter(id raft.ServerID) error
 	RemoveServer(id raft.ServerID) error
 	ToAny(ctx context.Context) error
 }
@@ -101,7 +102,7 @@ func (r *reconciler) step(ctx context.Context) error {
 	}
 	members := r.Members()
 	var problems []error
-	for _, fix := range []func(context.Context, serversByID, *raftlogv1.Member) (bool, error){r.remove, r.add, r.promote} {
+	for _, fix := range []func(context.Context, serversByID, *raftlogv1.Member) (bool, error){r.remove, r.add, r.demote, r.promote} {
 		for _, m := range members {
 			changed, err := fix(ctx, view, m)
 			if changed {
@@ -124,17 +125,41 @@ func (r *reconciler) remove(ctx context.Context, c serversByID, m *raftlogv1.Mem
 	if _, present := c[id]; !m.GetRemoved() || !present {
 		return false, nil
 	}
-	if id == raft.ServerID(r.Self.String()) && r.transfers < maxTransfers {
-		r.transfers++
-		r.Logger.Info("this node was removed: transferring leadership")
-		if err := r.Raft.ToAny(ctx); err != nil {
-			return false, fmt.Errorf("transferring leadership: %w", err)
-		}
-		return true, nil
+	if handed, err := r.handOver(ctx, id); handed || err != nil {
+		return handed, err
 	}
 	r.Logger.Info("removing a server from raft", "tag", m.GetTag(), "id", id)
 	if err := r.Raft.RemoveServer(id); err != nil {
 		return false, fmt.Errorf("removing %s: %w", m.GetTag(), err)
+	}
+	return true, nil
+}
+
+// handOver transfers leadership if this node loses its own vote, so often and no more.
+func (r *reconciler) handOver(ctx context.Context, id raft.ServerID) (bool, error) {
+	if id != raft.ServerID(r.Self.String()) || r.transfers >= maxTransfers {
+		return false, nil
+	}
+	r.transfers++
+	r.Logger.Info("this node is to vote no more: transferring leadership")
+	if err := r.Raft.ToAny(ctx); err != nil {
+		return false, fmt.Errorf("transferring leadership: %w", err)
+	}
+	return true, nil
+}
+
+// demote takes the vote of those that have become watchers.
+func (r *reconciler) demote(ctx context.Context, c serversByID, m *raftlogv1.Member) (bool, error) {
+	id := member.ServerID(m.GetId())
+	if m.GetRemoved() || !m.GetWatcher() || c[id].Suffrage != raft.Voter || c[id].ID == "" {
+		return false, nil
+	}
+	if handed, err := r.handOver(ctx, id); handed || err != nil {
+		return handed, err
+	}
+	r.Logger.Info("a member becomes a watcher", "tag", m.GetTag(), "id", id)
+	if err := r.Raft.DemoteVoter(id); err != nil {
+		return false, fmt.Errorf("demoting %s: %w", m.GetTag(), err)
 	}
 	return true, nil
 }
@@ -158,7 +183,7 @@ func (r *reconciler) add(_ context.Context, c serversByID, m *raftlogv1.Member) 
 func (r *reconciler) promote(ctx context.Context, c serversByID, m *raftlogv1.Member) (bool, error) {
 	id := member.ServerID(m.GetId())
 	server, present := c[id]
-	if m.GetRemoved() || m.GetWatcher() || !present || server.Suffrage == raft.Voter {
+	if m.GetRemoved() || m.GetWatcher() || !present || server.Suffrage == raft.Voter && m.GetVoter() {
 		delete(r.caughtUp, id)
 		return false, nil
 	}
@@ -229,6 +254,10 @@ func (c configurator) AddVoter(id raft.ServerID) error {
 
 func (c configurator) AddNonvoter(id raft.ServerID) error {
 	return c.await(func() raft.IndexFuture { return c.cfg.Raft.AddNonvoter(id, transport.Address(id), 0, changeTimeout) })
+}
+
+func (c configurator) DemoteVoter(id raft.ServerID) error {
+	return c.await(func() raft.IndexFuture { return c.cfg.Raft.DemoteVoter(id, 0, changeTimeout) })
 }
 
 func (c configurator) RemoveServer(id raft.ServerID) error {

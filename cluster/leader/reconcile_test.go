@@ -71,6 +71,10 @@ func (f *fakeRaft) AddNonvoter(id raft.ServerID) error {
 	})
 }
 
+func (f *fakeRaft) DemoteVoter(id raft.ServerID) error {
+	return f.change("demote", id, func(i int) { f.servers[i].Suffrage = raft.Nonvoter })
+}
+
 func (f *fakeRaft) RemoveServer(id raft.ServerID) error {
 	return f.change("remove", id, func(i int) { f.servers = slices.Delete(f.servers, i, i+1) })
 }
@@ -83,7 +87,7 @@ func (f *fakeRaft) ToAny(context.Context) error {
 	return nil
 }
 
-// bench is a Reconciler with fakes around it.
+// bench is a Reconciler with fakes around it. Who votes in Raft at first votes in the table.
 type bench struct {
 	raft    *fakeRaft
 	members []*raftlogv1.Member
@@ -99,6 +103,11 @@ type bench struct {
 }
 
 func newBench(fake *fakeRaft, members ...*raftlogv1.Member) *bench {
+	for _, m := range members {
+		m.Voter = m.Voter || !m.GetWatcher() && !m.GetRemoved() && slices.ContainsFunc(fake.servers, func(s raft.Server) bool {
+			return s.ID == member.ServerID(m.GetId()) && s.Suffrage == raft.Voter
+		})
+	}
 	b := &bench{raft: fake, members: members, applied: map[string]uint64{}, match: 10_000, commit: 10_000, format: 1}
 	b.r = &reconciler{
 		Self: testID(1), Raft: fake, Members: func() []*raftlogv1.Member { return b.members },
@@ -232,6 +241,39 @@ func TestReconcileWatcher(t *testing.T) {
 	}
 }
 
+// TestReconcileDemotion takes the vote of a member that has become a watcher, and gives it again also if the table was
+// changed twice before Raft's configuration followed.
+func TestReconcileDemotion(t *testing.T) {
+	d := testMember("D", 4)
+	d.Watcher = true
+	b := newBench(newFakeRaft(testID(1), testID(4)), testMember("A", 1), d)
+	b.applied["D"] = 10_000
+	b.run(t, func(wait func(time.Duration)) {
+		wait(time.Second)
+		d.Watcher = false
+		wait(5 * time.Second)
+		d.Watcher, d.Voter = false, false
+		wait(5 * time.Second)
+	})
+	if diff := cmp.Diff([]string{"demote 04", "voter 04", "voter 04"}, b.raft.log); diff != "" {
+		t.Error(diff)
+	}
+	if !d.GetVoter() {
+		t.Error("the table has no vote for D")
+	}
+}
+
+// TestReconcileOwnDemotion transfers leadership first, and demotes itself only if that fails again and again.
+func TestReconcileOwnDemotion(t *testing.T) {
+	self := testMember("A", 1)
+	self.Watcher = true
+	b := newBench(newFakeRaft(testID(1), testID(2)), self, testMember("B", 2))
+	b.run(t, func(wait func(time.Duration)) { wait(10 * time.Second) })
+	if diff := cmp.Diff([]string{"demote 01"}, b.raft.log); diff != "" || b.raft.transfers != maxTransfers {
+		t.Errorf("%d transfers%s", b.raft.transfers, diff)
+	}
+}
+
 // TestReconcileFinishesForAnother makes a voter of a member that an earlier
 // leader promoted in the table only.
 func TestReconcileFinishesForAnother(t *testing.T) {
@@ -352,7 +394,7 @@ func TestReconcileConverges(t *testing.T) {
 			m.Removed = rapid.Bool().Draw(rt, "removed")
 			if rapid.Bool().Draw(rt, "in raft") {
 				suffrage := raft.Nonvoter
-				if m.Voter && rapid.Bool().Draw(rt, "votes") {
+				if rapid.Bool().Draw(rt, "votes") {
 					suffrage = raft.Voter
 				}
 				b.raft.servers = append(b.raft.servers, raft.Server{ID: raft.ServerID(testID(i).String()), Suffrage: suffrage})

@@ -26,8 +26,8 @@ func newClusterCommand(a *app) *cobra.Command {
 		Use:   "cluster",
 		Short: "Show and change the cluster",
 	}, newClusterStatusCommand(a), newClusterMembersCommand(a), newClusterJoinTokenCommand(a), newClusterRemoveCommand(a),
-		newClusterTransferCommand(a), newClusterSettingsCommand(a), newClusterSetCommand(a),
-		newClusterRolesCommand(a), newClusterSetRolesCommand(a))
+		newClusterPromoteCommand(a), newClusterDemoteCommand(a), newClusterTransferCommand(a), newClusterSettingsCommand(a),
+		newClusterSetCommand(a), newClusterRolesCommand(a), newClusterSetRolesCommand(a))
 }
 
 func newClusterStatusCommand(a *app) *cobra.Command {
@@ -146,6 +146,47 @@ if they do not. Bring them back, or remove those first that are gone for good.`,
 		}
 		res, err := clusterVia(s.change).RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: args[0], Force: *force})
 		return s.out.value(err, res, args[0]+" removed")
+	})
+}
+
+func newClusterPromoteCommand(a *app) *cobra.Command {
+	return a.clusterWide(&cobra.Command{
+		Use:   "promote TAG",
+		Short: "Let a watcher vote",
+		Long: `Lets a watcher vote: it gets its vote once it has kept up for two seconds, and a
+majority of the voters, including it, answers. An even number of voters tolerates
+no more failures than one fewer.`,
+		Example: "  idnode cluster promote D",
+	}, func(ctx context.Context, s *clusterClient, args []string) error {
+		res, err := clusterVia(s.change).SetWatcher(ctx, &idnodev1.SetWatcherRequest{Tag: args[0]})
+		return s.out.value(err, res, args[0]+" votes once it has caught up")
+	})
+}
+
+func newClusterDemoteCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "demote TAG",
+		Short: "Make a voter a watcher, which does not vote",
+		Long: `Makes a member a watcher: it has all data and answers as before, but does not vote
+and does not lead. A leader hands leadership on first. 'idnode cluster promote'
+takes it back.
+
+It is refused for the last voter, and with LOSES_QUORUM if fewer than a majority of
+the other voters answer the leader.`,
+		Example: "  idnode cluster demote D\n  idnode cluster demote D --yes",
+	}
+	force := cmd.Flags().Bool("force", false, "also if a majority of the other voters does not answer: the cluster then stands still")
+	sure := a.asks(cmd)
+	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		question := fmt.Sprintf("Takes the vote of member %s: the others that vote may tolerate fewer failures.", args[0])
+		if *force {
+			question += " Without a majority of them the cluster stands still."
+		}
+		if err := s.confirm(ctx, sure, question); err != nil {
+			return err
+		}
+		res, err := clusterVia(s.change).SetWatcher(ctx, &idnodev1.SetWatcherRequest{Tag: args[0], Watcher: true, Force: *force})
+		return s.out.value(err, res, args[0]+" is a watcher")
 	})
 }
 

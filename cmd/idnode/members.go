@@ -131,7 +131,7 @@ needs no right, it needs no token either.`,
 		Example: "  idnode cluster join-token --tag D > token\n  idnode cluster join-token --watcher --for 10m > token",
 	}
 	cmd.Flags().StringVar(&msg.Tag, "tag", "", "node tag that the node must have (default: any)")
-	cmd.Flags().BoolVar(&msg.Watcher, "watcher", false, "it shall never vote")
+	cmd.Flags().BoolVar(&msg.Watcher, "watcher", false, "it joins as a watcher, without a vote")
 	validFor := cmd.Flags().Duration("for", time.Hour, "how long the token can be used, 30 days (720h) at most")
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		msg.ValidFor = durationpb.New(*validFor)

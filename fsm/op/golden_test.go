@@ -126,6 +126,7 @@ func operations() map[string]operation {
 		"member announce, nobody": &raftlogv1.MemberAnnounce{},
 		"member promote":          &raftlogv1.MemberPromote{Id: id},
 		"member remove":           &raftlogv1.MemberRemove{Tag: "B", MembershipIndex: 300},
+		"watcher set":             &raftlogv1.WatcherSet{Tag: "B", Watcher: true, MembershipIndex: 300},
 		"format raise":            &raftlogv1.FormatRaise{Format: 3},
 		"etag raise":              &raftlogv1.EtagRaise{Node: id, Raise: etags},
 		"etag clean stop": &raftlogv1.EtagCleanStop{

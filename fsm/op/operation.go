@@ -49,10 +49,11 @@ const (
 	KindWorkerRelease   Kind = 43
 	KindWorkerEvict     Kind = 44
 	KindDatabaseDelete  Kind = 45
+	KindWatcherSet      Kind = 46
 )
 
 func (k Kind) known() bool {
-	return k >= KindIdentityNext && k <= KindMergeCluster || k >= KindRolesSet && k <= KindDatabaseDelete
+	return k >= KindIdentityNext && k <= KindMergeCluster || k >= KindRolesSet && k <= KindWatcherSet
 }
 
 // The other field numbers of raftlog.v1.Operation.

@@ -51,7 +51,7 @@ func groups(c *Config) []group {
 			{"join-token-file", "file with the token to join by, from 'idnode cluster join-token'; - is the standard " +
 				"input", &c.JoinTokenFile},
 			{"single-node", "begin a cluster of this node alone, where --peer names no other", &c.SingleNode},
-			{"watcher", "never vote; only for a node that joins", &c.Watcher},
+			{"watcher", "join without a vote, which 'idnode cluster promote' gives; only for a node that joins", &c.Watcher},
 			{"max-log-format", "newest log format this node says it reads, which holds the cluster there (0: all that it does " +
 				"read)", &c.MaxLogFormat},
 			{"trust-data", "start from a data directory that was set back to an older copy; only where nothing newer is left, and for " +

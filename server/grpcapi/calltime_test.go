@@ -28,6 +28,11 @@ func (c changesOfMembers) RemoveMember(ctx context.Context, tag string, force bo
 	return c.backend.RemoveMember(ctx, tag, force, principal)
 }
 
+func (c changesOfMembers) SetWatcher(ctx context.Context, tag string, watcher, force bool, principal *string) (uint64, error) {
+	c.seen(ctx)
+	return c.backend.SetWatcher(ctx, tag, watcher, force, principal)
+}
+
 func (c changesOfMembers) Transfer(ctx context.Context, tag string) (string, error) {
 	c.seen(ctx)
 	return c.backend.Transfer(ctx, tag)
@@ -63,6 +68,7 @@ func TestEveryCallHasAnEnd(t *testing.T) {
 	// These may take longer, as a leader that is removed first transfers leadership.
 	changes := map[string]proto.Message{
 		idnodev1.ClusterService_RemoveMember_FullMethodName:       &idnodev1.RemoveMemberRequest{Tag: "B"},
+		idnodev1.ClusterService_SetWatcher_FullMethodName:         &idnodev1.SetWatcherRequest{Tag: "B"},
 		idnodev1.ClusterService_TransferLeadership_FullMethodName: &idnodev1.TransferLeadershipRequest{Tag: "B"},
 	}
 	proposals := []string{

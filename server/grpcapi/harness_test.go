@@ -121,6 +121,10 @@ func (b *backend) Status() service.ClusterStatus {
 
 func (b *backend) RemoveMember(context.Context, string, bool, *string) (uint64, error) { return 5, nil }
 
+func (b *backend) SetWatcher(context.Context, string, bool, bool, *string) (uint64, error) {
+	return 6, nil
+}
+
 func (b *backend) Transfer(context.Context, string) (string, error) { return "B", nil }
 
 // rig is a served API and its clients.

@@ -121,6 +121,10 @@ func (nodeView) RemoveMember(context.Context, string, bool, *string) (uint64, er
 	return 0, errors.ErrUnsupported
 }
 
+func (nodeView) SetWatcher(context.Context, string, bool, bool, *string) (uint64, error) {
+	return 0, errors.ErrUnsupported
+}
+
 func (nodeView) Transfer(context.Context, string) (string, error) { return "", errors.ErrUnsupported }
 
 // NextBlock implements service.Etags.

@@ -78,6 +78,7 @@ var requests = map[string]string{
 	cluster + "ListMembers":        `{}`,
 	cluster + "CreateJoinToken":    `{"tag":"B","validFor":"60s"}`,
 	cluster + "RemoveMember":       `{"tag":"A"}`,
+	cluster + "SetWatcher":         `{"tag":"A"}`,
 	cluster + "TransferLeadership": `{}`,
 	cluster + "ListDatabases":      `{}`,
 	cluster + "DeleteDatabase":     `{"database":"trial"}`,

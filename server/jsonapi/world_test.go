@@ -215,6 +215,10 @@ func (w *world) Status() service.ClusterStatus {
 
 func (w *world) RemoveMember(context.Context, string, bool, *string) (uint64, error) { return 5, nil }
 
+func (w *world) SetWatcher(context.Context, string, bool, bool, *string) (uint64, error) {
+	return 6, nil
+}
+
 func (w *world) Transfer(context.Context, string) (string, error) { return "B", nil }
 
 // observer keeps what the metrics count.

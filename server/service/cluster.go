@@ -108,6 +108,8 @@ type Cluster interface {
 	// returns the index of the log entry. Without force it is refused if too few
 	// voters would answer afterwards.
 	RemoveMember(ctx context.Context, tag string, force bool, principal *string) (logIndex uint64, err error)
+	// SetWatcher makes a member a watcher, or takes that back; as RemoveMember.
+	SetWatcher(ctx context.Context, tag string, watcher, force bool, principal *string) (logIndex uint64, err error)
 	// Transfer transfers leadership to a voter, or to any if tag is empty, and
 	// returns the new leader's tag.
 	Transfer(ctx context.Context, tag string) (leader string, err error)
@@ -317,23 +319,52 @@ func (m *members) RemoveMember(ctx context.Context, req *idnodev1.RemoveMemberRe
 
 func (m *members) remove(ctx context.Context, req *idnodev1.RemoveMemberRequest) (*idnodev1.RemoveMemberResponse, error) {
 	tag, force := req.GetTag(), req.GetForce()
-	if err := checkNodeTag(tag); err != nil {
-		return nil, err
+	record := audit.Record{Event: audit.EventRemoveMember, Name: tag, Force: force}
+	index, err := m.changeMember(ctx, record, nil, func(principal *string) (uint64, error) {
+		return m.cluster.RemoveMember(ctx, tag, force, principal)
+	})
+	return &idnodev1.RemoveMemberResponse{LogIndex: index}, err
+}
+
+// SetWatcher makes a member a watcher, or one that votes. The loss of a vote is judged as a removal.
+func (m *members) SetWatcher(ctx context.Context, req *idnodev1.SetWatcherRequest) (*idnodev1.SetWatcherResponse, error) {
+	return changeMembers(ctx, m, "SetWatcher", req, m.setWatcher)
+}
+
+func (m *members) setWatcher(ctx context.Context, req *idnodev1.SetWatcherRequest) (*idnodev1.SetWatcherResponse, error) {
+	tag, watcher, force := req.GetTag(), req.GetWatcher(), req.GetForce()
+	record := audit.Record{Event: audit.EventSetWatcher, Name: tag, Force: force}
+	index, err := m.changeMember(ctx, record, recordedWatcher{watcher}, func(principal *string) (uint64, error) {
+		return m.cluster.SetWatcher(ctx, tag, watcher, force, principal)
+	})
+	return &idnodev1.SetWatcherResponse{LogIndex: index}, err
+}
+
+// recordedWatcher is what a member becomes as the audit log has it.
+type recordedWatcher struct {
+	Watcher bool `json:"watcher"`
+}
+
+// changeMember makes a change of the member that record names, which becomes after.
+func (m *members) changeMember(
+	ctx context.Context, record audit.Record, after any, do func(principal *string) (uint64, error),
+) (index uint64, err error) {
+	if err := checkNodeTag(record.Name); err != nil {
+		return 0, err
 	}
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
-		return nil, err
+		return 0, err
 	}
-	var index uint64
-	err := m.audited(ctx, audit.Record{Event: audit.EventRemoveMember, Name: tag, Force: force}, func() (done change, err error) {
-		done.before = m.memberByTag(tag)
+	err = m.audited(ctx, record, func() (done change, err error) {
+		done.before, done.after = m.memberByTag(record.Name), after
 		err = m.named(ctx, false, false, func(principal *string) (err error) {
-			index, err = m.cluster.RemoveMember(ctx, tag, force, principal)
+			index, err = do(principal)
 			return err
 		})
 		done.index = index
 		return done, err
 	})
-	return &idnodev1.RemoveMemberResponse{LogIndex: index}, err
+	return index, err
 }
 
 // memberByTag returns the present member with a tag as this node knows it, or nil.

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -157,12 +158,21 @@ func TestClusterCalls(t *testing.T) {
 		n.cluster.asked != "remove B by force" {
 		t.Errorf("%v, asked %q", err, n.cluster.asked)
 	}
+	for _, watcher := range []bool{true, false} {
+		want := fmt.Sprintf("remove B by force, a watcher: %t", watcher)
+		res, err := n.SetWatcher(ctx, &idnodev1.SetWatcherRequest{Tag: "B", Watcher: watcher, Force: true})
+		if err != nil || res.LogIndex != 7 || n.cluster.asked != want {
+			t.Errorf("%v %v, asked %q", res, err, n.cluster.asked)
+		}
+	}
 	if res, err := n.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{}); err != nil || res.LeaderTag != "B" ||
 		n.cluster.asked != "transfer " {
 		t.Errorf("%v %v, asked %q", res, err, n.cluster.asked)
 	}
 	n.cluster.asked = ""
 	_, err := n.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: "RAFT"})
+	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
+	_, err = n.SetWatcher(ctx, &idnodev1.SetWatcherRequest{})
 	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
 	_, err = n.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: "ABCDE"})
 	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")

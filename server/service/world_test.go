@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -122,6 +123,12 @@ type fakeCluster struct {
 }
 
 func (c *fakeCluster) Status() ClusterStatus { return c.status }
+
+func (c *fakeCluster) SetWatcher(ctx context.Context, tag string, watcher, force bool, principal *string) (uint64, error) {
+	index, err := c.RemoveMember(ctx, tag, force, principal)
+	c.asked = fmt.Sprintf("%s, a watcher: %t", c.asked, watcher)
+	return index, err
+}
 
 func (c *fakeCluster) RemoveMember(_ context.Context, tag string, force bool, principal *string) (uint64, error) {
 	c.asked = "remove " + tag

@@ -121,8 +121,12 @@ func (w *world) Status() service.ClusterStatus {
 	return status
 }
 
-// RemoveMember and Transfer implement service.Cluster; nothing of the page's own uses them.
+// RemoveMember, SetWatcher and Transfer implement service.Cluster; nothing of the page's own uses them.
 func (w *world) RemoveMember(context.Context, string, bool, *string) (uint64, error) {
+	return 0, errors.ErrUnsupported
+}
+
+func (w *world) SetWatcher(context.Context, string, bool, bool, *string) (uint64, error) {
 	return 0, errors.ErrUnsupported
 }
 

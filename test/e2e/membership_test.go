@@ -181,7 +181,7 @@ func joined(t *testing.T) error {
 	return failures(load)
 }
 
-// TestWatcher: a watcher forwards and gives server-side ids, but never votes.
+// TestWatcher: a watcher forwards and gives server-side ids, but does not vote.
 func TestWatcher(t *testing.T) {
 	tier.Long(t)
 	c := harness.StartCluster(t, harness.Config{})
@@ -306,6 +306,67 @@ func removedLeader(t *testing.T) error {
 	}
 	if holes := ledger.Max("orders") - ledger.Count("orders"); holes > lost {
 		t.Errorf("%d holes, but only %d calls ended without a known outcome", holes, lost)
+	}
+	c.Agree(t)
+	return failures(load)
+}
+
+// TestPromoteAndDemote: a watcher gets a vote and a leader loses its own under load, without a call that fails. What the
+// log says of a node outlasts its settings.
+func TestPromoteAndDemote(t *testing.T) {
+	tier.Long(t)
+	harness.MeasureStalls(t).Judge(t, func() error { return promotedAndDemoted(t) })
+}
+
+func promotedAndDemoted(t *testing.T) error {
+	t.Helper()
+	c := harness.StartCluster(t, harness.Config{})
+	founders := slices.Clone(c.Nodes)
+	ledger := harness.NewLedger(t)
+	w := c.Add(t, "", "--join", c.Nodes[2].GRPC, "--watcher")
+	w.Start(t)
+	w.Settled(t)
+	load := harness.StartLoad(ledger, founders, "orders", 4, 10*time.Second)
+	defer load.Stop()
+	settle(t, ledger)
+	set := func(tag string, watcher bool) error {
+		ctx, cancel := context.WithTimeout(t.Context(), changed)
+		defer cancel()
+		_, err := w.Cluster.SetWatcher(ctx, &idnodev1.SetWatcherRequest{Tag: tag, Watcher: watcher})
+		return err
+	}
+	if err := set(w.Tag, false); err != nil {
+		t.Fatal(err)
+	}
+	awaitVote(t, c.Nodes[0], w.Tag)
+	led := c.LeaderAmong(t, founders)
+	if err := set(led.Tag, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range founders {
+		awaitRole(t, n, led.Tag, idnodev1.Role_ROLE_WATCHER)
+	}
+	settle(t, ledger)
+	load.Stop()
+	explained(t, ledger, load)
+	c.Agree(t)
+
+	// The watcher that votes makes up a majority of three, and starts again as what it is.
+	w.Process.Stop(t)
+	w.Start(t)
+	w.Settled(t)
+	led.Process.Kill()
+	others := slices.DeleteFunc(founders, func(n *harness.Node) bool { return n == led })
+	others[0].Process.Kill()
+	take(t, w, ledger, "orders")
+	if err := set(others[1].Tag, true); harness.Reason(err) != "LOSES_QUORUM" {
+		t.Errorf("demoting one of two voters that answer: %v", err)
+	}
+	others[0].Start(t)
+	led.Start(t)
+	c.WaitReady(t)
+	if role, err := roleOf(t.Context(), w, led.Tag); role != idnodev1.Role_ROLE_WATCHER {
+		t.Errorf("after a start %s is %s (%v)", led.Tag, role, err)
 	}
 	c.Agree(t)
 	return failures(load)

@@ -299,6 +299,7 @@ type Operation struct {
 	//	*Operation_WorkerRelease
 	//	*Operation_WorkerEvict
 	//	*Operation_DatabaseDelete
+	//	*Operation_WatcherSet
 	Op            isOperation_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -677,6 +678,15 @@ func (x *Operation) GetDatabaseDelete() *DatabaseDelete {
 	return nil
 }
 
+func (x *Operation) GetWatcherSet() *WatcherSet {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_WatcherSet); ok {
+			return x.WatcherSet
+		}
+	}
+	return nil
+}
+
 type isOperation_Op interface {
 	isOperation_Op()
 }
@@ -856,6 +866,11 @@ type Operation_DatabaseDelete struct {
 	DatabaseDelete *DatabaseDelete `protobuf:"bytes,45,opt,name=database_delete,json=databaseDelete,proto3,oneof"`
 }
 
+type Operation_WatcherSet struct {
+	// Make a member a watcher, or take that back.
+	WatcherSet *WatcherSet `protobuf:"bytes,46,opt,name=watcher_set,json=watcherSet,proto3,oneof"`
+}
+
 func (*Operation_IdentityNext) isOperation_Op() {}
 
 func (*Operation_IdentitySeed) isOperation_Op() {}
@@ -925,6 +940,8 @@ func (*Operation_WorkerRelease) isOperation_Op() {}
 func (*Operation_WorkerEvict) isOperation_Op() {}
 
 func (*Operation_DatabaseDelete) isOperation_Op() {}
+
+func (*Operation_WatcherSet) isOperation_Op() {}
 
 // RequestKey identifies a call for exactly-once.
 type RequestKey struct {
@@ -1746,7 +1763,7 @@ type Member struct {
 	RaftAddress string `protobuf:"bytes,4,opt,name=raft_address,json=raftAddress,proto3" json:"raft_address,omitempty"`
 	// Where others reach its HTTP port; empty for none.
 	HttpAddress string `protobuf:"bytes,5,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
-	// It never votes.
+	// It does not vote.
 	Watcher bool `protobuf:"varint,6,opt,name=watcher,proto3" json:"watcher,omitempty"`
 	// It may vote: set at bootstrap and by promotion.
 	Voter bool `protobuf:"varint,7,opt,name=voter,proto3" json:"voter,omitempty"`
@@ -1995,7 +2012,7 @@ type JoinTokenCreate struct {
 	TokenHash []byte `protobuf:"bytes,1,opt,name=token_hash,json=tokenHash,proto3" json:"token_hash,omitempty"`
 	// The tag that the node must have; empty for any.
 	Tag string `protobuf:"bytes,2,opt,name=tag,proto3" json:"tag,omitempty"`
-	// It shall never vote.
+	// It joins as a watcher, without a vote.
 	Watcher bool `protobuf:"varint,3,opt,name=watcher,proto3" json:"watcher,omitempty"`
 	// Until when, in nanoseconds since 1970. It is compared with the time in the entry
 	// of the join.
@@ -2211,6 +2228,70 @@ func (x *MemberRemove) GetMembershipIndex() uint64 {
 	return 0
 }
 
+// WatcherSet makes a member a watcher, which does not vote, or one that votes once it has caught up.
+type WatcherSet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its tag.
+	Tag string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	// It does not vote.
+	Watcher bool `protobuf:"varint,2,opt,name=watcher,proto3" json:"watcher,omitempty"`
+	// As of MemberRemove; it counts where a vote is lost.
+	MembershipIndex uint64 `protobuf:"varint,3,opt,name=membership_index,json=membershipIndex,proto3" json:"membership_index,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *WatcherSet) Reset() {
+	*x = WatcherSet{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatcherSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatcherSet) ProtoMessage() {}
+
+func (x *WatcherSet) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatcherSet.ProtoReflect.Descriptor instead.
+func (*WatcherSet) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *WatcherSet) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *WatcherSet) GetWatcher() bool {
+	if x != nil {
+		return x.Watcher
+	}
+	return false
+}
+
+func (x *WatcherSet) GetMembershipIndex() uint64 {
+	if x != nil {
+		return x.MembershipIndex
+	}
+	return 0
+}
+
 // FormatRaise raises the log format.
 type FormatRaise struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2222,7 +2303,7 @@ type FormatRaise struct {
 
 func (x *FormatRaise) Reset() {
 	*x = FormatRaise{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[20]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2234,7 +2315,7 @@ func (x *FormatRaise) String() string {
 func (*FormatRaise) ProtoMessage() {}
 
 func (x *FormatRaise) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[20]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2247,7 +2328,7 @@ func (x *FormatRaise) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormatRaise.ProtoReflect.Descriptor instead.
 func (*FormatRaise) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{20}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FormatRaise) GetFormat() uint32 {
@@ -2270,7 +2351,7 @@ type EtagRaise struct {
 
 func (x *EtagRaise) Reset() {
 	*x = EtagRaise{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[21]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2282,7 +2363,7 @@ func (x *EtagRaise) String() string {
 func (*EtagRaise) ProtoMessage() {}
 
 func (x *EtagRaise) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[21]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2295,7 +2376,7 @@ func (x *EtagRaise) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagRaise.ProtoReflect.Descriptor instead.
 func (*EtagRaise) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{21}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *EtagRaise) GetNode() []byte {
@@ -2329,7 +2410,7 @@ type EtagCleanStop struct {
 
 func (x *EtagCleanStop) Reset() {
 	*x = EtagCleanStop{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2341,7 +2422,7 @@ func (x *EtagCleanStop) String() string {
 func (*EtagCleanStop) ProtoMessage() {}
 
 func (x *EtagCleanStop) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2354,7 +2435,7 @@ func (x *EtagCleanStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagCleanStop.ProtoReflect.Descriptor instead.
 func (*EtagCleanStop) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{22}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *EtagCleanStop) GetNode() []byte {
@@ -2398,7 +2479,7 @@ type RolesSet struct {
 
 func (x *RolesSet) Reset() {
 	*x = RolesSet{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2410,7 +2491,7 @@ func (x *RolesSet) String() string {
 func (*RolesSet) ProtoMessage() {}
 
 func (x *RolesSet) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2423,7 +2504,7 @@ func (x *RolesSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesSet.ProtoReflect.Descriptor instead.
 func (*RolesSet) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{23}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RolesSet) GetTable() []byte {
@@ -2453,7 +2534,7 @@ type RoleTable struct {
 
 func (x *RoleTable) Reset() {
 	*x = RoleTable{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2465,7 +2546,7 @@ func (x *RoleTable) String() string {
 func (*RoleTable) ProtoMessage() {}
 
 func (x *RoleTable) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2478,7 +2559,7 @@ func (x *RoleTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleTable.ProtoReflect.Descriptor instead.
 func (*RoleTable) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{24}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RoleTable) GetRoles() []*Role {
@@ -2510,7 +2591,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2522,7 +2603,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2535,7 +2616,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{25}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Role) GetName() string {
@@ -2579,7 +2660,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2591,7 +2672,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2604,7 +2685,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{26}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Grant) GetDatabase() string {
@@ -2659,7 +2740,7 @@ type CallerLimit struct {
 
 func (x *CallerLimit) Reset() {
 	*x = CallerLimit{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2671,7 +2752,7 @@ func (x *CallerLimit) String() string {
 func (*CallerLimit) ProtoMessage() {}
 
 func (x *CallerLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2684,7 +2765,7 @@ func (x *CallerLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerLimit.ProtoReflect.Descriptor instead.
 func (*CallerLimit) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{27}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CallerLimit) GetPrincipals() []string {
@@ -2731,7 +2812,7 @@ type Merge struct {
 
 func (x *Merge) Reset() {
 	*x = Merge{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2743,7 +2824,7 @@ func (x *Merge) String() string {
 func (*Merge) ProtoMessage() {}
 
 func (x *Merge) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2756,7 +2837,7 @@ func (x *Merge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Merge.ProtoReflect.Descriptor instead.
 func (*Merge) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{28}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Merge) GetIdentities() []*MergeIdentity {
@@ -2795,7 +2876,7 @@ type MergeIdentity struct {
 
 func (x *MergeIdentity) Reset() {
 	*x = MergeIdentity{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2807,7 +2888,7 @@ func (x *MergeIdentity) String() string {
 func (*MergeIdentity) ProtoMessage() {}
 
 func (x *MergeIdentity) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2820,7 +2901,7 @@ func (x *MergeIdentity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeIdentity.ProtoReflect.Descriptor instead.
 func (*MergeIdentity) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{29}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *MergeIdentity) GetName() string {
@@ -2859,7 +2940,7 @@ type MergeHiLo struct {
 
 func (x *MergeHiLo) Reset() {
 	*x = MergeHiLo{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2871,7 +2952,7 @@ func (x *MergeHiLo) String() string {
 func (*MergeHiLo) ProtoMessage() {}
 
 func (x *MergeHiLo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2884,7 +2965,7 @@ func (x *MergeHiLo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeHiLo.ProtoReflect.Descriptor instead.
 func (*MergeHiLo) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{30}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MergeHiLo) GetTag() string {
@@ -2931,7 +3012,7 @@ type MergeCluster struct {
 
 func (x *MergeCluster) Reset() {
 	*x = MergeCluster{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2943,7 +3024,7 @@ func (x *MergeCluster) String() string {
 func (*MergeCluster) ProtoMessage() {}
 
 func (x *MergeCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2956,7 +3037,7 @@ func (x *MergeCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeCluster.ProtoReflect.Descriptor instead.
 func (*MergeCluster) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{31}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MergeCluster) GetFloor() int64 {
@@ -3016,7 +3097,7 @@ type GivenTag struct {
 
 func (x *GivenTag) Reset() {
 	*x = GivenTag{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3028,7 +3109,7 @@ func (x *GivenTag) String() string {
 func (*GivenTag) ProtoMessage() {}
 
 func (x *GivenTag) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3041,7 +3122,7 @@ func (x *GivenTag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GivenTag.ProtoReflect.Descriptor instead.
 func (*GivenTag) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{32}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GivenTag) GetId() []byte {
@@ -3100,7 +3181,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3112,7 +3193,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3125,7 +3206,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{33}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Result) GetLogIndex() uint64 {
@@ -3300,7 +3381,7 @@ type Result_HiloReturn struct {
 }
 
 type Result_Member struct {
-	// Of MemberAdd, MemberAnnounce, MemberPromote, MemberRemove.
+	// Of MemberAdd, MemberAnnounce, MemberPromote, MemberRemove, WatcherSet.
 	Member *MemberResult `protobuf:"bytes,14,opt,name=member,proto3,oneof"`
 }
 
@@ -3387,7 +3468,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3399,7 +3480,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3412,7 +3493,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{34}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Refusal) GetReason() RefusalReason {
@@ -3456,7 +3537,7 @@ type Values struct {
 
 func (x *Values) Reset() {
 	*x = Values{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3468,7 +3549,7 @@ func (x *Values) String() string {
 func (*Values) ProtoMessage() {}
 
 func (x *Values) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3481,7 +3562,7 @@ func (x *Values) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Values.ProtoReflect.Descriptor instead.
 func (*Values) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{35}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Values) GetFirst() int64 {
@@ -3509,7 +3590,7 @@ type IdentityNextResult struct {
 
 func (x *IdentityNextResult) Reset() {
 	*x = IdentityNextResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3521,7 +3602,7 @@ func (x *IdentityNextResult) String() string {
 func (*IdentityNextResult) ProtoMessage() {}
 
 func (x *IdentityNextResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3534,7 +3615,7 @@ func (x *IdentityNextResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdentityNextResult.ProtoReflect.Descriptor instead.
 func (*IdentityNextResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{36}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *IdentityNextResult) GetValues() []*Values {
@@ -3567,7 +3648,7 @@ type HiLoNextResult struct {
 
 func (x *HiLoNextResult) Reset() {
 	*x = HiLoNextResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3579,7 +3660,7 @@ func (x *HiLoNextResult) String() string {
 func (*HiLoNextResult) ProtoMessage() {}
 
 func (x *HiLoNextResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3592,7 +3673,7 @@ func (x *HiLoNextResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiLoNextResult.ProtoReflect.Descriptor instead.
 func (*HiLoNextResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{37}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *HiLoNextResult) GetLow() int64 {
@@ -3657,7 +3738,7 @@ type HiLoReturnResult struct {
 
 func (x *HiLoReturnResult) Reset() {
 	*x = HiLoReturnResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3669,7 +3750,7 @@ func (x *HiLoReturnResult) String() string {
 func (*HiLoReturnResult) ProtoMessage() {}
 
 func (x *HiLoReturnResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3682,7 +3763,7 @@ func (x *HiLoReturnResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiLoReturnResult.ProtoReflect.Descriptor instead.
 func (*HiLoReturnResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{38}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *HiLoReturnResult) GetReturned() bool {
@@ -3718,7 +3799,7 @@ type MergeResult struct {
 
 func (x *MergeResult) Reset() {
 	*x = MergeResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3730,7 +3811,7 @@ func (x *MergeResult) String() string {
 func (*MergeResult) ProtoMessage() {}
 
 func (x *MergeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3743,7 +3824,7 @@ func (x *MergeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeResult.ProtoReflect.Descriptor instead.
 func (*MergeResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{39}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MergeResult) GetCreated() int64 {
@@ -3798,7 +3879,7 @@ type MergeClusterResult struct {
 
 func (x *MergeClusterResult) Reset() {
 	*x = MergeClusterResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3810,7 +3891,7 @@ func (x *MergeClusterResult) String() string {
 func (*MergeClusterResult) ProtoMessage() {}
 
 func (x *MergeClusterResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3823,7 +3904,7 @@ func (x *MergeClusterResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeClusterResult.ProtoReflect.Descriptor instead.
 func (*MergeClusterResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{40}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MergeClusterResult) GetFloor() int64 {
@@ -3866,7 +3947,7 @@ type EtagResult struct {
 
 func (x *EtagResult) Reset() {
 	*x = EtagResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3878,7 +3959,7 @@ func (x *EtagResult) String() string {
 func (*EtagResult) ProtoMessage() {}
 
 func (x *EtagResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3891,7 +3972,7 @@ func (x *EtagResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagResult.ProtoReflect.Descriptor instead.
 func (*EtagResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{41}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *EtagResult) GetRefused() []string {
@@ -3917,7 +3998,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3929,7 +4010,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3942,7 +4023,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{42}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *MemberResult) GetMember() *Member {
@@ -3986,7 +4067,7 @@ type EtagRecord struct {
 
 func (x *EtagRecord) Reset() {
 	*x = EtagRecord{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[43]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3998,7 +4079,7 @@ func (x *EtagRecord) String() string {
 func (*EtagRecord) ProtoMessage() {}
 
 func (x *EtagRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[43]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4011,7 +4092,7 @@ func (x *EtagRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagRecord.ProtoReflect.Descriptor instead.
 func (*EtagRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{43}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *EtagRecord) GetNode() []byte {
@@ -4067,7 +4148,7 @@ type EtagCeiling struct {
 
 func (x *EtagCeiling) Reset() {
 	*x = EtagCeiling{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[44]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4079,7 +4160,7 @@ func (x *EtagCeiling) String() string {
 func (*EtagCeiling) ProtoMessage() {}
 
 func (x *EtagCeiling) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[44]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4092,7 +4173,7 @@ func (x *EtagCeiling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagCeiling.ProtoReflect.Descriptor instead.
 func (*EtagCeiling) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{44}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *EtagCeiling) GetDatabase() string {
@@ -4128,7 +4209,7 @@ var File_raftlog_v1_operation_proto protoreflect.FileDescriptor
 const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\n" +
 	"\x1araftlog/v1/operation.proto\x12\n" +
-	"raftlog.v1\x1a\x17raftlog/v1/series.proto\x1a\x17raftlog/v1/worker.proto\"\x89\x12\n" +
+	"raftlog.v1\x1a\x17raftlog/v1/series.proto\x1a\x17raftlog/v1/worker.proto\"\xc4\x12\n" +
 	"\tOperation\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x120\n" +
 	"\arequest\x18\x02 \x01(\v2\x16.raftlog.v1.RequestKeyR\arequest\x12!\n" +
@@ -4175,7 +4256,9 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\fworker_renew\x18* \x01(\v2\x17.raftlog.v1.WorkerRenewH\x00R\vworkerRenew\x12B\n" +
 	"\x0eworker_release\x18+ \x01(\v2\x19.raftlog.v1.WorkerReleaseH\x00R\rworkerRelease\x12<\n" +
 	"\fworker_evict\x18, \x01(\v2\x17.raftlog.v1.WorkerEvictH\x00R\vworkerEvict\x12E\n" +
-	"\x0fdatabase_delete\x18- \x01(\v2\x1a.raftlog.v1.DatabaseDeleteH\x00R\x0edatabaseDeleteB\x04\n" +
+	"\x0fdatabase_delete\x18- \x01(\v2\x1a.raftlog.v1.DatabaseDeleteH\x00R\x0edatabaseDelete\x129\n" +
+	"\vwatcher_set\x18. \x01(\v2\x16.raftlog.v1.WatcherSetH\x00R\n" +
+	"watcherSetB\x04\n" +
 	"\x02opB\f\n" +
 	"\n" +
 	"_principal\"l\n" +
@@ -4274,7 +4357,12 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\fR\x02id\"K\n" +
 	"\fMemberRemove\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12)\n" +
-	"\x10membership_index\x18\x02 \x01(\x04R\x0fmembershipIndex\"%\n" +
+	"\x10membership_index\x18\x02 \x01(\x04R\x0fmembershipIndex\"c\n" +
+	"\n" +
+	"WatcherSet\x12\x10\n" +
+	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x18\n" +
+	"\awatcher\x18\x02 \x01(\bR\awatcher\x12)\n" +
+	"\x10membership_index\x18\x03 \x01(\x04R\x0fmembershipIndex\"%\n" +
 	"\vFormatRaise\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\"N\n" +
 	"\tEtagRaise\x12\x12\n" +
@@ -4475,7 +4563,7 @@ func file_raftlog_v1_operation_proto_rawDescGZIP() []byte {
 }
 
 var file_raftlog_v1_operation_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_raftlog_v1_operation_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_raftlog_v1_operation_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_raftlog_v1_operation_proto_goTypes = []any{
 	(RefusalReason)(0),         // 0: raftlog.v1.RefusalReason
 	(*Operation)(nil),          // 1: raftlog.v1.Operation
@@ -4498,48 +4586,49 @@ var file_raftlog_v1_operation_proto_goTypes = []any{
 	(*MemberAnnounce)(nil),     // 18: raftlog.v1.MemberAnnounce
 	(*MemberPromote)(nil),      // 19: raftlog.v1.MemberPromote
 	(*MemberRemove)(nil),       // 20: raftlog.v1.MemberRemove
-	(*FormatRaise)(nil),        // 21: raftlog.v1.FormatRaise
-	(*EtagRaise)(nil),          // 22: raftlog.v1.EtagRaise
-	(*EtagCleanStop)(nil),      // 23: raftlog.v1.EtagCleanStop
-	(*RolesSet)(nil),           // 24: raftlog.v1.RolesSet
-	(*RoleTable)(nil),          // 25: raftlog.v1.RoleTable
-	(*Role)(nil),               // 26: raftlog.v1.Role
-	(*Grant)(nil),              // 27: raftlog.v1.Grant
-	(*CallerLimit)(nil),        // 28: raftlog.v1.CallerLimit
-	(*Merge)(nil),              // 29: raftlog.v1.Merge
-	(*MergeIdentity)(nil),      // 30: raftlog.v1.MergeIdentity
-	(*MergeHiLo)(nil),          // 31: raftlog.v1.MergeHiLo
-	(*MergeCluster)(nil),       // 32: raftlog.v1.MergeCluster
-	(*GivenTag)(nil),           // 33: raftlog.v1.GivenTag
-	(*Result)(nil),             // 34: raftlog.v1.Result
-	(*Refusal)(nil),            // 35: raftlog.v1.Refusal
-	(*Values)(nil),             // 36: raftlog.v1.Values
-	(*IdentityNextResult)(nil), // 37: raftlog.v1.IdentityNextResult
-	(*HiLoNextResult)(nil),     // 38: raftlog.v1.HiLoNextResult
-	(*HiLoReturnResult)(nil),   // 39: raftlog.v1.HiLoReturnResult
-	(*MergeResult)(nil),        // 40: raftlog.v1.MergeResult
-	(*MergeClusterResult)(nil), // 41: raftlog.v1.MergeClusterResult
-	(*EtagResult)(nil),         // 42: raftlog.v1.EtagResult
-	(*MemberResult)(nil),       // 43: raftlog.v1.MemberResult
-	(*EtagRecord)(nil),         // 44: raftlog.v1.EtagRecord
-	(*EtagCeiling)(nil),        // 45: raftlog.v1.EtagCeiling
-	(*SeriesDefine)(nil),       // 46: raftlog.v1.SeriesDefine
-	(*SeriesTake)(nil),         // 47: raftlog.v1.SeriesTake
-	(*SeriesEnd)(nil),          // 48: raftlog.v1.SeriesEnd
-	(*SeriesCloseScope)(nil),   // 49: raftlog.v1.SeriesCloseScope
-	(*SeriesResume)(nil),       // 50: raftlog.v1.SeriesResume
-	(*SeriesImport)(nil),       // 51: raftlog.v1.SeriesImport
-	(*SeriesReconcile)(nil),    // 52: raftlog.v1.SeriesReconcile
-	(*SeriesDelete)(nil),       // 53: raftlog.v1.SeriesDelete
-	(*PoolDefine)(nil),         // 54: raftlog.v1.PoolDefine
-	(*WorkerAcquire)(nil),      // 55: raftlog.v1.WorkerAcquire
-	(*WorkerRenew)(nil),        // 56: raftlog.v1.WorkerRenew
-	(*WorkerRelease)(nil),      // 57: raftlog.v1.WorkerRelease
-	(*WorkerEvict)(nil),        // 58: raftlog.v1.WorkerEvict
-	(*SeriesNumbers)(nil),      // 59: raftlog.v1.SeriesNumbers
-	(*WorkerLease)(nil),        // 60: raftlog.v1.WorkerLease
-	(*PoolDefined)(nil),        // 61: raftlog.v1.PoolDefined
-	(*SeriesNumber)(nil),       // 62: raftlog.v1.SeriesNumber
+	(*WatcherSet)(nil),         // 21: raftlog.v1.WatcherSet
+	(*FormatRaise)(nil),        // 22: raftlog.v1.FormatRaise
+	(*EtagRaise)(nil),          // 23: raftlog.v1.EtagRaise
+	(*EtagCleanStop)(nil),      // 24: raftlog.v1.EtagCleanStop
+	(*RolesSet)(nil),           // 25: raftlog.v1.RolesSet
+	(*RoleTable)(nil),          // 26: raftlog.v1.RoleTable
+	(*Role)(nil),               // 27: raftlog.v1.Role
+	(*Grant)(nil),              // 28: raftlog.v1.Grant
+	(*CallerLimit)(nil),        // 29: raftlog.v1.CallerLimit
+	(*Merge)(nil),              // 30: raftlog.v1.Merge
+	(*MergeIdentity)(nil),      // 31: raftlog.v1.MergeIdentity
+	(*MergeHiLo)(nil),          // 32: raftlog.v1.MergeHiLo
+	(*MergeCluster)(nil),       // 33: raftlog.v1.MergeCluster
+	(*GivenTag)(nil),           // 34: raftlog.v1.GivenTag
+	(*Result)(nil),             // 35: raftlog.v1.Result
+	(*Refusal)(nil),            // 36: raftlog.v1.Refusal
+	(*Values)(nil),             // 37: raftlog.v1.Values
+	(*IdentityNextResult)(nil), // 38: raftlog.v1.IdentityNextResult
+	(*HiLoNextResult)(nil),     // 39: raftlog.v1.HiLoNextResult
+	(*HiLoReturnResult)(nil),   // 40: raftlog.v1.HiLoReturnResult
+	(*MergeResult)(nil),        // 41: raftlog.v1.MergeResult
+	(*MergeClusterResult)(nil), // 42: raftlog.v1.MergeClusterResult
+	(*EtagResult)(nil),         // 43: raftlog.v1.EtagResult
+	(*MemberResult)(nil),       // 44: raftlog.v1.MemberResult
+	(*EtagRecord)(nil),         // 45: raftlog.v1.EtagRecord
+	(*EtagCeiling)(nil),        // 46: raftlog.v1.EtagCeiling
+	(*SeriesDefine)(nil),       // 47: raftlog.v1.SeriesDefine
+	(*SeriesTake)(nil),         // 48: raftlog.v1.SeriesTake
+	(*SeriesEnd)(nil),          // 49: raftlog.v1.SeriesEnd
+	(*SeriesCloseScope)(nil),   // 50: raftlog.v1.SeriesCloseScope
+	(*SeriesResume)(nil),       // 51: raftlog.v1.SeriesResume
+	(*SeriesImport)(nil),       // 52: raftlog.v1.SeriesImport
+	(*SeriesReconcile)(nil),    // 53: raftlog.v1.SeriesReconcile
+	(*SeriesDelete)(nil),       // 54: raftlog.v1.SeriesDelete
+	(*PoolDefine)(nil),         // 55: raftlog.v1.PoolDefine
+	(*WorkerAcquire)(nil),      // 56: raftlog.v1.WorkerAcquire
+	(*WorkerRenew)(nil),        // 57: raftlog.v1.WorkerRenew
+	(*WorkerRelease)(nil),      // 58: raftlog.v1.WorkerRelease
+	(*WorkerEvict)(nil),        // 59: raftlog.v1.WorkerEvict
+	(*SeriesNumbers)(nil),      // 60: raftlog.v1.SeriesNumbers
+	(*WorkerLease)(nil),        // 61: raftlog.v1.WorkerLease
+	(*PoolDefined)(nil),        // 62: raftlog.v1.PoolDefined
+	(*SeriesNumber)(nil),       // 63: raftlog.v1.SeriesNumber
 }
 var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Operation.request:type_name -> raftlog.v1.RequestKey
@@ -4557,62 +4646,63 @@ var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	18, // 12: raftlog.v1.Operation.member_announce:type_name -> raftlog.v1.MemberAnnounce
 	19, // 13: raftlog.v1.Operation.member_promote:type_name -> raftlog.v1.MemberPromote
 	20, // 14: raftlog.v1.Operation.member_remove:type_name -> raftlog.v1.MemberRemove
-	21, // 15: raftlog.v1.Operation.format_raise:type_name -> raftlog.v1.FormatRaise
-	22, // 16: raftlog.v1.Operation.etag_raise:type_name -> raftlog.v1.EtagRaise
-	23, // 17: raftlog.v1.Operation.etag_clean_stop:type_name -> raftlog.v1.EtagCleanStop
-	29, // 18: raftlog.v1.Operation.merge:type_name -> raftlog.v1.Merge
-	32, // 19: raftlog.v1.Operation.merge_cluster:type_name -> raftlog.v1.MergeCluster
-	24, // 20: raftlog.v1.Operation.roles_set:type_name -> raftlog.v1.RolesSet
+	22, // 15: raftlog.v1.Operation.format_raise:type_name -> raftlog.v1.FormatRaise
+	23, // 16: raftlog.v1.Operation.etag_raise:type_name -> raftlog.v1.EtagRaise
+	24, // 17: raftlog.v1.Operation.etag_clean_stop:type_name -> raftlog.v1.EtagCleanStop
+	30, // 18: raftlog.v1.Operation.merge:type_name -> raftlog.v1.Merge
+	33, // 19: raftlog.v1.Operation.merge_cluster:type_name -> raftlog.v1.MergeCluster
+	25, // 20: raftlog.v1.Operation.roles_set:type_name -> raftlog.v1.RolesSet
 	17, // 21: raftlog.v1.Operation.join_token_create:type_name -> raftlog.v1.JoinTokenCreate
-	46, // 22: raftlog.v1.Operation.series_define:type_name -> raftlog.v1.SeriesDefine
-	47, // 23: raftlog.v1.Operation.series_take:type_name -> raftlog.v1.SeriesTake
-	48, // 24: raftlog.v1.Operation.series_end:type_name -> raftlog.v1.SeriesEnd
-	49, // 25: raftlog.v1.Operation.series_close_scope:type_name -> raftlog.v1.SeriesCloseScope
-	50, // 26: raftlog.v1.Operation.series_resume:type_name -> raftlog.v1.SeriesResume
-	51, // 27: raftlog.v1.Operation.series_import:type_name -> raftlog.v1.SeriesImport
-	52, // 28: raftlog.v1.Operation.series_reconcile:type_name -> raftlog.v1.SeriesReconcile
-	53, // 29: raftlog.v1.Operation.series_delete:type_name -> raftlog.v1.SeriesDelete
-	54, // 30: raftlog.v1.Operation.pool_define:type_name -> raftlog.v1.PoolDefine
-	55, // 31: raftlog.v1.Operation.worker_acquire:type_name -> raftlog.v1.WorkerAcquire
-	56, // 32: raftlog.v1.Operation.worker_renew:type_name -> raftlog.v1.WorkerRenew
-	57, // 33: raftlog.v1.Operation.worker_release:type_name -> raftlog.v1.WorkerRelease
-	58, // 34: raftlog.v1.Operation.worker_evict:type_name -> raftlog.v1.WorkerEvict
+	47, // 22: raftlog.v1.Operation.series_define:type_name -> raftlog.v1.SeriesDefine
+	48, // 23: raftlog.v1.Operation.series_take:type_name -> raftlog.v1.SeriesTake
+	49, // 24: raftlog.v1.Operation.series_end:type_name -> raftlog.v1.SeriesEnd
+	50, // 25: raftlog.v1.Operation.series_close_scope:type_name -> raftlog.v1.SeriesCloseScope
+	51, // 26: raftlog.v1.Operation.series_resume:type_name -> raftlog.v1.SeriesResume
+	52, // 27: raftlog.v1.Operation.series_import:type_name -> raftlog.v1.SeriesImport
+	53, // 28: raftlog.v1.Operation.series_reconcile:type_name -> raftlog.v1.SeriesReconcile
+	54, // 29: raftlog.v1.Operation.series_delete:type_name -> raftlog.v1.SeriesDelete
+	55, // 30: raftlog.v1.Operation.pool_define:type_name -> raftlog.v1.PoolDefine
+	56, // 31: raftlog.v1.Operation.worker_acquire:type_name -> raftlog.v1.WorkerAcquire
+	57, // 32: raftlog.v1.Operation.worker_renew:type_name -> raftlog.v1.WorkerRenew
+	58, // 33: raftlog.v1.Operation.worker_release:type_name -> raftlog.v1.WorkerRelease
+	59, // 34: raftlog.v1.Operation.worker_evict:type_name -> raftlog.v1.WorkerEvict
 	5,  // 35: raftlog.v1.Operation.database_delete:type_name -> raftlog.v1.DatabaseDelete
-	14, // 36: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
-	14, // 37: raftlog.v1.MemberAdd.member:type_name -> raftlog.v1.Member
-	14, // 38: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
-	45, // 39: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagCeiling
-	45, // 40: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagCeiling
-	26, // 41: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
-	28, // 42: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
-	27, // 43: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
-	30, // 44: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
-	31, // 45: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
-	33, // 46: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
-	45, // 47: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagCeiling
-	35, // 48: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
-	37, // 49: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
-	38, // 50: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
-	39, // 51: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
-	43, // 52: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
-	40, // 53: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
-	41, // 54: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
-	42, // 55: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
-	59, // 56: raftlog.v1.Result.series_numbers:type_name -> raftlog.v1.SeriesNumbers
-	60, // 57: raftlog.v1.Result.worker_lease:type_name -> raftlog.v1.WorkerLease
-	61, // 58: raftlog.v1.Result.pool_defined:type_name -> raftlog.v1.PoolDefined
-	6,  // 59: raftlog.v1.Result.database_deleted:type_name -> raftlog.v1.DatabaseDeleted
-	0,  // 60: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
-	62, // 61: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
-	36, // 62: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
-	14, // 63: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
-	44, // 64: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagRecord
-	45, // 65: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
-	66, // [66:66] is the sub-list for method output_type
-	66, // [66:66] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	21, // 36: raftlog.v1.Operation.watcher_set:type_name -> raftlog.v1.WatcherSet
+	14, // 37: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
+	14, // 38: raftlog.v1.MemberAdd.member:type_name -> raftlog.v1.Member
+	14, // 39: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
+	46, // 40: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagCeiling
+	46, // 41: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagCeiling
+	27, // 42: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
+	29, // 43: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
+	28, // 44: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
+	31, // 45: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
+	32, // 46: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
+	34, // 47: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
+	46, // 48: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagCeiling
+	36, // 49: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
+	38, // 50: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
+	39, // 51: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
+	40, // 52: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
+	44, // 53: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
+	41, // 54: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
+	42, // 55: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
+	43, // 56: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
+	60, // 57: raftlog.v1.Result.series_numbers:type_name -> raftlog.v1.SeriesNumbers
+	61, // 58: raftlog.v1.Result.worker_lease:type_name -> raftlog.v1.WorkerLease
+	62, // 59: raftlog.v1.Result.pool_defined:type_name -> raftlog.v1.PoolDefined
+	6,  // 60: raftlog.v1.Result.database_deleted:type_name -> raftlog.v1.DatabaseDeleted
+	0,  // 61: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
+	63, // 62: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
+	37, // 63: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
+	14, // 64: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
+	45, // 65: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagRecord
+	46, // 66: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
+	67, // [67:67] is the sub-list for method output_type
+	67, // [67:67] is the sub-list for method input_type
+	67, // [67:67] is the sub-list for extension type_name
+	67, // [67:67] is the sub-list for extension extendee
+	0,  // [0:67] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_operation_proto_init() }
@@ -4658,10 +4748,11 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Operation_WorkerRelease)(nil),
 		(*Operation_WorkerEvict)(nil),
 		(*Operation_DatabaseDelete)(nil),
+		(*Operation_WatcherSet)(nil),
 	}
 	file_raftlog_v1_operation_proto_msgTypes[3].OneofWrappers = []any{}
-	file_raftlog_v1_operation_proto_msgTypes[23].OneofWrappers = []any{}
-	file_raftlog_v1_operation_proto_msgTypes[33].OneofWrappers = []any{
+	file_raftlog_v1_operation_proto_msgTypes[24].OneofWrappers = []any{}
+	file_raftlog_v1_operation_proto_msgTypes[34].OneofWrappers = []any{
 		(*Result_IdentityNext)(nil),
 		(*Result_Value)(nil),
 		(*Result_HiloNext)(nil),
@@ -4682,7 +4773,7 @@ func file_raftlog_v1_operation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_operation_proto_rawDesc), len(file_raftlog_v1_operation_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   45,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
