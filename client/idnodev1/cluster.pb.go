@@ -425,7 +425,7 @@ type GetStatusResponse struct {
 	StateHash uint64 `protobuf:"varint,9,opt,name=state_hash,json=stateHash,proto3" json:"state_hash,omitempty"`
 	// The log format that is written.
 	LogFormat uint32 `protobuf:"varint,10,opt,name=log_format,json=logFormat,proto3" json:"log_format,omitempty"`
-	// The size of the replicated state.
+	// The size of the replicated state; only for callers with the right read on all databases.
 	Counts *StateCounts `protobuf:"bytes,11,opt,name=counts,proto3" json:"counts,omitempty"`
 	// The program's version.
 	Version string `protobuf:"bytes,12,opt,name=version,proto3" json:"version,omitempty"`

@@ -77,8 +77,18 @@ func showStatus(s *clusterClient, res *idnodev1.GetStatusResponse) {
 	})
 }
 
+// held shows the counts, which only those get who may read all databases.
+func held(c *idnodev1.StateCounts) string {
+	if c == nil {
+		return "(takes the right read on all databases)"
+	}
+	return fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d series with %d keys, %d request ids (also those of "+
+		"the nodes themselves), %s of names",
+		c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), c.GetSeriesKeys(), c.GetRequestIds(),
+		bytesize.Size(c.GetBytes()).Rounded())
+}
+
 func printStatus(w io.Writer, r *idnodev1.GetStatusResponse, wide bool) {
-	c := r.GetCounts()
 	shown := [][2]string{
 		{"cluster", cmp.Or(r.GetClusterId(), "not formed yet")},
 		{"node", fmt.Sprintf("%s, %s", cmp.Or(r.GetSelf().GetTag(), "?"), roleName(r.GetSelf().GetRole()))},
@@ -89,10 +99,7 @@ func printStatus(w io.Writer, r *idnodev1.GetStatusResponse, wide bool) {
 		{"log", fmt.Sprintf("applied %d, committed %d, format %d", r.GetAppliedIndex(), r.GetCommitIndex(), r.GetLogFormat())},
 		{"contact", r.GetLastContact().AsDuration().Round(time.Millisecond).String() + " ago"},
 		{"state", fmt.Sprintf("%016x", r.GetStateHash())},
-		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d series with %d keys, %d request ids (also those of "+
-			"the nodes themselves), %s of names",
-			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), c.GetSeriesKeys(), c.GetRequestIds(),
-			bytesize.Size(c.GetBytes()).Rounded())},
+		{"holds", held(r.GetCounts())},
 		{"version", r.GetVersion()},
 	}
 	for _, warning := range r.GetWarnings() {

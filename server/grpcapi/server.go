@@ -37,6 +37,9 @@ const (
 	// life, and keepaliveTimeout how long it waits for it.
 	keepaliveTime    = 30 * time.Second
 	keepaliveTimeout = 10 * time.Second
+	// idleTime is how long a connection may be without a call. Its client hears of the end before its next call, and
+	// connects again then: no call fails.
+	idleTime = 15 * time.Minute
 	// keepaliveMinTime is how often a client may ask: Go clients ask every 10 s at most.
 	keepaliveMinTime = 5 * time.Second
 )
@@ -110,7 +113,7 @@ func options(creds credentials.TransportCredentials, log *requestLog, maxInFligh
 		grpc.MaxConcurrentStreams(uint32(max(minStreams, maxInFlight))),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.ConnectionTimeout(handshakeTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTime, Time: keepaliveTime, Timeout: keepaliveTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinTime, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
 		grpc.ChainUnaryInterceptor(log.unary, own.unary),

@@ -147,23 +147,25 @@ type members struct {
 }
 
 // GetStatus is Status for the API.
-func (m *members) GetStatus(context.Context, *idnodev1.GetStatusRequest) (*idnodev1.GetStatusResponse, error) {
-	return m.Status().Message(), nil
+func (m *members) GetStatus(ctx context.Context, _ *idnodev1.GetStatusRequest) (*idnodev1.GetStatusResponse, error) {
+	return m.Status().Message(m.MayRead(ctx)), nil
 }
 
-// Message returns the status as the API has it.
-func (st Status) Message() *idnodev1.GetStatusResponse {
+// Message returns the status as the API has it, with the counts of all databases if they are the caller's business.
+func (st Status) Message(counts bool) *idnodev1.GetStatusResponse {
 	c := st.Counts
 	res := &idnodev1.GetStatusResponse{
 		ClusterId: st.ClusterID, Self: st.Self.message(), LeaderTag: st.LeaderTag, Term: st.Term,
 		HasQuorum: st.HasQuorum, LastContact: durationpb.New(st.LastContact),
 		AppliedIndex: st.StateIndex, CommitIndex: st.CommitIndex, StateHash: st.StateHash,
 		LogFormat: st.LogFormat, Version: st.Version, Warnings: st.Warnings, StorageFull: st.StorageFull,
-		Counts: &idnodev1.StateCounts{
+	}
+	if counts {
+		res.Counts = &idnodev1.StateCounts{
 			Databases: int64(c.Databases), Identities: int64(c.Identities) + int64(c.HiddenIdentities),
 			Hilos: int64(c.HiLos), Claims: int64(c.Claims), RequestIds: int64(c.Requests), Bytes: c.NameBytes,
 			Series: int64(c.Series), SeriesKeys: c.SeriesKeys,
-		},
+		}
 	}
 	if st.Unserved != nil {
 		res.Warnings = append(slices.Clone(st.Warnings), "log not served: "+st.Unserved.Error())

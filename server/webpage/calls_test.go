@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -112,6 +113,21 @@ func TestRights(t *testing.T) {
 	wantJSON(t, as("dns:shop", "etags"), 403, `{"reason":"PERMISSION_DENIED"}`)
 }
 
+// TestOtherDatabasesAreNotCounted for those who may not read them all: neither on the page nor by the status.
+func TestOtherDatabasesAreNotCounted(t *testing.T) {
+	w := newWorld(t)
+	w.seed("invoices", 7)
+	as := w.withRoles()
+	wantJSON(t, as("dns:auditor", "overview"), 200, `{"issued":{"guid":7},"status":{"counts":{"identities":"1"}}}`)
+	wantJSON(t, as("dns:shop", "overview"), 200, `{"issued":null,"reserve":null,"hidden_identities":0,"status":{"leaderTag":"A"}}`)
+	if body := as("dns:shop", "overview").Body.String(); strings.Contains(body, `"counts"`) || strings.Contains(body, "ids_per_second") {
+		t.Errorf("a reader of one database hears of others: %s", body)
+	}
+	if body := as("dns:shop", "history").Body.String(); !strings.Contains(body, `"samples"`) {
+		t.Error(body)
+	}
+}
+
 // withRoles gives some callers rights, and returns what makes a call as one of them.
 func (w *world) withRoles() (as func(who, call string) *httptest.ResponseRecorder) {
 	t := w.t
@@ -121,6 +137,7 @@ func (w *world) withRoles() (as func(who, call string) *httptest.ResponseRecorde
 			{Database: "shop", Prefix: "inv", Boundary: true, Rights: rights.Generate | rights.Seed}, {Database: "other", Rights: rights.Read},
 		}},
 		{Name: "all", Principals: []string{rights.Any}, Grants: []rights.Grant{{Database: rights.Any, Name: "bills", Rights: rights.Read}}},
+		{Name: "auditors", Principals: []string{"auditor"}, Grants: []rights.Grant{{Database: rights.Any, Rights: rights.Read}}},
 		{Name: "operators", Principals: []string{"ops"}, Grants: []rights.Grant{{Database: rights.Any, Rights: rights.Cluster}}},
 	}, nil)
 	if err != nil {

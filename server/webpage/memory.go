@@ -71,9 +71,15 @@ func (p *Page) history(r *http.Request) (any, error) {
 	shown := func(n history.Name) bool {
 		return p.cfg.Service.Rights(r.Context(), n.Database, n.Name)&rights.Read != 0
 	}
+	samples := p.past.Samples()
+	if !p.cfg.Service.MayRead(r.Context()) { // The rates are of all databases.
+		for i := range samples {
+			clear(samples[i].Rates[:])
+		}
+	}
 	return past{
 		Millis: now.Milliseconds(), Every: history.Every.Milliseconds(), Strategies: history.Strategies[:],
-		Samples: p.past.Samples(), Events: p.past.Events(), Busiest: p.cfg.Busiest.Top(now, busiest, shown),
+		Samples: samples, Events: p.past.Events(), Busiest: p.cfg.Busiest.Top(now, busiest, shown),
 	}, nil
 }
 

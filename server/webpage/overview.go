@@ -30,7 +30,8 @@ type overview struct {
 	// Furthest is the newest log entry that the state of any member in reach had. The
 	// commit index is often some entries above it: Raft's own, which are no state's.
 	Furthest uint64 `json:"furthest_index"`
-	// Hidden is how many of the identities are deleted.
+	// Hidden is how many of the identities are deleted. This, Reserve, Issued, the counts of the status and the members'
+	// rates are of all databases: they are for those who may read all.
 	Hidden int `json:"hidden_identities"`
 	// Members are those of the status, in its order.
 	Members []member `json:"members"`
@@ -60,24 +61,36 @@ type member struct {
 
 func (p *Page) overview(r *http.Request) (any, error) {
 	s, have := p.cfg.Service.Status(), p.cfg.Service.Rights(r.Context(), "", "")
-	status, err := jsonapi.Encode(s.Message())
+	all := p.cfg.Service.MayRead(r.Context())
+	status, err := jsonapi.Encode(s.Message(all))
 	if err != nil {
 		return nil, err
 	}
 	o := overview{
 		Status: status, Millis: time.Since(p.began).Milliseconds(), Taken: max(0, s.ConditionsAt.Sub(p.began).Milliseconds()),
-		Furthest: s.Furthest(), Hidden: s.Counts.HiddenIdentities, Members: make([]member, len(s.Members)), Alarms: alarmsOf(s),
-		Reserve: s.Reserve, Issued: p.cfg.Issued(),
+		Furthest: s.Furthest(), Members: make([]member, len(s.Members)), Alarms: alarmsOf(s),
 		You: you{
 			Name: p.cfg.Service.Principal(r.Context()), Cluster: have.String(), Grants: p.cfg.Service.Grants(r.Context(), database(r.URL.Query())),
 		},
 	}
+	if all {
+		o.Hidden, o.Reserve, o.Issued = s.Counts.HiddenIdentities, s.Reserve, p.cfg.Issued()
+	}
 	o.Voters, o.Reachable = votersOf(s)
 	o.Quorum = o.Voters/2 + 1
 	for i, m := range s.Members {
-		o.Members[i] = member{m.Answer.GetFigures(), noTransfer(m, s, have), noRemoval(m, s, have)}
+		o.Members[i] = member{figuresOf(m, all), noTransfer(m, s, have), noRemoval(m, s, have)}
 	}
 	return o, nil
+}
+
+// figuresOf returns what a member says of itself, with how many ids it gives in all databases or without.
+func figuresOf(m service.Member, all bool) *peerv1.Figures {
+	f := m.Answer.GetFigures()
+	if all || f == nil {
+		return f
+	}
+	return &peerv1.Figures{CommitP99Micros: f.GetCommitP99Micros(), WriteP99Micros: f.GetWriteP99Micros(), FreeBytes: f.GetFreeBytes()}
 }
 
 func votersOf(s service.Status) (voters, reachable int) {

@@ -26,8 +26,8 @@ const columns = [
   },
   {
     head: "Ids/s", key: "ids", number: true, value: (m) => figure(m, (f) => f.ids_per_second),
-    show: (m) => ({
-      text: figure(m, (f) => rate(f.ids_per_second)), note: figure(m, (f) => f.identities_per_second && `${rate(f.identities_per_second)} identity`),
+    show: (m, o) => ({
+      text: o.issued ? figure(m, (f) => rate(f.ids_per_second)) : "–", note: figure(m, (f) => f.identities_per_second && `${rate(f.identities_per_second)} identity`),
     }),
   },
   {

@@ -34,6 +34,7 @@ export function overview() {
     el("p", {}, el("a", { href: address("make") }, "Make your first id"), ", or ask for one: ", code("idnode next 'users|'"), "."),
   );
   const counts = figures(["Identities", "HiLo counters", "Claims", "Series", "Databases", "Request ids kept", "Size of names"]);
+  const state = el("section", {}, el("h2", {}, "In the replicated state"), counts.element);
   const all = nodes();
   const charts = strategies.map(([key, title, note]) => chart({ key, title, note, unit: "ids/s", text: rate }));
   const commits = chart({ key: "commit", title: "Commit p99", note: "of this node's calls", unit: "", text: (micros) => micros ? duration(micros) : "–" });
@@ -56,7 +57,7 @@ export function overview() {
     since, el("ul", { class: "rates" }, ...charts.map((c) => c.element), commits.element),
     el("h2", {}, "Busiest names"), el("p", { class: "hint" }, "At this node, over the last one to two minutes."),
     el("section", { class: "card list" }, table, none),
-    el("h2", {}, "In the replicated state"), counts.element,
+    state,
   );
   // memory is what the node remembers, at the viewer's time.
   let memory;
@@ -73,6 +74,10 @@ export function overview() {
     const from = Math.min(to - shortest, Math.max(shown.first, to - (past ? 7_200_000 : soon)));
     const now = lately(samples);
     charts.forEach((c, i) => {
+      c.element.hidden = !o.issued;
+      if (!o.issued) {
+        return;
+      }
       const key = strategies[i][0];
       c.update({
         points: shown.of(key), from, to, step: shown.step, each: shown.each, events, began,
@@ -80,7 +85,7 @@ export function overview() {
       });
     });
     commits.update({ points: shown.of("commit").filter(({ value }) => value), from, to, step: shown.step, each: shown.each, events, began, newest: now.of("commit").at(-1)?.value });
-    write(since, `Of all databases together. The node remembers two hours, or since it was started ${elapsed(o.millis)} ago. A dashed line marks a change of leader, a whole one an alarm.`);
+    write(since, `${o.issued ? "Of all databases together. " : ""}The node remembers two hours, or since it was started ${elapsed(o.millis)} ago. A dashed line marks a change of leader, a whole one an alarm.`);
   }
   const close = follow((answer) => {
     memory = answer;
@@ -97,11 +102,15 @@ export function overview() {
       [o.leaderTag || "none", o.leaderTag === o.self.tag ? "this node" : o.leaderTag && `heard ${elapsed(millis(o.lastContact))} ago`],
       [number(o.term), ""],
       [number(o.furthest_index), "entries applied"],
-      o.reserve ? [number(o.reserve.Numbers), o.reserve.Tags ? `of this node, for ${elapsed(o.reserve.Lasts / 1e6)}` : "no tag in steady use"] : ["none", "this node keeps none"],
+      o.reserve ? [number(o.reserve.Numbers), o.reserve.Tags ? `of this node, for ${elapsed(o.reserve.Lasts / 1e6)}` : "no tag in steady use"] : o.counts ? ["none", "this node keeps none"] : ["–", ""],
     ]);
-    begin.hidden = !o.hasQuorum || ["identities", "hilos", "claims", "series", "databases"].some((kind) => o.counts[kind] !== "0");
+    begin.hidden = !o.hasQuorum || !o.counts || ["identities", "hilos", "claims", "series", "databases"].some((kind) => o.counts[kind] !== "0");
     all.update(o);
     draw();
+    state.hidden = !o.counts;
+    if (state.hidden) {
+      return; // They are of all databases, which this viewer may not read.
+    }
     counts.update([
       [number(o.counts.identities - o.hidden_identities), o.hidden_identities ? `and ${number(o.hidden_identities)} deleted` : ""],
       [number(o.counts.hilos), ""], [number(o.counts.claims), ""],
