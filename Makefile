@@ -15,7 +15,7 @@ ENDPOINTS = 127.0.0.1:7400 127.0.0.1:7410 127.0.0.1:7420
 # The targets below run every test that they name, but for `make test`.
 export TEST_TIER = all
 
-.PHONY: build reproducible packages-test test check simulate replay fmt generate up image certs down clean release fuzz-short chaos clients invoicing matrix damage mutants explore stress attacks
+.PHONY: build reproducible packages-test test check simulate replay fmt generate up image certs down clean release fuzz-short chaos clients invoicing matrix damage vulndb mutants explore stress attacks
 
 build: ## the program, in bin/
 	CGO_ENABLED=0 go build -tags $(TAGS) -trimpath -ldflags "$(LDFLAGS)" -o bin/idnode ./cmd/idnode
@@ -103,6 +103,11 @@ generate: ## the Go code of the proto files, and docs/reference/openapi.yaml, if
 	go tool -modfile=tools/go.mod buf generate
 	go tool -modfile=tools/go.mod buf generate --template buf.gen.openapi.yaml --path proto/idnode/v1
 	.ci/sums > proto/generated.sum
+
+# Where the entries come from: a zip, its address, or the data/osv of github.com/golang/vulndb.
+VULNDB ?= https://vuln.go.dev/vulndb.zip
+vulndb: ## what is known of vulnerabilities in the modules here, for machines that cannot ask
+	cd tools && go run ./vulndb .. $(VULNDB) > vulndb/known.new && mv vulndb/known.new vulndb/known.jsonl
 
 image: build ## the container image idnode:local
 	deploy/image bin/idnode idnode:local $(shell go env GOARCH) | docker load -q
