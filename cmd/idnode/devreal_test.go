@@ -147,7 +147,12 @@ func overHTTP(t *testing.T, printed string) {
 	t.Helper()
 	_, address, _ := strings.Cut(printed, "  http ")
 	address, _, _ = strings.Cut(address, "\n")
-	res, err := http.Post("http://"+address+"/databases/default/identity/next?name=curled", "", nil)
+	req, err := http.NewRequest(http.MethodPost, "http://"+address+"/databases/default/identity/next?name=curled", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = "host.docker.internal" // As containers call this machine.
+	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
