@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
@@ -262,6 +263,7 @@ func TestPageShowsRights(t *testing.T) {
 	operator := harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER)
 	operator.Grants[0].Rights = append(operator.Grants[0].Rights, idnodev1.Right_RIGHT_READ, idnodev1.Right_RIGHT_GENERATE)
 	readers := harness.Role("readers", "*", idnodev1.Right_RIGHT_READ)
+	readers.Grants[0].Database = "default"
 	shop := harness.Role("shop", "webshop", idnodev1.Right_RIGHT_GENERATE)
 	shop.Grants[0].Prefix = "inv"
 	shop.Grants[0].Rights = append(shop.Grants[0].Rights, idnodev1.Right_RIGHT_SEED)
@@ -278,6 +280,10 @@ func TestPageShowsRights(t *testing.T) {
 	b := openBrowser(t, asClient(t, certs, "webshop", n))
 	b.sees(cell("A", "certificate"), " days")
 	b.off(".member[data-tag=A] .remove", none)
+	b.sees("main", "The node remembers two hours") // What all databases hold is for those who may read them all.
+	if text := b.text("main"); strings.Contains(text, "all databases together") || strings.Contains(text, "In the replicated state") {
+		t.Errorf("a reader of one database sees %s", text)
+	}
 	b.open("make")
 	b.fill("[name=template]", "bills|")
 	b.off(".forms .main", none)
