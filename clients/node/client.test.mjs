@@ -161,12 +161,12 @@ test("a signal ends thousands of calls, of which most wait for a socket, and lea
   node.hold = () => true;
   const abort = new AbortController();
   const calls = Array.from({ length: 2000 }, () => node.client.identity("invoices").next({ signal: abort.signal }).catch((error) => error));
-  await node.holds(48);
+  await node.holds(96);
   assert.equal(getEventListeners(abort.signal, "abort").length, 1);
   abort.abort();
   const errors = await Promise.all(calls);
   assert.ok(errors.every((error) => error instanceof AbortError));
-  assert.equal(errors.filter(({ reason }) => reason === "OUTCOME_UNKNOWN").length, 48);
+  assert.equal(errors.filter(({ reason }) => reason === "OUTCOME_UNKNOWN").length, 96);
   node.letGo();
   assert.ok(await node.client.identity("invoices").next());
 });
@@ -175,14 +175,14 @@ test("calls that a node holds do not keep out those that it answers by itself", 
   const node = await Node.start(t);
   node.hold = (method) => method === "NextIdentity";
   const abort = new AbortController();
-  const held = Array.from({ length: 100 }, () => node.client.identity("invoices").next({ signal: abort.signal }).catch((error) => error));
-  await node.holds(48);
+  const held = Array.from({ length: 200 }, () => node.client.identity("invoices").next({ signal: abort.signal }).catch((error) => error));
+  await node.holds(96);
   const ids = await Promise.all(Array.from({ length: 100 }, () => node.client.next("users/")));
   assert.equal(ids.length, 100);
   await assert.rejects(node.client.identity("invoices").next({ timeout: 20 }), OverloadedError);
   abort.abort();
   await Promise.all(held);
-  assert.equal(node.held.length, 48);
+  assert.equal(node.held.length, 96);
 });
 
 test("maxConnections bounds the sockets to a node", async (t) => {

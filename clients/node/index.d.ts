@@ -121,7 +121,7 @@ export interface ClientOptions {
   /** Bounds one try at one node, in milliseconds below 2^31; 3,000 by default. */
   tryTimeout?: number;
   /**
-   * Connections to one node at most, 1 to 1,024; 64 by default. Calls beyond wait, and are an OverloadedError if none comes free in
+   * Connections to one node at most, 1 to 1,024; 128 by default. Calls beyond wait, and are an OverloadedError if none comes free in
    * time. A quarter is kept for server-side ids and stale reads, which a node answers by itself. Beside a single one, there is one
    * for questions after the node's status.
    */

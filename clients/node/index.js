@@ -70,7 +70,7 @@ class Client {
   #leaving = new Set(); // Handles that are closed, and have successors.
 
   constructor(endpoints, {
-    database = "", tls, timeout = 10_000, tryTimeout = 3000, label = defaultLabel(), clusterId = "", maxConnections = 64, failFastAfter, observe, ...unknown
+    database = "", tls, timeout = 10_000, tryTimeout = 3000, label = defaultLabel(), clusterId = "", maxConnections = 128, failFastAfter, observe, ...unknown
   } = {}) {
     checkNone(unknown);
     checkCount(maxConnections, MAX_CONNECTIONS, "maxConnections");

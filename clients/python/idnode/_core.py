@@ -328,7 +328,7 @@ class Client:
             except Failure as failure:
                 raise failure.error(unknown, request_id) from None
         traceparent = self._traceparent() if self._traceparent else ""
-        if not re.fullmatch("[0-9a-f-]{0,255}", traceparent):
+        if traceparent and not re.fullmatch("[0-9a-f-]{0,255}", traceparent):
             raise ValueError(f"not a traceparent: {traceparent!r}")
         await self._router.prepare(deadline, to_leader, request_id is not None)
         node: Node | None = None

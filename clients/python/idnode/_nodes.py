@@ -94,8 +94,8 @@ class Node:
         self._head = f"Host: {self.address}\r\nUser-Agent: {how.agent}\r\nContent-Type: application/json\r\n"
         self._idle: deque[tuple[Connection, float]] = deque()  # The newest last.
         self._lock = threading.Lock()
-        self._calls = {True: 0, False: 0}  # Those that have entered, by whether they need the leader.
-        self._waiting: dict[bool, deque[_Turn]] = {True: deque(), False: deque()}  # Those that are to enter.
+        self._calls = self._led = 0  # Those that have entered, and those of them that need the leader.
+        self._waiting: dict[bool, deque[_Turn]] = {True: deque(), False: deque()}  # Those that are to enter, by whether they need it.
         self.closed = False
 
     def suspected(self) -> bool:
@@ -111,7 +111,7 @@ class Node:
         """
         with self._lock:
             if self._free(to_leader):
-                self._calls[to_leader] += 1
+                self._take(to_leader)
                 return
             turn = _Turn(self._how.runtime.event())
             self._waiting[to_leader].append(turn)
@@ -128,7 +128,12 @@ class Node:
     def _free(self, to_leader: bool) -> bool:
         """Whether there is a place. The caller holds the lock."""
         most = self._how.most
-        return sum(self._calls.values()) < most and not (to_leader and self._calls[True] >= most - most // 4)
+        return self._calls < most and not (to_leader and self._led >= most - most // 4)
+
+    def _take(self, to_leader: bool) -> None:
+        """Takes a place. The caller holds the lock."""
+        self._calls += 1
+        self._led += to_leader
 
     def _withdraw(self, turn: _Turn, to_leader: bool) -> bool:
         """Waits no longer. Says whether the place was given."""
@@ -139,11 +144,14 @@ class Node:
 
     def leave(self, to_leader: bool) -> None:
         with self._lock:
-            self._calls[to_leader] -= 1
+            self._calls -= 1
+            self._led -= to_leader
+            if not any(self._waiting.values()):
+                return
             free = [kind for kind, waiting in self._waiting.items() if waiting and self._free(kind)]
             if free:
                 kind = min(free, key=lambda kind: self._waiting[kind][0].since)
-                self._calls[kind] += 1
+                self._take(kind)
                 turn = self._waiting[kind].popleft()
                 turn.given = True
                 turn.event.set()
@@ -460,6 +468,8 @@ class Router:
 
     def own(self) -> str:
         """The client's cluster, which each call names; empty before any endpoint has told one. Raises a Failure while they tell two."""
+        if self._sure:
+            return self._cluster
         with self._lock:
             if not self._sure and self._told:
                 told = {cluster: address for address, cluster in self._told.items()}
@@ -501,6 +511,8 @@ class Router:
             self._look(_LOOK_AFTER if leader and self._members_at else _LOOK_SOON)
             if to_leader and leader and leader is not last:
                 return leader
+            if not last and self._home and not self._home.suspected():
+                return self._home
             start = next((i + 1 for i, node in enumerate(self._nodes) if node is last), self._at_home())
             order = [self._nodes[(start + i) % self.size] for i in range(self.size)]
             return next((n for n in order if n is not last and not n.suspected()), order[0])

@@ -58,7 +58,7 @@ class Client:
     def __init__(
         self, endpoints: Sequence[str], *, database: str = "", tls: ssl.SSLContext | TLS | None = None, timeout: float = 10.0,
         try_timeout: float = 3.0, label: str = "", traceparent: Callable[[], str] | None = None, cluster_id: str = "",
-        max_connections: int = 64, fail_fast_after: float | None = None, observe: Observe | None = None,
+        max_connections: int = 128, fail_fast_after: float | None = None, observe: Observe | None = None,
     ) -> None:
         """Makes no call yet.
 

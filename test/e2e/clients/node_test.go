@@ -180,7 +180,7 @@ await next.close();
 // TestManyCallsShareFewSockets makes thousands of calls at once. A node takes 1,024
 // connections from an address, and drops those beyond.
 func TestManyCallsShareFewSockets(t *testing.T) {
-	const calls, most = 3000, 64
+	const calls, most = 3000, 128
 	var open, value, peak atomic.Int64
 	server := httptest.NewUnstartedServer(greeting(func(w http.ResponseWriter, _ *http.Request) {
 		n := value.Add(1)
@@ -214,7 +214,7 @@ await client.close();
 // TestCallsThatWaitForAFrozenNodeMoveOn: calls beyond those that a node may have at a time wait for
 // it only until it is known not to answer.
 func TestCallsThatWaitForAFrozenNodeMoveOn(t *testing.T) {
-	const calls, most = 1000, 64
+	const calls, most = 1000, 128
 	var frozen, value atomic.Int64
 	leads := greeting(func(_ http.ResponseWriter, r *http.Request) {
 		frozen.Add(1)

@@ -282,7 +282,7 @@ asyncio.run(main())
 // TestPythonTasksShareFewSockets makes thousands of calls at once in asyncio. The leader freezes in the middle of
 // them: what waits for its turn there goes elsewhere.
 func TestPythonTasksShareFewSockets(t *testing.T) {
-	const calls, most = 2000, 64
+	const calls, most = 2000, 128
 	var value, frozen, open, peak atomic.Int64
 	give := greeting(func(w http.ResponseWriter, _ *http.Request) {
 		n := value.Add(1)

@@ -17,7 +17,7 @@ public final class IdnodeConfig implements Cloneable {
   private SSLContext tls; // Null for none.
   private Duration timeout = Duration.ofSeconds(10), tryTimeout = Duration.ofSeconds(3), failFastAfter = LONGEST;
   private Executor executor; // Null for the client's own.
-  private int maxConnections = 64;
+  private int maxConnections = 128;
   private Consumer<Event> observer = event -> {};
 
   /** The usual ones. */
@@ -146,7 +146,7 @@ public final class IdnodeConfig implements Cloneable {
   }
 
   /**
-   * These with the greatest number of connections to one node. At first it is 64. A quarter is kept for calls that need no leader. A call
+   * These with the greatest number of connections to one node. At first it is 128. A quarter is kept for calls that need no leader. A call
    * for which none is free in its time is an {@link OverloadedException}.
    *
    * @param to at least 1
