@@ -49,6 +49,8 @@ func (c *churn) run() {
 			} else {
 				c.join(c.world.add(""))
 			}
+		case c.random.IntN(3) == 0:
+			c.demote(s)
 		case c.random.IntN(2) == 0:
 			if c.othersKnow(s) {
 				c.replace(s)
@@ -190,6 +192,18 @@ func (c *churn) remove(s *server) {
 		_, code := outcomeOf(err)
 		return err == nil || code == "MEMBER_NOT_FOUND" || code == "TAG_NOT_MEMBER"
 	})
+}
+
+// demote takes the vote of a machine's node, and gives it again, each through any.
+func (c *churn) demote(s *server) {
+	tag := s.tag()
+	for _, watcher := range []bool{true, false} {
+		c.until("the demotion or promotion of "+s.host, func(ctx context.Context) bool {
+			_, err := c.client.cluster(pick(c.random, c.world.machines()...)).SetWatcher(ctx, &idnodev1.SetWatcherRequest{Tag: tag, Watcher: watcher})
+			return err == nil
+		})
+	}
+	c.join(s)
 }
 
 // replace lets a machine lose its disk. Its node must not come back under its old
