@@ -198,8 +198,9 @@ func (c *churn) remove(s *server) {
 func (c *churn) demote(s *server) {
 	tag := s.tag()
 	for _, watcher := range []bool{true, false} {
+		set := &idnodev1.SetWatcherRequest{Tag: tag, Watcher: watcher}
 		c.until("the demotion or promotion of "+s.host, func(ctx context.Context) bool {
-			_, err := c.client.cluster(pick(c.random, c.world.machines()...)).SetWatcher(ctx, &idnodev1.SetWatcherRequest{Tag: tag, Watcher: watcher})
+			_, err := c.client.cluster(pick(c.random, c.world.machines()...)).SetWatcher(ctx, set)
 			return err == nil
 		})
 	}
