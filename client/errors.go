@@ -19,16 +19,18 @@ import (
 
 // Reasons that this package sets itself, or acts on in several places.
 const (
-	reasonNoEndpoint   = "NO_ENDPOINT"
-	reasonClosed       = "CLIENT_CLOSED"
-	reasonUnknown      = "OUTCOME_UNKNOWN"
-	reasonOverloaded   = "OVERLOADED"
-	reasonExpired      = "REQUEST_ID_EXPIRED"
-	reasonNotFormed    = "NOT_FORMED"
-	reasonCanceled     = "CANCELED"
-	reasonDeadline     = "DEADLINE_EXCEEDED"
-	reasonOtherCluster = "OTHER_CLUSTER"
-	reasonStarting     = "STARTING"
+	reasonNoEndpoint = "NO_ENDPOINT"
+	reasonClosed     = "CLIENT_CLOSED"
+	reasonUnknown    = "OUTCOME_UNKNOWN"
+	reasonOverloaded = "OVERLOADED"
+	reasonExpired    = "REQUEST_ID_EXPIRED"
+	// The node ends the connection; the next one shows the certificate of today.
+	reasonCertificateEnded = "CERTIFICATE_ENDED"
+	reasonNotFormed        = "NOT_FORMED"
+	reasonCanceled         = "CANCELED"
+	reasonDeadline         = "DEADLINE_EXCEEDED"
+	reasonOtherCluster     = "OTHER_CLUSTER"
+	reasonStarting         = "STARTING"
 )
 
 // kind is the type of the Err… values: a reason of the API, or a code.
@@ -235,7 +237,7 @@ func (e *Error) effect() effect {
 	switch e.Reason {
 	case reasonUnknown:
 		return effectUnknown
-	case reasonOverloaded, reasonNotFormed, reasonOtherCluster, reasonCanceled, reasonDeadline,
+	case reasonOverloaded, reasonNotFormed, reasonOtherCluster, reasonCanceled, reasonDeadline, reasonCertificateEnded,
 		"TAG_NOT_ASSIGNED", "TAG_NOT_MEMBER", "CORRUPT":
 		return effectNone
 	case "":

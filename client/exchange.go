@@ -155,7 +155,8 @@ func (w *waiting) failure() error {
 	switch {
 	case !w.sent:
 		e.Code, e.Reason = codes.Unavailable, reasonNoEndpoint
-	case e.Reason == reasonOtherCluster, e.Reason == reasonStarting: // The node refused the stream, and read no call.
+	case e.Reason == reasonOtherCluster, e.Reason == reasonStarting, e.Reason == reasonCertificateEnded:
+		// The node refused the stream, or took no more calls of it.
 	case e.Reason != "":
 		e.Code, e.Reason = codes.Unavailable, ""
 	}

@@ -1,6 +1,5 @@
 // Drives the client for test/e2e/clients: takes a task on each line, and answers with a line.
 
-import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout } from "node:timers/promises";
 
@@ -13,7 +12,7 @@ function connect({ endpoints, options = {}, tls }) {
     clusterId: options.clusterId,
     timeout: options.timeoutMs,
     tryTimeout: options.tryTimeoutMs,
-    tls: tls && { ca: readFileSync(tls.ca), cert: readFileSync(tls.cert), key: readFileSync(tls.key) },
+    tls,
   });
 }
 

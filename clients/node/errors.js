@@ -67,14 +67,13 @@ const invalid = (reason, field, message) => new InvalidError(message, { code: "i
 class Failure extends Error {
   constructor(message, code, reason = "", foreign = false, cause = undefined) {
     super(message, { cause });
-    Object.assign(this, { code, reason, foreign, field: "", pause: 0, outdated: false });
+    Object.assign(this, { code, reason, foreign, field: "", pause: 0 });
   }
 
   // What the try may have done: "nothing", which is "unknown", or "refused" for good.
   get effect() {
     if (this.reason === "OUTCOME_UNKNOWN") return "unknown";
-    if (this.outdated) return "nothing"; // The connection has a certificate that has ended.
-    if (["OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER"].includes(this.reason)) return "nothing";
+    if (["OVERLOADED", "CERTIFICATE_ENDED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER"].includes(this.reason)) return "nothing";
     if (this.reason) return { unavailable: "nothing", internal: "unknown" }[this.code] ?? "refused";
     // Not an answer of idnode's, or no answer at all.
     if (this.code === "unimplemented") return "nothing";

@@ -194,8 +194,7 @@ class Node {
           if (cluster && named === cluster) this.#router.heard(term, leader);
           if (response.statusCode !== 200) {
             const failure = Failure.of(response.statusCode, answer);
-            if (response.statusCode === 401) {
-              failure.outdated = request.reusedSocket; // Another connection shows the certificate of today.
+            if (failure.reason === "CERTIFICATE_ENDED") { // The other connections show the same certificate.
               socket.destroy();
               this.#dropIdle(0);
             }

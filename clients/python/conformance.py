@@ -56,12 +56,7 @@ def main():
 
 def connect(task, wrap=lambda client: client, kind=idnode.Client):
     options = task.get("options", {})
-    tls = None
-    if "tls" in task:
-        import ssl
-
-        tls = ssl.create_default_context(cafile=task["tls"]["ca"])
-        tls.load_cert_chain(task["tls"]["cert"], task["tls"]["key"])
+    tls = idnode.TLS(**task["tls"]) if "tls" in task else None
     return wrap(kind(
         task["endpoints"], tls=tls,
         cluster_id=options.get("clusterId", ""), timeout=options.get("timeoutMs", 10_000) / 1000, try_timeout=options.get("tryTimeoutMs", 3_000) / 1000,

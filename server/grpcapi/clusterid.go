@@ -12,7 +12,7 @@ import (
 
 var clusterIDKey = strings.ToLower(service.ClusterIDHeader)
 
-// ownCluster refuses calls and streams whose metadata names another cluster.
+// ownCluster refuses calls and streams whose metadata names another cluster, and those of an ended certificate.
 type ownCluster struct {
 	id  service.ClusterID
 	log *requestLog
@@ -33,7 +33,10 @@ func (c ownCluster) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServ
 }
 
 func (c ownCluster) check(ctx context.Context) error {
-	err := c.id.Check(metadata.ValueFromIncomingContext(ctx, clusterIDKey))
+	err := certificateEnded(ctx)
+	if err == nil {
+		err = c.id.Check(metadata.ValueFromIncomingContext(ctx, clusterIDKey))
+	}
 	if err != nil {
 		return c.log.refuse(service.ErrorOf(err))
 	}

@@ -33,6 +33,19 @@ func connectionOf(ctx context.Context) *budget.Connection {
 	return nil
 }
 
+// certificateEnded returns the refusal of a call on a connection whose certificate is no longer accepted; nil for others.
+func certificateEnded(ctx context.Context) error {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil
+	}
+	info, secured := p.AuthInfo.(credentials.TLSInfo)
+	if at, known := p.Addr.(interface{ Ended() bool }); known && secured && at.Ended() {
+		return service.CertificateEnded(info.State.PeerCertificates[0])
+	}
+	return nil
+}
+
 // CallerOf returns the caller of a handler's context. principal names the other side of a
 // connection with TLS. Calls to which that does not matter do not ask, and pay nothing.
 func CallerOf(ctx context.Context, principal func(tls.ConnectionState) string) service.Caller {

@@ -98,6 +98,10 @@ func (x *exchange) receive() error {
 }
 
 func (x *exchange) takeUp(request received) error {
+	if err := certificateEnded(x.stream.Context()); err != nil {
+		request.free()
+		return x.server.log.refuse(service.ErrorOf(err))
+	}
 	bytes := request.size()
 	if !x.to.Take(bytes) {
 		request.free()

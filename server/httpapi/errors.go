@@ -44,8 +44,10 @@ var byCode = map[service.Code]failure{
 	service.FailedPrecondition: {status: http.StatusPreconditionFailed, exception: operationException},
 	service.NotFound:           {status: http.StatusNotFound, exception: noDocumentException},
 	service.PermissionDenied:   {status: http.StatusForbidden, exception: authorizationException},
-	service.DataLoss:           {status: http.StatusInternalServerError, exception: invalidDataException},
-	service.Internal:           {status: http.StatusInternalServerError, exception: ravenException},
+	// RavenDB's clients send the request to the next node, over a connection that shows the certificate of today.
+	service.Unauthenticated: {status: http.StatusServiceUnavailable, exception: authorizationException},
+	service.DataLoss:        {status: http.StatusInternalServerError, exception: invalidDataException},
+	service.Internal:        {status: http.StatusInternalServerError, exception: ravenException},
 }
 
 // failureOf translates err. Whatever is not a *service.Error becomes a 500, its text unseen.

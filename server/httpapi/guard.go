@@ -89,9 +89,6 @@ const requestBytes = 16 << 10
 type connection struct{}
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.TLS != nil && g.cfg.Accepts != nil && !g.cfg.Accepts(*r.TLS) {
-		panic(http.ErrAbortHandler) // As in the handshake of a connection that is made now.
-	}
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.TLS != nil {
 		w.Header().Set("Strict-Transport-Security", strictTransport)
@@ -105,6 +102,11 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	defer g.done(r, response, start)
 	defer g.recover(response, r)
+	if r.TLS != nil && g.cfg.Accepts != nil && !g.cfg.Accepts(*r.TLS) {
+		w.Header().Set("Connection", "close")
+		g.refuse(response, r, service.CertificateEnded(r.TLS.PeerCertificates[0]))
+		return
+	}
 	if conn, ok := r.Context().Value(connection{}).(net.Conn); ok && g.cfg.Held != nil {
 		if response.held = g.cfg.Held(conn); response.held == nil {
 			w.Header().Set("Connection", "close")

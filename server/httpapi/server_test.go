@@ -379,37 +379,36 @@ func TestARefusedConnectionEnds(t *testing.T) {
 	defer own.Close()
 	var refuses atomic.Bool
 	address := serve(t, newWorld(t).newServer("A", Config{
-		TLS:     &tls.Config{Certificates: own.TLS.Certificates},
+		TLS:     &tls.Config{Certificates: own.TLS.Certificates, ClientAuth: tls.RequireAnyClientCert},
 		Accepts: func(tls.ConnectionState) bool { return !refuses.Load() },
 	}, ""))
 	transport := own.Client().Transport.(*http.Transport).Clone()
-	transport.ForceAttemptHTTP2 = true
+	transport.ForceAttemptHTTP2, transport.TLSClientConfig.Certificates = true, own.TLS.Certificates
 	defer transport.CloseIdleConnections()
-	get := func() error {
+	get := func() (status int, text string) {
 		// With a POST, which is not tried again by the client itself.
 		res, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Post("https://"+address+"/build/version", "",
 			strings.NewReader("x"))
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
-		_, _ = io.Copy(io.Discard, res.Body)
+		defer res.Body.Close()
+		body, _ := io.ReadAll(res.Body)
 		if res.ProtoMajor != 1 {
 			t.Errorf("it speaks %s", res.Proto)
 		}
-		return res.Body.Close()
+		return res.StatusCode, string(body)
 	}
-	if err := get(); err != nil {
-		t.Fatal(err)
-	}
+	usual, _ := get()
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		refuses.Store(false) // As with a new certificate.
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}
 	refuses.Store(true)
-	if err := get(); err == nil {
-		t.Error("what is refused is answered")
+	if status, text := get(); status != http.StatusServiceUnavailable || !strings.Contains(text, service.ReasonCertificateEnded) {
+		t.Errorf("what is refused is answered with %d, %s", status, text)
 	}
-	if err := get(); err != nil {
-		t.Errorf("the client does not come back: %v", err)
+	if status, text := get(); status != usual {
+		t.Errorf("the client does not come back: %d, %s", status, text)
 	}
 }

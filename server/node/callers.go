@@ -172,8 +172,8 @@ func (c *callers) refuse(reason, why, key string, value any) {
 	}
 }
 
-// keepConnections closes the gRPC connections of callers that read none of their pending
-// answers, whose certificate has expired, or whose CA was removed.
+// keepConnections closes the gRPC connections of callers that read none of their pending answers, and
+// of those whose certificate has expired, or whose CA was removed, once their calls were refused for two ticks.
 func (c *callers) keepConnections(ctx context.Context, certs *certificates) {
 	tick := time.NewTicker(certificatesEvery)
 	defer tick.Stop()

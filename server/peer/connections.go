@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -51,9 +52,10 @@ func (c *Connections) Each(f func(credentials.AuthInfo)) {
 	}
 }
 
-// Keep closes the connections of callers whose certificates are no longer accepted.
+// Keep has the calls of callers whose certificates are no longer accepted refused in form (see Ended), and
+// closes their connections when it finds them for the third time.
 func (c *Connections) Keep(accepted func(credentials.AuthInfo) bool) {
-	c.end(func(conn *conn) bool { return !accepted(conn.info) })
+	c.end(func(conn *conn) bool { return !accepted(conn.info) && conn.ended.Add(1) > 2 })
 }
 
 // EndStalled closes the connections of callers that have read none of their pending answers
@@ -112,6 +114,8 @@ type conn struct {
 	// held is the caller's account in the budget.
 	held       *budget.Connection
 	unfinished *unfinished
+	// ended counts how often the certificate was found to be no longer accepted.
+	ended atomic.Int32
 }
 
 // Reasons to close a connection; the other end sees only the end.
@@ -165,6 +169,9 @@ type remote struct {
 	net.Addr
 	conn *conn
 }
+
+// Ended reports whether the caller's certificate is no longer accepted.
+func (r remote) Ended() bool { return r.conn.ended.Load() > 0 }
 
 // Budget returns the caller's account in the budget.
 func (r remote) Budget() *budget.Connection { return r.conn.held }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"time"
@@ -38,6 +39,8 @@ const (
 	DataLoss = codes.DataLoss
 	// PermissionDenied means the caller has no right to it; nothing happened.
 	PermissionDenied = codes.PermissionDenied
+	// Unauthenticated means the caller must connect anew, with another certificate; nothing happened.
+	Unauthenticated = codes.Unauthenticated
 )
 
 // Error is what every use case returns when it fails.
@@ -110,6 +113,13 @@ var ErrOverloaded = exhausted(
 
 // ErrConnections refuses a caller's connection.
 var ErrConnections = exhausted(ReasonOverloaded, budget.ErrTooMany.Error(), retryBusy, nil)
+
+// CertificateEnded refuses a call on a connection whose certificate is no longer accepted.
+func CertificateEnded(cert *x509.Certificate) *Error {
+	return &Error{Code: Unauthenticated, Reason: ReasonCertificateEnded, Message: fmt.Sprintf(
+		"the certificate %s of this connection, which is valid until %s, has ended, or its CA is no longer trusted: connect anew with its successor",
+		cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339))}
+}
 
 // ErrorOf returns err as an *Error. Any other error becomes INTERNAL, without its text.
 func ErrorOf(err error) *Error {

@@ -116,6 +116,8 @@ const (
 
 	// ReasonPermissionDenied goes with PermissionDenied.
 	ReasonPermissionDenied = "PERMISSION_DENIED"
+	// ReasonCertificateEnded goes with Unauthenticated: nothing happened, and the connection ends.
+	ReasonCertificateEnded = "CERTIFICATE_ENDED"
 
 	// ReasonCorrupt goes with DataLoss: the node is about to end.
 	ReasonCorrupt = "CORRUPT"

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,13 +108,13 @@ func (r *rotation) changeCA(t *testing.T) {
 	stream, get := r.open(t)
 	r.replace(t, "ca.crt", r.read(t, fresh, "ca.crt"))
 	r.replace(t, "ca.key", r.read(t, fresh, "ca.key"))
-	r.step(t)
-	if _, err := stream.Recv(); status.Code(err) != codes.Unavailable {
+	if err := endOf(stream); status.Code(err) != codes.Unauthenticated || !strings.Contains(err.Error(), "CN=idnode client") {
 		t.Errorf("the stream of a client of the old CA ends with %v", err)
 	}
-	if err := get(); err == nil {
-		t.Error("a client of the old CA is answered over HTTP")
+	if status, closes := get(); status != http.StatusUnauthorized || !closes {
+		t.Errorf("a client of the old CA is answered over HTTP with %d", status)
 	}
+	r.step(t)
 	for _, n := range r.Nodes {
 		n.Client = harness.Dial(t, n.GRPC, r.certs)
 	}
@@ -122,7 +123,7 @@ func (r *rotation) changeCA(t *testing.T) {
 
 // open opens connections to a node with a certificate of the old CA, which the load has
 // shown: a stream, and one over HTTP, which get uses.
-func (r *rotation) open(t *testing.T) (idnodev1.IdsService_ExchangeClient, func() error) {
+func (r *rotation) open(t *testing.T) (stream idnodev1.IdsService_ExchangeClient, get func() (status int, closes bool)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
@@ -132,18 +133,36 @@ func (r *rotation) open(t *testing.T) (idnodev1.IdsService_ExchangeClient, func(
 	}
 	transport := &http.Transport{TLSClientConfig: r.old}
 	t.Cleanup(transport.CloseIdleConnections)
-	get := func() error {
-		res, err := (&http.Client{Transport: transport, Timeout: callLimit}).Get("https://" + r.Nodes[0].HTTP + "/livez")
+	get = func() (int, bool) {
+		res, err := (&http.Client{Transport: transport, Timeout: callLimit}).Post("https://"+r.Nodes[0].HTTP+"/idnode.v1.ClusterService/GetStatus",
+			"application/json", strings.NewReader("{}"))
 		if err == nil {
 			_, err = io.Copy(io.Discard, res.Body)
 			_ = res.Body.Close()
 		}
-		return err
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, res.Close
 	}
-	if err := get(); err != nil {
-		t.Fatal(err)
+	if status, _ := get(); status != http.StatusOK {
+		t.Fatal(status)
 	}
 	return stream, get
+}
+
+// endOf makes calls in a stream until it ends, each after the answer to the one before, and returns why it ended.
+func endOf(stream idnodev1.IdsService_ExchangeClient) error {
+	between := time.NewTicker(20 * time.Millisecond)
+	defer between.Stop()
+	for n := uint64(1); ; n++ {
+		<-between.C
+		get := &idnodev1.Call_Generate{Generate: &idnodev1.GenerateRequest{Template: "users/"}}
+		_ = stream.Send(&idnodev1.ExchangeRequest{Calls: []*idnodev1.Call{{Correlation: n, Call: get}}}) // Recv says why it failed.
+		if _, err := stream.Recv(); err != nil {
+			return err
+		}
+	}
 }
 
 // spoil writes what is no certificate: the nodes go on with what they have.

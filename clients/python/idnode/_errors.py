@@ -158,7 +158,7 @@ class Failure(Exception):
     def effect(self) -> str:
         if self.reason == "OUTCOME_UNKNOWN":
             return UNKNOWN
-        if self.reason in ("OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER"):
+        if self.reason in ("OVERLOADED", "CERTIFICATE_ENDED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER"):
             return NOTHING
         if not self.reason:  # Not an answer of idnode's, or no answer at all.
             if self.code == "unimplemented":

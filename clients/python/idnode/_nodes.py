@@ -207,6 +207,8 @@ class Node:
             failure = failure_of(answer.status, answer.body)
             if failure.reason == "OTHER_CLUSTER":
                 self.greeted_until = 0.0
+            if failure.reason == "CERTIFICATE_ENDED":
+                self._close_idle()  # The others show the same certificate.
             raise failure
         if cluster and answer.cluster != cluster:
             self.greeted_until = 0.0
@@ -246,6 +248,9 @@ class Node:
             for waiting in self._waiting.values():
                 while waiting:
                     waiting.popleft().event.set()
+        self._close_idle()
+
+    def _close_idle(self) -> None:
         with suppress(IndexError):
             while True:
                 self._idle.pop()[0].close()

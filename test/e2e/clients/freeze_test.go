@@ -24,7 +24,7 @@ func TestLeadersFrozen(t *testing.T) {
 		freezeLeaders(t, func(c *harness.Cluster, b *book) func() { return l.takeIDs(t, c, "", b) })
 	})
 	t.Run("go", func(t *testing.T) {
-		freezeLeaders(t, func(c *harness.Cluster, b *book) func() { return takeIDsGo(t, c, b) })
+		freezeLeaders(t, func(c *harness.Cluster, b *book) func() { return takeIDsGo(t, c, client.Config{}, b) })
 	})
 }
 
@@ -77,13 +77,12 @@ func monotonic(t *testing.T) int64 {
 }
 
 // takeIDsGo is takeIDs for the Go client.
-func takeIDsGo(t *testing.T, c *harness.Cluster, b *book) (stop func()) {
+func takeIDsGo(t *testing.T, c *harness.Cluster, cfg client.Config, b *book) (stop func()) {
 	t.Helper()
-	var endpoints []string
 	for _, n := range c.Nodes {
-		endpoints = append(endpoints, n.GRPC)
+		cfg.Endpoints = append(cfg.Endpoints, n.GRPC)
 	}
-	cl, err := client.New(t.Context(), client.Config{Endpoints: endpoints})
+	cl, err := client.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,8 @@ import java.util.Set;
 // A failed try.
 final class Failure extends Exception {
   // Reasons for which another node may do better.
-  static final Set<String> NOT_HERE = Set.of("OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER");
+  static final Set<String> NOT_HERE = Set.of("OVERLOADED", "CERTIFICATE_ENDED",
+      "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER");
   final Problem problem;
   final boolean foreign; // What answered is no node of the cluster.
   final Effect effect;

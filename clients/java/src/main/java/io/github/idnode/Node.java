@@ -112,6 +112,7 @@ final class Node {
     if (reply.status() != 200) {
       var failure = Failure.of(reply.status(), reply.body());
       if (failure.problem.reason().equals("OTHER_CLUSTER")) greetedUntil = System.nanoTime();
+      if (failure.problem.reason().equals("CERTIFICATE_ENDED")) drop(); // The other connections show the same certificate.
       throw failure;
     }
     if (!own.isEmpty() && !named.isEmpty() && !named.equals(own)) throw other(named, own);
