@@ -218,8 +218,11 @@ type Member struct {
 	// Leadership goes to the member with the greatest priority; 0 leads only if no other
 	// voter can.
 	LeaderPriority *uint32 `protobuf:"varint,16,opt,name=leader_priority,json=leaderPriority,proto3,oneof" json:"leader_priority,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The open connections of its callers, for each CA that it trusts or that signed a caller's certificate; empty
+	// without TLS. A CA with none may be taken out.
+	Callers       []*CallersOfCA `protobuf:"bytes,17,rep,name=callers,proto3" json:"callers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Member) Reset() {
@@ -364,6 +367,68 @@ func (x *Member) GetLeaderPriority() uint32 {
 	return 0
 }
 
+func (x *Member) GetCallers() []*CallersOfCA {
+	if x != nil {
+		return x.Callers
+	}
+	return nil
+}
+
+// CallersOfCA are the callers whose certificates one CA has signed.
+type CallersOfCA struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The CA's subject, and the begin of its SHA-256 fingerprint.
+	Ca string `protobuf:"bytes,1,opt,name=ca,proto3" json:"ca,omitempty"`
+	// Their open connections.
+	Connections   uint32 `protobuf:"varint,2,opt,name=connections,proto3" json:"connections,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallersOfCA) Reset() {
+	*x = CallersOfCA{}
+	mi := &file_idnode_v1_cluster_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallersOfCA) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallersOfCA) ProtoMessage() {}
+
+func (x *CallersOfCA) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_cluster_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallersOfCA.ProtoReflect.Descriptor instead.
+func (*CallersOfCA) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *CallersOfCA) GetCa() string {
+	if x != nil {
+		return x.Ca
+	}
+	return ""
+}
+
+func (x *CallersOfCA) GetConnections() uint32 {
+	if x != nil {
+		return x.Connections
+	}
+	return 0
+}
+
 // GetStatusRequest asks a node for its view.
 type GetStatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -373,7 +438,7 @@ type GetStatusRequest struct {
 
 func (x *GetStatusRequest) Reset() {
 	*x = GetStatusRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[1]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -385,7 +450,7 @@ func (x *GetStatusRequest) String() string {
 func (*GetStatusRequest) ProtoMessage() {}
 
 func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[1]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -398,7 +463,7 @@ func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetStatusRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{1}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{2}
 }
 
 // GetStatusResponse is one node's view of the cluster.
@@ -444,7 +509,7 @@ type GetStatusResponse struct {
 
 func (x *GetStatusResponse) Reset() {
 	*x = GetStatusResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[2]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -456,7 +521,7 @@ func (x *GetStatusResponse) String() string {
 func (*GetStatusResponse) ProtoMessage() {}
 
 func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[2]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -469,7 +534,7 @@ func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{2}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GetStatusResponse) GetClusterId() string {
@@ -602,7 +667,7 @@ type StateCounts struct {
 
 func (x *StateCounts) Reset() {
 	*x = StateCounts{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[3]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -614,7 +679,7 @@ func (x *StateCounts) String() string {
 func (*StateCounts) ProtoMessage() {}
 
 func (x *StateCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[3]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -627,7 +692,7 @@ func (x *StateCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateCounts.ProtoReflect.Descriptor instead.
 func (*StateCounts) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{3}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StateCounts) GetDatabases() int64 {
@@ -703,7 +768,7 @@ type ListMembersRequest struct {
 
 func (x *ListMembersRequest) Reset() {
 	*x = ListMembersRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[4]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -715,7 +780,7 @@ func (x *ListMembersRequest) String() string {
 func (*ListMembersRequest) ProtoMessage() {}
 
 func (x *ListMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[4]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -728,7 +793,7 @@ func (x *ListMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembersRequest.ProtoReflect.Descriptor instead.
 func (*ListMembersRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{4}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListMembersRequest) GetIncludeRemoved() bool {
@@ -774,7 +839,7 @@ type ListMembersResponse struct {
 
 func (x *ListMembersResponse) Reset() {
 	*x = ListMembersResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[5]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -786,7 +851,7 @@ func (x *ListMembersResponse) String() string {
 func (*ListMembersResponse) ProtoMessage() {}
 
 func (x *ListMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[5]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -799,7 +864,7 @@ func (x *ListMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembersResponse.ProtoReflect.Descriptor instead.
 func (*ListMembersResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{5}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListMembersResponse) GetMembers() []*Member {
@@ -838,7 +903,7 @@ type CreateJoinTokenRequest struct {
 
 func (x *CreateJoinTokenRequest) Reset() {
 	*x = CreateJoinTokenRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[6]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -850,7 +915,7 @@ func (x *CreateJoinTokenRequest) String() string {
 func (*CreateJoinTokenRequest) ProtoMessage() {}
 
 func (x *CreateJoinTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[6]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -863,7 +928,7 @@ func (x *CreateJoinTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateJoinTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateJoinTokenRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{6}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CreateJoinTokenRequest) GetTag() string {
@@ -902,7 +967,7 @@ type CreateJoinTokenResponse struct {
 
 func (x *CreateJoinTokenResponse) Reset() {
 	*x = CreateJoinTokenResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[7]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -914,7 +979,7 @@ func (x *CreateJoinTokenResponse) String() string {
 func (*CreateJoinTokenResponse) ProtoMessage() {}
 
 func (x *CreateJoinTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[7]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -927,7 +992,7 @@ func (x *CreateJoinTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateJoinTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateJoinTokenResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{7}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CreateJoinTokenResponse) GetToken() string {
@@ -965,7 +1030,7 @@ type RemoveMemberRequest struct {
 
 func (x *RemoveMemberRequest) Reset() {
 	*x = RemoveMemberRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[8]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -977,7 +1042,7 @@ func (x *RemoveMemberRequest) String() string {
 func (*RemoveMemberRequest) ProtoMessage() {}
 
 func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[8]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -990,7 +1055,7 @@ func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMemberRequest.ProtoReflect.Descriptor instead.
 func (*RemoveMemberRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RemoveMemberRequest) GetTag() string {
@@ -1018,7 +1083,7 @@ type RemoveMemberResponse struct {
 
 func (x *RemoveMemberResponse) Reset() {
 	*x = RemoveMemberResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[9]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1030,7 +1095,7 @@ func (x *RemoveMemberResponse) String() string {
 func (*RemoveMemberResponse) ProtoMessage() {}
 
 func (x *RemoveMemberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[9]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1043,7 +1108,7 @@ func (x *RemoveMemberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMemberResponse.ProtoReflect.Descriptor instead.
 func (*RemoveMemberResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{9}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RemoveMemberResponse) GetLogIndex() uint64 {
@@ -1069,7 +1134,7 @@ type SetWatcherRequest struct {
 
 func (x *SetWatcherRequest) Reset() {
 	*x = SetWatcherRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[10]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1081,7 +1146,7 @@ func (x *SetWatcherRequest) String() string {
 func (*SetWatcherRequest) ProtoMessage() {}
 
 func (x *SetWatcherRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[10]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1094,7 +1159,7 @@ func (x *SetWatcherRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetWatcherRequest.ProtoReflect.Descriptor instead.
 func (*SetWatcherRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{10}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SetWatcherRequest) GetTag() string {
@@ -1129,7 +1194,7 @@ type SetWatcherResponse struct {
 
 func (x *SetWatcherResponse) Reset() {
 	*x = SetWatcherResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[11]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1206,7 @@ func (x *SetWatcherResponse) String() string {
 func (*SetWatcherResponse) ProtoMessage() {}
 
 func (x *SetWatcherResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[11]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1219,7 @@ func (x *SetWatcherResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetWatcherResponse.ProtoReflect.Descriptor instead.
 func (*SetWatcherResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{11}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SetWatcherResponse) GetLogIndex() uint64 {
@@ -1175,7 +1240,7 @@ type TransferLeadershipRequest struct {
 
 func (x *TransferLeadershipRequest) Reset() {
 	*x = TransferLeadershipRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[12]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1252,7 @@ func (x *TransferLeadershipRequest) String() string {
 func (*TransferLeadershipRequest) ProtoMessage() {}
 
 func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[12]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1265,7 @@ func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadershipRequest.ProtoReflect.Descriptor instead.
 func (*TransferLeadershipRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{12}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TransferLeadershipRequest) GetTag() string {
@@ -1221,7 +1286,7 @@ type TransferLeadershipResponse struct {
 
 func (x *TransferLeadershipResponse) Reset() {
 	*x = TransferLeadershipResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1233,7 +1298,7 @@ func (x *TransferLeadershipResponse) String() string {
 func (*TransferLeadershipResponse) ProtoMessage() {}
 
 func (x *TransferLeadershipResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1246,7 +1311,7 @@ func (x *TransferLeadershipResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadershipResponse.ProtoReflect.Descriptor instead.
 func (*TransferLeadershipResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{13}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TransferLeadershipResponse) GetLeaderTag() string {
@@ -1275,7 +1340,7 @@ type Setting struct {
 
 func (x *Setting) Reset() {
 	*x = Setting{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1287,7 +1352,7 @@ func (x *Setting) String() string {
 func (*Setting) ProtoMessage() {}
 
 func (x *Setting) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1300,7 +1365,7 @@ func (x *Setting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Setting.ProtoReflect.Descriptor instead.
 func (*Setting) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{14}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Setting) GetKey() string {
@@ -1349,7 +1414,7 @@ type DeleteDatabaseRequest struct {
 
 func (x *DeleteDatabaseRequest) Reset() {
 	*x = DeleteDatabaseRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1361,7 +1426,7 @@ func (x *DeleteDatabaseRequest) String() string {
 func (*DeleteDatabaseRequest) ProtoMessage() {}
 
 func (x *DeleteDatabaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1374,7 +1439,7 @@ func (x *DeleteDatabaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDatabaseRequest.ProtoReflect.Descriptor instead.
 func (*DeleteDatabaseRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{15}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeleteDatabaseRequest) GetDatabase() string {
@@ -1399,7 +1464,7 @@ type DeleteDatabaseResponse struct {
 
 func (x *DeleteDatabaseResponse) Reset() {
 	*x = DeleteDatabaseResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1411,7 +1476,7 @@ func (x *DeleteDatabaseResponse) String() string {
 func (*DeleteDatabaseResponse) ProtoMessage() {}
 
 func (x *DeleteDatabaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1424,7 +1489,7 @@ func (x *DeleteDatabaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDatabaseResponse.ProtoReflect.Descriptor instead.
 func (*DeleteDatabaseResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{16}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DeleteDatabaseResponse) GetNames() int64 {
@@ -1465,7 +1530,7 @@ type ListDatabasesRequest struct {
 
 func (x *ListDatabasesRequest) Reset() {
 	*x = ListDatabasesRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1477,7 +1542,7 @@ func (x *ListDatabasesRequest) String() string {
 func (*ListDatabasesRequest) ProtoMessage() {}
 
 func (x *ListDatabasesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1490,7 +1555,7 @@ func (x *ListDatabasesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatabasesRequest.ProtoReflect.Descriptor instead.
 func (*ListDatabasesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{17}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListDatabasesRequest) GetPrefix() string {
@@ -1536,7 +1601,7 @@ type ListDatabasesResponse struct {
 
 func (x *ListDatabasesResponse) Reset() {
 	*x = ListDatabasesResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1548,7 +1613,7 @@ func (x *ListDatabasesResponse) String() string {
 func (*ListDatabasesResponse) ProtoMessage() {}
 
 func (x *ListDatabasesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1561,7 +1626,7 @@ func (x *ListDatabasesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatabasesResponse.ProtoReflect.Descriptor instead.
 func (*ListDatabasesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{18}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListDatabasesResponse) GetDatabases() []string {
@@ -1596,7 +1661,7 @@ type ListSettingsRequest struct {
 
 func (x *ListSettingsRequest) Reset() {
 	*x = ListSettingsRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1608,7 +1673,7 @@ func (x *ListSettingsRequest) String() string {
 func (*ListSettingsRequest) ProtoMessage() {}
 
 func (x *ListSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1621,7 +1686,7 @@ func (x *ListSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSettingsRequest.ProtoReflect.Descriptor instead.
 func (*ListSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{19}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListSettingsRequest) GetConsistency() Consistency {
@@ -1644,7 +1709,7 @@ type ListSettingsResponse struct {
 
 func (x *ListSettingsResponse) Reset() {
 	*x = ListSettingsResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1656,7 +1721,7 @@ func (x *ListSettingsResponse) String() string {
 func (*ListSettingsResponse) ProtoMessage() {}
 
 func (x *ListSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1669,7 +1734,7 @@ func (x *ListSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSettingsResponse.ProtoReflect.Descriptor instead.
 func (*ListSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{20}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListSettingsResponse) GetSettings() []*Setting {
@@ -1699,7 +1764,7 @@ type UpdateSettingRequest struct {
 
 func (x *UpdateSettingRequest) Reset() {
 	*x = UpdateSettingRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1711,7 +1776,7 @@ func (x *UpdateSettingRequest) String() string {
 func (*UpdateSettingRequest) ProtoMessage() {}
 
 func (x *UpdateSettingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1724,7 +1789,7 @@ func (x *UpdateSettingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSettingRequest.ProtoReflect.Descriptor instead.
 func (*UpdateSettingRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{21}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UpdateSettingRequest) GetKey() string {
@@ -1754,7 +1819,7 @@ type UpdateSettingResponse struct {
 
 func (x *UpdateSettingResponse) Reset() {
 	*x = UpdateSettingResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1766,7 +1831,7 @@ func (x *UpdateSettingResponse) String() string {
 func (*UpdateSettingResponse) ProtoMessage() {}
 
 func (x *UpdateSettingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1779,7 +1844,7 @@ func (x *UpdateSettingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSettingResponse.ProtoReflect.Descriptor instead.
 func (*UpdateSettingResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{22}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UpdateSettingResponse) GetSetting() *Setting {
@@ -1816,7 +1881,7 @@ type RoleGrant struct {
 
 func (x *RoleGrant) Reset() {
 	*x = RoleGrant{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1828,7 +1893,7 @@ func (x *RoleGrant) String() string {
 func (*RoleGrant) ProtoMessage() {}
 
 func (x *RoleGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1841,7 +1906,7 @@ func (x *RoleGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleGrant.ProtoReflect.Descriptor instead.
 func (*RoleGrant) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{23}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RoleGrant) GetDatabase() string {
@@ -1895,7 +1960,7 @@ type AccessRole struct {
 
 func (x *AccessRole) Reset() {
 	*x = AccessRole{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1907,7 +1972,7 @@ func (x *AccessRole) String() string {
 func (*AccessRole) ProtoMessage() {}
 
 func (x *AccessRole) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1920,7 +1985,7 @@ func (x *AccessRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRole.ProtoReflect.Descriptor instead.
 func (*AccessRole) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{24}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AccessRole) GetName() string {
@@ -1962,7 +2027,7 @@ type CallerLimit struct {
 
 func (x *CallerLimit) Reset() {
 	*x = CallerLimit{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[25]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1974,7 +2039,7 @@ func (x *CallerLimit) String() string {
 func (*CallerLimit) ProtoMessage() {}
 
 func (x *CallerLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[25]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1987,7 +2052,7 @@ func (x *CallerLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerLimit.ProtoReflect.Descriptor instead.
 func (*CallerLimit) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{25}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CallerLimit) GetPrincipals() []string {
@@ -2031,7 +2096,7 @@ type RoleTable struct {
 
 func (x *RoleTable) Reset() {
 	*x = RoleTable{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[26]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2043,7 +2108,7 @@ func (x *RoleTable) String() string {
 func (*RoleTable) ProtoMessage() {}
 
 func (x *RoleTable) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[26]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2056,7 +2121,7 @@ func (x *RoleTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleTable.ProtoReflect.Descriptor instead.
 func (*RoleTable) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{26}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RoleTable) GetRoles() []*AccessRole {
@@ -2084,7 +2149,7 @@ type GetRolesRequest struct {
 
 func (x *GetRolesRequest) Reset() {
 	*x = GetRolesRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[27]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2096,7 +2161,7 @@ func (x *GetRolesRequest) String() string {
 func (*GetRolesRequest) ProtoMessage() {}
 
 func (x *GetRolesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[27]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2109,7 +2174,7 @@ func (x *GetRolesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRolesRequest.ProtoReflect.Descriptor instead.
 func (*GetRolesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{27}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetRolesRequest) GetConsistency() Consistency {
@@ -2134,7 +2199,7 @@ type GetRolesResponse struct {
 
 func (x *GetRolesResponse) Reset() {
 	*x = GetRolesResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[28]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2146,7 +2211,7 @@ func (x *GetRolesResponse) String() string {
 func (*GetRolesResponse) ProtoMessage() {}
 
 func (x *GetRolesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[28]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2159,7 +2224,7 @@ func (x *GetRolesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRolesResponse.ProtoReflect.Descriptor instead.
 func (*GetRolesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{28}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetRolesResponse) GetTable() *RoleTable {
@@ -2197,7 +2262,7 @@ type SetRolesRequest struct {
 
 func (x *SetRolesRequest) Reset() {
 	*x = SetRolesRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[29]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2209,7 +2274,7 @@ func (x *SetRolesRequest) String() string {
 func (*SetRolesRequest) ProtoMessage() {}
 
 func (x *SetRolesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[29]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2222,7 +2287,7 @@ func (x *SetRolesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRolesRequest.ProtoReflect.Descriptor instead.
 func (*SetRolesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{29}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SetRolesRequest) GetTable() *RoleTable {
@@ -2250,7 +2315,7 @@ type SetRolesResponse struct {
 
 func (x *SetRolesResponse) Reset() {
 	*x = SetRolesResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[30]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2262,7 +2327,7 @@ func (x *SetRolesResponse) String() string {
 func (*SetRolesResponse) ProtoMessage() {}
 
 func (x *SetRolesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[30]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2275,7 +2340,7 @@ func (x *SetRolesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRolesResponse.ProtoReflect.Descriptor instead.
 func (*SetRolesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{30}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SetRolesResponse) GetLogIndex() uint64 {
@@ -2289,7 +2354,7 @@ var File_idnode_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x17idnode/v1/cluster.proto\x12\tidnode.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bidnode/v1/consistency.proto\"\xdd\x04\n" +
+	"\x17idnode/v1/cluster.proto\x12\tidnode.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bidnode/v1/consistency.proto\"\x8f\x05\n" +
 	"\x06Member\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12!\n" +
@@ -2308,9 +2373,13 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\aversion\x18\r \x01(\tR\aversion\x12.\n" +
 	"\x10certificate_days\x18\x0e \x01(\x05H\x00R\x0fcertificateDays\x88\x01\x01\x12!\n" +
 	"\fstorage_slow\x18\x0f \x01(\bR\vstorageSlow\x12,\n" +
-	"\x0fleader_priority\x18\x10 \x01(\rH\x01R\x0eleaderPriority\x88\x01\x01B\x13\n" +
+	"\x0fleader_priority\x18\x10 \x01(\rH\x01R\x0eleaderPriority\x88\x01\x01\x120\n" +
+	"\acallers\x18\x11 \x03(\v2\x16.idnode.v1.CallersOfCAR\acallersB\x13\n" +
 	"\x11_certificate_daysB\x12\n" +
-	"\x10_leader_priority\"\x12\n" +
+	"\x10_leader_priority\"?\n" +
+	"\vCallersOfCA\x12\x0e\n" +
+	"\x02ca\x18\x01 \x01(\tR\x02ca\x12 \n" +
+	"\vconnections\x18\x02 \x01(\rR\vconnections\"\x12\n" +
 	"\x10GetStatusRequest\"\xa5\x04\n" +
 	"\x11GetStatusResponse\x12\x1d\n" +
 	"\n" +
@@ -2501,96 +2570,98 @@ func file_idnode_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_idnode_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_idnode_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_idnode_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_idnode_v1_cluster_proto_goTypes = []any{
 	(Role)(0),                          // 0: idnode.v1.Role
 	(Right)(0),                         // 1: idnode.v1.Right
 	(*Member)(nil),                     // 2: idnode.v1.Member
-	(*GetStatusRequest)(nil),           // 3: idnode.v1.GetStatusRequest
-	(*GetStatusResponse)(nil),          // 4: idnode.v1.GetStatusResponse
-	(*StateCounts)(nil),                // 5: idnode.v1.StateCounts
-	(*ListMembersRequest)(nil),         // 6: idnode.v1.ListMembersRequest
-	(*ListMembersResponse)(nil),        // 7: idnode.v1.ListMembersResponse
-	(*CreateJoinTokenRequest)(nil),     // 8: idnode.v1.CreateJoinTokenRequest
-	(*CreateJoinTokenResponse)(nil),    // 9: idnode.v1.CreateJoinTokenResponse
-	(*RemoveMemberRequest)(nil),        // 10: idnode.v1.RemoveMemberRequest
-	(*RemoveMemberResponse)(nil),       // 11: idnode.v1.RemoveMemberResponse
-	(*SetWatcherRequest)(nil),          // 12: idnode.v1.SetWatcherRequest
-	(*SetWatcherResponse)(nil),         // 13: idnode.v1.SetWatcherResponse
-	(*TransferLeadershipRequest)(nil),  // 14: idnode.v1.TransferLeadershipRequest
-	(*TransferLeadershipResponse)(nil), // 15: idnode.v1.TransferLeadershipResponse
-	(*Setting)(nil),                    // 16: idnode.v1.Setting
-	(*DeleteDatabaseRequest)(nil),      // 17: idnode.v1.DeleteDatabaseRequest
-	(*DeleteDatabaseResponse)(nil),     // 18: idnode.v1.DeleteDatabaseResponse
-	(*ListDatabasesRequest)(nil),       // 19: idnode.v1.ListDatabasesRequest
-	(*ListDatabasesResponse)(nil),      // 20: idnode.v1.ListDatabasesResponse
-	(*ListSettingsRequest)(nil),        // 21: idnode.v1.ListSettingsRequest
-	(*ListSettingsResponse)(nil),       // 22: idnode.v1.ListSettingsResponse
-	(*UpdateSettingRequest)(nil),       // 23: idnode.v1.UpdateSettingRequest
-	(*UpdateSettingResponse)(nil),      // 24: idnode.v1.UpdateSettingResponse
-	(*RoleGrant)(nil),                  // 25: idnode.v1.RoleGrant
-	(*AccessRole)(nil),                 // 26: idnode.v1.AccessRole
-	(*CallerLimit)(nil),                // 27: idnode.v1.CallerLimit
-	(*RoleTable)(nil),                  // 28: idnode.v1.RoleTable
-	(*GetRolesRequest)(nil),            // 29: idnode.v1.GetRolesRequest
-	(*GetRolesResponse)(nil),           // 30: idnode.v1.GetRolesResponse
-	(*SetRolesRequest)(nil),            // 31: idnode.v1.SetRolesRequest
-	(*SetRolesResponse)(nil),           // 32: idnode.v1.SetRolesResponse
-	(*durationpb.Duration)(nil),        // 33: google.protobuf.Duration
-	(Consistency)(0),                   // 34: idnode.v1.Consistency
-	(*timestamppb.Timestamp)(nil),      // 35: google.protobuf.Timestamp
+	(*CallersOfCA)(nil),                // 3: idnode.v1.CallersOfCA
+	(*GetStatusRequest)(nil),           // 4: idnode.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),          // 5: idnode.v1.GetStatusResponse
+	(*StateCounts)(nil),                // 6: idnode.v1.StateCounts
+	(*ListMembersRequest)(nil),         // 7: idnode.v1.ListMembersRequest
+	(*ListMembersResponse)(nil),        // 8: idnode.v1.ListMembersResponse
+	(*CreateJoinTokenRequest)(nil),     // 9: idnode.v1.CreateJoinTokenRequest
+	(*CreateJoinTokenResponse)(nil),    // 10: idnode.v1.CreateJoinTokenResponse
+	(*RemoveMemberRequest)(nil),        // 11: idnode.v1.RemoveMemberRequest
+	(*RemoveMemberResponse)(nil),       // 12: idnode.v1.RemoveMemberResponse
+	(*SetWatcherRequest)(nil),          // 13: idnode.v1.SetWatcherRequest
+	(*SetWatcherResponse)(nil),         // 14: idnode.v1.SetWatcherResponse
+	(*TransferLeadershipRequest)(nil),  // 15: idnode.v1.TransferLeadershipRequest
+	(*TransferLeadershipResponse)(nil), // 16: idnode.v1.TransferLeadershipResponse
+	(*Setting)(nil),                    // 17: idnode.v1.Setting
+	(*DeleteDatabaseRequest)(nil),      // 18: idnode.v1.DeleteDatabaseRequest
+	(*DeleteDatabaseResponse)(nil),     // 19: idnode.v1.DeleteDatabaseResponse
+	(*ListDatabasesRequest)(nil),       // 20: idnode.v1.ListDatabasesRequest
+	(*ListDatabasesResponse)(nil),      // 21: idnode.v1.ListDatabasesResponse
+	(*ListSettingsRequest)(nil),        // 22: idnode.v1.ListSettingsRequest
+	(*ListSettingsResponse)(nil),       // 23: idnode.v1.ListSettingsResponse
+	(*UpdateSettingRequest)(nil),       // 24: idnode.v1.UpdateSettingRequest
+	(*UpdateSettingResponse)(nil),      // 25: idnode.v1.UpdateSettingResponse
+	(*RoleGrant)(nil),                  // 26: idnode.v1.RoleGrant
+	(*AccessRole)(nil),                 // 27: idnode.v1.AccessRole
+	(*CallerLimit)(nil),                // 28: idnode.v1.CallerLimit
+	(*RoleTable)(nil),                  // 29: idnode.v1.RoleTable
+	(*GetRolesRequest)(nil),            // 30: idnode.v1.GetRolesRequest
+	(*GetRolesResponse)(nil),           // 31: idnode.v1.GetRolesResponse
+	(*SetRolesRequest)(nil),            // 32: idnode.v1.SetRolesRequest
+	(*SetRolesResponse)(nil),           // 33: idnode.v1.SetRolesResponse
+	(*durationpb.Duration)(nil),        // 34: google.protobuf.Duration
+	(Consistency)(0),                   // 35: idnode.v1.Consistency
+	(*timestamppb.Timestamp)(nil),      // 36: google.protobuf.Timestamp
 }
 var file_idnode_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: idnode.v1.Member.role:type_name -> idnode.v1.Role
-	33, // 1: idnode.v1.Member.unreachable_for:type_name -> google.protobuf.Duration
-	2,  // 2: idnode.v1.GetStatusResponse.self:type_name -> idnode.v1.Member
-	33, // 3: idnode.v1.GetStatusResponse.last_contact:type_name -> google.protobuf.Duration
-	5,  // 4: idnode.v1.GetStatusResponse.counts:type_name -> idnode.v1.StateCounts
-	2,  // 5: idnode.v1.GetStatusResponse.members:type_name -> idnode.v1.Member
-	34, // 6: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
-	2,  // 7: idnode.v1.ListMembersResponse.members:type_name -> idnode.v1.Member
-	33, // 8: idnode.v1.CreateJoinTokenRequest.valid_for:type_name -> google.protobuf.Duration
-	35, // 9: idnode.v1.CreateJoinTokenResponse.expires_at:type_name -> google.protobuf.Timestamp
-	34, // 10: idnode.v1.ListDatabasesRequest.consistency:type_name -> idnode.v1.Consistency
-	34, // 11: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
-	16, // 12: idnode.v1.ListSettingsResponse.settings:type_name -> idnode.v1.Setting
-	16, // 13: idnode.v1.UpdateSettingResponse.setting:type_name -> idnode.v1.Setting
-	1,  // 14: idnode.v1.RoleGrant.rights:type_name -> idnode.v1.Right
-	25, // 15: idnode.v1.AccessRole.grants:type_name -> idnode.v1.RoleGrant
-	26, // 16: idnode.v1.RoleTable.roles:type_name -> idnode.v1.AccessRole
-	27, // 17: idnode.v1.RoleTable.limits:type_name -> idnode.v1.CallerLimit
-	34, // 18: idnode.v1.GetRolesRequest.consistency:type_name -> idnode.v1.Consistency
-	28, // 19: idnode.v1.GetRolesResponse.table:type_name -> idnode.v1.RoleTable
-	28, // 20: idnode.v1.SetRolesRequest.table:type_name -> idnode.v1.RoleTable
-	3,  // 21: idnode.v1.ClusterService.GetStatus:input_type -> idnode.v1.GetStatusRequest
-	6,  // 22: idnode.v1.ClusterService.ListMembers:input_type -> idnode.v1.ListMembersRequest
-	8,  // 23: idnode.v1.ClusterService.CreateJoinToken:input_type -> idnode.v1.CreateJoinTokenRequest
-	10, // 24: idnode.v1.ClusterService.RemoveMember:input_type -> idnode.v1.RemoveMemberRequest
-	12, // 25: idnode.v1.ClusterService.SetWatcher:input_type -> idnode.v1.SetWatcherRequest
-	14, // 26: idnode.v1.ClusterService.TransferLeadership:input_type -> idnode.v1.TransferLeadershipRequest
-	19, // 27: idnode.v1.ClusterService.ListDatabases:input_type -> idnode.v1.ListDatabasesRequest
-	17, // 28: idnode.v1.ClusterService.DeleteDatabase:input_type -> idnode.v1.DeleteDatabaseRequest
-	21, // 29: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
-	23, // 30: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
-	29, // 31: idnode.v1.ClusterService.GetRoles:input_type -> idnode.v1.GetRolesRequest
-	31, // 32: idnode.v1.ClusterService.SetRoles:input_type -> idnode.v1.SetRolesRequest
-	4,  // 33: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
-	7,  // 34: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
-	9,  // 35: idnode.v1.ClusterService.CreateJoinToken:output_type -> idnode.v1.CreateJoinTokenResponse
-	11, // 36: idnode.v1.ClusterService.RemoveMember:output_type -> idnode.v1.RemoveMemberResponse
-	13, // 37: idnode.v1.ClusterService.SetWatcher:output_type -> idnode.v1.SetWatcherResponse
-	15, // 38: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
-	20, // 39: idnode.v1.ClusterService.ListDatabases:output_type -> idnode.v1.ListDatabasesResponse
-	18, // 40: idnode.v1.ClusterService.DeleteDatabase:output_type -> idnode.v1.DeleteDatabaseResponse
-	22, // 41: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
-	24, // 42: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse
-	30, // 43: idnode.v1.ClusterService.GetRoles:output_type -> idnode.v1.GetRolesResponse
-	32, // 44: idnode.v1.ClusterService.SetRoles:output_type -> idnode.v1.SetRolesResponse
-	33, // [33:45] is the sub-list for method output_type
-	21, // [21:33] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	34, // 1: idnode.v1.Member.unreachable_for:type_name -> google.protobuf.Duration
+	3,  // 2: idnode.v1.Member.callers:type_name -> idnode.v1.CallersOfCA
+	2,  // 3: idnode.v1.GetStatusResponse.self:type_name -> idnode.v1.Member
+	34, // 4: idnode.v1.GetStatusResponse.last_contact:type_name -> google.protobuf.Duration
+	6,  // 5: idnode.v1.GetStatusResponse.counts:type_name -> idnode.v1.StateCounts
+	2,  // 6: idnode.v1.GetStatusResponse.members:type_name -> idnode.v1.Member
+	35, // 7: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
+	2,  // 8: idnode.v1.ListMembersResponse.members:type_name -> idnode.v1.Member
+	34, // 9: idnode.v1.CreateJoinTokenRequest.valid_for:type_name -> google.protobuf.Duration
+	36, // 10: idnode.v1.CreateJoinTokenResponse.expires_at:type_name -> google.protobuf.Timestamp
+	35, // 11: idnode.v1.ListDatabasesRequest.consistency:type_name -> idnode.v1.Consistency
+	35, // 12: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
+	17, // 13: idnode.v1.ListSettingsResponse.settings:type_name -> idnode.v1.Setting
+	17, // 14: idnode.v1.UpdateSettingResponse.setting:type_name -> idnode.v1.Setting
+	1,  // 15: idnode.v1.RoleGrant.rights:type_name -> idnode.v1.Right
+	26, // 16: idnode.v1.AccessRole.grants:type_name -> idnode.v1.RoleGrant
+	27, // 17: idnode.v1.RoleTable.roles:type_name -> idnode.v1.AccessRole
+	28, // 18: idnode.v1.RoleTable.limits:type_name -> idnode.v1.CallerLimit
+	35, // 19: idnode.v1.GetRolesRequest.consistency:type_name -> idnode.v1.Consistency
+	29, // 20: idnode.v1.GetRolesResponse.table:type_name -> idnode.v1.RoleTable
+	29, // 21: idnode.v1.SetRolesRequest.table:type_name -> idnode.v1.RoleTable
+	4,  // 22: idnode.v1.ClusterService.GetStatus:input_type -> idnode.v1.GetStatusRequest
+	7,  // 23: idnode.v1.ClusterService.ListMembers:input_type -> idnode.v1.ListMembersRequest
+	9,  // 24: idnode.v1.ClusterService.CreateJoinToken:input_type -> idnode.v1.CreateJoinTokenRequest
+	11, // 25: idnode.v1.ClusterService.RemoveMember:input_type -> idnode.v1.RemoveMemberRequest
+	13, // 26: idnode.v1.ClusterService.SetWatcher:input_type -> idnode.v1.SetWatcherRequest
+	15, // 27: idnode.v1.ClusterService.TransferLeadership:input_type -> idnode.v1.TransferLeadershipRequest
+	20, // 28: idnode.v1.ClusterService.ListDatabases:input_type -> idnode.v1.ListDatabasesRequest
+	18, // 29: idnode.v1.ClusterService.DeleteDatabase:input_type -> idnode.v1.DeleteDatabaseRequest
+	22, // 30: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
+	24, // 31: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
+	30, // 32: idnode.v1.ClusterService.GetRoles:input_type -> idnode.v1.GetRolesRequest
+	32, // 33: idnode.v1.ClusterService.SetRoles:input_type -> idnode.v1.SetRolesRequest
+	5,  // 34: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
+	8,  // 35: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
+	10, // 36: idnode.v1.ClusterService.CreateJoinToken:output_type -> idnode.v1.CreateJoinTokenResponse
+	12, // 37: idnode.v1.ClusterService.RemoveMember:output_type -> idnode.v1.RemoveMemberResponse
+	14, // 38: idnode.v1.ClusterService.SetWatcher:output_type -> idnode.v1.SetWatcherResponse
+	16, // 39: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
+	21, // 40: idnode.v1.ClusterService.ListDatabases:output_type -> idnode.v1.ListDatabasesResponse
+	19, // 41: idnode.v1.ClusterService.DeleteDatabase:output_type -> idnode.v1.DeleteDatabaseResponse
+	23, // 42: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
+	25, // 43: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse
+	31, // 44: idnode.v1.ClusterService.GetRoles:output_type -> idnode.v1.GetRolesResponse
+	33, // 45: idnode.v1.ClusterService.SetRoles:output_type -> idnode.v1.SetRolesResponse
+	34, // [34:46] is the sub-list for method output_type
+	22, // [22:34] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_idnode_v1_cluster_proto_init() }
@@ -2600,14 +2671,14 @@ func file_idnode_v1_cluster_proto_init() {
 	}
 	file_idnode_v1_consistency_proto_init()
 	file_idnode_v1_cluster_proto_msgTypes[0].OneofWrappers = []any{}
-	file_idnode_v1_cluster_proto_msgTypes[29].OneofWrappers = []any{}
+	file_idnode_v1_cluster_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_idnode_v1_cluster_proto_rawDesc), len(file_idnode_v1_cluster_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -152,7 +152,7 @@ func TestCommands(t *testing.T) {
 			&idnodev1.ListMembersResponse{Members: []*idnodev1.Member{member}},
 			&idnodev1.ListMembersRequest{IncludeRemoved: true, PageSize: 1000, Consistency: linearizable},
 			"TAG  ROLE    ANSWERS  BEHIND  STORAGE  CERTIFICATE  VERSION  GRPC\nA    leader  yes      0       ok       -            v1       h:1\n",
-			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1,"reachable":true,"appliedIndex":"9","behind":"0","storageFull":false,"version":"v1","storageSlow":false}`,
+			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1,"reachable":true,"appliedIndex":"9","behind":"0","storageFull":false,"version":"v1","storageSlow":false,"callers":[]}`,
 		},
 		{
 			"cluster join-token --tag D --watcher --for 10m",

@@ -66,10 +66,10 @@ const fullMeans = "identities, ranges and claims are refused with STORAGE_FULL u
 
 // printMembers prints how each member is, as the node asked heard it last, and where it is; wide, all of it.
 func printMembers(w io.Writer, members []*idnodev1.Member, wide bool) {
-	rows := [][]string{strings.Fields("TAG ROLE ANSWERS BEHIND STORAGE CERTIFICATE VERSION GRPC PRIORITY RAFT HTTP ID")}
+	rows := [][]string{strings.Fields("TAG ROLE ANSWERS BEHIND STORAGE CERTIFICATE VERSION GRPC PRIORITY RAFT HTTP ID CALLERS")}
 	for _, m := range members {
 		row := append([]string{m.GetTag(), roleName(m.GetRole())}, conditionOf(m)...)
-		rows = append(rows, append(row, m.GetRaftAddress(), cmp.Or(m.GetHttpAddress(), "-"), m.GetId()))
+		rows = append(rows, append(row, m.GetRaftAddress(), cmp.Or(m.GetHttpAddress(), "-"), m.GetId(), callersOf(m)))
 	}
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, row := range rows {
@@ -79,6 +79,15 @@ func printMembers(w io.Writer, members []*idnodev1.Member, wide bool) {
 		fmt.Fprintln(tw, strings.Join(row, "\t"))
 	}
 	_ = tw.Flush()
+}
+
+// callersOf is how many connections callers have, by the CA of their certificates.
+func callersOf(m *idnodev1.Member) string {
+	var all []string
+	for _, c := range m.GetCallers() {
+		all = append(all, fmt.Sprintf("%s: %d", c.GetCa(), c.GetConnections()))
+	}
+	return cmp.Or(strings.Join(all, "; "), "-")
 }
 
 // printPlaces prints the members and their addresses: all that a backup knows of them.

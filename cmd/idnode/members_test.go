@@ -19,6 +19,7 @@ func TestPrintMembers(t *testing.T) {
 		{
 			Tag: "A", Role: idnodev1.Role_ROLE_LEADER, Reachable: true, Version: "v1.2.0", LeaderPriority: proto.Uint32(2),
 			CertificateDays: proto.Int32(89), GrpcAddress: "a:1", RaftAddress: "a:2", HttpAddress: "a:3", Id: "aa",
+			Callers: []*idnodev1.CallersOfCA{{Ca: "CN=new 01", Connections: 3}, {Ca: "CN=old 02"}},
 		},
 		{
 			Tag: "B", Role: idnodev1.Role_ROLE_FOLLOWER, Reachable: true, Behind: 12, StorageFull: true, CertificateDays: proto.Int32(-1),
@@ -31,12 +32,12 @@ func TestPrintMembers(t *testing.T) {
 		{Tag: "D", Role: idnodev1.Role_ROLE_WATCHER, GrpcAddress: "d:1", RaftAddress: "d:2", Id: "dd"},
 		{Tag: "E", Role: idnodev1.Role_ROLE_REMOVED, GrpcAddress: "e:1", RaftAddress: "e:2", Id: "ee"},
 	}
-	for wide, want := range map[bool]string{true: `TAG  ROLE      ANSWERS    BEHIND  STORAGE  CERTIFICATE  VERSION  GRPC  PRIORITY  RAFT  HTTP  ID
-A    leader    yes        0       ok       89d          v1.2.0   a:1   2         a:2   a:3   aa
-B    follower  yes        12      full     -1d          -        b:1   -         b:2   -     bb
-C    follower  no, 3m12s  -       -        -            -        c:1   -         c:2   -     cc
-D    watcher   no         -       -        -            -        d:1   -         d:2   -     dd
-E    removed   -          -       -        -            -        e:1   -         e:2   -     ee
+	for wide, want := range map[bool]string{true: `TAG  ROLE      ANSWERS    BEHIND  STORAGE  CERTIFICATE  VERSION  GRPC  PRIORITY  RAFT  HTTP  ID  CALLERS
+A    leader    yes        0       ok       89d          v1.2.0   a:1   2         a:2   a:3   aa  CN=new 01: 3; CN=old 02: 0
+B    follower  yes        12      full     -1d          -        b:1   -         b:2   -     bb  -
+C    follower  no, 3m12s  -       -        -            -        c:1   -         c:2   -     cc  -
+D    watcher   no         -       -        -            -        d:1   -         d:2   -     dd  -
+E    removed   -          -       -        -            -        e:1   -         e:2   -     ee  -
 `, false: `TAG  ROLE      ANSWERS    BEHIND  STORAGE  CERTIFICATE  VERSION  GRPC
 A    leader    yes        0       ok       89d          v1.2.0   a:1
 B    follower  yes        12      full     -1d          -        b:1

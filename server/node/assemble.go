@@ -127,7 +127,7 @@ func (n *Node) openCluster() error {
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
 		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinToken, Watcher: c.Watcher, DialRaft: tuned.Dial,
 		LogFormat: cmp.Or(uint32(c.MaxLogFormat), tuned.LogFormat), TrustData: c.TrustData, ClusterID: c.ClusterID,
-		TLS: n.certs.raftTLS(), Version: n.opts.Version, CertificateEnds: n.certs.ends(), Figures: n.metrics.Recent,
+		TLS: n.certs.raftTLS(), Version: n.opts.Version, CertificateEnds: n.certs.ends(), Figures: n.figures,
 		Heartbeat:        c.HeartbeatTimeout,
 		SnapshotInterval: tuned.SnapshotInterval, SnapshotThreshold: tuned.SnapshotThreshold, SnapshotBytes: int64(c.SnapshotBytes),
 		TrailingLogs: tuned.TrailingLogs,

@@ -6,13 +6,17 @@ import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/credentials"
 
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/calllog"
 	"github.com/idnode/idnode/server/config"
@@ -33,6 +37,8 @@ type callers struct {
 	http    sync.Map
 	metrics *metrics.Metrics
 	log     *slog.Logger
+	// ofCA is what byCA has found last; nil without TLS.
+	ofCA atomic.Pointer[[]*peerv1.CallersOfCA]
 	// refused limits the log lines about refused connections.
 	refused calllog.Budget
 }
@@ -115,6 +121,23 @@ func (c *callers) byCA(certs *certificates) map[string]int {
 	return open
 }
 
+// callersOf is what byCA returns, in order, for other members.
+func callersOf(open map[string]int) (all []*peerv1.CallersOfCA) {
+	for _, ca := range slices.Sorted(maps.Keys(open)) {
+		all = append(all, &peerv1.CallersOfCA{Ca: ca, Connections: uint32(open[ca])})
+	}
+	return all
+}
+
+// figures are those of the metrics, and the callers of the last second.
+func (n *Node) figures() *peerv1.Figures {
+	f := n.metrics.Recent()
+	if callers := n.callers.ofCA.Load(); callers != nil {
+		f.Callers = *callers
+	}
+	return f
+}
+
 // count counts a connection for its caller; nil means that the caller has too many.
 func (c *callers) count(conn net.Conn, principal string) *budget.Connection {
 	caller := nameOf(principal, conn.RemoteAddr().String())
@@ -183,6 +206,7 @@ func (c *callers) keepConnections(ctx context.Context, certs *certificates) {
 			return
 		case now := <-tick.C:
 			c.grpc.EndStalled(now)
+			c.ofCA.Store(new(callersOf(c.byCA(certs))))
 			c.grpc.Keep(func(info credentials.AuthInfo) bool {
 				known, ok := info.(credentials.TLSInfo)
 				return !ok || certs.Accepts(known.State)

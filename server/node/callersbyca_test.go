@@ -11,7 +11,7 @@ import (
 	"github.com/idnode/idnode/server/tlsconf"
 )
 
-// TestCallersByCA: an operator sees at /metrics whose certificates the open connections of both ports
+// TestCallersByCA: an operator sees at /metrics, and in the members' list, whose certificates the open connections of both ports
 // have, also where the old and the new CA have one subject, and a CA that nobody is on as 0.
 func TestCallersByCA(t *testing.T) {
 	t.Parallel()
@@ -61,6 +61,10 @@ func TestCallersByCA(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.until("the connection of gRPC", callers(1, 1))
+	n.until("both, as members hear of them", func() bool {
+		all := n.service.Status().Message(false).GetSelf().GetCallers()
+		return len(all) == 2 && all[0].GetConnections() == 1 && all[1].GetConnections() == 1
+	})
 	_ = conn.Close()
 	n.until("its end", callers(1, 0))
 }

@@ -241,6 +241,9 @@ func (m Member) message() *idnodev1.Member {
 	if m.Reachable() {
 		out.LeaderPriority = proto.Uint32(m.Answer.GetLeaderPriority())
 	}
+	for _, c := range m.Answer.GetFigures().GetCallers() {
+		out.Callers = append(out.Callers, &idnodev1.CallersOfCA{Ca: c.GetCa(), Connections: c.GetConnections()})
+	}
 	if m.SilentFor > 0 {
 		out.UnreachableFor = durationpb.New(m.SilentFor)
 	}

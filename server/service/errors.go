@@ -117,7 +117,7 @@ var ErrConnections = exhausted(ReasonOverloaded, budget.ErrTooMany.Error(), retr
 // CertificateEnded refuses a call on a connection whose certificate is no longer accepted.
 func CertificateEnded(cert *x509.Certificate) *Error {
 	return &Error{Code: Unauthenticated, Reason: ReasonCertificateEnded, Message: fmt.Sprintf(
-		"the certificate %s of this connection, which is valid until %s, has ended, or its CA is no longer trusted: connect anew with its successor",
+		"the certificate %s of this connection, valid until %s, has ended, or its CA is no longer trusted: connect anew with another",
 		cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339))}
 }
 

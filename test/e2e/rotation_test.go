@@ -134,8 +134,8 @@ func (r *rotation) open(t *testing.T) (stream idnodev1.IdsService_ExchangeClient
 	transport := &http.Transport{TLSClientConfig: r.old}
 	t.Cleanup(transport.CloseIdleConnections)
 	get = func() (int, bool) {
-		res, err := (&http.Client{Transport: transport, Timeout: callLimit}).Post("https://"+r.Nodes[0].HTTP+"/idnode.v1.ClusterService/GetStatus",
-			"application/json", strings.NewReader("{}"))
+		url := "https://" + r.Nodes[0].HTTP + "/idnode.v1.ClusterService/GetStatus"
+		res, err := (&http.Client{Transport: transport, Timeout: callLimit}).Post(url, "application/json", strings.NewReader("{}"))
 		if err == nil {
 			_, err = io.Copy(io.Discard, res.Body)
 			_ = res.Body.Close()

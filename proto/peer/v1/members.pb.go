@@ -690,7 +690,10 @@ type Figures struct {
 	// microseconds; 0 if there was none.
 	WriteP99Micros uint64 `protobuf:"varint,4,opt,name=write_p99_micros,json=writeP99Micros,proto3" json:"write_p99_micros,omitempty"`
 	// The space left on its disk; 0 if it is not known.
-	FreeBytes     uint64 `protobuf:"varint,5,opt,name=free_bytes,json=freeBytes,proto3" json:"free_bytes,omitempty"`
+	FreeBytes uint64 `protobuf:"varint,5,opt,name=free_bytes,json=freeBytes,proto3" json:"free_bytes,omitempty"`
+	// The open connections of its callers, for each CA that it trusts or that signed a caller's certificate; none
+	// without TLS.
+	Callers       []*CallersOfCA `protobuf:"bytes,6,rep,name=callers,proto3" json:"callers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -760,6 +763,68 @@ func (x *Figures) GetFreeBytes() uint64 {
 	return 0
 }
 
+func (x *Figures) GetCallers() []*CallersOfCA {
+	if x != nil {
+		return x.Callers
+	}
+	return nil
+}
+
+// CallersOfCA are the callers whose certificates one CA has signed.
+type CallersOfCA struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The CA's subject, and the begin of its fingerprint.
+	Ca string `protobuf:"bytes,1,opt,name=ca,proto3" json:"ca,omitempty"`
+	// Their open connections.
+	Connections   uint32 `protobuf:"varint,2,opt,name=connections,proto3" json:"connections,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallersOfCA) Reset() {
+	*x = CallersOfCA{}
+	mi := &file_peer_v1_members_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallersOfCA) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallersOfCA) ProtoMessage() {}
+
+func (x *CallersOfCA) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_members_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallersOfCA.ProtoReflect.Descriptor instead.
+func (*CallersOfCA) Descriptor() ([]byte, []int) {
+	return file_peer_v1_members_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *CallersOfCA) GetCa() string {
+	if x != nil {
+		return x.Ca
+	}
+	return ""
+}
+
+func (x *CallersOfCA) GetConnections() uint32 {
+	if x != nil {
+		return x.Connections
+	}
+	return 0
+}
+
 // MembersRequest asks for the members.
 type MembersRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -769,7 +834,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_peer_v1_members_proto_msgTypes[8]
+	mi := &file_peer_v1_members_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -781,7 +846,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_members_proto_msgTypes[8]
+	mi := &file_peer_v1_members_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -794,7 +859,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_members_proto_rawDescGZIP(), []int{8}
+	return file_peer_v1_members_proto_rawDescGZIP(), []int{9}
 }
 
 // MembersResponse has the members.
@@ -808,7 +873,7 @@ type MembersResponse struct {
 
 func (x *MembersResponse) Reset() {
 	*x = MembersResponse{}
-	mi := &file_peer_v1_members_proto_msgTypes[9]
+	mi := &file_peer_v1_members_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +885,7 @@ func (x *MembersResponse) String() string {
 func (*MembersResponse) ProtoMessage() {}
 
 func (x *MembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_members_proto_msgTypes[9]
+	mi := &file_peer_v1_members_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +898,7 @@ func (x *MembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
 func (*MembersResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_members_proto_rawDescGZIP(), []int{9}
+	return file_peer_v1_members_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *MembersResponse) GetMembers() []*v1.Member {
@@ -854,7 +919,7 @@ type TransferRequest struct {
 
 func (x *TransferRequest) Reset() {
 	*x = TransferRequest{}
-	mi := &file_peer_v1_members_proto_msgTypes[10]
+	mi := &file_peer_v1_members_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -866,7 +931,7 @@ func (x *TransferRequest) String() string {
 func (*TransferRequest) ProtoMessage() {}
 
 func (x *TransferRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_members_proto_msgTypes[10]
+	mi := &file_peer_v1_members_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -879,7 +944,7 @@ func (x *TransferRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferRequest.ProtoReflect.Descriptor instead.
 func (*TransferRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_members_proto_rawDescGZIP(), []int{10}
+	return file_peer_v1_members_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TransferRequest) GetTag() string {
@@ -900,7 +965,7 @@ type TransferResponse struct {
 
 func (x *TransferResponse) Reset() {
 	*x = TransferResponse{}
-	mi := &file_peer_v1_members_proto_msgTypes[11]
+	mi := &file_peer_v1_members_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -912,7 +977,7 @@ func (x *TransferResponse) String() string {
 func (*TransferResponse) ProtoMessage() {}
 
 func (x *TransferResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_members_proto_msgTypes[11]
+	mi := &file_peer_v1_members_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -925,7 +990,7 @@ func (x *TransferResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferResponse.ProtoReflect.Descriptor instead.
 func (*TransferResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_members_proto_rawDescGZIP(), []int{11}
+	return file_peer_v1_members_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TransferResponse) GetLeader() []byte {
@@ -946,7 +1011,7 @@ type MayRemoveRequest struct {
 
 func (x *MayRemoveRequest) Reset() {
 	*x = MayRemoveRequest{}
-	mi := &file_peer_v1_members_proto_msgTypes[12]
+	mi := &file_peer_v1_members_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1023,7 @@ func (x *MayRemoveRequest) String() string {
 func (*MayRemoveRequest) ProtoMessage() {}
 
 func (x *MayRemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_members_proto_msgTypes[12]
+	mi := &file_peer_v1_members_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1036,7 @@ func (x *MayRemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MayRemoveRequest.ProtoReflect.Descriptor instead.
 func (*MayRemoveRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_members_proto_rawDescGZIP(), []int{12}
+	return file_peer_v1_members_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *MayRemoveRequest) GetTag() string {
@@ -993,7 +1058,7 @@ type MayRemoveResponse struct {
 
 func (x *MayRemoveResponse) Reset() {
 	*x = MayRemoveResponse{}
-	mi := &file_peer_v1_members_proto_msgTypes[13]
+	mi := &file_peer_v1_members_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1005,7 +1070,7 @@ func (x *MayRemoveResponse) String() string {
 func (*MayRemoveResponse) ProtoMessage() {}
 
 func (x *MayRemoveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_members_proto_msgTypes[13]
+	mi := &file_peer_v1_members_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1018,7 +1083,7 @@ func (x *MayRemoveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MayRemoveResponse.ProtoReflect.Descriptor instead.
 func (*MayRemoveResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_members_proto_rawDescGZIP(), []int{13}
+	return file_peer_v1_members_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *MayRemoveResponse) GetMembershipIndex() uint64 {
@@ -1091,14 +1156,18 @@ const file_peer_v1_members_proto_rawDesc = "" +
 	"\n" +
 	"campaigned\x18\b \x01(\bR\n" +
 	"campaigned\x12\x12\n" +
-	"\x04slow\x18\t \x01(\bR\x04slow\"\xd8\x01\n" +
+	"\x04slow\x18\t \x01(\bR\x04slow\"\x88\x02\n" +
 	"\aFigures\x122\n" +
 	"\x15identities_per_second\x18\x01 \x01(\x01R\x13identitiesPerSecond\x12$\n" +
 	"\x0eids_per_second\x18\x02 \x01(\x01R\fidsPerSecond\x12*\n" +
 	"\x11commit_p99_micros\x18\x03 \x01(\x04R\x0fcommitP99Micros\x12(\n" +
 	"\x10write_p99_micros\x18\x04 \x01(\x04R\x0ewriteP99Micros\x12\x1d\n" +
 	"\n" +
-	"free_bytes\x18\x05 \x01(\x04R\tfreeBytes\"\x10\n" +
+	"free_bytes\x18\x05 \x01(\x04R\tfreeBytes\x12.\n" +
+	"\acallers\x18\x06 \x03(\v2\x14.peer.v1.CallersOfCAR\acallers\"?\n" +
+	"\vCallersOfCA\x12\x0e\n" +
+	"\x02ca\x18\x01 \x01(\tR\x02ca\x12 \n" +
+	"\vconnections\x18\x02 \x01(\rR\vconnections\"\x10\n" +
 	"\x0eMembersRequest\"?\n" +
 	"\x0fMembersResponse\x12,\n" +
 	"\amembers\x18\x01 \x03(\v2\x12.raftlog.v1.MemberR\amembers\"#\n" +
@@ -1131,7 +1200,7 @@ func file_peer_v1_members_proto_rawDescGZIP() []byte {
 }
 
 var file_peer_v1_members_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_peer_v1_members_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_peer_v1_members_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_peer_v1_members_proto_goTypes = []any{
 	(ForwardResponse_Status)(0), // 0: peer.v1.ForwardResponse.Status
 	(*ForwardRequest)(nil),      // 1: peer.v1.ForwardRequest
@@ -1142,38 +1211,40 @@ var file_peer_v1_members_proto_goTypes = []any{
 	(*PingResponse)(nil),        // 6: peer.v1.PingResponse
 	(*LeaderContact)(nil),       // 7: peer.v1.LeaderContact
 	(*Figures)(nil),             // 8: peer.v1.Figures
-	(*MembersRequest)(nil),      // 9: peer.v1.MembersRequest
-	(*MembersResponse)(nil),     // 10: peer.v1.MembersResponse
-	(*TransferRequest)(nil),     // 11: peer.v1.TransferRequest
-	(*TransferResponse)(nil),    // 12: peer.v1.TransferResponse
-	(*MayRemoveRequest)(nil),    // 13: peer.v1.MayRemoveRequest
-	(*MayRemoveResponse)(nil),   // 14: peer.v1.MayRemoveResponse
-	(*v1.GroupResult)(nil),      // 15: raftlog.v1.GroupResult
-	(*v1.Member)(nil),           // 16: raftlog.v1.Member
+	(*CallersOfCA)(nil),         // 9: peer.v1.CallersOfCA
+	(*MembersRequest)(nil),      // 10: peer.v1.MembersRequest
+	(*MembersResponse)(nil),     // 11: peer.v1.MembersResponse
+	(*TransferRequest)(nil),     // 12: peer.v1.TransferRequest
+	(*TransferResponse)(nil),    // 13: peer.v1.TransferResponse
+	(*MayRemoveRequest)(nil),    // 14: peer.v1.MayRemoveRequest
+	(*MayRemoveResponse)(nil),   // 15: peer.v1.MayRemoveResponse
+	(*v1.GroupResult)(nil),      // 16: raftlog.v1.GroupResult
+	(*v1.Member)(nil),           // 17: raftlog.v1.Member
 }
 var file_peer_v1_members_proto_depIdxs = []int32{
 	0,  // 0: peer.v1.ForwardResponse.status:type_name -> peer.v1.ForwardResponse.Status
-	15, // 1: peer.v1.ForwardResponse.result:type_name -> raftlog.v1.GroupResult
+	16, // 1: peer.v1.ForwardResponse.result:type_name -> raftlog.v1.GroupResult
 	8,  // 2: peer.v1.PingResponse.figures:type_name -> peer.v1.Figures
 	7,  // 3: peer.v1.PingResponse.leader_contact:type_name -> peer.v1.LeaderContact
-	16, // 4: peer.v1.MembersResponse.members:type_name -> raftlog.v1.Member
-	1,  // 5: peer.v1.MemberService.Forward:input_type -> peer.v1.ForwardRequest
-	3,  // 6: peer.v1.MemberService.ReadIndex:input_type -> peer.v1.ReadIndexRequest
-	5,  // 7: peer.v1.MemberService.Ping:input_type -> peer.v1.PingRequest
-	9,  // 8: peer.v1.MemberService.Members:input_type -> peer.v1.MembersRequest
-	11, // 9: peer.v1.MemberService.Transfer:input_type -> peer.v1.TransferRequest
-	13, // 10: peer.v1.MemberService.MayRemove:input_type -> peer.v1.MayRemoveRequest
-	2,  // 11: peer.v1.MemberService.Forward:output_type -> peer.v1.ForwardResponse
-	4,  // 12: peer.v1.MemberService.ReadIndex:output_type -> peer.v1.ReadIndexResponse
-	6,  // 13: peer.v1.MemberService.Ping:output_type -> peer.v1.PingResponse
-	10, // 14: peer.v1.MemberService.Members:output_type -> peer.v1.MembersResponse
-	12, // 15: peer.v1.MemberService.Transfer:output_type -> peer.v1.TransferResponse
-	14, // 16: peer.v1.MemberService.MayRemove:output_type -> peer.v1.MayRemoveResponse
-	11, // [11:17] is the sub-list for method output_type
-	5,  // [5:11] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	9,  // 4: peer.v1.Figures.callers:type_name -> peer.v1.CallersOfCA
+	17, // 5: peer.v1.MembersResponse.members:type_name -> raftlog.v1.Member
+	1,  // 6: peer.v1.MemberService.Forward:input_type -> peer.v1.ForwardRequest
+	3,  // 7: peer.v1.MemberService.ReadIndex:input_type -> peer.v1.ReadIndexRequest
+	5,  // 8: peer.v1.MemberService.Ping:input_type -> peer.v1.PingRequest
+	10, // 9: peer.v1.MemberService.Members:input_type -> peer.v1.MembersRequest
+	12, // 10: peer.v1.MemberService.Transfer:input_type -> peer.v1.TransferRequest
+	14, // 11: peer.v1.MemberService.MayRemove:input_type -> peer.v1.MayRemoveRequest
+	2,  // 12: peer.v1.MemberService.Forward:output_type -> peer.v1.ForwardResponse
+	4,  // 13: peer.v1.MemberService.ReadIndex:output_type -> peer.v1.ReadIndexResponse
+	6,  // 14: peer.v1.MemberService.Ping:output_type -> peer.v1.PingResponse
+	11, // 15: peer.v1.MemberService.Members:output_type -> peer.v1.MembersResponse
+	13, // 16: peer.v1.MemberService.Transfer:output_type -> peer.v1.TransferResponse
+	15, // 17: peer.v1.MemberService.MayRemove:output_type -> peer.v1.MayRemoveResponse
+	12, // [12:18] is the sub-list for method output_type
+	6,  // [6:12] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_members_proto_init() }
@@ -1187,7 +1258,7 @@ func file_peer_v1_members_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_members_proto_rawDesc), len(file_peer_v1_members_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

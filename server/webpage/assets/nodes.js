@@ -44,7 +44,10 @@ const columns = [
   },
   {
     head: "Certificate", key: "certificate", number: true, value: (m) => m.certificateDays ?? Infinity,
-    show: (m) => m.certificateDays === undefined ? {} : { text: `${number(m.certificateDays)} days`, mark: m.certificateDays < soon },
+    show: (m) => m.certificateDays === undefined ? {} : {
+      text: `${number(m.certificateDays)} days`, mark: m.certificateDays < soon,
+      note: (m.callers ?? []).length > 1 && m.callers.map(({ ca, connections }) => `${number(connections)} callers by ${ca}`).join("; "),
+    },
   },
 ];
 
