@@ -9,10 +9,7 @@ import (
 
 func TestCalmLeavesOutExpectedWarnings(t *testing.T) {
 	var out bytes.Buffer
-	base, err := newLogger(&out, "warn", "text")
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := newLogger(&out, slog.LevelWarn, "text")
 	h := newCalm(base.Handler())
 	// Loggers made before and after a change share it.
 	early := slog.New(h).With("node", "A")

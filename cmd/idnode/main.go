@@ -101,6 +101,8 @@ type app struct {
 	entered bool
 	// log is what stderr has become in a command that runs nodes; nil in others.
 	log *logqueue.Queue
+	// logLevel is that of the nodes that the command runs.
+	logLevel slog.LevelVar
 	// last, if set, logs the error that the command ends with: the lines of its log are JSON.
 	last *slog.Logger
 }

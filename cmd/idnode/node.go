@@ -60,10 +60,10 @@ func endCode(err error) int {
 // the same way from here on. A write for which there is no reader any more fails: its SIGPIPE
 // would end the process (os/signal, "SIGPIPE").
 func (a *app) nodeLogger(level, format string) (*slog.Logger, error) {
-	direct, err := newLogger(a.stderr, level, format)
-	if err != nil {
-		return nil, &usageError{err}
+	if err := a.logLevel.UnmarshalText([]byte(level)); err != nil {
+		return nil, &usageError{errors.New("the log level must be debug, info, warn or error, not " + quote(level))}
 	}
+	direct := newLogger(a.stderr, &a.logLevel, format)
 	signal.Ignore(syscall.SIGPIPE)
 	a.log = logqueue.New(a.stderr, func(leftOut int) error {
 		r := slog.NewRecord(time.Now(), slog.LevelWarn, "the log's reader did not keep up, and lines are missing", 0)
@@ -71,11 +71,11 @@ func (a *app) nodeLogger(level, format string) (*slog.Logger, error) {
 		return direct.Handler().Handle(context.Background(), r)
 	})
 	a.stderr = a.log
-	log, err := newLogger(a.stderr, level, format)
+	log := newLogger(a.stderr, &a.logLevel, format)
 	if format == "json" {
 		a.last = log
 	}
-	return log, err
+	return log, nil
 }
 
 // calm is a log handler that drops warnings while the nodes of dev start and stop: they rightly warn of those that are

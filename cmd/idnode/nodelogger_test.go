@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,6 +31,51 @@ func TestWhatIsLeftOutIsInTheLogsFormat(t *testing.T) {
 	a.log.Close()
 	if got := out.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, fmt.Sprintf(`"lines_left_out":%d}`, logqueue.MaxBytes+1)) {
 		t.Error(got)
+	}
+}
+
+// TestHangupChangesTheLogLevel to that of the settings' file; one that cannot be read changes nothing.
+func TestHangupChangesTheLogLevel(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "idnode.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("tag: A\ndata-dir: " + t.TempDir())
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	reloaded, debug := make(chan struct{}), make(chan func() bool, 1)
+	ended := make(chan outcome, 1)
+	go func() {
+		ended <- commandWith(ctx, nil, func(cfg *config.Config, log *slog.Logger) (server, error) {
+			debug <- func() bool { return log.Enabled(ctx, slog.LevelDebug) }
+			return &fakeServer{cfg: cfg, reloaded: reloaded}, nil
+		}, "serve", "--config", file)
+	}()
+	isDebug := <-debug
+	for _, tt := range []struct {
+		text string
+		want bool
+	}{{"log-level: debug", true}, {"log-level: loud", true}, {"log-level: warn", false}} {
+		write("tag: A\ndata-dir: d\n" + tt.text)
+		for range 2 { // The second one comes when the first one is done.
+			if err := self.Signal(syscall.SIGHUP); err != nil {
+				t.Fatal(err)
+			}
+			<-reloaded
+		}
+		if got := isDebug(); got != tt.want {
+			t.Errorf("after %q debug is %t", tt.text, got)
+		}
+	}
+	cancel()
+	if got := <-ended; got.code != exitOK || !strings.Contains(got.stderr, "the log level stays") {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -75,7 +121,7 @@ func TestAStopIsBounded(t *testing.T) {
 		cancel()
 		err := runServer(ctx, func(cfg *config.Config, _ *slog.Logger) (server, error) {
 			return &fakeServer{cfg: cfg, run: func(context.Context) error { <-hangs; return nil }}, nil
-		}, &config.Config{}, slog.New(slog.NewTextHandler(io.Discard, nil)), nil, nil)
+		}, &config.Config{}, slog.New(slog.NewTextHandler(io.Discard, nil)), nil, nil, nil)
 		if took := time.Since(begin); took != stopLimit || exitCode(err) != exitFailed {
 			t.Errorf("after %s: %v", took, err)
 		}

@@ -73,9 +73,7 @@ have them: a member that has moved is found in no other way, and is taken for lo
 }
 
 func (f *recoverFlags) run(ctx context.Context, a *app) (err error) {
-	if f.Logger, err = newLogger(a.stderr, slog.LevelWarn.String(), "text"); err != nil {
-		return err
-	}
+	f.Logger = newLogger(a.stderr, slog.LevelWarn, "text")
 	r, err := recovery.Open(f.Options)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -78,7 +77,7 @@ values are given by repeating the flag, or with commas between them.`,
 		if err := mayRunNodes("serve"); err != nil {
 			return err
 		}
-		return serve(cmd.Context(), a, cfg)
+		return serve(cmd.Context(), a, cfg, func() (*config.Config, error) { return config.Load(cmd.Flags(), a.env) })
 	})
 	return cmd
 }
@@ -108,7 +107,8 @@ func serveUsage(cmd *cobra.Command, groups []config.FlagGroup) error {
 	return err
 }
 
-func serve(ctx context.Context, a *app, cfg *config.Config) error {
+// serve runs a node. After each SIGHUP it reads the settings again, of which the log level changes.
+func serve(ctx context.Context, a *app, cfg *config.Config, again func() (*config.Config, error)) error {
 	log, err := a.nodeLogger(cfg.LogLevel, cfg.LogFormat)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func serve(ctx context.Context, a *app, cfg *config.Config) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Ignore(syscall.SIGHUP) // The last lines of the log may still be on their way.
-	err = runServer(ctx, a.newServer, cfg, log, manager, hangups)
+	err = runServer(ctx, a.newServer, cfg, log, manager, hangups, func() { a.changeLevel(log, again) })
 	if code := exitCode(err); cfg.StayDown && (code == exitUsage || code == exitDamaged || code == exitRefused) {
 		log.Error("this node is down for good, and stays down until it is stopped: starting it again does not help", "error", err)
 		<-ctx.Done()
@@ -132,9 +132,9 @@ func serve(ctx context.Context, a *app, cfg *config.Config) error {
 // longer. The steps of a stop have bounds of their own, but what hangs may overrun them.
 const stopLimit = 24 * time.Second
 
-// runServer runs a node until ctx ends or it ends by itself. With each of hangups it reloads.
+// runServer runs a node until ctx ends or it ends by itself. With each of hangups it reloads, and calls hungUp.
 func runServer(ctx context.Context, newServer newServer, cfg *config.Config, log *slog.Logger, manager *sdnotify.Manager,
-	hangups <-chan os.Signal,
+	hangups <-chan os.Signal, hungUp func(),
 ) error {
 	n, err := newServer(cfg, log)
 	if err != nil {
@@ -157,6 +157,7 @@ func runServer(ctx context.Context, newServer newServer, cfg *config.Config, log
 		select {
 		case <-hangups:
 			n.Reload()
+			hungUp()
 		case err := <-ended:
 			if err != nil {
 				return &endedError{err}
@@ -166,17 +167,25 @@ func runServer(ctx context.Context, newServer newServer, cfg *config.Config, log
 	}
 }
 
-func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
-	var opts slog.HandlerOptions
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, errors.New("the log level must be debug, info, warn or error, not " + quote(level))
+// changeLevel gives the log the level that the settings have now.
+func (a *app) changeLevel(log *slog.Logger, again func() (*config.Config, error)) {
+	cfg, err := again()
+	if err == nil {
+		err = a.logLevel.UnmarshalText([]byte(cfg.LogLevel))
 	}
-	opts.Level = l
+	if err != nil {
+		log.Error("the settings cannot be read again, and the log level stays", "error", err)
+		return
+	}
+	log.Info("the settings were read again for the log level", "log_level", cfg.LogLevel)
+}
+
+func newLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
+	opts := slog.HandlerOptions{Level: level}
 	if format == "json" {
-		return slog.New(slog.NewJSONHandler(escaped{w}, &opts)), nil
+		return slog.New(slog.NewJSONHandler(escaped{w}, &opts))
 	}
-	return slog.New(slog.NewTextHandler(w, &opts)), nil
+	return slog.New(slog.NewTextHandler(w, &opts))
 }
 
 // escaped writes lines of JSON, escaped for terminals. The text handler quotes by itself.

@@ -14,6 +14,7 @@ import (
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/server/tlsconf"
 	"github.com/idnode/idnode/worker"
 )
 
@@ -27,6 +28,7 @@ var mostOf = map[protoreflect.FullName]int{
 	"idnode.v1.ScopeLast.scope":                 68,
 	"idnode.v1.ParseNumberResponse.scope":       68,
 	"idnode.v1.GetStatusResponse.warnings":      100,
+	"idnode.v1.Member.callers":                  tlsconf.MaxCAs,
 	"idnode.v1.ListSettingsResponse.settings":   100,
 	"idnode.v1.MergeCountersResponse.conflicts": service.MaxMergeNames,
 	"idnode.v1.MergeCountersResponse.growth":    service.MaxMergeNames,
@@ -51,6 +53,7 @@ var sizeOf = map[protoreflect.FullName]int{
 	"idnode.v1.SeriesPreview.values": format.MaxValueBytes,
 	"idnode.v1.Setting.key":          64,
 	"idnode.v1.Worker.holder":        worker.MaxHolderBytes,
+	"idnode.v1.CallersOfCA.ca":       tlsconf.MaxCANameBytes,
 	"idnode.v1.Member.tag":           4, "idnode.v1.Member.id": 32,
 }
 

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,7 +22,12 @@ type callMetrics struct {
 }
 
 type method struct {
-	kind, service, name         string
+	kind, service, name string
+	// rows are made for the first call: most methods of a node are never called.
+	rows func() rows
+}
+
+type rows struct {
 	started, ok, received, sent prometheus.Counter
 	handling                    prometheus.Observer
 }
@@ -61,14 +67,15 @@ func (m *Metrics) Methods(servers ...map[string]grpc.ServiceInfo) {
 
 func (c *callMetrics) method(service string, info grpc.MethodInfo) *method {
 	kind := kindOf(info)
-	return &method{
-		kind: kind, service: service, name: info.Name,
-		started:  c.started.WithLabelValues(kind, service, info.Name),
-		ok:       c.handled.WithLabelValues(kind, service, info.Name, codes.OK.String()),
-		received: c.received.WithLabelValues(kind, service, info.Name),
-		sent:     c.sent.WithLabelValues(kind, service, info.Name),
-		handling: c.handling.WithLabelValues(kind, service, info.Name),
-	}
+	return &method{kind, service, info.Name, sync.OnceValue(func() rows {
+		return rows{
+			started:  c.started.WithLabelValues(kind, service, info.Name),
+			ok:       c.handled.WithLabelValues(kind, service, info.Name, codes.OK.String()),
+			received: c.received.WithLabelValues(kind, service, info.Name),
+			sent:     c.sent.WithLabelValues(kind, service, info.Name),
+			handling: c.handling.WithLabelValues(kind, service, info.Name),
+		}
+	})}
 }
 
 // unary is the kind of a method without streams, whose messages are counted with its calls.
@@ -93,23 +100,24 @@ func (m *Metrics) Started(full string) {
 	if method == nil {
 		return
 	}
-	method.started.Inc()
+	rows := method.rows()
+	rows.started.Inc()
 	if method.kind == unary {
-		method.received.Inc()
+		rows.received.Inc()
 	}
 }
 
 // Received counts a message that came on a stream.
 func (m *Metrics) Received(full string) {
 	if method := m.calls.methods[full]; method != nil {
-		method.received.Inc()
+		method.rows().received.Inc()
 	}
 }
 
 // Sent counts a message that was sent on a stream.
 func (m *Metrics) Sent(full string) {
 	if method := m.calls.methods[full]; method != nil {
-		method.sent.Inc()
+		method.rows().sent.Inc()
 	}
 }
 
@@ -119,11 +127,12 @@ func (m *Metrics) Handled(full string, code codes.Code, took time.Duration) {
 	if method == nil {
 		return
 	}
-	method.handling.Observe(took.Seconds())
+	rows := method.rows()
+	rows.handling.Observe(took.Seconds())
 	if code == codes.OK {
-		method.ok.Inc()
+		rows.ok.Inc()
 		if method.kind == unary {
-			method.sent.Inc()
+			rows.sent.Inc()
 		}
 		return
 	}

@@ -121,9 +121,10 @@ func (c *callers) byCA(certs *certificates) map[string]int {
 	return open
 }
 
-// callersOf is what byCA returns, in order, for other members.
+// callersOf is what byCA returns, in order, for other members. A file of more CAs is that of the whole web.
 func callersOf(open map[string]int) (all []*peerv1.CallersOfCA) {
-	for _, ca := range slices.Sorted(maps.Keys(open)) {
+	cas := slices.Sorted(maps.Keys(open))
+	for _, ca := range cas[:min(len(cas), tlsconf.MaxCAs)] {
 		all = append(all, &peerv1.CallersOfCA{Ca: ca, Connections: uint32(open[ca])})
 	}
 	return all

@@ -134,6 +134,7 @@ func TestDeployedNamesExist(t *testing.T) {
 	}
 	// Metrics of calls that this test does not make.
 	n.metrics.Exchanged("/idnode.v1.IdsService/Claim", 0)
+	n.metrics.Handled("/idnode.v1.IdsService/Generate", 0, time.Millisecond)
 	n.metrics.Service().Refused("QUOTA")
 	n.metrics.Certificates(func() (own, ca time.Time) { return time.Now(), time.Now() }) // It has no TLS.
 	// The ceiling is raised beside the calls.

@@ -200,9 +200,12 @@ func SignedBy(state tls.ConnectionState) string {
 	return nameOfCA(chain[len(chain)-1])
 }
 
+// MaxCANameBytes is how long the name of a CA is at most, and MaxCAs how many are shown of a node.
+const MaxCANameBytes, MaxCAs = 128, 8
+
 func nameOfCA(ca *x509.Certificate) string {
-	sum := sha256.Sum256(ca.Raw)
-	return fmt.Sprintf("%s %x", ca.Subject, sum[:8])
+	sum, subject := sha256.Sum256(ca.Raw), ca.Subject.String()
+	return fmt.Sprintf("%s %x", strings.ToValidUTF8(subject[:min(len(subject), MaxCANameBytes-17)], ""), sum[:8])
 }
 
 // HasCA says whether a CA was given.
