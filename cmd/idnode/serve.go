@@ -120,6 +120,9 @@ func serve(ctx context.Context, a *app, cfg *config.Config, again func() (*confi
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Ignore(syscall.SIGHUP) // The last lines of the log may still be on their way.
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, profileSignal)
+	go profiles(ctx, asked, cfg.DataDir, log)
 	err = runServer(ctx, a.newServer, cfg, log, manager, hangups, func() { a.changeLevel(log, again) })
 	if code := exitCode(err); cfg.StayDown && (code == exitUsage || code == exitDamaged || code == exitRefused) {
 		log.Error("this node is down for good, and stays down until it is stopped: starting it again does not help", "error", err)
