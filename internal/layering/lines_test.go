@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxColumns is how long a line of Go is at most.
-const maxColumns = 140
+// maxColumns is how long a line of Go is at most, and maxProse one of Markdown.
+const maxColumns, maxProse = 140, 160
 
 // TestLinesAreShort: a line that has text of several lines in it, as tests have, may be longer.
 func TestLinesAreShort(t *testing.T) {
@@ -34,6 +34,34 @@ func TestLinesAreShort(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestProseIsShort: a line of Markdown that is no table, code or comment has few columns, or is one word.
+func TestProseIsShort(t *testing.T) {
+	walk(t, func(file string) {
+		if filepath.Ext(file) != ".md" || file == "docs/reference/cli.md" || file == "test/mutants/score.md" {
+			return // Programs write these.
+		}
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		code := false
+		for i, line := range strings.Split(string(text), "\n") {
+			trimmed := strings.TrimSpace(line)
+			fence := strings.HasPrefix(trimmed, "```")
+			code = code != fence
+			free := code || fence || strings.HasPrefix(trimmed, "|") || strings.HasPrefix(trimmed, "<!--")
+			if utf8.RuneCountInString(line) > maxProse && !free && !isOneWord(trimmed) {
+				t.Errorf("%s:%d has more than %d columns", file, i+1, maxProse)
+			}
+		}
+	})
+}
+
+// isOneWord: code and links are not divided.
+func isOneWord(line string) bool {
+	return strings.Count(line, "`") == 2 && line[0] == '`' || !strings.Contains(line, " ")
 }
 
 // linesOfTexts are the lines with a raw string, or with one that has a line feed in it.
