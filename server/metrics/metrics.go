@@ -101,8 +101,11 @@ func (m *Metrics) CertificatesRead(err error) {
 }
 
 // Certificates shows for how many days certificates are still valid. validUntil returns the end
-// of the node's own and of the CA's; zero for none. It is called once at most.
-func (m *Metrics) Certificates(validUntil func() (own, ca time.Time)) {
+// of the node's own and of the CA's; zero for none, and ended how many CAs have ended. It is called once at most.
+func (m *Metrics) Certificates(validUntil func() (own, ca time.Time), ended func() int) {
+	m.factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "tls_ended_cas", Help: "CAs in the CA file that have ended.",
+	}, func() float64 { return float64(ended()) })
 	m.daysLeft("own", func() time.Time { own, _ := validUntil(); return own })
 	m.daysLeft("ca", func() time.Time { _, ca := validUntil(); return ca })
 }

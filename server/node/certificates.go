@@ -42,6 +42,7 @@ func loadCertificates(cfg *config.Config, log *slog.Logger, clusterID func() str
 	if !m.HasCA() {
 		return nil, tlsconf.ErrNoCA
 	}
+	m.WarnOfEnded(log)
 	c := &certificates{Material: m, cfg: cfg, log: log, clusterID: clusterID}
 	return c, c.check(m.Leaf())
 }
@@ -71,7 +72,7 @@ func (c *certificates) follow(ctx context.Context, m *metrics.Metrics) {
 	if c == nil {
 		return
 	}
-	m.Certificates(c.ValidUntil)
+	m.Certificates(c.ValidUntil, c.EndedCAs)
 	c.Watch(ctx, tlsconf.WatchConfig{
 		Every: certificatesEvery, Check: c.check, OnReload: m.CertificatesRead, Logger: c.log,
 	})

@@ -136,7 +136,7 @@ func TestDeployedNamesExist(t *testing.T) {
 	n.metrics.Exchanged("/idnode.v1.IdsService/Claim", 0)
 	n.metrics.Handled("/idnode.v1.IdsService/Generate", 0, time.Millisecond)
 	n.metrics.Service().Refused("QUOTA")
-	n.metrics.Certificates(func() (own, ca time.Time) { return time.Now(), time.Now() }) // It has no TLS.
+	n.metrics.Certificates(func() (own, ca time.Time) { return time.Now(), time.Now() }, func() int { return 0 }) // It has no TLS.
 	// The ceiling is raised beside the calls.
 	n.until("a ceiling", func() bool { return n.scrape()[`idnode_etag_ceiling{database="default"}`] > 0 })
 	there := map[string]bool{}

@@ -57,11 +57,9 @@ type loaded struct {
 	text text
 	// cert is nil for a client that only checks the server.
 	cert *tls.Certificate
-	// ca is nil without one; caUntil is then zero, else the first time at which one
-	// of its certificates ends.
-	ca      *x509.CertPool
-	caUntil time.Time
-	roots   []*x509.Certificate
+	// ca is nil without one, and has roots.
+	ca    *x509.CertPool
+	roots []*x509.Certificate
 }
 
 // LoadServer reads the files of a node: certificate and key are needed, the CA
@@ -158,11 +156,8 @@ func (l *loaded) parsePool(file string) error {
 		}
 		l.ca.AddCert(cert)
 		l.roots = append(l.roots, cert)
-		if l.caUntil.IsZero() || cert.NotAfter.Before(l.caUntil) {
-			l.caUntil = cert.NotAfter
-		}
 	}
-	if l.caUntil.IsZero() {
+	if l.roots == nil {
 		return fmt.Errorf("tlsconf: CA %s holds no certificate in PEM form", file)
 	}
 	return nil

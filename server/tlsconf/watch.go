@@ -78,6 +78,43 @@ func (w *watcher) tell(err error) {
 	}
 	own, ca := w.material.ValidUntil()
 	w.cfg.Logger.Info("certificates were read again", "valid_until", own, "ca_valid_until", ca)
+	w.material.WarnOfEnded(w.cfg.Logger)
+}
+
+// WarnOfEnded says which CAs have ended: certificates that they have signed are refused.
+func (m *Material) WarnOfEnded(log *slog.Logger) {
+	for _, ca := range m.ended() {
+		log.Warn("a CA in the file has ended: take it out", "file", m.files.CA, "ca", nameOfCA(ca), "ended", ca.NotAfter)
+	}
+}
+
+// ended are the CAs that have ended.
+func (m *Material) ended() (cas []*x509.Certificate) {
+	for _, ca := range m.now.Load().roots {
+		if time.Now().After(ca.NotAfter) {
+			cas = append(cas, ca)
+		}
+	}
+	return cas
+}
+
+// EndedCAs is how many CAs in the file have ended.
+func (m *Material) EndedCAs() int { return len(m.ended()) }
+
+// signs reports whether a CA in the file has signed the own certificate. Where none has, as where callers and
+// nodes have different CAs, other nodes need another file.
+func (l *loaded) signs() bool {
+	if l.cert == nil || l.ca == nil {
+		return false
+	}
+	between := x509.NewCertPool()
+	for _, raw := range l.cert.Certificate[1:] {
+		if cert, err := x509.ParseCertificate(raw); err == nil {
+			between.AddCert(cert)
+		}
+	}
+	_, err := l.cert.Leaf.Verify(x509.VerifyOptions{Roots: l.ca, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	return err == nil
 }
 
 func (m *Material) take(found text, check func(*x509.Certificate) error) error {
@@ -93,6 +130,10 @@ func (m *Material) take(found text, check func(*x509.Certificate) error) error {
 			return err
 		}
 	}
+	if m.now.Load().signs() && !l.signs() {
+		return fmt.Errorf("tlsconf: no CA in %s has signed the certificate %s, as one had before: other nodes would be refused",
+			m.files.CA, m.files.Cert)
+	}
 	m.now.Store(l)
 	return nil
 }
@@ -105,12 +146,17 @@ func usable(cert *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// ValidUntil returns until when the own certificate is valid, and the first of the
-// CA's; zero where there is none.
+// ValidUntil returns until when the own certificate is valid, and the first of the CA's that have not
+// ended, or else the last; zero where there is none.
 func (m *Material) ValidUntil() (own, ca time.Time) {
 	l := m.now.Load()
 	if l.cert != nil {
 		own = l.cert.Leaf.NotAfter
 	}
-	return own, l.caUntil
+	for _, root := range l.roots {
+		if end := root.NotAfter; end.After(ca) && time.Now().After(ca) || end.Before(ca) && end.After(time.Now()) {
+			ca = end
+		}
+	}
+	return own, ca
 }

@@ -120,6 +120,11 @@ func TestWhatCannotBeUsedLeavesTheOldInPlace(t *testing.T) {
 			return os.Rename(filepath.Join(dir, "client.key"), filepath.Join(dir, "A.key"))
 		},
 		"CA that is none": func(dir string) error { return os.WriteFile(filepath.Join(dir, "ca.crt"), []byte("x"), 0o600) },
+		"a CA that has not signed the certificate": func(dir string) error {
+			other := t.TempDir()
+			return errors.Join(tlsconf.MakeCerts(other, tlsconf.MakeOptions{Nodes: []string{"A"}}),
+				os.Rename(filepath.Join(other, "ca.crt"), filepath.Join(dir, "ca.crt")))
+		},
 		"another node's": func(dir string) error {
 			return errors.Join(
 				os.Rename(filepath.Join(dir, "B.crt"), filepath.Join(dir, "A.crt")),
@@ -331,5 +336,29 @@ func TestAnOpenConnectionsCertificate(t *testing.T) {
 		if got := m.Accepts(tls.ConnectionState{VerifiedChains: tt.chains}); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// TestAnEndedCA in the file is counted, and does not hide when those end that are in use.
+func TestAnEndedCA(t *testing.T) {
+	dir, ended := makeCerts(t, "A"), time.Now().Add(-time.Hour)
+	_, before := load(t, dir, "A").ValidUntil()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	ca := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: ended, IsCA: true, BasicConstraintsValid: true}
+	raw, err := x509.CreateCertificate(rand.Reader, ca, ca, key.Public(), key)
+	must(t, err)
+	file := filepath.Join(dir, "ca.crt")
+	good, err := os.ReadFile(file)
+	must(t, err)
+	must(t, os.WriteFile(file, append(good, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})...), 0o600))
+	m := load(t, dir, "A")
+	if _, after := m.ValidUntil(); m.EndedCAs() != 1 || !after.Equal(before) {
+		t.Errorf("%d have ended, and the others are valid until %s, want %s", m.EndedCAs(), after, before)
+	}
+	must(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), 0o600))
+	m = load(t, dir, "A")
+	if _, after := m.ValidUntil(); !after.Equal(ended.Truncate(time.Second)) {
+		t.Errorf("an ended one alone is valid until %s", after)
 	}
 }
