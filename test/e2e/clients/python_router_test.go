@@ -142,12 +142,12 @@ async def tasks():
     for task in held:
         task.cancel()
     await asyncio.wait(held)
-    print(client._router._home._calls)
+    print(client._router._home._calls, client._router._home._led)
 asyncio.run(tasks())
 threads()
 `, strings.TrimPrefix(server.URL, "http://"))
 	const want = "users/1-A 3\nOVERLOADED\n"
-	if got != want+"{True: 0, False: 0}\n"+want {
+	if got != want+"0 0\n"+want {
 		t.Errorf("the calls ended with\n%s", got)
 	}
 }
